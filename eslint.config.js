@@ -1,0 +1,42 @@
+import js from "@eslint/js";
+import prettier from "eslint-config-prettier";
+import jest from "eslint-plugin-jest";
+import ts from "typescript-eslint";
+
+export default ts.config(
+  { ignores: ["dist/", "coverage/", ".data/", "src/database/client/"] },
+  js.configs.recommended,
+  ...ts.configs.recommended,
+  {
+    rules: {
+      "@typescript-eslint/no-explicit-any": "error",
+      "@typescript-eslint/consistent-type-imports": "error",
+      "@typescript-eslint/no-unused-vars": ["error", { argsIgnorePattern: "^_", varsIgnorePattern: "^_" }],
+      "no-console": "off",
+      eqeqeq: ["error", "always", { null: "ignore" }],
+    },
+  },
+  {
+    // Promises that nobody awaits are how work gets lost: the checker must see each one.
+    files: ["src/**/*.ts", "sandbox/**/*.ts", "test/**/*.ts", "dev/**/*.ts"],
+    languageOptions: { parserOptions: { projectService: true } },
+    rules: {
+      "@typescript-eslint/no-floating-promises": "error",
+      "@typescript-eslint/no-misused-promises": ["error", { checksVoidReturn: false }],
+      "@typescript-eslint/await-thenable": "error",
+    },
+  },
+  {
+    files: ["src/**/*.ts"],
+    ignores: ["src/config.ts"],
+    rules: {
+      "no-restricted-properties": [
+        "error",
+        { object: "process", property: "env", message: "Settings are read in src/config.ts only." },
+      ],
+    },
+  },
+  { files: ["test/**/*.test.ts"], ...jest.configs["flat/recommended"] },
+  { files: ["test/**/*.test.ts"], rules: { "jest/expect-expect": "off", "jest/no-standalone-expect": "off", "jest/no-conditional-expect": "off" } },
+  prettier,
+);

@@ -1,0 +1,38 @@
+/**
+ * The base of every error of ours: a stable machine word (`id`), a sentence for a person (`message`), the original
+ * in `cause`. Nothing secret may stand in an enumerable member.
+ */
+export class KitError extends Error {
+  readonly id: string;
+
+  constructor(id: string, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.name = new.target.name;
+    this.id = id;
+  }
+}
+
+/**
+ * A definite no to the platform, thrown by a route or by the vendor's service. The platform shows `message` to its
+ * customer; any status that is not 2xx makes a provision fail for good (decisions, section 1).
+ */
+export class Refusal extends KitError {
+  readonly status: number;
+
+  constructor(message: string, { id = "refused", status = 422, cause }: { id?: string; status?: number; cause?: unknown } = {}) {
+    super(id, message, { cause });
+    this.status = status;
+  }
+}
+
+/** Settings, keys or the database's schema make it impossible to start: the process ends with exit code 78. */
+export class Misconfigured extends KitError {
+  constructor(message: string, options?: ErrorOptions) {
+    super("misconfigured", message, options);
+  }
+}
+
+/** The message of anything thrown, for a log line or an error record. */
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
