@@ -19,7 +19,10 @@ export class KitError extends Error {
 export class Refusal extends KitError {
   readonly status: number;
 
-  constructor(message: string, { id = "refused", status = 422, cause }: { id?: string; status?: number; cause?: unknown } = {}) {
+  constructor(
+    message: string,
+    { id = "refused", status = 422, cause }: { id?: string; status?: number; cause?: unknown } = {},
+  ) {
     super(id, message, { cause });
     this.status = status;
   }

@@ -1,0 +1,173 @@
+import { existsSync, readFileSync } from "node:fs";
+import path from "node:path";
+import { parseEnv } from "node:util";
+import { Misconfigured } from "./errors.ts";
+import {
+  clientSecret,
+  encryptionKey,
+  keyList,
+  onOrOff,
+  oneOf,
+  optional,
+  platformUrl,
+  postgresUrl,
+  routePath,
+  secret,
+  text,
+  userName,
+  wholeNumber,
+} from "./setting-kinds.ts";
+
+/** One setting: its name in the environment, what it means, and how its text becomes a value. */
+interface Setting<Value> {
+  name: string;
+  about: string;
+  /** The text that counts when the variable is absent; without one the setting is required. */
+  standard?: string;
+  /** Throws with the end of the sentence "NAME …": what is wrong and how to mend it, never the value. */
+  read(text: string, insecure: boolean): Value;
+}
+
+/** Every setting of the service. `.env.example`, `app.json` and the README are held to this table by a test. */
+export const settings = {
+  port: setting("PORT", "where the web process listens", wholeNumber(0, 65535), "3000"),
+  trustProxy: setting("TRUST_PROXY", "how many proxies stand in front", wholeNumber(0, 10), "0"),
+  databaseUrl: setting("DATABASE_URL", "PostgreSQL; unset: the embedded database", optional(postgresUrl), ""),
+  migrationDatabaseUrl: setting(
+    "MIGRATION_DATABASE_URL",
+    "a role with DDL rights, for kit migrate",
+    optional(postgresUrl),
+    "",
+  ),
+  databaseCa: setting(
+    "DATABASE_CA",
+    "PEM or path of the CA to trust; no-verify for self-signed managed databases",
+    optional(text),
+    "",
+  ),
+  databasePool: setting("DATABASE_POOL", "connections per process", wholeNumber(1, 200), "10"),
+  dataDir: setting("DATA_DIR", "the embedded database's folder", text, ".data"),
+  addonId: setting("ADDON_ID", "user name of the platform's Basic credentials", userName),
+  addonPassword: setting("ADDON_PASSWORD", "password of the platform's Basic credentials", secret),
+  addonPasswordPrevious: setting(
+    "ADDON_PASSWORD_PREVIOUS",
+    "also accepted while set, to change the password without a gap",
+    optional(secret),
+    "",
+  ),
+  resourcesPath: setting("RESOURCES_PATH", "where the three calls arrive", routePath, "/resources"),
+  platformApiUrl: setting("PLATFORM_API_URL", "the platform API", platformUrl),
+  platformAuthUrl: setting("PLATFORM_AUTH_URL", "the authorization service", platformUrl),
+  platformStatusUrl: setting("PLATFORM_STATUS_URL", "the status feed", platformUrl),
+  platformMediaType: setting(
+    "PLATFORM_MEDIA_TYPE",
+    "the Accept header",
+    text,
+    userName,
+    "application/vnd.svc+json; version=3",
+  ),
+  platformTokenPrefix: setting(
+    "PLATFORM_TOKEN_PREFIX",
+    "how access tokens begin, for the log's scrubber",
+    text,
+    userName,
+    "SVCK-",
+  ),
+  allowInsecurePlatform: setting(
+    "ALLOW_INSECURE_PLATFORM",
+    "on: http and loopback platform addresses (development)",
+    onOrOff,
+    "off",
+  ),
+  clientSecret: setting(
+    "CLIENT_SECRET",
+    "the OAuth client secret; imported into the database",
+    optional(clientSecret),
+    "",
+  ),
+  encryptionKey: setting("ENCRYPTION_KEY", "the key that seals: at least 32 characters", encryptionKey),
+  decryptionKeys: setting("DECRYPTION_KEYS", "further keys that may open, comma separated", keyList, ""),
+  sweepCron: setting("SWEEP_CRON", "when the jobs look for due work", text, "*/15 * * * * *"),
+  webJobs: setting("WEB_JOBS", "off: the web process runs no sweeps", onOrOff, "on"),
+  tokenConcurrency: setting(
+    "TOKEN_CONCURRENCY",
+    "calls to the token endpoint in flight per process",
+    wholeNumber(1, 1000),
+    "64",
+  ),
+  logLevel: setting(
+    "LOG_LEVEL",
+    "how much is logged",
+    oneOf("trace", "debug", "info", "warn", "error", "fatal", "silent"),
+    "info",
+  ),
+};
+
+type Settings = typeof settings;
+export type SettingName = keyof Settings;
+export type Config = { readonly [Name in SettingName]: ReturnType<Settings[Name]["read"]> };
+
+/**
+ * Reads the settings, checks all of them and freezes them. Throws one {@link Misconfigured} that names every bad
+ * variable and how to mend it, never a value. With `only`, just those settings are required and read.
+ */
+export function readConfig(env: Environment, only?: readonly SettingName[]): Config {
+  const faults: string[] = [];
+  const values: Record<string, unknown> = {};
+  const insecure = env["ALLOW_INSECURE_PLATFORM"] === "on";
+  for (const [key, { name, about, standard, read }] of Object.entries(settings) as [
+    SettingName,
+    Setting<unknown>,
+  ][]) {
+    if (only && !only.includes(key)) continue;
+    const given = env[name] === undefined || env[name] === "" ? standard : env[name];
+    try {
+      if (given === undefined) throw new Error(`is required: ${about}`);
+      values[key] = read(given, insecure);
+    } catch (error) {
+      faults.push(`${name} ${(error as Error).message}.`);
+    }
+  }
+  const config = values as Config;
+  if (faults.length === 0) faults.push(...disagreements(config));
+  if (faults.length > 0) {
+    throw new Misconfigured(
+      `${faults.length === 1 ? "One setting needs" : `${faults.length} settings need`} mending (see .env.example):\n` +
+        faults.map((fault) => `  ${fault}`).join("\n"),
+    );
+  }
+  return Object.freeze(config);
+}
+
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+/**
+ * The environment, with a `.env` in the working folder behind it; and behind that, on the embedded database only, the
+ * settings that `npm run dev` made, so that the command line reaches the service it started.
+ */
+export function readEnvironment(env: Environment = process.env, folder = process.cwd()): Environment {
+  const known = { ...fileSettings(path.join(folder, ".env")), ...env };
+  if (known["DATABASE_URL"]) return known;
+  return { ...fileSettings(path.join(folder, known["DATA_DIR"] ?? ".data", "dev.env")), ...known };
+}
+
+function fileSettings(file: string): Environment {
+  return existsSync(file) ? (parseEnv(readFileSync(file, "utf8")) as Environment) : {};
+}
+
+function disagreements({ encryptionKey: key, decryptionKeys }: Config): string[] {
+  if (!key || !decryptionKeys) return [];
+  const keys = [key, ...decryptionKeys].map((each) => each.reveal());
+  return new Set(keys).size < keys.length
+    ? ["DECRYPTION_KEYS holds a key twice, or ENCRYPTION_KEY again: name each once."]
+    : [];
+}
+
+function setting<Value>(
+  name: string,
+  about: string,
+  read: Setting<Value>["read"],
+  standard?: string,
+): Setting<Value> {
+  return standard === undefined ? { name, about, read } : { name, about, read, standard };
+}

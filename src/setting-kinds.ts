@@ -1,0 +1,106 @@
+import { isIP } from "node:net";
+import { Secret } from "./secret.ts";
+
+// The kinds of settings: each function turns the text of a variable into its value, or throws the end of a sentence
+// that begins with the variable's name. Never the value itself: it may be a secret.
+
+/** An empty text means: not set. */
+export const optional =
+  <Value>(read: (text: string, insecure: boolean) => Value) =>
+  (text: string, insecure: boolean) =>
+    text === "" ? undefined : read(text, insecure);
+
+export function text(value: string): string {
+  return value;
+}
+
+export function wholeNumber(least: number, most: number) {
+  return (value: string): number => {
+    const number = Number(value);
+    if (/^\d+$/.test(value) && number >= least && number <= most) return number;
+    throw new Error(`must be a whole number from ${least} to ${most}`);
+  };
+}
+
+export function oneOf<Word extends string>(...words: Word[]) {
+  return (value: string): Word => {
+    if ((words as string[]).includes(value)) return value as Word;
+    throw new Error(`must be one of ${words.join(", ")}`);
+  };
+}
+
+export function onOrOff(value: string): boolean {
+  return oneOf("on", "off")(value) === "on";
+}
+
+/** The user name of Basic credentials: a colon would end it. */
+export function userName(value: string): string {
+  if (/[:\p{Cc}]/u.test(value)) throw new Error("must not contain a colon or control characters");
+  return value;
+}
+
+/** A password or other secret text. What a sample file would hold is refused: nothing may start with it. */
+export function secret(value: string): Secret {
+  if (/\p{Cc}/u.test(value)) throw new Error("must not contain control characters");
+  if (/^(change[-_ ]?me.*|placeholder|todo|x{3,}|<.*>|\.{3})$/i.test(value)) {
+    throw new Error("still holds a placeholder; put the real value there");
+  }
+  return new Secret(value);
+}
+
+/** Any text, as the portal shows it; only a line end that came with copying is dropped. */
+export function clientSecret(value: string): Secret {
+  const trimmed = value.replace(/[\r\n]+$/, "");
+  if (trimmed === "") throw new Error("is empty");
+  return new Secret(trimmed);
+}
+
+export function encryptionKey(value: string): Secret {
+  if (/[,\s]/.test(value)) throw new Error("must not contain a comma or white space");
+  if (value.length < 32)
+    throw new Error("must have at least 32 characters (make one with: openssl rand -hex 32)");
+  return new Secret(value);
+}
+
+export function keyList(value: string): Secret[] {
+  if (value === "") return [];
+  return value.split(",").map((key, index) => {
+    try {
+      return encryptionKey(key);
+    } catch (error) {
+      throw new Error(`: key ${index + 1} ${(error as Error).message}`, { cause: error });
+    }
+  });
+}
+
+export function routePath(value: string): string {
+  if (/^(\/[A-Za-z0-9._~-]+)+$/.test(value)) return value;
+  throw new Error("must be a path such as /resources, without a slash at its end");
+}
+
+/** A secret, for it holds a password. */
+export function postgresUrl(value: string): Secret {
+  if (URL.canParse(value) && /^postgres(ql)?:$/.test(new URL(value).protocol)) return new Secret(value);
+  throw new Error("must be an address like postgresql://user:password@host/database");
+}
+
+/** An address that secrets are sent to: https and a public name, unless development allows otherwise. */
+export function platformUrl(value: string, insecure: boolean): string {
+  if (!URL.canParse(value)) throw new Error("must be an address like https://api.example.com");
+  const url = new URL(value);
+  if (url.username || url.password) throw new Error("must not contain a user name or password");
+  if (url.search || url.hash) throw new Error("must not contain a query or a fragment");
+  if (url.protocol !== "https:" && !(insecure && url.protocol === "http:")) {
+    throw new Error("must begin with https:// (ALLOW_INSECURE_PLATFORM=on allows http in development)");
+  }
+  const host = url.hostname.replace(/^\[|\]$/g, "");
+  if (
+    !insecure &&
+    (isIP(host) || url.port || !host.includes(".") || /(^|\.)(localhost|local|internal)$/i.test(host))
+  ) {
+    throw new Error(
+      "must name a public host without a port (ALLOW_INSECURE_PLATFORM=on allows others in development)",
+    );
+  }
+  return value.replace(/\/+$/, "");
+}
