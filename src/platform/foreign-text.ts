@@ -1,0 +1,24 @@
+/** The longest text of theirs that enters an error of ours. */
+const MOST_CHARACTERS = 200;
+
+/**
+ * Text that another server wrote, made fit for a message and a log line: what we sent as a secret is masked (a server
+ * may echo it, plain or percent-encoded), control characters are gone, the rest is cut at 200 characters.
+ */
+export function foreignText(text: string, sentSecrets: readonly string[]): string {
+  const forms = sentSecrets.filter((secret) => secret !== "").flatMap(writtenForms);
+  const masked = forms.reduce((shown, form) => shown.replaceAll(form, "[secret]"), text);
+  const oneLine = masked.replace(/[\p{Cc}\u2028\u2029]+/gu, " ").trim();
+  return oneLine.length > MOST_CHARACTERS ? `${oneLine.slice(0, MOST_CHARACTERS)}…` : oneLine;
+}
+
+/** A machine word that another server wrote, or undefined if it is none, or holds one of our secrets. */
+export function foreignWord(word: unknown, sentSecrets: readonly string[]): string | undefined {
+  const isWord =
+    typeof word === "string" && /^[\w.-]{1,64}$/.test(word) && foreignText(word, sentSecrets) === word;
+  return isWord ? word : undefined;
+}
+
+function writtenForms(secret: string): string[] {
+  return [secret, encodeURIComponent(secret), new URLSearchParams({ "": secret }).toString().slice(1)];
+}

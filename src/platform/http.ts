@@ -1,0 +1,148 @@
+import http, { type IncomingHttpHeaders, type IncomingMessage } from "node:http";
+import https from "node:https";
+import { messageOf } from "../errors.ts";
+import { mayHaveArrived } from "./arrival.ts";
+import { AnswerTooLarge, type CallName, ConnectionFailed, RedirectRefused, TimedOut } from "./http-errors.ts";
+
+export interface HttpRequest {
+  method: string;
+  url: URL | string;
+  headers?: Record<string, string>;
+  body?: string;
+  /** Overrides the client's own limits for this call. */
+  timeoutMs?: number;
+  maxBytes?: number;
+}
+
+export interface HttpAnswer {
+  status: number;
+  headers: IncomingHttpHeaders;
+  body: string;
+}
+
+/** Sends one request once. Any status is an answer, but for redirects; everything else rejects with a `TransportError`. */
+export interface Http {
+  send(request: HttpRequest): Promise<HttpAnswer>;
+  /** Refuses new calls, waits for those in flight (their own time limit bounds the wait), closes the connections. */
+  close(): Promise<void>;
+}
+
+/**
+ * The one way out to the platform: node's own client with connections kept alive, never a proxy, never a redirect,
+ * never a second try. `timeoutMs` runs from the call to the last byte, so that an answer in drips ends too; waiting for
+ * one of the `maxSockets` connections per origin counts.
+ */
+export function createHttp({
+  timeoutMs = 15_000,
+  maxBytes = 1_000_000,
+  maxSockets = 128,
+  // Most servers close an idle connection after 5 s or more; letting go earlier avoids writing into a closed one.
+  idleSocketMs = 4_000,
+} = {}): Http {
+  const options = { keepAlive: true, maxSockets, timeout: idleSocketMs };
+  const agents = { "http:": new http.Agent(options), "https:": new https.Agent(options) };
+  const inFlight = new Set<Promise<HttpAnswer>>();
+  let isClosed = false;
+
+  async function send(request: HttpRequest): Promise<HttpAnswer> {
+    const call = { method: request.method, url: new URL(request.url) };
+    if (isClosed) throw new ConnectionFailed(call, "the client is closed", false);
+    const answer = exchange({ timeoutMs, maxBytes, ...request }, call, agents);
+    inFlight.add(answer);
+    return answer.finally(() => inFlight.delete(answer));
+  }
+
+  async function close(): Promise<void> {
+    isClosed = true;
+    await Promise.allSettled(inFlight);
+    for (const agent of Object.values(agents)) agent.destroy();
+  }
+
+  return { send, close };
+}
+
+type Bounded = HttpRequest & { timeoutMs: number; maxBytes: number };
+type Agents = { "http:": http.Agent; "https:": https.Agent };
+
+function exchange(
+  { headers, body, timeoutMs, maxBytes }: Bounded,
+  call: CallName,
+  agents: Agents,
+): Promise<HttpAnswer> {
+  return new Promise((resolve, reject) => {
+    const request = open(call, headers, agents);
+    const settle = (end: () => void) => {
+      clearTimeout(timer);
+      end();
+    };
+    const fail = (error: Error) => {
+      settle(() => reject(error));
+      request.destroy();
+    };
+    const timer = setTimeout(() => fail(new TimedOut(call, timeoutMs)), timeoutMs);
+
+    let isSecured = false;
+    let hasAnswer = false;
+    const broken = (error: Error) => fail(connectionFailed(call, error, isSecured));
+    request.on("socket", (socket) => {
+      isSecured = request.reusedSocket;
+      if (!isSecured) socket.once("secureConnect", () => (isSecured = true));
+    });
+    request.on("error", broken);
+    request.on("response", (response) => {
+      hasAnswer = true;
+      const status = response.statusCode ?? 0;
+      if (isRedirect(status)) return fail(new RedirectRefused(call, status));
+      response.on("error", broken);
+      readBody(response, maxBytes, {
+        complete: (text) => settle(() => resolve({ status, headers: response.headers, body: text })),
+        tooLarge: () => fail(new AnswerTooLarge(call, status, maxBytes)),
+      });
+    });
+    // An answer that asks for another protocol closes without an error and without a response.
+    request.on("close", () => hasAnswer || broken(new Error("closed without an answer")));
+    request.end(body);
+  });
+}
+
+/** Starts the request; an address or a header that cannot be sent is an error like any other, without its value. */
+function open(
+  call: CallName,
+  headers: Record<string, string> | undefined,
+  agents: Agents,
+): http.ClientRequest {
+  try {
+    const options = { method: call.method, headers: { "accept-encoding": "identity", ...headers } };
+    return call.url.protocol === "https:"
+      ? https.request(call.url, { ...options, agent: agents["https:"] })
+      : http.request(call.url, { ...options, agent: agents["http:"] });
+  } catch (error) {
+    throw new ConnectionFailed(call, messageOf(error), false);
+  }
+}
+
+function readBody(
+  response: IncomingMessage,
+  maxBytes: number,
+  { complete, tooLarge }: { complete: (text: string) => void; tooLarge: () => void },
+): void {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  response.on("data", (chunk: Buffer) => {
+    bytes += chunk.length;
+    if (bytes > maxBytes) return tooLarge();
+    chunks.push(chunk);
+  });
+  response.on("end", () => complete(Buffer.concat(chunks).toString("utf8")));
+}
+
+function connectionFailed(call: CallName, error: Error, isSecured: boolean): ConnectionFailed {
+  // Node hangs the bytes it could not parse on the error; they may hold tokens.
+  Reflect.deleteProperty(error, "rawPacket");
+  const reason = error.message || ((error as NodeJS.ErrnoException).code ?? error.name);
+  return new ConnectionFailed(call, reason, mayHaveArrived(error, { isSecured }), error);
+}
+
+function isRedirect(status: number): boolean {
+  return status >= 300 && status < 400 && status !== 304;
+}

@@ -1,0 +1,15 @@
+export type JsonObject = { readonly [member: string]: unknown };
+
+/** Whether a parsed value is an object with members: not null, not an array. */
+export function isJsonObject(value: unknown): value is JsonObject {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** The JSON of a text, or undefined if it is none. */
+export function parsedJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined; // HTML, an empty body, half an answer: the caller says what was expected instead
+  }
+}

@@ -1,0 +1,137 @@
+import { Secret } from "../secret.ts";
+import { foreignText, foreignWord } from "./foreign-text.ts";
+import type { HttpAnswer } from "./http.ts";
+import { isJsonObject, type JsonObject, parsedJson } from "./json-object.ts";
+import { retryAfterMs } from "./retry-after.ts";
+
+export type TokenFlag = "no_refresh_token" | "refresh_token_malformed" | "odd_token_type" | "odd_expires_in";
+
+/** `lifeSeconds` is at most 8 hours. `refreshToken` is null if none usable came: keep the one you have. */
+export interface IssuedTokens {
+  accessToken: Secret;
+  refreshToken: Secret | null;
+  lifeSeconds: number;
+  flags: TokenFlag[];
+}
+
+/**
+ * Why no tokens came. `not_issued`: certainly none, try again. `unknown`: some may have been, and the answer was lost.
+ * `client_rejected`: our client secret is wrong, for every resource. `token_rejected`: this code or refresh token is
+ * not (or not yet) good. `bug`: they did not understand us, or we are not talking to a token endpoint.
+ */
+export type TokenFailure = "not_issued" | "unknown" | "client_rejected" | "token_rejected" | "bug";
+
+export interface NotIssued {
+  outcome: TokenFailure;
+  error: { id: string; message: string };
+  retryAfterMs?: number;
+}
+
+export type TokenAnswer = { outcome: "issued"; tokens: IssuedTokens } | NotIssued;
+
+const MOST_LIFE_SECONDS = 8 * 60 * 60;
+const TOKEN = /^[\x21-\x7e]{1,512}$/;
+
+/**
+ * What an answer of the token endpoint means. Pure; `sent` holds the secrets of the request, for masking. Anything
+ * usable is kept: every 2xx with a well-formed access token is a success, whatever else is odd about it.
+ * Follows the platform document, "Token response", and decisions, section 3.
+ */
+export function judgeTokenAnswer(
+  answer: HttpAnswer,
+  sent: readonly string[],
+  nowMs: number = Date.now(),
+): TokenAnswer {
+  const body = members(answer);
+  return isSuccess(answer) && isToken(body["access_token"])
+    ? { outcome: "issued", tokens: issuedTokens(body["access_token"], body) }
+    : judgeNotIssued(answer, sent, nowMs);
+}
+
+/** The same for an answer that is known to hold no usable token. */
+export function judgeNotIssued(
+  answer: HttpAnswer,
+  sent: readonly string[],
+  nowMs: number = Date.now(),
+): NotIssued {
+  const body = members(answer);
+  const word = foreignWord(body["error"] ?? body["id"], sent);
+  const waitMs = retryAfterMs(answer.headers, nowMs);
+  return {
+    outcome: failureOf(answer.status, word, typeof body["error"] === "string"),
+    error: isSuccess(answer) ? unreadable(answer) : refusal(answer, word, saidBy(body, sent)),
+    ...(waitMs !== undefined && { retryAfterMs: waitMs }),
+  };
+}
+
+function issuedTokens(accessToken: string, body: JsonObject): IssuedTokens {
+  const { refresh_token: refresh, expires_in: expiresIn, token_type: type } = body;
+  const life = statedSeconds(expiresIn);
+  const flags: TokenFlag[] = [];
+  if (refresh == null || refresh === "") flags.push("no_refresh_token");
+  else if (!isToken(refresh)) flags.push("refresh_token_malformed");
+  if (String(type).toLowerCase() !== "bearer") flags.push("odd_token_type");
+  if (expiresIn != null && life === undefined) flags.push("odd_expires_in");
+  return {
+    accessToken: new Secret(accessToken),
+    refreshToken: isToken(refresh) ? new Secret(refresh) : null,
+    // The 8-hour statement governs; `expires_in` may only shorten it, and nonsense counts as absent.
+    lifeSeconds: Math.min(life ?? MOST_LIFE_SECONDS, MOST_LIFE_SECONDS),
+    flags,
+  };
+}
+
+/** Whole seconds, at least one, from a number or from digits in a string. */
+function statedSeconds(expiresIn: unknown): number | undefined {
+  const seconds =
+    typeof expiresIn === "number" || typeof expiresIn === "string" ? Math.floor(Number(expiresIn)) : NaN;
+  return Number.isFinite(seconds) && seconds >= 1 ? seconds : undefined;
+}
+
+const CLIENT_WORDS = ["invalid_client", "unauthorized_client"];
+const BUG_WORDS = ["invalid_request", "unsupported_grant_type", "invalid_scope"];
+const LATER_WORDS = ["temporarily_unavailable", "slow_down", "rate_limit"];
+/** Statuses by which a server says that it has not acted: request never complete, too early, too many. */
+const LATER_STATUSES = [408, 425, 429];
+
+/** The table of error classes: one line per class, the first that fits. A known word says more than the status. */
+function failureOf(status: number, word = "", isOAuthError = false): TokenFailure {
+  if (status < 400) return "unknown";
+  if (status >= 500) return isOAuthError ? "not_issued" : "unknown";
+  if (LATER_STATUSES.includes(status) || LATER_WORDS.includes(word)) return "not_issued";
+  if (word === "invalid_grant") return "token_rejected";
+  if (CLIENT_WORDS.includes(word)) return "client_rejected";
+  if (BUG_WORDS.includes(word)) return "bug";
+  return status === 401 ? "client_rejected" : "bug";
+}
+
+/** Nothing of the body is told: its members may be tokens under another name. */
+function unreadable({ status }: HttpAnswer): NotIssued["error"] {
+  return {
+    id: "unreadable_answer",
+    message: `POST /oauth/token answered ${status} without a usable access token`,
+  };
+}
+
+function refusal({ status }: HttpAnswer, word: string | undefined, said: string): NotIssued["error"] {
+  const message = `POST /oauth/token answered ${status}${word ? ` ${word}` : ""}${said && `: ${said}`}`;
+  return { id: word ?? `http_${status}`, message };
+}
+
+function saidBy(body: JsonObject, sent: readonly string[]): string {
+  const text = body["error_description"] ?? body["message"];
+  return typeof text === "string" ? foreignText(text, sent) : "";
+}
+
+function members({ body }: HttpAnswer): JsonObject {
+  const json = parsedJson(body);
+  return isJsonObject(json) ? json : {};
+}
+
+function isSuccess({ status }: HttpAnswer): boolean {
+  return status >= 200 && status < 300;
+}
+
+function isToken(value: unknown): value is string {
+  return typeof value === "string" && TOKEN.test(value);
+}

@@ -1,0 +1,250 @@
+import type { Socket } from "node:net";
+import { inspect } from "node:util";
+import { mayHaveArrived } from "../../src/platform/arrival.ts";
+import { createHttp } from "../../src/platform/http.ts";
+import { shown, type TransportError } from "../../src/platform/http-errors.ts";
+import { type Answering, aClosedPort, aRawServer, aServer } from "./local-server.ts";
+
+const closings: (() => Promise<void>)[] = [];
+afterEach(async () => {
+  for (const close of closings.splice(0)) await close();
+});
+
+function anHttp(limits: Parameters<typeof createHttp>[0] = {}) {
+  const http = createHttp(limits);
+  closings.unshift(http.close);
+  return http;
+}
+
+async function anAnswering(answer: Answering) {
+  const server = await aServer(answer);
+  closings.push(server.close);
+  return server;
+}
+
+async function aRaw(...args: Parameters<typeof aRawServer>) {
+  const server = await aRawServer(...args);
+  closings.push(server.close);
+  return server;
+}
+
+async function failureOf(call: Promise<unknown>): Promise<TransportError> {
+  return call.then(
+    () => Promise.reject(new Error("expected a failure")),
+    (error: unknown) => error as TransportError,
+  );
+}
+
+const part = "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf";
+
+describe("a call", () => {
+  it("brings status, headers and body, and sends what it was given", async () => {
+    const server = await anAnswering((_seen, response) =>
+      response.writeHead(418, { "x-a": "b" }).end("grüß"),
+    );
+    const answer = await anHttp().send({
+      method: "PATCH",
+      url: `${server.url}/p?q=1`,
+      headers: { authorization: "Bearer t", "content-type": "application/json" },
+      body: '{"ü":1}',
+    });
+    expect(answer).toMatchObject({ status: 418, headers: { "x-a": "b" }, body: "grüß" });
+    expect(server.seen).toMatchObject([
+      {
+        method: "PATCH",
+        url: "/p?q=1",
+        body: '{"ü":1}',
+        headers: { authorization: "Bearer t", "content-length": "8" },
+      },
+    ]);
+  });
+
+  it("keeps the connection for the next call", async () => {
+    const ports = new Set<number | undefined>();
+    const server = await anAnswering((_seen, response) => {
+      ports.add(response.socket?.remotePort);
+      response.end();
+    });
+    const http = anHttp();
+    for (let call = 0; call < 20; call += 1) await http.send({ method: "GET", url: server.url });
+    expect(ports.size).toBe(1);
+  });
+
+  it("reads an answer that only ends with its connection", async () => {
+    const server = await aRaw((socket) => socket.end("HTTP/1.1 200 OK\r\n\r\nall of it"));
+    await expect(anHttp().send({ method: "GET", url: server.url })).resolves.toMatchObject({
+      body: "all of it",
+    });
+  });
+
+  it("hands back a 304 as an answer", async () => {
+    const server = await anAnswering((_seen, response) => response.writeHead(304).end());
+    await expect(anHttp().send({ method: "GET", url: server.url })).resolves.toMatchObject({ status: 304 });
+  });
+
+  it("never uses more connections than it may", async () => {
+    let open = 0;
+    let most = 0;
+    const server = await anAnswering((_seen, response) => {
+      most = Math.max(most, (open += 1));
+      setTimeout(() => response.end(() => (open -= 1)), 5);
+    });
+    const http = anHttp({ maxSockets: 3 });
+    await Promise.all(Array.from({ length: 30 }, () => http.send({ method: "GET", url: server.url })));
+    expect(most).toBe(3);
+  });
+});
+
+describe("a call without a usable answer", () => {
+  it.each<[string, string, boolean, (socket: Socket) => void]>([
+    ["a reset", "connection_failed", true, (socket) => socket.resetAndDestroy()],
+    ["a close before any byte", "connection_failed", true, (socket) => socket.end()],
+    ["a truncated answer", "connection_failed", true, (socket) => socket.end(part)],
+    [
+      "a reset in the middle",
+      "connection_failed",
+      true,
+      (socket) => socket.write(part, () => socket.resetAndDestroy()),
+    ],
+    [
+      "something that is not HTTP",
+      "connection_failed",
+      true,
+      (socket) => socket.end("220 smtp.example ESMTP\r\n"),
+    ],
+    [
+      "another protocol",
+      "connection_failed",
+      true,
+      (socket) => socket.end("HTTP/1.1 101 S\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n"),
+    ],
+    ["silence", "timed_out", true, () => {}],
+    ["half an answer, then silence", "timed_out", true, (socket) => socket.write(part)],
+    [
+      "an endless header",
+      "connection_failed",
+      true,
+      (socket) => socket.write(`HTTP/1.1 200 OK\r\nx: ${"y".repeat(99_999)}`),
+    ],
+    [
+      "more bytes than allowed",
+      "answer_too_large",
+      true,
+      (socket) => socket.write(`HTTP/1.1 200 OK\r\n\r\n${"z".repeat(2_000)}`),
+    ],
+    [
+      "a redirect",
+      "redirect_refused",
+      true,
+      (socket) => socket.end("HTTP/1.1 302 Found\r\nLocation: /b\r\nContent-Length: 0\r\n\r\n"),
+    ],
+  ])("fails typed on %s", async (_name, id, mayHaveArrived, answer) => {
+    const server = await aRaw(answer);
+    const url = `${server.url}/some/path?secret=hush`;
+    const error = await failureOf(anHttp({ timeoutMs: 300, maxBytes: 1_000 }).send({ method: "POST", url }));
+    expect(error).toMatchObject({ id, mayHaveArrived });
+    expect(error.message).toContain(`POST ${server.url}/some/path `);
+    expect(inspect(error)).not.toContain("hush");
+    expect(server.connections()).toBe(1);
+  });
+
+  it("ends an answer that comes in drips", async () => {
+    const server = await anAnswering((_seen, response) => {
+      const drip = setInterval(() => response.write("."), 20);
+      response.on("close", () => clearInterval(drip));
+    });
+    const startedAt = performance.now();
+    const error = await failureOf(anHttp({ timeoutMs: 200 }).send({ method: "GET", url: server.url }));
+    expect(error.id).toBe("timed_out");
+    expect(performance.now() - startedAt).toBeLessThan(1_000);
+  });
+
+  it("knows that nothing arrived where nobody listens, where no such host is, and where TLS fails", async () => {
+    const server = await anAnswering((_seen, response) => response.end());
+    const http = anHttp();
+    for (const url of [
+      await aClosedPort(),
+      "http://no-such-host.invalid/",
+      server.url.replace("http", "https"),
+    ]) {
+      const error = await failureOf(http.send({ method: "POST", url }));
+      expect(error).toMatchObject({ id: "connection_failed", mayHaveArrived: false });
+    }
+    expect(server.seen).toHaveLength(0);
+  });
+
+  it("counts a kept connection that broke before any byte as unknown, and does not send again", async () => {
+    let asked = 0;
+    const server = await aRaw((socket) => {
+      asked += 1;
+      if (asked === 1) socket.write("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
+      else socket.resetAndDestroy();
+    });
+    const http = anHttp();
+    await http.send({ method: "POST", url: server.url, body: "x" });
+    expect(await failureOf(http.send({ method: "POST", url: server.url, body: "x" }))).toMatchObject({
+      mayHaveArrived: true,
+    });
+    expect(asked).toBe(2);
+  });
+
+  it("does not keep the bytes it could not parse", async () => {
+    const server = await aRaw((socket) => socket.end("HTTP/1.1 200 OK\r\nx\0: SVCK-token\r\n\r\n"));
+    const error = await failureOf(anHttp().send({ method: "GET", url: server.url }));
+    expect(error.cause).toMatchObject({ code: "HPE_INVALID_HEADER_TOKEN" });
+    expect(inspect(error)).not.toContain("rawPacket");
+  });
+
+  it("refuses a header that cannot be sent, without its value", async () => {
+    const call = anHttp().send({
+      method: "GET",
+      url: "http://127.0.0.1/",
+      headers: { authorization: "Bearer a\r\nb: c" },
+    });
+    const error = await failureOf(call);
+    expect(error).toMatchObject({ id: "connection_failed", mayHaveArrived: false });
+    expect(inspect(error)).not.toContain("b: c");
+  });
+});
+
+describe("closing", () => {
+  it("waits for what is in flight, and refuses what comes later", async () => {
+    const server = await anAnswering((_seen, response) => void setTimeout(() => response.end("done"), 100));
+    const http = anHttp();
+    const inFlight = http.send({ method: "POST", url: server.url });
+    await http.close();
+    await expect(inFlight).resolves.toMatchObject({ body: "done" });
+    expect(await failureOf(http.send({ method: "GET", url: server.url }))).toMatchObject({
+      mayHaveArrived: false,
+    });
+  });
+});
+
+describe("what is shown of an address", () => {
+  it("has no user, no query, and no address inside the path", () => {
+    const url = new URL(
+      "https://u:p@api.example/apps/a/log-drains/https%3A%2F%2Fu%3Ahush%40logs.example?token=t",
+    );
+    expect(shown({ method: "GET", url })).toBe("GET https://api.example/apps/a/log-drains/…");
+  });
+});
+
+describe("whether a failed request may have arrived", () => {
+  it.each([
+    ["ECONNREFUSED", false, false],
+    ["ENOTFOUND", false, false],
+    ["EAI_AGAIN", false, false],
+    ["CERT_HAS_EXPIRED", false, false],
+    ["DEPTH_ZERO_SELF_SIGNED_CERT", false, false],
+    ["UNABLE_TO_VERIFY_LEAF_SIGNATURE", false, false],
+    ["ERR_TLS_CERT_ALTNAME_INVALID", false, false],
+    ["EPROTO", false, false],
+    ["ERR_SSL_DECRYPTION_FAILED_OR_BAD_RECORD_MAC", true, true],
+    ["ECONNRESET", false, true],
+    ["EPIPE", true, true],
+    ["HPE_INVALID_CONSTANT", false, true],
+    ["ETIMEDOUT", false, true],
+  ])("%s, secured %s: %s", (code, isSecured, expected) => {
+    expect(mayHaveArrived(Object.assign(new Error("x"), { code }), { isSecured })).toBe(expected);
+  });
+});

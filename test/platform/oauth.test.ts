@@ -1,0 +1,252 @@
+import type { Socket } from "node:net";
+import { inspect } from "node:util";
+import { createHttp } from "../../src/platform/http.ts";
+import { createTokenEndpoint, type TokenAnswer } from "../../src/platform/oauth.ts";
+import { judgeTokenAnswer } from "../../src/platform/token-answer.ts";
+import { Secret } from "../../src/secret.ts";
+import { type Answering, aClosedPort, aRawServer, aServer } from "./local-server.ts";
+
+const HOUR = 3_600;
+const good = { access_token: "SVCK-a", refresh_token: "r", expires_in: 2 * HOUR, token_type: "Bearer" };
+
+const closings: (() => Promise<void>)[] = [];
+afterEach(async () => {
+  for (const close of closings.splice(0)) await close();
+});
+
+function anEndpoint(authUrl: string, timeoutMs = 300) {
+  const http = createHttp();
+  closings.unshift(http.close);
+  return createTokenEndpoint({ http, authUrl, timeoutMs });
+}
+
+async function anAuthServer(answer: Answering) {
+  const server = await aServer(answer);
+  closings.push(server.close);
+  return server;
+}
+
+function exchangeAt(authUrl: string, code = "the-code", secret = "the-secret"): Promise<TokenAnswer> {
+  return anEndpoint(authUrl).exchange(new Secret(code), new Secret(secret));
+}
+
+function judged(status: number, body: unknown, headers = {}, sent: string[] = []): TokenAnswer {
+  return judgeTokenAnswer(
+    { status, headers, body: typeof body === "string" ? body : JSON.stringify(body) },
+    sent,
+    0,
+  );
+}
+
+function revealed(answer: TokenAnswer) {
+  if (answer.outcome !== "issued") return answer.outcome;
+  const { accessToken, refreshToken, lifeSeconds, flags } = answer.tokens;
+  return [accessToken.reveal(), refreshToken?.reveal() ?? null, lifeSeconds, ...flags];
+}
+
+describe("a call to the token endpoint", () => {
+  it("exchanges a code with a form, and nothing secret in the address", async () => {
+    const server = await anAuthServer((_seen, response) => response.end(JSON.stringify(good)));
+    expect(revealed(await exchangeAt(`${server.url}/`, "c&d", "s=t +"))).toEqual(["SVCK-a", "r", 2 * HOUR]);
+    expect(server.seen).toMatchObject([
+      {
+        method: "POST",
+        url: "/oauth/token",
+        body: "grant_type=authorization_code&code=c%26d&client_secret=s%3Dt+%2B",
+        headers: { accept: "application/json", "content-type": "application/x-www-form-urlencoded" },
+      },
+    ]);
+  });
+
+  it("refreshes with the refresh token, and takes a 201", async () => {
+    const server = await anAuthServer((_seen, response) => response.writeHead(201).end(JSON.stringify(good)));
+    const answer = await anEndpoint(server.url).refresh(new Secret("r"), new Secret("s"));
+    expect(answer.outcome).toBe("issued");
+    expect(server.seen[0]?.body).toBe("grant_type=refresh_token&refresh_token=r&client_secret=s");
+  });
+
+  it("shows no token when an answer is printed", async () => {
+    const server = await anAuthServer((_seen, response) =>
+      response.end(JSON.stringify({ ...good, expires_in: 60 })),
+    );
+    const answer = await exchangeAt(server.url);
+    expect(inspect(answer, { depth: 9 }) + JSON.stringify(answer)).not.toContain("SVCK-a");
+  });
+});
+
+describe("a garbled success", () => {
+  const token = "SVCK-a";
+  const withMember = (members: object) => ({ ...good, ...members });
+  it.each<[string, number, unknown, unknown]>([
+    ["HTML", 200, "<html>Welcome</html>", "unknown"],
+    ["an empty body", 200, "", "unknown"],
+    ["an array", 200, [good], "unknown"],
+    ["null", 200, null, "unknown"],
+    ["half an answer", 200, JSON.stringify(good).slice(0, 30), "unknown"],
+    ["a number for a token", 200, withMember({ access_token: 7 }), "unknown"],
+    ["no token", 200, withMember({ access_token: undefined }), "unknown"],
+    ["an error with status 200", 200, { error: "invalid_grant" }, "unknown"],
+    ["a line break in the token", 200, withMember({ access_token: "SVCK-a\r\nx: y" }), "unknown"],
+    ["a token of 513 characters", 200, withMember({ access_token: "a".repeat(513) }), "unknown"],
+    ["a token without the prefix", 200, withMember({ access_token: "old" }), ["old", "r", 2 * HOUR]],
+    ["status 201", 201, good, [token, "r", 2 * HOUR]],
+    ["expires_in abc", 200, withMember({ expires_in: "abc" }), [token, "r", 8 * HOUR, "odd_expires_in"]],
+    ["expires_in -1", 200, withMember({ expires_in: -1 }), [token, "r", 8 * HOUR, "odd_expires_in"]],
+    ["expires_in 1e12", 200, withMember({ expires_in: 1e12 }), [token, "r", 8 * HOUR]],
+    ["expires_in true", 200, withMember({ expires_in: true }), [token, "r", 8 * HOUR, "odd_expires_in"]],
+    ["expires_in as digits", 200, withMember({ expires_in: "60" }), [token, "r", 60]],
+    ["no expires_in", 200, withMember({ expires_in: undefined }), [token, "r", 8 * HOUR]],
+    ["token type bearer", 200, withMember({ token_type: "bearer" }), [token, "r", 2 * HOUR]],
+    ["token type mac", 200, withMember({ token_type: "mac" }), [token, "r", 2 * HOUR, "odd_token_type"]],
+    [
+      "no refresh token",
+      200,
+      withMember({ refresh_token: null }),
+      [token, null, 2 * HOUR, "no_refresh_token"],
+    ],
+    [
+      "a refresh token with a line break",
+      200,
+      withMember({ refresh_token: "r\n" }),
+      [token, null, 2 * HOUR, "refresh_token_malformed"],
+    ],
+    ["unknown members", 200, withMember({ user_id: "u", session_nonce: "n", x: {} }), [token, "r", 2 * HOUR]],
+  ])("keeps what is usable and stores nothing malformed: %s", (_name, status, body, expected) => {
+    expect(revealed(judged(status, body))).toEqual(expected);
+  });
+
+  it("is unknown when it is larger than 64 kB, and says nothing of what it held", async () => {
+    const server = await anAuthServer((_seen, response) =>
+      response.end(JSON.stringify({ ...good, pad: "x".repeat(1e7) })),
+    );
+    expect(await exchangeAt(server.url)).toMatchObject({
+      outcome: "unknown",
+      error: { id: "answer_too_large" },
+    });
+    expect(JSON.stringify(judged(200, { token: "SVCK-hush", message: "SVCK-hush" }))).not.toContain("hush");
+  });
+});
+
+describe("a refusal", () => {
+  it.each<[number, unknown, string, string]>([
+    [400, { error: "invalid_grant" }, "token_rejected", "invalid_grant"],
+    [401, { error: "invalid_grant" }, "token_rejected", "invalid_grant"],
+    [400, { id: "invalid_grant", message: "no" }, "token_rejected", "invalid_grant"],
+    [401, { error: "invalid_client" }, "client_rejected", "invalid_client"],
+    [400, { error: "invalid_client" }, "client_rejected", "invalid_client"],
+    [400, { error: "unauthorized_client" }, "client_rejected", "unauthorized_client"],
+    [401, { id: "unauthorized", message: "no" }, "client_rejected", "unauthorized"],
+    [401, "<html>", "client_rejected", "http_401"],
+    [400, { error: "invalid_request" }, "bug", "invalid_request"],
+    [400, { error: "unsupported_grant_type" }, "bug", "unsupported_grant_type"],
+    [400, "nonsense", "bug", "http_400"],
+    [404, { id: "not_found", message: "?" }, "bug", "not_found"],
+    [400, { error: "temporarily_unavailable" }, "not_issued", "temporarily_unavailable"],
+    [403, { error: "slow_down" }, "not_issued", "slow_down"],
+    [429, { id: "rate_limit", message: "slow" }, "not_issued", "rate_limit"],
+    [429, "", "not_issued", "http_429"],
+    [408, "", "not_issued", "http_408"],
+    [503, { error: "temporarily_unavailable" }, "not_issued", "temporarily_unavailable"],
+    [500, { error: "server_error" }, "not_issued", "server_error"],
+    [500, { id: "internal", message: "?" }, "unknown", "internal"],
+    [502, "<html>Bad gateway</html>", "unknown", "http_502"],
+    [304, "", "unknown", "http_304"],
+    [400, { error: { code: 7 } }, "bug", "http_400"],
+    [400, { error: "two words" }, "bug", "http_400"],
+  ])("%d %j is %s (%s)", (status, body, outcome, id) => {
+    expect(judged(status, body)).toMatchObject({ outcome, error: { id } });
+  });
+
+  it("tells their explanation, cut, in one line, and without what we sent", () => {
+    const sent = ["s3cret+/=", "the code"];
+    const said = `secret s3cret+/= or s3cret%2B%2F%3D,\r\nno "the+code" ${"x".repeat(500)}`;
+    const answer = judged(400, { error: "invalid_grant", error_description: said }, {}, sent);
+    const message = answer.outcome === "issued" ? "" : answer.error.message;
+    expect(message).toMatch(
+      /^POST \/oauth\/token answered 400 invalid_grant: secret \[secret\] or \[secret\], no "\[secret\]" x+…$/,
+    );
+    expect(message.length).toBeLessThan(260);
+  });
+
+  it("never takes a secret for the machine word", () => {
+    expect(judged(400, { error: "the-code" }, {}, ["the-code"])).toMatchObject({ error: { id: "http_400" } });
+  });
+});
+
+describe("Retry-After", () => {
+  it.each<[string, Record<string, string>, number | undefined]>([
+    ["seconds", { "retry-after": "7" }, 7_000],
+    [
+      "a date, counted from the answer's own",
+      { "retry-after": "Thu, 01 Jan 2026 00:00:30 GMT", date: "Thu, 01 Jan 2026 00:00:00 GMT" },
+      30_000,
+    ],
+    ["a date, counted from our clock", { "retry-after": "Thu, 01 Jan 1970 00:01:00 GMT" }, 60_000],
+    ["a past date", { "retry-after": "Wed, 01 Jan 1969 00:00:00 GMT" }, 1_000],
+    ["nothing", {}, undefined],
+    ["an empty value", { "retry-after": "" }, undefined],
+    ["words", { "retry-after": "soon" }, undefined],
+    ["zero", { "retry-after": "0" }, 1_000],
+    ["a negative number", { "retry-after": "-5" }, 1_000],
+    ["a billion", { "retry-after": "1000000000" }, 900_000],
+  ])("is read from %s", (_name, headers, expected) => {
+    const answer = judged(429, "", headers);
+    expect(answer).toMatchObject({ outcome: "not_issued" });
+    expect("retryAfterMs" in answer ? answer.retryAfterMs : undefined).toBe(expected);
+  });
+});
+
+describe("a call without an answer", () => {
+  it.each<[string, string, (socket: Socket) => void]>([
+    ["a reset", "unknown", (socket) => socket.resetAndDestroy()],
+    ["silence", "unknown", () => {}],
+    [
+      "a truncated success",
+      "unknown",
+      (socket) => socket.end('HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n{"access'),
+    ],
+    ["something that is not HTTP", "unknown", (socket) => socket.end("hello\r\n")],
+    [
+      "an endless 401",
+      "client_rejected",
+      (socket) => socket.end(`HTTP/1.1 401 No\r\n\r\n${"x".repeat(70_000)}`),
+    ],
+  ])("after %s is %s, and is not repeated", async (_name, outcome, answer) => {
+    const server = await aRawServer(answer);
+    closings.push(server.close);
+    expect(await exchangeAt(server.url)).toMatchObject({ outcome });
+    expect(server.connections()).toBe(1);
+  });
+
+  it("is certainly not issued where nothing was sent", async () => {
+    for (const url of [await aClosedPort(), "http://no-such-host.invalid"]) {
+      expect(await exchangeAt(url)).toMatchObject({
+        outcome: "not_issued",
+        error: { id: "connection_failed" },
+      });
+    }
+  });
+
+  it("does not carry the secret along a 307", async () => {
+    const elsewhere = await anAuthServer((_seen, response) => response.end(JSON.stringify(good)));
+    const server = await anAuthServer((_seen, response) =>
+      response.writeHead(307, { location: elsewhere.url }).end(),
+    );
+    expect(await exchangeAt(server.url)).toMatchObject({
+      outcome: "not_issued",
+      error: { id: "redirect_refused" },
+    });
+    expect(server.seen).toHaveLength(1);
+    expect(elsewhere.seen).toHaveLength(0);
+  });
+
+  it("never throws, whatever the http client does", async () => {
+    const http = { send: () => Promise.reject(new TypeError("the-secret")), close: () => Promise.resolve() };
+    const answer = await createTokenEndpoint({ http, authUrl: "http://x" }).refresh(
+      new Secret("r"),
+      new Secret("the-secret"),
+    );
+    expect(answer).toMatchObject({ outcome: "bug", error: { id: "internal_error" } });
+    expect(JSON.stringify(answer)).not.toContain("the-secret");
+  });
+});
