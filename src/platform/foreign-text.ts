@@ -1,3 +1,5 @@
+/** Shorter ones stand in ordinary words; masking them would hide the explanation and protect nothing. */
+const LEAST_SECRET = 4;
 /** The longest text of theirs that enters an error of ours. */
 const MOST_CHARACTERS = 200;
 
@@ -6,7 +8,7 @@ const MOST_CHARACTERS = 200;
  * may echo it, plain or percent-encoded), control characters are gone, the rest is cut at 200 characters.
  */
 export function foreignText(text: string, sentSecrets: readonly string[]): string {
-  const forms = sentSecrets.filter((secret) => secret !== "").flatMap(writtenForms);
+  const forms = sentSecrets.filter((secret) => secret.length >= LEAST_SECRET).flatMap(writtenForms);
   const masked = forms.reduce((shown, form) => shown.replaceAll(form, "[secret]"), text);
   const oneLine = masked.replace(/[\p{Cc}\u2028\u2029]+/gu, " ").trim();
   return oneLine.length > MOST_CHARACTERS ? `${oneLine.slice(0, MOST_CHARACTERS)}…` : oneLine;

@@ -55,11 +55,13 @@ export function judgeNotIssued(
   nowMs: number = Date.now(),
 ): NotIssued {
   const body = members(answer);
-  const word = foreignWord(body["error"] ?? body["id"], sent);
+  const word = body["error"] ?? body["id"];
   const waitMs = retryAfterMs(answer.headers, nowMs);
   return {
     outcome: failureOf(answer.status, word, typeof body["error"] === "string"),
-    error: isSuccess(answer) ? unreadable(answer) : refusal(answer, word, saidBy(body, sent)),
+    error: isSuccess(answer)
+      ? unreadable(answer)
+      : refusal(answer, foreignWord(word, sent), saidBy(body, sent)),
     ...(waitMs !== undefined && { retryAfterMs: waitMs }),
   };
 }
@@ -88,14 +90,14 @@ function statedSeconds(expiresIn: unknown): number | undefined {
   return Number.isFinite(seconds) && seconds >= 1 ? seconds : undefined;
 }
 
-const CLIENT_WORDS = ["invalid_client", "unauthorized_client"];
-const BUG_WORDS = ["invalid_request", "unsupported_grant_type", "invalid_scope"];
-const LATER_WORDS = ["temporarily_unavailable", "slow_down", "rate_limit"];
+const CLIENT_WORDS: unknown[] = ["invalid_client", "unauthorized_client"];
+const BUG_WORDS: unknown[] = ["invalid_request", "unsupported_grant_type", "invalid_scope"];
+const LATER_WORDS: unknown[] = ["temporarily_unavailable", "slow_down", "rate_limit"];
 /** Statuses by which a server says that it has not acted: request never complete, too early, too many. */
 const LATER_STATUSES = [408, 425, 429];
 
 /** The table of error classes: one line per class, the first that fits. A known word says more than the status. */
-function failureOf(status: number, word = "", isOAuthError = false): TokenFailure {
+function failureOf(status: number, word: unknown, isOAuthError: boolean): TokenFailure {
   if (status < 400) return "unknown";
   if (status >= 500) return isOAuthError ? "not_issued" : "unknown";
   if (LATER_STATUSES.includes(status) || LATER_WORDS.includes(word)) return "not_issued";

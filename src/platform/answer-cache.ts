@@ -1,0 +1,28 @@
+import type { HttpAnswer } from "./http.ts";
+
+/** Answers that the platform may confirm with a 304 instead of sending them again. */
+export interface AnswerCache {
+  etagOf(key: string): string | undefined;
+  /** The answer itself, or the one it confirms. */
+  fresh(key: string, answer: HttpAnswer): HttpAnswer;
+}
+
+/** Holds the latest `mostAnswers` answers of at most `mostCharacters` each; larger ones are asked for anew. */
+export function createAnswerCache({ mostAnswers = 50, mostCharacters = 100_000 } = {}): AnswerCache {
+  const kept = new Map<string, { etag: string; answer: HttpAnswer }>();
+
+  function fresh(key: string, answer: HttpAnswer): HttpAnswer {
+    const known = kept.get(key);
+    if (answer.status === 304 && known) return known.answer;
+    kept.delete(key);
+    const { etag } = answer.headers;
+    const isWorthKeeping =
+      etag && answer.status >= 200 && answer.status < 300 && answer.body.length <= mostCharacters;
+    if (isWorthKeeping) kept.set(key, { etag, answer });
+    const [oldest] = kept.keys();
+    if (kept.size > mostAnswers && oldest !== undefined) kept.delete(oldest);
+    return answer;
+  }
+
+  return { etagOf: (key) => kept.get(key)?.etag, fresh };
+}

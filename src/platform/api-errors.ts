@@ -1,0 +1,55 @@
+import { KitError } from "../errors.ts";
+import { foreignText, foreignWord } from "./foreign-text.ts";
+import type { HttpAnswer } from "./http.ts";
+import { type CallName, shown } from "./http-errors.ts";
+import { isJsonObject, parsedJson } from "./json-object.ts";
+import { retryAfterMs } from "./retry-after.ts";
+
+/** The platform's definite no. `id` is its machine word (decisions, section 4; an open set), or `http_<status>`. */
+export class PlatformRefused extends KitError {
+  readonly status: number;
+  /** Where the platform explains the refusal. */
+  readonly url: string | null;
+  /** What the platform's support asks for. */
+  readonly requestId: string | null;
+  /** How long it asks us to wait, 1 s to 15 min. */
+  readonly retryAfterMs: number | null;
+
+  constructor(call: CallName, { status, headers, body }: HttpAnswer, sentSecrets: readonly string[]) {
+    const json = parsedJson(body);
+    const said = isJsonObject(json) ? json : {};
+    const id = foreignWord(said["id"], sentSecrets);
+    const text = typeof said["message"] === "string" ? `: ${foreignText(said["message"], sentSecrets)}` : "";
+    super(
+      id ?? `http_${status}`,
+      `${shown(call)} was refused with ${[status, id].filter(Boolean).join(" ")}${text}`,
+    );
+    this.status = status;
+    this.url = typeof said["url"] === "string" ? foreignText(said["url"], sentSecrets) : null;
+    this.requestId = foreignWord(headers["request-id"], sentSecrets) ?? null;
+    this.retryAfterMs = retryAfterMs(headers) ?? null;
+  }
+}
+
+/** A success whose content is not what the endpoint is known to answer. Nothing of the content is told. */
+export class UnreadableAnswer extends KitError {
+  readonly status: number;
+
+  constructor(call: CallName, status: number, expected: string) {
+    super("unreadable_answer", `${shown(call)} answered ${status}, but not with ${expected}`);
+    this.status = status;
+  }
+}
+
+/** The resource has used up its calls, and its turn is too far away to wait for inside a call. Nothing was sent. */
+export class RateLimited extends KitError {
+  readonly retryAfterMs: number;
+
+  constructor(retryAfterMs: number) {
+    super(
+      "rate_limited",
+      `The platform takes the next call for this resource in ${Math.ceil(retryAfterMs / 1_000)} s`,
+    );
+    this.retryAfterMs = retryAfterMs;
+  }
+}

@@ -1,0 +1,122 @@
+import { setTimeout as sleepMs } from "node:timers/promises";
+import type { TokenSource } from "./caller.ts";
+import type { Http } from "./http.ts";
+import { path } from "./path.ts";
+import { rawPath } from "./raw-path.ts";
+import { type RawRequest, rawCall } from "./raw-request.ts";
+import { createResourceClient, type ResourceClient } from "./resource-client.ts";
+import { createThrottles } from "./throttle.ts";
+import type * as Platform from "./types.ts";
+
+export type { TokenSource } from "./caller.ts";
+
+/** What a partner may ask of the platform for one resource. Drains are named by id, address or token; users may be "~". */
+export type ResourceApi = ReturnType<typeof endpoints>;
+
+export interface PlatformApi {
+  /**
+   * The client of one resource, bound to its uuid and its tokens: endpoints below `/addons/{uuid}` take no id, so that
+   * the token of one resource is never sent for another. Cheap to make; rate limits are remembered across clients.
+   */
+  forResource(uuid: string, tokens: TokenSource): ResourceApi;
+}
+
+/**
+ * Follows the platform document, "Add-on partner endpoints". Each method rejects with `PlatformRefused`,
+ * `UnreadableAnswer`, `RateLimited`, a `TransportError`, or what `tokens` rejects with; an id that cannot be a path
+ * segment throws `InvalidPath` at once. One try takes 15 s at most, and a call three tries.
+ */
+export function createPlatformApi({
+  http,
+  apiUrl,
+  mediaType,
+  nowMs = Date.now,
+  sleep = (ms) => sleepMs(ms),
+  random = Math.random,
+}: PlatformApiNeeds): PlatformApi {
+  const needs = { http, apiUrl: apiUrl.replace(/\/+$/, ""), mediaType, sleep, random };
+  const throttleOf = createThrottles({ nowMs, sleep });
+  return {
+    forResource: (uuid, tokens) =>
+      endpoints(uuid, needs.apiUrl, createResourceClient({ ...needs, tokens, throttle: throttleOf(uuid) })),
+  };
+}
+
+export interface PlatformApiNeeds {
+  http: Http;
+  apiUrl: string;
+  mediaType: string;
+  /** The clock and the chance, for tests. */
+  nowMs?: () => number;
+  sleep?: (ms: number) => Promise<unknown>;
+  random?: () => number;
+}
+
+/** One line per endpoint. To add one that is enabled for you, add a line. */
+function endpoints(uuid: string, apiUrl: string, { one, many, pages, vars, done, raw }: ResourceClient) {
+  return {
+    addons: {
+      own: () => one<Platform.Addon>("GET", path`/addons/${uuid}`),
+      list: () => many<Platform.Addon>(path`/addons`),
+      ofUser: (user: string) => many<Platform.Addon>(path`/users/${user}/addons`),
+      ofApp: (app: string) => many<Platform.Addon>(path`/apps/${app}/addons`),
+    },
+    attachments: {
+      ofAddon: () => many<Platform.Attachment>(path`/addons/${uuid}/addon-attachments`),
+      ofApp: (app: string) => many<Platform.Attachment>(path`/apps/${app}/addon-attachments`),
+      get: (app: string, attachment: string) =>
+        one<Platform.Attachment>("GET", path`/apps/${app}/addon-attachments/${attachment}`),
+    },
+    config: {
+      get: () => vars("GET", path`/addons/${uuid}/config`),
+      update: (config: Platform.ConfigVar[]) => vars("PATCH", path`/addons/${uuid}/config`, { config }),
+    },
+    apps: {
+      get: (app: string) => one<Platform.App>("GET", path`/apps/${app}`),
+      list: () => many<Platform.App>(path`/apps`),
+      ofUser: (user: string) => many<Platform.App>(path`/users/${user}/apps`),
+      filter: (ids: string[]) => many<Platform.TeamApp>(path`/filters/apps`, { in: { id: ids } }),
+    },
+    collaborators: {
+      ofApp: (app: string) => many<Platform.Collaborator>(path`/apps/${app}/collaborators`),
+    },
+    domains: {
+      ofApp: (app: string) => many<Platform.Domain>(path`/apps/${app}/domains`),
+    },
+    logDrains: {
+      ofAddon: () => many<Platform.LogDrain>(path`/addons/${uuid}/log-drains`),
+      ofApp: (app: string) => many<Platform.LogDrain>(path`/apps/${app}/log-drains`),
+      get: (app: string, drain: string) =>
+        one<Platform.LogDrain>("GET", path`/apps/${app}/log-drains/${drain}`),
+      create: (app: string, url: string) =>
+        one<Platform.LogDrain>("POST", path`/apps/${app}/log-drains`, { url }),
+      update: (drain: string, url: string) =>
+        one<Platform.LogDrain>("PUT", path`/addons/${uuid}/log-drains/${drain}`, { url }),
+      remove: (app: string, drain: string) => done("DELETE", path`/apps/${app}/log-drains/${drain}`),
+    },
+    pipelines: {
+      get: (pipeline: string) => one<Platform.Pipeline>("GET", path`/pipelines/${pipeline}`),
+      list: () => many<Platform.Pipeline>(path`/pipelines`),
+    },
+    pipelineCouplings: {
+      get: (coupling: string) => one<Platform.PipelineCoupling>("GET", path`/pipeline-couplings/${coupling}`),
+      list: () => many<Platform.PipelineCoupling>(path`/pipeline-couplings`),
+      ofPipeline: (pipeline: string) =>
+        many<Platform.PipelineCoupling>(path`/pipelines/${pipeline}/pipeline-couplings`),
+      ofApp: (app: string) => one<Platform.PipelineCoupling>("GET", path`/apps/${app}/pipeline-couplings`),
+    },
+    teamMembers: {
+      ofTeam: (team: string) => many<Platform.TeamMember>(path`/teams/${team}/members`),
+    },
+    /** The end of an asynchronous provisioning: done, or failed for good (decisions, section 2: assumed). */
+    actions: {
+      provision: () => done("POST", path`/addons/${uuid}/actions/provision`),
+      deprovision: () => done("POST", path`/addons/${uuid}/actions/deprovision`),
+    },
+    /** Any list, page by page, for lists too long to hold. Stays with this resource. */
+    pages: <T>(typedPath: string, filter?: object) => pages<T>(rawPath(typedPath, { apiUrl, uuid }), filter),
+    /** Any call a person types; a refusal is an answer too. Stays on the API, and with this resource. */
+    request: async (method: string, typedPath: string, request: RawRequest = {}) =>
+      raw(rawCall(method, typedPath, request, { apiUrl, uuid })),
+  };
+}

@@ -1,0 +1,27 @@
+import type { Call } from "./caller.ts";
+import { rawPath } from "./raw-path.ts";
+
+export interface RawRequest {
+  /** Sent as it is, as JSON unless the headers say otherwise. */
+  body?: string;
+  headers?: Record<string, string>;
+}
+
+/** Headers that decide to whom a request goes, as whom, and where it ends: always ours. */
+const OURS = ["authorization", "host", "connection", "content-length", "transfer-encoding"];
+
+/** A call from what a person typed. Throws `InvalidPath` or `ForeignResource`. */
+export function rawCall(
+  method: string,
+  typedPath: string,
+  { body, headers = {} }: RawRequest,
+  own: { apiUrl: string; uuid: string },
+): Call {
+  const named = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value] as const);
+  return {
+    method: method.toUpperCase(),
+    path: rawPath(typedPath, own),
+    headers: Object.fromEntries(named.filter(([name]) => !OURS.includes(name))),
+    ...(body !== undefined && { body }),
+  };
+}

@@ -1,0 +1,24 @@
+import { isJsonObject } from "./json-object.ts";
+
+/** What the kit relies on in an answer, checked by name; everything else may be absent, odd or new. */
+export interface Shape<T> {
+  /** Completes "… answered 200, but not with". */
+  expected: string;
+  fits(value: unknown): value is T;
+}
+
+export function anObject<T>(): Shape<T> {
+  return { expected: "an object with an id", fits: (value): value is T => hasText(value, "id") };
+}
+
+/** Of objects that each have a text under `key`. */
+export function aList<T>(key: "id" | "name" = "id"): Shape<T[]> {
+  return {
+    expected: `a list of objects with ${key === "id" ? "an id" : "a name"}`,
+    fits: (value): value is T[] => Array.isArray(value) && value.every((item) => hasText(item, key)),
+  };
+}
+
+function hasText(value: unknown, key: string): boolean {
+  return isJsonObject(value) && typeof value[key] === "string" && value[key] !== "";
+}

@@ -1,0 +1,82 @@
+import { RateLimited } from "./api-errors.ts";
+import type { HttpAnswer } from "./http.ts";
+import { retryAfterMs } from "./retry-after.ts";
+
+export interface Clock {
+  nowMs: () => number;
+  sleep: (ms: number) => Promise<unknown>;
+}
+
+/** Lets the calls of one resource through as the platform's count for it allows. */
+export interface Throttle {
+  inTurn(send: () => Promise<HttpAnswer>): Promise<HttpAnswer>;
+}
+
+/**
+ * Believes the last `RateLimit-Remaining`, less the calls still in flight. At zero, calls go one per `refillMs` (the
+ * platform is assumed to refill 75 a minute) instead of being refused; after a 429 none goes before the time it asks
+ * for. A turn more than `mostWaitMs` away is a `RateLimited` error. Every resource has its own (platform document,
+ * "Limits"), so one cannot slow another.
+ */
+export function createThrottle({
+  nowMs,
+  sleep,
+  refillMs = 1_000,
+  mostWaitMs = 10_000,
+}: Clock & ThrottleLimits): Throttle {
+  let remaining = Infinity;
+  let inFlight = 0;
+  let turns = 0;
+  let notedTurn = 0; // whose count is believed
+  let closedUntilMs = 0; // asked for by a 429
+  let nextTurnMs = 0; // when one more call has been refilled since the last went
+
+  async function inTurn(send: () => Promise<HttpAnswer>): Promise<HttpAnswer> {
+    const now = nowMs();
+    const turnMs = Math.max(now, closedUntilMs, remaining > inFlight ? 0 : nextTurnMs);
+    if (turnMs - now > mostWaitMs) throw new RateLimited(turnMs - now);
+    nextTurnMs = turnMs + refillMs;
+    inFlight += 1;
+    const turn = (turns += 1);
+    try {
+      if (turnMs > now) await sleep(turnMs - now);
+      const answer = await send();
+      note(answer, turn);
+      return answer;
+    } finally {
+      inFlight -= 1;
+    }
+  }
+
+  function note({ status, headers }: HttpAnswer, turn: number): void {
+    const said = Number.parseInt(String(headers["ratelimit-remaining"]), 10);
+    // Answers overtake each other: an earlier call's larger count is old news.
+    if (said < remaining || (said >= 0 && turn > notedTurn)) {
+      remaining = said;
+      notedTurn = Math.max(notedTurn, turn);
+    }
+    if (status !== 429) return;
+    remaining = 0;
+    closedUntilMs = Math.max(closedUntilMs, nowMs() + (retryAfterMs(headers) ?? refillMs));
+  }
+
+  return { inTurn };
+}
+
+interface ThrottleLimits {
+  refillMs?: number;
+  mostWaitMs?: number;
+}
+
+/** A throttle per resource that outlives its clients; the `mostResources` that called last are remembered. */
+export function createThrottles(clock: Clock, mostResources = 10_000): (uuid: string) => Throttle {
+  const throttles = new Map<string, Throttle>();
+  return (uuid) => {
+    const throttle = throttles.get(uuid) ?? createThrottle(clock);
+    throttles.delete(uuid);
+    throttles.set(uuid, throttle);
+    const [oldest] = throttles.keys();
+    if (throttles.size > mostResources && oldest !== undefined) throttles.delete(oldest);
+    return throttle;
+  };
+}
