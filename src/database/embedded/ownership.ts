@@ -1,0 +1,71 @@
+import { chmod, mkdir, rm } from "node:fs/promises";
+import { connect, createServer, type Server, type Socket } from "node:net";
+import path from "node:path";
+import lockfile from "proper-lockfile";
+import { SOCKET_NAME } from "./socket-path.ts";
+
+/**
+ * One process at a time may have the folder open. The socket in it is the lock: as long as its owner lives, even
+ * blocked or stopped, the operating system accepts connections to it; from the moment it dies, however it died, it
+ * refuses them. So a dead owner is recognised at once, and a busy one is never taken for dead, which a lock that is
+ * kept alive by a timer cannot promise.
+ *
+ * Becoming owner takes three steps (nobody answers, remove what is left, listen), which only one process may take at a
+ * time: a lock file guards these few milliseconds.
+ */
+export async function becomeOwner(
+  folder: string,
+  onConnection: (socket: Socket) => void,
+): Promise<Server | undefined> {
+  const socketPath = path.join(folder, SOCKET_NAME);
+  const guard = await enterAlone(folder);
+  try {
+    if (await isOwned(folder)) return undefined;
+    await rm(socketPath, { force: true });
+    if (guard.isLost()) return undefined;
+    return await listen(socketPath, onConnection);
+  } finally {
+    await guard.leave();
+  }
+}
+
+/** The folder, readable by nobody but us. */
+export async function makeFolder(folder: string): Promise<void> {
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  await chmod(folder, 0o700);
+}
+
+/** Does a living process own the folder? Only a refusal, or no socket at all, says no. */
+export function isOwned(folder: string): Promise<boolean> {
+  return new Promise((resolve) => {
+    const probe = connect(path.join(folder, SOCKET_NAME), () => {
+      probe.destroy();
+      resolve(true);
+    });
+    probe.on("error", ({ code }: NodeJS.ErrnoException) =>
+      resolve(code !== "ECONNREFUSED" && code !== "ENOENT"),
+    );
+  });
+}
+
+/** Listens on a socket in the folder. */
+export function listen(socketPath: string, onConnection: (socket: Socket) => void): Promise<Server> {
+  return new Promise((resolve, reject) => {
+    const server = createServer(onConnection);
+    server.once("error", reject);
+    server.listen(socketPath, () => resolve(server));
+  });
+}
+
+async function enterAlone(folder: string): Promise<{ isLost(): boolean; leave(): Promise<void> }> {
+  let isLost = false;
+  const release = await lockfile.lock(folder, {
+    lockfilePath: path.join(folder, "owner.lock"),
+    realpath: false,
+    stale: 5000,
+    update: 1000,
+    retries: { retries: 100, factor: 1, minTimeout: 50, maxTimeout: 100 },
+    onCompromised: () => (isLost = true),
+  });
+  return { isLost: () => isLost, leave: () => release().catch(() => undefined) };
+}

@@ -1,0 +1,81 @@
+import type { Socket } from "node:net";
+import type { PGlite } from "@electric-sql/pglite";
+import { readExchanges } from "./exchanges.ts";
+
+/**
+ * Lets many clients share PGlite, which is one PostgreSQL session: they take turns, and a turn is a whole exchange or,
+ * once one has begun a transaction, the whole transaction.
+ *
+ * Why not `@electric-sql/pglite-socket`, which is made for this: it passes messages on one by one. As soon as a
+ * client's exchange arrives in two pieces (from 64 kB on), another's Parse gets between its Parse and its Bind, and its
+ * values go into the other's statement; a client that dies after a failed Parse leaves the session deaf to all others;
+ * and one that stops inside a transaction (Ctrl-Z) holds up the rest for ever. Whole exchanges make the first two
+ * impossible, and take a third of the time.
+ *
+ * Since the session is one: no named statements, no session settings, no LISTEN, no advisory locks across clients.
+ */
+type Needs = {
+  pglite: Pick<PGlite, "execProtocolRaw" | "isInTransaction">;
+  /** PGlite itself failed; the session is lost, as if PostgreSQL had crashed. */
+  onCrash(error: unknown): void;
+  /** How long a client may stay silent inside a transaction before it is cut off. */
+  silenceMs?: number;
+};
+
+type Turn = { socket: Socket; bytes: Buffer };
+
+const ROLLBACK = Buffer.from("Q\0\0\0\rROLLBACK\0", "latin1");
+
+/** @returns what to do with each new connection */
+export function createTurns({ pglite, onCrash, silenceMs = 5000 }: Needs): (socket: Socket) => void {
+  let turns: Turn[] = [];
+  /** Whose transaction is open. */
+  let holder: Socket | undefined;
+  let silence: NodeJS.Timeout | undefined;
+  let isRunning = false;
+
+  function welcome(socket: Socket): void {
+    socket.on("error", () => undefined);
+    socket.on("close", () => leave(socket));
+    readExchanges(socket, (bytes) => {
+      turns.push({ socket, bytes });
+      void takeTurns();
+    });
+  }
+
+  function leave(socket: Socket): void {
+    turns = turns.filter((turn) => turn.socket !== socket);
+    if (holder === socket) turns.push({ socket, bytes: ROLLBACK });
+    void takeTurns();
+  }
+
+  function nextTurn(): Turn | undefined {
+    const at = holder ? turns.findIndex(({ socket }) => socket === holder) : 0;
+    return at < 0 ? undefined : turns.splice(at, 1)[0];
+  }
+
+  async function takeTurns(): Promise<void> {
+    if (isRunning) return;
+    isRunning = true;
+    try {
+      for (let turn = nextTurn(); turn; turn = nextTurn()) await take(turn);
+    } catch (error) {
+      onCrash(error);
+      return;
+    }
+    isRunning = false;
+  }
+
+  async function take({ socket, bytes }: Turn): Promise<void> {
+    clearTimeout(silence);
+    const answer = await pglite.execProtocolRaw(bytes);
+    holder = pglite.isInTransaction() ? socket : undefined;
+    if (holder) silence = setTimeout(() => socket.destroy(), silenceMs).unref();
+    if (holder && socket.destroyed && bytes !== ROLLBACK) leave(socket);
+    if (socket.writable) socket.write(answer);
+    // Each turn blocks the process while PostgreSQL works: let others in between.
+    await new Promise(setImmediate);
+  }
+
+  return welcome;
+}

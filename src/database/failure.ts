@@ -1,0 +1,69 @@
+/**
+ * What went wrong, read from an error of the driver, of Node or of Prisma. PostgreSQL's own errors carry a SQLSTATE
+ * (https://www.postgresql.org/docs/current/errcodes-appendix.html), Prisma hides it in `meta`; a lost connection is
+ * mostly a plain `Error`.
+ */
+
+/** Connection (08), resources (53), cancelled (57014) or shut down (57P…), idle too long, read-only after a failover. */
+const PASSING_STATES = /^(08|53|57014|57P0[1235]|25006|25P03)/;
+const CONFLICT_STATES = /^(40001|40P01)/;
+/** A value that does not fit (22) or breaks a constraint (23). */
+const DATA_STATES = /^(22|23)/;
+
+const PASSING_PRISMA_CODES = new Set(["P1001", "P1002", "P1008", "P1017", "P2024", "P2037"]);
+const PASSING_NODE_CODES =
+  /^(ECONNREFUSED|ECONNRESET|ETIMEDOUT|EPIPE|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH)$/;
+/** The embedded database's socket is not there, or has too many at its door. */
+const PASSING_AT_CONNECT = /^(ENOENT|EAGAIN)$/;
+const PASSING_MESSAGES =
+  /Connection terminated|Connection ended|timeout exceeded when trying to connect|Query read timeout|not queryable|Client was closed|Server has closed the connection|cached plan must not change result type/;
+
+/** Is another try worth it, soon, without anyone changing anything? */
+export function isPassing(error: unknown): boolean {
+  const { state, code, message, syscall } = clues(error);
+  if (isConflict(error)) return true;
+  if (state) return PASSING_STATES.test(state) || (state === "0A000" && PASSING_MESSAGES.test(message));
+  if (code === "P2028") return /Unable to start a transaction/.test(message);
+  if (PASSING_PRISMA_CODES.has(code)) return true;
+  if (PASSING_NODE_CODES.test(code) || (syscall === "connect" && PASSING_AT_CONNECT.test(code))) return true;
+  return PASSING_MESSAGES.test(message);
+}
+
+/** A deadlock or a serialization failure: PostgreSQL chose one of two that stood in each other's way. */
+export function isConflict(error: unknown): boolean {
+  const { state, code } = clues(error);
+  return CONFLICT_STATES.test(state) || code === "P2034";
+}
+
+/** Is it the values' own fault, so that the same values will fail again, and others might not? */
+export function isFaultOfData(error: unknown): boolean {
+  return DATA_STATES.test(clues(error).state);
+}
+
+/** After this error, may the connection serve others? In doubt, no: opening another one is cheap. */
+export function leavesConnectionSound(error: unknown): boolean {
+  return clues(error).state !== "" && !isPassing(error);
+}
+
+type Clues = { state: string; code: string; message: string; syscall: string };
+
+function clues(error: unknown): Clues {
+  if (!(error instanceof Error)) return { state: "", code: "", message: "", syscall: "" };
+  const { code = "", severity, syscall = "", meta, cause } = error as Partial<DriverError>;
+  const prisma = meta?.driverAdapterError;
+  return {
+    state: prisma?.cause?.originalCode ?? cause?.originalCode ?? (severity === undefined ? "" : code),
+    code,
+    message: `${error.message} ${prisma?.message ?? ""}`,
+    syscall,
+  };
+}
+
+/** The members that tell a PostgreSQL error (`severity`), a Node error (`syscall`) and Prisma's (`meta`, `cause`) apart. */
+type DriverError = {
+  code: string;
+  severity: string;
+  syscall: string;
+  cause: { originalCode?: string };
+  meta: { driverAdapterError?: { message?: string; cause?: { originalCode?: string } } };
+};

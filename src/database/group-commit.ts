@@ -1,0 +1,77 @@
+import { KitError } from "../errors.ts";
+import { isFaultOfData } from "./failure.ts";
+
+/** More rows are waiting to be written than we are willing to hold. */
+export class Overloaded extends KitError {
+  constructor(queued: number) {
+    super("overloaded", `${queued} rows are waiting for the database already`);
+  }
+}
+
+type Needs<Row, Result> = {
+  /** Writes all rows with one statement; one result per row, in their order. Two rows may be about the same thing. */
+  write(rows: Row[]): Promise<Result[]>;
+  /** At most this many rows in one statement. */
+  maxRows: number;
+  /** At most this many rows waiting, those being written not counted. */
+  maxQueued: number;
+  /** Statements on their way at the same time. */
+  maxFlushes?: number;
+};
+
+type Waiting<Row, Result> = { row: Row; resolve(result: Result): void; reject(error: unknown): void };
+
+/**
+ * Many callers, one statement: the rows that arrive within one turn of the event loop are committed together, and each
+ * caller is answered after the commit of its own row. It costs a lone caller nothing, and under load one commit serves
+ * dozens. Two statements under way are enough to keep PostgreSQL busy while the next batch gathers.
+ *
+ * One bad row cannot fail its neighbours: if PostgreSQL refuses a batch for its data, each row is tried alone. Any
+ * other error is told to all of the batch.
+ *
+ * @returns a function that resolves once the row is durable; it throws Overloaded when too many are waiting
+ */
+export function createGroupCommit<Row, Result>({
+  write,
+  maxRows,
+  maxQueued,
+  maxFlushes = 2,
+}: Needs<Row, Result>) {
+  const queue: Waiting<Row, Result>[] = [];
+  let flushes = 0;
+  let isScheduled = false;
+
+  function schedule(): void {
+    if (isScheduled || queue.length === 0 || flushes >= maxFlushes) return;
+    isScheduled = true;
+    setImmediate(() => {
+      isScheduled = false;
+      const batch = queue.splice(0, maxRows);
+      flushes += 1;
+      schedule();
+      void settle(batch).finally(() => {
+        flushes -= 1;
+        schedule();
+      });
+    });
+  }
+
+  async function settle(batch: Waiting<Row, Result>[]): Promise<void> {
+    try {
+      const results = await write(batch.map(({ row }) => row));
+      if (results.length !== batch.length)
+        throw new Error(`${results.length} results for ${batch.length} rows`);
+      batch.forEach(({ resolve }, i) => resolve(results[i] as Result));
+    } catch (error) {
+      if (batch.length > 1 && isFaultOfData(error)) for (const one of batch) await settle([one]);
+      else batch.forEach(({ reject }) => reject(error));
+    }
+  }
+
+  return (row: Row): Promise<Result> =>
+    new Promise((resolve, reject) => {
+      if (queue.length >= maxQueued) return reject(new Overloaded(queue.length));
+      queue.push({ row, resolve, reject });
+      schedule();
+    });
+}

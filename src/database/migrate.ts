@@ -1,0 +1,65 @@
+import type pg from "pg";
+import { KitError, messageOf } from "../errors.ts";
+import { migrationList, migrationNames } from "./migrations-folder.ts";
+import { statement, type Queryable } from "./statement.ts";
+import { withCa } from "./tls.ts";
+
+/** A migration was refused by the database, or an earlier one stopped halfway (`prisma migrate resolve` settles that). */
+export class MigrationFailed extends KitError {
+  constructor(cause: unknown) {
+    super("migration_failed", `the database could not be migrated: ${messageOf(cause).split("\n   0:")[0]}`, {
+      cause,
+    });
+  }
+}
+
+/**
+ * Brings the schema of a PostgreSQL up to date. Of two that do so at once, one applies and the other waits for it and
+ * finds nothing to do. Needs a role with DDL rights, and a direct connection (no transaction pooler in between).
+ *
+ * @returns the names of the migrations it applied, oldest first
+ * @throws MigrationFailed
+ */
+export function migrate({
+  url,
+  ca,
+}: {
+  url: string;
+  ca?: string | undefined;
+}): Promise<{ applied: string[] }> {
+  return applyMigrations(withCa(url, ca));
+}
+
+/** The same, for a database already reached. */
+export async function applyMigrations(address: pg.PoolConfig): Promise<{ applied: string[] }> {
+  // Loaded when needed: the engine is 4 MB, and a service that is up to date never needs it.
+  const { withSchemaEngine } = await import("./schema-engine.ts");
+  const migrationsList = await migrationList();
+  try {
+    const { appliedMigrationNames } = await withSchemaEngine(address, (engine) =>
+      engine.applyMigrations({ migrationsList, filters: { externalTables: [], externalEnums: [] } }),
+    );
+    return { applied: appliedMigrationNames };
+  } catch (error) {
+    throw new MigrationFailed(error);
+  }
+}
+
+// to_regclass gives null for a table that is not there, where a plain SELECT would fail.
+const FIND_MIGRATIONS_TABLE = statement(
+  "find_migrations_table",
+  `SELECT to_regclass('_prisma_migrations')::text AS name`,
+);
+const FINISHED_MIGRATIONS = statement(
+  "finished_migrations",
+  `SELECT migration_name AS name FROM _prisma_migrations WHERE finished_at IS NOT NULL AND rolled_back_at IS NULL`,
+);
+
+/** The migrations that this version of the code needs and the database has not had, oldest first. A cheap question. */
+export async function pendingMigrations(database: Queryable): Promise<string[]> {
+  const known = await migrationNames();
+  const [table] = await database.query<{ name: string | null }>(FIND_MIGRATIONS_TABLE);
+  if (!table?.name) return known;
+  const finished = await database.query<{ name: string }>(FINISHED_MIGRATIONS);
+  return known.filter((name) => !finished.some((row) => row.name === name));
+}

@@ -1,0 +1,24 @@
+import pg from "pg";
+
+const { builtins, getTypeParser } = pg.types;
+
+type Parser = (value: string) => unknown;
+
+/**
+ * The driver's parsers, but `bigint` (our serial ids, and every `count(*)`) as a number instead of a string. Given to
+ * our connections only: Prisma reads the driver's global parsers and has its own idea of a BigInt.
+ */
+export const rowValues = {
+  getTypeParser(oid: number, format?: "text" | "binary"): Parser {
+    return oid === builtins.INT8 && format !== "binary"
+      ? wholeNumber
+      : (getTypeParser(oid, format) as Parser);
+  },
+};
+
+function wholeNumber(value: string): number {
+  const number = Number(value);
+  if (!Number.isSafeInteger(number))
+    throw new RangeError(`a bigint beyond what a number holds exactly: ${value}`);
+  return number;
+}

@@ -1,0 +1,18 @@
+/** One SQL statement with a name of its own: PostgreSQL parses and plans it once per connection under that name. */
+export type Statement = { readonly name: string; readonly text: string };
+
+/** Whatever can run a statement: the database, or a transaction on it. */
+export type Queryable = {
+  /**
+   * Runs one statement and gives its rows. Arrays become PostgreSQL arrays (for `unnest`), also of `Buffer`, `Date` and
+   * null. `bigint` columns come back as numbers, `timestamptz` as `Date`, `bytea` as `Buffer`.
+   *
+   * @throws pg.DatabaseError or the driver's own errors; `isPassing` tells which are worth another try.
+   */
+  query<Row>(statement: Statement, values?: readonly unknown[]): Promise<Row[]>;
+};
+
+/** Names a statement. The name stands in PostgreSQL's logs and statistics, so it should say what the statement is for. */
+export function statement(name: string, text: string): Statement {
+  return { name, text };
+}

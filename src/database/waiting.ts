@@ -1,0 +1,83 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { KitError } from "../errors.ts";
+import { isConflict, isPassing } from "./failure.ts";
+
+/** The database could not be had in time. Nothing is known about the last try: it may have taken effect. */
+export class DatabaseUnavailable extends KitError {
+  constructor(message: string, options?: ErrorOptions) {
+    super("database_unavailable", message, options);
+  }
+}
+
+/** How many may wait at once; beyond that, waiting fails at once. Share one among all that one outage would hold up. */
+export type WaitingRoom = { waiting: number; readonly seats: number };
+
+export const aWaitingRoom = (seats = 100): WaitingRoom => ({ waiting: 0, seats });
+
+const MOST_TRIES_AFTER_CONFLICT = 5;
+/** A try that hangs is left alone this long after the deadline, for it may be about to succeed. */
+const GRACE_MS = 1000;
+
+type Patience = { upToMs?: number; room?: WaitingRoom };
+
+/**
+ * Runs `work` until it succeeds, for the database may be restarting, failing over or out of reach for a moment. `work`
+ * must be idempotent: after a lost connection nobody knows whether it was done. Errors that no waiting cures are
+ * thrown as they are.
+ *
+ * @throws DatabaseUnavailable after `upToMs` (8 s unless given; at most a second later), or at once when the room is full
+ */
+export async function waitingForDatabase<T>(
+  work: () => Promise<T>,
+  { upToMs = 8000, room }: Patience = {},
+): Promise<T> {
+  const deadline = performance.now() + upToMs;
+  const timeLeftMs = (): number => deadline - performance.now();
+  let isSeated = false;
+  try {
+    for (let tries = 1; ; tries++) {
+      try {
+        return await before(timeLeftMs() + GRACE_MS, work());
+      } catch (error) {
+        if (!isPassing(error)) throw error;
+        const pauseMs = jittered(Math.min(50 * 2 ** (tries - 1), 1000));
+        if (pauseMs > timeLeftMs()) throw unavailable(`did not answer within ${upToMs} ms`, error);
+        if (isConflict(error) && tries >= MOST_TRIES_AFTER_CONFLICT)
+          throw unavailable(`refused ${tries} times in a row`, error);
+        if (room && !isSeated) isSeated = takeSeat(room, error);
+        await sleep(pauseMs);
+      }
+    }
+  } finally {
+    if (room && isSeated) room.waiting -= 1;
+  }
+}
+
+function takeSeat(room: WaitingRoom, cause: unknown): true {
+  if (room.waiting >= room.seats)
+    throw unavailable(`does not answer, and ${room.waiting} are waiting already`, cause);
+  room.waiting += 1;
+  return true;
+}
+
+async function before<T>(timeLeftMs: number, work: Promise<T>): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const tooLate = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(unavailable("did not answer in time")), Math.max(timeLeftMs, 0));
+  });
+  try {
+    return await Promise.race([work, tooLate]);
+  } finally {
+    clearTimeout(timer);
+    work.catch(() => undefined);
+  }
+}
+
+function unavailable(what: string, cause?: unknown): DatabaseUnavailable {
+  return new DatabaseUnavailable(`the database ${what}`, { cause });
+}
+
+/** Half to full of it, so that those who failed together do not come back together. */
+function jittered(ms: number): number {
+  return ms * (0.5 + Math.random() / 2);
+}

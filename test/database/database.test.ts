@@ -1,0 +1,59 @@
+import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import { openDatabase, statement, type Database } from "../../src/database/database.ts";
+import { aFreshDatabase, testServerUrl, type FreshDatabase } from "../support/database.ts";
+
+let fresh: FreshDatabase;
+let database: Database;
+
+beforeAll(async () => {
+  fresh = await aFreshDatabase();
+  database = await openDatabase(fresh.settings);
+});
+
+afterAll(async () => {
+  await database.close();
+  await fresh.close();
+});
+
+test("without an address the database is the embedded one", () => {
+  expect(database.kind).toBe(testServerUrl ? "postgresql" : "embedded");
+});
+
+test("it answers, and is up to date", async () => {
+  await database.ping();
+  expect(await database.pendingMigrations()).toEqual([]);
+});
+
+test("lists of every type that our statements pass survive the way there and back, nulls included", async () => {
+  const rows = await database.query(
+    statement(
+      "round_trip",
+      `SELECT * FROM unnest($1::uuid[], $2::bytea[], $3::timestamptz[], $4::text[], $5::jsonb[], $6::bigint[]) AS t(a, b, c, d, e, f)`,
+    ),
+    [
+      ["01234567-89ab-cdef-0123-456789abcdef", null],
+      [Buffer.from([0, 92, 255]), null],
+      [new Date("2026-01-01T12:00:00.123Z"), null],
+      [`"quoted", {braced} \\ 🫖`, null],
+      [{ "a b": [`"`] }, null],
+      [2 ** 53 - 1, null],
+    ],
+  );
+  expect(rows).toEqual([
+    {
+      a: "01234567-89ab-cdef-0123-456789abcdef",
+      b: Buffer.from([0, 92, 255]),
+      c: new Date("2026-01-01T12:00:00.123Z"),
+      d: `"quoted", {braced} \\ 🫖`,
+      e: { "a b": [`"`] },
+      f: 2 ** 53 - 1,
+    },
+    { a: null, b: null, c: null, d: null, e: null, f: null },
+  ]);
+});
+
+test("a bigint that a number cannot hold is an error, not a rounded number", async () => {
+  await expect(database.query(statement("too_big", `SELECT 9007199254740993::bigint`))).rejects.toThrow(
+    RangeError,
+  );
+});

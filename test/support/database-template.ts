@@ -1,0 +1,61 @@
+import { createHash } from "node:crypto";
+import { existsSync } from "node:fs";
+import { mkdir, rename, rm } from "node:fs/promises";
+import { createRequire } from "node:module";
+import path from "node:path";
+import { fileURLToPath } from "node:url";
+import lockfile from "proper-lockfile";
+import { migrate, openDatabase } from "../../src/database/database.ts";
+import { migrationList } from "../../src/database/migrations-folder.ts";
+import { administer } from "./database.ts";
+
+/** Built once, by whichever test file comes first, and kept until a migration or PGlite changes: it takes 5 seconds. */
+const CACHE = fileURLToPath(new URL("../../node_modules/.cache/addon-test-database", import.meta.url));
+
+/** @returns the `DATA_DIR` of a migrated embedded database, to be copied */
+export async function embeddedTemplate(): Promise<string> {
+  const folder = path.join(CACHE, await fingerprint());
+  if (existsSync(folder)) return folder;
+  await mkdir(CACHE, { recursive: true });
+  const release = await lockfile.lock(CACHE, { retries: { retries: 300, factor: 1, minTimeout: 100 } });
+  try {
+    if (!existsSync(folder)) await build(folder);
+  } finally {
+    await release();
+  }
+  return folder;
+}
+
+async function build(folder: string): Promise<void> {
+  const building = `${folder}.building`;
+  await rm(building, { recursive: true, force: true });
+  const database = await openDatabase({ dataDir: building, role: "owner", poolSize: 1 });
+  await database.close();
+  await rename(building, folder);
+}
+
+/** @returns the name of a migrated database on the server, to be copied */
+export async function postgresqlTemplate(serverUrl: string): Promise<string> {
+  const name = `addon_template_${await fingerprint()}`;
+  await administer(serverUrl, async (ask) => {
+    await ask(`SELECT pg_advisory_lock(20260101)`);
+    if ((await ask(`SELECT 1 FROM pg_database WHERE datname = '${name}'`)).length > 0) return;
+    await ask(`DROP DATABASE IF EXISTS ${name}_building`);
+    await ask(`CREATE DATABASE ${name}_building`);
+    const url = new URL(serverUrl);
+    url.pathname = `/${name}_building`;
+    await migrate({ url: url.href });
+    await ask(`ALTER DATABASE ${name}_building RENAME TO ${name}`);
+  });
+  return name;
+}
+
+async function fingerprint(): Promise<string> {
+  const { version } = createRequire(import.meta.url)("@prisma/client/package.json") as { version: string };
+  const pglite = createRequire(import.meta.url).resolve("@electric-sql/pglite");
+  const { migrationDirectories } = await migrationList();
+  return createHash("sha256")
+    .update(JSON.stringify([version, pglite, migrationDirectories]))
+    .digest("hex")
+    .slice(0, 12);
+}

@@ -1,0 +1,80 @@
+import { cp, mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import pg from "pg";
+import type { DatabaseSettings } from "../../src/database/database.ts";
+import { isOwned } from "../../src/database/embedded/ownership.ts";
+import { embeddedTemplate, postgresqlTemplate } from "./database-template.ts";
+
+/** A migrated, empty database for one test file. */
+export type FreshDatabase = {
+  /** For `openDatabase`; may be opened several times, also by other processes. */
+  settings: DatabaseSettings;
+  /** The same, as the environment of a process that is to use it. */
+  environment: { DATA_DIR: string; DATABASE_URL?: string };
+  /** Removes it. Fails if anything is still connected: whoever opened must have closed. */
+  close(): Promise<void>;
+};
+
+/** Set: the tests run on that PostgreSQL, as a role that may create databases. Unset: on the embedded database. */
+export const testServerUrl = process.env["TEST_DATABASE_URL"];
+
+/** Makes a database from a template that is built once for each version of the migrations. */
+export async function aFreshDatabase(): Promise<FreshDatabase> {
+  const dataDir = await mkdtemp(path.join(tmpdir(), "addon-test-"));
+  const settings = { dataDir, role: "owner", poolSize: 5 } as const;
+  if (testServerUrl) {
+    const { url, drop } = await aPostgresqlDatabase(testServerUrl);
+    const close = () => drop().finally(() => rm(dataDir, { recursive: true }));
+    return { settings: { ...settings, url }, environment: { DATA_DIR: dataDir, DATABASE_URL: url }, close };
+  }
+  await cp(await embeddedTemplate(), dataDir, { recursive: true });
+  return { settings, environment: { DATA_DIR: dataDir }, close: () => removeEmbedded(dataDir) };
+}
+
+async function removeEmbedded(dataDir: string): Promise<void> {
+  const isStillOpen = await isOwned(path.join(dataDir, "postgresql"));
+  await rm(dataDir, { recursive: true });
+  if (isStillOpen) throw new Error("the test has ended, and its embedded database is still open");
+}
+
+async function aPostgresqlDatabase(serverUrl: string) {
+  const template = await postgresqlTemplate(serverUrl);
+  const name = `addon_test_${process.pid}_${Math.random().toString(36).slice(2, 10)}`;
+  await administer(serverUrl, (ask) => ask(`CREATE DATABASE ${name} TEMPLATE ${template}`));
+  const url = new URL(serverUrl);
+  url.pathname = `/${name}`;
+  const drop = () =>
+    administer(serverUrl, async (ask) => {
+      const connected = await stillConnected(ask, name);
+      await ask(`DROP DATABASE ${name} WITH (FORCE)`);
+      if (connected.length > 0)
+        throw new Error(`the test has ended, still connected: ${connected.join(", ")}`);
+    });
+  return { url: url.href, drop };
+}
+
+type Ask = (text: string) => Promise<Record<string, unknown>[]>;
+
+/** A session takes a moment to end after its client has said good-bye. */
+async function stillConnected(ask: Ask, database: string): Promise<unknown[]> {
+  for (let tries = 1; ; tries++) {
+    const sessions = await ask(
+      `SELECT application_name, query FROM pg_stat_activity WHERE datname = '${database}'`,
+    );
+    if (sessions.length === 0 || tries === 20) return sessions.map((session) => JSON.stringify(session));
+    await sleep(50);
+  }
+}
+
+/** Runs `work` over a connection of its own to the server. */
+export async function administer<T>(serverUrl: string, work: (ask: Ask) => Promise<T>): Promise<T> {
+  const client = new pg.Client({ connectionString: serverUrl });
+  await client.connect();
+  try {
+    return await work(async (text) => (await client.query<Record<string, unknown>>(text)).rows);
+  } finally {
+    await client.end();
+  }
+}
