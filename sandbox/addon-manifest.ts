@@ -1,0 +1,52 @@
+import { readFileSync } from "node:fs";
+
+/** One plan of the add-on, by its bare name (`basic`, never `service:plan`). */
+export interface AddonPlan {
+  name: string;
+  description?: string;
+  price?: { cents: number; unit: string };
+}
+
+/**
+ * What the partner has told the platform about its add-on. Only `id` and `plans` are needed; members that are not
+ * listed here are kept and ignored.
+ */
+export interface AddonManifest {
+  /** The name of the add-on service; also the user of the Basic credentials. */
+  id: string;
+  name?: string;
+  plans: AddonPlan[];
+  /** Used when an installation names no plan; the first of `plans` when absent. */
+  default_plan?: string;
+  /** Used for review and CI apps, whatever plan was asked for. */
+  ephemeral_plan?: string;
+  regions?: string[];
+  /** The only names a config may hold. Absent: any name. */
+  config_vars?: string[];
+  /** `log_input` adds `log_input_url` and `log_drain_token` to the provision request. */
+  requires?: string[];
+}
+
+/** Reads a manifest given as JSON text or as the path of a JSON file; throws with the reason it cannot be used. */
+export function readAddonManifest(pathOrJson: string): AddonManifest {
+  const isInline = pathOrJson.trimStart().startsWith("{");
+  return checkAddonManifest(JSON.parse(isInline ? pathOrJson : readFileSync(pathOrJson, "utf8")));
+}
+
+/** Checks the members the sandbox relies on. */
+export function checkAddonManifest(value: unknown): AddonManifest {
+  if (typeof value !== "object" || value === null) throw new Error("The add-on manifest is not an object.");
+  const manifest = value as Partial<AddonManifest>;
+  if (typeof manifest.id !== "string" || manifest.id === "")
+    throw new Error("The add-on manifest has no id.");
+  if (!Array.isArray(manifest.plans) || !manifest.plans.every((plan) => typeof plan?.name === "string")) {
+    throw new Error("The add-on manifest's plans must be an array of objects, each with a name.");
+  }
+  for (const member of ["regions", "config_vars", "requires"] as const) {
+    const list: unknown = manifest[member];
+    if (list !== undefined && !(Array.isArray(list) && list.every((item) => typeof item === "string"))) {
+      throw new Error(`The add-on manifest's ${member} must be an array of strings.`);
+    }
+  }
+  return manifest as AddonManifest;
+}

@@ -1,0 +1,39 @@
+import { Router } from "express";
+import type { Platform } from "../platform.ts";
+import { forbidden, notFound } from "../refusal.ts";
+import { attachmentShape } from "../shapes/attachment.ts";
+import type { AttachmentRecord } from "../world/records.ts";
+import { answer, answerList } from "./answer.ts";
+import { attachmentsOf, reachAddon, reachApp } from "./reach.ts";
+import { callerOf } from "./caller.ts";
+
+/** "Add-on attachments" of the partner endpoints: of an app only those of the caller's own add-on. */
+export function attachmentEndpoints({ world }: Platform): Router {
+  const router = Router();
+  const shape = (attachment: AttachmentRecord) => attachmentShape(world, attachment);
+
+  router.get("/addons/:addon/addon-attachments", (req, res) => {
+    const addon = reachAddon(world, callerOf(res), req.params.addon);
+    answerList(req, res, attachmentsOf(world, addon), shape);
+  });
+
+  router.get("/apps/:app/addon-attachments", (req, res) => {
+    const caller = callerOf(res);
+    const app = reachApp(world, caller, req.params.app);
+    const own = world.attachments.of("app", app.id).filter(({ addonId }) => addonId === caller.id);
+    answerList(req, res, own, shape);
+  });
+
+  router.get("/apps/:app/addon-attachments/:attachment", (req, res) => {
+    const app = reachApp(world, callerOf(res), req.params.app);
+    const wanted = req.params.attachment;
+    const attachment = world.attachments
+      .of("app", app.id)
+      .find(({ id, name }) => id === wanted || name === wanted);
+    if (!attachment) throw notFound("The app has no such attachment.");
+    if (attachment.addonId !== callerOf(res).id) throw forbidden("The attachment belongs to another add-on.");
+    answer(res, shape(attachment), attachment);
+  });
+
+  return router;
+}

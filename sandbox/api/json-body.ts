@@ -1,0 +1,19 @@
+import type { Request, Response } from "express";
+import { badRequest } from "../refusal.ts";
+import { isJson } from "../wire/body.ts";
+import { bodyOf } from "../wire/recorder.ts";
+
+/** The body of a request that must have one: a JSON object, sent as such. */
+export function readObject(req: Request, res: Response): Record<string, unknown> {
+  if (!isJson(req.headers["content-type"])) throw badRequest("The content type must be application/json.");
+  let value: unknown;
+  try {
+    value = JSON.parse(bodyOf(res));
+  } catch {
+    throw badRequest("The body is not JSON.");
+  }
+  if (typeof value !== "object" || value === null || Array.isArray(value)) {
+    throw badRequest("The body must be a JSON object.");
+  }
+  return value as Record<string, unknown>;
+}

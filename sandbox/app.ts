@@ -1,0 +1,52 @@
+import { randomUUID } from "node:crypto";
+import express, { type ErrorRequestHandler, type Express } from "express";
+import { apiEndpoints } from "./api/endpoints.ts";
+import type { Control } from "./control/control.ts";
+import { controlRoutes } from "./control/routes.ts";
+import { oauthGrantEndpoint } from "./oauth/oauth-grant.ts";
+import { tokenEndpoint } from "./oauth/token-endpoint.ts";
+import type { Platform } from "./platform.ts";
+import { OAuthRefused, Refused } from "./refusal.ts";
+import { recordCalls } from "./wire/recorder.ts";
+
+/** The control side, and the platform's services on one port; only calls on the latter are played, judged, recorded. */
+export function createApp(platform: Platform, control: Control): Express {
+  const app = express();
+  app.disable("x-powered-by");
+  app.set("etag", "strong");
+  app.use((_req, res, next) => {
+    res.set("Request-Id", randomUUID());
+    next();
+  });
+  app.use("/sandbox", controlRoutes(control));
+  app.use(recordCalls(platform));
+  app.use(tokenEndpoint(platform));
+  app.use(oauthGrantEndpoint(platform));
+  app.use(apiEndpoints(platform));
+  app.use(answerError);
+  return app;
+}
+
+/** `{id, message}` everywhere, but RFC 6749's own body at the token endpoint (decisions, sections 3 and 4). */
+const answerError: ErrorRequestHandler = (error: unknown, req, res, _next) => {
+  if (error instanceof OAuthRefused) {
+    if (error.status === 401 && req.headers.authorization)
+      res.set("WWW-Authenticate", 'Basic realm="token endpoint"');
+    res.status(error.status).set("Cache-Control", "no-store");
+    res.json({ error: error.error, error_description: error.message });
+  } else if (error instanceof Refused) {
+    res.status(error.status).json({ id: error.id, message: error.message });
+  } else if (isBadInput(error)) {
+    res.status(400).json({ id: "bad_request", message: error.message });
+  } else {
+    console.error(error);
+    res
+      .status(500)
+      .json({ id: "internal_server_error", message: "The sandbox has a fault of its own; see its output." });
+  }
+};
+
+/** What Express throws on a broken percent-encoding in the path. */
+function isBadInput(error: unknown): error is Error {
+  return error instanceof Error && (error as { status?: unknown }).status === 400;
+}

@@ -1,0 +1,31 @@
+import { randomBytes } from "node:crypto";
+import type { Platform } from "../platform.ts";
+import { endAccessTokens, latestAuthorization } from "../world/tokens.ts";
+import { notFound } from "../refusal.ts";
+import { findAddon } from "./find.ts";
+
+/** What the partner portal and the platform's support can do to credentials ("Authentication" 9). */
+export function createCredentials(platform: Platform) {
+  const { world } = platform;
+  return {
+    /** A new client secret, shown this once; every access token of the add-on is dead at once. */
+    resetClientSecret(): { secret: string } {
+      world.formerClientSecrets.push(world.settings.clientSecret);
+      world.settings.clientSecret = randomBytes(32).toString("hex");
+      for (const authorization of world.authorizations.all()) {
+        endAccessTokens(world, authorization, "The client secret was reset; refresh with the new one.");
+      }
+      platform.changed();
+      return { secret: world.settings.clientSecret };
+    },
+
+    /** Kills the current access token, or the refresh token (the access token goes on until its end). */
+    revoke(id: string, token: "access" | "refresh"): void {
+      const authorization = latestAuthorization(world, findAddon(world, id).id);
+      if (!authorization) throw notFound("The add-on's grant was not exchanged yet: there is no token.");
+      if (token === "refresh") authorization.endedBecause ??= "The refresh token was revoked.";
+      else endAccessTokens(world, authorization, "The access token was revoked.");
+      platform.changed();
+    },
+  };
+}

@@ -1,0 +1,98 @@
+import { randomUUID } from "node:crypto";
+import type { PartnerResponse } from "../partner/calls.ts";
+import { sendDeprovision } from "../partner/deprovision.ts";
+import { sendPlanChange } from "../partner/plan-change.ts";
+import { sendProvision } from "../partner/provision.ts";
+import { sendSignOn, signForm } from "../partner/sign-on.ts";
+import type { Platform } from "../platform.ts";
+import { type AddonShape, addonShape } from "../shapes/addon.ts";
+import { addApp } from "../world/apps.ts";
+import { attach } from "../world/attachments.ts";
+import { issueGrant, latestGrant } from "../world/grants.ts";
+import { newName } from "../world/identity.ts";
+import type { AddonRecord } from "../world/records.ts";
+import { findAddon, findApp } from "./find.ts";
+import { choosePlan } from "./plans.ts";
+
+/** What the service answered to a call, and the resource as it is after it. */
+export interface Delivery {
+  addon: AddonShape;
+  response: PartnerResponse;
+}
+
+export interface InstallWish {
+  /** Id or name; a new app when absent. */
+  app?: string;
+  plan?: string;
+  /** The attachment's name. */
+  as?: string;
+  options?: Record<string, unknown>;
+  region?: string;
+  /** Sends a plan that the manifest does not have. */
+  force?: boolean;
+}
+
+/** The calls that the platform makes to the partner, each when a customer or an operator would cause it. */
+export function createDeliveries(platform: Platform) {
+  const { world } = platform;
+  const delivered = async (addon: AddonRecord, response: Promise<PartnerResponse>): Promise<Delivery> => {
+    platform.changed();
+    const answered = await response;
+    return { addon: addonShape(world, addon), response: answered };
+  };
+
+  return {
+    /** Installs the add-on on an app: sends the provision request and returns with its answer. */
+    install(wish: InstallWish = {}): Promise<Delivery> {
+      const plan = choosePlan(world.settings, wish.plan, wish.force);
+      const app = wish.app === undefined ? addApp(world, {}) : findApp(world, wish.app);
+      const now = world.clock.now();
+      const addon = world.addons.add({
+        id: randomUUID(),
+        name: newName(world.settings.addonId, (name) => world.addons.find(name) !== undefined),
+        state: "provisioning",
+        appId: app.id,
+        plan,
+        region: wish.region ?? app.region,
+        options: wish.options ?? {},
+        config: {},
+        providerId: null,
+        provisionMessage: null,
+        requestedAt: now,
+        deprovisionedAt: null,
+        createdAt: now,
+        updatedAt: now,
+      });
+      attach(world, addon, app, wish.as);
+      return delivered(addon, sendProvision(platform, addon, issueGrant(world, addon)));
+    },
+
+    /** Delivers the provision request again: delivery is at least once. */
+    redeliver(id: string, wish: { newCode?: boolean; plan?: string } = {}): Promise<Delivery> {
+      const addon = findAddon(world, id);
+      const grant = (wish.newCode ? undefined : latestGrant(world, addon.id)) ?? issueGrant(world, addon);
+      return delivered(addon, sendProvision(platform, addon, grant, wish.plan));
+    },
+
+    changePlan(id: string, plan: string, { force = false } = {}): Promise<Delivery> {
+      const addon = findAddon(world, id);
+      return delivered(addon, sendPlanChange(platform, addon, choosePlan(world.settings, plan, force)));
+    },
+
+    deprovision(id: string): Promise<Delivery> {
+      const addon = findAddon(world, id);
+      return delivered(addon, sendDeprovision(platform, addon));
+    },
+
+    /** The form a customer's browser would post, signed now. */
+    signOnForm(id: string, email = "owner@example.com") {
+      return signForm(platform, findAddon(world, id), email);
+    },
+
+    /** Posts that form, as the browser would. */
+    signOn(id: string, email = "owner@example.com"): Promise<Delivery> {
+      const addon = findAddon(world, id);
+      return delivered(addon, sendSignOn(platform, signForm(platform, addon, email)));
+    },
+  };
+}

@@ -1,0 +1,84 @@
+import express, { Router, type Request } from "express";
+import { invalid, notFound } from "../refusal.ts";
+import type { PartnerSettings } from "../settings.ts";
+import type { AppWish } from "../world/apps.ts";
+import type { Control } from "./control.ts";
+import type { InstallWish } from "./deliveries.ts";
+
+/** The control side over HTTP: what people, tests in other languages and the sandbox's own page call. */
+export function controlRoutes(control: Control): Router {
+  const router = Router();
+  router.use(express.json({ limit: "1mb", type: () => true }));
+
+  router.get("/health", (_req, res) => void res.json({ status: "ok" }));
+  router.post("/reset", (_req, res) => void res.json((control.reset(), { status: "reset" })));
+  router.get("/state", (_req, res) => void res.json(control.state()));
+  router.get("/ledger", (req, res) => {
+    const since = Number(req.query["since"] ?? 0);
+    if (!Number.isInteger(since)) throw invalid("since must be a number from an earlier answer's next.");
+    res.json(control.ledger({ since, reveal: req.query["reveal"] === "1" }));
+  });
+
+  router.post("/apps", (req, res) => void res.status(201).json(control.createApp(bodyOf<AppWish>(req))));
+  router.get("/apps/:app/config-vars", (req, res) => void res.json(control.configVars(req.params.app)));
+  router.post("/apps/:app/addons", async (req, res) => {
+    res.status(201).json(await control.install({ ...bodyOf<InstallWish>(req), app: req.params.app }));
+  });
+
+  router.get("/addons/:id", (req, res) => void res.json(control.addon(req.params.id)));
+  router.post("/addons/:id/redeliver", async (req, res) => {
+    res.json(await control.redeliver(req.params.id, bodyOf(req)));
+  });
+  router.patch("/addons/:id", async (req, res) => {
+    const { plan, force } = bodyOf<{ plan?: string; force?: boolean }>(req);
+    if (typeof plan !== "string") throw invalid("plan is missing.");
+    res.json(await control.changePlan(req.params.id, plan, { force: force === true }));
+  });
+  router.delete("/addons/:id", async (req, res) => {
+    res.json(await control.deprovision(req.params.id));
+  });
+  router.post("/addons/:id/attachments", (req, res) => {
+    const wish = bodyOf<{ app: string; name?: string }>(req);
+    if (typeof wish.app !== "string") throw invalid("app is missing.");
+    res.status(201).json(control.attach(req.params.id, wish));
+  });
+  router.post("/addons/:id/sso", async (req, res) => {
+    const { user, form } = bodyOf<{ user?: string | { email?: string }; form?: boolean }>(req);
+    const email = typeof user === "object" ? user.email : user;
+    res.json(form ? control.signOnForm(req.params.id, email) : await control.signOn(req.params.id, email));
+  });
+  router.post("/addons/:id/revoke", (req, res) => {
+    const { token } = bodyOf<{ token?: string }>(req);
+    if (token !== "access" && token !== "refresh") throw invalid('token must be "access" or "refresh".');
+    control.revoke(req.params.id, token);
+    res.json(control.addon(req.params.id));
+  });
+
+  router.post("/client-secret/reset", (_req, res) => void res.json(control.resetClientSecret()));
+  router.post("/clock", (req, res) => {
+    const { advance } = bodyOf<{ advance?: number }>(req);
+    if (typeof advance !== "number" || !Number.isFinite(advance))
+      throw invalid("advance must be a number of seconds.");
+    res.json(control.advanceClock(advance));
+  });
+  router.get("/faults", (_req, res) => void res.json(control.faults()));
+  router.post("/faults", (req, res) => {
+    const { match, action, times } = bodyOf<{ match: string; action: object; times?: number }>(req);
+    res.status(201).json(control.fault(match, action, times));
+  });
+  router.delete("/faults", (_req, res) => void res.json((control.clearFaults(), [])));
+  router.post("/settings", (req, res) => void res.json(control.settings(bodyOf(req))));
+  router.put("/partner", (req, res) => void res.json(control.partner(bodyOf<Partial<PartnerSettings>>(req))));
+
+  router.use((req) => {
+    throw notFound(`There is no ${req.method} /sandbox${req.path}.`);
+  });
+  return router;
+}
+
+function bodyOf<Body extends object>(req: Request): Body {
+  const body: unknown = req.body ?? {};
+  if (typeof body !== "object" || body === null || Array.isArray(body))
+    throw invalid("The body must be a JSON object.");
+  return body as Body;
+}

@@ -1,0 +1,96 @@
+import { checkAddonManifest, readAddonManifest } from "../addon-manifest.ts";
+import { invalid } from "../refusal.ts";
+import type { BehaviourSettings, PartnerSettings } from "../settings.ts";
+
+type Check = (value: unknown) => unknown;
+
+const text: Check = (value) => {
+  if (typeof value !== "string" || value === "") throw new Error("must be a string that is not empty");
+  return value;
+};
+const flag: Check = (value) => {
+  if (typeof value !== "boolean") throw new Error("must be true or false");
+  return value;
+};
+const count: Check = (value) => {
+  if (!Number.isInteger(value) || Number(value) < 0) throw new Error("must be a whole number from 0");
+  return value;
+};
+const oneOf =
+  (...allowed: unknown[]): Check =>
+  (value) => {
+    if (!allowed.includes(value)) throw new Error(`must be one of ${allowed.join(", ")}`);
+    return value;
+  };
+const url: Check = (value) => {
+  if (!/^https?:\/\//.test(String(value)) || !URL.canParse(String(value)))
+    throw new Error("must be an http URL");
+  return value;
+};
+const texts: Check = (value) => {
+  if (!Array.isArray(value)) throw new Error("must be an array of strings");
+  return value.map((item: unknown) => text(item));
+};
+const path: Check = (value) => {
+  if (typeof value !== "string" || !/^\/.*[^/]$/.test(value))
+    throw new Error("must be a path like /resources");
+  return value;
+};
+
+const behaviourChecks: Record<keyof BehaviourSettings, Check> = {
+  refreshStatus: oneOf(200, 201),
+  refreshToken: oneOf("same", "new", "none"),
+  replayTokens: flag,
+  expiresIn: count,
+  mediaType: text,
+  legacyGrants: flag,
+  acceptDelayMs: count,
+  thirdPartyOAuth: flag,
+  rateLimit: count,
+  extraEndpoints: texts,
+};
+
+const partnerChecks: Record<keyof PartnerSettings, Check> = {
+  partnerUrl: url,
+  resourcesPath: path,
+  addonId: text,
+  addonPassword: text,
+  clientSecret: text,
+  ssoSalt: (value) => (value === null ? null : text(value)),
+  addonManifest: (value) => {
+    if (value === null) return null;
+    return typeof value === "string" ? readAddonManifest(value) : checkAddonManifest(value);
+  },
+};
+
+export function checkBehaviour(changes: object): Partial<BehaviourSettings> {
+  return checkAll(behaviourChecks, changes);
+}
+
+/** Also takes the names of the environment, `PARTNER_URL` for `partnerUrl`. */
+export function checkPartner(changes: object): Partial<PartnerSettings> {
+  const named = Object.entries(changes).map(([name, value]: [string, unknown]) => [camelCase(name), value]);
+  return checkAll(partnerChecks, Object.fromEntries(named) as object);
+}
+
+function checkAll<Settings>(
+  checks: Record<keyof Settings & string, Check>,
+  changes: object,
+): Partial<Settings> {
+  const checked: Record<string, unknown> = {};
+  for (const [name, value] of Object.entries(changes) as [string, unknown][]) {
+    if (!Object.hasOwn(checks, name))
+      throw invalid(`There is no setting ${name}; there are ${Object.keys(checks).join(", ")}.`);
+    try {
+      checked[name] = checks[name as keyof Settings & string](value);
+    } catch (error) {
+      throw invalid(`${name}: ${(error as Error).message}.`);
+    }
+  }
+  return checked as Partial<Settings>;
+}
+
+function camelCase(name: string): string {
+  if (!/^[A-Z_]+$/.test(name)) return name;
+  return name.toLowerCase().replace(/_(\w)/g, (_match, letter: string) => letter.toUpperCase());
+}

@@ -1,0 +1,82 @@
+import type { Platform } from "../platform.ts";
+import { type BehaviourSettings, defaultBehaviour, type PartnerSettings } from "../settings.ts";
+import { appShape } from "../shapes/app.ts";
+import { attachmentShape } from "../shapes/attachment.ts";
+import type { Fault, FaultAction } from "../wire/faults.ts";
+import { addApp, type AppWish } from "../world/apps.ts";
+import { attach, configVarsOf } from "../world/attachments.ts";
+import { tablesOf } from "../world/world.ts";
+import { findAddon, findApp } from "./find.ts";
+import { checkBehaviour, checkPartner } from "./setting-changes.ts";
+import { addonState, shownSettings, stateOf } from "./state.ts";
+
+/** What is asked of the sandbox itself: its memory, its time, its faults, its settings. */
+export function createWorldControl(platform: Platform) {
+  const { world, ledger, faults } = platform;
+  const initialBehaviour = Object.fromEntries(
+    Object.keys(defaultBehaviour).map((name) => [name, world.settings[name as keyof BehaviourSettings]]),
+  );
+
+  return {
+    /** Forgets everything but who the partner is. */
+    reset(): void {
+      for (const table of Object.values(tablesOf(world))) table.clear();
+      world.clock.set(0);
+      Object.assign(world.settings, initialBehaviour);
+      faults.clear();
+      ledger.clear();
+      platform.changed();
+    },
+
+    state: () => stateOf(world),
+
+    /** One add-on with its grant and tokens. */
+    addon: (id: string) => addonState(world, findAddon(world, id)),
+
+    ledger: (options?: { since?: number; reveal?: boolean }) => ledger.read(options),
+
+    /** An app as a customer would create it. */
+    createApp(wish: AppWish = {}) {
+      const app = addApp(world, wish);
+      platform.changed();
+      return appShape(world, app);
+    },
+
+    /** The config vars an app would run with. */
+    configVars: (app: string) => configVarsOf(world, findApp(world, app)),
+
+    attach(id: string, wish: { app: string; name?: string }) {
+      const attachment = attach(world, findAddon(world, id), findApp(world, wish.app), wish.name);
+      platform.changed();
+      return attachmentShape(world, attachment);
+    },
+
+    /** Moves the sandbox's time, not the service's. */
+    advanceClock(seconds: number): { now: string } {
+      world.clock.advance(seconds);
+      platform.changed();
+      return { now: new Date(world.clock.now()).toISOString() };
+    },
+
+    /** The next `times` calls that match get the action; a leading `>` means calls to the service. */
+    fault: (match: string, action: FaultAction, times = 1): Fault => faults.add({ match, times, action }),
+
+    faults: () => faults.pending(),
+
+    clearFaults: () => faults.clear(),
+
+    /** Changes how the platform behaves; without changes only tells. */
+    settings(changes: Partial<BehaviourSettings> = {}) {
+      Object.assign(world.settings, checkBehaviour(changes));
+      platform.changed();
+      return shownSettings(world);
+    },
+
+    /** Changes who the partner is, its address above all. */
+    partner(changes: Partial<PartnerSettings>) {
+      Object.assign(world.settings, checkPartner(changes));
+      platform.changed();
+      return shownSettings(world);
+    },
+  };
+}

@@ -1,0 +1,82 @@
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { createApp } from "./app.ts";
+import { type Control, createControl } from "./control/control.ts";
+import { createAgents } from "./partner/http.ts";
+import type { Platform } from "./platform.ts";
+import { completeSettings, type SandboxSettings } from "./settings.ts";
+import { createFaults } from "./wire/faults.ts";
+import { createLedger, type LedgerEntry } from "./wire/ledger.ts";
+import { createMasking } from "./wire/masking.ts";
+import { openStateFile } from "./world/state-file.ts";
+import { createWorld } from "./world/world.ts";
+
+export type { AddonManifest, AddonPlan } from "./addon-manifest.ts";
+export type { Control } from "./control/control.ts";
+export type { Delivery, InstallWish } from "./control/deliveries.ts";
+export type { AddonState, State } from "./control/state.ts";
+export type { SandboxSettings } from "./settings.ts";
+export type { Fault, FaultAction } from "./wire/faults.ts";
+export type { LedgerEntry } from "./wire/ledger.ts";
+
+export interface Sandbox {
+  url: string;
+  /** As they are now; the credentials among them, made up where none were given. Changed through `control`. */
+  settings: Readonly<SandboxSettings>;
+  control: Control;
+  close(): Promise<void>;
+}
+
+export interface StartOptions extends Partial<SandboxSettings> {
+  /** Called with each call, either way, as it ends; secrets are masked. */
+  onEntry?: (entry: LedgerEntry) => void;
+}
+
+/** Starts a platform of one's own, on any free port unless one is given; several can run in one process. */
+export async function startSandbox({ onEntry, ...given }: StartOptions = {}): Promise<Sandbox> {
+  const settings = completeSettings(given);
+  const world = createWorld(settings);
+  const stateFile = settings.statePath === null ? null : openStateFile(settings.statePath, world, given);
+  const ledger = createLedger({ size: settings.ledgerSize, masking: createMasking(world), onEntry });
+  const closing = new AbortController();
+  const server = createServer();
+  const platform: Platform = {
+    world,
+    ledger,
+    faults: createFaults(),
+    url: () => urlOf(server, settings.host),
+    agents: createAgents(),
+    closing: closing.signal,
+    changed: () => stateFile?.changed(),
+  };
+  const control = createControl(platform);
+  server.on("request", createApp(platform, control));
+  await listen(server, settings);
+
+  return {
+    url: platform.url(),
+    settings,
+    control,
+    async close() {
+      closing.abort();
+      platform.agents.http.destroy();
+      platform.agents.https.destroy();
+      const closed = new Promise((resolve) => server.close(resolve));
+      server.closeAllConnections();
+      await closed;
+      stateFile?.flush();
+    },
+  };
+}
+
+function listen(server: Server, { port, host }: SandboxSettings): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once("error", reject);
+    server.listen(port, host, resolve);
+  });
+}
+
+function urlOf(server: Server, host: string): string {
+  const { port } = server.address() as AddressInfo;
+  return `http://${host === "0.0.0.0" || host === "::" ? "localhost" : host}:${port}`;
+}

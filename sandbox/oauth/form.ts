@@ -1,0 +1,29 @@
+import type { Request } from "express";
+import { OAuthRefused } from "../refusal.ts";
+import { mediaTypeOf } from "../wire/body.ts";
+
+const secretMembers = ["client_secret", "code", "refresh_token", "access_token"];
+
+/** The form of a token request: form-encoded, each member once, nothing secret in the address ("Endpoints"). */
+export function readForm(req: Request, text: string): URLSearchParams {
+  const query = new URL(req.originalUrl, "http://sandbox").searchParams;
+  const leaked = secretMembers.find((member) => query.has(member));
+  if (leaked)
+    throw new OAuthRefused("invalid_request", `${leaked} was sent in the address; it belongs in the body.`);
+  if (mediaTypeOf(req.headers["content-type"]) !== "application/x-www-form-urlencoded") {
+    throw new OAuthRefused("invalid_request", "The content type must be application/x-www-form-urlencoded.");
+  }
+  const form = new URLSearchParams(text);
+  for (const member of new Set(form.keys())) {
+    if (form.getAll(member).length > 1)
+      throw new OAuthRefused("invalid_request", `${member} was sent more than once.`);
+  }
+  return form;
+}
+
+/** A member that must be there. */
+export function required(form: URLSearchParams, member: string): string {
+  const value = form.get(member);
+  if (!value) throw new OAuthRefused("invalid_request", `${member} is missing.`);
+  return value;
+}

@@ -1,0 +1,51 @@
+import { isJson } from "../wire/body.ts";
+import { isDeclared } from "../world/addon-life.ts";
+import type { World } from "../world/world.ts";
+import type { PartnerResponse } from "./calls.ts";
+
+const PROMISED_MS = 3000;
+
+export interface CheckedBody {
+  id?: string;
+  message?: string;
+  /** Only what is declared and is a string. */
+  config: [string, string][];
+  logDrainUrl?: string;
+  complaints: string[];
+}
+
+/** Reads the body of a success answer and says all that is wrong with it (decisions, section 1). */
+export function checkBody(world: World, response: PartnerResponse): CheckedBody {
+  const complaints: string[] = [];
+  if (!isJson(response.headers["content-type"])) complaints.push("The answer's content type is not JSON.");
+  if (response.ms > PROMISED_MS)
+    complaints.push(`The answer took ${response.ms} ms; at most 3 s are promised.`);
+  if (typeof response.body !== "object" || response.body === null || Array.isArray(response.body)) {
+    return { config: [], complaints: [...complaints, "The answer's body is not a JSON object."] };
+  }
+  const { id, message, config, log_drain_url: logDrainUrl } = response.body as Record<string, unknown>;
+  const checked: CheckedBody = { config: [], complaints };
+  if (typeof id === "string" && id !== "") checked.id = id;
+  if (typeof message === "string") checked.message = message;
+  else if (message !== undefined) complaints.push("message is not a string.");
+  if (typeof logDrainUrl === "string" && URL.canParse(logDrainUrl)) checked.logDrainUrl = logDrainUrl;
+  else if (logDrainUrl !== undefined) complaints.push("log_drain_url is not a URL.");
+  if (typeof config === "object" && config !== null && !Array.isArray(config)) {
+    for (const [name, value] of Object.entries(config)) {
+      if (!isDeclared(world, name))
+        complaints.push(`The config var ${name} is not declared in the add-on's manifest.`);
+      else if (typeof value !== "string")
+        complaints.push(`The value of the config var ${name} is not a string.`);
+      else checked.config.push([name, value]);
+    }
+  } else if (config !== undefined) complaints.push("config is not an object of names and values.");
+  return checked;
+}
+
+/** What a refusal should look like: `{id, message}` with a sentence the customer can read. */
+export function checkRefusal(response: PartnerResponse): string[] {
+  if (response.status === null) return [response.error ?? "There was no answer."];
+  const { id, message } = (response.body ?? {}) as Record<string, unknown>;
+  const isReadable = typeof id === "string" && typeof message === "string";
+  return isReadable ? [] : ["The refusal's body is not {id, message}."];
+}

@@ -1,0 +1,106 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Platform } from "../platform.ts";
+import { readableBody } from "../wire/body.ts";
+import type { FaultAction } from "../wire/faults.ts";
+import type { Headers } from "../wire/ledger.ts";
+import { sendRequest, type Incoming, type Outgoing } from "./http.ts";
+
+/** What the service answered. `status` is null when no whole answer was received in time. */
+export interface PartnerResponse {
+  status: number | null;
+  headers: Headers;
+  body: unknown;
+  ms: number;
+  /** Why there is no answer. */
+  error?: string;
+}
+
+export interface PartnerCall {
+  method: string;
+  /** Below the partner's address. */
+  path: string;
+  headers: Record<string, string>;
+  body?: string;
+  /** Called as each answer arrives: acts on it and says what is wrong with it. */
+  receive(response: PartnerResponse): string[];
+}
+
+/**
+ * Makes a call to the partner's service, with the fault that is due; every sending is received, judged and recorded
+ * by itself. Returns the first answer.
+ */
+export async function callPartner(platform: Platform, call: PartnerCall): Promise<PartnerResponse> {
+  const url = new URL(platform.world.settings.partnerUrl.replace(/\/+$/, "") + call.path);
+  const fault = platform.faults.take("out", call.method, call.path);
+  if (fault?.delayMs !== undefined) await sleep(fault.delayMs, undefined, { signal: platform.closing });
+  const sendings = Array.from({ length: fault?.duplicate ? 2 : 1 }, () =>
+    makeCall(platform, call, url, fault),
+  );
+  const [first] = await Promise.all(sendings);
+  return first!;
+}
+
+async function makeCall(platform: Platform, call: PartnerCall, url: URL, fault: FaultAction | undefined) {
+  const at = Date.now();
+  const started = performance.now();
+  const outcome = await attempt(platform, { ...call, url }, fault).catch((error: unknown) => reasonOf(error));
+  const ms = Math.round((performance.now() - started) * 10) / 10;
+  const answer = typeof outcome === "string" ? null : outcome;
+  const response: PartnerResponse = answer
+    ? { status: answer.status, headers: answer.headers, body: readJsonOrText(answer), ms }
+    : { status: null, headers: {}, body: null, ms, error: String(outcome) };
+  const complaints = call.receive(response);
+  platform.ledger.add({
+    at,
+    direction: "out",
+    method: call.method,
+    path: call.path,
+    request: { headers: call.headers, text: call.body ?? "" },
+    response: answer,
+    ms,
+    ...(fault && { fault }),
+    ...(complaints.length > 0 && { complaints }),
+  });
+  platform.changed();
+  return response;
+}
+
+/** One request with its fault; rejects when the platform receives no answer. */
+async function attempt(platform: Platform, outgoing: Outgoing, fault: FaultAction = {}): Promise<Incoming> {
+  const timeoutMs = platform.world.settings.partnerTimeoutMs;
+  const needs = { agents: platform.agents, timeoutMs, signal: platform.closing };
+  const noAnswer = new Error(`The service did not answer within ${timeoutMs / 1000} s.`);
+  if (fault.reset === "before") throw new Error("A fault cut the connection before the request was sent.");
+  if (fault.status !== undefined) return faultAnswer(fault);
+  if (fault.hang === true || fault.hang === "before") {
+    await sleep(timeoutMs, undefined, { signal: platform.closing });
+    throw noAnswer;
+  }
+  const incoming = await sendRequest(outgoing, needs);
+  if (fault.reset === "after") throw new Error("A fault cut the connection before the answer was received.");
+  if (fault.truncate) throw new Error("A fault cut the connection in the middle of the answer.");
+  if (fault.hang === "after") {
+    await sleep(timeoutMs, undefined, { signal: platform.closing });
+    throw noAnswer;
+  }
+  return incoming;
+}
+
+/** As if something between us and the service had answered; the service has not seen the request. */
+function faultAnswer({ status = 500, body, headers = {} }: FaultAction): Incoming {
+  const isText = typeof body === "string" || body === undefined;
+  return {
+    status,
+    headers: { ...(isText ? {} : { "content-type": "application/json" }), ...headers },
+    text: isText ? (body ?? "") : JSON.stringify(body),
+  };
+}
+
+function readJsonOrText({ text, headers }: Incoming): unknown {
+  return readableBody(text, headers["content-type"]);
+}
+
+function reasonOf(error: unknown): string {
+  const { message, code } = error as NodeJS.ErrnoException;
+  return message || code || "The connection failed.";
+}

@@ -1,0 +1,105 @@
+import { randomUUID } from "node:crypto";
+import type { Platform } from "../platform.ts";
+import { markFailed, mergeConfig } from "../world/addon-life.ts";
+import { acceptGrant, grantShape, invalidateGrant } from "../world/grants.ts";
+import { addLogDrain } from "../world/log-drains.ts";
+import type { AddonRecord, GrantRecord } from "../world/records.ts";
+import type { World } from "../world/world.ts";
+import { checkBody, checkRefusal } from "./answer-check.ts";
+import { partnerHeaders } from "./basic.ts";
+import { callPartner, type PartnerResponse } from "./calls.ts";
+
+/** Sends the provision request of a resource, again or for the first time ("Provision request received…"). */
+export function sendProvision(platform: Platform, addon: AddonRecord, grant: GrantRecord, plan = addon.plan) {
+  const { world } = platform;
+  return callPartner(platform, {
+    method: "POST",
+    path: world.settings.resourcesPath,
+    headers: partnerHeaders(world, true),
+    body: JSON.stringify({
+      uuid: addon.id,
+      name: addon.name,
+      plan,
+      region: addon.region,
+      options: addon.options,
+      callback_url: `${platform.url()}/addons/${addon.id}`,
+      oauth_grant: grantShape(grant),
+      ...logMembers(world, addon),
+    }),
+    receive: (response) => receiveProvision(world, addon, grant, response),
+  });
+}
+
+/**
+ * The answer decides over the grant and the resource ("States and transitions"). No answer leaves the grant as it
+ * was: the platform may deliver the same request again.
+ */
+function receiveProvision(
+  world: World,
+  addon: AddonRecord,
+  grant: GrantRecord,
+  response: PartnerResponse,
+): string[] {
+  if (response.status === null) {
+    if (addon.providerId === null) markFailed(world, addon, response.error ?? "There was no answer.");
+    return checkRefusal(response);
+  }
+  if (response.status !== 200 && response.status !== 202) return refuse(world, addon, grant, response);
+  if (addon.deprovisionedAt !== null) {
+    invalidateGrant(grant, "The add-on was deprovisioned.");
+    return ["The resource was deprovisioned before; the answer should be 410."];
+  }
+  return accept(world, addon, grant, response, response.status);
+}
+
+function accept(
+  world: World,
+  addon: AddonRecord,
+  grant: GrantRecord,
+  response: PartnerResponse,
+  status: 200 | 202,
+) {
+  const { complaints, id, message, config, logDrainUrl } = checkBody(world, response);
+  if (id === undefined) complaints.push("id is missing: the service's own name for the resource, a string.");
+  acceptGrant(world, grant);
+  addon.providerId = id ?? addon.providerId ?? addon.id;
+  if (message !== undefined) addon.provisionMessage = message;
+  if (status === 202) {
+    if (config.length > 0)
+      complaints.push("A 202 carries no config; it is set with PATCH when the work is done.");
+    if (addon.state === "deprovisioned") addon.state = "provisioning";
+  } else {
+    mergeConfig(world, addon, config);
+    addon.state = "provisioned";
+  }
+  if (logDrainUrl !== undefined)
+    addLogDrain(world, { url: logDrainUrl, addonId: addon.id, appId: addon.appId });
+  addon.updatedAt = world.clock.now();
+  return complaints;
+}
+
+function refuse(world: World, addon: AddonRecord, grant: GrantRecord, response: PartnerResponse): string[] {
+  const { status, body } = response;
+  const wasExchanged = grant.state === "exchanged";
+  invalidateGrant(
+    grant,
+    `The provision request was answered with ${status}, which is no success: the grant is invalid.`,
+  );
+  if (wasExchanged)
+    return [`A repeated provision request was answered with ${status} after the grant was exchanged.`];
+  const message = (body as { message?: unknown } | null)?.message;
+  if (addon.deprovisionedAt === null && addon.state !== "provisioned") {
+    markFailed(world, addon, typeof message === "string" ? message : `The service answered ${status}.`);
+  }
+  const isStrange = status !== null && status < 300;
+  return isStrange ? [`${status} is no success here: only 200 and 202 are.`] : checkRefusal(response);
+}
+
+/** Only for add-ons whose manifest asks for them (decisions, section 1). */
+function logMembers(world: World, addon: AddonRecord): Record<string, string> {
+  if (!world.settings.addonManifest?.requires?.includes("log_input")) return {};
+  return {
+    log_input_url: `https://logs.platform-apps.example.com/${addon.id}/input?token=${randomUUID()}`,
+    log_drain_token: `d.${addon.id}`,
+  };
+}

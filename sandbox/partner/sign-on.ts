@@ -1,0 +1,51 @@
+import { createHash } from "node:crypto";
+import type { Platform } from "../platform.ts";
+import { invalid } from "../refusal.ts";
+import { uuidOf } from "../world/identity.ts";
+import type { AddonRecord } from "../world/records.ts";
+import { callPartner } from "./calls.ts";
+
+export interface SignedForm {
+  /** Where a browser would post it. */
+  action: string;
+  form: Record<string, string>;
+}
+
+const digest = (algorithm: "sha1" | "sha256", ...parts: string[]) =>
+  createHash(algorithm).update(parts.join(":")).digest("hex");
+
+/** The form with which a customer comes from the platform's dashboard; real time, never the sandbox's (decisions, 6). */
+export function signForm({ world }: Platform, addon: AddonRecord, email: string): SignedForm {
+  const salt = world.settings.ssoSalt;
+  if (!salt) throw invalid("The partner has no sign-on salt.");
+  const timestamp = String(Math.floor(Date.now() / 1000));
+  const userId = world.users.find(email)?.id ?? uuidOf(`user ${email}`);
+  const app = world.apps.get(addon.appId)!.name;
+  return {
+    action: `${world.settings.partnerUrl.replace(/\/+$/, "")}/sso/login`,
+    form: {
+      resource_id: addon.id,
+      timestamp,
+      resource_token: digest("sha1", addon.id, salt, timestamp),
+      user_scoped_resource_token: digest("sha256", addon.id, salt, timestamp, userId, email),
+      user_id: userId,
+      email,
+      app,
+      context_app: app,
+    },
+  };
+}
+
+/** Posts the signed form as the customer's browser would. */
+export function sendSignOn(platform: Platform, { form }: SignedForm) {
+  return callPartner(platform, {
+    method: "POST",
+    path: "/sso/login",
+    headers: { accept: "text/html", "content-type": "application/x-www-form-urlencoded" },
+    body: new URLSearchParams(form).toString(),
+    receive: ({ status, error }) => {
+      if (status === null) return [error ?? "There was no answer."];
+      return status === 303 ? [] : [`A sign-on is answered with 303, not ${status}.`];
+    },
+  });
+}

@@ -1,0 +1,33 @@
+/** A definite no of the platform: `{id, message}` with its status (decisions, section 4). */
+export class Refused extends Error {
+  readonly status: number;
+  readonly id: string;
+
+  constructor(status: number, id: string, message: string) {
+    super(message);
+    this.name = "Refused";
+    this.status = status;
+    this.id = id;
+  }
+}
+
+export const badRequest = (message: string) => new Refused(400, "bad_request", message);
+export const unauthorized = (message: string) => new Refused(401, "unauthorized", message);
+export const forbidden = (message: string) => new Refused(403, "forbidden", message);
+export const notFound = (message: string) => new Refused(404, "not_found", message);
+export const conflict = (message: string) => new Refused(409, "conflict", message);
+export const gone = (message: string) => new Refused(410, "gone", message);
+export const invalid = (message: string) => new Refused(422, "invalid_params", message);
+
+/** A refusal of the token endpoint, in the words of RFC 6749 section 5.2 (decisions, section 3). */
+export class OAuthRefused extends Error {
+  readonly status: number;
+  readonly error: string;
+
+  constructor(error: string, description: string) {
+    super(description);
+    this.name = "OAuthRefused";
+    this.error = error;
+    this.status = error === "invalid_client" ? 401 : 400;
+  }
+}

@@ -1,0 +1,108 @@
+import { randomBytes } from "node:crypto";
+import { type AddonManifest, readAddonManifest } from "./addon-manifest.ts";
+
+/** What the platform knows of its partner; `PUT /sandbox/partner` changes it at run time. */
+export interface PartnerSettings {
+  partnerUrl: string;
+  resourcesPath: string;
+  addonId: string;
+  addonPassword: string;
+  clientSecret: string;
+  ssoSalt: string | null;
+  /** Null: any plan and any config var name is accepted. */
+  addonManifest: AddonManifest | null;
+}
+
+/** How the platform behaves where its document leaves a choice; `POST /sandbox/settings` changes it at run time. */
+export interface BehaviourSettings {
+  refreshStatus: 200 | 201;
+  refreshToken: "same" | "new" | "none";
+  /** A code exchanged again answers the same tokens instead of an error. */
+  replayTokens: boolean;
+  /** The `expires_in` that is sent, in seconds. A token never lives longer than 8 hours. */
+  expiresIn: number;
+  mediaType: string;
+  /** Opens the legacy oauth-grant endpoint. */
+  legacyGrants: boolean;
+  /** How long after the partner's answer was received its grant becomes exchangeable. */
+  acceptDelayMs: number;
+  /** Off: every call on a team's app fails. */
+  thirdPartyOAuth: boolean;
+  /** Size of each token's bucket; it refills by 75 a minute. */
+  rateLimit: number;
+  /** Further endpoints enabled for this partner, as `"GET /apps/*\/formation"`; they answer an empty list. */
+  extraEndpoints: string[];
+}
+
+export interface SandboxSettings extends PartnerSettings, BehaviourSettings {
+  /** 0: any free port. */
+  port: number;
+  host: string;
+  /** Where the state is kept across restarts; null: in memory only. */
+  statePath: string | null;
+  ledgerSize: number;
+  partnerTimeoutMs: number;
+}
+
+export const defaultBehaviour: BehaviourSettings = {
+  refreshStatus: 201,
+  refreshToken: "same",
+  replayTokens: false,
+  expiresIn: 28_800,
+  mediaType: "application/vnd.svc+json; version=3",
+  legacyGrants: false,
+  acceptDelayMs: 0,
+  thirdPartyOAuth: true,
+  rateLimit: 4500,
+  extraEndpoints: [],
+};
+
+/** Completes the given settings; credentials nobody chose are made up. */
+export function completeSettings(given: Partial<SandboxSettings>): SandboxSettings {
+  return {
+    ...defaultBehaviour,
+    port: 0,
+    host: "127.0.0.1",
+    statePath: null,
+    ledgerSize: 10_000,
+    partnerTimeoutMs: 20_000,
+    partnerUrl: "http://localhost:3000",
+    resourcesPath: "/resources",
+    addonId: given.addonManifest?.id ?? "your-addon",
+    addonPassword: randomBytes(16).toString("hex"),
+    clientSecret: randomBytes(32).toString("hex"),
+    ssoSalt: null,
+    addonManifest: null,
+    ...given,
+  };
+}
+
+const partnerVariables = {
+  PARTNER_URL: "partnerUrl",
+  RESOURCES_PATH: "resourcesPath",
+  ADDON_ID: "addonId",
+  ADDON_PASSWORD: "addonPassword",
+  CLIENT_SECRET: "clientSecret",
+  SSO_SALT: "ssoSalt",
+} as const;
+
+/** Reads the settings of the command from the environment; only those that are set are returned. */
+export function settingsFromEnvironment(environment: NodeJS.ProcessEnv): Partial<SandboxSettings> {
+  const settings: Partial<SandboxSettings> = { port: readPort(environment["SANDBOX_PORT"] || "4000") };
+  for (const [variable, member] of Object.entries(partnerVariables)) {
+    const value = environment[variable];
+    if (value) settings[member] = value;
+  }
+  if (environment["ADDON_MANIFEST"])
+    settings.addonManifest = readAddonManifest(environment["ADDON_MANIFEST"]);
+  if (environment["SANDBOX_STATE"]) settings.statePath = environment["SANDBOX_STATE"];
+  if (environment["SANDBOX_HOST"]) settings.host = environment["SANDBOX_HOST"];
+  return settings;
+}
+
+function readPort(text: string): number {
+  const port = Number(text);
+  if (!Number.isInteger(port) || port < 0 || port > 65_535)
+    throw new Error("SANDBOX_PORT is not a port number.");
+  return port;
+}

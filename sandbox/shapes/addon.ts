@@ -1,0 +1,33 @@
+import { isoTime } from "../world/clock.ts";
+import { uuidOf } from "../world/identity.ts";
+import type { AddonRecord } from "../world/records.ts";
+import type { World } from "../world/world.ts";
+import { reference } from "./reference.ts";
+
+/** An add-on as the API shows it (decisions, section 5). */
+export function addonShape(world: World, addon: AddonRecord) {
+  const service = world.settings.addonId;
+  const plan = `${service}:${addon.plan}`;
+  const app = world.apps.get(addon.appId)!;
+  const price = world.settings.addonManifest?.plans.find(({ name }) => name === addon.plan)?.price;
+  const team = app.teamId === null ? undefined : world.teams.get(app.teamId);
+  return {
+    id: addon.id,
+    name: addon.name,
+    state: addon.state,
+    addon_service: { id: uuidOf(`service ${service}`), name: service },
+    plan: { id: uuidOf(`plan ${plan}`), name: plan },
+    app: reference(app),
+    billing_entity: team ? { ...reference(team), type: "team" } : { ...reference(app), type: "app" },
+    billed_price: price ? { cents: price.cents, contract: false, unit: price.unit } : null,
+    config_vars: Object.keys(addon.config),
+    actions: [],
+    provider_id: addon.providerId,
+    ...(addon.provisionMessage !== null && { provision_message: addon.provisionMessage }),
+    web_url: null,
+    created_at: isoTime(addon.createdAt),
+    updated_at: isoTime(addon.updatedAt),
+  };
+}
+
+export type AddonShape = ReturnType<typeof addonShape>;

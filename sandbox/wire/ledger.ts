@@ -1,0 +1,79 @@
+import type { FaultAction } from "./faults.ts";
+import { readableBody } from "./body.ts";
+import type { Masking } from "./masking.ts";
+
+export type Headers = Record<string, string | string[] | number | undefined>;
+
+/** One call as it went over the wire. `response` is null when no answer was given or received. */
+export interface LedgerEntry {
+  /** Counts from 1, in the order in which calls ended. */
+  seq: number;
+  /** When the call began: real time, whatever the sandbox's clock says. */
+  at: string;
+  /** "in": the service called us. "out": we called the service. */
+  direction: "in" | "out";
+  method: string;
+  path: string;
+  request: { headers: Headers; body: unknown };
+  response: { status: number; headers: Headers; body: unknown } | null;
+  ms: number;
+  fault?: FaultAction;
+  /** What the platform's document does not allow in the partner's answer, or why there was none. */
+  complaints?: string[];
+}
+
+/** An entry as it is kept: bodies as text, so that a burst of calls costs no parsing. */
+export type Call = Omit<LedgerEntry, "seq" | "at" | "request" | "response"> & {
+  at: number;
+  request: { headers: Headers; text: string };
+  response: { status: number; headers: Headers; text: string } | null;
+};
+
+export interface Ledger {
+  add(call: Call): void;
+  /** The entries after `since`; secrets are masked unless `reveal`. `next` is the `since` of the next question. */
+  read(options?: { since?: number; reveal?: boolean }): { entries: LedgerEntry[]; next: number };
+  clear(): void;
+}
+
+interface LedgerNeeds {
+  /** How many calls are kept; the oldest go first. */
+  size: number;
+  masking: Masking;
+  onEntry?: ((entry: LedgerEntry) => void) | undefined;
+}
+
+/** Every call both ways: the oracle of the tests, and what a partner's engineer reads to learn the protocol. */
+export function createLedger({ size, masking, onEntry }: LedgerNeeds): Ledger {
+  let calls: { seq: number; call: Call }[] = [];
+  let seq = 0;
+  return {
+    add(call) {
+      calls.push({ seq: ++seq, call });
+      // Dropped in batches: shifting one by one costs a copy of the list for each call.
+      if (calls.length > size * 1.1 + 10) calls = calls.slice(-size);
+      onEntry?.(masking.mask(readable(seq, call)));
+    },
+    read({ since = 0, reveal = false } = {}) {
+      const first = calls[0]?.seq ?? 0;
+      const wanted = calls.slice(Math.max(0, since - first + 1));
+      const entries = wanted.map(({ seq, call }) => readable(seq, call));
+      return { entries: reveal ? entries : entries.map((entry) => masking.mask(entry)), next: seq };
+    },
+    clear() {
+      calls = [];
+    },
+  };
+}
+
+function readable(seq: number, { at, request, response, ...call }: Call): LedgerEntry {
+  const bodyOf = (message: { headers: Headers; text: string }) =>
+    readableBody(message.text, message.headers["content-type"]);
+  return {
+    seq,
+    at: new Date(at).toISOString(),
+    ...call,
+    request: { headers: request.headers, body: bodyOf(request) },
+    response: response && { status: response.status, headers: response.headers, body: bodyOf(response) },
+  };
+}

@@ -1,0 +1,117 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Request, RequestHandler, Response } from "express";
+import type { Platform } from "../platform.ts";
+import { readBody } from "./body.ts";
+import type { FaultAction } from "./faults.ts";
+
+/** The header of the second of two equal calls: it meets no further fault. */
+const COPY_HEADER = "x-sandbox-copy";
+
+type Answered = {
+  status: number;
+  headers: Record<string, string | string[] | number | undefined>;
+  text: string;
+};
+
+/** The raw body of a call, read before anything else so that the ledger has it even when it is refused. */
+export function bodyOf(res: Response): string {
+  return res.locals["body"] as string;
+}
+
+/** Reads each call of the service, lets the fault that is due happen to it, and writes it into the ledger. */
+export function recordCalls(platform: Platform): RequestHandler {
+  return async (req, res, next) => {
+    const startedAt = Date.now();
+    const started = performance.now();
+    const text = await readBody(req).catch((error: unknown) => {
+      // The caller went away in the middle of its request: nobody is left to answer.
+      if (req.destroyed) return null;
+      throw error;
+    });
+    if (text === null) return;
+    res.locals["body"] = text;
+    const headers = { ...req.headers };
+    const isCopy = req.headers[COPY_HEADER] !== undefined;
+    const fault = isCopy ? undefined : platform.faults.take("in", req.method, req.path);
+    const record = (response: Answered | null) =>
+      platform.ledger.add({
+        at: startedAt,
+        direction: "in",
+        method: req.method,
+        path: req.originalUrl,
+        request: { headers, text },
+        response,
+        ms: Math.round((performance.now() - started) * 10) / 10,
+        ...(fault && { fault }),
+      });
+    interceptAnswer(res, fault, (answered) => {
+      record(answered);
+      if (req.method !== "GET") platform.changed();
+    });
+    if (!fault) return next();
+
+    if (fault.delayMs !== undefined) {
+      const isOpen = await sleep(fault.delayMs, true, { signal: platform.closing }).catch(() => false);
+      if (!isOpen) return;
+    }
+    if (fault.reset === "before" || fault.hang === true || fault.hang === "before") {
+      record(null);
+      if (fault.reset) req.socket.destroy();
+      return;
+    }
+    if (fault.status !== undefined) return answerWithFault(res, fault);
+    if (fault.duplicate) await makeCopy(platform, req, text);
+    next();
+  };
+}
+
+/** Takes the finished answer off Express's hands: recorded first, so that whoever has it finds it in the ledger. */
+function interceptAnswer(
+  res: Response,
+  fault: FaultAction | undefined,
+  record: (answer: Answered | null) => void,
+): void {
+  const end = res.end.bind(res) as (chunk?: unknown, ...rest: unknown[]) => Response;
+  res.end = ((chunk?: unknown, ...rest: unknown[]) => {
+    const body =
+      typeof chunk === "string" || Buffer.isBuffer(chunk) ? Buffer.from(chunk as string) : Buffer.alloc(0);
+    record({ status: res.statusCode, headers: { ...res.getHeaders() }, text: body.toString("utf8") });
+    if (fault?.reset === "after") res.socket?.destroy();
+    else if (fault?.hang === "after") return res;
+    else if (fault?.truncate) truncate(res, body);
+    else return end(chunk, ...rest);
+    return res;
+  }) as typeof res.end;
+}
+
+function truncate(res: Response, body: Buffer): void {
+  // The length promises the whole body: the caller must notice that the rest is missing.
+  res.setHeader("Content-Length", Math.max(body.length, 1));
+  res.write(body.subarray(0, Math.floor(body.length / 2)), () => res.socket?.destroy());
+  res.flushHeaders();
+}
+
+function answerWithFault(res: Response, { status = 500, body, headers = {} }: FaultAction): void {
+  res.status(status).set(headers);
+  if (body === undefined && headers["content-type"] === undefined) {
+    res.json({ id: "fault", message: `A fault answers ${status} here.` });
+  } else if (typeof body === "string") {
+    res.send(body);
+  } else {
+    res.json(body);
+  }
+}
+
+async function makeCopy(platform: Platform, req: Request, text: string): Promise<void> {
+  const { host: _host, connection: _connection, "content-length": _length, ...headers } = req.headers;
+  const copied = Object.entries(headers).filter(
+    (header): header is [string, string] => typeof header[1] === "string",
+  );
+  const copy = await fetch(platform.url() + req.originalUrl, {
+    method: req.method,
+    headers: { ...Object.fromEntries(copied), [COPY_HEADER]: "1" },
+    ...(text !== "" && { body: text }),
+    redirect: "manual",
+  });
+  await copy.arrayBuffer();
+}

@@ -1,0 +1,57 @@
+import { invalidateGrants } from "./grants.ts";
+import type { AddonRecord } from "./records.ts";
+import { endAuthorizations } from "./tokens.ts";
+import type { World } from "./world.ts";
+
+const GIVE_UP_MS = 12 * 60 * 60 * 1000;
+
+export function markProvisioned(world: World, addon: AddonRecord): void {
+  addon.state = "provisioned";
+  addon.updatedAt = world.clock.now();
+}
+
+/** The provision failed for good: nothing of it works any more. */
+export function markFailed(world: World, addon: AddonRecord, because: string): void {
+  addon.state = "deprovisioned";
+  addon.provisionMessage = because;
+  addon.updatedAt = world.clock.now();
+  endAuthorizations(world, addon.id, because);
+}
+
+/** The resource has lived and is gone; its tokens live as long as the add-on, no longer. */
+export function markDeprovisioned(world: World, addon: AddonRecord): void {
+  addon.state = "deprovisioned";
+  addon.deprovisionedAt ??= world.clock.now();
+  addon.updatedAt = world.clock.now();
+  invalidateGrants(world, addon.id, "The add-on was deprovisioned.");
+  endAuthorizations(world, addon.id, "The add-on was deprovisioned.");
+}
+
+/** The platform waits 12 hours for an asynchronous provision (decisions, section 2); looked at on every access. */
+export function giveUpIfOverdue(world: World, addon: AddonRecord): AddonRecord {
+  if (addon.state === "provisioning" && world.clock.now() - addon.requestedAt >= GIVE_UP_MS) {
+    invalidateGrants(world, addon.id, "The provision was not finished within 12 hours.");
+    markFailed(world, addon, "The provision was not finished within 12 hours.");
+  }
+  return addon;
+}
+
+/** Merges config by name; null removes (decisions, section 5). Nothing changes when nothing differs. */
+export function mergeConfig(
+  world: World,
+  addon: AddonRecord,
+  changes: Iterable<[string, string | null]>,
+): void {
+  for (const [name, value] of changes) {
+    if (value === (addon.config[name] ?? null)) continue;
+    if (value === null) delete addon.config[name];
+    else addon.config[name] = value;
+    addon.updatedAt = world.clock.now();
+  }
+}
+
+/** Whether the add-on's manifest allows a config var of this name. */
+export function isDeclared(world: World, name: string): boolean {
+  const declared = world.settings.addonManifest?.config_vars;
+  return declared === undefined || declared.includes(name);
+}

@@ -1,0 +1,74 @@
+import { randomUUID } from "node:crypto";
+import { offsetTime } from "./clock.ts";
+import type { AddonRecord, GrantRecord } from "./records.ts";
+import type { World } from "./world.ts";
+
+const GRANT_LIFE_MS = 5 * 60 * 1000;
+
+/** A new code for a resource, not exchangeable before the partner's success answer ("OAuth grant (partner)"). */
+export function issueGrant(world: World, addon: AddonRecord): GrantRecord {
+  const issuedAt = world.clock.now();
+  return world.grants.add({
+    code: randomUUID(),
+    addonId: addon.id,
+    state: "issued",
+    reason: null,
+    issuedAt,
+    expiresAt: issuedAt + GRANT_LIFE_MS,
+    exchangeableAt: null,
+    accessToken: null,
+  });
+}
+
+/** The partner's success answer has been received ("States and transitions"). */
+export function acceptGrant(world: World, grant: GrantRecord): void {
+  if (grant.state !== "issued") return;
+  grant.state = "exchangeable";
+  grant.exchangeableAt = world.clock.now() + world.settings.acceptDelayMs;
+}
+
+/** The partner answered with anything other than success: final, whatever is answered later. */
+export function invalidateGrant(grant: GrantRecord, reason: string): void {
+  if (grant.state === "exchanged" || grant.state === "invalid") return;
+  grant.state = "invalid";
+  grant.reason = reason;
+}
+
+/** The newest grant of a resource. */
+export function latestGrant(world: World, addonId: string): GrantRecord | undefined {
+  return world.grants.of("addon", addonId).at(-1);
+}
+
+/** Every code of a resource that was not exchanged dies with the resource, or with the pair that another code got. */
+export function invalidateGrants(world: World, addonId: string, reason: string): void {
+  for (const grant of world.grants.of("addon", addonId)) invalidateGrant(grant, reason);
+}
+
+/** The state including what only the clock knows. */
+export function grantStateOf(world: World, grant: GrantRecord): GrantRecord["state"] | "expired" {
+  const isOpen = grant.state === "issued" || grant.state === "exchangeable";
+  return isOpen && world.clock.now() >= grant.expiresAt ? "expired" : grant.state;
+}
+
+/** Why a code cannot be exchanged now, as a sentence; null when it can ("Errors" of the platform document). */
+export function whyNotExchangeable(world: World, grant: GrantRecord): string | null {
+  switch (grantStateOf(world, grant)) {
+    case "exchanged":
+      return "The grant was used a second time.";
+    case "invalid":
+      return grant.reason;
+    case "expired":
+      return "The grant is older than 5 minutes.";
+    case "issued":
+      return "The platform has not received a success answer to the provision request yet.";
+    default:
+      return grant.exchangeableAt !== null && world.clock.now() < grant.exchangeableAt
+        ? "The success answer to the provision request is not registered yet."
+        : null;
+  }
+}
+
+/** The grant as a partner sees it. */
+export function grantShape(grant: GrantRecord) {
+  return { code: grant.code, type: "authorization_code", expires_at: offsetTime(grant.expiresAt) };
+}

@@ -1,0 +1,23 @@
+import type { AuthorizationRecord } from "./records.ts";
+import type { World } from "./world.ts";
+
+const REFILL_PER_MINUTE = 75;
+
+/**
+ * The bucket of a resource's token ("Limits": calls on one resource do not affect another; numbers from decisions,
+ * section 4). It belongs to the pair, so that a refresh does not fill it. Returns what is left, in whole calls.
+ */
+export function remainingCalls(world: World, { bucket }: AuthorizationRecord): number {
+  const now = world.clock.now();
+  const refill = (Math.max(0, now - bucket.at) / 60_000) * REFILL_PER_MINUTE;
+  bucket.level = Math.min(world.settings.rateLimit, bucket.level + refill);
+  bucket.at = now;
+  return Math.floor(bucket.level);
+}
+
+/** Takes one call out of the bucket; false when it is empty. */
+export function takeCall(world: World, authorization: AuthorizationRecord): boolean {
+  if (remainingCalls(world, authorization) < 1) return false;
+  authorization.bucket.level -= 1;
+  return true;
+}

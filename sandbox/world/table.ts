@@ -1,0 +1,63 @@
+/** Rows found by key, by name, or by what they belong to; never by a scan. Keys, names and groups do not change. */
+export interface Table<Row> {
+  add(row: Row): Row;
+  get(key: string): Row | undefined;
+  /** By key or by name, as the path variables of the API allow. */
+  find(keyOrName: string): Row | undefined;
+  /** The rows that belong to `owner` in one of the groups given at creation. */
+  of(group: string, owner: string): Row[];
+  remove(row: Row): void;
+  all(): Row[];
+  clear(): void;
+}
+
+interface Keys<Row> {
+  key: (row: Row) => string;
+  name?: (row: Row) => string;
+  groups?: Record<string, (row: Row) => string | null>;
+}
+
+export function createTable<Row>({ key, name, groups = {} }: Keys<Row>): Table<Row> {
+  const byKey = new Map<string, Row>();
+  const byName = new Map<string, Row>();
+  const byOwner = new Map<string, Map<string, Set<Row>>>(
+    Object.keys(groups).map((group) => [group, new Map()]),
+  );
+
+  const setsOf = (row: Row) =>
+    Object.entries(groups).flatMap(([group, ownerOf]) => {
+      const owner = ownerOf(row);
+      return owner === null ? [] : [{ owners: byOwner.get(group)!, owner }];
+    });
+
+  return {
+    add(row) {
+      byKey.set(key(row), row);
+      if (name) byName.set(name(row), row);
+      for (const { owners, owner } of setsOf(row)) {
+        const rows = owners.get(owner);
+        if (rows) rows.add(row);
+        else owners.set(owner, new Set([row]));
+      }
+      return row;
+    },
+    get: (wanted) => byKey.get(wanted),
+    find: (wanted) => byKey.get(wanted) ?? byName.get(wanted),
+    of: (group, owner) => [...(byOwner.get(group)?.get(owner) ?? [])],
+    remove(row) {
+      byKey.delete(key(row));
+      if (name) byName.delete(name(row));
+      for (const { owners, owner } of setsOf(row)) {
+        const rows = owners.get(owner);
+        rows?.delete(row);
+        if (rows?.size === 0) owners.delete(owner);
+      }
+    },
+    all: () => [...byKey.values()],
+    clear() {
+      byKey.clear();
+      byName.clear();
+      for (const owners of byOwner.values()) owners.clear();
+    },
+  };
+}

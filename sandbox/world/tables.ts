@@ -1,0 +1,56 @@
+import type * as records from "./records.ts";
+import { createTable } from "./table.ts";
+
+/** All the platform's memory, each kind with the indices its endpoints need. */
+export function createTables() {
+  return {
+    users: createTable<records.UserRecord>({ key: (user) => user.id, name: (user) => user.email }),
+    teams: createTable<records.TeamRecord>({ key: (team) => team.id, name: (team) => team.name }),
+    members: createTable<records.MemberRecord>({
+      key: (member) => member.id,
+      groups: { team: (member) => member.teamId },
+    }),
+    apps: createTable<records.AppRecord>({ key: (app) => app.id, name: (app) => app.name }),
+    collaborators: createTable<records.CollaboratorRecord>({
+      key: (collaborator) => collaborator.id,
+      groups: { app: (collaborator) => collaborator.appId },
+    }),
+    domains: createTable<records.DomainRecord>({
+      key: (domain) => domain.id,
+      groups: { app: (domain) => domain.appId },
+    }),
+    pipelines: createTable<records.PipelineRecord>({
+      key: (pipeline) => pipeline.id,
+      name: (pipeline) => pipeline.name,
+    }),
+    couplings: createTable<records.CouplingRecord>({
+      key: (coupling) => coupling.id,
+      groups: { app: (coupling) => coupling.appId, pipeline: (coupling) => coupling.pipelineId },
+    }),
+    addons: createTable<records.AddonRecord>({
+      key: (addon) => addon.id,
+      name: (addon) => addon.name,
+      groups: { app: (addon) => addon.appId },
+    }),
+    attachments: createTable<records.AttachmentRecord>({
+      key: (attachment) => attachment.id,
+      groups: { app: (attachment) => attachment.appId, addon: (attachment) => attachment.addonId },
+    }),
+    logDrains: createTable<records.LogDrainRecord>({
+      key: (drain) => drain.id,
+      groups: { app: (drain) => drain.appId, addon: (drain) => drain.addonId },
+    }),
+    grants: createTable<records.GrantRecord>({
+      key: (grant) => grant.code,
+      groups: { addon: (grant) => grant.addonId },
+    }),
+    authorizations: createTable<records.AuthorizationRecord>({
+      key: (authorization) => authorization.id,
+      groups: { addon: (authorization) => authorization.addonId },
+    }),
+    accessTokens: createTable<records.AccessTokenRecord>({ key: (accessToken) => accessToken.token }),
+    refreshTokens: createTable<{ token: string; authorizationId: string }>({ key: (row) => row.token }),
+  };
+}
+
+export type Tables = ReturnType<typeof createTables>;

@@ -1,0 +1,102 @@
+import { randomUUID } from "node:crypto";
+import { isoTime } from "./clock.ts";
+import type { AccessTokenRecord, AuthorizationRecord } from "./records.ts";
+import { newAccessToken, type World } from "./world.ts";
+
+const LONGEST_LIFE_SECONDS = 8 * 60 * 60;
+/** Dead tokens are remembered for the sake of a precise refusal, but not without end. */
+const REMEMBERED_TOKENS = 20;
+
+/** A new pair for a resource; whatever pair it had before is dead (one pair per resource). */
+export function issuePair(world: World, addonId: string): AccessTokenRecord {
+  endAuthorizations(world, addonId, "The pair was replaced by a newer grant's.");
+  const authorization = world.authorizations.add({
+    id: randomUUID(),
+    addonId,
+    refreshToken: newRefreshToken(),
+    accessTokens: [],
+    endedBecause: null,
+    bucket: { level: world.settings.rateLimit, at: world.clock.now() },
+  });
+  world.refreshTokens.add({ token: authorization.refreshToken, authorizationId: authorization.id });
+  return issueAccessToken(world, authorization);
+}
+
+/** A refresh: a new access token; the old one stops working at once. */
+export function refreshPair(world: World, authorization: AuthorizationRecord): AccessTokenRecord {
+  endAccessTokens(world, authorization, "The access token was replaced by a refresh.");
+  if (world.settings.refreshToken === "new") {
+    // The former one stays known (its authorization now names another), so that its use is refused with the reason.
+    authorization.refreshToken = newRefreshToken();
+    world.refreshTokens.add({ token: authorization.refreshToken, authorizationId: authorization.id });
+  }
+  return issueAccessToken(world, authorization);
+}
+
+/** What the partner is told of a pair: these four members and no others ("Token response"). */
+export function pairShape(world: World, issued: AccessTokenRecord) {
+  const { refreshToken } = world.authorizations.get(issued.authorizationId)!;
+  return {
+    access_token: issued.token,
+    refresh_token: refreshToken,
+    expires_in: world.settings.expiresIn,
+    token_type: "Bearer",
+  };
+}
+
+/** The same after a refresh, where a setting may leave the refresh token out. */
+export function refreshedShape(world: World, issued: AccessTokenRecord) {
+  const { refresh_token, ...shape } = pairShape(world, issued);
+  return world.settings.refreshToken === "none" ? shape : { ...shape, refresh_token };
+}
+
+/** Why an access token is refused, as a sentence; null while it lives. */
+export function whyDead(world: World, accessToken: AccessTokenRecord): string | null {
+  if (accessToken.endedBecause !== null) return accessToken.endedBecause;
+  if (world.clock.now() >= accessToken.expiresAt) {
+    return `The access token expired at ${isoTime(accessToken.expiresAt)}.`;
+  }
+  return null;
+}
+
+export function endAccessTokens(world: World, authorization: AuthorizationRecord, because: string): void {
+  for (const token of authorization.accessTokens) {
+    const accessToken = world.accessTokens.get(token);
+    if (accessToken) accessToken.endedBecause ??= because;
+  }
+}
+
+/** Ends every pair of a resource, refresh tokens too. */
+export function endAuthorizations(world: World, addonId: string, because: string): void {
+  for (const authorization of world.authorizations.of("addon", addonId)) {
+    authorization.endedBecause ??= because;
+    endAccessTokens(world, authorization, because);
+  }
+}
+
+/** The pair of a resource that was issued last. */
+export function latestAuthorization(world: World, addonId: string): AuthorizationRecord | undefined {
+  return world.authorizations.of("addon", addonId).at(-1);
+}
+
+function issueAccessToken(world: World, authorization: AuthorizationRecord): AccessTokenRecord {
+  const issuedAt = world.clock.now();
+  const lifeSeconds = Math.min(world.settings.expiresIn, LONGEST_LIFE_SECONDS);
+  const accessToken = world.accessTokens.add({
+    token: newAccessToken(),
+    authorizationId: authorization.id,
+    issuedAt,
+    expiresAt: issuedAt + lifeSeconds * 1000,
+    endedBecause: null,
+  });
+  authorization.accessTokens.push(accessToken.token);
+  if (authorization.accessTokens.length > REMEMBERED_TOKENS) {
+    const forgotten = world.accessTokens.get(authorization.accessTokens.shift()!);
+    if (forgotten) world.accessTokens.remove(forgotten);
+  }
+  return accessToken;
+}
+
+function newRefreshToken(): string {
+  return randomUUID();
+}

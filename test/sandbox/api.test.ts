@@ -1,0 +1,221 @@
+import { aWorld, type TestWorld } from "./world.ts";
+
+let world: TestWorld;
+beforeEach(async () => void (world = await aWorld()));
+afterEach(() => world.close());
+
+type Named = { id: string; name: string };
+
+describe("the reach of a token", () => {
+  it("is its own add-on, by id or name, and no other", async () => {
+    const mine = await world.installed();
+    const other = await world.installed();
+    for (const key of [mine.addon.id, mine.addon.name]) {
+      expect(await world.call(mine.token, `/addons/${key}`)).toMatchObject({
+        status: 200,
+        body: { id: mine.addon.id },
+      });
+    }
+    for (const path of ["", "/config", "/addon-attachments"]) {
+      expect(await world.call(mine.token, `/addons/${other.addon.id}${path}`)).toMatchObject({
+        status: 403,
+        body: { id: "forbidden" },
+      });
+    }
+    expect(await world.call(mine.token, "/addons/unknown")).toMatchObject({
+      status: 404,
+      body: { id: "not_found" },
+    });
+  });
+
+  it("holds only its own add-on in every list", async () => {
+    const { addon, token } = await world.installed();
+    await world.installed({ app: addon.app.id });
+    for (const path of ["/addons", "/users/~/addons", `/apps/${addon.app.name}/addons`]) {
+      const { body } = await world.call<Named[]>(token, path);
+      expect(body.map(({ id }) => id)).toEqual([addon.id]);
+    }
+  });
+
+  it("is the apps it is attached to", async () => {
+    const { addon, token } = await world.installed();
+    const second = world.control.createApp({ name: "second-app" });
+    expect(await world.call(token, "/apps/second-app")).toMatchObject({ status: 403 });
+    world.control.attach(addon.id, { app: second.id, name: "SPARE" });
+    expect(await world.call(token, "/apps/second-app")).toMatchObject({
+      status: 200,
+      body: { id: second.id },
+    });
+    expect((await world.call<Named[]>(token, "/apps")).body).toHaveLength(2);
+    expect((await world.call<Named[]>(token, "/users/~/apps")).body).toHaveLength(2);
+    const attachment = await world.call(token, "/apps/second-app/addon-attachments/SPARE");
+    expect(attachment).toMatchObject({
+      status: 200,
+      body: { name: "SPARE", addon: { id: addon.id, app: addon.app } },
+    });
+    expect(await world.call(token, "/apps/unknown")).toMatchObject({ status: 404 });
+  });
+
+  it("ends at endpoints beyond the partner's access, unless they are enabled", async () => {
+    const { addon, token } = await world.installed();
+    const path = `/apps/${addon.app.id}/formation`;
+    expect(await world.call(token, path)).toMatchObject({ status: 403, body: { id: "forbidden" } });
+    world.control.settings({ extraEndpoints: ["GET /apps/*/formation"] });
+    expect(await world.call(token, path)).toMatchObject({ status: 200 });
+  });
+
+  it("ends at a team's apps when the team has turned off third-party access", async () => {
+    const app = world.control.createApp({ team: "makers" });
+    const { token } = await world.installed({ app: app.id });
+    expect(await world.call(token, `/apps/${app.id}`)).toMatchObject({
+      status: 200,
+      body: { team: { name: "makers" } },
+    });
+    world.control.settings({ thirdPartyOAuth: false });
+    expect(await world.call(token, `/apps/${app.id}`)).toMatchObject({ status: 403 });
+  });
+
+  it("is nothing without a token, or with a wrong one", async () => {
+    expect(await world.call("SVCK-unknown", "/addons")).toMatchObject({
+      status: 401,
+      body: { id: "unauthorized" },
+    });
+    const { status } = await fetch(`${world.sandbox.url}/addons`);
+    expect(status).toBe(401);
+  });
+});
+
+describe("conventions of the API", () => {
+  it("refuses any Accept header but the version's", async () => {
+    const { token } = await world.installed();
+    for (const accept of [
+      "*/*",
+      "application/json",
+      "application/vnd.svc+json; version=2",
+      "application/vnd.svc+json",
+    ]) {
+      const answer = await world.call(token, "/addons", { headers: { accept } });
+      expect(answer).toMatchObject({ status: 406, body: { id: "not_acceptable" } });
+    }
+    const accept = "application/vnd.svc+json;version=3";
+    expect(await world.call(token, "/addons", { headers: { accept } })).toMatchObject({ status: 200 });
+  });
+
+  it("answers 304 to the ETag it gave, until something changes", async () => {
+    const { addon, token } = await world.installed();
+    const path = `/addons/${addon.id}/config`;
+    const first = await world.call(token, path);
+    const again = () =>
+      world.call(token, path, { headers: { "if-none-match": first.headers.get("etag") ?? "" } });
+    expect(await again()).toMatchObject({ status: 304, body: null });
+    await world.call(token, path, {
+      method: "PATCH",
+      json: { config: [{ name: "WIDGET_TOKEN", value: "t" }] },
+    });
+    expect(await again()).toMatchObject({ status: 200 });
+    for (const header of ["request-id", "last-modified", "ratelimit-remaining"]) {
+      expect(first.headers.has(header)).toBe(true);
+    }
+  });
+
+  it("counts a bucket down, refuses when it is empty, and refills it by 75 a minute", async () => {
+    world.control.settings({ rateLimit: 3 });
+    const { token } = await world.installed();
+    const other = await world.installed();
+    const remaining = async () => (await world.call(token, "/addons")).headers.get("ratelimit-remaining");
+    expect([await remaining(), await remaining(), await remaining()]).toEqual(["2", "1", "0"]);
+    expect(await world.call(token, "/addons")).toMatchObject({ status: 429, body: { id: "rate_limit" } });
+    expect(await world.call(other.token, "/addons")).toMatchObject({ status: 200 });
+    world.control.advanceClock(0.81);
+    expect(await world.call(token, "/addons")).toMatchObject({ status: 200 });
+  });
+
+  it("pages lists with 206 and Next-Range", async () => {
+    const { addon, token } = await world.installed();
+    for (const name of ["TWO", "THREE", "FOUR", "FIVE"]) {
+      world.control.attach(addon.id, { app: world.control.createApp().id, name });
+    }
+    const path = `/addons/${addon.id}/addon-attachments`;
+    const seen: string[] = [];
+    const statuses: number[] = [];
+    for (let range: string | null = "id ..; max=2"; range !== null;) {
+      const page: Awaited<ReturnType<typeof world.call<Named[]>>> = await world.call(token, path, {
+        headers: { range },
+      });
+      seen.push(...page.body.map(({ id }) => id));
+      statuses.push(page.status);
+      range = page.headers.get("next-range");
+    }
+    expect(statuses).toEqual([206, 206, 200]);
+    expect(new Set(seen).size).toBe(5);
+    expect(seen).toEqual([...seen].sort());
+    for (const range of ["id ..; max=1001", "name ..", "bytes=0-5"]) {
+      expect(await world.call(token, path, { headers: { range } })).toMatchObject({ status: 416 });
+    }
+  });
+});
+
+describe("an add-on's config", () => {
+  const patch = (token: string, id: string, config: unknown) =>
+    world.call(token, `/addons/${id}/config`, { method: "PATCH", json: { config } });
+
+  it("begins with what the provision answer gave", async () => {
+    const { addon, token } = await world.installed();
+    const { body } = await world.call(token, `/addons/${addon.id}/config`);
+    expect(body).toEqual([{ name: "WIDGET_URL", value: "https://w.example.com" }]);
+    expect(world.control.configVars(addon.app.id)).toEqual({ WIDGET_URL: "https://w.example.com" });
+  });
+
+  it("is merged by name, and null removes", async () => {
+    const { addon, token } = await world.installed();
+    const added = await patch(token, addon.id, [{ name: "WIDGET_TOKEN", value: "t" }]);
+    expect(added.body).toEqual([
+      { name: "WIDGET_URL", value: "https://w.example.com" },
+      { name: "WIDGET_TOKEN", value: "t" },
+    ]);
+    const removed = await patch(token, addon.id, [{ name: "WIDGET_URL", value: null }]);
+    expect(removed.body).toEqual([{ name: "WIDGET_TOKEN", value: "t" }]);
+  });
+
+  it("changes as a whole or not at all", async () => {
+    const { addon, token } = await world.installed();
+    const good = { name: "WIDGET_TOKEN", value: "t" };
+    for (const bad of [
+      { name: "UNDECLARED", value: "x" },
+      { name: "WIDGET_URL", value: 1 },
+      { value: "x" },
+      good,
+    ]) {
+      expect(await patch(token, addon.id, [good, bad])).toMatchObject({
+        status: 422,
+        body: { id: "invalid_params" },
+      });
+    }
+    expect((await world.call(token, `/addons/${addon.id}/config`)).body).toHaveLength(1);
+  });
+});
+
+describe("asynchronous provisioning", () => {
+  beforeEach(() => world.partner.answers({ status: 202, body: { id: "p-1", message: "Soon." } }));
+
+  it("ends with actions/provision, once", async () => {
+    const { addon, token } = await world.installed();
+    expect(addon).toMatchObject({ state: "provisioning", provider_id: "p-1", provision_message: "Soon." });
+    const act = () => world.call(token, `/addons/${addon.id}/actions/provision`, { method: "POST" });
+    expect(await act()).toMatchObject({ status: 200, body: { state: "provisioned" } });
+    expect(await act()).toMatchObject({ status: 422 });
+  });
+
+  it("ends with actions/deprovision when the partner gives up", async () => {
+    const { addon, token } = await world.installed();
+    const answer = await world.call(token, `/addons/${addon.id}/actions/deprovision`, { method: "POST" });
+    expect(answer).toMatchObject({ status: 200, body: { state: "deprovisioned" } });
+    expect(await world.call(token, "/addons")).toMatchObject({ status: 401 });
+  });
+
+  it("is given up after 12 hours", async () => {
+    const { addon } = await world.installed();
+    world.control.advanceClock(12 * 3600);
+    expect(world.control.addon(addon.id).state).toBe("deprovisioned");
+  });
+});

@@ -1,0 +1,117 @@
+import { aWorld, type TestWorld } from "./world.ts";
+
+let world: TestWorld;
+beforeEach(async () => void (world = await aWorld()));
+afterEach(() => world.close());
+
+const invalidGrant = (reason: RegExp) => ({
+  status: 400,
+  body: { error: "invalid_grant", error_description: expect.stringMatching(reason) as string },
+});
+
+describe("a grant", () => {
+  it("is exchanged once for the four members of a token response", async () => {
+    await world.control.install();
+    const { status, body } = await world.exchange(world.lastCode());
+    expect(status).toBe(200);
+    expect(Object.keys(body).sort()).toEqual(["access_token", "expires_in", "refresh_token", "token_type"]);
+    expect(body).toMatchObject({ expires_in: 28_800, token_type: "Bearer" });
+  });
+
+  it("is refused while the partner has not answered the provision request", async () => {
+    let early;
+    world.partner.answers(async ({ body }) => {
+      const { oauth_grant: grant, uuid } = JSON.parse(body) as {
+        uuid: string;
+        oauth_grant: { code: string };
+      };
+      early = await world.exchange(grant.code);
+      return { status: 200, body: { id: uuid } };
+    });
+    await world.control.install();
+    expect(early).toMatchObject(invalidGrant(/has not received a success answer/));
+    expect(await world.exchange(world.lastCode())).toMatchObject({ status: 200 });
+  });
+
+  it("is refused for acceptDelayMs after the answer, then accepted", async () => {
+    world.control.settings({ acceptDelayMs: 10_000 });
+    await world.control.install();
+    expect(await world.exchange(world.lastCode())).toMatchObject(invalidGrant(/not registered yet/));
+    world.control.advanceClock(10);
+    expect(await world.exchange(world.lastCode())).toMatchObject({ status: 200 });
+  });
+
+  it("is refused when it is 5 minutes old", async () => {
+    const { addon } = await world.control.install();
+    world.control.advanceClock(300);
+    expect(await world.exchange(world.lastCode())).toMatchObject(invalidGrant(/older than 5 minutes/));
+    expect(world.control.addon(addon.id).grant).toMatchObject({ state: "expired" });
+  });
+
+  it("is refused the second time", async () => {
+    await world.control.install();
+    await world.exchange(world.lastCode());
+    expect(await world.exchange(world.lastCode())).toMatchObject(invalidGrant(/used a second time/));
+  });
+
+  it("answers the same tokens the second time under replayTokens", async () => {
+    world.control.settings({ replayTokens: true });
+    await world.control.install();
+    const first = await world.exchange(world.lastCode());
+    expect((await world.exchange(world.lastCode())).body).toEqual(first.body);
+  });
+
+  it.each([201, 204, 302, 422, 500])(
+    "dies with the provision when the partner answers %i",
+    async (status) => {
+      world.partner.answers({ status, ...(status !== 204 && { body: { id: "no", message: "No." } }) });
+      const { addon, response } = await world.control.install();
+      expect([addon.state, response.status]).toEqual(["deprovisioned", status]);
+      expect(await world.exchange(world.lastCode())).toMatchObject(
+        invalidGrant(new RegExp(`answered with ${status}`)),
+      );
+    },
+  );
+
+  it("stays untouched by a wrong client secret", async () => {
+    await world.control.install();
+    const refused = await world.exchange(world.lastCode(), "wrong");
+    expect(refused).toMatchObject({ status: 401, body: { error: "invalid_client" } });
+    expect(await world.exchange(world.lastCode())).toMatchObject({ status: 200 });
+  });
+
+  it("carries its end with a numeric offset without a colon", async () => {
+    await world.control.install();
+    const { oauth_grant: grant } = JSON.parse(world.partner.requests[0]!.body) as {
+      oauth_grant: { expires_at: string; type: string };
+    };
+    expect(grant.expires_at).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+0000$/);
+    expect(grant.type).toBe("authorization_code");
+  });
+});
+
+describe("the legacy oauth-grant endpoint", () => {
+  const get = (uuid: string) => {
+    const { addonId, addonPassword } = world.sandbox.settings;
+    const authorization = `Basic ${Buffer.from(`${addonId}:${addonPassword}`).toString("base64")}`;
+    return fetch(`${world.sandbox.url}/vendor/resources/${uuid}/oauth-grant`, { headers: { authorization } });
+  };
+
+  it("is closed until a setting opens it", async () => {
+    const { addon } = await world.control.install();
+    expect((await get(addon.id)).status).toBe(403);
+  });
+
+  it("answers the unexpired grant, a new one after its end, and refuses once exchanged", async () => {
+    world.control.settings({ legacyGrants: true });
+    const { addon } = await world.control.install();
+    const code = async () =>
+      ((await (await get(addon.id)).json()) as { oauth_grant: { code: string } }).oauth_grant.code;
+    expect(await code()).toBe(world.lastCode());
+    world.control.advanceClock(301);
+    const renewed = await code();
+    expect(renewed).not.toBe(world.lastCode());
+    expect(await world.exchange(renewed)).toMatchObject({ status: 200 });
+    expect((await get(addon.id)).status).toBe(409);
+  });
+});

@@ -1,0 +1,55 @@
+import { createServer, type IncomingHttpHeaders } from "node:http";
+import type { AddressInfo } from "node:net";
+
+export interface PartnerRequest {
+  method: string;
+  path: string;
+  headers: IncomingHttpHeaders;
+  body: string;
+}
+
+export interface PartnerAnswer {
+  status: number;
+  body?: unknown;
+  contentType?: string;
+}
+
+/** A partner's service that answers what a test tells it to; a success unless told otherwise. */
+export async function aPartner() {
+  const requests: PartnerRequest[] = [];
+  let answer: (request: PartnerRequest) => PartnerAnswer | Promise<PartnerAnswer> = success;
+  const server = createServer((req, res) => {
+    let body = "";
+    req.on("data", (chunk: Buffer) => (body += chunk.toString()));
+    req.on("end", () => {
+      const request = { method: req.method ?? "", path: req.url ?? "", headers: req.headers, body };
+      requests.push(request);
+      void Promise.resolve(answer(request)).then(({ status, body, contentType = "application/json" }) => {
+        res.writeHead(status, { "Content-Type": contentType });
+        res.end(body === undefined ? undefined : typeof body === "string" ? body : JSON.stringify(body));
+      });
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    requests,
+    answers(next: typeof answer | PartnerAnswer) {
+      answer = typeof next === "function" ? next : () => next;
+    },
+    async close() {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
+
+export function success({ method, body }: PartnerRequest): PartnerAnswer {
+  if (method === "DELETE") return { status: 204 };
+  if (method === "PUT") return { status: 200, body: { message: "Changed." } };
+  const { uuid } = JSON.parse(body) as { uuid: string };
+  return {
+    status: 200,
+    body: { id: uuid, message: "Ready.", config: { WIDGET_URL: "https://w.example.com" } },
+  };
+}
