@@ -1,4 +1,4 @@
-import pg from "pg";
+import type pg from "pg";
 import { leavesConnectionSound } from "./failure.ts";
 import type { Queryable, Statement } from "./statement.ts";
 
