@@ -27,10 +27,8 @@ export function attachmentEndpoints({ world }: Platform): Router {
   router.get("/apps/:app/addon-attachments/:attachment", (req, res) => {
     const app = reachApp(world, callerOf(res), req.params.app);
     const wanted = req.params.attachment;
-    const attachment = world.attachments
-      .of("app", app.id)
-      .find(({ id, name }) => id === wanted || name === wanted);
-    if (!attachment) throw notFound("The app has no such attachment.");
+    const attachment = world.attachments.find(wanted) ?? world.attachments.find(`${app.id}/${wanted}`);
+    if (attachment?.appId !== app.id) throw notFound("The app has no such attachment.");
     if (attachment.addonId !== callerOf(res).id) throw forbidden("The attachment belongs to another add-on.");
     answer(res, shape(attachment), attachment);
   });

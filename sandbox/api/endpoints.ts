@@ -7,7 +7,12 @@ import { addonEndpoints } from "./addons.ts";
 import { appEndpoints } from "./apps.ts";
 import { attachmentEndpoints } from "./attachments.ts";
 import { authenticate } from "./caller.ts";
+import { collaboratorEndpoints } from "./collaborators.ts";
 import { allowNotModified } from "./conditional.ts";
+import { domainEndpoints } from "./domains.ts";
+import { logDrainEndpoints } from "./log-drains.ts";
+import { pipelineEndpoints } from "./pipelines.ts";
+import { teamEndpoints } from "./teams.ts";
 import { checkVersion } from "./version.ts";
 
 /** The Platform API for Partners: every call authenticated, counted and versioned, and nothing beyond its list. */
@@ -20,6 +25,11 @@ export function apiEndpoints(platform: Platform): Router {
     addonConfigEndpoints,
     addonActionEndpoints,
     appEndpoints,
+    collaboratorEndpoints,
+    domainEndpoints,
+    logDrainEndpoints,
+    pipelineEndpoints,
+    teamEndpoints,
   ]) {
     router.use(endpoints(platform));
   }

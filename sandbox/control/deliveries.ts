@@ -32,6 +32,13 @@ export interface InstallWish {
   force?: boolean;
 }
 
+export interface RedeliverWish {
+  /** With a new grant instead of the one sent last. */
+  newCode?: boolean;
+  /** Another plan than the resource has, in this one request. */
+  plan?: string;
+}
+
 /** The calls that the platform makes to the partner, each when a customer or an operator would cause it. */
 export function createDeliveries(platform: Platform) {
   const { world } = platform;
@@ -43,7 +50,7 @@ export function createDeliveries(platform: Platform) {
 
   return {
     /** Installs the add-on on an app: sends the provision request and returns with its answer. */
-    install(wish: InstallWish = {}): Promise<Delivery> {
+    async install(wish: InstallWish = {}): Promise<Delivery> {
       const plan = choosePlan(world.settings, wish.plan, wish.force);
       const app = wish.app === undefined ? addApp(world, {}) : findApp(world, wish.app);
       const now = world.clock.now();
@@ -68,18 +75,18 @@ export function createDeliveries(platform: Platform) {
     },
 
     /** Delivers the provision request again: delivery is at least once. */
-    redeliver(id: string, wish: { newCode?: boolean; plan?: string } = {}): Promise<Delivery> {
+    async redeliver(id: string, wish: RedeliverWish = {}): Promise<Delivery> {
       const addon = findAddon(world, id);
       const grant = (wish.newCode ? undefined : latestGrant(world, addon.id)) ?? issueGrant(world, addon);
       return delivered(addon, sendProvision(platform, addon, grant, wish.plan));
     },
 
-    changePlan(id: string, plan: string, { force = false } = {}): Promise<Delivery> {
+    async changePlan(id: string, plan: string, { force = false } = {}): Promise<Delivery> {
       const addon = findAddon(world, id);
       return delivered(addon, sendPlanChange(platform, addon, choosePlan(world.settings, plan, force)));
     },
 
-    deprovision(id: string): Promise<Delivery> {
+    async deprovision(id: string): Promise<Delivery> {
       const addon = findAddon(world, id);
       return delivered(addon, sendDeprovision(platform, addon));
     },
@@ -90,7 +97,7 @@ export function createDeliveries(platform: Platform) {
     },
 
     /** Posts that form, as the browser would. */
-    signOn(id: string, email = "owner@example.com"): Promise<Delivery> {
+    async signOn(id: string, email = "owner@example.com"): Promise<Delivery> {
       const addon = findAddon(world, id);
       return delivered(addon, sendSignOn(platform, signForm(platform, addon, email)));
     },

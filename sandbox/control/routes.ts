@@ -3,7 +3,8 @@ import { invalid, notFound } from "../refusal.ts";
 import type { PartnerSettings } from "../settings.ts";
 import type { AppWish } from "../world/apps.ts";
 import type { Control } from "./control.ts";
-import type { InstallWish } from "./deliveries.ts";
+import type { InstallWish, RedeliverWish } from "./deliveries.ts";
+import { checkTexts } from "./wishes.ts";
 
 /** The control side over HTTP: what people, tests in other languages and the sandbox's own page call. */
 export function controlRoutes(control: Control): Router {
@@ -19,15 +20,22 @@ export function controlRoutes(control: Control): Router {
     res.json(control.ledger({ since, reveal: req.query["reveal"] === "1" }));
   });
 
-  router.post("/apps", (req, res) => void res.status(201).json(control.createApp(bodyOf<AppWish>(req))));
+  router.post(
+    "/apps",
+    (req, res) =>
+      void res
+        .status(201)
+        .json(control.createApp(checkTexts(bodyOf<AppWish>(req), "name", "team", "generation"))),
+  );
   router.get("/apps/:app/config-vars", (req, res) => void res.json(control.configVars(req.params.app)));
   router.post("/apps/:app/addons", async (req, res) => {
-    res.status(201).json(await control.install({ ...bodyOf<InstallWish>(req), app: req.params.app }));
+    const wish = checkTexts(bodyOf<InstallWish>(req), "plan", "as", "region");
+    res.status(201).json(await control.install({ ...wish, app: req.params.app }));
   });
 
   router.get("/addons/:id", (req, res) => void res.json(control.addon(req.params.id)));
   router.post("/addons/:id/redeliver", async (req, res) => {
-    res.json(await control.redeliver(req.params.id, bodyOf(req)));
+    res.json(await control.redeliver(req.params.id, checkTexts(bodyOf<RedeliverWish>(req), "plan")));
   });
   router.patch("/addons/:id", async (req, res) => {
     const { plan, force } = bodyOf<{ plan?: string; force?: boolean }>(req);
@@ -38,8 +46,8 @@ export function controlRoutes(control: Control): Router {
     res.json(await control.deprovision(req.params.id));
   });
   router.post("/addons/:id/attachments", (req, res) => {
-    const wish = bodyOf<{ app: string; name?: string }>(req);
-    if (typeof wish.app !== "string") throw invalid("app is missing.");
+    const wish = checkTexts(bodyOf<{ app: string; name?: string }>(req), "app", "name");
+    if (!wish.app) throw invalid("app is missing.");
     res.status(201).json(control.attach(req.params.id, wish));
   });
   router.post("/addons/:id/sso", async (req, res) => {

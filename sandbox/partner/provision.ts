@@ -49,6 +49,8 @@ function receiveProvision(
     invalidateGrant(grant, "The add-on was deprovisioned.");
     return ["The resource was deprovisioned before; the answer should be 410."];
   }
+  if (grant.state === "invalid")
+    return ["The provision had failed for good before; a later success changes nothing."];
   return accept(world, addon, grant, response, response.status);
 }
 

@@ -75,6 +75,9 @@ function checkFault({ match, times, action }: Fault): void {
   if (names.length === 0 || unknown.length > 0) {
     throw invalid(`action must be an object with some of: ${members.join(", ")}.`);
   }
+  if (action.status === undefined && (action.body !== undefined || action.headers !== undefined)) {
+    throw invalid("body and headers need a status.");
+  }
   if (action.reset !== undefined && !["before", "after"].includes(action.reset)) {
     throw invalid('reset must be "before" or "after".');
   }

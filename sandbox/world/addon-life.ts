@@ -19,19 +19,22 @@ export function markFailed(world: World, addon: AddonRecord, because: string): v
 }
 
 /** The resource has lived and is gone; its tokens live as long as the add-on, no longer. */
-export function markDeprovisioned(world: World, addon: AddonRecord): void {
+export function markDeprovisioned(
+  world: World,
+  addon: AddonRecord,
+  because = "The add-on was deprovisioned.",
+): void {
   addon.state = "deprovisioned";
   addon.deprovisionedAt ??= world.clock.now();
   addon.updatedAt = world.clock.now();
-  invalidateGrants(world, addon.id, "The add-on was deprovisioned.");
-  endAuthorizations(world, addon.id, "The add-on was deprovisioned.");
+  invalidateGrants(world, addon.id, because);
+  endAuthorizations(world, addon.id, because);
 }
 
 /** The platform waits 12 hours for an asynchronous provision (decisions, section 2); looked at on every access. */
 export function giveUpIfOverdue(world: World, addon: AddonRecord): AddonRecord {
   if (addon.state === "provisioning" && world.clock.now() - addon.requestedAt >= GIVE_UP_MS) {
-    invalidateGrants(world, addon.id, "The provision was not finished within 12 hours.");
-    markFailed(world, addon, "The provision was not finished within 12 hours.");
+    markDeprovisioned(world, addon, "The provision was not finished within 12 hours.");
   }
   return addon;
 }

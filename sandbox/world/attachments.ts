@@ -5,16 +5,15 @@ import type { World } from "./world.ts";
 
 /** Attaches an add-on to an app, under a name that is free in that app. */
 export function attach(world: World, addon: AddonRecord, app: AppRecord, wish?: string): AttachmentRecord {
-  const taken = new Set(world.attachments.of("app", app.id).map((attachment) => attachment.name));
+  const isTaken = (name: string) => world.attachments.find(`${app.id}/${name}`) !== undefined;
   if (wish !== undefined && !/^[A-Z][A-Z0-9_]*$/.test(wish)) {
     throw invalid("An attachment's name consists of upper-case letters, digits and underscores.");
   }
-  if (wish !== undefined && taken.has(wish))
-    throw conflict(`The app already has an attachment named ${wish}.`);
+  if (wish !== undefined && isTaken(wish)) throw conflict(`The app already has an attachment named ${wish}.`);
   const now = world.clock.now();
   return world.attachments.add({
     id: randomUUID(),
-    name: wish ?? freeName(world.settings.addonId.toUpperCase().replace(/[^A-Z0-9]/g, "_"), taken),
+    name: wish ?? freeName(world, app, isTaken),
     addonId: addon.id,
     appId: app.id,
     createdAt: now,
@@ -22,10 +21,11 @@ export function attach(world: World, addon: AddonRecord, app: AppRecord, wish?: 
   });
 }
 
-function freeName(base: string, taken: Set<string>): string {
-  for (let count = 1; ; count++) {
-    const name = count === 1 ? base : `${base}_${count}`;
-    if (!taken.has(name)) return name;
+function freeName(world: World, app: AppRecord, isTaken: (name: string) => boolean): string {
+  const base = world.settings.addonId.toUpperCase().replace(/[^A-Z0-9]/g, "_");
+  if (!isTaken(base)) return base;
+  for (let number = world.attachments.count("app", app.id) + 1; ; number++) {
+    if (!isTaken(`${base}_${number}`)) return `${base}_${number}`;
   }
 }
 

@@ -6,6 +6,7 @@ export interface Table<Row> {
   find(keyOrName: string): Row | undefined;
   /** The rows that belong to `owner` in one of the groups given at creation. */
   of(group: string, owner: string): Row[];
+  count(group: string, owner: string): number;
   remove(row: Row): void;
   all(): Row[];
   clear(): void;
@@ -44,6 +45,7 @@ export function createTable<Row>({ key, name, groups = {} }: Keys<Row>): Table<R
     get: (wanted) => byKey.get(wanted),
     find: (wanted) => byKey.get(wanted) ?? byName.get(wanted),
     of: (group, owner) => [...(byOwner.get(group)?.get(owner) ?? [])],
+    count: (group, owner) => byOwner.get(group)?.get(owner)?.size ?? 0,
     remove(row) {
       byKey.delete(key(row));
       if (name) byName.delete(name(row));

@@ -34,6 +34,8 @@ export function createTables() {
     }),
     attachments: createTable<records.AttachmentRecord>({
       key: (attachment) => attachment.id,
+      // A name is one only within its app.
+      name: ({ appId, name }) => `${appId}/${name}`,
       groups: { app: (attachment) => attachment.appId, addon: (attachment) => attachment.addonId },
     }),
     logDrains: createTable<records.LogDrainRecord>({

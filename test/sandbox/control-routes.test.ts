@@ -1,0 +1,89 @@
+import { aWorld, type TestWorld } from "./world.ts";
+
+let world: TestWorld;
+beforeEach(async () => void (world = await aWorld()));
+afterEach(() => world.close());
+
+async function control<Body = Record<string, unknown>>(method: string, path: string, json?: unknown) {
+  const response = await fetch(`${world.sandbox.url}/sandbox${path}`, {
+    method,
+    ...(json !== undefined && {
+      body: JSON.stringify(json),
+      headers: { "content-type": "application/json" },
+    }),
+  });
+  return { status: response.status, body: (await response.json()) as Body };
+}
+
+type Installed = { addon: { id: string; state: string; app: { id: string } }; response: { status: number } };
+
+it("An add-on lives its whole life through the control side", async () => {
+  expect(await control("GET", "/health")).toMatchObject({ status: 200 });
+  const app = await control<{ id: string }>("POST", "/apps", {
+    name: "my-shop",
+    team: "makers",
+    generation: "newer",
+  });
+  expect(app).toMatchObject({ status: 201, body: { name: "my-shop", generation: { name: "fir" } } });
+  const { status, body } = await control<Installed>("POST", "/apps/my-shop/addons", {
+    plan: "basic",
+    as: "MAIN",
+  });
+  expect([status, body.addon.state, body.response.status]).toEqual([201, "provisioned", 200]);
+  const { id } = body.addon;
+  await world.exchange(world.lastCode());
+  expect(await control("GET", "/state")).toMatchObject({
+    status: 200,
+    body: {
+      apps: [{ name: "my-shop", config_vars: ["WIDGET_URL"] }],
+      addons: [{ id, grant: { state: "exchanged" }, tokens: [{ state: "valid" }] }],
+      settings: { expiresIn: 28_800 },
+    },
+  });
+  expect(await control("POST", `/addons/${id}/redeliver`)).toMatchObject({ status: 200 });
+  expect(await control("PATCH", `/addons/${id}`, { plan: "premium" })).toMatchObject({ status: 200 });
+  const other = await control<{ id: string }>("POST", "/apps");
+  const attachment = await control("POST", `/addons/${id}/attachments`, { app: other.body.id });
+  expect(attachment).toMatchObject({ status: 201, body: { name: "WIDGETS", app: { id: other.body.id } } });
+  expect(await control("POST", `/addons/${id}/sso`, { form: true })).toMatchObject({
+    body: { form: { resource_id: id } },
+  });
+  expect(await control("POST", `/addons/${id}/revoke`, { token: "access" })).toMatchObject({
+    body: { tokens: [{ state: "revoked" }] },
+  });
+  expect(await control("DELETE", `/addons/${id}`)).toMatchObject({
+    body: { addon: { state: "deprovisioned" } },
+  });
+  const ledger = await control<{ entries: unknown[]; next: number }>("GET", "/ledger?since=1");
+  expect(ledger.body.entries).toHaveLength(4);
+  expect(await control("POST", "/reset")).toMatchObject({ status: 200 });
+  expect(await control("GET", "/state")).toMatchObject({ body: { apps: [], addons: [] } });
+});
+
+it("The settings, the clock, the client secret and the faults can be changed at run time", async () => {
+  expect(await control("POST", "/settings", { expiresIn: 5 })).toMatchObject({ body: { expiresIn: 5 } });
+  expect(await control("PUT", "/partner", { PARTNER_URL: "http://localhost:9" })).toMatchObject({
+    body: { partnerUrl: "http://localhost:9" },
+  });
+  const { body } = await control<{ now: string }>("POST", "/clock", { advance: 3600 });
+  expect(Date.parse(body.now)).toBeGreaterThan(Date.now() + 3_500_000);
+  expect(await control("POST", "/client-secret/reset")).toMatchObject({
+    body: { secret: world.sandbox.settings.clientSecret },
+  });
+  const fault = { match: "* /addons/*", times: 2, action: { status: 500 } };
+  expect(await control("POST", "/faults", fault)).toMatchObject({ status: 201, body: fault });
+  expect(await control("DELETE", "/faults")).toMatchObject({ status: 200 });
+});
+
+it("What is wrong with a control call is said", async () => {
+  expect(await control("POST", "/settings", { expiresin: 5 })).toMatchObject({
+    status: 422,
+    body: { id: "invalid_params" },
+  });
+  expect(await control("POST", "/settings", { refreshStatus: 204 })).toMatchObject({ status: 422 });
+  expect(await control("PUT", "/partner", { partnerUrl: "nowhere" })).toMatchObject({ status: 422 });
+  expect(await control("POST", "/apps", { name: "No" })).toMatchObject({ status: 422 });
+  expect(await control("POST", "/apps/unknown/addons", { plan: "basic" })).toMatchObject({ status: 404 });
+  expect(await control("POST", "/clock", {})).toMatchObject({ status: 422 });
+  expect(await control("GET", "/incidents")).toMatchObject({ status: 404 });
+});

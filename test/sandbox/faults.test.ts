@@ -1,0 +1,147 @@
+import { aWorld, type TestWorld } from "./world.ts";
+
+let world: TestWorld;
+beforeEach(async () => void (world = await aWorld({ partnerTimeoutMs: 200 })));
+afterEach(() => world.close());
+
+const exchange = () => world.exchange(world.lastCode());
+const TOKEN = "POST /oauth/token";
+
+describe("a fault on a call of the service", () => {
+  beforeEach(() => world.control.install());
+
+  it("answers a status instead of doing the work, as often as asked", async () => {
+    world.control.fault(TOKEN, { status: 503, headers: { "Retry-After": "1" }, body: { id: "down" } }, 2);
+    for (const _time of [1, 2]) {
+      const { status, headers, body } = await exchange();
+      expect([status, headers.get("retry-after"), body]).toEqual([503, "1", { id: "down" }]);
+    }
+    expect(await exchange()).toMatchObject({ status: 200 });
+  });
+
+  it("can answer text with a success, which is no JSON", async () => {
+    world.control.fault(TOKEN, { status: 200, body: "<html></html>" });
+    const response = await fetch(`${world.sandbox.url}/oauth/token`, { method: "POST" });
+    expect([response.status, response.headers.get("content-type")]).toEqual([
+      200,
+      "text/html; charset=utf-8",
+    ]);
+  });
+
+  it("delays", async () => {
+    world.control.fault("* /oauth/*", { delayMs: 150 });
+    const started = performance.now();
+    expect(await exchange()).toMatchObject({ status: 200 });
+    expect(performance.now() - started).toBeGreaterThan(140);
+  });
+
+  it("cuts the connection before the work", async () => {
+    world.control.fault(TOKEN, { reset: "before" });
+    await expect(exchange()).rejects.toThrow();
+    expect(await exchange()).toMatchObject({ status: 200 });
+  });
+
+  it("cuts the connection after the work, so that only the answer is lost", async () => {
+    world.control.fault(TOKEN, { reset: "after" });
+    await expect(exchange()).rejects.toThrow();
+    expect(await exchange()).toMatchObject({ status: 400, body: { error: "invalid_grant" } });
+    const [, lost] = world.control.ledger().entries;
+    expect(lost).toMatchObject({
+      fault: { reset: "after" },
+      response: { status: 200, body: { token_type: "Bearer" } },
+    });
+  });
+
+  it.each([
+    ["before", 200],
+    ["after", 400],
+  ] as const)("hangs %s the work, without end", async (hang, statusOfNext) => {
+    world.control.fault(TOKEN, { hang });
+    const body = new URLSearchParams({
+      grant_type: "authorization_code",
+      code: world.lastCode(),
+      client_secret: world.sandbox.settings.clientSecret,
+    });
+    const hanging = fetch(`${world.sandbox.url}/oauth/token`, {
+      method: "POST",
+      body,
+      signal: AbortSignal.timeout(150),
+    });
+    await expect(hanging).rejects.toThrow(/timeout/);
+    expect((await exchange()).status).toBe(statusOfNext);
+  });
+
+  it("truncates the answer after the work", async () => {
+    world.control.fault(TOKEN, { truncate: true });
+    await expect(exchange()).rejects.toThrow();
+    expect(await exchange()).toMatchObject({ status: 400 });
+  });
+
+  it("lets the same call come twice", async () => {
+    world.control.fault(TOKEN, { duplicate: true });
+    expect(await exchange()).toMatchObject({ status: 400, body: { error: "invalid_grant" } });
+    const statuses = world.control
+      .ledger()
+      .entries.slice(1)
+      .map(({ response }) => response?.status);
+    expect(statuses).toEqual([200, 400]);
+  });
+
+  it("goes away when faults are cleared", async () => {
+    world.control.fault(TOKEN, { status: 500 });
+    world.control.clearFaults();
+    expect(await exchange()).toMatchObject({ status: 200 });
+  });
+
+  it("touches only what it matches", async () => {
+    world.control.fault("GET /oauth/token", { status: 500 });
+    world.control.fault("> POST /oauth/token", { status: 500 });
+    expect(await exchange()).toMatchObject({ status: 200 });
+  });
+});
+
+describe("a fault on a call to the service", () => {
+  const PROVISION = "> POST /resources";
+  const install = async () => (await world.control.install()).response;
+
+  it("answers in the service's place", async () => {
+    world.control.fault(PROVISION, { status: 502, body: "Bad gateway" });
+    expect(await install()).toMatchObject({ status: 502, body: "Bad gateway" });
+    expect(world.partner.requests).toHaveLength(0);
+  });
+
+  it("delays", async () => {
+    world.control.fault(PROVISION, { delayMs: 100 });
+    const started = performance.now();
+    expect(await install()).toMatchObject({ status: 200 });
+    expect(performance.now() - started).toBeGreaterThan(90);
+  });
+
+  it.each([
+    [{ reset: "before" } as const, 0],
+    [{ reset: "after" } as const, 1],
+    [{ truncate: true } as const, 1],
+    [{ hang: true } as const, 0],
+    [{ hang: "after" } as const, 1],
+  ])("leaves the platform without an answer by %j", async (action, received) => {
+    world.control.fault(PROVISION, action);
+    expect(await install()).toMatchObject({ status: null });
+    expect(world.partner.requests).toHaveLength(received);
+    expect(world.control.ledger().entries.at(-1)).toMatchObject({ response: null, fault: action });
+  });
+
+  it("sends the request twice at the same time", async () => {
+    world.control.fault(PROVISION, { duplicate: true });
+    expect(await install()).toMatchObject({ status: 200 });
+    const [first, second] = world.partner.requests;
+    expect(second?.body).toBe(first?.body);
+    expect(world.control.ledger().entries).toHaveLength(2);
+  });
+});
+
+it("A fault that makes no sense is refused", () => {
+  expect(() => world.control.fault("nonsense", { status: 500 })).toThrow(/match must look like/);
+  expect(() => world.control.fault(TOKEN, {})).toThrow(/action must be/);
+  expect(() => world.control.fault(TOKEN, { sleep: 1 } as object)).toThrow(/action must be/);
+  expect(() => world.control.fault(TOKEN, { status: 500 }, 0)).toThrow(/times/);
+});

@@ -1,0 +1,179 @@
+import { createHash } from "node:crypto";
+import { success } from "./partner.ts";
+import { aWorld, type TestWorld } from "./world.ts";
+
+let world: TestWorld;
+beforeEach(async () => void (world = await aWorld({ partnerTimeoutMs: 300 })));
+afterEach(() => world.close());
+
+const lastComplaints = () => world.control.ledger().entries.at(-1)?.complaints;
+const sent = (index: number) => JSON.parse(world.partner.requests[index]!.body) as Record<string, unknown>;
+const codeOf = (index: number) => (sent(index)["oauth_grant"] as { code: string }).code;
+
+describe("a provision request", () => {
+  it("carries Basic credentials, the partner API's media type and the documented members", async () => {
+    const { addon, response } = await world.control.install({
+      plan: "widgets:premium",
+      options: { size: "2" },
+    });
+    const { addonPassword } = world.sandbox.settings;
+    expect(world.partner.requests[0]).toMatchObject({
+      method: "POST",
+      path: "/resources",
+      headers: {
+        authorization: `Basic ${Buffer.from(`widgets:${addonPassword}`).toString("base64")}`,
+        accept: "application/vnd.svc-addons+json; version=3",
+        "content-type": "application/json",
+      },
+    });
+    expect(sent(0)).toMatchObject({
+      uuid: addon.id,
+      name: addon.name,
+      plan: "premium",
+      region: "us",
+      options: { size: "2" },
+      callback_url: `${world.sandbox.url}/addons/${addon.id}`,
+    });
+    expect(response).toMatchObject({ status: 200, body: { message: "Ready." } });
+    expect(addon).toMatchObject({
+      state: "provisioned",
+      plan: { name: "widgets:premium" },
+      config_vars: ["WIDGET_URL"],
+    });
+  });
+
+  it.each([
+    ["a body that is not JSON", { status: 200, body: "fine", contentType: "text/plain" }, /not JSON/],
+    ["no id", { status: 200, body: { message: "ok" } }, /id is missing/],
+    [
+      "an undeclared config var",
+      { status: 200, body: { id: "1", config: { OTHER: "x" } } },
+      /OTHER is not declared/,
+    ],
+    [
+      "config in a 202",
+      { status: 202, body: { id: "1", config: { WIDGET_URL: "x" } } },
+      /202 carries no config/,
+    ],
+    ["201", { status: 201, body: { id: "1" } }, /only 200 and 202/],
+    ["a refusal without a message", { status: 422, body: {} }, /not \{id, message\}/],
+  ])("is complained about in the ledger when the answer has %s", async (_what, answer, complaint) => {
+    world.partner.answers(answer);
+    await world.control.install();
+    expect(lastComplaints()?.join(" ")).toMatch(complaint);
+  });
+
+  it("has no complaint when all is well", async () => {
+    await world.control.install();
+    expect(lastComplaints()).toBeUndefined();
+  });
+
+  it("fails when the service does not answer in time", async () => {
+    world.partner.answers(() => new Promise(() => undefined));
+    const { addon, response } = await world.control.install();
+    expect(response).toMatchObject({ status: null, error: "The service did not answer within 0.3 s." });
+    expect(addon.state).toBe("deprovisioned");
+    expect(await world.exchange(world.lastCode())).toMatchObject({ status: 400 });
+  });
+
+  it("is refused by the platform itself for a plan the manifest does not have, unless forced", async () => {
+    await expect(world.control.install({ plan: "huge" })).rejects.toThrow(/basic, premium/);
+    expect((await world.control.install({ plan: "huge", force: true })).response.status).toBe(200);
+  });
+});
+
+describe("a redelivery", () => {
+  it("sends the same request with the same code", async () => {
+    const { addon } = await world.control.install();
+    await world.control.redeliver(addon.id);
+    expect(sent(1)).toEqual(sent(0));
+    expect(await world.exchange(codeOf(0))).toMatchObject({ status: 200 });
+  });
+
+  it("sends a new code when asked to; the pair it is exchanged for replaces the former", async () => {
+    const { addon, token } = await world.installed();
+    await world.control.redeliver(addon.id, { newCode: true, plan: "premium" });
+    expect(sent(1)).toMatchObject({ uuid: addon.id, plan: "premium" });
+    expect(await world.call(token, "/addons")).toMatchObject({ status: 200 });
+    const { body } = await world.exchange(codeOf(1));
+    expect(await world.call(token, "/addons")).toMatchObject({ status: 401 });
+    expect(await world.call(body.access_token, "/addons")).toMatchObject({ status: 200 });
+  });
+
+  it("makes good what a lost answer spoilt, with the same code", async () => {
+    world.control.fault("> POST /resources", { reset: "after" });
+    const { addon, response } = await world.control.install();
+    expect([addon.state, response.status]).toEqual(["deprovisioned", null]);
+    expect(await world.exchange(codeOf(0))).toMatchObject({ status: 400 });
+    expect((await world.control.redeliver(addon.id)).addon.state).toBe("provisioned");
+    expect(await world.exchange(codeOf(0))).toMatchObject({ status: 200 });
+  });
+
+  it("does not revive a provision that was refused, but with a new code", async () => {
+    world.partner.answers({ status: 503, body: { id: "busy", message: "Busy." } });
+    const { addon } = await world.control.install();
+    world.partner.answers(success);
+    expect((await world.control.redeliver(addon.id)).addon.state).toBe("deprovisioned");
+    expect((await world.control.redeliver(addon.id, { newCode: true })).addon.state).toBe("provisioned");
+  });
+});
+
+describe("a plan change", () => {
+  it("sends the bare plan name and takes effect on success only", async () => {
+    const { addon } = await world.control.install();
+    const changed = await world.control.changePlan(addon.id, "premium");
+    expect(world.partner.requests[1]).toMatchObject({
+      method: "PUT",
+      path: `/resources/${addon.id}`,
+      body: '{"plan":"premium"}',
+    });
+    expect(changed.addon.plan.name).toBe("widgets:premium");
+    world.partner.answers({ status: 422, body: { id: "no", message: "No way down." } });
+    const refused = await world.control.changePlan(addon.id, "basic");
+    expect([refused.response.status, refused.addon.plan.name]).toEqual([422, "widgets:premium"]);
+  });
+});
+
+describe("a deprovision", () => {
+  it("has no body and ends the resource", async () => {
+    const { addon } = await world.control.install();
+    expect((await world.control.deprovision(addon.id)).addon.state).toBe("deprovisioned");
+    const request = world.partner.requests[1]!;
+    expect(request).toMatchObject({ method: "DELETE", path: `/resources/${addon.id}`, body: "" });
+    expect(request.headers["content-type"]).toBeUndefined();
+    expect(world.control.configVars(addon.app.id)).toEqual({});
+  });
+
+  it("can be sent again after a failure", async () => {
+    const { addon } = await world.control.install();
+    world.partner.answers({ status: 500, body: { id: "oops", message: "Oops." } });
+    expect((await world.control.deprovision(addon.id)).addon.state).toBe("deprovisioning");
+    world.partner.answers(success);
+    expect((await world.control.deprovision(addon.id)).addon.state).toBe("deprovisioned");
+  });
+});
+
+describe("a sign-on", () => {
+  it("is a form signed with the salt in both ways", async () => {
+    const { addon } = await world.control.install();
+    const { action, form } = world.control.signOnForm(addon.id, "user@example.com");
+    expect(action).toBe(`${world.partner.url}/sso/login`);
+    const base = `${addon.id}:${world.sandbox.settings.ssoSalt}:${form["timestamp"]}`;
+    const hash = (algorithm: string, text: string) => createHash(algorithm).update(text).digest("hex");
+    expect(form).toMatchObject({
+      resource_id: addon.id,
+      email: "user@example.com",
+      app: addon.app.name,
+      resource_token: hash("sha1", base),
+      user_scoped_resource_token: hash("sha256", `${base}:${form["user_id"]}:user@example.com`),
+    });
+  });
+
+  it("is posted as a form when asked to, and should be answered with 303", async () => {
+    const { addon } = await world.control.install();
+    world.partner.answers({ status: 303, body: "" });
+    expect((await world.control.signOn(addon.id)).response.status).toBe(303);
+    expect(new URLSearchParams(world.partner.requests[1]!.body).get("resource_id")).toBe(addon.id);
+    expect(lastComplaints()).toBeUndefined();
+  });
+});
