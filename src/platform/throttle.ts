@@ -35,7 +35,7 @@ export function createThrottle({
     const now = nowMs();
     const turnMs = Math.max(now, closedUntilMs, remaining > inFlight ? 0 : nextTurnMs);
     if (turnMs - now > mostWaitMs) throw new RateLimited(turnMs - now);
-    nextTurnMs = turnMs + refillMs;
+    nextTurnMs = Math.max(nextTurnMs, turnMs + refillMs);
     inFlight += 1;
     const turn = (turns += 1);
     try {
@@ -51,7 +51,7 @@ export function createThrottle({
   function note({ status, headers }: HttpAnswer, turn: number): void {
     const said = Number.parseInt(String(headers["ratelimit-remaining"]), 10);
     // Answers overtake each other: an earlier call's larger count is old news.
-    if (said < remaining || (said >= 0 && turn > notedTurn)) {
+    if (said >= 0 && (said < remaining || turn > notedTurn)) {
       remaining = said;
       notedTurn = Math.max(notedTurn, turn);
     }

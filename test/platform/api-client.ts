@@ -1,0 +1,83 @@
+import { createPlatformApi, type ResourceApi, type TokenSource } from "../../src/platform/api.ts";
+import { createHttp } from "../../src/platform/http.ts";
+import { Secret } from "../../src/secret.ts";
+import { type Answering, aServer, type Seen } from "./local-server.ts";
+
+export const UUID = "01234567-89ab-cdef-0123-456789abcdef";
+export const OTHER = "89abcdef-0123-4567-89ab-cdef01234567";
+export const MEDIA_TYPE = "application/vnd.svc+json; version=3";
+
+/** Tokens t1, t2, …: each renewal gives the next one. */
+export function aTokenSource() {
+  const renewed: string[] = [];
+  let current = 1;
+  const tokens: TokenSource = {
+    current: () => Promise.resolve(new Secret(`token-${current}`)),
+    renew: (rejected) => {
+      renewed.push(rejected.reveal());
+      return Promise.resolve(new Secret(`token-${(current += 1)}`));
+    },
+  };
+  return { tokens, renewed };
+}
+
+/** A clock that only sleeping moves. */
+export function aClock() {
+  let now = 1_000_000;
+  const slept: number[] = [];
+  const sleep = (ms: number) => {
+    slept.push(ms);
+    now += ms;
+    return Promise.resolve();
+  };
+  return { nowMs: () => now, sleep, slept };
+}
+
+export interface Bench {
+  api: ResourceApi;
+  seen: Seen[];
+  slept: number[];
+  renewed: string[];
+  tokens: TokenSource;
+  forResource: (uuid: string) => ResourceApi;
+  url: string;
+  close: () => Promise<void>;
+}
+
+/** A client of the resource UUID against a local server that answers as told, on a clock that only sleeping moves. */
+export async function aBench(answer: Answering, { timeoutMs = 300, apiPath = "" } = {}): Promise<Bench> {
+  const server = await aServer(answer);
+  const http = createHttp({ timeoutMs });
+  const { tokens, renewed } = aTokenSource();
+  const { slept, ...clock } = aClock();
+  const apiUrl = `${server.url}${apiPath}`;
+  const platform = createPlatformApi({ http, apiUrl, mediaType: MEDIA_TYPE, random: () => 1, ...clock });
+  const forResource = (uuid: string) => platform.forResource(uuid, tokens);
+  const close = async () => {
+    await http.close();
+    await server.close();
+  };
+  return {
+    api: forResource(UUID),
+    seen: server.seen,
+    slept,
+    renewed,
+    tokens,
+    forResource,
+    url: server.url,
+    close,
+  };
+}
+
+/** Answers in this order, and then the last one for good. A number is a status with an error body. */
+export function inOrder(...answers: (number | object | string | Answering)[]): Answering {
+  let next = 0;
+  return (seen, response) => {
+    const answer = answers[Math.min(next++, answers.length - 1)];
+    if (typeof answer === "function") return (answer as Answering)(seen, response);
+    if (typeof answer === "number") {
+      return response.writeHead(answer).end(JSON.stringify({ id: `said_${answer}`, message: "no" }));
+    }
+    return response.end(typeof answer === "string" ? answer : JSON.stringify(answer));
+  };
+}

@@ -1,0 +1,340 @@
+import { inspect } from "node:util";
+import type { Answering } from "./local-server.ts";
+import { aBench, type Bench, inOrder, OTHER, UUID } from "./api-client.ts";
+
+let open: Bench[] = [];
+async function bench(...args: Parameters<typeof aBench>): Promise<Bench> {
+  const opened = await aBench(...args);
+  open.push(opened);
+  return opened;
+}
+afterEach(async () => {
+  for (const { close } of open) await close();
+  open = [];
+});
+
+const app = { id: "a1", name: "my-app" };
+const tokensOf = ({ seen }: Bench) => seen.map(({ headers }) => headers.authorization);
+const rejection = (call: Promise<unknown>) => call.catch((error: unknown) => error as Error);
+
+describe("a 401", () => {
+  it("is answered with one renewal and one more call, whatever the method", async () => {
+    const platform = await bench(inOrder(401, [{ name: "A", value: "1" }]));
+    await platform.api.config.update([{ name: "A", value: "1" }]);
+    expect(tokensOf(platform)).toEqual(["Bearer token-1", "Bearer token-2"]);
+    expect(platform.renewed).toEqual(["token-1"]);
+  });
+
+  it("surfaces the second time", async () => {
+    const platform = await bench(inOrder(401));
+    await expect(platform.api.apps.list()).rejects.toMatchObject({ id: "said_401", status: 401 });
+    expect(platform.seen).toHaveLength(2);
+    expect(platform.renewed).toHaveLength(1);
+  });
+
+  it("is renewed once per call, also when another fault lies between", async () => {
+    const platform = await bench(inOrder(401, 503, 401));
+    await expect(platform.api.apps.list()).rejects.toMatchObject({ status: 401 });
+    expect(tokensOf(platform)).toEqual(["Bearer token-1", "Bearer token-2", "Bearer token-2"]);
+  });
+
+  it("brings up what the renewal fails with", async () => {
+    const platform = await bench(inOrder(401));
+    platform.tokens.renew = () => Promise.reject(new Error("needs_reauth"));
+    await expect(platform.api.apps.list()).rejects.toThrow("needs_reauth");
+    expect(platform.seen).toHaveLength(1);
+  });
+
+  it("sends nothing at all without a token", async () => {
+    const platform = await bench(inOrder([]));
+    platform.tokens.current = () => Promise.reject(new Error("erased"));
+    await expect(platform.api.apps.list()).rejects.toThrow("erased");
+    expect(platform.seen).toHaveLength(0);
+  });
+});
+
+describe("a refusal", () => {
+  it.each([400, 402, 403, 404, 406, 409, 410, 416, 422])(
+    "with %d is neither renewed nor repeated",
+    async (status) => {
+      const platform = await bench(inOrder(status));
+      await expect(platform.api.addons.own()).rejects.toMatchObject({
+        name: "PlatformRefused",
+        status,
+        id: `said_${status}`,
+      });
+      expect(platform.seen).toHaveLength(1);
+      expect(platform.renewed).toEqual([]);
+    },
+  );
+
+  it("tells what the platform told, without what we sent", async () => {
+    const platform = await bench((_seen, response) =>
+      response.writeHead(422, { "request-id": OTHER, "retry-after": "3" }).end(
+        JSON.stringify({
+          id: "invalid_params",
+          message: "TEAPOT_URL: no https://u:pw@h for token-1\n",
+          url: "https://docs.example/x",
+        }),
+      ),
+    );
+    const error = await rejection(
+      platform.api.config.update([{ name: "TEAPOT_URL", value: "https://u:pw@h" }]),
+    );
+    expect(error).toMatchObject({
+      id: "invalid_params",
+      status: 422,
+      url: "https://docs.example/x",
+      requestId: OTHER,
+      retryAfterMs: 3_000,
+    });
+    expect(error).toMatchObject({
+      message: `PATCH ${platform.url}/addons/${UUID}/config was refused with 422 invalid_params: TEAPOT_URL: no [secret] for [secret]`,
+    });
+    expect(inspect(error, { showHidden: true })).not.toMatch(/token-1|u:pw/);
+  });
+
+  it.each(["", "<html>no</html>", "[]", "null", '{"id":7,"message":{}}', '{"id":"two words"}'])(
+    "is typed with the body %j",
+    async (body) => {
+      const platform = await bench((_seen, response) => response.writeHead(404).end(body));
+      await expect(platform.api.apps.get("x")).rejects.toMatchObject({
+        id: "http_404",
+        status: 404,
+        url: null,
+        requestId: null,
+      });
+    },
+  );
+});
+
+describe("trying again", () => {
+  const dropped: Answering = (_seen, response) => response.socket?.resetAndDestroy();
+  const silent: Answering = () => {};
+  const tooLarge: Answering = (_seen, response) => response.end("x".repeat(1_100_000));
+  const elsewhere: Answering = (_seen, response) => response.writeHead(307, { location: "/apps" }).end();
+
+  it.each<[string, number | Answering]>([
+    ["500", 500],
+    ["503", 503],
+    ["429", 429],
+    ["a reset", dropped],
+    ["a timeout", silent],
+  ])("happens twice for a GET after %s, with longer pauses", async (_name, fault) => {
+    const good = await bench(inOrder(fault, fault, [app]));
+    await expect(good.api.apps.list()).resolves.toEqual([app]);
+    expect(good.slept.slice(0, 1)).toEqual([400]);
+    const bad = await bench(inOrder(fault));
+    await expect(bad.api.apps.list()).rejects.toThrow();
+    expect(bad.seen).toHaveLength(3);
+  });
+
+  it.each<[string, Answering]>([
+    ["answer_too_large", tooLarge],
+    ["redirect_refused", elsewhere],
+  ])("does not happen after %s, which would come again", async (id, fault) => {
+    const platform = await bench(fault);
+    await expect(platform.api.apps.list()).rejects.toMatchObject({ id });
+    expect(platform.seen).toHaveLength(1);
+  });
+
+  it.each<[string, number | Answering]>([
+    ["500", 500],
+    ["429", 429],
+    ["a reset", dropped],
+    ["a timeout", silent],
+  ])("never happens for what changes something, after %s", async (_name, fault) => {
+    const platform = await bench(inOrder(fault), { timeoutMs: 100 });
+    const { api } = platform;
+    const calls = [
+      () => api.config.update([]),
+      () => api.logDrains.update("d", "u"),
+      () => api.logDrains.create("a", "u"),
+      () => api.logDrains.remove("a", "d"),
+      () => api.actions.provision(),
+      () => api.apps.filter([]),
+    ];
+    for (const call of calls) await expect(call()).rejects.toThrow();
+    expect(platform.seen).toHaveLength(calls.length);
+  });
+
+  it("waits as long as the platform asks, but not longer than 10 s inside a call", async () => {
+    const asking =
+      (seconds: string): Answering =>
+      (_seen, response) =>
+        response.writeHead(503, { "retry-after": seconds }).end();
+    const short = await bench(inOrder(asking("7"), [app]));
+    await short.api.apps.list();
+    expect(short.slept).toEqual([7_000]);
+    const long = await bench(asking("11"));
+    await expect(long.api.apps.list()).rejects.toMatchObject({ status: 503, retryAfterMs: 11_000 });
+    expect(long.seen).toHaveLength(1);
+  });
+});
+
+describe("a list", () => {
+  const pages = [[{ id: "1" }, { id: "2" }], [{ id: "3" }], [{ id: "4" }]];
+  const paged: Answering = ({ headers }, response) => {
+    const page = Number(headers.range?.split(" ")[1] ?? 0);
+    const next = page < 2 ? { "next-range": `id ${page + 1} ..; max=2` } : {};
+    response.writeHead(page < 2 ? 206 : 200, { ...next, etag: `"${page}"` }).end(JSON.stringify(pages[page]));
+  };
+
+  it("is followed to its end, with what the platform gave sent back unread", async () => {
+    const platform = await bench(paged);
+    await expect(platform.api.apps.list()).resolves.toEqual([
+      { id: "1" },
+      { id: "2" },
+      { id: "3" },
+      { id: "4" },
+    ]);
+    expect(platform.seen.map(({ headers }) => headers.range)).toEqual([
+      undefined,
+      "id 1 ..; max=2",
+      "id 2 ..; max=2",
+    ]);
+  });
+
+  it("is followed by POST where it was asked for by POST", async () => {
+    const platform = await bench(paged);
+    await expect(platform.api.apps.filter([UUID])).resolves.toHaveLength(4);
+    expect(new Set(platform.seen.map(({ method, body }) => method + body))).toEqual(
+      new Set([`POST{"in":{"id":["${UUID}"]}}`]),
+    );
+  });
+
+  it("can be read page by page, and left early", async () => {
+    const platform = await bench(paged);
+    for await (const page of platform.api.pages("/apps")) {
+      expect(page).toEqual(pages[0]);
+      break;
+    }
+    expect(platform.seen).toHaveLength(1);
+  });
+
+  it("that never ends is given up", async () => {
+    const platform = await bench((_seen, response) =>
+      response.writeHead(206, { "next-range": "again" }).end("[]"),
+    );
+    await expect(platform.api.apps.list()).rejects.toMatchObject({ id: "unreadable_answer" });
+    expect(platform.seen).toHaveLength(100);
+  });
+});
+
+describe("an answer the platform has given before", () => {
+  it("is confirmed with a 304 instead of sent again, page by page", async () => {
+    const platform = await bench(({ headers }, response) => {
+      if (headers["if-none-match"] === '"1"') return response.writeHead(304).end();
+      return response.writeHead(200, { etag: '"1"' }).end(JSON.stringify([app]));
+    });
+    const first = await platform.api.apps.list();
+    const second = await platform.api.apps.list();
+    expect(second).toEqual(first);
+    expect(second).not.toBe(first);
+    expect(platform.seen.map(({ headers }) => headers["if-none-match"])).toEqual([undefined, '"1"']);
+  });
+
+  it("is not confused with another one, nor with another client's", async () => {
+    const platform = await bench(({ url }, response) =>
+      response.writeHead(200, { etag: '"1"' }).end(JSON.stringify({ id: url })),
+    );
+    await platform.api.apps.get("a");
+    await platform.api.apps.get("b");
+    await platform.forResource(OTHER).apps.get("a");
+    expect(platform.seen.map(({ headers }) => headers["if-none-match"])).toEqual([
+      undefined,
+      undefined,
+      undefined,
+    ]);
+  });
+
+  it("is never kept of config variables", async () => {
+    const platform = await bench((_seen, response) => response.writeHead(200, { etag: '"1"' }).end("[]"));
+    await platform.api.config.get();
+    await platform.api.config.get();
+    expect(platform.seen[1]?.headers["if-none-match"]).toBeUndefined();
+  });
+
+  it("is unreadable when a 304 comes that nobody asked for", async () => {
+    const platform = await bench(inOrder((_seen, response) => response.writeHead(304).end()));
+    await expect(platform.api.apps.list()).rejects.toMatchObject({ id: "unreadable_answer", status: 304 });
+    await expect(platform.api.actions.provision()).rejects.toMatchObject({ id: "unreadable_answer" });
+  });
+});
+
+describe("a garbled success", () => {
+  it.each([
+    "",
+    "<html>Welcome</html>",
+    "null",
+    "7",
+    '"text"',
+    '[{"id":"1"}',
+    "{}",
+    '{"id":7}',
+    "[null]",
+    "[[]]",
+    '[{"id":"1"},{}]',
+  ])("with the body %j is typed, and tells nothing of it", async (body) => {
+    const platform = await bench((_seen, response) => response.end(body));
+    for (const call of [platform.api.addons.own(), platform.api.apps.list(), platform.api.config.get()]) {
+      const error = await rejection(call);
+      expect(error).toMatchObject({ name: "UnreadableAnswer", id: "unreadable_answer", status: 200 });
+      expect(error).toMatchObject({
+        message: expect.stringMatching(/^GET http\S+ answered 200, but not with \w+/),
+      });
+    }
+  });
+
+  it("keeps members nobody knows, and asks for none but the id", async () => {
+    const platform = await bench(inOrder({ id: UUID, state: "brand_new", more: [1] }));
+    await expect(platform.api.addons.own()).resolves.toEqual({ id: UUID, state: "brand_new", more: [1] });
+  });
+
+  it("does not matter where only the status does", async () => {
+    const platform = await bench(inOrder("<html>done</html>"));
+    await expect(platform.api.actions.provision()).resolves.toBeUndefined();
+  });
+});
+
+describe("a raw request", () => {
+  it("hands back any answer as it is", async () => {
+    const platform = await bench((_seen, response) => response.writeHead(418, { "x-a": "b" }).end("<html>"));
+    await expect(platform.api.request("get", "/apps?x=y")).resolves.toMatchObject({
+      status: 418,
+      headers: { "x-a": "b" },
+      body: "<html>",
+    });
+    expect(platform.seen).toMatchObject([{ method: "GET", url: "/apps?x=y" }]);
+  });
+
+  it("sends a body and headers, but nobody else's name", async () => {
+    const platform = await bench((_seen, response) => response.end());
+    await platform.api.request("POST", "/filters/apps", {
+      body: "{}",
+      headers: {
+        Range: "id ..",
+        Authorization: "Bearer mine",
+        Host: "evil.example",
+        "Content-Length": "0",
+        Accept: "text/x",
+      },
+    });
+    expect(platform.seen[0]).toMatchObject({
+      body: "{}",
+      headers: {
+        range: "id ..",
+        authorization: "Bearer token-1",
+        host: platform.url.slice(7),
+        "content-type": "application/json",
+        accept: "text/x",
+      },
+    });
+  });
+
+  it("renews after a 401 like any other", async () => {
+    const platform = await bench(inOrder(401, "ok"));
+    await expect(platform.api.request("GET", "/apps")).resolves.toMatchObject({ status: 200 });
+    expect(platform.renewed).toEqual(["token-1"]);
+  });
+});

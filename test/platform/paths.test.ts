@@ -1,0 +1,98 @@
+import { path } from "../../src/platform/path.ts";
+import { rawPath } from "../../src/platform/raw-path.ts";
+import { aBench, OTHER, UUID } from "./api-client.ts";
+
+describe("the path tag", () => {
+  it("encodes what is put in", () => {
+    expect(path`/apps/${"a/b?c#d%2e"}/x`).toBe("/apps/a%2Fb%3Fc%23d%252e/x");
+    expect(path`/apps`).toBe("/apps");
+  });
+
+  it.each(["", ".", "..", "\ud800"])("refuses the segment %j", (segment) => {
+    expect(() => path`/apps/${segment}/addons`).toThrow(expect.objectContaining({ id: "invalid_path" }));
+  });
+
+  it("refuses dots that only come together in the segment", () => {
+    expect(() => path`/apps/.${"."}`).toThrow(/segment "\.\."/);
+  });
+});
+
+describe("a path that a person typed", () => {
+  const own = { apiUrl: "https://api.example/v3", uuid: UUID };
+
+  it.each([
+    "/apps",
+    "/addons",
+    "/addons/",
+    `/addons/${UUID}`,
+    `/addons/${UUID.toUpperCase()}/config`,
+    "/apps/a/log-drains/https%3A%2F%2Flogs.example",
+    "/users/~/apps?a=b%20c&d=/x?y",
+    "/users/a@b.example/apps",
+    `/apps/a/addons/${OTHER}`,
+  ])("may be %s", (typed) => {
+    expect(rawPath(typed, own)).toBe(typed);
+  });
+
+  it.each([
+    "",
+    "apps",
+    "//evil.example/apps",
+    "/\\evil.example",
+    "https://evil.example/apps",
+    "@evil.example",
+    ".evil.example",
+    ":1/apps",
+    "/apps/../addons",
+    "/apps/./x",
+    "/apps/..",
+    "/apps/%2e%2e/x",
+    "/apps/%2E./x",
+    "/apps/..%2faddons",
+    "/apps//x",
+    "/apps/a b",
+    "/apps/a\r\nhost: x",
+    "/apps/\tx",
+    "/apps/ä",
+    "/apps#x",
+    "/apps/%",
+    "/apps/%zz",
+  ])("may not be %j", (typed) => {
+    expect(() => rawPath(typed, own)).toThrow(expect.objectContaining({ id: "invalid_path" }));
+  });
+
+  it.each([
+    `/addons/${OTHER}`,
+    `/addons/${OTHER}/config`,
+    `/ADDONS/${OTHER}`,
+    `/%61ddons/${OTHER}`,
+    `/addons%2F${OTHER}`,
+    `/%2Faddons/${OTHER}`,
+    "/addons/its-name",
+    `/addons/${UUID}x?a=b`,
+  ])("may not reach another resource: %s", (typed) => {
+    expect(() => rawPath(typed, own)).toThrow(expect.objectContaining({ id: "foreign_resource" }));
+  });
+
+  it("never sends one resource's token for another", async () => {
+    const bench = await aBench((_seen, response) => response.end("[]"));
+    for (const [mine, other] of [
+      [UUID, OTHER],
+      [OTHER, UUID],
+    ] as const) {
+      const api = bench.forResource(mine);
+      await expect(api.request("GET", `/addons/${other}/config`)).rejects.toMatchObject({
+        id: "foreign_resource",
+      });
+      expect(() => api.pages(`/addons/${other}/log-drains`)).toThrow(
+        expect.objectContaining({ id: "foreign_resource" }),
+      );
+      await api.request("GET", `/addons/${mine}/config`);
+      await api.config.get();
+    }
+    expect(bench.seen.map(({ url }) => url)).toEqual(
+      [UUID, UUID, OTHER, OTHER].map((id) => `/addons/${id}/config`),
+    );
+    await bench.close();
+  });
+});

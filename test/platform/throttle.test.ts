@@ -1,0 +1,118 @@
+import { createThrottle, createThrottles } from "../../src/platform/throttle.ts";
+import { aBench, aClock, OTHER } from "./api-client.ts";
+
+const answer = (remaining?: number | string, status = 200, headers = {}) => ({
+  status,
+  headers: { ...(remaining !== undefined && { "ratelimit-remaining": String(remaining) }), ...headers },
+  body: "",
+});
+
+/** A bucket as the platform keeps it: refilled one per 800 ms of the clock. Counts what comes when it is empty. */
+function aBucket(clock: ReturnType<typeof aClock>, size: number) {
+  let filledAt = clock.nowMs();
+  let count = size;
+  const bucket = {
+    refused: 0,
+    taken: 0,
+    take: () => {
+      const refills = Math.floor((clock.nowMs() - filledAt) / 800);
+      count = Math.min(size, count + refills);
+      filledAt += refills * 800;
+      if (count === 0) bucket.refused += 1;
+      else bucket.taken += 1;
+      count = Math.max(0, count - 1);
+      return Promise.resolve(answer(count));
+    },
+  };
+  return bucket;
+}
+
+describe("the throttle of a resource", () => {
+  it("sends no call that finds the bucket empty", async () => {
+    const clock = aClock();
+    const bucket = aBucket(clock, 5);
+    const throttle = createThrottle(clock);
+    for (let call = 0; call < 50; call += 1) await throttle.inTurn(bucket.take);
+    expect(bucket).toMatchObject({ taken: 50, refused: 0 });
+    expect(clock.slept.every((ms) => ms <= 1_000)).toBe(true);
+  });
+
+  it("counts calls in flight, so that many at once do not share the last one", async () => {
+    const clock = { nowMs: () => 0, sleep: () => new Promise<never>(() => {}) };
+    const throttle = createThrottle(clock);
+    await throttle.inTurn(() => Promise.resolve(answer(3)));
+    let sent = 0;
+    for (let call = 0; call < 8; call += 1) {
+      void throttle.inTurn(() => {
+        sent += 1;
+        return new Promise(() => {});
+      });
+    }
+    await Promise.resolve();
+    expect(sent).toBe(3);
+  });
+
+  it("does not believe a larger count that was overtaken", async () => {
+    const clock = aClock();
+    const throttle = createThrottle(clock);
+    let answerFirst = (_answer: ReturnType<typeof answer>) => {};
+    const first = throttle.inTurn(() => new Promise((resolve) => (answerFirst = resolve)));
+    await throttle.inTurn(() => Promise.resolve(answer(0)));
+    answerFirst(answer(1));
+    await first;
+    await throttle.inTurn(() => Promise.resolve(answer(0)));
+    expect(clock.slept).toHaveLength(1);
+  });
+
+  it("sends nothing before the time a 429 asks for", async () => {
+    const clock = aClock();
+    const throttle = createThrottle(clock);
+    await throttle.inTurn(() => Promise.resolve(answer(undefined, 429, { "retry-after": "6" })));
+    await throttle.inTurn(() => Promise.resolve(answer(100)));
+    expect(clock.slept).toEqual([6_000]);
+  });
+
+  it("refuses a turn that is too far away, and sends nothing", async () => {
+    const throttle = createThrottle(aClock());
+    await throttle.inTurn(() => Promise.resolve(answer(0, 429, { "retry-after": "1000000000" })));
+    let sent = 0;
+    const call = throttle.inTurn(() => Promise.resolve(answer((sent += 1))));
+    await expect(call).rejects.toMatchObject({
+      name: "RateLimited",
+      id: "rate_limited",
+      retryAfterMs: 900_000,
+    });
+    expect(sent).toBe(0);
+  });
+
+  it("ignores a count that is none, and a call that failed", async () => {
+    const clock = aClock();
+    const throttle = createThrottle(clock);
+    await throttle.inTurn(() => Promise.resolve(answer("many")));
+    await throttle.inTurn(() => Promise.resolve(answer(-1)));
+    await expect(throttle.inTurn(() => Promise.reject(new Error("x")))).rejects.toThrow("x");
+    await throttle.inTurn(() => Promise.resolve(answer()));
+    expect(clock.slept).toEqual([]);
+  });
+
+  it("is remembered across clients, and leaves other resources alone", async () => {
+    const platform = await aBench((_seen, response) =>
+      response.writeHead(200, { "ratelimit-remaining": "0" }).end("[]"),
+    );
+    await platform.api.apps.list();
+    await platform.forResource(OTHER).apps.list();
+    expect(platform.slept).toEqual([]);
+    await platform.forResource(OTHER).apps.list();
+    expect(platform.slept).toEqual([1_000]);
+    await platform.close();
+  });
+
+  it("is forgotten for those that have not called for longest", () => {
+    const throttleOf = createThrottles(aClock(), 2);
+    const [first, second] = [throttleOf("1"), throttleOf("2")];
+    expect(throttleOf("1")).toBe(first);
+    throttleOf("3");
+    expect(throttleOf("1")).toBe(first);
+    expect(throttleOf("2")).not.toBe(second);
+  });
+});
