@@ -1,3 +1,4 @@
+import { setMaxListeners } from "node:events";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { createApp } from "./app.ts";
@@ -39,6 +40,8 @@ export async function startSandbox({ onEntry, ...given }: StartOptions = {}): Pr
   const stateFile = settings.statePath === null ? null : openStateFile(settings.statePath, world, given);
   const ledger = createLedger({ size: settings.ledgerSize, masking: createMasking(world), onEntry });
   const closing = new AbortController();
+  // Every call that is under way listens to it; a burst of them is no leak.
+  setMaxListeners(0, closing.signal);
   const server = createServer();
   const platform: Platform = {
     world,

@@ -4,18 +4,25 @@ import { settingsFromEnvironment } from "./settings.ts";
 
 /** The sandbox as a command: settings from the environment or from a `.env`; the environment wins. */
 if (existsSync(".env")) process.loadEnvFile(".env");
-const given = settingsFromEnvironment(process.env);
-const sandbox = await startSandbox({ ...given, onEntry: tell });
-const { settings } = sandbox;
-console.log(
-  `The platform, played locally, on ${sandbox.url}; it calls ${settings.partnerUrl}${settings.resourcesPath}.`,
-);
-if (!given.addonPassword)
-  console.log(`ADDON_ID=${settings.addonId}\nADDON_PASSWORD=${settings.addonPassword}`);
-if (!given.clientSecret) console.log(`CLIENT_SECRET=${settings.clientSecret}`);
+try {
+  await start();
+} catch (error) {
+  console.error(`The sandbox cannot start: ${(error as Error).message}`);
+  process.exitCode = 1;
+}
 
-for (const signal of ["SIGINT", "SIGTERM"] as const) {
-  process.once(signal, () => void sandbox.close());
+async function start(): Promise<void> {
+  const given = settingsFromEnvironment(process.env);
+  const { url, settings, close } = await startSandbox({ ...given, onEntry: tell });
+  for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => void close());
+
+  console.log(
+    `The platform, played locally, on ${url}; it calls ${settings.partnerUrl}${settings.resourcesPath}.`,
+  );
+  // What nobody chose was made up here; nobody could know it otherwise.
+  if (!given.addonPassword)
+    console.log(`ADDON_ID=${settings.addonId}\nADDON_PASSWORD=${settings.addonPassword}`);
+  if (!given.clientSecret) console.log(`CLIENT_SECRET=${settings.clientSecret}`);
 }
 
 function tell({ direction, method, path, response, ms, complaints = [] }: LedgerEntry): void {

@@ -63,14 +63,12 @@ export const settings = {
     "PLATFORM_MEDIA_TYPE",
     "the Accept header",
     text,
-    userName,
     "application/vnd.svc+json; version=3",
   ),
   platformTokenPrefix: setting(
     "PLATFORM_TOKEN_PREFIX",
     "how access tokens begin, for the log's scrubber",
     text,
-    userName,
     "SVCK-",
   ),
   allowInsecurePlatform: setting(

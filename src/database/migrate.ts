@@ -30,11 +30,14 @@ export function migrate({
   return applyMigrations(withCa(url, ca));
 }
 
-/** The same, for a database already reached. */
-export async function applyMigrations(address: pg.PoolConfig): Promise<{ applied: string[] }> {
+/** The same, for an address in the driver's own form, and for migrations that stand elsewhere. */
+export async function applyMigrations(
+  address: pg.PoolConfig,
+  folder?: string,
+): Promise<{ applied: string[] }> {
   // Loaded when needed: the engine is 4 MB, and a service that is up to date never needs it.
   const { withSchemaEngine } = await import("./schema-engine.ts");
-  const migrationsList = await migrationList();
+  const migrationsList = await migrationList(folder);
   try {
     const { appliedMigrationNames } = await withSchemaEngine(address, (engine) =>
       engine.applyMigrations({ migrationsList, filters: { externalTables: [], externalEnums: [] } }),

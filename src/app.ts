@@ -1,0 +1,132 @@
+import { randomUUID } from "node:crypto";
+import express, {
+  type ErrorRequestHandler,
+  type Express,
+  type Request,
+  type Response,
+  type Router,
+} from "express";
+import { pinoHttp } from "pino-http";
+import { KitError, Refusal } from "./errors.ts";
+import type { Log } from "./log.ts";
+
+export type Readiness = "ready" | "degraded" | "unavailable";
+
+/** Builds the Express app; it does not listen. */
+export function createApp(needs: {
+  resourcesPath: string;
+  partnerApi: Router;
+  /** Whether provisions can be answered; `degraded`: they can, and an operator should look. */
+  readiness(): Promise<Readiness>;
+  isStopping(): boolean;
+  trustProxy: number;
+  log: Log;
+}): Express {
+  const { resourcesPath, partnerApi, readiness, isStopping, trustProxy, log } = needs;
+  const app = express();
+  app.disable("x-powered-by");
+  app.disable("etag");
+  app.set("trust proxy", trustProxy);
+
+  app.use((_request, response, next) => {
+    if (isStopping()) response.setHeader("Connection", "close");
+    next();
+  });
+  app.use(requestLog(log));
+
+  only("GET", "/healthz", (_request, response) => void response.json({ status: "alive" }));
+  only("GET", "/readyz", async (_request, response) => {
+    const status = isStopping() ? "unavailable" : await readiness();
+    response.status(status === "unavailable" ? 503 : 200).json({ status });
+  });
+  app.use(resourcesPath, partnerApi);
+  app.use(() => {
+    throw new Refusal("There is nothing here.", { id: "not_found", status: 404 });
+  });
+  app.use(answerError(log));
+  return app;
+
+  function only(
+    method: "GET",
+    path: string,
+    handle: (request: Request, response: Response) => void | Promise<void>,
+  ) {
+    app.all(path, (request, response) => {
+      if (request.method === method) return handle(request, response);
+      response.setHeader("Allow", method);
+      throw new Refusal(`Only ${method} can be used here.`, { id: "method_not_allowed", status: 405 });
+    });
+  }
+}
+
+/** One line a request, without headers, query or body: a few members cost little and leak nothing. */
+function requestLog(log: Log) {
+  return pinoHttp({
+    logger: log,
+    genReqId: (request, response) => {
+      const given = request.headers["request-id"] ?? request.headers["x-request-id"];
+      const id = typeof given === "string" && /^[\w-]{8,64}$/.test(given) ? given : randomUUID();
+      response.setHeader("Request-Id", id);
+      return id;
+    },
+    autoLogging: { ignore: ({ url }) => url === "/healthz" || url === "/readyz" },
+    customAttributeKeys: { responseTime: "ms", err: "error" },
+    customSuccessMessage: ({ method }, { statusCode }) => `${method} answered ${statusCode}`,
+    customErrorMessage: ({ method }, { statusCode }) => `${method} answered ${statusCode}`,
+    customLogLevel: (_request, { statusCode }, error) => (error || statusCode >= 500 ? "error" : "info"),
+    serializers: {
+      req: ({ id, method, url }: { id: string; method: string; url: string }) => ({
+        id,
+        method,
+        path: pathOf(url),
+      }),
+      res: ({ statusCode }: { statusCode: number }) => ({ status: statusCode }),
+    },
+    wrapSerializers: true,
+  });
+}
+
+function pathOf(url: string): string {
+  return url.split("?", 1)[0]!.slice(0, 200);
+}
+
+/** Every error's answer: `{id, message}`; nothing of our inside. */
+function answerError(log: Log): ErrorRequestHandler {
+  return (error: unknown, request, response, _next) => {
+    if (response.headersSent) return void response.destroy();
+    const { status, id, message } = publicFace(error);
+    if (status >= 500) log.error({ requestId: request.id, error }, "A request failed");
+    if (status === 503) response.setHeader("Retry-After", "5");
+    response.status(status).json({ id, message });
+  };
+}
+
+function publicFace(error: unknown): { status: number; id: string; message: string } {
+  if (error instanceof Refusal) return { status: error.status, id: error.id, message: error.message };
+  if (error instanceof KitError && ["database_unavailable", "overloaded", "not_ready"].includes(error.id)) {
+    return {
+      status: 503,
+      id: "service_unavailable",
+      message: "The service cannot answer for the moment. Try again.",
+    };
+  }
+  const { status, type } = error as { status?: number; type?: string };
+  if (typeof status === "number" && status >= 400 && status < 500) return parserRefusal(status, type);
+  if (error instanceof URIError)
+    return { status: 400, id: "bad_request", message: "The address is not well formed." };
+  return {
+    status: 500,
+    id: "internal_error",
+    message: "Something went wrong here. The request id finds it in the log.",
+  };
+}
+
+/** What express.json found wrong with a body. Its own sentences quote the body, so they stay inside. */
+function parserRefusal(status: number, type: string | undefined) {
+  if (status === 413) return { status, id: "payload_too_large", message: "The body is larger than 64 kB." };
+  if (status === 415)
+    return { status, id: "unsupported_media_type", message: "The body's encoding is not supported." };
+  const message =
+    type === "entity.parse.failed" ? "The body is not valid JSON." : "The request is not well formed.";
+  return { status, id: "bad_request", message };
+}

@@ -1,0 +1,39 @@
+import http, { type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import type { Socket } from "node:net";
+import type { Express } from "express";
+
+/**
+ * The HTTP server of an Express app, not yet listening.
+ *
+ * Its timeouts cut slow clients off (a whole request within 15 s) and outlast the router in front (90 s idle). A client
+ * that sends `Expect: 100-continue` gets its answer before its body is asked for; the authentication asks for it.
+ */
+export function createHttpServer(app: Express): Server {
+  const server = http.createServer({ ...constructorsFor(app), connectionsCheckingInterval: 1_000 }, app);
+  server.keepAliveTimeout = 95_000;
+  server.headersTimeout = 10_000;
+  server.requestTimeout = 15_000;
+  server.on("checkContinue", app);
+  return server;
+}
+
+/**
+ * Request and response objects that are born with Express's prototypes. Express otherwise changes the prototype of
+ * each one, which costs Node 20 and 22 about half their speed. Node 24 has no such penalty, so there it is left alone.
+ */
+function constructorsFor(app: Express): http.ServerOptions {
+  if (Number(process.versions.node.split(".")[0]) >= 24) return {};
+  function Request(this: IncomingMessage, socket: Socket) {
+    (http.IncomingMessage as unknown as (this: unknown, socket: Socket) => void).call(this, socket);
+  }
+  function Response(this: ServerResponse, request: IncomingMessage, options: unknown) {
+    (http.ServerResponse as unknown as (this: unknown, ...args: unknown[]) => void).call(
+      this,
+      request,
+      options,
+    );
+  }
+  Request.prototype = app.request;
+  Response.prototype = app.response;
+  return { IncomingMessage: Request, ServerResponse: Response } as unknown as http.ServerOptions;
+}

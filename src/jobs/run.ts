@@ -1,0 +1,104 @@
+import { schedule, type ScheduledTask } from "node-cron";
+import type { Log } from "../log.ts";
+
+/** Something that happens later. It finds its work by state, so a run too many does no harm. */
+export interface Job {
+  name: string;
+  /** Does what is due, until nothing is or `signal` says stop. */
+  run(signal: AbortSignal): Promise<unknown>;
+  /** Seconds until there is something to do again, if that is known; null: the next tick will see. */
+  nextInSeconds?(): Promise<number | null>;
+}
+
+export interface Jobs {
+  /** Looks for due work at every tick of `cron`. */
+  start(cron: string): void;
+  /** Runs a job soon: in `inMs`, or when its present run ends. */
+  wake(name: string, inMs?: number): void;
+  /** Runs every job soon. */
+  wakeAll(): void;
+  /** No tick, no claim from now on; resolves when what runs has ended. */
+  stop(): Promise<void>;
+}
+
+/** A run stops claiming after this, and the next goes on: so a heartbeat is never much older. */
+const LONGEST_RUN_MS = 20_000;
+/** A run that has not ended after this hangs; the next tick no longer waits for it. Leases keep the two apart. */
+const HANGS_AFTER_MS = 60_000;
+/** Work due sooner than this is not left to the next tick. */
+const SOON_SECONDS = 20;
+const LEAST_PAUSE_MS = 100;
+
+/** The only user of node-cron, whose own guard against overlap would never run a job again after one that hangs. */
+export function createJobs({
+  jobs,
+  beat,
+  log,
+}: {
+  jobs: readonly Job[];
+  beat(name: string): Promise<void>;
+  log: Log;
+}): Jobs {
+  const stopping = new AbortController();
+  const running = new Map<string, { since: number; run: Promise<void> }>();
+  const timers = new Map<string, { timer: NodeJS.Timeout; at: number }>();
+  const tasks: ScheduledTask[] = [];
+
+  function tick(job: Job): void {
+    const present = running.get(job.name);
+    if (stopping.signal.aborted) return;
+    if (present && performance.now() - present.since < HANGS_AFTER_MS) return;
+    if (present)
+      log.error({ alarm: "job_hangs", job: job.name }, "A job hangs; starting it again beside the old run");
+    const entry = { since: performance.now(), run: runOnce(job) };
+    running.set(job.name, entry);
+    void entry.run.finally(() => {
+      if (running.get(job.name) === entry) running.delete(job.name);
+    });
+  }
+
+  async function runOnce(job: Job): Promise<void> {
+    const limit = AbortSignal.timeout(LONGEST_RUN_MS);
+    try {
+      await job.run(AbortSignal.any([stopping.signal, limit]));
+      await beat(job.name);
+      const seconds = limit.aborted ? 0 : await job.nextInSeconds?.();
+      if (seconds != null && seconds < SOON_SECONDS) wake(job, Math.max(seconds * 1000, LEAST_PAUSE_MS));
+    } catch (error) {
+      log.error({ job: job.name, error }, "A job failed; the next tick tries again");
+    }
+  }
+
+  function wake(job: Job, inMs: number): void {
+    const at = performance.now() + inMs;
+    const waiting = timers.get(job.name);
+    if (stopping.signal.aborted || (waiting && waiting.at <= at)) return;
+    clearTimeout(waiting?.timer);
+    const timer = setTimeout(() => {
+      timers.delete(job.name);
+      const present = running.get(job.name);
+      if (present) void present.run.finally(() => wake(job, 0));
+      else tick(job);
+    }, inMs);
+    timers.set(job.name, { timer, at });
+  }
+
+  return {
+    start(cron) {
+      for (const job of jobs) tasks.push(schedule(cron, () => tick(job), { name: job.name }));
+    },
+    wake(name, inMs = 0) {
+      const job = jobs.find((each) => each.name === name);
+      if (job) wake(job, inMs);
+    },
+    wakeAll() {
+      for (const job of jobs) wake(job, 0);
+    },
+    async stop() {
+      stopping.abort();
+      for (const { timer } of timers.values()) clearTimeout(timer);
+      for (const task of tasks) await task.destroy();
+      await Promise.all([...running.values()].map(({ run }) => run));
+    },
+  };
+}

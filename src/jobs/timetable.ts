@@ -1,0 +1,29 @@
+import type { Queryable } from "../database/database.ts";
+import type { Log } from "../log.ts";
+import type { Credentials } from "../resources/credentials/credentials.ts";
+import { createVerify } from "../resources/credentials/verify.ts";
+import type { Lifecycle } from "../resources/lifecycle.ts";
+import type { PlatformFor } from "../resources/platform-for.ts";
+import type { Job } from "./run.ts";
+
+/**
+ * What happens later. Each job looks for its work by state at every tick of `SWEEP_CRON`, and sooner when something is
+ * known to be due; so whatever a crash left behind is found.
+ */
+export function timetable(needs: {
+  db: Queryable;
+  credentials: Credentials;
+  lifecycle: Lifecycle;
+  platformFor: PlatformFor;
+  log: Log;
+}): Job[] {
+  const { claims, exchangeGrants, refresh } = needs.credentials;
+  const { runner, queue, failStranded } = needs.lifecycle;
+  return [
+    { name: "exchange-grants", run: exchangeGrants, nextInSeconds: claims.nextGrantInSeconds },
+    { name: "refresh-tokens", run: refresh.due, nextInSeconds: claims.nextRefreshInSeconds },
+    { name: "run-steps", run: runner.runDue, nextInSeconds: queue.nextInSeconds },
+    { name: "verify-tokens", run: createVerify(needs) },
+    { name: "fail-stranded", run: failStranded },
+  ];
+}

@@ -1,0 +1,91 @@
+import { Refusal } from "../errors.ts";
+import type { Grant, ProvisionRequest } from "../resources/provision-store.ts";
+import { Secret } from "../secret.ts";
+import { refuseUnkeepable } from "./foreign-text.ts";
+
+// Reading what the platform sends (decisions, section 1). Each member we use is taken by name; what we do not know is
+// ignored. Only uuid and plan are required, and little is refused: a refusal costs a sale.
+
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
+const LONGEST_CODE = 2048;
+
+/** The members of a provision request. Throws a {@link Refusal} (422) that names the member. */
+export function readProvision(body: unknown): ProvisionRequest {
+  const members = readObject(body);
+  const uuid = readUuid(members["uuid"]);
+  if (!uuid) throw invalid("uuid", "must be the resource's UUID");
+  return {
+    uuid,
+    plan: readPlan(members),
+    name: optionalText(members["name"]),
+    region: optionalText(members["region"]),
+    options: readOptions(members["options"]),
+    callbackUrl: optionalText(members["callback_url"]),
+    logInputUrl: optionalSecret(members["log_input_url"]),
+    logDrainToken: optionalSecret(members["log_drain_token"]),
+    grant: readGrant(members["oauth_grant"]),
+  };
+}
+
+/** The plan of a plan change request. Throws a {@link Refusal} (422). */
+export function readPlanChange(body: unknown): string {
+  return readPlan(readObject(body));
+}
+
+/** A resource's uuid in the one form we keep, lower case; null if it is none. */
+export function readUuid(value: unknown): string | null {
+  return typeof value === "string" && UUID.test(value) ? value.toLowerCase() : null;
+}
+
+function readObject(body: unknown): Record<string, unknown> {
+  if (typeof body !== "object" || body === null || Array.isArray(body)) {
+    throw new Refusal("The body must be a JSON object.", { id: "invalid_params" });
+  }
+  refuseUnkeepable(body);
+  return body as Record<string, unknown>;
+}
+
+function readPlan(members: Record<string, unknown>): string {
+  const plan = members["plan"];
+  if (typeof plan !== "string" || plan === "") throw invalid("plan", "must be the plan's name");
+  return plan;
+}
+
+/** Own members only, in an object without a prototype: `__proto__` is an option like any other. */
+function readOptions(value: unknown): Record<string, unknown> {
+  const options = Object.create(null) as Record<string, unknown>;
+  if (typeof value === "object" && value !== null && !Array.isArray(value)) {
+    for (const [name, option] of Object.entries(value)) options[name] = option;
+  }
+  return options;
+}
+
+/** An absent grant is no fault: the credential says so to the operator, and the resource works without. */
+function readGrant(value: unknown): Grant | null {
+  if (typeof value !== "object" || value === null) return null;
+  const { code, expires_at: expiresAt } = value as Record<string, unknown>;
+  if (typeof code !== "string" || code === "") return null;
+  if (code.length > LONGEST_CODE)
+    throw invalid("oauth_grant.code", `must not be longer than ${LONGEST_CODE} characters`);
+  return { code: new Secret(code), expiresAt: readTime(expiresAt) };
+}
+
+/** A timestamp whose offset is `+hhmm`, `+hh:mm` or `Z`; null if it cannot be read. */
+export function readTime(value: unknown): Date | null {
+  if (typeof value !== "string") return null;
+  const time = new Date(value.replace(/([+-]\d{2})(\d{2})$/, "$1:$2"));
+  const year = time.getUTCFullYear();
+  return year >= 2000 && year < 10_000 ? time : null;
+}
+
+function optionalText(value: unknown): string | null {
+  return typeof value === "string" ? value : null;
+}
+
+function optionalSecret(value: unknown): Secret | null {
+  return typeof value === "string" && value !== "" ? new Secret(value) : null;
+}
+
+function invalid(member: string, fault: string): Refusal {
+  return new Refusal(`${member} ${fault}.`, { id: "invalid_params" });
+}

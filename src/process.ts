@@ -1,0 +1,73 @@
+import { Misconfigured } from "./errors.ts";
+import type { RunningService } from "./run-service.ts";
+
+/** What a misconfigured process exits with (EX_CONFIG). */
+export const EXIT_MISCONFIGURED = 78;
+/** The platform kills 30 s after it asked us to stop. */
+const LONGEST_STOP_MS = 25_000;
+/** Whoever presses Ctrl-C twice, this far apart, means it. */
+const FORCE_AFTER_MS = 5_000;
+
+/**
+ * Runs a service as this process: stops it on SIGTERM, SIGINT and SIGHUP, within 25 s; exits with 78 and one message if
+ * the configuration is at fault.
+ */
+export async function runProcess(start: () => Promise<RunningService>): Promise<void> {
+  try {
+    const service = await start();
+    stopOnSignals(service);
+    stopOnBug(service);
+    await service.ready;
+  } catch (error) {
+    exitWith(error);
+  }
+}
+
+/** Says why on standard error, and exits. */
+export function exitWith(error: unknown): never {
+  if (error instanceof Misconfigured) {
+    process.stderr.write(`${error.message}\n`);
+    process.exit(EXIT_MISCONFIGURED);
+  }
+  process.stderr.write(`${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`);
+  process.exit(1);
+}
+
+function stopOnSignals({ stop, services: { log } }: RunningService): void {
+  let stoppingSince: number | null = null;
+  const onSignal = (signal: NodeJS.Signals) => {
+    if (stoppingSince !== null) {
+      if (signal === "SIGINT" && performance.now() - stoppingSince > FORCE_AFTER_MS) process.exit(130);
+      return;
+    }
+    stoppingSince = performance.now();
+    log.info({ signal }, "Stopping: what was sent is finished first");
+    setTimeout(() => {
+      log.error(
+        { alarm: "stop_incomplete" },
+        "Stopping took too long; what is left is found by the next process",
+      );
+      process.exit(0);
+    }, LONGEST_STOP_MS).unref();
+    stop().then(
+      () => process.exit(0),
+      (error: unknown) => {
+        log.error({ error }, "Stopping failed");
+        process.exit(1);
+      },
+    );
+  };
+  for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const) process.on(signal, onSignal);
+}
+
+/** An error nobody caught leaves the process in doubt: say so, through the scrubber, and let the next one take over. */
+function stopOnBug({ services: { log } }: RunningService): void {
+  const onBug = (error: unknown) => {
+    log.fatal({ alarm: "crash", error }, "An error was not caught; exiting");
+    process.exit(1);
+  };
+  process.on("uncaughtException", onBug);
+  process.on("unhandledRejection", onBug);
+  // A log that nobody reads any more is no reason to stop working.
+  process.stdout.on("error", () => undefined);
+}

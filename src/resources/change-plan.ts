@@ -1,0 +1,154 @@
+import { setTimeout as wait } from "node:timers/promises";
+import { statement, type Database, type Queryable } from "../database/database.ts";
+import type { Log } from "../log.ts";
+import type { Vault } from "../vault/vault.ts";
+import type { Offer, YourService } from "./contract.ts";
+import { createPatience } from "./patience.ts";
+import { inTime } from "./provision.ts";
+import { answerBody, type Answer } from "./provision-answers.ts";
+import { deprovisioned, neverProvisioned, notFound, unknownPlan } from "./refusals.ts";
+import { RESOURCE_COLUMNS, vendorResource, type ResourceRow } from "./rows.ts";
+import { attempt } from "./steps/attempt.ts";
+import type { Step } from "./steps/queue.ts";
+import type { StepRunner } from "./steps/runner.ts";
+import type { Settlements } from "./steps/settle.ts";
+import type { VendorSteps } from "./steps/vendor-steps.ts";
+import type { InTurn } from "./turns.ts";
+
+/** Answers a plan change (decisions, section 1). Throws a `Refusal` for what cannot be changed. */
+export type ChangePlan = (uuid: string, plan: string) => Promise<Answer>;
+
+/** How long a plan change waits for the one before it, which another process is just answering. */
+const PATIENCE_MS = 3_000;
+
+const lockResource = statement(
+  "lock_resource",
+  `SELECT ${RESOURCE_COLUMNS} FROM resources r WHERE r.uuid = $1 FOR UPDATE`,
+);
+const openSteps = statement(
+  "open_steps",
+  `SELECT kind, leased_until > now() AS "isRunning" FROM steps WHERE uuid = $1 AND kind NOT IN ('discover', 'announce')`,
+);
+const begin = statement(
+  "begin_plan_change",
+  `INSERT INTO steps (uuid, kind, detail, due_at, attempts, lease, leased_until)
+   VALUES ($1, 'change_plan', $2, now(), 1, 1, now() + interval '15 seconds') RETURNING id, key`,
+);
+// The platform is told yes, so the plan counts from now on; the work stands in the queue behind what runs.
+const enqueue = statement(
+  "enqueue_plan_change",
+  `WITH step AS (INSERT INTO steps (uuid, kind, detail, due_at) VALUES ($1, 'change_plan', $2, now())
+   ), told AS (INSERT INTO events (uuid, type, detail) VALUES ($1, 'plan_change_queued', $2)
+   )
+   UPDATE resources SET plan = $3, updated_at = now() WHERE uuid = $1`,
+);
+const tellUnchanged = statement(
+  "tell_unchanged",
+  `INSERT INTO events (uuid, type) VALUES ($1, 'plan_unchanged')`,
+);
+
+type Begun =
+  | { is: "begun"; step: Step }
+  | { is: "queued" }
+  | { is: "unchanged" }
+  /** Another plan change is being answered: its outcome decides what this one starts from. */
+  | { is: "running" };
+
+export function createChangePlan(needs: {
+  db: Database;
+  vault: Vault;
+  offer: Offer;
+  vendor: YourService;
+  runner: StepRunner;
+  settlements: Settlements;
+  vendorSteps: VendorSteps;
+  inTurn: InTurn;
+  onSettled(): void;
+  log: Log;
+}): ChangePlan {
+  const { db, vault, offer, vendor, runner, settlements, vendorSteps, inTurn, onSettled, log } = needs;
+
+  return (uuid, plan) =>
+    inTurn(uuid, async () => {
+      const patience = createPatience();
+      const until = performance.now() + PATIENCE_MS;
+      for (;;) {
+        const mayQueue = performance.now() > until;
+        const begun = await patience(() => db.transaction((tx) => beginOrQueue(tx, uuid, plan, mayQueue)));
+        if (begun.is === "unchanged")
+          return { status: 200, body: answerBody({ message: `The plan is ${plan} already.` }) };
+        if (begun.is === "queued") {
+          onSettled();
+          return {
+            status: 202,
+            body: answerBody({ message: `The change to ${plan} follows what is under way.` }),
+          };
+        }
+        if (begun.is === "begun") return answer(begun.step, plan);
+        await wait(50);
+      }
+    });
+
+  async function beginOrQueue(tx: Queryable, uuid: string, plan: string, mayQueue: boolean): Promise<Begun> {
+    const [resource] = await tx.query<ResourceRow>(lockResource, [uuid]);
+    if (!resource) throw notFound();
+    if (resource.state === "deprovisioned") throw deprovisioned();
+    if (resource.state === "failed") throw neverProvisioned();
+    if (!Object.hasOwn(offer.plans, plan)) throw unknownPlan(offer, plan);
+    const open = await tx.query<{ kind: string; isRunning: boolean | null }>(openSteps, [uuid]);
+    const isAnswering = open.some(({ kind, isRunning }) => kind === "change_plan" && isRunning);
+    if (isAnswering && !mayQueue) return { is: "running" };
+    if (resource.plan === plan) {
+      await tx.query(tellUnchanged, [uuid]);
+      return { is: "unchanged" };
+    }
+    const detail = { previousPlan: resource.plan, plan };
+    if (open.length > 0 || resource.state === "provisioning") {
+      await tx.query(enqueue, [uuid, JSON.stringify(detail), plan]);
+      return { is: "queued" };
+    }
+    const [row] = await tx.query<{ id: number; key: string }>(begin, [uuid, JSON.stringify(detail)]);
+    return { is: "begun", step: { ...row!, kind: "change_plan", detail, attempts: 1, lease: 1, resource } };
+  }
+
+  async function answer(step: Step, plan: string): Promise<Answer> {
+    const { resource } = step;
+    const call = runner.holding(step, (signal) =>
+      attempt(offer, () =>
+        vendor.changePlan({ ...vendorResource(vault, resource, { ...step, signal }), plan }, resource.plan),
+      ),
+    );
+    const result = await inTime(call);
+    switch (result.is) {
+      case "done":
+        if (!(await settlements.done(step, result.config, plan))) throw deprovisioned();
+        onSettled();
+        return { status: 200, body: answerBody({ config: result.config, message: result.message }) };
+      case "later":
+        if (!(await settlements.later(step, plan))) throw deprovisioned();
+        onSettled();
+        return { status: 202, body: answerBody({ message: result.message }) };
+      case "refused":
+        await settlements.keepPlan(step, resource.plan);
+        throw result.refusal;
+      case "failed":
+      case "slow": {
+        if (!(await settlements.acceptPlan(step, plan))) throw deprovisioned();
+        const ending =
+          result.is === "slow"
+            ? call.then((late) => vendorSteps.settle(step, late))
+            : Promise.reject(result.error);
+        ending
+          .catch((error: unknown) => runner.putOff(step, error))
+          .catch((error: unknown) =>
+            log.error(
+              { uuid: resource.uuid, error },
+              "A step's end could not be stored; its lease ends by itself",
+            ),
+          )
+          .finally(onSettled);
+        return { status: 202, body: answerBody({ message: `The change to ${plan} takes a little longer.` }) };
+      }
+    }
+  }
+}

@@ -1,0 +1,40 @@
+import type { Vault } from "../vault/vault.ts";
+import { resourcePlace, type ResourceRow } from "./rows.ts";
+
+/** A config var as the platform takes it: null removes it. */
+export interface ConfigVar {
+  name: string;
+  value: string | null;
+}
+
+/**
+ * The full set to send: what is wanted now, and null for every name we set before and no longer want. PATCH merges by
+ * name, so sending the full set again changes nothing (decisions, section 5, "add-on config").
+ */
+export function fullSet(before: readonly ConfigVar[], wanted: Readonly<Record<string, string>>): ConfigVar[] {
+  const set = Object.entries(wanted).map(([name, value]): ConfigVar => ({ name, value }));
+  const dropped = before
+    .filter(({ name }) => !Object.hasOwn(wanted, name))
+    .map(({ name }) => ({ name, value: null }));
+  return [...set, ...dropped];
+}
+
+/** The members of `ours` that the platform's config does not show yet. */
+export function notYetSet(ours: readonly ConfigVar[], theirs: readonly ConfigVar[]): ConfigVar[] {
+  const values = new Map(theirs.map(({ name, value }) => [name, value]));
+  return ours.filter(({ name, value }) => (values.get(name) ?? null) !== value);
+}
+
+export function sealConfig(
+  vault: Vault,
+  uuid: string,
+  config: readonly ConfigVar[],
+): Uint8Array<ArrayBuffer> {
+  return vault.seal(resourcePlace("sealed_config", uuid), JSON.stringify(config));
+}
+
+/** The config vars we last wanted for a resource. */
+export function openConfig(vault: Vault, { uuid, sealedConfig }: ResourceRow): ConfigVar[] {
+  if (!sealedConfig) return [];
+  return JSON.parse(vault.open(resourcePlace("sealed_config", uuid), sealedConfig).reveal()) as ConfigVar[];
+}

@@ -1,0 +1,74 @@
+import type { ResourceApi } from "../platform/api.ts";
+import type { Secret } from "../secret.ts";
+
+/**
+ * What a vendor writes: four functions, each given what it may use at that moment. Each may be called again for the
+ * same step (a crash, a lost connection, a repeated request): `resource.idempotencyKey` is then the same, and the
+ * function must end in the same place. A thrown `Refusal` is a definite no; any other error, or more than 3 seconds,
+ * turns the answer into "later" and the kit calls again until it works.
+ */
+export interface YourService {
+  /** Makes what was bought. There is no platform client yet: the platform first wants our answer. */
+  provision(resource: VendorResource): Promise<Outcome>;
+  /** Changes what was bought. `resource.plan` is the new plan. */
+  changePlan(resource: VendorResource, previousPlan: string): Promise<Outcome>;
+  /** Completes what was put off, with a client that can reach the platform for this resource. */
+  finish(resource: VendorResource, platform: ResourceApi): Promise<Done>;
+  /** Takes everything down. Called after a deprovision, and after a provision that failed half way. */
+  deprovision(resource: VendorResource): Promise<void>;
+}
+
+/** One add-on resource, as the vendor's functions see it. */
+export interface VendorResource {
+  /** The platform's id of the resource, lower case. */
+  uuid: string;
+  /** The name customers see, if the platform sent one. */
+  name: string | null;
+  /** The bare plan name, such as `basic`. */
+  plan: string;
+  region: string | null;
+  /** What the customer chose when installing; scalars, unknown ones included. */
+  options: Readonly<Record<string, unknown>>;
+  /** The same at each try of one step. */
+  idempotencyKey: string;
+  /** Aborted when the work is no longer wanted, for example because the resource was deprovisioned meanwhile. */
+  signal: AbortSignal;
+  /** Where the app's log lines can be sent, for add-ons that asked for it. */
+  logInputUrl: Secret | null;
+  /** Names the app's log drain, for add-ons that asked for it. */
+  logDrainToken: Secret | null;
+}
+
+/** The work is done: the app's config vars (the full set), and a sentence for the customer. */
+export interface Done {
+  config: Readonly<Record<string, string>>;
+  message?: string;
+}
+
+/** The work takes longer: the customer reads this sentence, and `finish` is called once the platform can be reached. */
+export interface Later {
+  later: string;
+}
+
+export type Outcome = Done | Later;
+
+/** What is on offer. The kit checks requests against it and writes the add-on manifest from it. */
+export interface Offer {
+  /** By bare name, in the order they are shown. */
+  plans: Readonly<Record<string, Plan>>;
+  defaultPlan: string;
+  /** The plan of review and CI apps. */
+  ephemeralPlan: string;
+  regions: readonly string[];
+  /** Every config var the service ever sets. Others are refused before they reach the platform. */
+  configVars: readonly string[];
+}
+
+export interface Plan {
+  description: string;
+  /**
+   * Set: provisioning this plan always takes longer. The kit answers 202 with this sentence at once and calls
+   * `finish`; `provision` is not called.
+   */
+  later?: string;
+}

@@ -1,0 +1,26 @@
+/** Seconds to wait after the n-th try, the last one repeating; and what of it chance may add or take. */
+export interface Backoff {
+  seconds: readonly number[];
+  spread: number;
+}
+
+/** The platform refuses the code: it may not have registered our answer yet. 15 tries fill the five minutes. */
+export const GRANT_NOT_YET: Backoff = { seconds: [1, 2, 4, 8, 15, 30], spread: 0.25 };
+/** The token endpoint cannot be reached or fails, while a grant runs out. */
+export const GRANT_UNREACHABLE: Backoff = { seconds: [1, 2, 4, 8, 10], spread: 0.25 };
+/** A refresh has hours: half of the token's life is left. */
+export const REFRESH_UNREACHABLE: Backoff = { seconds: [5, 15, 30, 60, 120, 300], spread: 0.25 };
+/** We sent something the platform calls malformed: only a new release mends that. */
+export const OUR_FAULT: Backoff = { seconds: [600], spread: 0.25 };
+/** The vendor's own code, and calls to the platform made on its behalf. */
+export const STEP_AGAIN: Backoff = { seconds: [1, 2, 5, 10, 30, 60, 120, 300], spread: 0.25 };
+
+/** Seconds until the next try, when `tries` have been made. `chance` is in [0, 1). */
+export function nextTryInSeconds(
+  { seconds, spread }: Backoff,
+  tries: number,
+  chance: () => number = Math.random,
+): number {
+  const base = seconds[Math.min(Math.max(tries, 1), seconds.length) - 1]!;
+  return base * (1 + spread * (2 * chance() - 1));
+}

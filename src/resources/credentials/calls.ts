@@ -1,0 +1,130 @@
+import type { Log } from "../../log.ts";
+import type { IssuedTokens, TokenAnswer, TokenEndpoint } from "../../platform/oauth.ts";
+import type { Scrubber } from "../../scrubber.ts";
+import type { Secret } from "../../secret.ts";
+import { KeyMissing, SealBroken } from "../../vault/errors.ts";
+import type { Place, Vault } from "../../vault/vault.ts";
+import { waitingForDatabase } from "../../database/waiting.ts";
+import { NEEDED_LEASE_SECONDS, type ClaimedCredential } from "./claims.ts";
+import type { ClientSecret, ClientSecrets } from "./client-secrets.ts";
+import type { CredentialStore } from "./store.ts";
+import { LONGEST_LIFE_SECONDS, shareOfLife } from "./verdict.ts";
+
+/** How long stored tokens are held in memory while the database is away, before they are given up. */
+const KEEP_TOKENS_MS = 20_000;
+
+export type CallFailure = Exclude<TokenAnswer, { outcome: "issued" }>;
+export type CallResult =
+  /** The tokens are stored, or the row no longer wanted them. */
+  | { done: "stored" | "not_ours" | "quarantined" }
+  /** Nothing was sent, or nothing that says anything about the row; it is as it was, and free. */
+  | { done: "not_sent" | "secret_rejected" }
+  | { done: "failed"; failure: CallFailure };
+
+/**
+ * One call to the token endpoint for one claimed row, in the order that loses nothing: open what is needed, mark sent,
+ * call, store. What a failure means is for the caller to judge.
+ */
+export type CallTokenEndpoint = (row: ClaimedCredential, secret: ClientSecret) => Promise<CallResult>;
+
+export function createTokenCall({
+  store,
+  secrets,
+  vault,
+  endpoint,
+  scrubber,
+  log,
+}: {
+  store: CredentialStore;
+  secrets: ClientSecrets;
+  vault: Vault;
+  endpoint: TokenEndpoint;
+  scrubber: Scrubber;
+  log: Log;
+}): CallTokenEndpoint {
+  /** The grant code or refresh token, or null after the row was put aside because it does not open. */
+  async function openFor(row: ClaimedCredential): Promise<Secret | null> {
+    const isGrant = row.state === "grant_pending";
+    const column = isGrant ? "sealed_grant_code" : "sealed_refresh_token";
+    const sealed = isGrant ? row.sealedGrantCode : row.sealedRefreshToken;
+    try {
+      if (!sealed) throw new SealBroken(`credentials.${column} of ${row.uuid}, which is empty,`);
+      return vault.open(credentialPlace(column, row.uuid), sealed);
+    } catch (error) {
+      if (!(error instanceof SealBroken || error instanceof KeyMissing)) throw error;
+      await store.quarantine(row, error.id);
+      log.error(
+        { alarm: "quarantined", uuid: row.uuid, error },
+        "A credential cannot be opened and was put aside",
+      );
+      return null;
+    }
+  }
+
+  async function storeIssued(
+    row: ClaimedCredential,
+    tokens: IssuedTokens,
+    secret: ClientSecret,
+  ): Promise<boolean> {
+    const { accessToken, refreshToken } = tokens;
+    const sealed = {
+      uuid: row.uuid,
+      lease: row.lease,
+      first: row.state === "grant_pending",
+      access: vault.seal(credentialPlace("sealed_access_token", row.uuid), accessToken),
+      refresh: refreshToken && vault.seal(credentialPlace("sealed_refresh_token", row.uuid), refreshToken),
+      lifeSeconds: Math.min(tokens.lifeSeconds, LONGEST_LIFE_SECONDS),
+      share: shareOfLife(row.uuid),
+      secretVersion: secret.version,
+      flags: tokens.flags,
+    };
+    if (sealed.first && !refreshToken) {
+      log.error(
+        { alarm: "no_refresh_token", uuid: row.uuid },
+        "The platform sent no refresh token: access ends with this token",
+      );
+    }
+    return waitingForDatabase(() => store.storeTokens(sealed), { upToMs: KEEP_TOKENS_MS });
+  }
+
+  async function giveBack(row: ClaimedCredential, done: "not_sent" | "secret_rejected") {
+    await store.release(row);
+    return { done };
+  }
+
+  return async function call(row, secret) {
+    const credential = await openFor(row);
+    if (!credential) return { done: "quarantined" };
+    const reveal = scrubber.hide(credential);
+    try {
+      if (!(await store.markSent(row, NEEDED_LEASE_SECONDS))) return await giveBack(row, "not_sent");
+      const ask = row.state === "grant_pending" ? endpoint.exchange : endpoint.refresh;
+      const answer = await ask(credential, secret.value);
+      if (answer.outcome === "client_rejected") {
+        // Our secret is wrong, not the row's: the row keeps its state, and the gate closes for all.
+        await secrets.rejected(secret);
+        return await giveBack(row, "secret_rejected");
+      }
+      if (answer.outcome !== "issued") return { done: "failed", failure: answer };
+      await secrets.accepted(secret);
+      if (await storeIssued(row, answer.tokens, secret)) return { done: "stored" };
+      // A success that came too late: whoever holds the row now may have stored a token that ours has killed.
+      log.warn(
+        { uuid: row.uuid },
+        "Tokens arrived after their lease was lost; the stored ones will be verified",
+      );
+      await store.suspect(row.uuid);
+      return { done: "not_ours" };
+    } finally {
+      reveal();
+    }
+  };
+}
+
+/** Where a credential's secret is sealed. */
+export function credentialPlace(
+  column: "sealed_grant_code" | "sealed_access_token" | "sealed_refresh_token",
+  uuid: string,
+): Place {
+  return { table: "credentials", column, uuid };
+}

@@ -1,0 +1,106 @@
+import { statement, type Queryable, type Statement } from "../../database/database.ts";
+
+// How work on credentials is found and taken. One statement each, so that there is no moment between seeing a row and
+// owning it. `id = ANY(ARRAY(SELECT … FOR UPDATE SKIP LOCKED))` makes the sub-select run once whatever the planner
+// thinks; in a FROM it became a sequential scan with a hash join at ten thousand rows. All comparisons use the
+// database's clock. A row found with `sent_at` set was called for by somebody who did not live to store the outcome.
+
+/** How long a claim holds: twice the longest call, and some. */
+export const LEASE_SECONDS = 45;
+/** A call may only be sent while this much of the lease is left: the longest call (20 s) and the time to store it. */
+export const NEEDED_LEASE_SECONDS = 24;
+
+/** A credential row taken for a call to the token endpoint. */
+export interface ClaimedCredential {
+  uuid: string;
+  state: "grant_pending" | "active" | "needs_reauth";
+  lease: number;
+  attempts: number;
+  grantNumber: number;
+  sealedGrantCode: Buffer | null;
+  sealedRefreshToken: Buffer | null;
+  isOver: boolean;
+  outcomeUnknown: boolean;
+  wasRefused: boolean;
+  rejectedForSeconds: number | null;
+}
+
+const TAKE = `
+  UPDATE credentials SET
+    lease = lease + 1,
+    leased_until = now() + interval '${LEASE_SECONDS} seconds',
+    outcome_unknown = outcome_unknown OR (sent_at IS NOT NULL AND state = 'grant_pending'),
+    sent_at = NULL`;
+
+const TAKEN = `
+  RETURNING uuid, state, lease, attempts,
+    grant_number AS "grantNumber",
+    sealed_grant_code AS "sealedGrantCode",
+    sealed_refresh_token AS "sealedRefreshToken",
+    coalesce(grant_deadline <= now(), false) AS "isOver",
+    outcome_unknown AS "outcomeUnknown",
+    rejected_at IS NOT NULL AS "wasRefused",
+    extract(epoch FROM now() - rejected_at)::float8 AS "rejectedForSeconds"`;
+
+const IS_FREE = `(leased_until IS NULL OR leased_until <= now())`;
+
+const claimGrants = statement(
+  "claim_grants",
+  `${TAKE} WHERE uuid = ANY(ARRAY(
+    SELECT uuid FROM credentials
+    WHERE state = 'grant_pending' AND due_at <= now() AND ${IS_FREE}
+    ORDER BY due_at LIMIT $1 FOR UPDATE SKIP LOCKED)) ${TAKEN}`,
+);
+
+const claimExpiredGrants = statement(
+  "claim_expired_grants",
+  `${TAKE} WHERE uuid = ANY(ARRAY(
+    SELECT uuid FROM credentials
+    WHERE state = 'grant_pending' AND due_at <= now() AND grant_deadline <= now() AND ${IS_FREE}
+    ORDER BY due_at LIMIT $1 FOR UPDATE SKIP LOCKED)) ${TAKEN}`,
+);
+
+const claimRefreshes = statement(
+  "claim_refreshes",
+  `${TAKE} WHERE uuid = ANY(ARRAY(
+    SELECT uuid FROM credentials
+    WHERE state IN ('active', 'needs_reauth') AND due_at <= now() AND ${IS_FREE}
+    ORDER BY due_at LIMIT $1 FOR UPDATE SKIP LOCKED)) ${TAKEN}`,
+);
+
+const claimRefresh = statement(
+  "claim_refresh",
+  `${TAKE} WHERE uuid = $1 AND state IN ('active', 'needs_reauth') AND ${IS_FREE} ${TAKEN}`,
+);
+
+// What fell due more than a second ago and was not taken is held back by something (another process, a rejected
+// secret); it waits for the next sweep instead of being looked for without pause.
+const nextDue = (name: string, states: string) =>
+  statement(
+    name,
+    `SELECT extract(epoch FROM min(due_at) - now())::float8 AS seconds FROM credentials
+     WHERE state IN (${states}) AND due_at > now() - interval '1 second'`,
+  );
+const nextGrantDue = nextDue("next_grant_due", "'grant_pending'");
+const nextRefreshDue = nextDue("next_refresh_due", "'active', 'needs_reauth'");
+
+export function createClaims(db: Queryable) {
+  const secondsOf = async (what: Statement) =>
+    (await db.query<{ seconds: number | null }>(what))[0]?.seconds ?? null;
+  return {
+    /** Grants that may be exchanged now, the most urgent first. */
+    grants: (most: number) => db.query<ClaimedCredential>(claimGrants, [most]),
+    /** Grants whose time is over: they need no call, only an end. */
+    expiredGrants: (most: number) => db.query<ClaimedCredential>(claimExpiredGrants, [most]),
+    /** Token pairs due for a refresh. */
+    refreshes: (most: number) => db.query<ClaimedCredential>(claimRefreshes, [most]),
+    /** One token pair, due or not; null while another process holds it or there is none. */
+    refresh: async (uuid: string) => (await db.query<ClaimedCredential>(claimRefresh, [uuid]))[0] ?? null,
+    /** Seconds until the next grant falls due; null: none is waiting. */
+    nextGrantInSeconds: () => secondsOf(nextGrantDue),
+    /** Seconds until the next token pair falls due; null: none is waiting. */
+    nextRefreshInSeconds: () => secondsOf(nextRefreshDue),
+  };
+}
+
+export type Claims = ReturnType<typeof createClaims>;

@@ -1,0 +1,169 @@
+import { statement, type Database, type Queryable } from "../../database/database.ts";
+import { Misconfigured } from "../../errors.ts";
+import type { Log } from "../../log.ts";
+import type { Scrubber } from "../../scrubber.ts";
+import type { Secret } from "../../secret.ts";
+import { keyIdOf, type Vault } from "../../vault/vault.ts";
+
+/** The client secret of one version, as all processes see it. */
+export interface ClientSecret {
+  version: number;
+  value: Secret;
+  /** Whether the platform refused this version, as far as any process knows; at most 5 seconds old. */
+  isRejected: boolean;
+}
+
+/**
+ * The client secret's versions, kept sealed in the database so that all processes use the same one within seconds.
+ * That the platform rejects a version is a fact about the version, never about a resource's tokens: it closes this
+ * gate for all processes, lets one call through a minute to find out whether it is still so, and heals by itself.
+ */
+export interface ClientSecrets {
+  /** The current version; the highest. Throws {@link Misconfigured} if there is none. */
+  current(): Promise<ClientSecret>;
+  /** While a version is rejected: whether the caller may make the one call a minute that finds out if it still is. */
+  takeProbe(secret: ClientSecret): Promise<boolean>;
+  rejected(secret: ClientSecret): Promise<void>;
+  accepted(secret: ClientSecret): Promise<void>;
+  /** Imports `CLIENT_SECRET`, unless it was ever stored before: an old process must not bring a dead secret back. */
+  importOnce(value: Secret): Promise<boolean>;
+  /** Makes a value the current version, whatever it was before. Returns the version and how many tokens are now due. */
+  set(value: Secret): Promise<{ version: number; due: number }>;
+}
+
+const STALE_AFTER_MS = 5_000;
+
+const readCurrent = statement(
+  "read_client_secret",
+  `SELECT version, sealed_secret AS "sealedSecret", rejected_at IS NOT NULL AS "isRejected"
+   FROM client_secrets ORDER BY version DESC LIMIT 1`,
+);
+const takeProbe = statement(
+  "take_secret_probe",
+  `UPDATE client_secrets SET probe_at = now() + interval '60 seconds'
+   WHERE version = $1 AND rejected_at IS NOT NULL AND probe_at <= now() RETURNING version`,
+);
+const reject = statement(
+  "reject_client_secret",
+  `UPDATE client_secrets SET rejected_at = now(), probe_at = now() + interval '60 seconds'
+   WHERE version = $1 AND rejected_at IS NULL RETURNING version`,
+);
+const accept = statement(
+  "accept_client_secret",
+  `UPDATE client_secrets SET rejected_at = NULL, probe_at = NULL WHERE version = $1 AND rejected_at IS NOT NULL RETURNING version`,
+);
+const readAll = statement(
+  "read_client_secret_hashes",
+  `SELECT version, sealed_secret AS "sealedSecret", hash FROM client_secrets`,
+);
+const lock = statement("lock_client_secrets", `LOCK TABLE client_secrets IN SHARE ROW EXCLUSIVE MODE`);
+const nextVersion = statement(
+  "next_secret_version",
+  `SELECT nextval(pg_get_serial_sequence('client_secrets', 'version'))::int AS version`,
+);
+const insert = statement(
+  "insert_client_secret",
+  `INSERT INTO client_secrets (version, sealed_secret, hash) VALUES ($1, $2, $3)`,
+);
+// Exactly the tokens an older secret issued fall due: the reset killed their access tokens.
+const makeOlderDue = statement(
+  "make_older_tokens_due",
+  `UPDATE credentials SET due_at = now(), attempts = 0, rejected_at = NULL
+   WHERE state IN ('active', 'needs_reauth') AND (secret_version IS NULL OR secret_version < $1) RETURNING uuid`,
+);
+
+export function createClientSecrets({
+  db,
+  vault,
+  scrubber,
+  log,
+}: {
+  db: Database;
+  vault: Vault;
+  scrubber: Scrubber;
+  log: Log;
+}): ClientSecrets {
+  let seen: (ClientSecret & { readAt: number }) | null = null;
+
+  async function current(): Promise<ClientSecret> {
+    if (seen && performance.now() - seen.readAt < STALE_AFTER_MS) return seen;
+    const readAt = performance.now();
+    const [row] = await db.query<{ version: number; sealedSecret: Buffer; isRejected: boolean }>(
+      readCurrent,
+      [],
+    );
+    if (!row) throw new Misconfigured("No client secret is known. Set CLIENT_SECRET, or run: kit secret set");
+    let value = seen?.version === row.version ? seen.value : null;
+    if (!value) {
+      value = vault.open(secretPlace(row.version), row.sealedSecret);
+      scrubber.hide(value);
+    }
+    seen = { version: row.version, value, isRejected: row.isRejected, readAt };
+    return seen;
+  }
+
+  async function add(tx: Queryable, value: Secret): Promise<number> {
+    const { version } = (await tx.query<{ version: number }>(nextVersion, []))[0]!;
+    await tx.query(insert, [version, vault.seal(secretPlace(version), value), vault.hash(value)]);
+    return version;
+  }
+
+  return {
+    current,
+
+    takeProbe: async ({ version }) => (await db.query(takeProbe, [version])).length > 0,
+
+    async rejected({ version }) {
+      seen = null;
+      const [turned] = await db.query(reject, [version]);
+      if (turned) {
+        log.error(
+          { alarm: "client_secret_rejected", version },
+          "The platform rejects our client secret: run kit secret set with the new one",
+        );
+      }
+    },
+
+    async accepted({ version }) {
+      if (seen && !seen.isRejected) return;
+      seen = null;
+      const [turned] = await db.query(accept, [version]);
+      if (turned) log.info({ version }, "The platform accepts our client secret again");
+    },
+
+    async importOnce(value) {
+      scrubber.hide(value);
+      return db.transaction(async (tx) => {
+        await tx.query(lock, []);
+        const versions = await tx.query<{ sealedSecret: Buffer; hash: Buffer }>(readAll, []);
+        const isKnown = versions.some(({ sealedSecret, hash }) => {
+          const keyId = keyIdOf(sealedSecret);
+          return (
+            keyId !== null &&
+            vault.keyIds.includes(keyId) &&
+            Buffer.compare(vault.hash(value, keyId), hash) === 0
+          );
+        });
+        if (isKnown) return false;
+        const version = await add(tx, value);
+        if (versions.length > 0) await tx.query(makeOlderDue, [version]);
+        return true;
+      });
+    },
+
+    async set(value) {
+      scrubber.hide(value);
+      seen = null;
+      return db.transaction(async (tx) => {
+        await tx.query(lock, []);
+        const version = await add(tx, value);
+        return { version, due: (await tx.query(makeOlderDue, [version])).length };
+      });
+    },
+  };
+}
+
+/** Where the client secret of a version is sealed: the version stands in for a uuid. */
+export function secretPlace(version: number) {
+  return { table: "client_secrets", column: "sealed_secret", uuid: String(version) };
+}

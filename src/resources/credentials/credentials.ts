@@ -1,0 +1,54 @@
+import type { Database } from "../../database/database.ts";
+import type { Log } from "../../log.ts";
+import type { TokenSource } from "../../platform/api.ts";
+import type { TokenEndpoint } from "../../platform/oauth.ts";
+import type { Scrubber } from "../../scrubber.ts";
+import type { Vault } from "../../vault/vault.ts";
+import { createAdmission } from "./admission.ts";
+import { createTokenCall } from "./calls.ts";
+import { createClaims, type Claims } from "./claims.ts";
+import { createClientSecrets, type ClientSecrets } from "./client-secrets.ts";
+import { createExchange, type ExchangeGrants } from "./exchange.ts";
+import { createOutage } from "./outage.ts";
+import { createRefresh, type Refresh } from "./refresh.ts";
+import { createCredentialStore } from "./store.ts";
+import { createTokenSources } from "./token-source.ts";
+
+/** The life of all credentials: grants exchanged, tokens refreshed, and handed to those who call the platform. */
+export interface Credentials {
+  claims: Claims;
+  secrets: ClientSecrets;
+  exchangeGrants: ExchangeGrants;
+  refresh: Refresh;
+  tokensOf(uuid: string): TokenSource;
+}
+
+export function createCredentials(needs: {
+  db: Database;
+  vault: Vault;
+  scrubber: Scrubber;
+  log: Log;
+  endpoint: TokenEndpoint;
+  /** Calls to the token endpoint in flight at once. */
+  concurrency: number;
+  /** Called after a first pair of tokens was stored. */
+  onIssued(): void;
+  /** Called after a grant was stored as lost. */
+  onLost(): Promise<void>;
+}): Credentials {
+  const { db, vault, concurrency, onIssued, onLost, log } = needs;
+  const claims = createClaims(db);
+  const store = createCredentialStore(db);
+  const secrets = createClientSecrets(needs);
+  const admission = createAdmission(secrets, store.release);
+  const call = createTokenCall({ ...needs, store, secrets });
+  const shared = { claims, store, admission, call, concurrency, log };
+  const refresh = createRefresh({ ...shared, outage: createOutage() });
+  return {
+    claims,
+    secrets,
+    exchangeGrants: createExchange({ ...shared, onIssued, onLost }),
+    refresh,
+    tokensOf: createTokenSources({ db, vault, refresh }),
+  };
+}

@@ -1,0 +1,36 @@
+/**
+ * A breaker for refreshes while the token endpoint fails or asks for rest. Refreshes have hours to spare, so they stop
+ * and let one probe through every 15 seconds; grants have minutes and are never held back by it. Per process.
+ */
+export interface Outage {
+  /** How many refreshes may be started now. */
+  allowance(): number;
+  succeeded(): void;
+  failed(retryAfterMs?: number): void;
+}
+
+const FAILURES_TO_OPEN = 5;
+const PROBE_EVERY_MS = 15_000;
+
+/** `now` is a monotonic clock in milliseconds. */
+export function createOutage(now: () => number = () => performance.now()): Outage {
+  let failures = 0;
+  let closedUntil = 0;
+  return {
+    allowance() {
+      if (now() < closedUntil) return 0;
+      if (failures < FAILURES_TO_OPEN) return Infinity;
+      closedUntil = now() + PROBE_EVERY_MS;
+      return 1;
+    },
+    succeeded() {
+      failures = 0;
+      closedUntil = 0;
+    },
+    failed(retryAfterMs = 0) {
+      failures += 1;
+      if (failures === FAILURES_TO_OPEN) closedUntil = now() + PROBE_EVERY_MS;
+      if (retryAfterMs > 0) closedUntil = Math.max(closedUntil, now() + retryAfterMs);
+    },
+  };
+}

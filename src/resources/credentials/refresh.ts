@@ -1,0 +1,98 @@
+import type { Log } from "../../log.ts";
+import type { Admission, Admitted } from "./admission.ts";
+import type { CallResult, CallTokenEndpoint } from "./calls.ts";
+import type { ClaimedCredential, Claims } from "./claims.ts";
+import { drain } from "./drain.ts";
+import type { Outage } from "./outage.ts";
+import type { CredentialStore } from "./store.ts";
+import { judgeFailedRefresh, type RefreshVerdict } from "./verdict.ts";
+
+/** More than this share refused within ten minutes is the platform's trouble, not so many lost customers. */
+const MASS_FAILURE_SHARE = 0.05;
+/** Below this many refusals a share says nothing. */
+const MASS_FAILURE_LEAST = 5;
+const MASS_FAILURE_PAUSE_SECONDS = 600;
+
+export interface Refresh {
+  /** Refreshes every token pair that is due. Returns how many rows it took. */
+  due(signal: AbortSignal): Promise<number>;
+  /** Refreshes one now, due or not. `busy`: another process is at it. */
+  now(uuid: string): Promise<CallResult | { done: "busy" }>;
+}
+
+/** Refreshes tokens before they expire (platform document, "Access token expired … Refresh grant"). */
+export function createRefresh(needs: {
+  claims: Claims;
+  store: CredentialStore;
+  admission: Admission;
+  call: CallTokenEndpoint;
+  outage: Outage;
+  concurrency: number;
+  log: Log;
+}): Refresh {
+  const { claims, store, admission, call, outage, concurrency, log } = needs;
+
+  async function refresh(admitted: Admitted): Promise<CallResult> {
+    const { row, secret } = admitted;
+    if (!(await admission.isStillGood(admitted))) {
+      await store.release(row);
+      return { done: "not_sent" };
+    }
+    const result = await call(row, secret);
+    if (result.done === "stored" || result.done === "not_ours") outage.succeeded();
+    if (result.done !== "failed") return result;
+
+    const { outcome, error, retryAfterMs } = result.failure;
+    if (outcome === "not_issued" || outcome === "unknown") outage.failed(retryAfterMs);
+    const verdict = await spareTheMany(row, judgeFailedRefresh(row, result.failure));
+    const turned = await store.putOffRefresh(row, { ...verdict, error: `${error.id}: ${error.message}` });
+    if (turned)
+      log.error(
+        { alarm: "needs_reauth", uuid: row.uuid, reason: error },
+        "The platform refuses a refresh token for good",
+      );
+    else log.warn({ uuid: row.uuid, outcome, reason: error, ...verdict }, "A token is not refreshed yet");
+    return result;
+  }
+
+  /** A wave of refusals must not become a wave of dead customers: then nobody is given up, and an operator looks. */
+  async function spareTheMany(row: ClaimedCredential, verdict: RefreshVerdict): Promise<RefreshVerdict> {
+    if (row.state === "needs_reauth" || verdict.state === "active") return verdict;
+    const { refused, all } = await store.countRefused();
+    if (refused < MASS_FAILURE_LEAST || refused <= all * MASS_FAILURE_SHARE) return verdict;
+    log.error(
+      { alarm: "mass_refusal", refused, all },
+      "Too many refresh tokens are refused at once: none is given up",
+    );
+    return { state: "active", againInSeconds: MASS_FAILURE_PAUSE_SECONDS, rejected: true };
+  }
+
+  return {
+    due: (signal) =>
+      drain({
+        async claim(most) {
+          const allowed = Math.min(most, outage.allowance());
+          return allowed > 0 ? admission.claim(claims.refreshes, allowed) : [];
+        },
+        async handle(admitted) {
+          await refresh(admitted).catch((error: unknown) =>
+            log.error({ uuid: admitted.row.uuid, error }, "A refresh failed; its lease ends by itself"),
+          );
+        },
+        release: ({ row }) => store.release(row),
+        concurrency,
+        signal,
+      }),
+
+    async now(uuid) {
+      let isTaken = true;
+      const [admitted] = await admission.claim(async () => {
+        const row = await claims.refresh(uuid);
+        isTaken = row === null;
+        return row ? [row] : [];
+      }, 1);
+      if (!admitted) return { done: isTaken ? "busy" : "not_sent" };
+      return refresh(admitted);
+    },
+  };
+}

@@ -1,0 +1,216 @@
+import { statement, type Queryable } from "../../database/database.ts";
+import { createGroupCommit } from "../../database/group-commit.ts";
+
+// What is written around a call to the token endpoint. The order is: claim, mark sent, call, store. Both writes are
+// fenced by the lease number, and both are collected into one statement for all rows that are ready at the same
+// moment: at several thousand tokens a second the database's commits, not the calls, would be the limit.
+
+const markSent = statement(
+  "mark_sent",
+  `UPDATE credentials c SET sent_at = now()
+   FROM unnest($1::uuid[], $2::int[], $3::int[]) AS i(uuid, lease, needed_seconds)
+   WHERE c.uuid = i.uuid AND c.lease = i.lease AND c.leased_until > now() + make_interval(secs => i.needed_seconds)
+   RETURNING c.uuid`,
+);
+
+// Success. The lease decides, with one exception: a grant's tokens are the only ones there will ever be, so they are
+// stored by whoever has them as long as the row still waits for some. A first pair also wakes the steps that waited
+// for it and asks for the app to be discovered. The token's life is counted from the moment the call was sent; one that
+// an older client secret issued while a newer one was set is due at once.
+const storeTokens = statement(
+  "store_tokens",
+  `WITH incoming AS (
+     SELECT * FROM unnest($1::uuid[], $2::int[], $3::bool[], $4::bytea[], $5::bytea[], $6::float8[], $7::float8[], $8::int[], $9::text[])
+       AS i(uuid, lease, first, access, refresh, life, share, secret_version, flags)
+   ), stored AS (
+     UPDATE credentials c SET
+       state = 'active', reason = NULL,
+       sealed_grant_code = NULL, grant_deadline = NULL, grant_expires_at = NULL,
+       sealed_access_token = i.access,
+       sealed_refresh_token = coalesce(i.refresh, CASE WHEN NOT i.first THEN c.sealed_refresh_token END),
+       issued_at = coalesce(c.sent_at, now()),
+       expires_at = coalesce(c.sent_at, now()) + make_interval(secs => i.life),
+       due_at = CASE
+         WHEN coalesce(i.refresh, CASE WHEN NOT i.first THEN c.sealed_refresh_token END) IS NULL THEN NULL
+         WHEN i.secret_version < (SELECT max(version) FROM client_secrets) THEN now()
+         ELSE coalesce(c.sent_at, now()) + make_interval(secs => i.life * i.share) END,
+       generation = c.generation + 1, secret_version = i.secret_version,
+       leased_until = NULL, sent_at = NULL, attempts = 0, outcome_unknown = false, rejected_at = NULL,
+       last_error = NULL, flags = string_to_array(i.flags, ',')
+     FROM incoming i
+     WHERE c.uuid = i.uuid AND (
+       (c.lease = i.lease AND c.state IN ('grant_pending', 'active', 'needs_reauth'))
+       OR (i.first AND c.state IN ('grant_pending', 'grant_lost')))
+     RETURNING c.uuid, i.first
+   ), woken AS (
+     UPDATE steps s SET due_at = now() FROM stored WHERE s.uuid = stored.uuid AND stored.first AND s.due_at IS NULL
+   ), discovery AS (
+     INSERT INTO steps (uuid, kind, due_at) SELECT uuid, 'discover', now() FROM stored WHERE first
+   ), told AS (
+     INSERT INTO events (uuid, type) SELECT uuid, 'tokens_issued' FROM stored WHERE first
+   )
+   SELECT uuid FROM stored`,
+);
+
+const putOffGrant = statement(
+  "put_off_grant",
+  `UPDATE credentials SET
+     attempts = attempts + 1, outcome_unknown = $4, last_error = $5,
+     rejected_at = CASE WHEN $6 THEN coalesce(rejected_at, now()) ELSE rejected_at END,
+     due_at = least(now() + make_interval(secs => coalesce($3::float8, 600)), grant_deadline),
+     leased_until = NULL, sent_at = NULL
+   WHERE uuid = $1 AND lease = $2 AND grant_number = $7 RETURNING uuid`,
+);
+
+const release = statement(
+  "release_credential",
+  `UPDATE credentials SET leased_until = NULL, sent_at = NULL WHERE uuid = $1 AND lease = $2`,
+);
+
+const loseGrant = statement(
+  "lose_grant",
+  `WITH lost AS (
+     UPDATE credentials SET state = 'grant_lost', reason = $3, due_at = NULL, sealed_grant_code = NULL,
+       leased_until = NULL, sent_at = NULL
+     WHERE uuid = $1 AND lease = $2 AND state = 'grant_pending' AND grant_deadline <= now() RETURNING uuid
+   ), told AS (
+     INSERT INTO events (uuid, type, detail) SELECT uuid, 'grant_lost', jsonb_build_object('reason', $3::text) FROM lost
+   )
+   SELECT uuid FROM lost`,
+);
+
+const putOffRefresh = statement(
+  "put_off_refresh",
+  `WITH put_off AS (
+     UPDATE credentials c SET
+       attempts = attempts + 1, last_error = $4,
+       rejected_at = CASE WHEN $5 THEN coalesce(rejected_at, now()) ELSE rejected_at END,
+       state = $6, reason = CASE WHEN $6 = 'needs_reauth' THEN 'refresh_token_rejected' END,
+       due_at = now() + make_interval(secs => $3::float8), leased_until = NULL, sent_at = NULL
+     FROM (SELECT uuid, state AS before FROM credentials WHERE uuid = $1) old
+     WHERE c.uuid = $1 AND c.uuid = old.uuid AND c.lease = $2 AND c.state IN ('active', 'needs_reauth')
+     RETURNING c.uuid, c.state <> old.before AS turned
+   ), told AS (
+     INSERT INTO events (uuid, type) SELECT uuid, 'needs_reauth' FROM put_off WHERE turned
+   )
+   SELECT uuid, turned FROM put_off`,
+);
+
+const quarantine = statement(
+  "quarantine",
+  `WITH put_aside AS (
+     UPDATE credentials SET state = 'quarantined', reason = $3, due_at = NULL, leased_until = NULL, sent_at = NULL
+     WHERE uuid = $1 AND lease = $2 AND state <> 'erased' RETURNING uuid
+   ), told AS (
+     INSERT INTO events (uuid, type, detail) SELECT uuid, 'quarantined', jsonb_build_object('reason', $3::text) FROM put_aside
+   )
+   SELECT uuid FROM put_aside`,
+);
+
+const suspect = statement(
+  "suspect_token",
+  `UPDATE credentials SET verify_at = now() + interval '2 seconds' WHERE uuid = $1 AND state IN ('active', 'needs_reauth')`,
+);
+
+const countRefused = statement(
+  "count_refused",
+  `SELECT count(*) FILTER (WHERE rejected_at > now() - interval '10 minutes')::int AS refused, count(*)::int AS all
+   FROM credentials WHERE state IN ('active', 'needs_reauth')`,
+);
+
+/** A lease: which row, and the number of the claim. */
+export interface Lease {
+  uuid: string;
+  lease: number;
+}
+
+/** Sealed tokens on their way into a row. */
+export interface SealedTokens extends Lease {
+  /** Whether they came from a grant; a refresh keeps the old refresh token where none was sent. */
+  first: boolean;
+  access: Uint8Array;
+  refresh: Uint8Array | null;
+  lifeSeconds: number;
+  share: number;
+  secretVersion: number;
+  flags: readonly string[];
+}
+
+export function createCredentialStore(db: Queryable) {
+  const sent = createGroupCommit<Lease & { neededSeconds: number }, boolean>({
+    maxRows: 500,
+    maxQueued: 20_000,
+    async write(rows) {
+      const values = [
+        rows.map((row) => row.uuid),
+        rows.map((row) => row.lease),
+        rows.map((row) => row.neededSeconds),
+      ];
+      return presence(rows, await db.query<{ uuid: string }>(markSent, values));
+    },
+  });
+
+  const tokens = createGroupCommit<SealedTokens, boolean>({
+    maxRows: 500,
+    maxQueued: 20_000,
+    async write(rows) {
+      const values = [
+        rows.map((row) => row.uuid),
+        rows.map((row) => row.lease),
+        rows.map((row) => row.first),
+        rows.map((row) => row.access),
+        rows.map((row) => row.refresh),
+        rows.map((row) => row.lifeSeconds),
+        rows.map((row) => row.share),
+        rows.map((row) => row.secretVersion),
+        rows.map((row) => row.flags.join(",")),
+      ];
+      return presence(rows, await db.query<{ uuid: string }>(storeTokens, values));
+    },
+  });
+
+  const applies = async (...[what, values]: Parameters<Queryable["query"]>) =>
+    (await db.query(what, values)).length > 0;
+
+  return {
+    /** Says "a call goes out now". False: the lease is not ours any more, or too short; then nothing may be sent. */
+    markSent: (lease: Lease, neededSeconds: number) => sent({ ...lease, neededSeconds }),
+    /** False: somebody else's claim came between, or the resource is gone. */
+    storeTokens: tokens,
+    /** Gives a row back as it was: nothing was sent, or what came of it says nothing about the row. */
+    release: async ({ uuid, lease }: Lease) => void (await db.query(release, [uuid, lease])),
+    /** Tries the grant again later; with null, only at its deadline. */
+    async putOffGrant(
+      row: Lease & { grantNumber: number },
+      again: { againInSeconds: number | null; outcomeUnknown: boolean; refused: boolean; error: string },
+    ): Promise<void> {
+      const { againInSeconds, outcomeUnknown, refused, error } = again;
+      const values = [row.uuid, row.lease, againInSeconds, outcomeUnknown, error, refused, row.grantNumber];
+      // A newer code arrived while the older one was tried: nothing of the older one's failure counts.
+      if (!(await applies(putOffGrant, values))) await db.query(release, [row.uuid, row.lease]);
+    },
+    loseGrant: ({ uuid, lease }: Lease, reason: string) => applies(loseGrant, [uuid, lease, reason]),
+    /** True if this turned the row into `needs_reauth`. */
+    async putOffRefresh(
+      row: Lease,
+      again: { againInSeconds: number; rejected: boolean; state: string; error: string },
+    ): Promise<boolean> {
+      const values = [row.uuid, row.lease, again.againInSeconds, again.error, again.rejected, again.state];
+      return (await db.query<{ turned: boolean }>(putOffRefresh, values))[0]?.turned ?? false;
+    },
+    /** Puts aside a row whose secrets do not open. */
+    quarantine: ({ uuid, lease }: Lease, reason: string) => applies(quarantine, [uuid, lease, reason]),
+    /** Has the stored token probed: the platform may have killed it. */
+    suspect: async (uuid: string) => void (await db.query(suspect, [uuid])),
+    /** How many token pairs the platform refused within ten minutes, and how many there are. */
+    countRefused: async () => (await db.query<{ refused: number; all: number }>(countRefused, []))[0]!,
+  };
+}
+
+export type CredentialStore = ReturnType<typeof createCredentialStore>;
+
+/** For each row, in order, whether the database answered with its uuid. */
+function presence(rows: readonly Lease[], answered: readonly { uuid: string }[]): boolean[] {
+  const uuids = new Set(answered.map(({ uuid }) => uuid));
+  return rows.map(({ uuid }) => uuids.has(uuid));
+}

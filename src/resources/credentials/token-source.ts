@@ -1,0 +1,117 @@
+import { setTimeout as wait } from "node:timers/promises";
+import { statement, type Queryable } from "../../database/database.ts";
+import { KitError } from "../../errors.ts";
+import type { TokenSource } from "../../platform/api.ts";
+import type { Secret } from "../../secret.ts";
+import type { Vault } from "../../vault/vault.ts";
+import { credentialPlace } from "./calls.ts";
+import type { Refresh } from "./refresh.ts";
+
+/** There is no access token to use for a resource; `id` says why: its credential's state, or what hindered a refresh. */
+export class NoToken extends KitError {}
+
+interface TokenRow {
+  state: string;
+  sealedAccessToken: Buffer | null;
+  isExpired: boolean;
+}
+
+const readToken = statement(
+  "read_token",
+  `SELECT state, sealed_access_token AS "sealedAccessToken", coalesce(expires_at <= now(), true) AS "isExpired"
+   FROM credentials WHERE uuid = $1`,
+);
+
+/** How long a caller waits for the process that is just refreshing the same token. */
+const PATIENCE_MS = 5_000;
+/** At most this often in five minutes is one resource's token replaced because the platform refused it. */
+const MOST_FORCED = 2;
+const FORCED_WITHIN_MS = 5 * 60_000;
+
+/**
+ * The access token of one resource, for calls to the platform. An expired or refused token is refreshed on use, under
+ * the same lease as the sweep's refreshes, once for however many callers found it dead.
+ */
+export function createTokenSources({
+  db,
+  vault,
+  refresh,
+}: {
+  db: Queryable;
+  vault: Vault;
+  refresh: Refresh;
+}) {
+  const renewals = new Map<string, Promise<Secret>>();
+  const forced = new Map<string, number[]>();
+
+  async function stored(uuid: string): Promise<{ token: Secret; isExpired: boolean }> {
+    const [row] = await db.query<TokenRow>(readToken, [uuid]);
+    if (!row) throw new NoToken("not_found", `There is no resource ${uuid}.`);
+    if (!row.sealedAccessToken || !["active", "needs_reauth"].includes(row.state)) {
+      throw new NoToken(row.state, `Resource ${uuid} has no access token: its credential is ${row.state}.`);
+    }
+    return {
+      token: vault.open(credentialPlace("sealed_access_token", uuid), row.sealedAccessToken),
+      isExpired: row.isExpired,
+    };
+  }
+
+  /** A token other than `dead`, made by whoever gets the lease first. */
+  async function renew(uuid: string, dead: Secret): Promise<Secret> {
+    const until = performance.now() + PATIENCE_MS;
+    for (;;) {
+      const { token } = await stored(uuid);
+      if (token.reveal() !== dead.reveal()) return token;
+      const result = await refresh.now(uuid);
+      if (result.done === "failed")
+        throw new NoToken(
+          result.failure.error.id,
+          `The token of ${uuid} cannot be refreshed: ${result.failure.error.message}`,
+        );
+      if (result.done === "secret_rejected" || result.done === "not_sent") {
+        throw new NoToken(
+          "client_secret_rejected",
+          `The token of ${uuid} cannot be refreshed: the platform rejects our client secret.`,
+        );
+      }
+      if (result.done === "busy" && performance.now() > until) {
+        throw new NoToken("busy", `The token of ${uuid} is being refreshed by another process; try again.`);
+      }
+      if (result.done === "busy") await wait(50);
+    }
+  }
+
+  /** Keeps a platform that refuses every token from being asked for new ones without end. */
+  function countForced(uuid: string): void {
+    const recent = (forced.get(uuid) ?? []).filter((at) => at > performance.now() - FORCED_WITHIN_MS);
+    if (recent.length >= MOST_FORCED) {
+      throw new NoToken(
+        "refused_again",
+        `The platform refuses even fresh tokens of ${uuid}; not asking again for now.`,
+      );
+    }
+    forced.set(uuid, [...recent, performance.now()]);
+    if (forced.size > 10_000) forced.delete(forced.keys().next().value!);
+  }
+
+  function renewOnce(uuid: string, dead: Secret): Promise<Secret> {
+    const running = renewals.get(uuid) ?? renew(uuid, dead).finally(() => renewals.delete(uuid));
+    renewals.set(uuid, running);
+    return running;
+  }
+
+  return function tokensOf(uuid: string): TokenSource {
+    return {
+      async current() {
+        const { token, isExpired } = await stored(uuid);
+        return isExpired ? renewOnce(uuid, token) : token;
+      },
+      async renew(rejected) {
+        const { token } = await stored(uuid);
+        if (token.reveal() !== rejected.reveal()) return token;
+        if (!renewals.has(uuid)) countForced(uuid);
+        return renewOnce(uuid, rejected);
+      },
+    };
+  };
+}

@@ -1,0 +1,43 @@
+import { statement, type Queryable } from "../../database/database.ts";
+import type { Log } from "../../log.ts";
+import type { PlatformFor } from "../platform-for.ts";
+
+// Taken for a minute and not cleared: if this process dies, another looks again. A row that is just being refreshed
+// is left alone, for its token is about to change.
+const take = statement(
+  "take_suspects",
+  `UPDATE credentials SET verify_at = now() + interval '60 seconds'
+   WHERE uuid = ANY(ARRAY(
+     SELECT uuid FROM credentials WHERE verify_at <= now() AND (leased_until IS NULL OR leased_until <= now())
+     LIMIT 50 FOR UPDATE SKIP LOCKED)) RETURNING uuid, lease`,
+);
+const clear = statement(
+  "clear_suspect",
+  `UPDATE credentials SET verify_at = NULL WHERE uuid = $1 AND lease = $2`,
+);
+
+/**
+ * Verifies the stored token of every resource for which a success came too late to be stored: the platform may have
+ * issued that token after the one we keep, and killed ours. An ordinary call finds out; on 401 the client refreshes.
+ */
+export function createVerify({
+  db,
+  platformFor,
+  log,
+}: {
+  db: Queryable;
+  platformFor: PlatformFor;
+  log: Log;
+}) {
+  return async (signal: AbortSignal): Promise<void> => {
+    for (const { uuid, lease } of await db.query<{ uuid: string; lease: number }>(take, [])) {
+      if (signal.aborted) return;
+      try {
+        await platformFor(uuid).addons.own();
+        await db.query(clear, [uuid, lease]);
+      } catch (error) {
+        log.warn({ uuid, error }, "A token could not be verified yet");
+      }
+    }
+  };
+}

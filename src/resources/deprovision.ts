@@ -1,0 +1,52 @@
+import { statement, type Queryable } from "../database/database.ts";
+import type { Log } from "../log.ts";
+import { createPatience } from "./patience.ts";
+import { deprovisioned, notFound } from "./refusals.ts";
+import { findResource } from "./rows.ts";
+
+/** Answers a deprovision (decisions, section 1): throws a `Refusal` for a uuid never seen (404) or gone already (410). */
+export type Deprovision = (uuid: string) => Promise<void>;
+
+// The end, in one statement: a tombstone, every secret gone, running work fenced off (the lease moves on and the steps
+// vanish), and the clean-up written down. It waits for work that still runs to notice.
+const bury = statement(
+  "deprovision",
+  `WITH gone AS (
+     UPDATE resources SET state = 'deprovisioned', name = NULL, options = '{}', callback_url = NULL, answer_status = NULL,
+       sealed_answer = NULL, sealed_config = NULL, sealed_log_input_url = NULL, sealed_log_drain_token = NULL,
+       app_id = NULL, app_name = NULL, updated_at = now()
+     WHERE uuid = $1 AND state <> 'deprovisioned' RETURNING uuid
+   ), erased AS (
+     UPDATE credentials c SET state = 'erased', reason = NULL, sealed_grant_code = NULL, sealed_access_token = NULL,
+       sealed_refresh_token = NULL, due_at = NULL, verify_at = NULL, expires_at = NULL, grant_deadline = NULL,
+       lease = c.lease + 1, leased_until = NULL, sent_at = NULL, last_error = NULL
+     FROM gone WHERE c.uuid = gone.uuid
+   ), cancelled AS (
+     DELETE FROM steps s USING gone WHERE s.uuid = gone.uuid RETURNING s.leased_until
+   ), cleaning AS (
+     INSERT INTO steps (uuid, kind, due_at)
+     SELECT uuid, 'clean_up', greatest(now(), (SELECT max(leased_until) FROM cancelled)) FROM gone
+   )
+   INSERT INTO events (uuid, type) SELECT uuid, 'deprovisioned' FROM gone RETURNING uuid`,
+);
+
+export function createDeprovision({
+  db,
+  onSettled,
+  log,
+}: {
+  db: Queryable;
+  onSettled(): void;
+  log: Log;
+}): Deprovision {
+  return async (uuid) => {
+    const patience = createPatience();
+    let tries = 0;
+    const [gone] = await patience(() => ((tries += 1), db.query(bury, [uuid])));
+    // If an earlier try took effect and its acknowledgement was lost, this request is still the first.
+    if (!gone && tries === 1)
+      throw (await patience(() => findResource(db, uuid))) ? deprovisioned() : notFound();
+    log.info({ uuid }, "Deprovisioned: a tombstone stays, every secret is erased");
+    onSettled();
+  };
+}

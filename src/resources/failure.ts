@@ -1,0 +1,49 @@
+import { statement, type Queryable } from "../database/database.ts";
+import type { Vault } from "../vault/vault.ts";
+import { answerBody } from "./provision-answers.ts";
+import { resourcePlace } from "./rows.ts";
+
+/** Ends a provision that was put off and cannot be completed: a stored refusal, no secrets, and a clean-up. */
+export type FailLocally = (uuid: string, message: string) => Promise<void>;
+
+const fail = statement(
+  "fail_locally",
+  `WITH failed AS (
+     UPDATE resources SET state = 'failed', answer_status = 422, sealed_answer = $2, sealed_config = NULL,
+       sealed_log_input_url = NULL, sealed_log_drain_token = NULL, updated_at = now()
+     WHERE uuid = $1 AND state = 'provisioning' AND answer_status IS NOT NULL RETURNING uuid
+   ), erased AS (
+     UPDATE credentials c SET state = CASE WHEN c.state = 'grant_lost' THEN c.state ELSE 'erased' END,
+       sealed_grant_code = NULL, sealed_access_token = NULL, sealed_refresh_token = NULL, due_at = NULL,
+       lease = c.lease + 1, leased_until = NULL, sent_at = NULL, verify_at = NULL
+     FROM failed WHERE c.uuid = failed.uuid
+   ), cancelled AS (DELETE FROM steps USING failed WHERE steps.uuid = failed.uuid
+   ), cleaned AS (INSERT INTO steps (uuid, kind, due_at) SELECT uuid, 'clean_up', now() FROM failed
+   )
+   INSERT INTO events (uuid, type) SELECT uuid, 'failed' FROM failed RETURNING uuid`,
+);
+
+const stranded = statement(
+  "find_stranded",
+  `SELECT r.uuid FROM resources r JOIN credentials c USING (uuid)
+   WHERE c.state = 'grant_lost' AND r.state = 'provisioning' AND r.answer_status IS NOT NULL LIMIT 100`,
+);
+
+export function createFailure(
+  db: Queryable,
+  vault: Vault,
+): { failLocally: FailLocally; failStranded(): Promise<void> } {
+  async function failLocally(uuid: string, message: string): Promise<void> {
+    const body = answerBody({ id: "provision_failed", message });
+    await db.query(fail, [uuid, vault.seal(resourcePlace("sealed_answer", uuid), body)]);
+  }
+  return {
+    failLocally,
+    /** Without a token the platform can never be told that a provision is done: its own limit ends it there. */
+    async failStranded() {
+      for (const { uuid } of await db.query<{ uuid: string }>(stranded, [])) {
+        await failLocally(uuid, "Provisioning failed. Please remove the add-on and install it again.");
+      }
+    },
+  };
+}

@@ -1,0 +1,71 @@
+import { statement, type Queryable } from "../database/database.ts";
+import { Misconfigured } from "../errors.ts";
+import type { Vault } from "../vault/vault.ts";
+
+/** How many rows a key sealed something in. */
+export interface KeyUse {
+  keyId: string;
+  rows: number;
+}
+
+/** Every sealed column, by table. `key` identifies the row in the additional data; see `Place`. */
+export const SEALED_COLUMNS = {
+  resources: {
+    key: "uuid",
+    columns: ["sealed_answer", "sealed_config", "sealed_log_input_url", "sealed_log_drain_token"],
+  },
+  credentials: { key: "uuid", columns: ["sealed_grant_code", "sealed_access_token", "sealed_refresh_token"] },
+  client_secrets: { key: "version", columns: ["sealed_secret"] },
+} as const;
+
+/** The key id stands in the envelope behind the version byte. */
+export const keyIdIn = (column: string) => `encode(substring(${column} FROM 2 FOR 8), 'hex')`;
+
+const register = statement(
+  "register_key",
+  `INSERT INTO sealing_keys (key_id) VALUES ($1) ON CONFLICT DO NOTHING`,
+);
+const known = statement("known_keys", `SELECT key_id AS "keyId" FROM sealing_keys`);
+const forget = statement("forget_key", `DELETE FROM sealing_keys WHERE key_id = $1`);
+
+// A row that two keys sealed parts of counts for both.
+const count = statement(
+  "count_rows_by_key",
+  `SELECT key_id AS "keyId", count(*)::int AS rows FROM (${Object.entries(SEALED_COLUMNS)
+    .map(
+      ([table, { key, columns }]) =>
+        `SELECT DISTINCT '${table}' AS place, ${key}::text, ${keyIdIn("sealed")} AS key_id
+         FROM ${table}, unnest(ARRAY[${columns.join(", ")}]) AS sealed WHERE sealed IS NOT NULL`,
+    )
+    .join(" UNION ALL ")}) uses GROUP BY key_id ORDER BY key_id`,
+);
+
+/** How many rows each key sealed something in. Reads every row. */
+export function countKeyUse(db: Queryable): Promise<KeyUse[]> {
+  return db.query<KeyUse>(count, []);
+}
+
+/**
+ * Makes sure that everything sealed can be opened, before a row is touched: every key that ever sealed must be in the
+ * ring. Throws {@link Misconfigured} with the id and the number of rows of each missing key.
+ */
+export async function checkKeys(db: Queryable, vault: Vault): Promise<void> {
+  const absent = (await db.query<{ keyId: string }>(known, [])).filter(
+    ({ keyId }) => !vault.keyIds.includes(keyId),
+  );
+  if (absent.length > 0) {
+    const uses = await countKeyUse(db);
+    const missing = uses.filter(({ keyId }) => !vault.keyIds.includes(keyId));
+    if (missing.length > 0) throw new Misconfigured(missingKeys(missing));
+    // Nothing is left of these keys: they were retired in good order.
+    for (const { keyId } of absent) await db.query(forget, [keyId]);
+  }
+  await db.query(register, [vault.keyId]);
+}
+
+function missingKeys(missing: readonly KeyUse[]): string {
+  const list = missing
+    .map(({ keyId, rows }) => `  key ${keyId}: ${rows} ${rows === 1 ? "row" : "rows"}`)
+    .join("\n");
+  return `What is sealed in the database needs keys that are not among ENCRYPTION_KEY and DECRYPTION_KEYS:\n${list}\nPut the old key into DECRYPTION_KEYS.`;
+}

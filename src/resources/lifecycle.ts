@@ -1,0 +1,66 @@
+import type { Database } from "../database/database.ts";
+import type { Log } from "../log.ts";
+import type { Vault } from "../vault/vault.ts";
+import { createChangePlan, type ChangePlan } from "./change-plan.ts";
+import type { Offer, YourService } from "./contract.ts";
+import { createDeprovision, type Deprovision } from "./deprovision.ts";
+import { createFailure } from "./failure.ts";
+import type { PlatformFor } from "./platform-for.ts";
+import { createProvision, type Provision } from "./provision.ts";
+import { createProvisionAnswers } from "./provision-answers.ts";
+import { createProvisionStore } from "./provision-store.ts";
+import { createPlatformSteps } from "./steps/platform-steps.ts";
+import { createStepQueue, type StepQueue } from "./steps/queue.ts";
+import { createStepRunner, type StepRunner } from "./steps/runner.ts";
+import { createSettlements } from "./steps/settle.ts";
+import { createVendorSteps } from "./steps/vendor-steps.ts";
+import { createTurns } from "./turns.ts";
+
+/** One add-on resource from provision to deprovision: the platform's three calls, and the steps that follow them. */
+export interface Lifecycle {
+  provision: Provision;
+  changePlan: ChangePlan;
+  deprovision: Deprovision;
+  queue: StepQueue;
+  runner: StepRunner;
+  /** Fails every put-off provision whose grant was lost. */
+  failStranded(): Promise<void>;
+}
+
+export function createLifecycle(needs: {
+  db: Database;
+  vault: Vault;
+  offer: Offer;
+  vendor: YourService;
+  platformFor: PlatformFor;
+  /** Called when a step may have fallen due. */
+  onSettled(): void;
+  log: Log;
+}): Lifecycle {
+  const { db, vault, log } = needs;
+  const queue = createStepQueue(db);
+  const settlements = createSettlements(db, vault);
+  const answers = createProvisionAnswers(db, vault, log);
+  const failure = createFailure(db, vault);
+  const vendorSteps = createVendorSteps({ ...needs, answers, settlements, queue });
+  const platformSteps = createPlatformSteps({ ...needs, ...failure, settlements, queue });
+  const handlers = {
+    provision: vendorSteps.provision,
+    finish: vendorSteps.finish,
+    change_plan: vendorSteps.changePlan,
+    clean_up: vendorSteps.cleanUp,
+    announce: platformSteps.announce,
+    discover: platformSteps.discover,
+    report_failure: platformSteps.reportFailure,
+  };
+  const runner = createStepRunner({ queue, handlers, log });
+  const shared = { ...needs, runner, vendorSteps, inTurn: createTurns() };
+  return {
+    provision: createProvision({ ...shared, store: createProvisionStore(db, vault), answers, queue }),
+    changePlan: createChangePlan({ ...shared, settlements }),
+    deprovision: createDeprovision(shared),
+    queue,
+    runner,
+    failStranded: failure.failStranded,
+  };
+}

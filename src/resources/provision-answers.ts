@@ -1,0 +1,151 @@
+import { statement, type Queryable } from "../database/database.ts";
+import { createGroupCommit } from "../database/group-commit.ts";
+import type { Log } from "../log.ts";
+import type { Vault } from "../vault/vault.ts";
+import { fullSet, sealConfig } from "./config-vars.ts";
+import { resourcePlace, type ResourceRow } from "./rows.ts";
+import type { Attempt } from "./steps/attempt.ts";
+import type { Step } from "./steps/queue.ts";
+
+/** An answer to the platform: the status and the exact bytes of the body, the same at every repetition. */
+export interface Answer {
+  status: number;
+  body: string;
+}
+
+/** A 202 that the vendor did not word. */
+const TAKES_LONGER = "Your add-on is being set up. Its config vars appear as soon as it is ready.";
+
+// The decision about a provision: answer, state, config vars, the grant's fate and the next step in one statement.
+// Whoever writes first decides; a deprovision that came between has taken the row's state away.
+// `step_next`: null ends the step, otherwise its next kind; `step_due`: seconds, null waits for the credential;
+// `step_kept`: the vendor's function is still running and keeps its lease.
+const decide = statement(
+  "decide_provision",
+  `WITH incoming AS (
+     SELECT * FROM unnest($1::uuid[], $2::text[], $3::int[], $4::bytea[], $5::bytea[], $6::bigint[], $7::int[], $8::text[], $9::float8[], $10::bool[])
+       AS i(uuid, state, answer_status, sealed_answer, sealed_config, step_id, step_lease, step_next, step_due, step_kept)
+   ), decided AS (
+     UPDATE resources r SET state = i.state, answer_status = i.answer_status, sealed_answer = i.sealed_answer,
+       sealed_config = i.sealed_config, updated_at = now(),
+       sealed_log_input_url = CASE WHEN i.state <> 'failed' THEN r.sealed_log_input_url END,
+       sealed_log_drain_token = CASE WHEN i.state <> 'failed' THEN r.sealed_log_drain_token END
+     FROM incoming i WHERE r.uuid = i.uuid AND r.state = 'provisioning' AND r.answer_status IS NULL
+     RETURNING i.*
+   ), exchangeable AS (
+     UPDATE credentials c SET due_at = now() + interval '1 second'
+     FROM decided d WHERE c.uuid = d.uuid AND d.state <> 'failed' AND c.state = 'grant_pending'
+   ), erased AS (
+     UPDATE credentials c SET state = 'erased', sealed_grant_code = NULL, due_at = NULL
+     FROM decided d WHERE c.uuid = d.uuid AND d.state = 'failed'
+   ), ended AS (
+     DELETE FROM steps s USING decided d WHERE s.id = d.step_id AND s.lease = d.step_lease AND d.step_next IS NULL
+   ), next AS (
+     UPDATE steps s SET kind = d.step_next, due_at = now() + make_interval(secs => d.step_due),
+       leased_until = CASE WHEN d.step_kept THEN s.leased_until END
+     FROM decided d WHERE s.id = d.step_id AND s.lease = d.step_lease AND d.step_next IS NOT NULL
+   )
+   SELECT uuid FROM decided`,
+);
+
+interface Decision {
+  uuid: string;
+  state: "provisioned" | "provisioning" | "failed";
+  answer: Answer;
+  config: Readonly<Record<string, string>>;
+  step: Step;
+  next: { kind: "finish" | "provision" | "clean_up"; dueSeconds: number | null; isKept: boolean } | null;
+}
+
+export interface ProvisionAnswers {
+  /** Decides a provision by what the vendor's function came to; `slow`: it still runs. Null: it was decided already. */
+  decide(step: Step, result: Attempt | { is: "slow" }): Promise<Answer | null>;
+  /** The answer to a provision that is put off by its plan, and its sealed form. */
+  putOff(uuid: string, message: string): Answer & { sealed: Uint8Array<ArrayBuffer> };
+  /** The answer that was given before; null: none yet. */
+  given(resource: ResourceRow): Answer | null;
+}
+
+export function createProvisionAnswers(db: Queryable, vault: Vault, log: Log): ProvisionAnswers {
+  const seal = (uuid: string, { body }: Answer) => vault.seal(resourcePlace("sealed_answer", uuid), body);
+
+  const write = createGroupCommit<Decision, boolean>({
+    maxRows: 200,
+    maxQueued: 10_000,
+    async write(rows) {
+      const values = [
+        rows.map((row) => row.uuid),
+        rows.map((row) => row.state),
+        rows.map((row) => row.answer.status),
+        rows.map((row) => seal(row.uuid, row.answer)),
+        rows.map((row) => sealConfig(vault, row.uuid, fullSet([], row.config))),
+        rows.map((row) => row.step.id),
+        rows.map((row) => row.step.lease),
+        rows.map((row) => row.next?.kind ?? null),
+        rows.map((row) => row.next?.dueSeconds ?? null),
+        rows.map((row) => row.next?.isKept ?? false),
+      ];
+      const decided = new Set((await db.query<{ uuid: string }>(decide, values)).map(({ uuid }) => uuid));
+      return rows.map(({ uuid }) => decided.has(uuid));
+    },
+  });
+
+  return {
+    async decide(step, result) {
+      const { uuid } = step.resource;
+      if (result.is === "failed")
+        log.warn({ uuid, error: result.error }, "provision() failed; answering later and trying again");
+      const decision = { uuid, config: {}, step, ...decisionFor(uuid, result) };
+      return (await write(decision)) ? decision.answer : null;
+    },
+
+    putOff(uuid, message) {
+      const answer = accepted(uuid, message);
+      return { ...answer, sealed: seal(uuid, answer) };
+    },
+
+    given({ uuid, answerStatus, sealedAnswer }) {
+      if (answerStatus === null || !sealedAnswer) return null;
+      return {
+        status: answerStatus,
+        body: vault.open(resourcePlace("sealed_answer", uuid), sealedAnswer).reveal(),
+      };
+    },
+  };
+}
+
+function decisionFor(
+  uuid: string,
+  result: Attempt | { is: "slow" },
+): Pick<Decision, "state" | "answer" | "next"> & { config?: Decision["config"] } {
+  switch (result.is) {
+    case "done": {
+      const body = answerBody({ id: uuid, config: result.config, message: result.message });
+      return { state: "provisioned", answer: { status: 200, body }, config: result.config, next: null };
+    }
+    case "later":
+      return provisionLater(uuid, result.message, { kind: "finish", dueSeconds: null, isKept: false });
+    case "slow":
+      return provisionLater(uuid, TAKES_LONGER, { kind: "provision", dueSeconds: 0, isKept: true });
+    case "failed":
+      return provisionLater(uuid, TAKES_LONGER, { kind: "provision", dueSeconds: 1, isKept: false });
+    case "refused": {
+      const { status, id, message } = result.refusal;
+      const answer = { status, body: answerBody({ id, message }) };
+      return { state: "failed", answer, next: { kind: "clean_up", dueSeconds: 0, isKept: false } };
+    }
+  }
+}
+
+function provisionLater(uuid: string, message: string, next: Decision["next"]) {
+  return { state: "provisioning" as const, answer: accepted(uuid, message), next };
+}
+
+function accepted(uuid: string, message: string): Answer {
+  return { status: 202, body: answerBody({ id: uuid, message }) };
+}
+
+/** The body of an answer; members that are undefined are left out. */
+export function answerBody(members: Record<string, unknown>): string {
+  return JSON.stringify(members);
+}

@@ -1,0 +1,146 @@
+import { statement, type Queryable } from "../database/database.ts";
+import { createGroupCommit } from "../database/group-commit.ts";
+import type { Vault } from "../vault/vault.ts";
+import { credentialPlace } from "./credentials/calls.ts";
+import type { Secret } from "../secret.ts";
+import type { Answer } from "./provision-answers.ts";
+import { resourcePlace } from "./rows.ts";
+
+/** A provision request (decisions, section 1), checked and stripped of what we do not know. */
+export interface ProvisionRequest {
+  uuid: string;
+  plan: string;
+  name: string | null;
+  region: string | null;
+  options: Record<string, unknown>;
+  callbackUrl: string | null;
+  logInputUrl: Secret | null;
+  logDrainToken: Secret | null;
+  grant: Grant | null;
+}
+
+export interface Grant {
+  code: Secret;
+  /** When the platform says it expires; it only orders our work, since clocks differ. Null: it did not say. */
+  expiresAt: Date | null;
+}
+
+/** A resource just born, and the step that was written with it. */
+export interface Birth {
+  stepId: number;
+}
+
+// Everything a new resource needs, for all requests that arrived at the same moment, in one statement and one commit:
+// the resource, its credential, and its first step. The uuid's uniqueness is what makes repeated requests harmless.
+// An answered resource (202) may exchange its grant a second later; an unanswered one not before its answer is
+// decided. The first step is ours for 15 seconds, the time a request may take; then anybody may finish it.
+const insert = statement(
+  "provision",
+  `WITH incoming AS (
+     SELECT * FROM unnest($1::uuid[], $2::text[], $3::text[], $4::text[], $5::jsonb[], $6::text[], $7::bytea[], $8::bytea[],
+         $9::int[], $10::bytea[], $11::bytea[], $12::timestamptz[], $13::uuid[])
+       AS i(uuid, plan, name, region, options, callback_url, log_input_url, log_drain_token,
+         answer_status, answer, grant_code, grant_expires_at, key)
+   ), born AS (
+     INSERT INTO resources (uuid, plan, name, region, options, callback_url, sealed_log_input_url, sealed_log_drain_token,
+         answer_status, sealed_answer)
+     SELECT uuid, plan, name, region, options, callback_url, log_input_url, log_drain_token, answer_status, answer
+     FROM incoming ON CONFLICT (uuid) DO NOTHING RETURNING uuid
+   ), credential AS (
+     INSERT INTO credentials (uuid, state, sealed_grant_code, grant_number, grant_expires_at, grant_deadline, due_at)
+     SELECT uuid, CASE WHEN grant_code IS NULL THEN 'no_grant' ELSE 'grant_pending' END, grant_code,
+       CASE WHEN grant_code IS NULL THEN 0 ELSE 1 END, grant_expires_at,
+       CASE WHEN grant_code IS NOT NULL THEN now() + interval '305 seconds' END,
+       CASE WHEN grant_code IS NOT NULL AND answer_status IS NOT NULL THEN now() + interval '1 second' END
+     FROM incoming JOIN born USING (uuid)
+   )
+   INSERT INTO steps (uuid, key, kind, due_at, lease, leased_until)
+   SELECT uuid, key, CASE WHEN answer_status IS NULL THEN 'provision' ELSE 'finish' END,
+     CASE WHEN answer_status IS NULL THEN now() END, 1,
+     CASE WHEN answer_status IS NULL THEN now() + interval '15 seconds' END
+   FROM incoming JOIN born USING (uuid) RETURNING uuid, id AS "stepId"`,
+);
+
+const readGrant = statement(
+  "read_grant",
+  `SELECT state, sealed_grant_code AS "sealedGrantCode" FROM credentials WHERE uuid = $1`,
+);
+
+// A new code replaces one that was not exchanged, and starts its five minutes anew. Tokens that are there stay.
+const replaceGrant = statement(
+  "replace_grant",
+  `WITH replaced AS (
+     UPDATE credentials SET state = 'grant_pending', reason = NULL, sealed_grant_code = $2, grant_expires_at = $3,
+       grant_number = grant_number + 1, grant_deadline = now() + interval '305 seconds', due_at = now() + interval '1 second',
+       attempts = 0, outcome_unknown = false, rejected_at = NULL, last_error = NULL
+     WHERE uuid = $1 AND state IN ('grant_pending', 'grant_lost', 'no_grant') RETURNING uuid
+   )
+   INSERT INTO events (uuid, type) SELECT uuid, 'grant_replaced' FROM replaced RETURNING uuid`,
+);
+
+export function createProvisionStore(db: Queryable, vault: Vault) {
+  type Row = ProvisionRequest & { key: string; answer: (Answer & { sealed: Uint8Array }) | null };
+
+  const commit = createGroupCommit<Row, Birth | null>({
+    maxRows: 200,
+    maxQueued: 10_000,
+    async write(rows) {
+      const values = [
+        rows.map((row) => row.uuid),
+        rows.map((row) => row.plan),
+        rows.map((row) => row.name),
+        rows.map((row) => row.region),
+        rows.map((row) => JSON.stringify(row.options)),
+        rows.map((row) => row.callbackUrl),
+        rows.map(
+          (row) =>
+            row.logInputUrl && vault.seal(resourcePlace("sealed_log_input_url", row.uuid), row.logInputUrl),
+        ),
+        rows.map(
+          (row) =>
+            row.logDrainToken &&
+            vault.seal(resourcePlace("sealed_log_drain_token", row.uuid), row.logDrainToken),
+        ),
+        rows.map((row) => row.answer?.status ?? null),
+        rows.map((row) => row.answer?.sealed ?? null),
+        rows.map((row) => row.grant && sealCode(row.uuid, row.grant.code)),
+        rows.map((row) => row.grant?.expiresAt ?? null),
+        rows.map((row) => row.key),
+      ];
+      const births = await db.query<Birth & { uuid: string }>(insert, values);
+      const byUuid = new Map(births.map((birth) => [birth.uuid, birth]));
+      return rows.map(({ uuid }) => byUuid.get(uuid) ?? null);
+    },
+  });
+
+  function sealCode(uuid: string, code: Secret) {
+    return vault.seal(credentialPlace("sealed_grant_code", uuid), code);
+  }
+
+  function isSameCode(uuid: string, sealed: Buffer | null, code: Secret): boolean {
+    if (!sealed) return false;
+    try {
+      return vault.open(credentialPlace("sealed_grant_code", uuid), sealed).reveal() === code.reveal();
+    } catch {
+      return false;
+    }
+  }
+
+  return {
+    /**
+     * Writes a new resource, with its answer if that is decided already, and its first step under the idempotency key
+     * `key`. Null: the uuid was known.
+     */
+    insert: (request: ProvisionRequest, key: string, answer: Row["answer"]) =>
+      commit({ ...request, key, answer }),
+
+    /** Takes over the grant of a repeated request. True if it will be exchanged, false if it is not needed. */
+    async receiveGrant(uuid: string, grant: Grant): Promise<boolean> {
+      const [row] = await db.query<{ state: string; sealedGrantCode: Buffer | null }>(readGrant, [uuid]);
+      if (row?.state === "grant_pending" && isSameCode(uuid, row.sealedGrantCode, grant.code)) return false;
+      return (await db.query(replaceGrant, [uuid, sealCode(uuid, grant.code), grant.expiresAt])).length > 0;
+    },
+  };
+}
+
+export type ProvisionStore = ReturnType<typeof createProvisionStore>;

@@ -1,0 +1,176 @@
+import { randomUUID } from "node:crypto";
+import { setTimeout as wait } from "node:timers/promises";
+import type { Queryable } from "../database/database.ts";
+import { createPatience, type Patience } from "./patience.ts";
+import { Refusal } from "../errors.ts";
+import { deprovisioned, unknownPlan } from "./refusals.ts";
+import type { Log } from "../log.ts";
+import type { Vault } from "../vault/vault.ts";
+import type { Offer, YourService } from "./contract.ts";
+import type { Answer, ProvisionAnswers } from "./provision-answers.ts";
+import type { ProvisionRequest, ProvisionStore } from "./provision-store.ts";
+import { findResource, vendorResource, type ResourceRow } from "./rows.ts";
+import { attempt } from "./steps/attempt.ts";
+import type { Step, StepQueue } from "./steps/queue.ts";
+import type { StepRunner } from "./steps/runner.ts";
+import type { VendorSteps } from "./steps/vendor-steps.ts";
+import type { InTurn } from "./turns.ts";
+
+/** The platform waits for an answer; after this long it gets "later". */
+export const VENDOR_TIME_MS = 3_000;
+/** How long a repeated request waits for the process that is just deciding the first one. */
+const PATIENCE_MS = 8_000;
+
+/**
+ * Answers a provision request (decisions, section 1): at least once delivered, exactly once done. Throws a
+ * {@link Refusal} for what cannot be provisioned; every other answer is final and repeated byte for byte.
+ */
+export type Provision = (request: ProvisionRequest) => Promise<Answer>;
+
+export function createProvision(needs: {
+  db: Queryable;
+  vault: Vault;
+  offer: Offer;
+  vendor: YourService;
+  store: ProvisionStore;
+  answers: ProvisionAnswers;
+  queue: StepQueue;
+  runner: StepRunner;
+  vendorSteps: VendorSteps;
+  inTurn: InTurn;
+  /** Called when work was put off, in the background, whose result may be due at once. */
+  onSettled(): void;
+  log: Log;
+}): Provision {
+  const { db, vault, offer, vendor, store, answers, queue, runner, vendorSteps, inTurn, onSettled, log } =
+    needs;
+
+  return (request) =>
+    inTurn(request.uuid, async () => {
+      const patience = createPatience();
+      const plan = Object.hasOwn(offer.plans, request.plan) ? offer.plans[request.plan]! : null;
+      if (!plan) {
+        const known = await patience(() => findResource(db, request.uuid));
+        if (known) return repeated(known, request, patience);
+        throw unknownPlan(offer, request.plan);
+      }
+      const key = randomUUID();
+      const answer = plan.later === undefined ? null : answers.putOff(request.uuid, plan.later);
+      const birth = await patience(() => store.insert(request, key, answer));
+      if (!birth) return again(request, key, patience);
+      return answer ?? firstAnswer(newStep(request, birth.stepId, key), patience, request);
+    });
+
+  /** Calls the vendor and decides, within the time the platform has. */
+  async function firstAnswer(step: Step, patience: Patience, request: ProvisionRequest): Promise<Answer> {
+    const { logInputUrl, logDrainToken } = request;
+    const call = runner.holding(step, (signal) =>
+      attempt(offer, () =>
+        vendor.provision({
+          ...vendorResource(vault, step.resource, { ...step, signal }),
+          logInputUrl,
+          logDrainToken,
+        }),
+      ),
+    );
+    const result = await inTime(call);
+    const answer = await patience(() => answers.decide(step, result));
+    if (result.is === "slow") settleLater(step, call);
+    else onSettled();
+    return answer ?? decidedElsewhere(step.resource.uuid, patience);
+  }
+
+  function settleLater(step: Step, call: Promise<Awaited<ReturnType<typeof attempt>>>): void {
+    call
+      .then((result) => vendorSteps.settle(step, result))
+      .catch((error: unknown) => runner.putOff(step, error))
+      .catch((error: unknown) =>
+        log.error(
+          { uuid: step.resource.uuid, error },
+          "A step's end could not be stored; its lease ends by itself",
+        ),
+      )
+      .finally(onSettled);
+  }
+
+  /** A request whose uuid is known: the same answer, as soon as there is one. */
+  async function again(request: ProvisionRequest, ownKey: string, patience: Patience): Promise<Answer> {
+    const until = performance.now() + PATIENCE_MS;
+    for (;;) {
+      const resource = await patience(() => findResource(db, request.uuid));
+      if (!resource) throw new Error(`Resource ${request.uuid} is neither new nor known.`);
+      if (resource.answerStatus !== null || resource.state === "deprovisioned") {
+        return repeated(resource, request, patience);
+      }
+      // Left by a process that died, or born by our own insert whose acknowledgement was lost.
+      const orphan = await patience(() => queue.claimUnanswered(request.uuid, ownKey));
+      if (orphan) return firstAnswer(orphan, patience, request);
+      if (performance.now() > until) {
+        throw new Refusal("This provision is still being decided.", { id: "busy", status: 503 });
+      }
+      await wait(50);
+    }
+  }
+
+  async function repeated(
+    resource: ResourceRow,
+    request: ProvisionRequest,
+    patience: Patience,
+  ): Promise<Answer> {
+    const { uuid } = resource;
+    const answer = answers.given(resource);
+    if (resource.state === "deprovisioned" || !answer) {
+      throw deprovisioned();
+    }
+    if (resource.plan !== request.plan || resource.region !== request.region) {
+      log.warn(
+        { uuid, kept: resource.plan, asked: request.plan },
+        "A repeated provision differs; the first answer stands",
+      );
+    }
+    const { grant } = request;
+    if (answer.status < 300 && grant && (await patience(() => store.receiveGrant(uuid, grant)))) {
+      log.info({ uuid }, "A repeated provision brought a new grant");
+    }
+    return answer;
+  }
+
+  /** While we decided, somebody else did: a repeated request elsewhere, or a deprovision. */
+  async function decidedElsewhere(uuid: string, patience: Patience): Promise<Answer> {
+    const resource = await patience(() => findResource(db, uuid));
+    const answer = resource && answers.given(resource);
+    if (answer) return answer;
+    throw deprovisioned();
+  }
+}
+
+/** A vendor's call within its time, or `slow`. */
+export async function inTime<Result>(call: Promise<Result>): Promise<Result | { is: "slow" }> {
+  const timer = new AbortController();
+  try {
+    return await Promise.race([
+      call,
+      wait(VENDOR_TIME_MS, { is: "slow" as const }, { signal: timer.signal }),
+    ]);
+  } finally {
+    timer.abort();
+  }
+}
+
+function newStep(request: ProvisionRequest, id: number, key: string): Step {
+  const { uuid, name, plan, region, options } = request;
+  const resource: ResourceRow = {
+    uuid,
+    name,
+    plan,
+    region,
+    options,
+    state: "provisioning",
+    answerStatus: null,
+    sealedAnswer: null,
+    sealedConfig: null,
+    sealedLogInputUrl: null,
+    sealedLogDrainToken: null,
+  };
+  return { id, key, kind: "provision", detail: {}, attempts: 1, lease: 1, resource };
+}

@@ -1,0 +1,60 @@
+import { statement, type Queryable } from "../database/database.ts";
+import type { Place, Vault } from "../vault/vault.ts";
+import type { VendorResource } from "./contract.ts";
+
+/** A resource as it is stored. */
+export interface ResourceRow {
+  uuid: string;
+  name: string | null;
+  plan: string;
+  region: string | null;
+  options: Record<string, unknown>;
+  state: "provisioning" | "provisioned" | "failed" | "deprovisioned";
+  answerStatus: number | null;
+  sealedAnswer: Buffer | null;
+  sealedConfig: Buffer | null;
+  sealedLogInputUrl: Buffer | null;
+  sealedLogDrainToken: Buffer | null;
+}
+
+/** The columns of a {@link ResourceRow}, of a table named or aliased `r`. */
+export const RESOURCE_COLUMNS = `r.uuid, r.name, r.plan, r.region, r.options, r.state,
+  r.answer_status AS "answerStatus", r.sealed_answer AS "sealedAnswer", r.sealed_config AS "sealedConfig",
+  r.sealed_log_input_url AS "sealedLogInputUrl", r.sealed_log_drain_token AS "sealedLogDrainToken"`;
+
+const find = statement("find_resource", `SELECT ${RESOURCE_COLUMNS} FROM resources r WHERE r.uuid = $1`);
+
+/** The resource of a uuid, tombstones included; null if the platform never asked for it. */
+export async function findResource(db: Queryable, uuid: string): Promise<ResourceRow | null> {
+  return (await db.query<ResourceRow>(find, [uuid]))[0] ?? null;
+}
+
+/** Where a resource's secret is sealed. */
+export function resourcePlace(
+  column: "sealed_answer" | "sealed_config" | "sealed_log_input_url" | "sealed_log_drain_token",
+  uuid: string,
+): Place {
+  return { table: "resources", column, uuid };
+}
+
+/** What a vendor's function is given of a resource. */
+export function vendorResource(
+  vault: Vault,
+  row: ResourceRow,
+  step: { key: string; signal: AbortSignal },
+): VendorResource {
+  const { uuid, name, plan, region, options, sealedLogInputUrl, sealedLogDrainToken } = row;
+  return {
+    uuid,
+    name,
+    plan,
+    region,
+    options,
+    idempotencyKey: step.key,
+    signal: step.signal,
+    logInputUrl:
+      sealedLogInputUrl && vault.open(resourcePlace("sealed_log_input_url", uuid), sealedLogInputUrl),
+    logDrainToken:
+      sealedLogDrainToken && vault.open(resourcePlace("sealed_log_drain_token", uuid), sealedLogDrainToken),
+  };
+}

@@ -1,0 +1,111 @@
+import { statement, type Queryable } from "../../database/database.ts";
+import type { Log } from "../../log.ts";
+import { PlatformRefused } from "../../platform/api-errors.ts";
+import type { Vault } from "../../vault/vault.ts";
+import { notYetSet, openConfig } from "../config-vars.ts";
+import { NoToken } from "../credentials/token-source.ts";
+import type { PlatformFor } from "../platform-for.ts";
+import type { FailLocally } from "../failure.ts";
+import { findResource } from "../rows.ts";
+import type { Step, StepQueue } from "./queue.ts";
+import type { Settlements } from "./settle.ts";
+
+export interface PlatformSteps {
+  announce(step: Step): Promise<void>;
+  discover(step: Step): Promise<void>;
+  reportFailure(step: Step): Promise<void>;
+}
+
+const storeApp = statement(
+  "store_app",
+  `UPDATE resources SET app_id = $2, app_name = $3, updated_at = now() WHERE uuid = $1 AND state <> 'deprovisioned'`,
+);
+const tellDiscovered = statement(
+  "tell_discovered",
+  `INSERT INTO events (uuid, type, detail) VALUES ($1, 'apps_found', jsonb_build_object('attached', $2::int))`,
+);
+
+/** The steps that tell or ask the platform something. Each throws to be tried again. */
+export function createPlatformSteps(needs: {
+  db: Queryable;
+  vault: Vault;
+  platformFor: PlatformFor;
+  queue: StepQueue;
+  settlements: Settlements;
+  failLocally: FailLocally;
+  log: Log;
+}): PlatformSteps {
+  const { db, vault, platformFor, queue, settlements, failLocally, log } = needs;
+
+  return {
+    /** Sets the config vars, and if the platform still waits for it, says that provisioning is done. */
+    async announce(step) {
+      const { uuid } = step.resource;
+      const platform = platformFor(uuid);
+      await pushConfig(vault, db, platformFor, uuid);
+      if (step.resource.state === "provisioning") await markProvisioned(platform);
+      if (await settlements.provisioned(step)) log.info({ uuid }, "The platform knows the config vars");
+    },
+
+    /** Finds the primary app and all attached apps (platform document, "Usage rules" 1). */
+    async discover(step) {
+      const { uuid } = step.resource;
+      const { primary, attachments } = await findApps(db, platformFor, uuid);
+      await db.query(tellDiscovered, [uuid, attachments.length]);
+      log.info({ uuid, app: primary.name, attached: attachments.length }, "Found the attached apps");
+      await queue.finish(step);
+    },
+
+    /** Tells the platform that an asynchronous provision failed for good, where it still can be told. */
+    async reportFailure(step) {
+      const { uuid } = step.resource;
+      try {
+        await platformFor(uuid).actions.deprovision();
+      } catch (error) {
+        const cannotBeTold =
+          error instanceof NoToken && error.id !== "busy" && error.id !== "client_secret_rejected";
+        const isOverThere = error instanceof PlatformRefused && [404, 409, 410, 422].includes(error.status);
+        if (!cannotBeTold && !isOverThere) throw error;
+      }
+      await failLocally(uuid, "Provisioning failed. Please remove the add-on and install it again.");
+    },
+  };
+}
+
+/** Repeating the call after its answer was lost is refused, rightly: then the add-on itself says how it stands. */
+async function markProvisioned(platform: ReturnType<PlatformFor>): Promise<void> {
+  try {
+    await platform.actions.provision();
+  } catch (error) {
+    if (!(error instanceof PlatformRefused) || error.status >= 500 || [401, 403, 429].includes(error.status))
+      throw error;
+    if ((await platform.addons.own()).state !== "provisioned") throw error;
+  }
+}
+
+/** The primary app, kept as last seen, and every attachment. */
+export async function findApps(db: Queryable, platformFor: PlatformFor, uuid: string) {
+  const platform = platformFor(uuid);
+  const [addon, attachments] = await Promise.all([platform.addons.own(), platform.attachments.ofAddon()]);
+  await db.query(storeApp, [uuid, addon.app.id, addon.app.name]);
+  return { primary: addon.app, attachments };
+}
+
+/**
+ * Makes the platform's config vars ours: the full set, sent only if something differs, so that a lost answer costs a
+ * look and not a doubt (platform document, "Add-on configuration"). Answers how many vars had to be changed.
+ */
+export async function pushConfig(
+  vault: Vault,
+  db: Queryable,
+  platformFor: PlatformFor,
+  uuid: string,
+): Promise<number> {
+  const resource = await findResource(db, uuid);
+  const wanted = resource ? openConfig(vault, resource) : [];
+  if (wanted.length === 0) return 0;
+  const { config } = platformFor(uuid);
+  const missing = notYetSet(wanted, await config.get());
+  if (missing.length > 0) await config.update(wanted);
+  return missing.length;
+}

@@ -1,0 +1,108 @@
+import { statement, type Queryable } from "../../database/database.ts";
+import { RESOURCE_COLUMNS, type ResourceRow } from "../rows.ts";
+
+// Steps are claimed like credentials: one statement, a lease, the database's clock. Two steps of one resource that
+// change it never run at the same time or out of order; discovering its app disturbs nobody and waits for nobody.
+
+export type StepKind =
+  "provision" | "finish" | "announce" | "change_plan" | "discover" | "report_failure" | "clean_up";
+
+/** A claimed step, with its resource as it was at the claim. */
+export interface Step {
+  id: number;
+  key: string;
+  kind: StepKind;
+  detail: { previousPlan?: string; plan?: string };
+  attempts: number;
+  lease: number;
+  resource: ResourceRow;
+}
+
+/** A running step's lease is extended every third of this while its process lives. */
+export const STEP_LEASE_SECONDS = 60;
+
+const TAKE = `
+  UPDATE steps s SET lease = s.lease + 1, attempts = s.attempts + 1,
+    leased_until = now() + interval '${STEP_LEASE_SECONDS} seconds'
+  FROM resources r`;
+
+const TAKEN = `
+  RETURNING s.id, s.key, s.kind, s.detail, s.attempts, s.lease, ${RESOURCE_COLUMNS}`;
+
+const claimDue = statement(
+  "claim_steps",
+  `${TAKE} WHERE r.uuid = s.uuid AND s.id = ANY(ARRAY(
+    SELECT due.id FROM steps due
+    WHERE due.due_at <= now() AND (due.leased_until IS NULL OR due.leased_until <= now())
+      AND (due.kind = 'discover' OR NOT EXISTS (
+        SELECT 1 FROM steps earlier WHERE earlier.uuid = due.uuid AND earlier.id < due.id AND earlier.kind <> 'discover'))
+    ORDER BY due.due_at LIMIT $1 FOR UPDATE SKIP LOCKED)) ${TAKEN}`,
+);
+
+const claimUnanswered = statement(
+  "claim_unanswered_provision",
+  `${TAKE} WHERE r.uuid = s.uuid AND s.uuid = $1 AND s.kind = 'provision' AND r.answer_status IS NULL
+     AND (s.leased_until IS NULL OR s.leased_until <= now() OR s.key = $2) ${TAKEN}`,
+);
+
+const hold = statement(
+  "hold_step",
+  `UPDATE steps SET leased_until = now() + interval '${STEP_LEASE_SECONDS} seconds' WHERE id = $1 AND lease = $2 RETURNING id`,
+);
+
+const putOff = statement(
+  "put_off_step",
+  `UPDATE steps SET due_at = now() + make_interval(secs => $3::float8), leased_until = NULL, last_error = $4
+   WHERE id = $1 AND lease = $2`,
+);
+
+const finish = statement("finish_step", `DELETE FROM steps WHERE id = $1 AND lease = $2 RETURNING id`);
+
+// The exchange wakes the steps that wait for it; this finds what slipped between the two.
+const wake = statement(
+  "wake_steps",
+  `UPDATE steps s SET due_at = now() FROM credentials c
+   WHERE c.uuid = s.uuid AND c.state = 'active' AND s.due_at IS NULL`,
+);
+
+// The platform gives an asynchronous provision up after 12 hours; we decide after 11 (decisions, section 2).
+const expire = statement(
+  "expire_steps",
+  `UPDATE steps s SET kind = 'report_failure', due_at = now(), attempts = 0, lease = s.lease + 1, leased_until = NULL
+   FROM resources r
+   WHERE r.uuid = s.uuid AND r.state = 'provisioning' AND s.kind IN ('provision', 'finish', 'announce')
+     AND s.created_at < now() - interval '11 hours' RETURNING s.uuid`,
+);
+
+const nextDue = statement(
+  "next_step_due",
+  `SELECT extract(epoch FROM min(due_at) - now())::float8 AS seconds FROM steps
+   WHERE due_at > now() - interval '1 second' AND (leased_until IS NULL OR leased_until <= now())`,
+);
+
+type StepRow = Omit<Step, "resource"> & ResourceRow;
+
+function toStep({ id, key, kind, detail, attempts, lease, ...resource }: StepRow): Step {
+  return { id, key, kind, detail, attempts, lease, resource };
+}
+
+export function createStepQueue(db: Queryable) {
+  return {
+    claim: async (most: number) => (await db.query<StepRow>(claimDue, [most])).map(toStep),
+    /** The step of a provision that was never answered, if nobody is at it, or if it was written under `ownKey`. */
+    claimUnanswered: async (uuid: string, ownKey: string) =>
+      (await db.query<StepRow>(claimUnanswered, [uuid, ownKey])).map(toStep)[0] ?? null,
+    /** False: the step is not ours any more, or no longer wanted. */
+    hold: async ({ id, lease }: Step) => (await db.query(hold, [id, lease])).length > 0,
+    putOff: async ({ id, lease }: Step, seconds: number, error: string) =>
+      void (await db.query(putOff, [id, lease, seconds, error])),
+    finish: async ({ id, lease }: Step) => (await db.query(finish, [id, lease])).length > 0,
+    wake: async () => void (await db.query(wake, [])),
+    /** Turns steps that took too long into the report of failure; answers the uuids of their resources. */
+    expire: async () => (await db.query<{ uuid: string }>(expire, [])).map(({ uuid }) => uuid),
+    /** Seconds until the next step falls due; null: none is waiting. */
+    nextInSeconds: async () => (await db.query<{ seconds: number | null }>(nextDue, []))[0]?.seconds ?? null,
+  };
+}
+
+export type StepQueue = ReturnType<typeof createStepQueue>;

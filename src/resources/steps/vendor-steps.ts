@@ -1,0 +1,87 @@
+import type { Log } from "../../log.ts";
+import type { Vault } from "../../vault/vault.ts";
+import type { PlatformFor } from "../platform-for.ts";
+import type { Offer, YourService } from "../contract.ts";
+import type { ProvisionAnswers } from "../provision-answers.ts";
+import { vendorResource } from "../rows.ts";
+import { attempt, BrokenContract, type Attempt } from "./attempt.ts";
+import type { Step, StepQueue } from "./queue.ts";
+import type { Settlements } from "./settle.ts";
+
+export interface VendorSteps {
+  provision(step: Step, signal: AbortSignal): Promise<void>;
+  changePlan(step: Step, signal: AbortSignal): Promise<void>;
+  finish(step: Step, signal: AbortSignal): Promise<void>;
+  cleanUp(step: Step, signal: AbortSignal): Promise<void>;
+  /** Ends a step whose function was called while the platform waited, and took longer than it could wait. */
+  settle(step: Step, result: Attempt): Promise<void>;
+}
+
+/** The steps that call the vendor's functions, when nobody waits for an answer any more. Each throws to be tried again. */
+export function createVendorSteps(needs: {
+  offer: Offer;
+  vendor: YourService;
+  vault: Vault;
+  platformFor: PlatformFor;
+  answers: ProvisionAnswers;
+  settlements: Settlements;
+  queue: StepQueue;
+  log: Log;
+}): VendorSteps {
+  const { offer, vendor, vault, platformFor, answers, settlements, queue, log } = needs;
+
+  async function settle(step: Step, result: Attempt): Promise<void> {
+    const { uuid, state } = step.resource;
+    const isChange = step.kind === "change_plan";
+    const plan = isChange ? (step.detail.plan ?? step.resource.plan) : step.resource.plan;
+    if (result.is === "failed") throw result.error;
+    if (result.is === "done") return void (await settlements.done(step, result.config, plan));
+    if (result.is === "later") {
+      if (step.kind === "finish")
+        throw new BrokenContract("finish() must complete the work; it answered later again.");
+      return void (await settlements.later(step, plan));
+    }
+    if (state === "provisioning" && !isChange) {
+      log.error(
+        { alarm: "provision_failed", uuid, error: result.refusal },
+        "The service refused what it had put off",
+      );
+      return void (await settlements.fail(step));
+    }
+    const kept = step.detail.previousPlan ?? step.resource.plan;
+    log.error(
+      { alarm: "plan_change_refused", uuid, plan, kept, error: result.refusal },
+      "The service refused an accepted plan",
+    );
+    await settlements.keepPlan(step, kept);
+  }
+
+  return {
+    settle,
+
+    async provision(step, signal) {
+      const result = await attempt(offer, () =>
+        vendor.provision(vendorResource(vault, step.resource, { ...step, signal })),
+      );
+      // Never answered: the process that held the request died. Decide as it would have; a repeated request gets it.
+      if (step.resource.answerStatus === null) await answers.decide(step, result);
+      else await settle(step, result);
+    },
+
+    async changePlan(step, signal) {
+      const { plan = step.resource.plan, previousPlan = step.resource.plan } = step.detail;
+      const resource = { ...vendorResource(vault, step.resource, { ...step, signal }), plan };
+      await settle(step, await attempt(offer, () => vendor.changePlan(resource, previousPlan)));
+    },
+
+    async finish(step, signal) {
+      const resource = vendorResource(vault, step.resource, { ...step, signal });
+      await settle(step, await attempt(offer, () => vendor.finish(resource, platformFor(resource.uuid))));
+    },
+
+    async cleanUp(step, signal) {
+      await vendor.deprovision(vendorResource(vault, step.resource, { ...step, signal }));
+      await queue.finish(step);
+    },
+  };
+}

@@ -1,0 +1,127 @@
+import type { Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { createApp, type Readiness } from "./app.ts";
+import type { Config } from "./config.ts";
+import { createHttpServer } from "./http-server.ts";
+import { partnerApi } from "./partner-api/routes.ts";
+import { createServices, type Parts, type Services } from "./services.ts";
+import { checkDatabase, NotReady } from "./start-up.ts";
+
+/** A running service: the web process, or a worker, which does not listen. */
+export interface RunningService {
+  services: Services;
+  /** Where it listens; null for a worker. */
+  url: string | null;
+  /** Resolves when it can work; rejects with `Misconfigured` if it never will. */
+  ready: Promise<void>;
+  /**
+   * Stops in good order: no claim and no new connection from now on; calls that were sent are awaited and stored,
+   * requests that were accepted are answered.
+   */
+  stop(): Promise<void>;
+}
+
+/** How long a request waits for a service that has just started. */
+const START_PATIENCE_MS = 8_000;
+
+/** Starts the web process: listens at once, and works as soon as its database answers. */
+export async function runWeb(config: Config, parts?: Partial<Parts>): Promise<RunningService> {
+  const services = await createServices(config, "owner", parts);
+  const { lifecycle, jobs, scrubber, log } = services;
+  const stopping = new AbortController();
+  const ready = becomeReady(services, stopping.signal, config.webJobs);
+
+  const api = partnerApi({
+    ...{ ...lifecycle, scrubber },
+    addonId: config.addonId,
+    passwords: [config.addonPassword, config.addonPasswordPrevious].filter((each) => each !== undefined),
+    untilReady: () => within(ready, START_PATIENCE_MS),
+    onAnswered: () => jobs.wake("exchange-grants", 1_000),
+  });
+  const app = createApp({
+    resourcesPath: config.resourcesPath,
+    partnerApi: api,
+    readiness: () => readiness(services, ready),
+    isStopping: () => stopping.signal.aborted,
+    trustProxy: config.trustProxy,
+    log,
+  });
+  const server = createHttpServer(app);
+  await listen(server, config.port);
+  const url = `http://localhost:${(server.address() as AddressInfo).port}`;
+  log.info({ url }, "Listening");
+
+  return {
+    services,
+    url,
+    ready,
+    async stop() {
+      stopping.abort();
+      const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+      server.closeIdleConnections();
+      await jobs.stop();
+      await closed;
+      await services.close();
+    },
+  };
+}
+
+/** Starts a process that runs the jobs and nothing else. */
+export async function runWorker(config: Config, parts?: Partial<Parts>): Promise<RunningService> {
+  const services = await createServices(config, "guest", parts);
+  const stopping = new AbortController();
+  return {
+    services,
+    url: null,
+    ready: becomeReady(services, stopping.signal, true),
+    async stop() {
+      stopping.abort();
+      await services.close();
+    },
+  };
+}
+
+function becomeReady(services: Services, stopping: AbortSignal, withSweeps: boolean): Promise<void> {
+  const ready = checkDatabase(services, stopping).then(() => {
+    if (stopping.aborted) return;
+    if (withSweeps) services.jobs.start(services.config.sweepCron);
+    if (withSweeps) services.jobs.wakeAll();
+    services.log.info({ sweeps: withSweeps, database: services.db.kind }, "Ready");
+  });
+  ready.catch(() => undefined);
+  return ready;
+}
+
+/** `unavailable` only when provisions cannot be answered; what else is wrong, an operator sees elsewhere. */
+async function readiness({ db, credentials }: Services, ready: Promise<void>): Promise<Readiness> {
+  try {
+    await within(ready, 0);
+    await db.ping();
+    return (await credentials.secrets.current()).isRejected ? "degraded" : "ready";
+  } catch {
+    return "unavailable";
+  }
+}
+
+/** What `ready` comes to, or {@link NotReady} if that takes too long. */
+async function within(ready: Promise<void>, ms: number): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new NotReady()), ms);
+  });
+  try {
+    await Promise.race([ready, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+function listen(server: Server, port: number): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once("error", reject);
+    server.listen(port, () => {
+      server.off("error", reject);
+      resolve();
+    });
+  });
+}

@@ -1,0 +1,105 @@
+import type { Config } from "./config.ts";
+import { openDatabase, statement, type Database } from "./database/database.ts";
+import { createJobs, type Jobs } from "./jobs/run.ts";
+import { timetable } from "./jobs/timetable.ts";
+import { createLog } from "./log.ts";
+import { createPlatformApi } from "./platform/api.ts";
+import { createHttp } from "./platform/http.ts";
+import { createTokenEndpoint, type TokenEndpoint } from "./platform/oauth.ts";
+import type { Offer, YourService } from "./resources/contract.ts";
+import { createCredentials } from "./resources/credentials/credentials.ts";
+import { createLifecycle } from "./resources/lifecycle.ts";
+import { createPlatformFor } from "./resources/platform-for.ts";
+import { createScrubber, type Scrubber } from "./scrubber.ts";
+import { createVault } from "./vault/vault.ts";
+import { yourService } from "./your-service/index.ts";
+import { offer as yourOffer } from "./your-service/plans.ts";
+
+/** What can stand in the place of a part, or around it: for tests, and for another vendor's service. */
+export interface Parts {
+  offer: Offer;
+  vendor: YourService;
+  /** Where log lines go; standard output unless given. */
+  logTo: { write(line: string): void };
+  wrapDatabase(database: Database): Database;
+  wrapTokenEndpoint(endpoint: TokenEndpoint): TokenEndpoint;
+}
+
+export type Services = Awaited<ReturnType<typeof createServices>>;
+
+const beat = statement(
+  "beat",
+  `INSERT INTO heartbeats (name, at) VALUES ($1, now()) ON CONFLICT (name) DO UPDATE SET at = now()`,
+);
+
+/**
+ * Puts the parts together, once: the only file that knows them all. Nothing runs yet. `role` is `owner` for the process
+ * that serves and `guest` for a command beside it (it matters on the embedded database).
+ */
+export async function createServices(config: Config, role: "owner" | "guest", parts: Partial<Parts> = {}) {
+  const scrubber = createScrubber(config.platformTokenPrefix);
+  hideOwnSecrets(scrubber, config);
+  const log = createLog(config.logLevel, scrubber, parts.logTo);
+  const vault = await createVault(config);
+  const opened = await openDatabase({
+    url: config.databaseUrl?.reveal(),
+    dataDir: config.dataDir,
+    role,
+    poolSize: config.databasePool,
+    ca: config.databaseCa,
+    log,
+  });
+  const db = parts.wrapDatabase?.(opened) ?? opened;
+  const http = createHttp({ maxSockets: config.tokenConcurrency + SOCKETS_FOR_API });
+  const endpoint = createTokenEndpoint({ http, authUrl: config.platformAuthUrl });
+  const api = createPlatformApi({ http, apiUrl: config.platformApiUrl, mediaType: config.platformMediaType });
+  const offer = parts.offer ?? yourOffer;
+
+  const onSettled = () => jobs.wake("run-steps");
+  const credentials = createCredentials({
+    db,
+    vault,
+    scrubber,
+    log,
+    endpoint: parts.wrapTokenEndpoint?.(endpoint) ?? endpoint,
+    concurrency: config.tokenConcurrency,
+    onIssued: onSettled,
+    onLost: () => lifecycle.failStranded(),
+  });
+  const platformFor = createPlatformFor(api, credentials.tokensOf);
+  const vendor = parts.vendor ?? yourService;
+  const lifecycle = createLifecycle({ db, vault, offer, vendor, platformFor, onSettled, log });
+  const jobs: Jobs = createJobs({
+    jobs: timetable({ db, credentials, lifecycle, platformFor, log }),
+    beat: async (name) => void (await db.query(beat, [name])),
+    log,
+  });
+
+  return {
+    ...{ config, log, scrubber, vault, db, offer, credentials, lifecycle, platformFor, jobs },
+    /** Ends what was opened here, in reverse order: nothing is claimed any more, and what was sent is stored. */
+    async close() {
+      await jobs.stop();
+      await http.close();
+      await db.close();
+    },
+  };
+}
+
+/** Beside the calls to the token endpoint, whose number is a setting. */
+const SOCKETS_FOR_API = 32;
+
+/** The process's own secrets never stand in a log line, whatever wrote it. */
+function hideOwnSecrets(scrubber: Scrubber, config: Config): void {
+  const { addonPassword, addonPasswordPrevious, clientSecret, encryptionKey, decryptionKeys, databaseUrl } =
+    config;
+  const secrets = [
+    addonPassword,
+    addonPasswordPrevious,
+    clientSecret,
+    encryptionKey,
+    ...(decryptionKeys ?? []),
+    databaseUrl,
+  ];
+  scrubber.hide(...secrets.filter((each) => each !== undefined));
+}

@@ -1,0 +1,42 @@
+import { setTimeout as wait } from "node:timers/promises";
+import { isPassing, DatabaseUnavailable } from "./database/database.ts";
+import { KitError, messageOf, Misconfigured } from "./errors.ts";
+import { checkKeys } from "./resources/keys.ts";
+import type { Services } from "./services.ts";
+
+/** The service has just started and waits for its database. */
+export class NotReady extends KitError {
+  constructor() {
+    super("not_ready", "The service has just started and waits for its database.");
+  }
+}
+
+/**
+ * Runs the checks that need the database, as soon as it answers: migrations, keys, client secret. Waits for a database
+ * that is away, for as long as it takes. Throws {@link Misconfigured} before a row is touched if something is missing.
+ */
+export async function checkDatabase(services: Services, signal: AbortSignal): Promise<void> {
+  for (let pauseMs = 250; ; pauseMs = Math.min(pauseMs * 2, 5_000)) {
+    try {
+      return await check(services);
+    } catch (error) {
+      if (signal.aborted || !(isPassing(error) || error instanceof DatabaseUnavailable)) throw error;
+      services.log.warn({ reason: messageOf(error) }, "The database does not answer yet; waiting for it");
+      await wait(pauseMs, undefined, { signal });
+    }
+  }
+}
+
+async function check({ db, vault, credentials, config, log }: Services): Promise<void> {
+  const pending = await db.pendingMigrations();
+  if (pending.length > 0) {
+    throw new Misconfigured(
+      `The database lacks ${pending.length} of our migrations. Run: npm run --silent kit -- migrate`,
+    );
+  }
+  await checkKeys(db, vault);
+  if (config.clientSecret && (await credentials.secrets.importOnce(config.clientSecret))) {
+    log.info("CLIENT_SECRET is new and was imported");
+  }
+  await credentials.secrets.current();
+}

@@ -1,0 +1,22 @@
+import type { Offer } from "../resources/contract.ts";
+
+/** What the teapot company sells: plans, regions, config vars, and the sentences customers read. */
+export const offer: Offer = {
+  plans: {
+    basic: { description: "A teapot for one, shared kiln" },
+    premium: { description: "A teapot for six, its own shelf" },
+    dedicated: {
+      description: "A teapot fired to order",
+      later: "Your teapot is being fired. Its config vars appear when it has cooled, in a few minutes.",
+    },
+  },
+  defaultPlan: "basic",
+  ephemeralPlan: "basic",
+  regions: ["us", "eu"],
+  configVars: ["TEAPOT_URL", "TEAPOT_TOKEN"],
+};
+
+export const messages = {
+  ready: "Your teapot is ready: its address is in TEAPOT_URL.",
+  changed: (plan: string) => `Your teapot is now ${plan}; TEAPOT_URL has its new address.`,
+};

@@ -1,0 +1,105 @@
+import { randomBytes } from "node:crypto";
+import { setTimeout as wait } from "node:timers/promises";
+import { startSandbox, type Sandbox, type SandboxSettings } from "../../sandbox/index.ts";
+import { readConfig, type Environment } from "../../src/config.ts";
+import { openDatabase, statement, type Database } from "../../src/database/database.ts";
+import { addonManifest } from "../../src/operator/addon-manifest.ts";
+import { runWeb, type RunningService } from "../../src/run-service.ts";
+import type { Parts } from "../../src/services.ts";
+import { offer } from "../../src/your-service/plans.ts";
+import { aFreshDatabase } from "./database.ts";
+
+/** A platform, a service and a database of their own, for one test file. */
+export interface World {
+  sandbox: Sandbox;
+  service: RunningService;
+  db: Database;
+  /** Everything the service has logged so far. */
+  logged(): string;
+  /** The environment another process of the same service is started with. */
+  environment: Environment;
+  /** Stops the service and starts it again, with other settings or parts. */
+  restart(change?: { environment?: Environment; parts?: Partial<Parts> }): Promise<void>;
+  /** Rows of a statement, for looking behind the front door. */
+  rows<Row = Record<string, unknown>>(text: string, values?: unknown[]): Promise<Row[]>;
+  close(): Promise<void>;
+}
+
+export interface Wishes {
+  sandbox?: Partial<SandboxSettings>;
+  environment?: Environment;
+  parts?: Partial<Parts>;
+}
+
+export async function aWorld({ sandbox: platform = {}, environment: extra = {}, parts = {} }: Wishes = {}): Promise<World> {
+  const database = await aFreshDatabase();
+  const manifest = addonManifest("teapots", parts.offer ?? offer);
+  const sandbox = await startSandbox({ addonManifest: manifest, ...platform });
+  const environment = { ...environmentFor(sandbox), ...databaseSettings(database.settings), ...extra };
+  const lines: string[] = [];
+  const logTo = { write: (line: string) => void lines.push(line) };
+  const start = async (change: Wishes = {}) => {
+    const service = await runWeb(readConfig({ ...environment, ...change.environment }), { logTo, ...parts, ...change.parts });
+    await service.ready;
+    sandbox.control.partner({ partnerUrl: service.url! });
+    return service;
+  };
+  let service = await start();
+  const db = await openDatabase({ ...database.settings, role: "guest" });
+  let asked = 0;
+  return {
+    sandbox,
+    environment,
+    db,
+    get service() {
+      return service;
+    },
+    logged: () => lines.join(""),
+    async restart(change) {
+      await service.stop();
+      service = await start(change);
+    },
+    rows: (text, values = []) => db.query(statement(`test_${(asked += 1)}`, text), values),
+    async close() {
+      await db.close();
+      await service.stop();
+      await sandbox.close();
+      await database.close();
+    },
+  };
+}
+
+function environmentFor({ url, settings }: Sandbox): Environment {
+  return {
+    PORT: "0",
+    ADDON_ID: settings.addonId,
+    ADDON_PASSWORD: settings.addonPassword,
+    CLIENT_SECRET: settings.clientSecret,
+    ENCRYPTION_KEY: randomBytes(24).toString("hex"),
+    PLATFORM_API_URL: url,
+    PLATFORM_AUTH_URL: url,
+    PLATFORM_STATUS_URL: url,
+    ALLOW_INSECURE_PLATFORM: "on",
+    LOG_LEVEL: "debug",
+  };
+}
+
+function databaseSettings({ url, dataDir }: { url?: string | undefined; dataDir: string }): Environment {
+  return { DATA_DIR: dataDir, ...(url ? { DATABASE_URL: url } : {}) };
+}
+
+/** Looks until `look` finds something true, for at most `withinMs`; fails with the last error or finding. */
+export async function eventually<Found>(look: () => Promise<Found> | Found, withinMs = 15_000): Promise<NonNullable<Found>> {
+  const until = performance.now() + withinMs;
+  for (;;) {
+    let problem: unknown = new Error("It did not happen.");
+    try {
+      const found = await look();
+      if (found) return found;
+    } catch (error) {
+      problem = error;
+    }
+    if (performance.now() > until) throw problem;
+    await wait(50);
+  }
+}
