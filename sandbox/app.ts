@@ -35,6 +35,9 @@ const answerError: ErrorRequestHandler = (error: unknown, req, res, _next) => {
     res.status(error.status).set("Cache-Control", "no-store");
     res.json({ error: error.error, error_description: error.message });
   } else if (error instanceof Refused) {
+    // RFC 6750 section 3; the legacy endpoint has named its own scheme before.
+    if (error.status === 401 && !res.hasHeader("WWW-Authenticate"))
+      res.set("WWW-Authenticate", 'Bearer realm="platform"');
     res.status(error.status).json({ id: error.id, message: error.message });
   } else if (isBadInput(error)) {
     res.status(400).json({ id: "bad_request", message: error.message });

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { success } from "./partner.ts";
-import { aWorld, type TestWorld } from "./world.ts";
+import { aWorld, manifest, type TestWorld } from "./world.ts";
 
 let world: TestWorld;
 beforeEach(async () => void (world = await aWorld({ partnerTimeoutMs: 300 })));
@@ -66,6 +66,21 @@ describe("a provision request", () => {
   it("has no complaint when all is well", async () => {
     await world.control.install();
     expect(lastComplaints()).toBeUndefined();
+  });
+
+  it("carries the log members when the manifest asks for them, and takes a drain in the answer", async () => {
+    world.control.partner({ addonManifest: { ...manifest, requires: ["log_input"] } });
+    const url = "https://logs.example.com/drain";
+    world.partner.answers({ status: 200, body: { id: "p-1", log_drain_url: url } });
+    const { addon, token } = await world.installed();
+    expect(sent(0)).toMatchObject({
+      log_input_url: expect.any(String) as string,
+      log_drain_token: expect.any(String) as string,
+    });
+    expect(await world.call(token, `/addons/${addon.id}/log-drains`)).toMatchObject({
+      status: 200,
+      body: [{ url }],
+    });
   });
 
   it("fails when the service does not answer in time", async () => {
