@@ -7,7 +7,7 @@ import { fileURLToPath } from "node:url";
 import lockfile from "proper-lockfile";
 import { migrate, openDatabase } from "../../src/database/database.ts";
 import { migrationList } from "../../src/database/migrations-folder.ts";
-import { administer } from "./database.ts";
+import { administer, databaseUrl } from "./database.ts";
 
 /** Built once, by whichever test file comes first, and kept until a migration or PGlite changes: it takes 5 seconds. */
 const CACHE = fileURLToPath(new URL("../../node_modules/.cache/addon-test-database", import.meta.url));
@@ -42,9 +42,7 @@ export async function postgresqlTemplate(serverUrl: string): Promise<string> {
     if ((await ask(`SELECT 1 FROM pg_database WHERE datname = '${name}'`)).length > 0) return;
     await ask(`DROP DATABASE IF EXISTS ${name}_building`);
     await ask(`CREATE DATABASE ${name}_building`);
-    const url = new URL(serverUrl);
-    url.pathname = `/${name}_building`;
-    await migrate({ url: url.href });
+    await migrate({ url: databaseUrl(serverUrl, `${name}_building`) });
     await ask(`ALTER DATABASE ${name}_building RENAME TO ${name}`);
   });
   return name;

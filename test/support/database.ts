@@ -22,16 +22,21 @@ export const testServerUrl = process.env["TEST_DATABASE_URL"];
 
 /** Makes a database from a template that is built once for each version of the migrations. */
 export async function aFreshDatabase(): Promise<FreshDatabase> {
-  const dataDir = await mkdtemp(path.join(tmpdir(), "addon-test-"));
-  const settings = { dataDir, role: "owner", poolSize: 5 } as const;
-  if (testServerUrl) {
-    const { url, drop } = await aPostgresqlDatabase(testServerUrl);
-    const close = () => drop().finally(() => rm(dataDir, { recursive: true }));
-    return { settings: { ...settings, url }, environment: { DATA_DIR: dataDir, DATABASE_URL: url }, close };
-  }
-  await cp(await embeddedTemplate(), dataDir, { recursive: true });
-  return { settings, environment: { DATA_DIR: dataDir }, close: () => removeEmbedded(dataDir) };
+  return testServerUrl ? aPostgresqlDatabase(testServerUrl) : anEmbeddedDatabase();
 }
+
+/** The same, embedded whatever the tests run on. */
+export async function anEmbeddedDatabase(): Promise<FreshDatabase> {
+  const dataDir = await aFolder();
+  await cp(await embeddedTemplate(), dataDir, { recursive: true });
+  return {
+    settings: { dataDir, role: "owner", poolSize: 5 },
+    environment: { DATA_DIR: dataDir },
+    close: () => removeEmbedded(dataDir),
+  };
+}
+
+const aFolder = () => mkdtemp(path.join(tmpdir(), "addon-test-"));
 
 async function removeEmbedded(dataDir: string): Promise<void> {
   const isStillOpen = await isOwned(path.join(dataDir, "postgresql"));
@@ -39,20 +44,32 @@ async function removeEmbedded(dataDir: string): Promise<void> {
   if (isStillOpen) throw new Error("the test has ended, and its embedded database is still open");
 }
 
-async function aPostgresqlDatabase(serverUrl: string) {
+async function aPostgresqlDatabase(serverUrl: string): Promise<FreshDatabase> {
   const template = await postgresqlTemplate(serverUrl);
   const name = `addon_test_${process.pid}_${Math.random().toString(36).slice(2, 10)}`;
   await administer(serverUrl, (ask) => ask(`CREATE DATABASE ${name} TEMPLATE ${template}`));
+  const dataDir = await aFolder();
+  const url = databaseUrl(serverUrl, name);
+  return {
+    settings: { url, dataDir, role: "owner", poolSize: 5 },
+    environment: { DATA_DIR: dataDir, DATABASE_URL: url },
+    close: () => drop(serverUrl, name).finally(() => rm(dataDir, { recursive: true })),
+  };
+}
+
+/** The address of another database on the same server. */
+export function databaseUrl(serverUrl: string, name: string): string {
   const url = new URL(serverUrl);
   url.pathname = `/${name}`;
-  const drop = () =>
-    administer(serverUrl, async (ask) => {
-      const connected = await stillConnected(ask, name);
-      await ask(`DROP DATABASE ${name} WITH (FORCE)`);
-      if (connected.length > 0)
-        throw new Error(`the test has ended, still connected: ${connected.join(", ")}`);
-    });
-  return { url: url.href, drop };
+  return url.href;
+}
+
+function drop(serverUrl: string, name: string): Promise<void> {
+  return administer(serverUrl, async (ask) => {
+    const connected = await stillConnected(ask, name);
+    await ask(`DROP DATABASE ${name} WITH (FORCE)`);
+    if (connected.length > 0) throw new Error(`the test has ended, still connected: ${connected.join(", ")}`);
+  });
 }
 
 type Ask = (text: string) => Promise<Record<string, unknown>[]>;

@@ -1,0 +1,106 @@
+import { afterEach, expect, test } from "@jest/globals";
+import { mkdir, stat } from "node:fs/promises";
+import path from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { openDatabase, statement, waitingForDatabase } from "../../src/database/database.ts";
+import { Misconfigured } from "../../src/errors.ts";
+import { anEmbeddedDatabase } from "../support/database.ts";
+import { aDatabaseProcess } from "../support/database-process.ts";
+
+const toClose: (() => Promise<void>)[] = [];
+const closing = <T extends { close(): Promise<void> }>(opened: T): T => {
+  toClose.push(() => opened.close());
+  return opened;
+};
+
+afterEach(async () => {
+  for (const close of toClose.splice(0).reverse()) await close();
+});
+
+const COUNT = `SELECT count(*) AS n FROM heartbeats`;
+const INSERT = `INSERT INTO heartbeats (name) VALUES ($1)`;
+const insert = statement("insert_heartbeat", INSERT);
+const count = statement("count_heartbeats", COUNT);
+
+test("commands in other processes work beside the running service, and nothing is lost", async () => {
+  const { settings } = closing(await anEmbeddedDatabase());
+  const web = closing(await openDatabase(settings));
+  const guest = { ...settings, role: "guest" as const };
+  const commands = await Promise.all([aDatabaseProcess(guest), aDatabaseProcess(guest)]);
+  commands.forEach(closing);
+  const writing = Array.from({ length: 300 }, (_, i) =>
+    i % 3 === 0 ? web.query(insert, [`web ${i}`]) : commands[i % 2]?.query(INSERT, [`command ${i}`]),
+  );
+  await Promise.all(writing);
+  expect(await commands[0]?.query(COUNT)).toEqual([{ n: 300 }]);
+});
+
+test("a command opens the database itself when no service runs, and the service waits for it to finish", async () => {
+  const { settings } = closing(await anEmbeddedDatabase());
+  const command = closing(await aDatabaseProcess({ ...settings, role: "guest" }));
+  await command.query(INSERT, ["by the command"]);
+  const opening = openDatabase(settings);
+  await sleep(300);
+  await command.close();
+  const web = closing(await opening);
+  expect(await web.query(count)).toEqual([{ n: 1 }]);
+});
+
+test("when the owner goes, a guest takes its place", async () => {
+  const { settings } = closing(await anEmbeddedDatabase());
+  const owner = closing(await aDatabaseProcess(settings));
+  const guest = closing(await openDatabase({ ...settings, role: "guest" }));
+  await owner.query(INSERT, ["by the owner"]);
+  await guest.ping();
+  await owner.close();
+  expect(await waitingForDatabase(() => guest.query(count))).toEqual([{ n: 1 }]);
+});
+
+test("killed in the middle of writing, the owner leaves everything it had confirmed, and its place is free at once", async () => {
+  const { settings } = closing(await anEmbeddedDatabase());
+  const owner = closing(await aDatabaseProcess(settings));
+  const confirmed: string[] = [];
+  const writing = Array.from({ length: 2000 }, (_, i) =>
+    owner.query(INSERT, [`row ${i}`]).then(
+      () => confirmed.push(`row ${i}`),
+      () => undefined,
+    ),
+  );
+  while (confirmed.length < 200) await sleep(5);
+  owner.signal("SIGKILL");
+  await Promise.all(writing);
+  const startedAt = performance.now();
+  const next = closing(await openDatabase(settings));
+  expect(performance.now() - startedAt).toBeLessThan(5000);
+  const rows = await next.query<{ name: string }>(statement("all_heartbeats", `SELECT name FROM heartbeats`));
+  const names = new Set(rows.map(({ name }) => name));
+  expect(confirmed.filter((name) => !names.has(name))).toEqual([]);
+});
+
+test("a second service on the same folder is refused, even while the first is stopped and only looks dead", async () => {
+  const { settings } = closing(await anEmbeddedDatabase());
+  const owner = closing(await aDatabaseProcess(settings));
+  owner.signal("SIGSTOP");
+  await expect(openDatabase(settings)).rejects.toThrow(Misconfigured);
+  owner.signal("SIGCONT");
+}, 20_000);
+
+test("of many that come at once, one becomes the owner and the others its guests", async () => {
+  const { settings } = closing(await anEmbeddedDatabase());
+  const crowd = await Promise.all(
+    Array.from({ length: 6 }, () => openDatabase({ ...settings, role: "guest" })),
+  );
+  crowd.forEach(closing);
+  await Promise.all(crowd.map((one, i) => one.query(insert, [`one ${i}`])));
+  expect(await crowd[0]?.query(count)).toEqual([{ n: 6 }]);
+});
+
+test("the folder is for its owner's eyes only, and may have a long path", async () => {
+  const { settings } = closing(await anEmbeddedDatabase());
+  const dataDir = path.join(settings.dataDir, "a-rather-long-name".repeat(6), "and-another-one".repeat(6));
+  await mkdir(dataDir, { recursive: true });
+  closing(await openDatabase({ ...settings, dataDir }));
+  const command = closing(await openDatabase({ ...settings, dataDir, role: "guest" }));
+  await command.query(insert, ["far away"]);
+  expect((await stat(path.join(dataDir, "postgresql"))).mode & 0o777).toBe(0o700);
+});
