@@ -30,7 +30,7 @@ export interface BehaviourSettings {
   thirdPartyOAuth: boolean;
   /** Size of each token's bucket; it refills by 75 a minute. */
   rateLimit: number;
-  /** Further endpoints enabled for this partner, as `"GET /apps/*\/formation"`; they answer an empty list. */
+  /** Further endpoints enabled for this partner: method, space, path with `*` for ids. They answer an empty list. */
   extraEndpoints: string[];
 }
 

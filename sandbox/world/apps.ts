@@ -15,7 +15,7 @@ export interface AppWish {
 const APP_NAME = /^[a-z][a-z0-9-]{1,28}[a-z0-9]$/;
 const generations: Record<string, string> = { older: "cedar", newer: "fir" };
 
-/** An app as a customer would create it, with the company an app has: people, a domain, a pipeline, perhaps a team. */
+/** An app as a customer would create it, with what surrounds an app: people, a domain, a pipeline, perhaps a team. */
 export function addApp(world: World, wish: AppWish): AppRecord {
   const name = wish.name ?? newName("app", (taken) => world.apps.find(taken) !== undefined);
   if (!APP_NAME.test(name)) {
@@ -37,7 +37,7 @@ export function addApp(world: World, wish: AppWish): AppRecord {
     createdAt: now,
     updatedAt: now,
   });
-  addCompany(world, app, owner, team);
+  addSurroundings(world, app, owner, team);
   return app;
 }
 
@@ -46,7 +46,7 @@ export function isNewerGeneration(app: AppRecord): boolean {
   return app.generation !== "cedar";
 }
 
-function addCompany(world: World, app: AppRecord, owner: UserRecord, team: TeamRecord | null): void {
+function addSurroundings(world: World, app: AppRecord, owner: UserRecord, team: TeamRecord | null): void {
   const createdAt = app.createdAt;
   const colleague = userNamed(world, "colleague@example.com");
   const ownerRole = team ? "admin" : "owner";

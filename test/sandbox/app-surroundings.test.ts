@@ -17,7 +17,7 @@ afterAll(() => world.close());
 type Row = Record<string, unknown> & { id: string };
 const get = (path: string) => world.call<Row[]>(token, path);
 
-it("An app's company hangs together: people, domains, a pipeline, a team", async () => {
+it("An app's surroundings hang together: people, domains, a pipeline, a team", async () => {
   expect((await get(`/apps/${app}/collaborators`)).body).toHaveLength(2);
   expect((await get(`/apps/${app}/domains`)).body.map(({ kind }) => kind).sort()).toEqual([
     "custom",
