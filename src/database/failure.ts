@@ -48,19 +48,20 @@ export function leavesConnectionSound(error: unknown): boolean {
 type Clues = { state: string; code: string; message: string; syscall: string };
 
 function clues(error: unknown): Clues {
-  if (!(error instanceof Error)) return { state: "", code: "", message: "", syscall: "" };
-  const { code = "", severity, syscall = "", meta, cause } = error as Partial<DriverError>;
+  if (typeof error !== "object" || error === null) return { state: "", code: "", message: "", syscall: "" };
+  const { message = "", code = "", severity, syscall = "", meta, cause } = error as Partial<DriverError>;
   const prisma = meta?.driverAdapterError;
   return {
     state: prisma?.cause?.originalCode ?? cause?.originalCode ?? (severity === undefined ? "" : code),
     code,
-    message: `${error.message} ${prisma?.message ?? ""}`,
+    message: `${message} ${prisma?.message ?? ""}`,
     syscall,
   };
 }
 
 /** The members that tell a PostgreSQL error (`severity`), a Node error (`syscall`) and Prisma's (`meta`, `cause`) apart. */
 type DriverError = {
+  message: string;
   code: string;
   severity: string;
   syscall: string;

@@ -1,6 +1,7 @@
 import { PrismaPg } from "@prisma/adapter-pg";
 import {
   bindMigrationAwareSqlAdapterFactory,
+  DriverAdapterError,
   type SqlMigrationAwareDriverAdapterFactory,
 } from "@prisma/driver-adapter-utils";
 import type { SchemaEngine } from "@prisma/schema-engine-wasm";
@@ -25,7 +26,7 @@ export async function withSchemaEngine<T>(
   pool.on("error", () => undefined);
   try {
     await pool.query(`SELECT pg_advisory_lock(${MIGRATION_LOCK})`);
-    const adapter = bindMigrationAwareSqlAdapterFactory(wholeScripts(new PrismaPg(pool)));
+    const adapter = bindMigrationAwareSqlAdapterFactory(wholeScripts(new PrismaPg(pool), pool));
     const engine = await SchemaEngine.new({ datamodels: undefined }, () => undefined, adapter);
     return await work(engine);
   } finally {
@@ -42,15 +43,22 @@ const ONE_SESSION = { max: 1, idleTimeoutMillis: 0 };
  * The adapter cuts a migration at each semicolon, also at those in comments, strings and function bodies. Sent whole,
  * PostgreSQL does the cutting, and runs it in one transaction: a migration that fails leaves nothing half done.
  */
-function wholeScripts(factory: PrismaPg): SqlMigrationAwareDriverAdapterFactory {
+function wholeScripts(factory: PrismaPg, pool: pg.Pool): SqlMigrationAwareDriverAdapterFactory {
   return {
     provider: factory.provider,
     adapterName: factory.adapterName,
     connectToShadowDb: () => factory.connectToShadowDb(),
     connect: async () => {
       const adapter = await factory.connect();
-      adapter.executeScript = async (sql) => void (await adapter.executeRaw({ sql, args: [], argTypes: [] }));
+      adapter.executeScript = (script) => pool.query(script).then(() => undefined, inPostgresqlsWords);
       return adapter;
     },
   };
+}
+
+/** Of the kinds of error that the adapter knows, the engine knows only some: it is given what PostgreSQL said. */
+function inPostgresqlsWords(error: unknown): never {
+  if (!(error instanceof pg.DatabaseError)) throw error;
+  const { code = "", severity = "ERROR", message, detail, column, hint } = error;
+  throw new DriverAdapterError({ kind: "postgres", code, severity, message, detail, column, hint });
 }

@@ -8,10 +8,13 @@ import { openOwner, type Owner } from "./owner.ts";
 import { makeFolder } from "./ownership.ts";
 import { shortPath } from "./socket-path.ts";
 
-type Needs = { dataDir: string; role: "owner" | "guest"; log: DatabaseLog };
-
-/** How long the service waits for a command to finish that has the folder open. */
-const WAIT_FOR_OWNERSHIP_MS = 10_000;
+type Needs = {
+  dataDir: string;
+  role: "owner" | "guest";
+  log: DatabaseLog;
+  /** How long the service waits for a command to finish that has the folder open. */
+  waitMs?: number;
+};
 
 /** A query also waits for those of all other clients, and a connection for the database to be opened, in ms. */
 const PATIENCE = { connectionTimeoutMillis: 15_000, query_timeout: 8000 };
@@ -23,7 +26,7 @@ const PATIENCE = { connectionTimeoutMillis: 15_000, query_timeout: 8000 };
  *
  * @throws Misconfigured if this process must be the owner and another one is
  */
-export async function openEmbedded({ dataDir, role, log }: Needs) {
+export async function openEmbedded({ dataDir, role, log, waitMs = 10_000 }: Needs) {
   const real = path.resolve(dataDir, "postgresql");
   await mkdir(dataDir, { recursive: true, mode: 0o700 });
   await makeFolder(real);
@@ -51,7 +54,7 @@ export async function openEmbedded({ dataDir, role, log }: Needs) {
   }
 
   try {
-    const deadline = performance.now() + WAIT_FOR_OWNERSHIP_MS;
+    const deadline = performance.now() + waitMs;
     await ensureServed();
     while (role === "owner" && !owner) {
       if (performance.now() > deadline) throw inUse(dataDir);

@@ -1,0 +1,126 @@
+import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
+import {
+  isConflict,
+  isFaultOfData,
+  isPassing,
+  openDatabase,
+  statement,
+  type Database,
+} from "../../src/database/database.ts";
+import { aFreshDatabase, type FreshDatabase } from "../support/database.ts";
+
+const fromPostgresql = (code: string, message = "") =>
+  Object.assign(new Error(message), { code, severity: "ERROR" });
+const fromNode = (code: string, syscall = "connect") => Object.assign(new Error(code), { code, syscall });
+const fromPrisma = (code: string, originalCode?: string, message = "") =>
+  Object.assign(new Error(message), { code, meta: { driverAdapterError: { cause: { originalCode } } } });
+
+describe("worth another try", () => {
+  test.each<[string, Error]>([
+    ["the connection was lost", fromPostgresql("08006")],
+    ["too many connections", fromPostgresql("53300")],
+    ["the disk is full", fromPostgresql("53100")],
+    ["a deadlock", fromPostgresql("40P01")],
+    ["a serialization failure", fromPostgresql("40001")],
+    ["an administrator ended the session", fromPostgresql("57P01")],
+    ["the server crashed", fromPostgresql("57P02")],
+    ["the server is starting", fromPostgresql("57P03")],
+    ["the statement was cancelled at its time limit", fromPostgresql("57014")],
+    ["a failover left us on a read-only server", fromPostgresql("25006")],
+    [
+      "the schema changed under a prepared statement",
+      fromPostgresql("0A000", "cached plan must not change result type"),
+    ],
+    ["nobody listens", fromNode("ECONNREFUSED")],
+    ["the connection was reset", fromNode("ECONNRESET", "read")],
+    ["the network is silent", fromNode("ETIMEDOUT")],
+    ["the name cannot be resolved just now", fromNode("EAI_AGAIN", "getaddrinfo")],
+    ["the embedded database's socket is not there", fromNode("ENOENT")],
+    ["the driver lost the connection", new Error("Connection terminated unexpectedly")],
+    ["the driver gave up on connecting", new Error("Connection terminated due to connection timeout")],
+    ["the pool is exhausted", new Error("timeout exceeded when trying to connect")],
+    ["the answer did not come in time", new Error("Query read timeout")],
+    ["the connection is broken", new Error("Client has encountered a connection error and is not queryable")],
+    ["Prisma: cannot reach the server", fromPrisma("P1001")],
+    ["Prisma: the server closed the connection", fromPrisma("P1017")],
+    ["Prisma: no connection from the pool", fromPrisma("P2024")],
+    [
+      "Prisma: no transaction to be had in time",
+      fromPrisma("P2028", undefined, "Unable to start a transaction in the given time."),
+    ],
+    ["Prisma: a conflict", fromPrisma("P2034")],
+    ["Prisma: too many connections", fromPrisma("P2037")],
+    ["Prisma: read-only", fromPrisma("P2039", "25006")],
+    ["Prisma: a raw query met a restart", fromPrisma("P2010", "57P01")],
+  ])("%s", (_, error) => {
+    expect(isPassing(error)).toBe(true);
+    expect(isFaultOfData(error)).toBe(false);
+  });
+});
+
+describe("not worth another try", () => {
+  test.each<[string, unknown]>([
+    ["a NUL in a text", fromPostgresql("22021")],
+    ["a NUL in a JSON text", fromPostgresql("22P05")],
+    ["a key that is taken", fromPostgresql("23505")],
+    ["a broken check", fromPostgresql("23514")],
+    ["a syntax error", fromPostgresql("42601")],
+    ["a table that is not there", fromPostgresql("42P01")],
+    ["a permission we lack", fromPostgresql("42501")],
+    ["a wrong password", fromPostgresql("28P01")],
+    ["a feature PostgreSQL does not have", fromPostgresql("0A000", "not supported")],
+    ["an exception of a trigger's own", fromPostgresql("P0001")],
+    ["a row lock held by another for too long", fromPostgresql("55P03")],
+    ["Prisma: a key that is taken", fromPrisma("P2002")],
+    ["Prisma: a transaction that took too long", fromPrisma("P2028", undefined, "expired transaction")],
+    ["a file that is not there", fromNode("ENOENT", "open")],
+    ["a mistake of ours", new TypeError("x is not a function")],
+    ["something that is no error at all", "terminated"],
+  ])("%s", (_, error) => expect(isPassing(error)).toBe(false));
+});
+
+describe("as the drivers really say it", () => {
+  let fresh: FreshDatabase;
+  let database: Database;
+  beforeAll(async () => {
+    fresh = await aFreshDatabase();
+    database = await openDatabase(fresh.settings);
+  });
+  afterAll(async () => {
+    await database.close();
+    await fresh.close();
+  });
+
+  const raised = async (state: string) => {
+    const text = `DO $$ BEGIN RAISE EXCEPTION 'raised' USING ERRCODE = '${state}'; END $$`;
+    const prisma = await database.prisma();
+    return [
+      await database.query(statement(`raise_${state}`, text)).catch((error: unknown) => error),
+      await prisma.$executeRawUnsafe(text).catch((error: unknown) => error),
+    ];
+  };
+
+  test.each(["57P01", "25006", "53100", "40P01", "40001", "53300"])("%s is passing", async (state) => {
+    for (const error of await raised(state)) expect(isPassing(error)).toBe(true);
+  });
+
+  test.each(["40P01", "40001"])("%s is a conflict", async (state) => {
+    for (const error of await raised(state)) expect(isConflict(error)).toBe(true);
+  });
+
+  test.each(["22021", "23505", "23514"])("%s is the data's fault", async (state) => {
+    const [error] = await raised(state);
+    expect([isFaultOfData(error), isPassing(error)]).toEqual([true, false]);
+  });
+
+  test("a server that is not there", async () => {
+    const nowhere = await openDatabase({ ...fresh.settings, url: "postgresql://nobody@127.0.0.1:1/nothing" });
+    const prisma = await nowhere.prisma();
+    const errors = [
+      await nowhere.ping().catch((error: unknown) => error),
+      await prisma.heartbeat.count().catch((error: unknown) => error),
+    ];
+    expect(errors.map(isPassing)).toEqual([true, true]);
+    await nowhere.close();
+  });
+});

@@ -1,0 +1,130 @@
+import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import {
+  createGroupCommit,
+  openDatabase,
+  Overloaded,
+  statement,
+  type Database,
+} from "../../src/database/database.ts";
+import { aFreshDatabase, type FreshDatabase } from "../support/database.ts";
+
+const LIMITS = { maxRows: 100, maxQueued: 1000 };
+const duplicate = () => Object.assign(new Error("taken"), { code: "23505", severity: "ERROR" });
+
+/** A writer that records its batches, and finishes each when told to. */
+function aSlowWriter() {
+  const batches: number[][] = [];
+  const finishers: (() => void)[] = [];
+  const write = async (rows: number[]) => {
+    batches.push(rows);
+    await new Promise<void>((resolve) => finishers.push(resolve));
+    return rows.map((row) => row * 10);
+  };
+  const finish = async () => {
+    finishers.splice(0).forEach((done) => done());
+    for (let turn = 0; turn < 3; turn++) await new Promise(setImmediate);
+  };
+  return { write, batches, finish };
+}
+
+test("rows that arrive together are written together, and each caller gets its own result", async () => {
+  const batches: number[][] = [];
+  const write = async (rows: number[]) => {
+    batches.push(rows);
+    return rows.map((row) => row * 10);
+  };
+  const commit = createGroupCommit({ ...LIMITS, write });
+  expect(await Promise.all([1, 2, 3].map(commit))).toEqual([10, 20, 30]);
+  expect(batches).toEqual([[1, 2, 3]]);
+});
+
+test("two statements are under way at most; what arrives meanwhile makes up the next", async () => {
+  const { write, batches, finish } = aSlowWriter();
+  const commit = createGroupCommit({ ...LIMITS, write });
+  const results: Promise<number>[] = [];
+  for (const row of [1, 2, 3, 4]) {
+    results.push(commit(row));
+    await new Promise(setImmediate);
+    await new Promise(setImmediate);
+  }
+  expect(batches).toEqual([[1], [2]]);
+  await finish();
+  expect(batches).toEqual([[1], [2], [3, 4]]);
+  await finish();
+  expect(await Promise.all(results)).toEqual([10, 20, 30, 40]);
+});
+
+test("a batch never exceeds its size", async () => {
+  const { write, batches, finish } = aSlowWriter();
+  const commit = createGroupCommit({ ...LIMITS, maxRows: 2, write });
+  const results = Promise.all([1, 2, 3, 4, 5].map(commit));
+  for (let i = 0; i < 4; i++) await finish();
+  expect(batches).toEqual([[1, 2], [3, 4], [5]]);
+  expect(await results).toHaveLength(5);
+});
+
+test("a bad row fails alone", async () => {
+  const write = async (rows: number[]) => {
+    if (rows.includes(2)) throw duplicate();
+    return rows;
+  };
+  const answers = await Promise.allSettled([1, 2, 3].map(createGroupCommit({ ...LIMITS, write })));
+  expect(answers.map(({ status }) => status)).toEqual(["fulfilled", "rejected", "fulfilled"]);
+});
+
+test("when the database is gone, all of the batch learn it, and nothing is written row by row", async () => {
+  const tries: number[] = [];
+  const write = async (rows: number[]): Promise<number[]> => {
+    tries.push(rows.length);
+    throw new Error("Connection terminated unexpectedly");
+  };
+  const answers = await Promise.allSettled([1, 2, 3].map(createGroupCommit({ ...LIMITS, write })));
+  expect(answers.map(({ status }) => status)).toEqual(["rejected", "rejected", "rejected"]);
+  expect(tries).toEqual([3]);
+});
+
+test("when too many wait, the next is refused, and later ones are welcome again", async () => {
+  const { write, finish } = aSlowWriter();
+  const commit = createGroupCommit({ maxRows: 1, maxQueued: 2, maxFlushes: 1, write });
+  const first = [commit(1), commit(2)];
+  await expect(commit(3)).rejects.toThrow(Overloaded);
+  for (let i = 0; i < 3; i++) await finish();
+  await Promise.all(first);
+  const later = commit(4);
+  for (let i = 0; i < 3; i++) await finish();
+  expect(await later).toBe(40);
+});
+
+test("a writer that loses count is found out", async () => {
+  const commit = createGroupCommit({ ...LIMITS, write: async () => [] });
+  await expect(commit(1)).rejects.toThrow("0 results for 1 rows");
+});
+
+let fresh: FreshDatabase;
+let database: Database;
+beforeAll(async () => {
+  fresh = await aFreshDatabase();
+  database = await openDatabase(fresh.settings);
+});
+afterAll(async () => {
+  await database.close();
+  await fresh.close();
+});
+
+test("on a real database: whoever was answered finds his row, and a bad one harms only its sender", async () => {
+  const insert = statement(
+    "insert_group",
+    `INSERT INTO heartbeats (name) SELECT * FROM unnest($1::text[]) ON CONFLICT DO NOTHING RETURNING name`,
+  );
+  const write = async (names: string[]) => {
+    const born = await database.query<{ name: string }>(insert, [names]);
+    return names.map((name) => born.some((row) => row.name === name));
+  };
+  const commit = createGroupCommit({ ...LIMITS, write });
+  const names = Array.from({ length: 500 }, (_, i) => (i === 250 ? "a NUL: \0" : `name ${i}`));
+  const answers = await Promise.allSettled(names.map(commit));
+  expect(answers.filter(({ status }) => status === "rejected")).toHaveLength(1);
+  expect(await database.query(statement("count", `SELECT count(*) AS n FROM heartbeats`))).toEqual([
+    { n: 499 },
+  ]);
+});

@@ -1,0 +1,61 @@
+import { expect, test } from "@jest/globals";
+import { aWaitingRoom, DatabaseUnavailable, waitingForDatabase } from "../../src/database/database.ts";
+
+const lost = () => new Error("Connection terminated unexpectedly");
+const deadlock = () => Object.assign(new Error("deadlock detected"), { code: "40P01", severity: "ERROR" });
+
+/** Fails so many times, then succeeds. */
+function failing(times: number, error: () => unknown) {
+  let tries = 0;
+  const work = async () => {
+    if (tries++ < times) throw error();
+    return "done";
+  };
+  return { work, tries: () => tries };
+}
+
+test("work is done again until the database is back", async () => {
+  const { work, tries } = failing(3, lost);
+  expect(await waitingForDatabase(work)).toBe("done");
+  expect(tries()).toBe(4);
+});
+
+test("an error that waiting does not cure is thrown at once", async () => {
+  const { work, tries } = failing(3, () => new TypeError("a mistake"));
+  await expect(waitingForDatabase(work)).rejects.toThrow(TypeError);
+  expect(tries()).toBe(1);
+});
+
+test("at the deadline it gives up, with the last error as the cause", async () => {
+  const error = await waitingForDatabase(failing(Infinity, lost).work, { upToMs: 300 }).catch(
+    (thrown: unknown) => thrown,
+  );
+  expect(error).toBeInstanceOf(DatabaseUnavailable);
+  expect(error).toMatchObject({ id: "database_unavailable", cause: { message: lost().message } });
+});
+
+test("it gives up on a try that hangs", async () => {
+  await expect(waitingForDatabase(() => new Promise(() => undefined), { upToMs: 50 })).rejects.toThrow(
+    DatabaseUnavailable,
+  );
+});
+
+test("after five conflicts in a row it gives up", async () => {
+  const { work, tries } = failing(Infinity, deadlock);
+  await expect(waitingForDatabase(work)).rejects.toThrow(DatabaseUnavailable);
+  expect(tries()).toBe(5);
+});
+
+test("when the waiting room is full, whoever would have to wait fails at once, and seats become free again", async () => {
+  const room = aWaitingRoom(2);
+  const wait = () => waitingForDatabase(failing(Infinity, lost).work, { upToMs: 400, room });
+  const waiting = [wait(), wait()].map((one) => one.catch((error: unknown) => error));
+  await new Promise(setImmediate);
+  const startedAt = performance.now();
+  await expect(wait()).rejects.toThrow("are waiting already");
+  expect(performance.now() - startedAt).toBeLessThan(200);
+  expect(await waitingForDatabase(async () => "no need to wait", { room })).toBe("no need to wait");
+  await Promise.all(waiting);
+  expect(await waitingForDatabase(failing(1, lost).work, { room })).toBe("done");
+  expect(room.waiting).toBe(0);
+});
