@@ -24,7 +24,7 @@ export interface PlatformApi {
 /**
  * Follows the platform document, "Add-on partner endpoints". Each method rejects with `PlatformRefused`,
  * `UnreadableAnswer`, `RateLimited`, a `TransportError`, or what `tokens` rejects with; an id that cannot be a path
- * segment throws `InvalidPath` at once. One try takes 15 s at most, and a call three tries.
+ * segment throws `InvalidPath` at once. One try takes 15 s at most, and a call makes three, besides a renewal.
  */
 export function createPlatformApi({
   http,

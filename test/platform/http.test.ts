@@ -1,5 +1,6 @@
-import type { Socket } from "node:net";
+import { Socket } from "node:net";
 import { inspect } from "node:util";
+import { jest } from "@jest/globals";
 import { mayHaveArrived } from "../../src/platform/arrival.ts";
 import { createHttp } from "../../src/platform/http.ts";
 import { shown, type TransportError } from "../../src/platform/http-errors.ts";
@@ -66,8 +67,12 @@ describe("a call", () => {
       response.end();
     });
     const http = anHttp();
+    const listening = jest.spyOn(Socket.prototype, "once");
     for (let call = 0; call < 20; call += 1) await http.send({ method: "GET", url: server.url });
     expect(ports.size).toBe(1);
+    const left = listening.mock.calls.filter(([event]) => String(event) === "secureConnect");
+    expect(left).toHaveLength(1); // one per connection, or they pile up on it call by call
+    listening.mockRestore();
   });
 
   it("reads an answer that only ends with its connection", async () => {

@@ -1,0 +1,32 @@
+import { createAnswerCache } from "../../src/platform/answer-cache.ts";
+
+const answer = (body: string, etag?: string, status = 200) => ({
+  status,
+  headers: etag ? { etag } : {},
+  body,
+});
+
+describe("the answers a client remembers", () => {
+  it("are the latest few", () => {
+    const cache = createAnswerCache({ mostAnswers: 2 });
+    for (const key of ["1", "2", "1", "3"]) cache.fresh(key, answer("x", `"${key}"`));
+    expect(["1", "2", "3"].map(cache.etagOf)).toEqual(['"1"', undefined, '"3"']);
+  });
+
+  it("are not the large ones, those without an ETag, and the refusals", () => {
+    const cache = createAnswerCache({ mostCharacters: 3 });
+    cache.fresh("large", answer("1234", '"a"'));
+    cache.fresh("unnamed", answer("1"));
+    cache.fresh("refused", answer("1", '"a"', 404));
+    expect(["large", "unnamed", "refused"].map(cache.etagOf)).toEqual([undefined, undefined, undefined]);
+  });
+
+  it("are replaced by newer ones, and forgotten when those may not be kept", () => {
+    const cache = createAnswerCache();
+    cache.fresh("k", answer("old", '"a"'));
+    cache.fresh("k", answer("new", '"b"'));
+    expect(cache.fresh("k", answer("", undefined, 304)).body).toBe("new");
+    cache.fresh("k", answer("newest"));
+    expect(cache.etagOf("k")).toBeUndefined();
+  });
+});

@@ -1,0 +1,60 @@
+import nock from "nock";
+import { createPlatformApi } from "../../src/platform/api.ts";
+import { createHttp } from "../../src/platform/http.ts";
+import { createTokenEndpoint } from "../../src/platform/oauth.ts";
+import { Secret } from "../../src/secret.ts";
+import { aTokenSource, MEDIA_TYPE, UUID } from "./api-client.ts";
+
+/** Over https and through nock, as the tests of the whole service meet the platform when it misbehaves. */
+describe("a platform played by nock", () => {
+  const http = createHttp({ timeoutMs: 200 });
+  const api = createPlatformApi({ http, apiUrl: "https://api.example", mediaType: MEDIA_TYPE });
+  const endpoint = createTokenEndpoint({ http, authUrl: "https://auth.example", timeoutMs: 200 });
+  const secret = new Secret("secret");
+
+  beforeAll(() => nock.disableNetConnect());
+  afterEach(() => {
+    expect(nock.pendingMocks()).toEqual([]);
+    nock.abortPendingRequests();
+    nock.cleanAll();
+  });
+  afterAll(async () => {
+    await http.close();
+    nock.enableNetConnect();
+    nock.restore();
+  });
+
+  it("answers", async () => {
+    nock("https://api.example", { reqheaders: { authorization: "Bearer token-1" } })
+      .get(`/addons/${UUID}`)
+      .reply(200, { id: UUID });
+    await expect(api.forResource(UUID, aTokenSource().tokens).addons.own()).resolves.toEqual({ id: UUID });
+  });
+
+  it("issues tokens", async () => {
+    nock("https://auth.example")
+      .post("/oauth/token", { grant_type: "refresh_token", refresh_token: "secret", client_secret: "secret" })
+      .reply(201, { access_token: "a" });
+    await expect(endpoint.refresh(secret, secret)).resolves.toMatchObject({ outcome: "issued" });
+  });
+
+  it.each([
+    ["ECONNREFUSED", "not_issued"],
+    ["ENOTFOUND", "not_issued"],
+    ["CERT_HAS_EXPIRED", "not_issued"],
+    ["ECONNRESET", "unknown"],
+  ])("fails with %s: %s", async (code, outcome) => {
+    nock("https://auth.example")
+      .post("/oauth/token")
+      .replyWithError(Object.assign(new Error(code), { code }));
+    await expect(endpoint.refresh(secret, secret)).resolves.toMatchObject({ outcome });
+  });
+
+  it("hangs", async () => {
+    nock("https://auth.example").post("/oauth/token").delay(1_000).reply(200, { access_token: "a" });
+    await expect(endpoint.exchange(secret, secret)).resolves.toMatchObject({
+      outcome: "unknown",
+      error: { id: "timed_out" },
+    });
+  });
+});
