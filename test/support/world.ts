@@ -31,7 +31,11 @@ export interface Wishes {
   parts?: Partial<Parts>;
 }
 
-export async function aWorld({ sandbox: platform = {}, environment: extra = {}, parts = {} }: Wishes = {}): Promise<World> {
+export async function aWorld({
+  sandbox: platform = {},
+  environment: extra = {},
+  parts = {},
+}: Wishes = {}): Promise<World> {
   const database = await aFreshDatabase();
   const manifest = addonManifest("teapots", parts.offer ?? offer);
   const sandbox = await startSandbox({ addonManifest: manifest, ...platform });
@@ -39,7 +43,11 @@ export async function aWorld({ sandbox: platform = {}, environment: extra = {}, 
   const lines: string[] = [];
   const logTo = { write: (line: string) => void lines.push(line) };
   const start = async (change: Wishes = {}) => {
-    const service = await runWeb(readConfig({ ...environment, ...change.environment }), { logTo, ...parts, ...change.parts });
+    const service = await runWeb(readConfig({ ...environment, ...change.environment }), {
+      logTo,
+      ...parts,
+      ...change.parts,
+    });
     await service.ready;
     sandbox.control.partner({ partnerUrl: service.url! });
     return service;
@@ -88,14 +96,17 @@ function databaseSettings({ url, dataDir }: { url?: string | undefined; dataDir:
   return { DATA_DIR: dataDir, ...(url ? { DATABASE_URL: url } : {}) };
 }
 
-/** Looks until `look` finds something true, for at most `withinMs`; fails with the last error or finding. */
-export async function eventually<Found>(look: () => Promise<Found> | Found, withinMs = 15_000): Promise<NonNullable<Found>> {
+/** Looks until `look` neither throws nor finds `false` or `null`, for at most `withinMs`; fails with the last error or finding. */
+export async function eventually<Found>(
+  look: () => Promise<Found> | Found,
+  withinMs = 15_000,
+): Promise<NonNullable<Found>> {
   const until = performance.now() + withinMs;
   for (;;) {
     let problem: unknown = new Error("It did not happen.");
     try {
       const found = await look();
-      if (found) return found;
+      if (found !== false && found !== null) return found as NonNullable<Found>;
     } catch (error) {
       problem = error;
     }

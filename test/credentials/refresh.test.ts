@@ -1,0 +1,219 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
+import type { TokenEndpoint } from "../../src/platform/oauth.ts";
+import { aWorld, eventually, type World } from "../support/world.ts";
+
+let world: World;
+/** What holds an answer to a refresh back, after the platform has given it. */
+let onTheWay: Promise<void> = Promise.resolve();
+beforeAll(async () => {
+  const wrapTokenEndpoint = (endpoint: TokenEndpoint): TokenEndpoint => ({
+    ...endpoint,
+    async refresh(...args) {
+      const held = onTheWay;
+      const answer = await endpoint.refresh(...args);
+      await held;
+      return answer;
+    },
+  });
+  world = await aWorld({ parts: { wrapTokenEndpoint } });
+});
+afterAll(() => world.close());
+afterEach(() => {
+  onTheWay = Promise.resolve();
+  world.sandbox.control.clearFaults();
+  world.sandbox.control.settings({ expiresIn: 28_800, refreshToken: "same", refreshStatus: 201 });
+});
+
+async function anActiveResource(): Promise<string> {
+  const { addon } = await world.sandbox.control.install({ plan: "basic" });
+  await eventually(async () => expect(await credential(addon.id)).toMatchObject({ state: "active" }));
+  return addon.id;
+}
+
+async function credential(uuid: string) {
+  const [row] = await world.rows<{
+    state: string;
+    generation: number;
+    life: number;
+    due: number;
+    rejected: boolean;
+  }>(
+    `SELECT state, generation, rejected_at IS NOT NULL AS rejected,
+       extract(epoch FROM expires_at - issued_at)::float8 AS life, extract(epoch FROM due_at - issued_at)::float8 AS due
+     FROM credentials WHERE uuid = $1`,
+    [uuid],
+  );
+  return row!;
+}
+
+const makeDue = async (uuid: string) => {
+  await world.rows(`UPDATE credentials SET due_at = now() WHERE uuid = $1`, [uuid]);
+  world.service.services.jobs.wake("refresh-tokens");
+};
+
+const hasGeneration = (uuid: string, generation: number) =>
+  eventually(async () => expect((await credential(uuid)).generation).toBe(generation));
+
+const position = () => world.sandbox.control.ledger().next;
+const refreshes = (since: number) =>
+  world.sandbox.control
+    .ledger({ since, reveal: true })
+    .entries.filter(
+      ({ path, request }) =>
+        path === "/oauth/token" && JSON.stringify(request.body).includes('"refresh_token"'),
+    );
+
+const platform = (uuid: string) => world.service.services.platformFor(uuid);
+
+describe("refreshing a token", () => {
+  it("falls due at 45 to 55 % of its life, which is 8 hours whatever the platform claims", async () => {
+    world.sandbox.control.settings({ expiresIn: 2_592_000 });
+    const { life, due } = await credential(await anActiveResource());
+    expect(life).toBe(28_800);
+    expect(due / life).toBeGreaterThanOrEqual(0.45);
+    expect(due / life).toBeLessThanOrEqual(0.55);
+  });
+
+  it("happens by itself before the token expires", async () => {
+    world.sandbox.control.settings({ expiresIn: 4 });
+    const uuid = await anActiveResource();
+    await hasGeneration(uuid, 2);
+    world.sandbox.control.settings({ expiresIn: 28_800 });
+    expect(world.sandbox.control.addon(uuid).tokens.at(-1)).toMatchObject({ state: "valid" });
+  });
+
+  it.each(["same", "new", "none"] as const)(
+    "keeps working when the platform answers %s refresh token",
+    async (refreshToken) => {
+      world.sandbox.control.settings({ refreshToken, refreshStatus: 200 });
+      const uuid = await anActiveResource();
+      for (const generation of [2, 3]) {
+        await makeDue(uuid);
+        await hasGeneration(uuid, generation);
+      }
+      await platform(uuid).addons.own();
+    },
+  );
+
+  it("is repeated when the answer was lost, with the same refresh token", async () => {
+    const uuid = await anActiveResource();
+    world.sandbox.control.fault("POST /oauth/token", { reset: "after" });
+    await makeDue(uuid);
+    await eventually(async () =>
+      expect(world.logged()).toMatch(new RegExp(`"uuid":"${uuid}","outcome":"unknown"`)),
+    );
+    await makeDue(uuid);
+    await hasGeneration(uuid, 2);
+    await platform(uuid).addons.own();
+  });
+
+  it("believes that a refresh token is revoked only at the second refusal a minute later, and says so once", async () => {
+    const uuid = await anActiveResource();
+    world.sandbox.control.revoke(uuid, "refresh");
+    await makeDue(uuid);
+    await eventually(async () =>
+      expect(await credential(uuid)).toMatchObject({ state: "active", rejected: true }),
+    );
+    await world.rows(`UPDATE credentials SET rejected_at = now() - interval '61 seconds' WHERE uuid = $1`, [
+      uuid,
+    ]);
+    await makeDue(uuid);
+    await eventually(async () => expect((await credential(uuid)).state).toBe("needs_reauth"));
+    expect(world.logged().match(new RegExp(`"alarm":"needs_reauth","uuid":"${uuid}"`, "g"))).toHaveLength(1);
+  });
+
+  it("puts a row aside whose token does not open, and goes on with the others", async () => {
+    const [poisoned, healthy] = [await anActiveResource(), await anActiveResource()];
+    await world.rows(
+      `UPDATE credentials SET sealed_refresh_token = set_byte(sealed_refresh_token, 60, get_byte(sealed_refresh_token, 60) # 1),
+         due_at = now() - interval '1 hour' WHERE uuid = $1`,
+      [poisoned],
+    );
+    await makeDue(healthy);
+    await hasGeneration(healthy, 2);
+    await eventually(async () => expect(await credential(poisoned)).toMatchObject({ state: "quarantined" }));
+  });
+
+  it("verifies the stored token when a success comes after its lease was lost", async () => {
+    const uuid = await anActiveResource();
+    let arrive = () => {};
+    onTheWay = new Promise((resolve) => (arrive = resolve));
+    const since = position();
+    await makeDue(uuid);
+    await eventually(() => expect(refreshes(since)).toHaveLength(1));
+    // Another process takes over, as after a freeze, and its row moves on while our answer is still on its way.
+    await world.rows(
+      `UPDATE credentials SET lease = lease + 1, leased_until = NULL, sent_at = NULL, due_at = now() + interval '1 hour' WHERE uuid = $1`,
+      [uuid],
+    );
+    onTheWay = Promise.resolve();
+    arrive();
+    // The stored token is the one that the late answer killed: an ordinary call finds out, and heals it.
+    await eventually(async () => {
+      const [row] = await world.rows(
+        `SELECT verify_at IS NOT NULL AS suspected FROM credentials WHERE uuid = $1`,
+        [uuid],
+      );
+      expect(row).toEqual({ suspected: true });
+    });
+    await world.rows(`UPDATE credentials SET verify_at = now() WHERE uuid = $1`, [uuid]);
+    world.service.services.jobs.wake("verify-tokens");
+    await hasGeneration(uuid, 2);
+    expect(world.sandbox.control.addon(uuid).tokens.filter(({ state }) => state === "valid")).toHaveLength(1);
+    await eventually(async () => {
+      const [row] = await world.rows(`SELECT verify_at FROM credentials WHERE uuid = $1`, [uuid]);
+      expect(row).toEqual({ verify_at: null });
+    });
+  });
+});
+
+describe("a call whose token is dead", () => {
+  it("causes one refresh, however many callers found it dead", async () => {
+    const uuid = await anActiveResource();
+    world.sandbox.control.revoke(uuid, "access");
+    const since = position();
+    const addons = await Promise.all(Array.from({ length: 50 }, () => platform(uuid).addons.own()));
+    expect(new Set(addons.map(({ id }) => id))).toEqual(new Set([uuid]));
+    expect(refreshes(since)).toHaveLength(1);
+  });
+
+  it("gives up after two forced refreshes when the platform refuses fresh tokens too", async () => {
+    const uuid = await anActiveResource();
+    world.sandbox.control.fault(
+      `GET /addons/${uuid}`,
+      { status: 401, body: { id: "unauthorized", message: "No." } },
+      20,
+    );
+    const since = position();
+    for (let call = 0; call < 4; call++) await expect(platform(uuid).addons.own()).rejects.toThrow();
+    expect(refreshes(since)).toHaveLength(2);
+  });
+
+  it("is not refreshed for a 403", async () => {
+    const uuid = await anActiveResource();
+    const since = position();
+    await expect(platform(uuid).teamMembers.ofTeam("nobody")).rejects.toThrow();
+    expect(refreshes(since)).toHaveLength(0);
+  });
+
+  it("is refreshed on use when it expired while everything slept", async () => {
+    const uuid = await anActiveResource();
+    await world.rows(
+      `UPDATE credentials SET expires_at = now() - interval '1 hour', due_at = now() + interval '1 hour' WHERE uuid = $1`,
+      [uuid],
+    );
+    expect((await platform(uuid).addons.own()).id).toBe(uuid);
+    expect((await credential(uuid)).generation).toBe(2);
+  });
+});
+
+describe("resetting the client secret", () => {
+  it("makes exactly the tokens of the older secret due, and the resources work again", async () => {
+    const uuids = [await anActiveResource(), await anActiveResource(), await anActiveResource()];
+    const before = await Promise.all(uuids.map(credential));
+    const { secret } = world.sandbox.control.resetClientSecret();
+    await world.restart({ environment: { CLIENT_SECRET: secret } });
+    for (const [index, uuid] of uuids.entries()) await hasGeneration(uuid, before[index]!.generation + 1);
+    for (const uuid of uuids) expect((await platform(uuid).addons.own()).id).toBe(uuid);
+  });
+});

@@ -1,0 +1,44 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { fileURLToPath } from "node:url";
+import type { Environment } from "../../src/config.ts";
+
+/** A process of the service, as the Procfile starts it. */
+export interface ServiceProcess {
+  pid: number;
+  /** Where it listens; null for a worker. */
+  url: string | null;
+  /** Everything it has written so far, to both outputs. */
+  output(): string;
+  signal(signal: NodeJS.Signals): void;
+  /** Resolves with its exit code, or the signal that ended it. */
+  ended: Promise<number | NodeJS.Signals | null>;
+}
+
+/** Starts `web` or `worker`; resolves when it says that it is ready, rejects if it ends before. */
+export async function aServiceProcess(
+  kind: "web" | "worker",
+  environment: Environment,
+): Promise<ServiceProcess> {
+  const entry = fileURLToPath(new URL(`../../src/${kind}.ts`, import.meta.url));
+  const { PATH, HOME } = process.env;
+  const child = spawn(process.execPath, ["--import", "tsx", entry], { env: { PATH, HOME, ...environment } });
+  let output = "";
+  for (const stream of [child.stdout, child.stderr])
+    stream.on("data", (data: Buffer) => (output += data.toString()));
+  const ended = once(child, "exit").then(
+    ([code, signal]) => (code ?? signal) as number | NodeJS.Signals | null,
+  );
+  const isReady = new Promise<void>((resolve) => {
+    child.stdout.on("data", () => output.includes('"msg":"Ready"') && resolve());
+  });
+  const early = await Promise.race([isReady, ended.then((code) => ({ code }))]);
+  if (early) throw new Error(`${kind} ended with ${early.code} before it was ready:\n${output}`);
+  return {
+    pid: child.pid!,
+    url: /"url":"(http:[^"]+)"/.exec(output)?.[1] ?? null,
+    output: () => output,
+    signal: (signal) => void child.kill(signal),
+    ended,
+  };
+}
