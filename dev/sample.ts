@@ -1,0 +1,44 @@
+import { setTimeout as wait } from "node:timers/promises";
+import type { AddonState, Control } from "../sandbox/index.ts";
+import { statement, type Queryable } from "../src/database/database.ts";
+
+/** The customer's app that the sample add-on is installed on. */
+const SAMPLE_APP = "shop";
+
+/** The add-on that an earlier run installed and that can still live; null: there is none. */
+export function livingAddon(control: Control): AddonState | null {
+  const living = control.state().addons.filter(({ state, grant }) => {
+    const canWork = grant !== null && grant.state !== "expired" && grant.state !== "invalid";
+    return canWork && (state === "provisioned" || state === "provisioning");
+  });
+  return living[0] ?? null;
+}
+
+/** Installs the add-on on an app, as a customer would: the platform sends the provision request. */
+export async function installSample(
+  control: Control,
+  plan: string,
+): Promise<{ id: string; isAccepted: boolean }> {
+  const hasApp = control.state().apps.some(({ name }) => name === SAMPLE_APP);
+  if (!hasApp) control.createApp({ name: SAMPLE_APP });
+  const { addon, response } = await control.install({ app: SAMPLE_APP, plan });
+  return { id: addon.id, isAccepted: response.status === 200 || response.status === 202 };
+}
+
+const readSettled = statement(
+  "dev_sample_settled",
+  `SELECT c.state = 'active' AND c.expires_at > now()
+     AND NOT EXISTS (SELECT 1 FROM steps s WHERE s.uuid = c.uuid) AS "isSettled"
+   FROM credentials c WHERE c.uuid = $1`,
+);
+
+/** Waits until the service has nothing left to do for a resource and holds a live token; false: not within the time. */
+export async function untilSettled(db: Queryable, uuid: string, withinMs: number): Promise<boolean> {
+  const until = performance.now() + withinMs;
+  for (;;) {
+    const [row] = await db.query<{ isSettled: boolean | null }>(readSettled, [uuid]);
+    if (row?.isSettled) return true;
+    if (performance.now() > until) return false;
+    await wait(100);
+  }
+}

@@ -1,0 +1,28 @@
+import { createWriteStream } from "node:fs";
+
+interface Line {
+  level: string;
+  time: string;
+  msg: string;
+  error?: { message?: string; id?: string };
+  reason?: unknown;
+}
+
+/** Where the service's log goes: every line into a file; warnings and errors also into the story, as sentences. */
+export function openServiceLog(file: string, warn: (at: string, isError: boolean, text: string) => void) {
+  const stream = createWriteStream(file, { flags: "a", mode: 0o600 });
+  return {
+    write(text: string): void {
+      stream.write(text);
+      if (!/^\{"level":"(warn|error|fatal)"/.test(text)) return;
+      const line = JSON.parse(text) as Line;
+      warn(line.time, line.level !== "warn", sentence(line));
+    },
+    close: () => new Promise<void>((resolve) => stream.end(resolve)),
+  };
+}
+
+function sentence({ msg, error, reason }: Line): string {
+  const cause = error?.message ?? (typeof reason === "string" ? reason : (reason as Line["error"])?.message);
+  return cause ? `${msg}: ${cause}` : msg;
+}

@@ -1,0 +1,70 @@
+import path from "node:path";
+import { startSandbox, type LedgerEntry } from "../sandbox/index.ts";
+import { readConfig } from "../src/config.ts";
+import { addonManifest } from "../src/operator/addon-manifest.ts";
+import { runWeb, type RunningService } from "../src/run-service.ts";
+import { offer } from "../src/your-service/plans.ts";
+import { meaningOf } from "./meaning.ts";
+import { createNarrator, type Narrator } from "./narrator.ts";
+import { checkPort } from "./ports.ts";
+import { openServiceLog } from "./service-log.ts";
+import type { DevSettings } from "./settings.ts";
+import { tellCall, tellWarning } from "./story.ts";
+import type { Control, Sandbox } from "../sandbox/index.ts";
+
+/** The platform and the service, both running, and the story of what passes between them. */
+export interface Stage {
+  sandbox: Sandbox;
+  service: RunningService;
+  narrator: Narrator;
+  logFile: string;
+  /** The service first, as long as the platform can still answer what was sent. */
+  stop(): Promise<void>;
+}
+
+/** Starts both in this process, the platform first. Throws `PortBusy` or `Misconfigured` before anything runs. */
+export async function setStage({ environment, dataDir, sandboxPort }: DevSettings): Promise<Stage> {
+  const config = readConfig(environment);
+  await checkPort(sandboxPort, "the platform", "SANDBOX_PORT", "127.0.0.1");
+  await checkPort(config.port, "your service", "PORT");
+
+  const narrator = createNarrator(
+    (text) => console.log(text),
+    (entry) => tellCall(entry, meaningOf(entry, config.resourcesPath, known(sandbox.control, entry))),
+  );
+  const logFile = path.join(dataDir, "service.log");
+  const log = openServiceLog(logFile, (...warning) => narrator.print(tellWarning(...warning)));
+  const sandbox = await startSandbox({
+    port: sandboxPort,
+    statePath: path.join(dataDir, "sandbox.json"),
+    addonManifest: addonManifest(config.addonId, offer),
+    addonId: config.addonId,
+    addonPassword: config.addonPassword.reveal(),
+    resourcesPath: config.resourcesPath,
+    ...(config.clientSecret && { clientSecret: config.clientSecret.reveal() }),
+    onEntry: narrator.call,
+  });
+  const service = await runWeb(config, { logTo: log }).catch(async (error: unknown) => {
+    await sandbox.close();
+    throw error;
+  });
+  sandbox.control.partner({ partnerUrl: service.url! });
+
+  return {
+    ...{ sandbox, service, narrator, logFile },
+    async stop() {
+      await service.stop();
+      await sandbox.close();
+      narrator.close();
+      await log.close();
+    },
+  };
+}
+
+/** What the platform knows of the resource that a call is about. */
+function known(control: Control, { path, request }: LedgerEntry) {
+  const uuid =
+    /[0-9a-f]{8}-[0-9a-f-]{27}/.exec(path)?.[0] ?? (request.body as { uuid?: string } | null)?.uuid;
+  const addon = control.state().addons.find(({ id }) => id === uuid);
+  return addon && { name: addon.name, app: addon.app.name, isExchanged: addon.grant?.state === "exchanged" };
+}
