@@ -5,6 +5,8 @@ import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
+import process from "node:process";
+import { URL } from "node:url";
 
 const require = createRequire(import.meta.url);
 const client = new URL("../src/database/client/", import.meta.url);

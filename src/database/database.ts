@@ -1,5 +1,4 @@
 import type { PrismaClient } from "./client/client.ts";
-import { openEmbedded } from "./embedded/embedded.ts";
 import { overPool } from "./over-pool.ts";
 import { createPool } from "./pool.ts";
 import type { Queryable } from "./statement.ts";
@@ -55,6 +54,8 @@ const EMBEDDED_CONNECTIONS = 4;
 export async function openDatabase(settings: DatabaseSettings): Promise<Database> {
   const { url, ca, poolSize, dataDir, role, log = { warn: () => undefined } } = settings;
   if (url) return overPool({ kind: "postgresql", pool: createPool({ ...withCa(url, ca), max: poolSize }) });
+  // Loaded when needed: a service on PostgreSQL has no use for it.
+  const { openEmbedded } = await import("./embedded/embedded.ts");
   const { address, close } = await openEmbedded({ dataDir, role, log });
   const pool = createPool({ ...address, max: Math.min(poolSize, EMBEDDED_CONNECTIONS) });
   return overPool({ kind: "embedded", pool, close });

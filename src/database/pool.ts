@@ -21,7 +21,17 @@ export function createPool(connection: pg.PoolConfig): pg.Pool {
   });
   // A connection that dies (a restart, a failover, an administrator) emits an error, and one that nobody hears would
   // end the process. Whoever was using it is told by his query; the pool has dropped it already.
-  return pool.on("error", ignore).on("connect", (client) => void client.on("error", ignore));
+  pool.on("error", ignore).on("connect", (client) => void client.on("error", ignore));
+  // Prisma gives back a connection whose ROLLBACK went unanswered. What the next one wrote in that transaction would
+  // be lost without an error.
+  return pool.on("release", (_, client) => {
+    if (isInTransaction(client)) client.end().catch(ignore);
+  });
+}
+
+function isInTransaction(client: pg.PoolClient): boolean {
+  const status = client.getTransactionStatus();
+  return status === "T" || status === "E";
 }
 
 function ignore(): void {}

@@ -25,13 +25,12 @@ const countOf = statement("count_of", `SELECT count(*) AS n FROM heartbeats WHER
 test("20 clients at once, with values of every size, and each gets the answer to its own question", async () => {
   const clients = await Promise.all(Array.from({ length: 20 }, () => openDatabase(guestOf(fresh))));
   const short = statement("short", `SELECT $1::int AS i, length($2) AS size`);
-  const long = statement("long", `SELECT $1::text AS t, $2::int AS i, length($3) AS size`);
+  const long = statement("long", `SELECT $1::int AS i, $3::text AS t, length($2) AS size`);
   const answers = clients.flatMap((client, c) =>
     Array.from({ length: 15 }, async (_, n) => {
-      const i = c * 100 + n;
-      const filler = "x".repeat(n % 2 ? 300_000 : 10);
-      const [row] = await (n % 3 ? client.query(short, [i, filler]) : client.query(long, ["t", i, filler]));
-      expect(row).toMatchObject({ i, size: filler.length });
+      const values = [c * 100 + n, "x".repeat(n % 2 ? 300_000 : 10)] as const;
+      const rows = n % 3 ? client.query(short, values) : client.query(long, [...values, "t"]);
+      expect(await rows).toMatchObject([{ i: values[0], size: values[1].length }]);
     }),
   );
   await Promise.all(answers);
@@ -39,7 +38,8 @@ test("20 clients at once, with values of every size, and each gets the answer to
 });
 
 test("transactions of several clients do not mix", async () => {
-  const clients = await Promise.all([database, openDatabase(guestOf(fresh)), openDatabase(guestOf(fresh))]);
+  const guests = await Promise.all([openDatabase(guestOf(fresh)), openDatabase(guestOf(fresh))]);
+  const clients = [database, ...guests];
   await database.query(
     statement("a_counter", `INSERT INTO client_secrets (version, sealed_secret, hash) VALUES (0, '', '')`),
   );
@@ -52,7 +52,7 @@ test("transactions of several clients do not mix", async () => {
     });
   await Promise.all(Array.from({ length: 60 }, (_, i) => addOne(clients[i % 3] as Database)));
   expect(await database.query(read)).toEqual([{ n: 60 }]);
-  await Promise.all(clients.slice(1).map((client) => client.close()));
+  await Promise.all(guests.map((guest) => guest.close()));
 });
 
 test("one's error is nobody else's", async () => {

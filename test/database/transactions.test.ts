@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "@jest/globals";
 import { openDatabase, statement, waitingForDatabase, type Database } from "../../src/database/database.ts";
+import { createPool } from "../../src/database/pool.ts";
 import { administer, aFreshDatabase, testServerUrl, type FreshDatabase } from "../support/database.ts";
 
 let fresh: FreshDatabase;
@@ -91,4 +92,14 @@ onPostgresql("a statement that takes too long is given up, and ends on the serve
     ),
   );
   expect(left).toEqual([]);
+});
+
+onPostgresql("a connection given back inside a transaction is never given to the next", async () => {
+  const pool = createPool({ connectionString: fresh.settings.url, max: 1 });
+  const careless = await pool.connect();
+  await careless.query("BEGIN");
+  careless.release();
+  await pool.query(insert.text, ["kept"]);
+  await pool.end();
+  expect(await database.query(list)).toEqual([{ name: "kept" }]);
 });

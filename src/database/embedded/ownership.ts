@@ -21,7 +21,6 @@ export async function becomeOwner(
   const guard = await enterAlone(folder);
   try {
     if (await isOwned(folder)) return undefined;
-    await rm(socketPath, { force: true });
     if (guard.isLost()) return undefined;
     return await listen(socketPath, onConnection);
   } finally {
@@ -48,8 +47,9 @@ export function isOwned(folder: string): Promise<boolean> {
   });
 }
 
-/** Listens on a socket in the folder. */
-export function listen(socketPath: string, onConnection: (socket: Socket) => void): Promise<Server> {
+/** Listens on a socket, in the place of one that a dead process left. */
+export async function listen(socketPath: string, onConnection: (socket: Socket) => void): Promise<Server> {
+  await rm(socketPath, { force: true });
   return new Promise((resolve, reject) => {
     const server = createServer(onConnection);
     server.once("error", reject);

@@ -16,25 +16,35 @@ import { readExchanges } from "./exchanges.ts";
  */
 type Needs = {
   pglite: Pick<PGlite, "execProtocolRaw" | "isInTransaction">;
-  /** PGlite itself failed; the session is lost, as if PostgreSQL had crashed. */
-  onCrash(error: unknown): void;
+  /** PGlite itself failed; all clients have been cut off. */
+  onCrash?(error: unknown): void;
   /** How long a client may stay silent inside a transaction before it is cut off. */
   silenceMs?: number;
+};
+
+type Turns = {
+  /** Serves one more client. */
+  welcome(socket: Socket): void;
+  /** Cuts all clients off. PGlite may be closed after this. */
+  stop(): void;
 };
 
 type Turn = { socket: Socket; bytes: Buffer };
 
 const ROLLBACK = Buffer.from("Q\0\0\0\rROLLBACK\0", "latin1");
 
-/** @returns what to do with each new connection */
-export function createTurns({ pglite, onCrash, silenceMs = 5000 }: Needs): (socket: Socket) => void {
+export function createTurns({ pglite, onCrash, silenceMs = 5000 }: Needs): Turns {
+  const sockets = new Set<Socket>();
   let turns: Turn[] = [];
   /** Whose transaction is open. */
   let holder: Socket | undefined;
   let silence: NodeJS.Timeout | undefined;
-  let isRunning = false;
+  let isBusy = false;
+  let hasStopped = false;
 
   function welcome(socket: Socket): void {
+    if (socket.destroyed) return;
+    sockets.add(socket);
     socket.on("error", () => undefined);
     socket.on("close", () => leave(socket));
     readExchanges(socket, (bytes) => {
@@ -44,26 +54,34 @@ export function createTurns({ pglite, onCrash, silenceMs = 5000 }: Needs): (sock
   }
 
   function leave(socket: Socket): void {
+    sockets.delete(socket);
     turns = turns.filter((turn) => turn.socket !== socket);
     if (holder === socket) turns.push({ socket, bytes: ROLLBACK });
     void takeTurns();
   }
 
+  function stop(): void {
+    hasStopped = true;
+    clearTimeout(silence);
+    for (const socket of sockets) socket.destroy();
+  }
+
   function nextTurn(): Turn | undefined {
     const at = holder ? turns.findIndex(({ socket }) => socket === holder) : 0;
-    return at < 0 ? undefined : turns.splice(at, 1)[0];
+    return at < 0 || hasStopped ? undefined : turns.splice(at, 1)[0];
   }
 
   async function takeTurns(): Promise<void> {
-    if (isRunning) return;
-    isRunning = true;
+    if (isBusy) return;
+    isBusy = true;
     try {
       for (let turn = nextTurn(); turn; turn = nextTurn()) await take(turn);
     } catch (error) {
-      onCrash(error);
-      return;
+      stop();
+      onCrash?.(error);
+    } finally {
+      isBusy = false;
     }
-    isRunning = false;
   }
 
   async function take({ socket, bytes }: Turn): Promise<void> {
@@ -71,11 +89,10 @@ export function createTurns({ pglite, onCrash, silenceMs = 5000 }: Needs): (sock
     const answer = await pglite.execProtocolRaw(bytes);
     holder = pglite.isInTransaction() ? socket : undefined;
     if (holder) silence = setTimeout(() => socket.destroy(), silenceMs).unref();
-    if (holder && socket.destroyed && bytes !== ROLLBACK) leave(socket);
     if (socket.writable) socket.write(answer);
     // Each turn blocks the process while PostgreSQL works: let others in between.
     await new Promise(setImmediate);
   }
 
-  return welcome;
+  return { welcome, stop };
 }

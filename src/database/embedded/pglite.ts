@@ -1,0 +1,52 @@
+import { existsSync } from "node:fs";
+import { rename, rm } from "node:fs/promises";
+import path from "node:path";
+import type { PGlite } from "@electric-sql/pglite";
+import { applyMigrations, pendingMigrations } from "../migrate.ts";
+import { listen } from "./ownership.ts";
+import { createTurns } from "./turns.ts";
+
+/**
+ * PGlite on the folder's data, up to date. New data is made aside and put in its place when complete: making it takes
+ * seconds, and what a process killed meanwhile leaves behind could not be opened.
+ */
+export async function openPglite(folder: string): Promise<PGlite> {
+  const data = path.join(folder, "data");
+  if (!existsSync(data)) {
+    const unfinished = `${data}.unfinished`;
+    await rm(unfinished, { recursive: true, force: true });
+    const made = await openAndMigrate(unfinished, folder);
+    await made.close();
+    await rename(unfinished, data);
+  }
+  return openAndMigrate(data, folder);
+}
+
+async function openAndMigrate(dataDir: string, folder: string): Promise<PGlite> {
+  const { PGlite } = await import("@electric-sql/pglite");
+  const pglite = await PGlite.create({ dataDir });
+  try {
+    await migrate(pglite, folder);
+    return pglite;
+  } catch (error) {
+    await pglite.close();
+    throw error;
+  }
+}
+
+/** Prisma's engine comes in over a socket, like everybody; over one of its own, for the others have to wait. */
+async function migrate(pglite: PGlite, folder: string): Promise<void> {
+  const pending = await pendingMigrations({
+    query: async ({ text }) => (await pglite.query(text)).rows as never,
+  });
+  if (pending.length === 0) return;
+  const turns = createTurns({ pglite });
+  const port = 1;
+  const door = await listen(path.join(folder, `.s.PGSQL.${port}`), turns.welcome);
+  try {
+    await applyMigrations({ host: folder, port, user: "postgres", database: "postgres" });
+  } finally {
+    turns.stop();
+    door.close();
+  }
+}
