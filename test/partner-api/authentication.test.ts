@@ -1,0 +1,240 @@
+import { randomUUID } from "node:crypto";
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { pino } from "pino";
+import { createApp } from "../../src/app.ts";
+import { partnerApi } from "../../src/partner-api/routes.ts";
+import { createScrubber } from "../../src/scrubber.ts";
+import { Secret } from "../../src/secret.ts";
+import { aProvisionRequest } from "../support/a-provision-request.ts";
+import { basic, partnerCalls, type PartnerCalls } from "../support/partner-calls.ts";
+import { rawHttp } from "../support/raw-http.ts";
+import { aWorld, type World } from "../support/world.ts";
+
+const PASSWORD = "p4ss:with:colons-and-ünïcode";
+const PREVIOUS = "the-password-before-this-one";
+const RIGHT = basic("teapots", PASSWORD);
+
+let world: World;
+let platform: PartnerCalls;
+beforeAll(async () => {
+  world = await aWorld({
+    sandbox: { addonPassword: PASSWORD },
+    environment: { ADDON_PASSWORD_PREVIOUS: PREVIOUS },
+  });
+  platform = partnerCalls(world);
+});
+afterAll(() => world.close());
+
+const base64 = (text: string) => Buffer.from(text).toString("base64");
+const refusal = {
+  id: "unauthorized",
+  message: "Send the add-on's id and password with HTTP Basic authentication.",
+};
+
+describe("credentials that are not right", () => {
+  const padded = basic("teapots", PASSWORD);
+  it.each<[string, string | null]>([
+    ["none", null],
+    ["an empty header", ""],
+    ["a scheme alone", "Basic"],
+    ["another scheme", `Bearer ${base64(`teapots:${PASSWORD}`)}`],
+    ["a wrong password", basic("teapots", "wrong")],
+    ["an empty password", basic("teapots", "")],
+    ["a prefix of the password", basic("teapots", PASSWORD.slice(0, -1))],
+    ["the password with something behind it", basic("teapots", `${PASSWORD}x`)],
+    ["a wrong user", basic("kettles", PASSWORD)],
+    ["an empty user", basic("", PASSWORD)],
+    ["user and password without a colon", `Basic ${base64("teapots")}`],
+    ["not base64 at all", "Basic ????"],
+    ["base64 with a dot in it", padded.replace("Basic dGVh", "Basic dGVh.")],
+    ["base64 with a tilde in it", padded.replace("Basic dGVh", "Basic dGVh~")],
+    ["base64 in the URL alphabet", basic("teapots", "??>>").replaceAll("+", "-").replaceAll("/", "_")],
+    ["base64 without its padding", padded.replace(/=+$/, "")],
+    ["base64 with too much padding", `${padded}=`],
+    ["base64 in two pieces", padded.replace("Basic dGVh", "Basic dGVh ")],
+    ["two credentials in one header", `${padded}, ${padded}`],
+    [
+      "another encoding of the text",
+      `Basic ${Buffer.from(`teapots:${PASSWORD}`, "latin1").toString("base64")}`,
+    ],
+    ["10 kB of it", basic("teapots", "x".repeat(7_500))],
+    ["control characters", basic("teapots", "a\r\nb\0")],
+  ])("%s: refused like all others", async (_case, authorization) => {
+    const answer = await platform.provision(aProvisionRequest(), { headers: { authorization } });
+    expect({ status: answer.status, body: answer.body as unknown }).toEqual({ status: 401, body: refusal });
+    expect(answer.headers["www-authenticate"]).toBe('Basic realm="add-on partner"');
+    expect(answer.headers["content-type"]).toMatch(/^application\/json/);
+  });
+
+  it.each([
+    ["the right one first", [RIGHT, basic("teapots", "wrong")]],
+    ["the right one last", [basic("teapots", "wrong"), RIGHT]],
+    ["the right one twice", [RIGHT, RIGHT]],
+  ])("two headers, %s: refused", async (_case, [first, second]) => {
+    const { statuses } = await rawHttp(
+      world.service.url!,
+      `DELETE /resources/${randomUUID()} HTTP/1.1\r\nHost: x\r\nAuthorization: ${first}\r\nAuthorization: ${second}\r\n\r\n`,
+    );
+    expect(statuses).toEqual([401]);
+  });
+
+  it("bytes that are no text: refused", async () => {
+    const { statuses } = await rawHttp(
+      world.service.url!,
+      Buffer.from(
+        `DELETE /resources/x HTTP/1.1\r\nHost: x\r\nAuthorization: Basic \xfc\xff\xfe\r\n\r\n`,
+        "latin1",
+      ),
+    );
+    expect(statuses).toEqual([401]);
+  });
+
+  it("left nothing behind", async () => {
+    expect(await world.rows(`SELECT uuid FROM resources`)).toEqual([]);
+  });
+});
+
+describe("credentials that are right", () => {
+  it.each([
+    ["as they are", RIGHT],
+    ["the scheme in lower case", RIGHT.replace("Basic", "basic")],
+    ["the scheme in upper case", RIGHT.replace("Basic", "BASIC")],
+    ["two spaces after the scheme", RIGHT.replace(" ", "  ")],
+    ["the password that was valid before", basic("teapots", PREVIOUS)],
+  ])("%s: let in", async (_case, authorization) => {
+    const answer = await platform.deprovision(randomUUID(), { headers: { authorization } });
+    expect(answer.status).toBe(404);
+  });
+});
+
+describe("authentication comes first", () => {
+  const wrong = { headers: { authorization: basic("teapots", "wrong") } };
+  it.each([
+    ["that is broken", '{"uuid":'],
+    ["that nests too deep", "[".repeat(30_000)],
+    ["that is too large", "x".repeat(200_000)],
+    ["of another type", "<xml/>"],
+  ])("before a body %s is read, and the connection ends", async (_case, body) => {
+    const answer = await rawHttp(
+      world.service.url!,
+      `POST /resources HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body.slice(0, 1_000)}`,
+    );
+    expect(answer).toMatchObject({ statuses: [401], closed: true });
+    expect(answer.text).toMatch(/^connection: close/im);
+  });
+
+  it("before a uuid is looked up, or looked at", async () => {
+    const { body } = await platform.provision(aProvisionRequest());
+    const { id } = body as { id: string };
+    for (const uuid of [id, randomUUID(), "no-uuid", "%zz"]) {
+      expect(await platform.deprovision(uuid, wrong)).toMatchObject({ status: 401, body: refusal });
+      expect(await platform.changePlan(uuid, { plan: "premium" }, wrong)).toMatchObject({ status: 401 });
+    }
+    expect(await world.rows(`SELECT plan, state FROM resources WHERE uuid = $1`, [id])).toEqual([
+      { plan: "basic", state: "provisioned" },
+    ]);
+  });
+
+  const asking = (authorization: string) =>
+    `POST /resources HTTP/1.1\r\nHost: x\r\nAuthorization: ${authorization}\r\nContent-Type: application/json\r\n` +
+    `Content-Length: 4\r\nExpect: 100-continue\r\n\r\n`;
+
+  it("before a client that asks is told to send its body", async () => {
+    expect(await rawHttp(world.service.url!, asking(basic("teapots", "wrong")))).toMatchObject({
+      statuses: [401],
+      closed: true,
+    });
+  });
+
+  it("after it, a client that asks is told to send its body", async () => {
+    const { statuses } = await rawHttp(world.service.url!, `${asking(RIGHT)}null`);
+    expect(statuses).toEqual([100, 422]);
+  });
+});
+
+describe("no environment opens a door", () => {
+  const before = process.env["NODE_ENV"];
+  afterAll(() => void (process.env["NODE_ENV"] = before));
+
+  it.each(["production", "development", "test", "", undefined])("NODE_ENV=%s", async (value) => {
+    if (value === undefined) delete process.env["NODE_ENV"];
+    else process.env["NODE_ENV"] = value;
+    await world.restart();
+    const answer = await platform.provision(aProvisionRequest(), { headers: { authorization: null } });
+    expect({ status: answer.status, body: answer.body as unknown }).toEqual({ status: 401, body: refusal });
+  });
+
+  it("without ADDON_PASSWORD_PREVIOUS the former password is refused, and so is an empty one", async () => {
+    await world.restart({ environment: { ADDON_PASSWORD_PREVIOUS: "" } });
+    for (const password of [PREVIOUS, ""]) {
+      const headers = { authorization: basic("teapots", password) };
+      expect((await platform.deprovision(randomUUID(), { headers })).status).toBe(401);
+    }
+  });
+});
+
+describe("every route", () => {
+  const methods = ["get", "head", "post", "put", "patch", "delete", "options", "trace"];
+  const open = ["/healthz", "/readyz"];
+
+  it("of the app is among those walked here", () => {
+    expect(routesOf(anApp()).sort()).toEqual(["/", "/:uuid", "/healthz", "/readyz"]);
+  });
+
+  const paths = [
+    "/healthz",
+    "/readyz",
+    "/resources",
+    "/RESOURCES",
+    "/resources/",
+    `/resources/${randomUUID()}`,
+  ];
+  const elsewhere = [
+    "/",
+    "/resource",
+    "/resources/a/b",
+    "//resources",
+    "/healthz/deep",
+    "/operator",
+    "/metrics",
+    "/.env",
+  ];
+  it.each([...paths, ...elsewhere].flatMap((path) => methods.map((method) => ({ method, path }))))(
+    "$method $path gives nothing to strangers",
+    async ({ method, path }) => {
+      const { status } = await platform.send(method, path, undefined, { headers: { authorization: null } });
+      if (open.includes(path)) expect(status).toBe(method === "get" ? 200 : 405);
+      else expect(status).toBe(/^\/resources(\/|$)/i.test(path) ? 401 : 404);
+    },
+  );
+
+  /** The paths of every route in an Express router, as they were written. */
+  function routesOf({ stack }: RouterLike): string[] {
+    return stack.flatMap(({ route, handle }) =>
+      route ? [route.path] : handle && "stack" in handle ? routesOf(handle) : [],
+    );
+  }
+
+  function anApp(): RouterLike {
+    const unused = () => Promise.reject(new Error("not called"));
+    const app = createApp({
+      resourcesPath: "/resources",
+      partnerApi: partnerApi({
+        addonId: "teapots",
+        passwords: [new Secret(PASSWORD)],
+        ...{ provision: unused, changePlan: unused, deprovision: unused, untilReady: unused },
+        onAnswered: () => undefined,
+        scrubber: createScrubber("SVCK-"),
+      }),
+      readiness: () => Promise.resolve("ready"),
+      isStopping: () => false,
+      trustProxy: 0,
+      log: pino({ level: "silent" }),
+    });
+    return (app as unknown as { router: RouterLike }).router;
+  }
+});
+
+interface RouterLike {
+  stack: { route?: { path: string }; handle?: object | RouterLike }[];
+}

@@ -1,0 +1,605 @@
+import { randomUUID } from "node:crypto";
+import { gzipSync } from "node:zlib";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
+import express from "express";
+import type { Response } from "supertest";
+import { createHttpServer } from "../../src/http-server.ts";
+import { yourService } from "../../src/your-service/index.ts";
+import { aGrant, aProvisionRequest } from "../support/a-provision-request.ts";
+import { basic, partnerCalls, type PartnerCalls } from "../support/partner-calls.ts";
+import { rawHttp } from "../support/raw-http.ts";
+import { aWorld, type World } from "../support/world.ts";
+
+let world: World;
+let platform: PartnerCalls;
+/** Each call of the vendor's functions so far. */
+const vendorCalls: string[] = [];
+beforeAll(async () => {
+  // The sweeps stay out: the grants made up here are none of the sandbox's.
+  const counted = Object.fromEntries(
+    (Object.keys(yourService) as (keyof typeof yourService)[]).map((name) => [
+      name,
+      (...given: unknown[]) => {
+        vendorCalls.push(name);
+        return (yourService[name] as (...all: unknown[]) => unknown)(...given);
+      },
+    ]),
+  ) as unknown as typeof yourService;
+  world = await aWorld({ environment: { WEB_JOBS: "off" }, parts: { vendor: counted } });
+  platform = partnerCalls(world);
+});
+afterAll(() => world.close());
+
+/** What every refusal looks like, and that it changed nothing and showed nothing of the inside. */
+async function expectRefused(answer: Response, status: number, id?: string): Promise<void> {
+  const body = answer.body as { id: string; message: string };
+  expect({ status: answer.status, ...body }).toEqual({
+    status,
+    id: id ?? (expect.stringMatching(/^[a-z_]+$/) as string),
+    message: expect.stringMatching(/^.+\.$/s),
+  });
+  expect(answer.text).not.toMatch(/node_modules|\bat .*:\d+|SyntaxError|Prisma|postgres/i);
+  expect(answer.headers).not.toHaveProperty("x-powered-by");
+  expect(await countRows()).toBe(0);
+  expect(vendorCalls).toEqual([]);
+}
+
+async function countRows(): Promise<number> {
+  const [row] = await world.rows<{ rows: number }>(
+    `SELECT ((SELECT count(*) FROM resources) + (SELECT count(*) FROM credentials)
+       + (SELECT count(*) FROM steps) + (SELECT count(*) FROM events))::int AS rows`,
+  );
+  return row!.rows;
+}
+
+interface Stored {
+  uuid: string;
+  name: string | null;
+  plan: string;
+  region: string | null;
+  options: Record<string, unknown>;
+  state: string;
+  callback_url: string | null;
+}
+
+async function stored(uuid: string): Promise<Stored> {
+  const columns = "uuid, name, plan, region, options, state, callback_url";
+  const [row] = await world.rows<Stored>(`SELECT ${columns} FROM resources WHERE uuid = $1`, [
+    uuid.toLowerCase(),
+  ]);
+  return row!;
+}
+
+async function credentialOf(uuid: string) {
+  const [row] = await world.rows<{ state: string; expiresAt: Date | null; livesSeconds: number | null }>(
+    `SELECT state, grant_expires_at AS "expiresAt", round(extract(epoch FROM grant_deadline - now()))::int AS "livesSeconds"
+     FROM credentials WHERE uuid = $1`,
+    [uuid],
+  );
+  return row!;
+}
+
+async function accepted(body: unknown, headers: Record<string, string | null> = {}): Promise<void> {
+  const { status, text } = await platform.provision(body, { headers });
+  expect({ status, text }).toEqual({ status: 200, text: expect.any(String) });
+}
+
+const gone = () => {
+  vendorCalls.length = 0;
+  return world.rows(
+    `WITH a AS (DELETE FROM resources), b AS (DELETE FROM credentials), c AS (DELETE FROM steps) DELETE FROM events`,
+  );
+};
+
+const nested = (depth: number) => "[".repeat(depth) + "]".repeat(depth);
+const requestWith = (members: string) =>
+  `{"uuid":"${randomUUID()}","plan":"basic"${members && `,${members}`}}`;
+
+describe("a body that is no request is refused", () => {
+  const json = { "content-type": "application/json" };
+  const cases: [string, unknown, Record<string, string | null>, number, string][] = [
+    ["broken JSON", '{"uuid":', json, 400, "bad_request"],
+    ["JSON with a trailing comma", '{"uuid":1,}', json, 400, "bad_request"],
+    ["a word", "nonsense", json, 400, "bad_request"],
+    ["null", "null", json, 422, "invalid_params"],
+    ["a text", '"text"', json, 422, "invalid_params"],
+    ["a number", "17", json, 422, "invalid_params"],
+    ["true", "true", json, 422, "invalid_params"],
+    ["an array", "[]", json, 422, "invalid_params"],
+    ["an empty object", "{}", json, 422, "invalid_params"],
+    ["an empty body", "", json, 422, "invalid_params"],
+    ["no body and no type", undefined, { "content-type": null }, 415, "unsupported_media_type"],
+    ["plain text", "{}", { "content-type": "text/plain" }, 415, "unsupported_media_type"],
+    [
+      "a form",
+      "uuid=1",
+      { "content-type": "application/x-www-form-urlencoded" },
+      415,
+      "unsupported_media_type",
+    ],
+    [
+      "a type that only looks like JSON",
+      "{}",
+      { "content-type": "application/jsonx" },
+      415,
+      "unsupported_media_type",
+    ],
+    [
+      "UTF-16",
+      Buffer.from("{}", "utf16le"),
+      { "content-type": "application/json; charset=utf-16" },
+      415,
+      "unsupported_media_type",
+    ],
+    [
+      "Latin-1",
+      "{}",
+      { "content-type": "application/json; charset=iso-8859-1" },
+      415,
+      "unsupported_media_type",
+    ],
+    [
+      "an unknown compression",
+      "{}",
+      { ...json, "content-encoding": "zstandard" },
+      415,
+      "unsupported_media_type",
+    ],
+    ["gzip that is none", "{}", { ...json, "content-encoding": "gzip" }, 400, "bad_request"],
+    ["more than 64 kB", `"${"x".repeat(65_536)}"`, json, 413, "payload_too_large"],
+    [
+      "more than 64 kB of keys",
+      JSON.stringify(Object.fromEntries(Array.from({ length: 10_000 }, (_, i) => [`key${i}`, i]))),
+      json,
+      413,
+      "payload_too_large",
+    ],
+    [
+      "a gzip bomb of 50 MB",
+      gzipSync(Buffer.alloc(50_000_000, " ")),
+      { ...json, "content-encoding": "gzip" },
+      413,
+      "payload_too_large",
+    ],
+    ["30,000 arrays in each other", nested(30_000), json, 422, "invalid_params"],
+    [
+      "5,000 objects in each other",
+      requestWith(`"options":${'{"a":'.repeat(5_000)}1${"}".repeat(5_000)}`),
+      json,
+      422,
+      "invalid_params",
+    ],
+    ["21 levels", requestWith(`"options":${nested(20)}`), json, 422, "invalid_params"],
+    ["NUL in a name", requestWith('"name":"a\\u0000b"'), json, 422, "invalid_params"],
+    ["NUL in a plan", `{"uuid":"${randomUUID()}","plan":"basic\\u0000"}`, json, 422, "invalid_params"],
+    ["NUL in an unknown member", requestWith('"more":[{"deep":"\\u0000"}]'), json, 422, "invalid_params"],
+    ["NUL in a key", requestWith('"options":{"a\\u0000":1}'), json, 422, "invalid_params"],
+    ["half a surrogate pair in a name", requestWith('"name":"\\ud83d"'), json, 422, "invalid_params"],
+    [
+      "half a surrogate pair in an option",
+      requestWith('"options":{"a":"\\udc00x"}'),
+      json,
+      422,
+      "invalid_params",
+    ],
+    ["half a surrogate pair in a key", requestWith('"options":{"\\ud800":1}'), json, 422, "invalid_params"],
+  ];
+
+  it.each(cases)("%s, for a provision", async (_case, body, headers, status, id) => {
+    await expectRefused(await platform.provision(body, { headers }), status, id);
+  });
+
+  it.each(cases)("%s, for a plan change", async (_case, body, headers, status, id) => {
+    await expectRefused(await platform.changePlan(randomUUID(), body, { headers }), status, id);
+  });
+});
+
+describe("of all members only uuid and plan can be wrong", () => {
+  const odd: [string, unknown][] = [
+    ["missing", undefined],
+    ["null", null],
+    ["a number", 17],
+    ["true", true],
+    ["an array", ["basic"]],
+    ["an object", { name: "basic" }],
+    ["empty", ""],
+    ["huge", "x".repeat(20_000)],
+  ];
+
+  it.each(odd)("a uuid that is %s is refused by name", async (_case, uuid) => {
+    const answer = await platform.provision({ ...aProvisionRequest(), uuid });
+    await expectRefused(answer, 422, "invalid_params");
+    expect(answer.text).toMatch(/uuid/);
+  });
+
+  it.each(odd)("a plan that is %s is refused by name", async (_case, plan) => {
+    const answer = await platform.provision({ ...aProvisionRequest(), plan });
+    await expectRefused(answer, 422);
+    expect(answer.text).toMatch(/plan/);
+    expect(answer.text.length).toBeLessThan(300);
+  });
+
+  const others = [
+    "name",
+    "region",
+    "options",
+    "callback_url",
+    "log_input_url",
+    "log_drain_token",
+    "oauth_grant",
+    "more",
+  ];
+  describe("anything else is accepted", () => {
+    afterEach(gone);
+    it.each(others.flatMap((member) => odd.map(([how, value]) => ({ member, how, value }))))(
+      "$member that is $how",
+      async ({ member, value }) => {
+        const request = { ...aProvisionRequest(), [member]: value };
+        await accepted(request);
+        expect(await stored(request.uuid)).toMatchObject({ state: "provisioned", plan: "basic" });
+      },
+    );
+
+    it("nothing but uuid and plan", async () => {
+      const uuid = randomUUID();
+      await accepted({ uuid, plan: "basic" });
+      expect(await stored(uuid)).toEqual({
+        ...{ uuid, plan: "basic", state: "provisioned", options: {} },
+        ...{ name: null, region: null, callback_url: null },
+      });
+    });
+
+    it("members nobody knows, at every level, and none of them is kept", async () => {
+      const request = aProvisionRequest({
+        oauth_grant: aGrant({ scope: ["x"], issued_by: { id: 1 } }),
+        options: { size: "2", unknown: true, answer: 42, ratio: 0.5, nothing: null },
+        billing: { currency: "EUR" },
+        state: "deprovisioned",
+        sealed_answer: "x",
+      });
+      await accepted(request);
+      expect(await stored(request.uuid)).toMatchObject({ state: "provisioned", options: request["options"] });
+    });
+
+    it("a plan change with members nobody knows", async () => {
+      const { uuid, ...rest } = aProvisionRequest();
+      await accepted({ uuid, ...rest });
+      expect(await platform.changePlan(uuid, { plan: "premium", why: ["x"], uuid: "y" })).toMatchObject({
+        status: 200,
+      });
+    });
+  });
+});
+
+describe("what is only unusual is accepted", () => {
+  afterEach(gone);
+
+  it.each<[string, Record<string, string>]>([
+    ["the platform's own media type", { "content-type": "application/vnd.svc-addons+json; version=3" }],
+    ["any JSON subtype", { "content-type": "application/problem+json" }],
+    ["a charset", { "content-type": "application/json; charset=utf-8" }],
+    ["a charset in quotes and capitals", { "content-type": 'Application/JSON; Charset="UTF-8"' }],
+    ["an Accept that we never answer", { accept: "application/vnd.svc-addons+json; version=3" }],
+    ["an Accept of a picture", { accept: "image/png" }],
+  ])("%s", async (_case, headers) => {
+    await accepted(aProvisionRequest(), headers);
+  });
+
+  it("a byte order mark", async () => {
+    await accepted(`\ufeff${JSON.stringify(aProvisionRequest())}`);
+  });
+
+  it("a compressed body", async () => {
+    await accepted(gzipSync(JSON.stringify(aProvisionRequest())), { "content-encoding": "gzip" });
+  });
+
+  it("a body in chunks, without a length", async () => {
+    const text = JSON.stringify(aProvisionRequest());
+    const { addonId, addonPassword } = world.sandbox.settings;
+    const answer = await rawHttp(
+      world.service.url!,
+      `POST /resources HTTP/1.1\r\nHost: x\r\nAuthorization: ${basic(addonId, addonPassword)}\r\nConnection: close\r\n` +
+        `Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n` +
+        `${(10).toString(16)}\r\n${text.slice(0, 10)}\r\n${(text.length - 10).toString(16)}\r\n${text.slice(10)}\r\n0\r\n\r\n`,
+    );
+    expect(answer.statuses).toEqual([200]);
+  });
+
+  it("64 kB to the byte", async () => {
+    const request = JSON.stringify(aProvisionRequest({ more: "" }));
+    await accepted(request.replace('"more":""', `"more":"${"x".repeat(65_536 - request.length)}"`));
+  });
+
+  it("20 levels", async () => {
+    await accepted(requestWith(`"options":{"a":${nested(18)}}`));
+  });
+
+  it("5,000 options", async () => {
+    const options = Object.fromEntries(Array.from({ length: 5_000 }, (_, i) => [`k${i}`, i]));
+    const request = aProvisionRequest({ options });
+    await accepted(request);
+    expect((await stored(request.uuid)).options).toEqual(options);
+  });
+
+  it.each([
+    ["an emoji", "🫖"],
+    ["a family of them", "👩‍👩‍👧‍👦"],
+    ["right to left", "‮إبريق شاي"],
+    ["four bytes", "𠜎𠜱"],
+    ["composed", "é"],
+    ["decomposed", "e\u0301"],
+    ["a zero-width space", "tea\u200bpot"],
+    ["SQL", "'; DROP TABLE resources; --"],
+    ["a template", "${process.env.HOME} {{7*7}} <%= 1 %>"],
+    ["a shell", "$(reboot) `id` | cat /etc/passwd"],
+    ["quotes and backslashes", `"\\'`],
+    ["line ends and escapes", "a\r\nb\u001b[31mc\t"],
+    ["an array of PostgreSQL", '{"a",NULL}'],
+    ["nothing", ""],
+  ])("text is kept as it came: %s", async (_case, text) => {
+    const request = aProvisionRequest({
+      name: text,
+      region: text,
+      callback_url: text,
+      options: { [text]: text },
+    });
+    await accepted(request);
+    expect(await stored(request.uuid)).toMatchObject({
+      ...{ name: text, region: text, callback_url: text },
+      options: { [text]: text },
+    });
+  });
+
+  it("names that mean something to JavaScript are options like any other", async () => {
+    const uuid = randomUUID();
+    const options =
+      '{"__proto__":{"x":1},"constructor":{"prototype":{"x":1}},"toString":"t","hasOwnProperty":1}';
+    await accepted(`{"uuid":"${uuid}","plan":"basic","options":${options},"__proto__":{"y":1}}`);
+    expect(JSON.stringify(sorted((await stored(uuid)).options))).toBe(
+      JSON.stringify(sorted(JSON.parse(options) as object)),
+    );
+    expect(({} as { x?: unknown }).x).toBeUndefined();
+    expect((await platform.send("get", "/healthz")).status).toBe(200);
+  });
+
+  it.each(["__proto__", "constructor", "toString", "hasOwnProperty"])("but %s is no plan", async (plan) => {
+    await expectRefused(await platform.provision(aProvisionRequest({ plan })), 422, "unknown_plan");
+  });
+
+  it("of two equal keys the last one counts", async () => {
+    const uuid = randomUUID();
+    await accepted(
+      `{"uuid":"${randomUUID()}","uuid":"${uuid}","plan":"no","plan":"basic","name":"a","name":"b"}`,
+    );
+    expect(await stored(uuid)).toMatchObject({ name: "b" });
+  });
+
+  it("numbers beyond all measure", async () => {
+    const uuid = randomUUID();
+    await accepted(
+      `{"uuid":"${uuid}","plan":"basic","options":{"a":1e999,"b":${"9".repeat(400)},"c":-0,"d":1e-400}}`,
+    );
+    expect(await stored(uuid)).toMatchObject({ options: { a: null, b: null, c: 0, d: 0 } });
+  });
+});
+
+describe("the uuid", () => {
+  afterEach(gone);
+  const uuid = "01234567-89AB-cdef-0123-456789ABCDEF";
+
+  it("means the same resource in upper and lower case", async () => {
+    const first = await platform.provision(aProvisionRequest({ uuid }));
+    const second = await platform.provision(aProvisionRequest({ uuid: uuid.toUpperCase() }));
+    expect(second.text).toBe(first.text);
+    expect((first.body as { id: string }).id).toBe(uuid.toLowerCase());
+    expect((await platform.changePlan(uuid.toUpperCase(), { plan: "premium" })).status).toBe(200);
+    expect((await platform.deprovision(uuid.toLowerCase())).status).toBe(204);
+    expect((await platform.deprovision(uuid.toUpperCase())).status).toBe(410);
+  });
+
+  it.each([
+    ["the nil one", "00000000-0000-0000-0000-000000000000"],
+    ["the greatest", "ffffffff-ffff-ffff-ffff-ffffffffffff"],
+    ["of no version or variant", "01234567-89ab-cdef-0123-456789abcdef"],
+    ["of version 7", "01890a5d-ac96-774b-bcce-b302099a8057"],
+  ])("may be %s", async (_case, one) => {
+    await accepted(aProvisionRequest({ uuid: one }));
+    expect((await platform.deprovision(one)).status).toBe(204);
+  });
+
+  const none: [string, string][] = [
+    ["in braces", `{${uuid}}`],
+    ["as a urn", `urn:uuid:${uuid}`],
+    ["without hyphens", uuid.replaceAll("-", "")],
+    ["with a letter too many", `${uuid}0`],
+    ["with a letter that is no digit", uuid.replace("0", "g")],
+    ["with white space around it", ` ${uuid} `],
+    ["with a line end behind it", `${uuid}\n`],
+    ["with digits of another script", uuid.replace("0", "٠")],
+    ["a path", "../../apps"],
+    ["with a query", `${uuid}?x`],
+  ];
+  it.each(none)("in a body must not be %s", async (_case, one) => {
+    await expectRefused(await platform.provision(aProvisionRequest({ uuid: one })), 422, "invalid_params");
+  });
+
+  it.each([
+    ...none.map(([how, one]): [string, string, number] => [how, encodeURIComponent(one), 404]),
+    ["an encoded path", "..%2f..%2fapps", 404],
+    ["an encoded NUL", "a%00b", 404],
+    ["a percent sign that encodes nothing", "%zz", 400],
+    ["broken UTF-8", "%ff%fe", 400],
+    ["10 kB", "x".repeat(10_000), 404],
+    ["an option", "--help", 404],
+    ["a name of JavaScript", "__proto__", 404],
+  ])("in a path that is %s is refused", async (_case, one, status) => {
+    await expectRefused(await platform.changePlan(one, { plan: "premium" }), status);
+    await expectRefused(await platform.deprovision(one), status);
+    expect(world.sandbox.control.ledger().entries.filter(({ direction }) => direction === "in")).toEqual([]);
+  });
+
+  it.each(["?force=true", "#part", "/", "/?"])("in a path may be followed by %s", async (more) => {
+    const request = aProvisionRequest();
+    await accepted(request);
+    expect((await platform.deprovision(`${request.uuid}${more}`)).status).toBe(204);
+  });
+});
+
+describe("the grant", () => {
+  afterEach(gone);
+  const when = "2035-03-03T18:01:31";
+
+  it.each<[string, unknown, string | null]>([
+    ["an offset without a colon", `${when}-0800`, "2035-03-04T02:01:31.000Z"],
+    ["an offset with a colon", `${when}-08:00`, "2035-03-04T02:01:31.000Z"],
+    ["Z", `${when}Z`, "2035-03-03T18:01:31.000Z"],
+    ["fractions", `${when}.250Z`, "2035-03-03T18:01:31.250Z"],
+    ["fractions and an offset", `${when}.25+0130`, "2035-03-03T16:31:31.250Z"],
+    ["a time long ago", "2016-03-03T18:01:31-0800", "2016-03-04T02:01:31.000Z"],
+    ["rubbish", "in five minutes", null],
+    ["an impossible date", "2035-02-31T99:00:00Z", null],
+    ["a year no calendar has", "+275760-09-13T00:00:00Z", null],
+    ["a number", 2_000_000_000, null],
+    ["an object", {}, null],
+    ["null", null, null],
+    ["nothing", undefined, null],
+  ])("may expire at %s, and always has its five minutes here", async (_case, expiresAt, kept) => {
+    const request = aProvisionRequest({ oauth_grant: aGrant({ expires_at: expiresAt }) });
+    await accepted(request);
+    const credential = await credentialOf(request.uuid);
+    expect(credential).toMatchObject({
+      state: "grant_pending",
+      expiresAt: kept === null ? null : new Date(kept),
+    });
+    expect(credential.livesSeconds).toBeGreaterThan(295);
+    expect(credential.livesSeconds).toBeLessThanOrEqual(305);
+  });
+
+  it.each<[string, unknown]>([
+    ["absent", undefined],
+    ["null", null],
+    ["a text", "code"],
+    ["an array", []],
+    ["an object without a code", {}],
+    ["a code that is null", { code: null }],
+    ["a code that is empty", { code: "" }],
+    ["a code that is a number", { code: 17 }],
+  ])("may be missing: %s", async (_case, grant) => {
+    const request = aProvisionRequest({ oauth_grant: grant });
+    await accepted(request);
+    expect(await credentialOf(request.uuid)).toEqual({
+      state: "no_grant",
+      expiresAt: null,
+      livesSeconds: null,
+    });
+  });
+
+  it("may be of a type nobody knows", async () => {
+    const request = aProvisionRequest({ oauth_grant: aGrant({ type: "device_code" }) });
+    await accepted(request);
+    expect(await credentialOf(request.uuid)).toMatchObject({ state: "grant_pending" });
+  });
+
+  it("is refused with a code of 8 kB", async () => {
+    const answer = await platform.provision(
+      aProvisionRequest({ oauth_grant: aGrant({ code: "x".repeat(8_192) }) }),
+    );
+    await expectRefused(answer, 422, "invalid_params");
+    expect(answer.text).toMatch(/oauth_grant\.code/);
+  });
+});
+
+describe("an unusual request", () => {
+  it.each([
+    ...["get", "head", "put", "patch", "delete", "options", "trace"].map((method) => [
+      method,
+      "/resources",
+      "POST",
+    ]),
+    ...["get", "head", "post", "patch", "options", "trace"].map((method) => [
+      method,
+      `/resources/${randomUUID()}`,
+      "PUT, DELETE",
+    ]),
+  ])("%s %s is not allowed", async (method, path, allowed) => {
+    const answer = await platform.send(method!, path!, undefined, { headers: { "content-type": null } });
+    expect(answer.status).toBe(405);
+    expect(answer.headers["allow"]).toBe(allowed);
+  });
+
+  it.each(["DELETE", "PUT"])(
+    "whose header overrides its method with %s is taken as it came",
+    async (method) => {
+      const headers = { "x-http-method-override": method, "x-method-override": method };
+      const answer = await platform.send(
+        "post",
+        `/resources/${randomUUID()}?_method=${method}`,
+        {},
+        { headers },
+      );
+      expect(answer.status).toBe(405);
+    },
+  );
+
+  it("for a deprovision may have a body, even a broken one", async () => {
+    expect((await platform.send("delete", `/resources/${randomUUID()}`, '{"a":')).status).toBe(404);
+  });
+
+  const login = () => basic(world.sandbox.settings.addonId, world.sandbox.settings.addonPassword);
+  it("in absolute form is the same as any other", async () => {
+    const { statuses } = await rawHttp(
+      world.service.url!,
+      `DELETE http://elsewhere.example.com/resources/${randomUUID()} HTTP/1.1\r\nHost: x\r\nAuthorization: ${login()}\r\n\r\n`,
+    );
+    expect(statuses).toEqual([404]);
+  });
+
+  const head = "POST /resources HTTP/1.1\r\n";
+  it.each([
+    ["two lengths", `${head}Host: x\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\n{}`, 400],
+    [
+      "a length and chunks",
+      `${head}Host: x\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n`,
+      400,
+    ],
+    ["a line feed in a header", `${head}Host: x\r\nX-A: a\nb\r\n\r\n`, 400],
+    ["no Host", `${head}\r\n`, 400],
+    ["17 kB of headers", `${head}Host: x\r\nX-A: ${"a".repeat(17_000)}\r\n\r\n`, 431],
+    ["a method nobody knows", `BREW /resources HTTP/1.1\r\nHost: x\r\n\r\n`, 400],
+    ["an expectation nobody knows", `${head}Host: x\r\nExpect: tea\r\n\r\n`, 417],
+  ])("with %s is refused by the server itself", async (_case, bytes, status) => {
+    const answer = await rawHttp(world.service.url!, bytes);
+    expect(answer.statuses).toEqual([status]);
+  });
+
+  it("that drips is cut off within 15 s, whatever it drips: so say the server's limits", () => {
+    const { headersTimeout, requestTimeout, keepAliveTimeout } = createHttpServer(express());
+    expect({ headersTimeout, requestTimeout }).toEqual({ headersTimeout: 10_000, requestTimeout: 15_000 });
+    // Above the 90 s after which the router in front gives an idle connection up.
+    expect(keepAliveTimeout).toBeGreaterThan(90_000);
+  });
+
+  it("without a body is refused for that", async () => {
+    const { statuses, text } = await rawHttp(
+      world.service.url!,
+      `${head}Host: x\r\nAuthorization: ${login()}\r\nContent-Type: application/json\r\n\r\n`,
+    );
+    expect(statuses).toEqual([400]);
+    expect(text).toContain('"The request has no body."');
+  });
+
+  it("has left no 5xx and no secret in the log", () => {
+    const lines = world
+      .logged()
+      .trim()
+      .split("\n")
+      .map((line) => JSON.parse(line) as { level: string; msg: string });
+    expect(lines.filter(({ level }) => level === "error" || level === "fatal")).toEqual([]);
+    expect(world.logged()).not.toMatch(/grant-[0-9a-f]{32}/);
+    expect(world.logged()).not.toContain(login());
+  });
+});
+
+function sorted(value: object): object {
+  return Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)));
+}

@@ -1,0 +1,32 @@
+import { connect } from "node:net";
+
+export interface RawAnswer {
+  /** The status of each answer on the connection, `100 Continue` included. */
+  statuses: number[];
+  text: string;
+  /** Whether the service ended the connection, rather than we for want of more. */
+  closed: boolean;
+}
+
+/**
+ * Sends bytes that no HTTP client would, and collects what comes back until the service ends the connection or says
+ * nothing for `quietMs`.
+ */
+export function rawHttp(url: string, bytes: string | Buffer, quietMs = 1_000): Promise<RawAnswer> {
+  const { hostname, port } = new URL(url);
+  return new Promise((resolve) => {
+    const socket = connect({ host: hostname, port: Number(port) });
+    const chunks: Buffer[] = [];
+    const answer = (closed: boolean) => {
+      socket.destroy();
+      const text = Buffer.concat(chunks).toString("latin1");
+      const statuses = [...text.matchAll(/^HTTP\/1\.1 (\d{3})/gm)].map(([, status]) => Number(status));
+      resolve({ statuses, text, closed });
+    };
+    socket.setTimeout(quietMs, () => answer(false));
+    socket.on("data", (chunk) => chunks.push(chunk));
+    socket.on("error", () => answer(true));
+    socket.on("end", () => answer(true));
+    socket.write(bytes);
+  });
+}
