@@ -1,0 +1,52 @@
+import { colours } from "./colours.ts";
+import { attachedApps, configVars } from "./demo/apps-and-config.ts";
+import { secretReset, secretSet } from "./demo/client-secret.ts";
+import { deprovision, nothingLeaked } from "./demo/deprovision.ts";
+import { newKey, oldKeyDropped, reseal } from "./demo/key-rotation.ts";
+import { later } from "./demo/later.ts";
+import { planChange } from "./demo/plan-change.ts";
+import { appIsKnown, exchange, provision } from "./demo/provision.ts";
+import { fullLife, refresh } from "./demo/refresh.ts";
+import { demoStage, type DemoStage } from "./demo/stage.ts";
+import type { Step } from "./demo/step.ts";
+import { paragraph } from "./story.ts";
+import { took } from "./wording.ts";
+
+/** `npm run demo`: the whole life of a resource, each step checked at the platform or in the database. */
+const steps: Step[] = [
+  ...[provision, exchange, appIsKnown, refresh, fullLife],
+  ...[attachedApps, configVars, planChange],
+  ...[secretReset, secretSet, newKey, reseal, oldKeyDropped],
+  ...[later, deprovision, nothingLeaked],
+];
+
+const startedAt = performance.now();
+console.log("The life of a resource, on a platform and a database of its own:\n");
+const stage = await demoStage();
+const held = await play(stage, steps);
+await stage.close();
+const time = took(performance.now() - startedAt);
+console.log(
+  held === steps.length
+    ? colours.green(`\nAll ${held} steps held, in ${time}. Nothing is left of it.`)
+    : colours.red(`\n${held} of ${steps.length} steps held; the first that did not ended the demonstration.`),
+);
+process.exit(held === steps.length ? 0 : 1);
+
+/** Runs the steps in order, up to the first that fails: each builds on what the ones before it made. */
+async function play(on: DemoStage, all: Step[]): Promise<number> {
+  for (const [index, { title, run }] of all.entries()) {
+    const from = performance.now();
+    const tell = (mark: string, text: string) => {
+      const ms = colours.dim(took(performance.now() - from).padStart(8));
+      console.log(`${mark} ${ms}  ${title}\n${colours.dim(paragraph(text, " ".repeat(12)))}`);
+    };
+    try {
+      tell(colours.green("✓"), await run(on));
+    } catch (error) {
+      tell(colours.red("✗"), error instanceof Error ? error.message : String(error));
+      return index;
+    }
+  }
+  return all.length;
+}

@@ -1,0 +1,25 @@
+import assert from "node:assert/strict";
+import { list } from "../wording.ts";
+import { LATER_PLAN } from "./plans.ts";
+import { eventually } from "./stage.ts";
+import type { Step } from "./step.ts";
+
+export const later: Step = {
+  title: "A customer installs a plan that takes longer",
+  async run(stage) {
+    if (!LATER_PLAN) return "left out: every plan is provisioned at once";
+    const { control } = stage.sandbox;
+    control.createApp({ name: "hotel" });
+    const { addon, response } = await control.install({ app: "hotel", plan: LATER_PLAN });
+    assert.equal(response.status, 202, JSON.stringify(response.body));
+    assert.equal(addon.state, "provisioning");
+    await eventually(() => assert.equal(control.addon(addon.id).state, "provisioned"));
+    await eventually(async () => {
+      const [row] = await stage.rows(`SELECT state FROM resources WHERE uuid = $1`, addon.id);
+      assert.deepEqual(row, { state: "provisioned" });
+    });
+    const vars = Object.keys(control.configVars("hotel"));
+    assert.ok(vars.length > 0, "the app has config vars");
+    return `${LATER_PLAN}: answered 202, then set ${list(vars)} and reported that it is ready`;
+  },
+};

@@ -1,0 +1,24 @@
+import assert from "node:assert/strict";
+import { OTHER_PLAN } from "./plans.ts";
+import { eventually } from "./stage.ts";
+import { theAddon, type Step } from "./step.ts";
+
+export const planChange: Step = {
+  title: "The customer changes the plan",
+  async run(stage) {
+    if (!OTHER_PLAN) return "left out: there is only one plan";
+    const { id } = theAddon(stage);
+    const { response } = await stage.sandbox.control.changePlan(id, OTHER_PLAN);
+    assert.ok(response.status === 200 || response.status === 202, JSON.stringify(response.body));
+    const { config = {} } = response.body as { config?: Record<string, string> };
+    await eventually(async () => {
+      const [row] = await stage.rows(`SELECT plan FROM resources WHERE uuid = $1`, id);
+      assert.deepEqual(row, { plan: OTHER_PLAN });
+      const open = await stage.rows(`SELECT id FROM steps WHERE uuid = $1`, id);
+      assert.equal(open.length, 0, "nothing is left to do");
+    });
+    const seen = stage.sandbox.control.configVars("shop");
+    assert.deepEqual({ ...seen, ...config }, seen, "the app runs with what was answered");
+    return `to ${OTHER_PLAN}: answered ${response.status}, and the app runs with the new config vars`;
+  },
+};

@@ -1,0 +1,11 @@
+import { offer } from "../../src/your-service/plans.ts";
+
+// The demonstration plays with whatever is on offer: it holds for a fork as for the sample.
+const names = Object.keys(offer.plans);
+
+export const FIRST_PLAN = offer.defaultPlan;
+/** A plan to change to. */
+export const OTHER_PLAN = names.find((name) => name !== FIRST_PLAN && !offer.plans[name]?.later);
+/** A plan whose provision takes longer. */
+export const LATER_PLAN = names.find((name) => offer.plans[name]?.later);
+export const CONFIG_VARS = offer.configVars;

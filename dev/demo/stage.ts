@@ -1,0 +1,100 @@
+import { randomBytes } from "node:crypto";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { setTimeout as wait } from "node:timers/promises";
+import { startSandbox, type Sandbox } from "../../sandbox/index.ts";
+import { readConfig, type Environment } from "../../src/config.ts";
+import { statement } from "../../src/database/database.ts";
+import { addonManifest } from "../../src/operator/addon-manifest.ts";
+import { runWeb, type RunningService } from "../../src/run-service.ts";
+import { offer } from "../../src/your-service/plans.ts";
+import { runKit } from "./kit.ts";
+
+/** A platform, a service and its database in a folder of their own. */
+export interface DemoStage {
+  sandbox: Sandbox;
+  readonly service: RunningService;
+  /** Everything the service has logged. */
+  logged(): string;
+  /** Rows of the service's database. */
+  rows<Row>(text: string, ...values: unknown[]): Promise<Row[]>;
+  /** An operator's command, in a process of its own beside the service; answers its JSON. */
+  kit<Answer>(args: string[], input?: string): Promise<Answer>;
+  /** Stops the service and starts it again with other settings, which stay. */
+  restart(change: Environment): Promise<void>;
+  encryptionKey(): string;
+  close(): Promise<void>;
+}
+
+export async function demoStage(): Promise<DemoStage> {
+  const folder = await mkdtemp(path.join(tmpdir(), "addon-demo-"));
+  const sandbox = await startSandbox({ addonManifest: addonManifest("teapots", offer) });
+  const lines: string[] = [];
+  let environment = environmentFor(sandbox, folder);
+  let asked = 0;
+
+  async function start(): Promise<RunningService> {
+    const started = await runWeb(readConfig(environment), {
+      logTo: { write: (line) => void lines.push(line) },
+    });
+    await started.ready;
+    sandbox.control.partner({ partnerUrl: started.url! });
+    return started;
+  }
+  let service = await start();
+
+  return {
+    sandbox,
+    get service() {
+      return service;
+    },
+    logged: () => lines.join(""),
+    rows: (text, ...values) => service.services.db.query(statement(`demo_${(asked += 1)}`, text), values),
+    kit: (args, input) => runKit(args, environment, input),
+    async restart(change) {
+      await service.stop();
+      environment = { ...environment, ...change };
+      service = await start();
+    },
+    encryptionKey: () => environment["ENCRYPTION_KEY"]!,
+    async close() {
+      await service.stop();
+      await sandbox.close();
+      await rm(folder, { recursive: true });
+    },
+  };
+}
+
+function environmentFor({ url, settings }: Sandbox, folder: string): Environment {
+  return {
+    DATA_DIR: folder,
+    PORT: "0",
+    ADDON_ID: settings.addonId,
+    ADDON_PASSWORD: settings.addonPassword,
+    CLIENT_SECRET: settings.clientSecret,
+    ENCRYPTION_KEY: randomBytes(32).toString("hex"),
+    PLATFORM_API_URL: url,
+    PLATFORM_AUTH_URL: url,
+    PLATFORM_STATUS_URL: url,
+    ALLOW_INSECURE_PLATFORM: "on",
+    // A demonstration does not want to wait for a sweep.
+    SWEEP_CRON: "* * * * * *",
+  };
+}
+
+/** Looks until `look` no longer throws, for at most `withinMs`; then fails with what it threw. */
+export async function eventually<Found>(
+  look: () => Promise<Found> | Found,
+  withinMs = 15_000,
+): Promise<Found> {
+  const until = performance.now() + withinMs;
+  for (;;) {
+    try {
+      return await look();
+    } catch (error) {
+      if (performance.now() > until) throw error;
+      await wait(50);
+    }
+  }
+}

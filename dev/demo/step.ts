@@ -1,0 +1,27 @@
+import type { AddonState } from "../../sandbox/index.ts";
+import type { DemoStage } from "./stage.ts";
+
+/** One thing that must hold. `run` throws if it does not, and otherwise says in a sentence what was seen. */
+export interface Step {
+  title: string;
+  run(stage: DemoStage): Promise<string>;
+}
+
+/** The resource whose life is shown: the one installed first. */
+export function theAddon({ sandbox }: DemoStage): AddonState {
+  const [addon] = sandbox.control.state().addons;
+  if (!addon) throw new Error("Nothing is installed.");
+  return addon;
+}
+
+/** Every token the platform ever gave out, newest last. */
+export function issuedTokens({ sandbox }: DemoStage): { access: string[]; refresh: string[] } {
+  const answers = sandbox.control
+    .ledger({ reveal: true })
+    .entries.filter(({ path, response }) => path === "/oauth/token" && (response?.status ?? 500) < 300)
+    .map(({ response }) => response!.body as { access_token: string; refresh_token: string });
+  return {
+    access: answers.map(({ access_token }) => access_token),
+    refresh: answers.map(({ refresh_token }) => refresh_token),
+  };
+}
