@@ -35,7 +35,7 @@ async function expectRefused(answer: Response, status: number, id?: string): Pro
   const body = answer.body as { id: string; message: string };
   expect({ status: answer.status, ...body }).toEqual({
     status,
-    id: id ?? (expect.stringMatching(/^[a-z_]+$/) as string),
+    id: id ?? expect.stringMatching(/^[a-z_]+$/),
     message: expect.stringMatching(/^.+\.$/s),
   });
   expect(answer.text).not.toMatch(/node_modules|\bat .*:\d+|SyntaxError|Prisma|postgres/i);
