@@ -1,0 +1,133 @@
+import { randomUUID } from "node:crypto";
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { yourService } from "../../src/your-service/index.ts";
+import { aGate } from "../support/a-vendor.ts";
+import { aProvisionRequest } from "../support/a-provision-request.ts";
+import { aLifecycle, type LifecycleWorld } from "../support/lifecycle.ts";
+import { eventually } from "../support/world.ts";
+
+let life: LifecycleWorld;
+beforeAll(async () => {
+  life = await aLifecycle();
+});
+afterAll(() => life.world.close());
+
+/** Every column of a resource's rows that may hold something sealed, and is not null. */
+async function sealedOf(uuid: string): Promise<string[]> {
+  const rows = await life.world.rows<Record<string, unknown>>(
+    `SELECT r.*, c.* FROM resources r JOIN credentials c USING (uuid) WHERE r.uuid = $1`,
+    [uuid],
+  );
+  return Object.entries(rows[0]!).flatMap(([column, value]) =>
+    column.startsWith("sealed_") && value !== null ? [column] : [],
+  );
+}
+
+describe("a deprovision", () => {
+  it("is answered 204 without a body; a tombstone stays, and nothing sealed", async () => {
+    const uuid = await life.settled();
+    expect(await sealedOf(uuid)).not.toEqual([]);
+    const answer = await life.platform.deprovision(uuid);
+    expect({ status: answer.status, text: answer.text }).toEqual({ status: 204, text: "" });
+    expect(await life.resource(uuid)).toEqual({ state: "deprovisioned", plan: "basic", answer_status: null });
+    expect(await life.credential(uuid)).toMatchObject({ state: "erased" });
+    expect(await sealedOf(uuid)).toEqual([]);
+    await eventually(() => life.vendor.callsOf(uuid, "deprovision").length === 1);
+  });
+
+  it("20 times at the same moment: one 204, 19 times 410, and one clean-up", async () => {
+    const uuid = await life.settled();
+    const answers = await Promise.all(Array.from({ length: 20 }, () => life.platform.deprovision(uuid)));
+    expect(answers.map(({ status }) => status).sort()).toEqual([204, ...Array<number>(19).fill(410)]);
+    await eventually(async () => expect(await life.steps(uuid)).toEqual([]));
+    expect(life.vendor.callsOf(uuid, "deprovision")).toHaveLength(1);
+    expect((await life.events(uuid)).filter((type) => type === "deprovisioned")).toHaveLength(1);
+  });
+
+  it("of a uuid never seen: 404, and nothing is made", async () => {
+    const uuid = randomUUID();
+    const { status, body } = await life.platform.deprovision(uuid);
+    expect({ status, id: (body as { id: string }).id }).toEqual({ status: 404, id: "not_found" });
+    expect(await life.resource(uuid)).toBeUndefined();
+    expect(life.vendor.calls.filter((call) => call.uuid === uuid)).toEqual([]);
+  });
+
+  it("before the exchange: the grant is never used", async () => {
+    const { addon } = await life.control.install();
+    await life.control.deprovision(addon.id);
+    await life.settled();
+    expect(life.exchangesOf(life.requestFor(addon.id).oauth_grant.code)).toEqual([]);
+    expect(await sealedOf(addon.id)).toEqual([]);
+  });
+
+  it("while the service is provisioning: 204, the provision comes to nothing, and what it made is cleaned up", async () => {
+    const gate = aGate();
+    life.vendor.next("provision", async (resource) => {
+      await gate.opened;
+      return yourService.provision(resource);
+    });
+    const request = aProvisionRequest();
+    const provision = life.platform.provision(request);
+    await eventually(() => life.vendor.callsOf(request.uuid, "provision").length === 1);
+    expect((await life.platform.deprovision(request.uuid)).status).toBe(204);
+    // It waits for the call that still runs to end.
+    expect(life.vendor.callsOf(request.uuid, "deprovision")).toEqual([]);
+    gate.open();
+    expect((await provision).status).toBe(410);
+    expect(await life.steps(request.uuid)).toEqual(["clean_up"]);
+    await life.hurry(request.uuid);
+    await eventually(async () => expect(await life.steps(request.uuid)).toEqual([]));
+    expect(life.vendor.callsOf(request.uuid, "deprovision")).toHaveLength(1);
+    expect(await sealedOf(request.uuid)).toEqual([]);
+    expect(await life.resource(request.uuid)).toMatchObject({ state: "deprovisioned" });
+  });
+
+  it("while a provision that was put off is finished: what comes of it is dropped", async () => {
+    const gate = aGate();
+    let aborted: () => boolean = () => false;
+    life.vendor.next("finish", async (resource, platform) => {
+      aborted = () => resource.signal.aborted;
+      await gate.opened;
+      return yourService.finish(resource, platform);
+    });
+    const { addon } = await life.control.install({ plan: "dedicated" });
+    await eventually(() => life.vendor.callsOf(addon.id, "finish").length === 1);
+    expect((await life.control.deprovision(addon.id)).response.status).toBe(204);
+    gate.open();
+    await life.hurry(addon.id);
+    await eventually(async () => expect(await life.steps(addon.id)).toEqual([]));
+    expect(aborted()).toBe(false);
+    expect(life.vendor.callsOf(addon.id, "deprovision")).toHaveLength(1);
+    expect(life.patchesOf(addon.id)).toEqual([]);
+    expect(life.actionsOf(addon.id)).toEqual([]);
+    expect(await sealedOf(addon.id)).toEqual([]);
+  });
+
+  it("while a plan change runs: 204, the change comes to nothing", async () => {
+    const gate = aGate();
+    const request = aProvisionRequest();
+    await life.platform.provision(request);
+    life.vendor.next("changePlan", async (resource, previous) => {
+      await gate.opened;
+      return yourService.changePlan(resource, previous);
+    });
+    const change = life.platform.changePlan(request.uuid, { plan: "premium" });
+    await eventually(() => life.vendor.callsOf(request.uuid, "changePlan").length === 1);
+    expect((await life.platform.deprovision(request.uuid)).status).toBe(204);
+    gate.open();
+    expect((await change).status).toBe(410);
+    expect(await sealedOf(request.uuid)).toEqual([]);
+    expect(await life.resource(request.uuid)).toMatchObject({ state: "deprovisioned", plan: "basic" });
+  });
+
+  it("whose clean-up fails is answered 204 all the same, and cleaned up again under the same key", async () => {
+    const request = aProvisionRequest();
+    await life.platform.provision(request);
+    life.vendor.next("deprovision", () => Promise.reject(new Error("The kiln does not answer.")));
+    expect((await life.platform.deprovision(request.uuid)).status).toBe(204);
+    await eventually(async () => expect(await life.steps(request.uuid)).toEqual([]));
+    const [first, second, ...more] = life.vendor.callsOf(request.uuid, "deprovision");
+    expect(second).toEqual(first);
+    expect(more).toEqual([]);
+  });
+});

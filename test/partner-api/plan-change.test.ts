@@ -1,0 +1,220 @@
+import { randomUUID } from "node:crypto";
+import { setTimeout as wait } from "node:timers/promises";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
+import { Refusal } from "../../src/errors.ts";
+import { yourService } from "../../src/your-service/index.ts";
+import { aGate } from "../support/a-vendor.ts";
+import { aProvisionRequest } from "../support/a-provision-request.ts";
+import { aLifecycle, type LifecycleWorld } from "../support/lifecycle.ts";
+import { eventually } from "../support/world.ts";
+
+let life: LifecycleWorld;
+beforeAll(async () => {
+  life = await aLifecycle();
+});
+afterAll(() => life.world.close());
+afterEach(() => life.vendor.asUsual());
+
+/** A provisioned resource, made by hand: its grant is none of the sandbox's. */
+async function provisioned(plan = "basic"): Promise<string> {
+  const request = aProvisionRequest({ plan });
+  expect((await life.platform.provision(request)).status).toBe(200);
+  return request.uuid;
+}
+
+const config = (uuid: string) =>
+  life.world.rows(`SELECT sealed_config FROM resources WHERE uuid = $1`, [uuid]);
+
+describe("a plan change", () => {
+  it("is answered with the new config vars, which the platform is also told", async () => {
+    const uuid = await life.settled();
+    const since = life.position();
+    const { response } = await life.control.changePlan(uuid, "premium");
+    expect(response).toMatchObject({
+      status: 200,
+      body: {
+        config: { TEAPOT_URL: `https://premium.teapots.example/${uuid}` },
+        message: expect.any(String),
+      },
+    });
+    await eventually(async () => expect(await life.steps(uuid)).toEqual([]));
+    const { app } = life.control.addon(uuid);
+    expect(life.control.configVars(app.name)).toMatchObject({
+      TEAPOT_URL: `https://premium.teapots.example/${uuid}`,
+    });
+    expect(life.patchesOf(uuid, since).length).toBeLessThanOrEqual(1);
+    expect(await life.resource(uuid)).toMatchObject({ plan: "premium", state: "provisioned" });
+  });
+
+  it("before the grant is exchanged is accepted, and told once it is", async () => {
+    life.control.settings({ acceptDelayMs: 1_500 });
+    const { addon } = await life.control.install();
+    life.control.settings({ acceptDelayMs: 0 });
+    expect((await life.control.changePlan(addon.id, "premium")).response.status).toBe(200);
+    expect(await life.steps(addon.id)).toEqual(["announce"]);
+    await eventually(async () => {
+      expect(await life.credential(addon.id)).toMatchObject({ state: "active" });
+      expect(await life.steps(addon.id)).toEqual([]);
+    });
+  });
+
+  it("to the plan it has: 200, nothing happens, and it is counted", async () => {
+    const uuid = await provisioned();
+    const before = await config(uuid);
+    for (const _ of [1, 2]) {
+      const { status, body } = await life.platform.changePlan(uuid, { plan: "basic" });
+      expect({ status, body: body as unknown }).toEqual({
+        status: 200,
+        body: { message: "The plan is basic already." },
+      });
+    }
+    expect(life.vendor.callsOf(uuid, "changePlan")).toEqual([]);
+    expect((await life.events(uuid)).filter((type) => type === "plan_unchanged")).toHaveLength(2);
+    expect(await config(uuid)).toEqual(before);
+  });
+
+  it.each(["samovar", "Premium", "teapots:premium", "__proto__"])(
+    "to the unknown plan %s: 422, no call, no change",
+    async (plan) => {
+      const uuid = await provisioned();
+      const { status, body } = await life.platform.changePlan(uuid, { plan });
+      expect({ status, body: body as unknown }).toMatchObject({ status: 422, body: { id: "unknown_plan" } });
+      expect(life.vendor.callsOf(uuid, "changePlan")).toEqual([]);
+      expect(await life.resource(uuid)).toMatchObject({ plan: "basic", state: "provisioned" });
+    },
+  );
+
+  it("of a uuid never seen: 404, also to an unknown plan, and no row", async () => {
+    const uuid = randomUUID();
+    for (const plan of ["premium", "samovar"])
+      expect((await life.platform.changePlan(uuid, { plan })).status).toBe(404);
+    expect(await life.resource(uuid)).toBeUndefined();
+    expect(await life.events(uuid)).toEqual([]);
+  });
+
+  it("of a resource that is gone: 410, also to an unknown plan or the one it had", async () => {
+    const uuid = await provisioned();
+    await life.platform.deprovision(uuid);
+    for (const plan of ["premium", "samovar", "basic"])
+      expect((await life.platform.changePlan(uuid, { plan })).status).toBe(410);
+    expect(life.vendor.callsOf(uuid, "changePlan")).toEqual([]);
+  });
+
+  it("removes the config vars that the new plan has no more", async () => {
+    const uuid = await life.settled();
+    const { app } = life.control.addon(uuid);
+    expect(life.control.configVars(app.name)).toHaveProperty("TEAPOT_TOKEN");
+    const since = life.position();
+    life.vendor.next("changePlan", () => Promise.resolve({ config: { TEAPOT_URL: "https://one.example" } }));
+    await life.control.changePlan(uuid, "premium");
+    await eventually(() => life.patchesOf(uuid, since).length > 0);
+    expect(life.patchesOf(uuid, since)[0]!.config).toEqual([
+      { name: "TEAPOT_URL", value: "https://one.example" },
+      { name: "TEAPOT_TOKEN", value: null },
+    ]);
+    await eventually(() => !("TEAPOT_TOKEN" in life.control.configVars(app.name)));
+
+    // And the plan after that, which wants it again, gets it back.
+    await life.control.changePlan(uuid, "basic");
+    await eventually(() => "TEAPOT_TOKEN" in life.control.configVars(app.name));
+  });
+});
+
+describe("plan changes at the same moment", () => {
+  it("are done one after the other; the last that was answered is the plan there is", async () => {
+    const uuid = await provisioned();
+    const answered: string[] = [];
+    const plans = Array.from({ length: 12 }, (_, i) => (i % 2 ? "basic" : "premium"));
+    await Promise.all(
+      plans.map(async (plan) => {
+        life.vendor.next("changePlan", async (resource, previous) => {
+          await wait(20);
+          return yourService.changePlan(resource, previous);
+        });
+        const { status } = await life.platform.changePlan(uuid, { plan });
+        expect(status).toBe(200);
+        answered.push(plan);
+      }),
+    );
+    const called = life.vendor.callsOf(uuid, "changePlan").map(({ plan }) => plan);
+    expect(await life.resource(uuid)).toMatchObject({ plan: answered.at(-1) });
+    expect(called.at(-1)).toBe(answered.at(-1));
+    // Those that found their plan in place already called nobody.
+    expect(called).toEqual(answered.filter((plan, i) => plan !== (answered[i - 1] ?? "basic")));
+  });
+});
+
+describe("a plan change that the service", () => {
+  it("refuses: 422 with its message, and the plan stays", async () => {
+    const uuid = await provisioned();
+    life.vendor.next("changePlan", () =>
+      Promise.reject(new Refusal("Too much tea in it.", { id: "too_full" })),
+    );
+    const { status, body } = await life.platform.changePlan(uuid, { plan: "premium" });
+    expect({ status, body: body as unknown }).toEqual({
+      status: 422,
+      body: { id: "too_full", message: "Too much tea in it." },
+    });
+    expect(await life.resource(uuid)).toMatchObject({ plan: "basic", state: "provisioned" });
+    expect(await life.steps(uuid)).toEqual([]);
+  });
+
+  it("answers with a var that is not declared: 202, and it is tried again under the same key", async () => {
+    const uuid = await life.settled();
+    life.vendor.next("changePlan", () => Promise.resolve({ config: { LD_PRELOAD: "x" } }));
+    const { response } = await life.control.changePlan(uuid, "premium");
+    expect(response.status).toBe(202);
+    expect(response.body).not.toHaveProperty("config");
+    await eventually(async () => expect(await life.steps(uuid)).toEqual([]));
+    const [first, second, ...more] = life.vendor.callsOf(uuid, "changePlan");
+    expect(second).toEqual(first);
+    expect(more).toEqual([]);
+    const { app } = life.control.addon(uuid);
+    expect(Object.keys(life.control.configVars(app.name)).sort()).toEqual(["TEAPOT_TOKEN", "TEAPOT_URL"]);
+    expect(life.control.configVars(app.name)["TEAPOT_URL"]).toContain("premium");
+  });
+
+  it("puts off: 202, then finish, then the platform is told", async () => {
+    const uuid = await life.settled();
+    life.vendor.next("changePlan", () => Promise.resolve({ later: "Kneading the clay." }));
+    const { response } = await life.control.changePlan(uuid, "premium");
+    expect(response).toMatchObject({ status: 202, body: { message: "Kneading the clay." } });
+    await eventually(async () => expect(await life.steps(uuid)).toEqual([]));
+    expect(life.vendor.callsOf(uuid, "finish")).toHaveLength(1);
+    expect(life.patchesOf(uuid).at(-1)!.config).toContainEqual({
+      name: "TEAPOT_URL",
+      value: `https://premium.teapots.example/${uuid}`,
+    });
+    expect(life.actionsOf(uuid)).toEqual([]);
+  });
+
+  it("takes more than 3 s for: 202, and the platform is told when it is done", async () => {
+    const uuid = await life.settled();
+    const gate = aGate();
+    life.vendor.next("changePlan", async (resource, previous) => {
+      await gate.opened;
+      return yourService.changePlan(resource, previous);
+    });
+    const { response } = await life.control.changePlan(uuid, "premium");
+    expect(response.status).toBe(202);
+    expect(response.ms).toBeLessThan(4_000);
+    // The next one finds it still running, and is queued behind it.
+    const next = life.platform.changePlan(uuid, { plan: "basic" });
+    gate.open();
+    expect((await next).status).toBeLessThan(300);
+    await eventually(async () => expect(await life.steps(uuid)).toEqual([]));
+    expect(life.vendor.callsOf(uuid, "changePlan").map(({ plan }) => plan)).toEqual(["premium", "basic"]);
+    const { app } = life.control.addon(uuid);
+    expect(life.control.configVars(app.name)["TEAPOT_URL"]).toContain("//basic.");
+  });
+
+  // Not yet: the announcement of the change before it, which waits for a token, holds it up for good.
+  it.failing("fails is tried again also where no token ever came", async () => {
+    const request = aProvisionRequest({ oauth_grant: null });
+    await life.platform.provision(request);
+    expect((await life.platform.changePlan(request.uuid, { plan: "premium" })).status).toBe(200);
+    life.vendor.next("changePlan", () => Promise.reject(new Error("The kiln is cold.")));
+    expect((await life.platform.changePlan(request.uuid, { plan: "basic" })).status).toBe(202);
+    await eventually(() => life.vendor.callsOf(request.uuid, "changePlan").length === 3, 2_500);
+  });
+});

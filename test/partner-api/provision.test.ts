@@ -1,0 +1,243 @@
+import { setTimeout as wait } from "node:timers/promises";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
+import { Refusal } from "../../src/errors.ts";
+import { yourService } from "../../src/your-service/index.ts";
+import { aGrant, aProvisionRequest } from "../support/a-provision-request.ts";
+import { aLifecycle, type LifecycleWorld } from "../support/lifecycle.ts";
+import { eventually } from "../support/world.ts";
+
+let life: LifecycleWorld;
+beforeAll(async () => {
+  life = await aLifecycle();
+});
+afterAll(() => life.world.close());
+afterEach(() => {
+  life.control.clearFaults();
+  life.control.settings({ acceptDelayMs: 0 });
+});
+
+describe("a provision delivered 50 times at the same moment", () => {
+  it("makes one resource, calls the service once, exchanges one grant, and is answered 50 times alike", async () => {
+    const { control, platform, vendor } = life;
+    vendor.next("provision", async (resource) => {
+      await wait(300);
+      return yourService.provision(resource);
+    });
+    // The first delivery is lost on its way, so that the platform has an add-on and a grant to deliver again.
+    control.fault("> POST /resources", { reset: "before" });
+    const { addon } = await control.install();
+    const request = life.requestFor(addon.id);
+    const [answers, { response }] = await Promise.all([
+      Promise.all(Array.from({ length: 49 }, () => platform.provision(request))),
+      control.redeliver(addon.id),
+    ]);
+
+    expect(new Set(answers.map(({ status, text }) => `${status} ${text}`)).size).toBe(1);
+    expect(answers[0]!.status).toBe(200);
+    expect(response).toMatchObject({ status: 200, body: answers[0]!.body as object });
+    expect(vendor.callsOf(addon.id, "provision")).toHaveLength(1);
+    await eventually(async () => expect(await life.credential(addon.id)).toMatchObject({ state: "active" }));
+    expect(life.exchangesOf(request.oauth_grant.code)).toHaveLength(1);
+    expect(await life.credential(addon.id)).toMatchObject({ generation: 1 });
+    expect((await life.events(addon.id)).filter((type) => type === "tokens_issued")).toHaveLength(1);
+  });
+
+  it("is put off once, where its plan takes longer", async () => {
+    const request = aProvisionRequest({ plan: "dedicated" });
+    const answers = await Promise.all(Array.from({ length: 50 }, () => life.platform.provision(request)));
+    expect(new Set(answers.map(({ status, text }) => `${status} ${text}`)).size).toBe(1);
+    expect(answers[0]!.status).toBe(202);
+    expect(await life.steps(request.uuid)).toEqual(["finish"]);
+  });
+});
+
+describe("a provision delivered again", () => {
+  it("gets the same bytes much later, from another process, after the grant was exchanged", async () => {
+    const uuid = await life.settled();
+    const request = life.requestFor(uuid);
+    const first = await life.platform.provision(request);
+    await life.world.restart();
+    const second = await life.platform.provision(request);
+    expect(second.text).toBe(first.text);
+    expect(second.text).toContain("TEAPOT_URL");
+    expect(life.vendor.callsOf(uuid, "provision")).toHaveLength(1);
+  });
+
+  it.each([
+    ["another plan", { plan: "premium" }],
+    ["a plan that does not exist", { plan: "samovar" }],
+    ["another region", { region: "eu" }],
+    ["no region", { region: null }],
+    ["another name and options", { name: "kettle", options: { size: "9" } }],
+  ])("with %s changes nothing and gets the first answer", async (_case, change) => {
+    const request = aProvisionRequest();
+    const first = await life.platform.provision(request);
+    const columns = `plan, region, name, options, state, updated_at`;
+    const read = () => life.world.rows(`SELECT ${columns} FROM resources WHERE uuid = $1`, [request.uuid]);
+    const before = await read();
+    const second = await life.platform.provision({ ...request, ...change });
+    expect({ status: second.status, text: second.text }).toEqual({ status: 200, text: first.text });
+    expect(await read()).toEqual(before);
+    expect(life.vendor.callsOf(request.uuid, "provision")).toHaveLength(1);
+  });
+
+  it("with another plan is a warning in the log", async () => {
+    const request = aProvisionRequest();
+    await life.platform.provision(request);
+    await life.platform.provision({ ...request, plan: "premium" });
+    expect(lines(request.uuid)).toContainEqual(
+      expect.objectContaining({ level: "warn", kept: "basic", asked: "premium" }),
+    );
+  });
+
+  it("with a new code, while the first is not accepted yet, has the new one exchanged", async () => {
+    const { control } = life;
+    control.settings({ acceptDelayMs: 120_000 });
+    const { addon } = await control.install();
+    const first = life.requestFor(addon.id).oauth_grant.code;
+    control.settings({ acceptDelayMs: 0 });
+    const { response } = await control.redeliver(addon.id, { newCode: true });
+    const second = life.requestFor(addon.id).oauth_grant.code;
+    expect(response.status).toBe(200);
+    expect(second).not.toBe(first);
+    await eventually(async () => {
+      expect(await life.credential(addon.id)).toEqual({ state: "active", generation: 1 });
+    });
+    expect(life.exchangesOf(second).map(({ response }) => response?.status)).toEqual([200]);
+    expect(await life.events(addon.id)).toContain("grant_replaced");
+  });
+
+  it("with a new code, when tokens are there, has nothing exchanged", async () => {
+    const uuid = await life.settled();
+    expect((await life.control.redeliver(uuid, { newCode: true })).response.status).toBe(200);
+    // A later grant's exchange shows that the sweep has passed this one by.
+    await life.settled();
+    expect(life.exchangesOf(life.requestFor(uuid).oauth_grant.code)).toEqual([]);
+    expect(await life.credential(uuid)).toEqual({ state: "active", generation: 1 });
+  });
+
+  it("brings the grant that the first one lacked", async () => {
+    const request = aProvisionRequest({ oauth_grant: null });
+    await life.platform.provision(request);
+    expect(await life.credential(request.uuid)).toMatchObject({ state: "no_grant" });
+    await life.platform.provision({ ...request, oauth_grant: aGrant() });
+    expect(await life.credential(request.uuid)).toMatchObject({ state: "grant_pending" });
+  });
+});
+
+describe("no grant is exchanged before the answer is out", () => {
+  it.each(["basic", "dedicated"])("for the plan %s: so says the order of the calls", async (plan) => {
+    const { control } = life;
+    if (plan === "basic") {
+      life.vendor.next("provision", async (resource) => {
+        await wait(1_500);
+        return yourService.provision(resource);
+      });
+    }
+    const { addon } = await control.install({ plan });
+    await eventually(async () => expect(await life.credential(addon.id)).toMatchObject({ state: "active" }));
+    const { code } = life.requestFor(addon.id).oauth_grant;
+    const entries = life.entries();
+    const answered = entries.find(({ request }) => (request.body as { uuid?: string })?.uuid === addon.id)!;
+    const [exchange, ...more] = life.exchangesOf(code);
+    expect(more).toEqual([]);
+    expect(exchange!.response?.status).toBe(200);
+    expect(Date.parse(exchange!.at)).toBeGreaterThanOrEqual(Date.parse(answered.at) + answered.ms);
+  });
+});
+
+describe("a provision of an unknown plan", () => {
+  it("is refused with the plans there are; no row, no call, no grant", async () => {
+    const { addon, response } = await life.control.install({ plan: "samovar", force: true });
+    expect(response).toMatchObject({
+      status: 422,
+      body: { id: "unknown_plan", message: 'There is no plan "samovar". Plans: basic, premium, dedicated.' },
+    });
+    expect(await life.resource(addon.id)).toBeUndefined();
+    expect(life.vendor.calls.filter(({ uuid }) => uuid === addon.id)).toEqual([]);
+  });
+
+  it.each([
+    ["in capitals", "Basic"],
+    ["with a space", "basic "],
+    ["with the service before it", "teapots:basic"],
+    ["of 10 kB", "b".repeat(10_000)],
+  ])("so is one %s", async (_case, plan) => {
+    const { status, text } = await life.platform.provision(aProvisionRequest({ plan }));
+    expect(status).toBe(422);
+    expect(text.length).toBeLessThan(250);
+  });
+});
+
+describe("a provision that the service refuses", () => {
+  it("is answered 422 with its message, again and again; nothing is exchanged, and the service cleans up", async () => {
+    const { control, vendor, platform } = life;
+    vendor.next("provision", () => Promise.reject(new Refusal("The kiln is full.", { id: "kiln_full" })));
+    const { addon, response } = await control.install();
+    expect(response).toMatchObject({ status: 422, body: { id: "kiln_full", message: "The kiln is full." } });
+    await eventually(() => vendor.callsOf(addon.id, "deprovision").length === 1);
+
+    const request = life.requestFor(addon.id);
+    const answers = await Promise.all([1, 2, 3].map(() => platform.provision(request)));
+    for (const { status, text } of answers)
+      expect({ status, text }).toEqual({ status: 422, text: JSON.stringify(response.body) });
+    expect(vendor.callsOf(addon.id, "provision")).toHaveLength(1);
+
+    expect(await life.resource(addon.id)).toMatchObject({ state: "failed" });
+    expect(await life.credential(addon.id)).toMatchObject({ state: "erased" });
+    await life.settled();
+    expect(life.exchangesOf(request.oauth_grant.code)).toEqual([]);
+  });
+
+  it("can be changed to no plan, and deprovisioned once", async () => {
+    life.vendor.next("provision", () => Promise.reject(new Refusal("The kiln is full.")));
+    const request = aProvisionRequest();
+    expect((await life.platform.provision(request)).status).toBe(422);
+    expect((await life.platform.changePlan(request.uuid, { plan: "premium" })).status).toBe(422);
+    expect((await life.platform.deprovision(request.uuid)).status).toBe(204);
+    expect((await life.platform.deprovision(request.uuid)).status).toBe(410);
+    expect((await life.platform.changePlan(request.uuid, { plan: "premium" })).status).toBe(410);
+    expect((await life.platform.provision(request)).status).toBe(410);
+    expect(life.vendor.callsOf(request.uuid, "changePlan")).toEqual([]);
+  });
+});
+
+describe("a provision of a resource that is gone", () => {
+  it("is answered 410, whatever it brings, and brings nothing back", async () => {
+    const uuid = await life.settled();
+    expect((await life.control.deprovision(uuid)).response.status).toBe(204);
+    await eventually(async () => (await life.steps(uuid)).length === 0);
+    const before = await life.world.rows(`SELECT * FROM resources WHERE uuid = $1`, [uuid]);
+
+    const again = [
+      await life.control.redeliver(uuid),
+      await life.control.redeliver(uuid, { newCode: true }),
+      await life.control.redeliver(uuid, { plan: "dedicated" }),
+    ];
+    for (const { response } of again)
+      expect(response).toMatchObject({ status: 410, body: { id: "deprovisioned" } });
+    const unknown = { ...aProvisionRequest({ plan: "samovar" }), uuid };
+    expect((await life.platform.provision(unknown)).status).toBe(410);
+
+    await life.settled();
+    expect(life.exchangesOf(life.requestFor(uuid).oauth_grant.code)).toEqual([]);
+    expect(await life.world.rows(`SELECT * FROM resources WHERE uuid = $1`, [uuid])).toEqual(before);
+    expect(await life.credential(uuid)).toMatchObject({ state: "erased" });
+    expect(await life.steps(uuid)).toEqual([]);
+    expect(life.vendor.callsOf(uuid, "provision")).toHaveLength(1);
+  });
+
+  it("is not mistaken for one when a deprovision had asked for a uuid nobody knew", async () => {
+    const request = aProvisionRequest();
+    expect((await life.platform.deprovision(request.uuid)).status).toBe(404);
+    expect((await life.platform.provision(request)).status).toBe(200);
+  });
+});
+
+function lines(uuid: string): unknown[] {
+  return life.world
+    .logged()
+    .split("\n")
+    .filter((line) => line.includes(uuid))
+    .map((line) => JSON.parse(line) as unknown);
+}

@@ -1,0 +1,173 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
+import { Refusal } from "../../src/errors.ts";
+import { yourService } from "../../src/your-service/index.ts";
+import { aGate } from "../support/a-vendor.ts";
+import { aLifecycle, type LifecycleWorld } from "../support/lifecycle.ts";
+import { eventually } from "../support/world.ts";
+
+let life: LifecycleWorld;
+beforeAll(async () => {
+  life = await aLifecycle();
+});
+afterAll(() => life.world.close());
+afterEach(() => life.vendor.asUsual());
+
+const done = (uuid: string) =>
+  eventually(async () => {
+    expect(await life.steps(uuid)).toEqual([]);
+    expect(life.control.addon(uuid).state).toBe("provisioned");
+  });
+
+describe("a provision whose plan takes longer", () => {
+  it("is answered 202 without config, then exchanged, finished, configured and announced, in this order", async () => {
+    const since = life.position();
+    const { addon, response } = await life.control.install({ plan: "dedicated" });
+    expect(response).toMatchObject({ status: 202, body: { id: addon.id, message: expect.any(String) } });
+    expect(response.body).not.toHaveProperty("config");
+    expect(addon.state).toBe("provisioning");
+    await done(addon.id);
+
+    const order = life
+      .entries(since)
+      .filter(({ method }) => method !== "GET")
+      .map(({ direction, method, path, response: answer }) =>
+        [direction, method, path.replace(addon.id, ":id"), answer?.status].join(" "),
+      );
+    expect(order).toEqual([
+      "out POST /resources 202",
+      "in POST /oauth/token 200",
+      "in PATCH /addons/:id/config 200",
+      "in POST /addons/:id/actions/provision 200",
+    ]);
+    expect(
+      life
+        .patchesOf(addon.id)[0]!
+        .config.map(({ name }) => name)
+        .sort(),
+    ).toEqual(["TEAPOT_TOKEN", "TEAPOT_URL"]);
+    expect(life.vendor.callsOf(addon.id, "provision")).toEqual([]);
+    expect(life.vendor.callsOf(addon.id, "finish")).toHaveLength(1);
+    expect(await life.resource(addon.id)).toMatchObject({ state: "provisioned", answer_status: 202 });
+    expect(life.entries(since).flatMap(({ complaints }) => complaints ?? [])).toEqual([]);
+
+    // Delivered again after all that, it gets the first answer still.
+    expect((await life.control.redeliver(addon.id)).response).toMatchObject({
+      status: 202,
+      body: response.body as object,
+    });
+  });
+
+  it("is finished again, under the same key, where finishing fails", async () => {
+    life.vendor.next("finish", () => Promise.reject(new Error("The kiln is cold.")));
+    const { addon } = await life.control.install({ plan: "dedicated" });
+    await done(addon.id);
+    const [first, second, ...more] = life.vendor.callsOf(addon.id, "finish");
+    expect(second).toEqual(first);
+    expect(more).toEqual([]);
+  });
+
+  it("is configured and announced again where the platform fails, and no vendor's work is repeated", async () => {
+    const { control } = life;
+    control.fault("PATCH /addons/*/config", { reset: "after" });
+    control.fault("POST /addons/*/actions/provision", { reset: "after" });
+    const { addon } = await control.install({ plan: "dedicated" });
+    await done(addon.id);
+    expect(control.faults()).toEqual([]);
+    expect(life.vendor.callsOf(addon.id, "finish")).toHaveLength(1);
+    expect(await life.resource(addon.id)).toMatchObject({ state: "provisioned" });
+  });
+
+  it("has a plan change queued behind it", async () => {
+    const gate = aGate();
+    life.vendor.next("finish", async (resource, platform) => {
+      await gate.opened;
+      return yourService.finish(resource, platform);
+    });
+    const { addon } = await life.control.install({ plan: "dedicated" });
+    await eventually(() => life.vendor.callsOf(addon.id, "finish").length === 1);
+    const { response } = await life.control.changePlan(addon.id, "premium");
+    expect(response).toMatchObject({ status: 202 });
+    expect(life.vendor.callsOf(addon.id, "changePlan")).toEqual([]);
+    gate.open();
+    await done(addon.id);
+    expect(life.vendor.callsOf(addon.id, "changePlan")).toHaveLength(1);
+    expect(await life.resource(addon.id)).toMatchObject({ plan: "premium", state: "provisioned" });
+    expect(life.patchesOf(addon.id).at(-1)!.config[0]!.value).toBe(
+      `https://premium.teapots.example/${addon.id}`,
+    );
+  });
+
+  it("that the service refuses in the end is taken back at the platform, and stays refused", async () => {
+    life.vendor.next("finish", () => Promise.reject(new Refusal("The clay has cracked.")));
+    const { addon } = await life.control.install({ plan: "dedicated" });
+    await eventually(() => life.vendor.callsOf(addon.id, "deprovision").length === 1);
+    expect(life.actionsOf(addon.id)).toEqual(["deprovision 200"]);
+    expect(life.patchesOf(addon.id)).toEqual([]);
+    expect(await life.resource(addon.id)).toMatchObject({ state: "failed", answer_status: 422 });
+    expect(await life.credential(addon.id)).toMatchObject({ state: "erased" });
+    expect((await life.platform.provision(life.requestFor(addon.id))).status).toBe(422);
+    expect((await life.platform.changePlan(addon.id, { plan: "basic" })).status).toBe(422);
+    expect((await life.platform.deprovision(addon.id)).status).toBe(204);
+    expect((await life.platform.deprovision(addon.id)).status).toBe(410);
+  });
+
+  it("that is not done after 11 hours is given up", async () => {
+    life.vendor.next("finish", () => Promise.reject(new Error("The kiln is cold.")));
+    const { addon } = await life.control.install({ plan: "dedicated" });
+    await eventually(() => life.vendor.callsOf(addon.id, "finish").length === 1);
+    await life.world.rows(
+      `UPDATE steps SET created_at = now() - interval '11 hours 1 second' WHERE uuid = $1`,
+      [addon.id],
+    );
+    await eventually(async () => expect(await life.resource(addon.id)).toMatchObject({ state: "failed" }));
+    expect(life.actionsOf(addon.id)).toEqual(["deprovision 200"]);
+    expect(life.world.logged()).toContain('"alarm":"provision_failed"');
+  });
+});
+
+describe("a provision during which the service", () => {
+  it("says later: 202 with its words, then finished", async () => {
+    life.vendor.next("provision", () => Promise.resolve({ later: "Kneading the clay." }));
+    const { addon, response } = await life.control.install();
+    expect(response).toMatchObject({ status: 202, body: { id: addon.id, message: "Kneading the clay." } });
+    await done(addon.id);
+    expect(life.vendor.callsOf(addon.id, "finish")).toHaveLength(1);
+    expect(life.actionsOf(addon.id)).toEqual(["provision 200"]);
+  });
+
+  it.each<[string, () => Promise<never>]>([
+    ["throws an error", () => Promise.reject(new Error("The kiln is cold."))],
+    ["throws no error at all", () => Promise.reject("cold" as unknown as Error)],
+    ["answers nothing", () => Promise.resolve(undefined as never)],
+    ["sets a var that is not declared", () => Promise.resolve({ config: { LD_PRELOAD: "x" } } as never)],
+    ["sets a var to a number", () => Promise.resolve({ config: { TEAPOT_URL: 1 } } as never)],
+  ])("%s: 202, then tried again under the same key, configured and announced", async (_case, work) => {
+    life.vendor.next("provision", work);
+    const { addon, response } = await life.control.install();
+    expect(response.status).toBe(202);
+    expect(response.body).toEqual({ id: addon.id, message: expect.any(String) });
+    await done(addon.id);
+    const [first, second, ...more] = life.vendor.callsOf(addon.id, "provision");
+    expect(second).toEqual(first);
+    expect(more).toEqual([]);
+    expect(Object.keys(life.patchesOf(addon.id)[0]!.config)).toHaveLength(2);
+    expect(life.actionsOf(addon.id)).toEqual(["provision 200"]);
+  });
+
+  it("takes more than 3 s: 202 by then, and once it is done, configured and announced without a second call", async () => {
+    const gate = aGate();
+    life.vendor.next("provision", async (resource) => {
+      await gate.opened;
+      return yourService.provision(resource);
+    });
+    const { addon, response } = await life.control.install();
+    expect(response.status).toBe(202);
+    expect(response.ms).toBeLessThan(4_000);
+    await eventually(async () => expect(await life.credential(addon.id)).toMatchObject({ state: "active" }));
+    expect(life.control.addon(addon.id).state).toBe("provisioning");
+    gate.open();
+    await done(addon.id);
+    expect(life.vendor.callsOf(addon.id, "provision")).toHaveLength(1);
+    expect(life.actionsOf(addon.id)).toEqual(["provision 200"]);
+  });
+});

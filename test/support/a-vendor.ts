@@ -1,0 +1,54 @@
+import type { VendorResource, YourService } from "../../src/resources/contract.ts";
+import { yourService } from "../../src/your-service/index.ts";
+
+type What = keyof YourService;
+
+export interface VendorCall {
+  what: What;
+  uuid: string;
+  plan: string;
+  key: string;
+}
+
+/** A vendor's service that writes down each of its calls, and does something else where a test wants it. */
+export interface Vendor extends YourService {
+  calls: VendorCall[];
+  callsOf(uuid: string, what: What): VendorCall[];
+  /** What the next call of a function does instead of the sample's. Several are used up in their order. */
+  next<Name extends What>(what: Name, instead: YourService[Name]): void;
+  /** Forgets what was wanted of calls that never came. */
+  asUsual(): void;
+}
+
+export function aVendor(): Vendor {
+  const calls: VendorCall[] = [];
+  const instead: { what: What; work: (...given: never[]) => Promise<unknown> }[] = [];
+
+  function recorded<Name extends What>(what: Name): YourService[Name] {
+    const call = (resource: VendorResource, ...rest: unknown[]) => {
+      calls.push({ what, uuid: resource.uuid, plan: resource.plan, key: resource.idempotencyKey });
+      const index = instead.findIndex((one) => one.what === what);
+      const work = index < 0 ? yourService[what] : instead.splice(index, 1)[0]!.work;
+      return (work as (...given: unknown[]) => unknown)(resource, ...rest);
+    };
+    return call as YourService[Name];
+  }
+
+  return {
+    calls,
+    callsOf: (uuid, what) => calls.filter((call) => call.uuid === uuid && call.what === what),
+    next: (what, work) => void instead.push({ what, work }),
+    asUsual: () => void (instead.length = 0),
+    provision: recorded("provision"),
+    changePlan: recorded("changePlan"),
+    finish: recorded("finish"),
+    deprovision: recorded("deprovision"),
+  };
+}
+
+/** Something that waits until a test lets it go on. */
+export function aGate(): { opened: Promise<void>; open(): void } {
+  let open!: () => void;
+  const opened = new Promise<void>((resolve) => (open = resolve));
+  return { opened, open };
+}

@@ -1,0 +1,88 @@
+import { expect } from "@jest/globals";
+import { aVendor } from "./a-vendor.ts";
+import { partnerCalls } from "./partner-calls.ts";
+import { aWorld, eventually, type Wishes } from "./world.ts";
+
+/** A world whose vendor can be watched and told what to do, and what the tests of a resource's life ask of it. */
+export async function aLifecycle(wishes: Wishes = {}) {
+  const vendor = aVendor();
+  const world = await aWorld({
+    ...wishes,
+    environment: { SWEEP_CRON: "* * * * * *", ...wishes.environment },
+    parts: { vendor, ...wishes.parts },
+  });
+  const { control } = world.sandbox;
+  const platform = partnerCalls(world);
+
+  const entries = (since = 0) => control.ledger({ since, reveal: true }).entries;
+  const calledUs = (path: string, since?: number) =>
+    entries(since).filter((entry) => entry.direction === "in" && `${entry.method} ${entry.path}` === path);
+
+  const look = async <Row>(columns: string, table: string, uuid: string) =>
+    (await world.rows<Row>(`SELECT ${columns} FROM ${table} WHERE uuid = $1`, [uuid]))[0];
+
+  return {
+    ...{ world, vendor, platform, control },
+    position: () => control.ledger().next,
+    entries,
+
+    /** The provision request of an add-on as the sandbox sent it last. */
+    requestFor: (uuid: string) => {
+      const sent = entries().filter(({ direction, method }) => direction === "out" && method === "POST");
+      return sent.map(({ request }) => request.body as Request).findLast((request) => request.uuid === uuid)!;
+    },
+    /** The exchanges of the code that an add-on's last provision request carried, or of another. */
+    exchangesOf(code: string) {
+      return calledUs("POST /oauth/token").filter(
+        ({ request }) => (request.body as { code?: string }).code === code,
+      );
+    },
+    patchesOf: (uuid: string, since?: number) =>
+      calledUs(`PATCH /addons/${uuid}/config`, since).map(({ request }) => request.body as ConfigBody),
+    actionsOf: (uuid: string) =>
+      entries()
+        .filter(({ path }) => path.startsWith(`/addons/${uuid}/actions/`))
+        .map(({ path, response }) => `${path.split("/").at(-1)} ${response?.status}`),
+
+    resource: (uuid: string) =>
+      look<{ state: string; plan: string; answer_status: number | null }>(
+        "state, plan, answer_status",
+        "resources",
+        uuid,
+      ),
+    credential: (uuid: string) =>
+      look<{ state: string; generation: number }>("state, generation", "credentials", uuid),
+    steps: async (uuid: string) =>
+      (await world.rows<{ kind: string }>(`SELECT kind FROM steps WHERE uuid = $1 ORDER BY id`, [uuid])).map(
+        ({ kind }) => kind,
+      ),
+    events: async (uuid: string) =>
+      (await world.rows<{ type: string }>(`SELECT type FROM events WHERE uuid = $1 ORDER BY id`, [uuid])).map(
+        ({ type }) => type,
+      ),
+    /** Everything that was put off falls due. */
+    hurry: (uuid: string) =>
+      world.rows(`UPDATE steps SET due_at = now(), leased_until = NULL WHERE uuid = $1`, [uuid]),
+
+    /** Installs and waits until the grant is exchanged and nothing is left to do. */
+    async settled(plan = "basic"): Promise<string> {
+      const { addon } = await control.install({ plan });
+      await eventually(async () => {
+        expect(await look("state", "credentials", addon.id)).toEqual({ state: "active" });
+        expect(await look("id", "steps", addon.id)).toBeUndefined();
+      });
+      return addon.id;
+    },
+  };
+}
+
+export type LifecycleWorld = Awaited<ReturnType<typeof aLifecycle>>;
+
+interface Request {
+  uuid: string;
+  oauth_grant: { code: string };
+}
+
+interface ConfigBody {
+  config: { name: string; value: string | null }[];
+}
