@@ -1,5 +1,5 @@
 import { setTimeout as wait } from "node:timers/promises";
-import { isPassing, DatabaseUnavailable } from "./database/database.ts";
+import { DatabaseUnavailable, isPassing, type Database } from "./database/database.ts";
 import { KitError, messageOf, Misconfigured } from "./errors.ts";
 import { checkKeys } from "./resources/keys.ts";
 import type { Services } from "./services.ts";
@@ -27,16 +27,26 @@ export async function checkDatabase(services: Services, signal: AbortSignal): Pr
   }
 }
 
-async function check({ db, vault, credentials, config, log }: Services): Promise<void> {
+async function check(services: Services): Promise<void> {
+  await checkStored(services);
+  await services.credentials.secrets.current();
+}
+
+/** The same but once, for a command: that a client secret is known is left to those who need one. */
+export async function checkStored({ db, vault, credentials, config, log }: Services): Promise<void> {
+  await checkMigrations(db);
+  await checkKeys(db, vault);
+  if (config.clientSecret && (await credentials.secrets.importOnce(config.clientSecret))) {
+    log.info("CLIENT_SECRET is new and was imported");
+  }
+}
+
+/** Throws {@link Misconfigured} if the database's schema is older than this code. */
+export async function checkMigrations(db: Database): Promise<void> {
   const pending = await db.pendingMigrations();
   if (pending.length > 0) {
     throw new Misconfigured(
       `The database lacks ${pending.length} of our migrations. Run: npm run --silent kit -- migrate`,
     );
   }
-  await checkKeys(db, vault);
-  if (config.clientSecret && (await credentials.secrets.importOnce(config.clientSecret))) {
-    log.info("CLIENT_SECRET is new and was imported");
-  }
-  await credentials.secrets.current();
 }

@@ -10,7 +10,10 @@ export interface AddonManifest {
   config_vars: string[];
 }
 
-export function addonManifest(addonId: string, { plans, defaultPlan, ephemeralPlan, regions, configVars }: Offer): AddonManifest {
+export function addonManifest(
+  addonId: string,
+  { plans, defaultPlan, ephemeralPlan, regions, configVars }: Offer,
+): AddonManifest {
   return {
     id: addonId,
     plans: Object.entries(plans).map(([name, { description }]) => ({ name, description })),

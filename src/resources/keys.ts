@@ -60,6 +60,11 @@ export async function checkKeys(db: Queryable, vault: Vault): Promise<void> {
     // Nothing is left of these keys: they were retired in good order.
     for (const { keyId } of absent) await db.query(forget, [keyId]);
   }
+  await registerKey(db, vault);
+}
+
+/** Notes that the current key seals; before it seals anything, so that its absence is noticed ever after. */
+export async function registerKey(db: Queryable, vault: Vault): Promise<void> {
   await db.query(register, [vault.keyId]);
 }
 

@@ -1,0 +1,16 @@
+import type { Command } from "commander";
+import type { Outcome } from "./outcome.ts";
+import type { Session } from "./session.ts";
+
+/** Turns what a command does into what commander calls. */
+export type Act = <Args extends unknown[]>(
+  run: (session: Session, ...args: Args) => Promise<Outcome>,
+) => (...args: Args) => Promise<void>;
+
+/** One file of `commands/`: declares a command with its arguments and options, and says what it does. */
+export type AddCommand = (program: Command, act: Act) => void;
+
+/** What follows the options in a command's help. */
+export function examples(...lines: string[]): string {
+  return `\n${lines.length === 1 ? "Example" : "Examples"}:\n${lines.map((line) => `  $ ${line}`).join("\n")}`;
+}

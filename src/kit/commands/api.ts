@@ -1,0 +1,49 @@
+import { typedUuid } from "../../operator/errors.ts";
+import type { PlatformAnswer } from "../../operator/platform-call.ts";
+import { examples, type AddCommand } from "../command.ts";
+import { DONE, FAILED } from "../exit-codes.ts";
+import type { Screen } from "../screen.ts";
+import { safe } from "../text.ts";
+
+export const addApi: AddCommand = (program, act) => {
+  program
+    .command("api")
+    .argument("<METHOD>")
+    .argument("<PATH>", "on the platform's API, from its first slash")
+    .requiredOption("--resource <uuid>", "whose token is sent", typedUuid)
+    .option("--data <json>", "the body")
+    .description("any call to the platform's API; the answer is shown as it comes")
+    .addHelpText(
+      "after",
+      examples(
+        "kit api GET /addons/01234567-89ab-cdef-0123-456789abcdef --resource 01234567-89ab-cdef-0123-456789abcdef",
+      ),
+    )
+    .action(
+      act(
+        async (
+          session,
+          method: string,
+          path: string,
+          { resource, data }: { resource: string; data?: string },
+        ) => {
+          const { callPlatform } = await import("../../operator/platform-call.ts");
+          const { platformFor } = await session.services();
+          const answer = await callPlatform(platformFor, { method, path, uuid: resource, data });
+          return {
+            data: answer,
+            show: (screen) => show(screen, answer),
+            exitCode: answer.status >= 400 ? FAILED : DONE,
+          };
+        },
+      ),
+    );
+};
+
+function show({ paint }: Screen, { status, body }: PlatformAnswer): string {
+  const head = (status >= 400 ? paint.red : paint.green)(String(status));
+  if (body === null) return head;
+  const text =
+    typeof body === "string" ? body.split("\n").map(safe).join("\n") : JSON.stringify(body, null, 2);
+  return `${head}\n${text}`;
+}

@@ -1,0 +1,110 @@
+import { typedUuid, UsedWrongly } from "../../operator/errors.ts";
+import type { ConfigVar } from "../../resources/config-vars.ts";
+import { examples, type AddCommand } from "../command.ts";
+import type { Outcome } from "../outcome.ts";
+import type { Screen } from "../screen.ts";
+import type { Session } from "../session.ts";
+import { readSecret } from "../standard-input.ts";
+import { table } from "../table.ts";
+
+interface Options {
+  reveal?: boolean;
+  unset?: string[];
+}
+
+const UUID = "01234567-89ab-cdef-0123-456789abcdef";
+const REVEAL = ["--reveal", "show the values: they are the customer's secrets"] as const;
+
+export const addConfig: AddCommand = (program, act) => {
+  const config = program.command("config").description("the config vars of a resource's apps");
+
+  config
+    .command("get")
+    .argument("<uuid>", "the resource", typedUuid)
+    .option(...REVEAL)
+    .description("the config vars as the platform has them")
+    .addHelpText("after", examples(`kit config get ${UUID}`))
+    .action(act(get));
+
+  config
+    .command("set")
+    .argument("<uuid>", "the resource", typedUuid)
+    .argument("[NAME=VALUE...]", "NAME=- takes the value from standard input")
+    .option("--unset <name...>", "remove these")
+    .option(...REVEAL)
+    .description("change single config vars, on the platform and in what we keep")
+    .addHelpText(
+      "after",
+      examples(
+        `kit config set ${UUID} TEAPOT_URL=https://teapots.example/1`,
+        `kit config set ${UUID} TEAPOT_TOKEN=- < token.txt`,
+      ),
+    )
+    .action(act(set));
+
+  config
+    .command("push")
+    .argument("<uuid>", "the resource", typedUuid)
+    .option(...REVEAL)
+    .description("send the full set we want, if something of it is missing there")
+    .addHelpText("after", examples(`kit config push ${UUID}`))
+    .action(act(push));
+};
+
+async function get(session: Session, uuid: string, options: Options): Promise<Outcome> {
+  const { getConfig } = await import("../../operator/config-vars.ts");
+  return outcome(await getConfig(await session.services(), uuid), options);
+}
+
+async function set(session: Session, uuid: string, pairs: string[], options: Options): Promise<Outcome> {
+  const changes = await readChanges(pairs, options.unset ?? []);
+  const { setConfig } = await import("../../operator/config-vars.ts");
+  return outcome(await setConfig(await session.services(), uuid, changes), options);
+}
+
+async function push(session: Session, uuid: string, options: Options): Promise<Outcome> {
+  const { pushOurs } = await import("../../operator/config-vars.ts");
+  return outcome(await pushOurs(await session.services(), uuid), options);
+}
+
+async function readChanges(pairs: readonly string[], unset: readonly string[]): Promise<ConfigVar[]> {
+  const changes: ConfigVar[] = unset.map((name) => ({ name, value: null }));
+  let fromInput: ConfigVar | undefined;
+  for (const pair of pairs) {
+    const end = pair.indexOf("=");
+    // The pair may hold a secret: it is not repeated.
+    if (end < 1) throw new UsedWrongly("A config var is given as NAME=VALUE.");
+    const change = { name: pair.slice(0, end), value: pair.slice(end + 1) };
+    changes.push(change);
+    if (change.value !== "-") continue;
+    if (fromInput) throw new UsedWrongly("Only one value can come from standard input.");
+    fromInput = change;
+  }
+  if (changes.length === 0) throw new UsedWrongly("Nothing to change: give NAME=VALUE, or --unset NAME.");
+  if (new Set(changes.map(({ name }) => name)).size < changes.length) {
+    throw new UsedWrongly("A config var is named twice.");
+  }
+  if (fromInput) fromInput.value = (await readSecret(`The value of ${fromInput.name}`)).reveal();
+  return changes;
+}
+
+function outcome(config: readonly ConfigVar[], { reveal = false }: Options): Outcome {
+  const data = config.map(({ name, value }) => ({
+    name,
+    value: reveal || value === null ? value : "[secret]",
+  }));
+  return { data, show: (screen) => show(screen, data, reveal) };
+}
+
+function show(screen: Screen, config: readonly ConfigVar[], isRevealed: boolean): string {
+  if (config.length === 0) return "No config vars are set.";
+  if (isRevealed) return config.map(({ name, value }) => `${name}=${value ?? ""}`).join("\n");
+  return table(
+    screen,
+    [
+      { title: "NAME", of: ({ name }) => name },
+      { title: "VALUE", of: () => "••••••••" },
+    ],
+    config,
+  );
+}

@@ -1,0 +1,49 @@
+import type { Check } from "../../operator/doctor/check.ts";
+import type { DoctorReport } from "../../operator/doctor/doctor.ts";
+import { examples, type AddCommand } from "../command.ts";
+import { DONE, FAILED, MISCONFIGURED } from "../exit-codes.ts";
+import type { Screen } from "../screen.ts";
+import { safe, wrapped } from "../text.ts";
+
+export const addDoctor: AddCommand = (program, act) => {
+  program
+    .command("doctor")
+    .description("look at settings, database, keys, client secret, sweeps and platform, and say what to fix")
+    .addHelpText("after", examples("kit doctor"))
+    .action(
+      act(async (session) => {
+        const { examine } = await import("../../operator/doctor/doctor.ts");
+        const report = await examine({
+          readSettings: () => session.settings(),
+          open: session.openServices,
+          onProgress: session.onProgress,
+        });
+        return { data: report, show: (screen) => show(screen, report), exitCode: exitCodeOf(report) };
+      }),
+    );
+};
+
+function exitCodeOf({ ok, checks }: DoctorReport): number {
+  if (ok) return DONE;
+  return checks.some((check) => check.id === "settings" && !check.ok) ? MISCONFIGURED : FAILED;
+}
+
+function show(screen: Screen, { ok, checks }: DoctorReport): string {
+  const warnings = checks.filter((check) => check.ok && check.fix !== null).length;
+  const end = ok
+    ? `Fit for work${warnings > 0 ? `, with ${warnings} to look at` : ""}.`
+    : `${checks.filter((check) => !check.ok).length} of ${checks.length} checks failed.`;
+  return [...checks.map((check) => showCheck(screen, check)), "", end].join("\n");
+}
+
+const INDENT = " ".repeat(14);
+
+function showCheck({ columns, paint }: Screen, { id, ok, message, fix }: Check): string {
+  const mark = ok ? (fix === null ? paint.green("✓") : paint.yellow("!")) : paint.red("✗");
+  const room = columns - INDENT.length;
+  const told = wrapped(message.split("\n").map(safe).join("\n"), room).replaceAll("\n", `\n${INDENT}`);
+  const first = `${mark} ${paint.bold(id.padEnd(INDENT.length - 2))}${told}`;
+  if (fix === null) return first;
+  const advice = wrapped(`→ ${fix}`, room, "  ").replaceAll("\n", `\n${INDENT}`);
+  return `${first}\n${INDENT}${paint.cyan(advice)}`;
+}

@@ -1,0 +1,49 @@
+import type { KeyReport } from "../../operator/keys.ts";
+import { examples, type AddCommand } from "../command.ts";
+import { DONE, FAILED } from "../exit-codes.ts";
+import type { Screen } from "../screen.ts";
+import { table } from "../table.ts";
+import { counted } from "../text.ts";
+
+/** So many values that do not open are told one by one. */
+const MOST_TOLD = 20;
+
+export const addKeys: AddCommand = (program, act) => {
+  const keys = program.command("keys").description("the keys that seal what is stored");
+
+  keys
+    .command("reseal")
+    .description("seal everything with ENCRYPTION_KEY, so that old keys can be dropped")
+    .addHelpText("after", examples("kit keys reseal"))
+    .action(
+      act(async (session) => {
+        const { resealAll } = await import("../../operator/keys.ts");
+        const { db, vault } = await session.servicesWithoutKeys();
+        const { onProgress } = session;
+        const { report, unopened } = await resealAll({ db, vault, signal: session.stopSignal(), onProgress });
+        for (const { error } of unopened.slice(0, MOST_TOLD)) session.say(`Left as it is: ${error.message}`);
+        if (unopened.length > MOST_TOLD) session.say(`… and ${unopened.length - MOST_TOLD} more`);
+        return {
+          data: report,
+          show: (screen) => show(screen, report, vault.keyId),
+          exitCode: unopened.length > 0 ? FAILED : DONE,
+        };
+      }),
+    );
+};
+
+function show(screen: Screen, { resealed, byKey }: KeyReport, current: string): string {
+  const list = table(
+    screen,
+    [
+      { title: "KEY", of: ({ keyId }) => keyId },
+      { title: "ROWS", of: ({ rows }) => String(rows) },
+      { title: "", of: ({ keyId }) => (keyId === current ? "ENCRYPTION_KEY" : "") },
+    ],
+    byKey,
+  );
+  const others = byKey.filter(({ keyId }) => keyId !== current).length;
+  const end =
+    others > 0 ? "Some rows still need an older key: keep it in DECRYPTION_KEYS." : "No other key is in use.";
+  return [`${counted(resealed, "row")} resealed.`, ...(byKey.length > 0 ? [list] : []), end].join("\n");
+}

@@ -1,0 +1,25 @@
+import { MIGRATION_SETTINGS } from "../../operator/migration-settings.ts";
+import { examples, type AddCommand } from "../command.ts";
+import { counted } from "../text.ts";
+
+export const addMigrate: AddCommand = (program, act) => {
+  program
+    .command("migrate")
+    .description("bring the database's schema up to date (in the release phase of each deploy)")
+    .addHelpText("after", examples("kit migrate"))
+    .action(
+      act(async (session) => {
+        const config = session.settings(MIGRATION_SETTINGS);
+        const { migrateDatabase } = await import("../../operator/migrations.ts");
+        const report = await migrateDatabase(config);
+        return { data: report, show: () => inWords(report.applied) };
+      }),
+    );
+};
+
+function inWords(applied: readonly string[]): string {
+  if (applied.length === 0) return "The schema is up to date.";
+  return [`Applied ${counted(applied.length, "migration")}:`, ...applied.map((name) => `  ${name}`)].join(
+    "\n",
+  );
+}

@@ -1,0 +1,38 @@
+import type { Secret } from "../../secret.ts";
+import type { SecretReport } from "../../operator/client-secret.ts";
+import { examples, type AddCommand } from "../command.ts";
+import { readSecret } from "../standard-input.ts";
+import { counted } from "../text.ts";
+
+export const addSecret: AddCommand = (program, act) => {
+  const secret = program.command("secret").description("the OAuth client secret");
+
+  secret
+    .command("set")
+    .option("--no-wait", "do not wait until all tokens are fresh")
+    .description("take over the client secret that the partner portal shows, from standard input")
+    .addHelpText("after", examples("kit secret set < new-secret.txt", "kit secret set   (asks for it)"))
+    .action(
+      act(async (session, { wait }: { wait: boolean }) => {
+        const value: Secret = await readSecret("The new client secret");
+        const { setSecret, waitUntilFresh } = await import("../../operator/client-secret.ts");
+        const { db, credentials } = await session.services();
+        const begun = await setSecret({ db, credentials }, value);
+        if (!wait) return { data: begun, show: () => inWords(begun, wait) };
+        const { onProgress } = session;
+        const report = await waitUntilFresh(
+          { db, credentials, signal: session.stopSignal(), onProgress },
+          begun,
+        );
+        return { data: report, show: () => inWords(report, wait) };
+      }),
+    );
+};
+
+function inWords({ version, due, fresh }: SecretReport, hasWaited: boolean): string {
+  const now = `The client secret is version ${version} now.`;
+  if (due === 0) return `${now} No token had to be refreshed.`;
+  if (!hasWaited) return `${now} ${counted(due, "token")} fell due; the running service refreshes them.`;
+  if (fresh === due) return `${now} ${counted(due, "token")} refreshed.`;
+  return `${now} ${fresh} of ${counted(due, "token")} refreshed; for the others there is no working refresh token.\nSee them: kit resources list --state needs_reauth`;
+}

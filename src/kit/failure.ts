@@ -1,0 +1,54 @@
+import { CommanderError } from "commander";
+import { isPassing } from "../database/failure.ts";
+import { KitError, messageOf, Misconfigured } from "../errors.ts";
+import { FAILED, MISCONFIGURED, USED_WRONGLY } from "./exit-codes.ts";
+
+/** Why a command failed: a machine word and a sentence, what to do next, and what to exit with. */
+export interface Failure {
+  id: string;
+  message: string;
+  next: string | null;
+  exitCode: number;
+}
+
+/** What helps against a failure, by its id. */
+const NEXT: Readonly<Record<string, string>> = {
+  not_found: "See what there is: kit resources list",
+  database_unavailable: "Is it running? kit doctor looks at everything the service needs.",
+  client_secret_rejected: "Run kit secret set, and give it the newest one of the platform's partner portal.",
+  key_missing: "kit doctor says which key is missing.",
+  integrity: "kit doctor says how many rows are affected.",
+  connection_failed: "Is the platform reachable from here? kit doctor tries.",
+  timed_out: "Is the platform reachable from here? kit doctor tries.",
+  erased: "It was deprovisioned: there is nothing left to ask with.",
+  grant_lost: "Its grant was lost, and no token ever came: the customer has to install it again.",
+  grant_pending: "Its grant is not exchanged yet: try again in a few seconds.",
+  interrupted: "",
+};
+
+export function failureOf(error: unknown): Failure {
+  if (error instanceof CommanderError) {
+    const message = error.message.replace(/^error: /, "");
+    return { id: "used_wrongly", message, next: null, exitCode: USED_WRONGLY };
+  }
+  if (error instanceof Misconfigured) {
+    return { id: error.id, message: error.message, next: null, exitCode: MISCONFIGURED };
+  }
+  if (error instanceof KitError && error.id === "used_wrongly") {
+    return { id: error.id, message: error.message, next: null, exitCode: USED_WRONGLY };
+  }
+  const { id, message } = described(error);
+  return { id, message, next: NEXT[id] || null, exitCode: FAILED };
+}
+
+function described(error: unknown): { id: string; message: string } {
+  if (error instanceof KitError) {
+    const cause = error.id === "database_unavailable" && error.cause ? ` (${messageOf(error.cause)})` : "";
+    return { id: error.id, message: error.message + cause };
+  }
+  // Errors of connections to several addresses have no message of their own.
+  const message = messageOf(error) || String((error as { code?: unknown }).code ?? error);
+  if (isPassing(error))
+    return { id: "database_unavailable", message: `The database does not answer: ${message}` };
+  return { id: "internal_error", message };
+}

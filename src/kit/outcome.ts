@@ -1,0 +1,10 @@
+import type { Screen } from "./screen.ts";
+
+/** What a command comes to: one JSON document, and the same for people. */
+export interface Outcome {
+  data: unknown;
+  /** Lines for standard output, without the last line end. */
+  show(screen: Screen): string;
+  /** 0 unless given: 1 where the command worked but what it was to do did not. */
+  exitCode?: number;
+}

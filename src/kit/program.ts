@@ -1,0 +1,44 @@
+import { Command } from "commander";
+import type { Act, AddCommand } from "./command.ts";
+import { addApi } from "./commands/api.ts";
+import { addApps } from "./commands/apps.ts";
+import { addConfig } from "./commands/config.ts";
+import { addDoctor } from "./commands/doctor.ts";
+import { addKeys } from "./commands/keys.ts";
+import { addMigrate } from "./commands/migrate.ts";
+import { addResources } from "./commands/resources.ts";
+import { addSecret } from "./commands/secret.ts";
+import { addTokens } from "./commands/tokens.ts";
+
+/** Every command, in the order of the help. To add one, add its file. */
+const COMMANDS: readonly AddCommand[] = [
+  addDoctor,
+  addMigrate,
+  addResources,
+  addTokens,
+  addSecret,
+  addKeys,
+  addApps,
+  addConfig,
+  addApi,
+];
+
+/** The command line as commander understands it. Nothing is printed but help, and nothing exits. */
+export function createProgram(act: Act): Command {
+  const program = new Command("kit")
+    .description("The operator's command line: what the service keeps, and what you can do about it.")
+    .option("--json", "print one JSON document and nothing else")
+    .helpCommand(false)
+    .exitOverride()
+    .configureOutput({ writeErr: () => undefined })
+    .addHelpText("after", ENDING);
+  for (const add of COMMANDS) add(program, act);
+  return program;
+}
+
+const ENDING = `
+Run it with: npm run --silent kit -- COMMAND (node dist/kit.js where the service is deployed).
+Settings are read from the environment and from .env, as the service reads them.
+kit COMMAND --help shows an example. Start with: kit doctor
+
+Exit codes: 0 done, 1 failed, 2 used wrongly, 78 misconfigured.`;

@@ -1,0 +1,75 @@
+import { CommanderError, type Command } from "commander";
+import type { Act } from "./command.ts";
+import { DONE, USED_WRONGLY } from "./exit-codes.ts";
+import { failureOf, type Failure } from "./failure.ts";
+import type { Outcome } from "./outcome.ts";
+import { createProgram } from "./program.ts";
+import { createProgress } from "./progress.ts";
+import { screenOf } from "./screen.ts";
+import { createSession } from "./session.ts";
+import { safe, wrapped } from "./text.ts";
+
+/** Runs one command to its end: parses, does, prints. Answers what to exit with. */
+export async function runKit(words: readonly string[]): Promise<number> {
+  const json = asksForJson(words);
+  const progress = createProgress(process.stderr, { isWanted: !json });
+  const session = createSession({ json, progress });
+  let outcome: Outcome | null = null;
+  const act: Act =
+    (run) =>
+    async (...args) => {
+      outcome = await run(session, ...args);
+    };
+  const program = createProgram(act);
+  try {
+    try {
+      await program.parseAsync(words, { from: "user" });
+    } finally {
+      await session.close();
+    }
+    return outcome ? print(outcome, json) : DONE;
+  } catch (error) {
+    if (error instanceof CommanderError && error.exitCode === 0) return DONE;
+    if (error instanceof CommanderError && error.code === "commander.help" && !json) {
+      process.stderr.write(`${commandNamed(program, words).helpInformation()}\n`);
+      return USED_WRONGLY;
+    }
+    const failure = failureOf(error);
+    printFailure({ ...failure, message: session.scrub(failure.message) }, json, helpFor(program, words));
+    return failure.exitCode;
+  }
+}
+
+/** In any position: the words behind `--` are arguments. */
+function asksForJson(words: readonly string[]): boolean {
+  const end = words.indexOf("--");
+  return words.slice(0, end < 0 ? words.length : end).includes("--json");
+}
+
+function print(outcome: Outcome, json: boolean): number {
+  const text = json ? JSON.stringify(outcome.data) : outcome.show(screenOf(process.stdout));
+  process.stdout.write(`${text}\n`);
+  return outcome.exitCode ?? DONE;
+}
+
+function printFailure({ id, message, next, exitCode }: Failure, json: boolean, help: string): void {
+  if (json) return void process.stdout.write(`${JSON.stringify({ id, message })}\n`);
+  const { columns, paint } = screenOf(process.stderr);
+  const text = message.split("\n").map(safe).join("\n");
+  process.stderr.write(`${paint.red("✗")} ${wrapped(text, columns, "  ")}\n`);
+  const advice = exitCode === USED_WRONGLY ? help : next;
+  if (advice) process.stderr.write(`  ${paint.dim(wrapped(advice, columns, "  "))}\n`);
+}
+
+function helpFor(program: Command, words: readonly string[]): string {
+  const names: string[] = [];
+  for (let at: Command | null = commandNamed(program, words); at; at = at.parent) names.unshift(at.name());
+  return `How it is used: ${names.join(" ")} --help`;
+}
+
+/** The innermost command that the words name. */
+function commandNamed(program: Command, words: readonly string[]): Command {
+  return words
+    .filter((word) => !word.startsWith("-"))
+    .reduce((at, word) => at.commands.find((command) => command.name() === word) ?? at, program);
+}

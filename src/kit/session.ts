@@ -1,0 +1,108 @@
+import { readConfig, readEnvironment, type Config, type SettingName } from "../config.ts";
+import type { Database } from "../database/database.ts";
+import type { Services } from "../services.ts";
+import { readableLogLine } from "./log-lines.ts";
+import type { Progress } from "./progress.ts";
+
+/** What a command may use. Everything is opened when it is asked for, and closed when the command has ended. */
+export interface Session {
+  /** The settings. Throws `Misconfigured`; with `only`, just about those. */
+  settings(only?: readonly SettingName[]): Config;
+  /** The database alone, migrated: for what must work when keys are missing. */
+  database(): Promise<Database>;
+  /** All parts of the service, after the checks that a start would make. */
+  services(): Promise<Services>;
+  /** The same with migrations checked, but not whether all keys are there. */
+  servicesWithoutKeys(): Promise<Services>;
+  /** The same without any check. */
+  openServices(config: Config): Promise<Services>;
+  /** Aborted by Ctrl-C. Whoever asks for it must end soon after. */
+  stopSignal(): AbortSignal;
+  onProgress(done: number, total: number): void;
+  /** Writes a line to standard error, for people; nothing under --json. */
+  say(line: string): void;
+  /** Takes secrets of this process out of a text. */
+  scrub(text: string): string;
+  /** Closes what was opened, in reverse order. */
+  close(): Promise<void>;
+}
+
+const DATABASE_SETTINGS = ["databaseUrl", "databaseCa", "databasePool", "dataDir"] as const;
+
+export function createSession({ json, progress }: { json: boolean; progress: Progress }): Session {
+  const closers: (() => Promise<void>)[] = [];
+  const stopping = new AbortController();
+  let scrub = (text: string) => text;
+  const say = (line: string) => void (json || progress.say(line));
+  const settings = (only?: readonly SettingName[]) => readConfig(readEnvironment(), only);
+
+  async function openServices(config: Config): Promise<Services> {
+    progress.begin();
+    const { createServices } = await import("../services.ts");
+    const logLevel = json ? "silent" : quiet(config.logLevel);
+    const logTo = { write: (line: string) => say(readableLogLine(line)) };
+    const services = await createServices({ ...config, logLevel }, "guest", { logTo });
+    scrub = services.scrubber.scrub;
+    closers.push(services.close);
+    return services;
+  }
+
+  async function checked(check: (services: Services) => Promise<void>): Promise<Services> {
+    const services = await openServices(settings());
+    await soon(() => check(services));
+    return services;
+  }
+
+  return {
+    settings,
+    openServices,
+    say,
+    async services() {
+      const { checkStored } = await import("../start-up.ts");
+      return checked(checkStored);
+    },
+    async servicesWithoutKeys() {
+      const { checkMigrations } = await import("../start-up.ts");
+      return checked(({ db }) => checkMigrations(db));
+    },
+    async database() {
+      const { databaseUrl, databaseCa, databasePool, dataDir } = settings(DATABASE_SETTINGS);
+      progress.begin();
+      const { openDatabase } = await import("../database/database.ts");
+      const { checkMigrations } = await import("../start-up.ts");
+      const db = await openDatabase({
+        ...{ url: databaseUrl?.reveal(), ca: databaseCa, poolSize: databasePool, dataDir },
+        role: "guest",
+      });
+      closers.push(db.close);
+      await soon(() => checkMigrations(db));
+      return db;
+    },
+    stopSignal() {
+      const stop = () => {
+        if (stopping.signal.aborted) process.exit(1);
+        say("Stopping: what was sent is finished first. Ctrl-C again stops at once.");
+        stopping.abort();
+      };
+      for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, stop);
+      return stopping.signal;
+    },
+    onProgress: progress.update,
+    scrub: (text) => scrub(text),
+    async close() {
+      for (const close of closers.reverse()) await close();
+      progress.end();
+    },
+  };
+}
+
+/** A command waits a moment for a database that is away, not as long as a service would. */
+async function soon(work: () => Promise<void>): Promise<void> {
+  const { waitingForDatabase } = await import("../database/waiting.ts");
+  await waitingForDatabase(work, { upToMs: 3_000 });
+}
+
+/** Under a command's output only what is worth a look is logged. */
+function quiet(level: Config["logLevel"]): Config["logLevel"] {
+  return level === "trace" || level === "debug" || level === "info" ? "warn" : level;
+}

@@ -1,0 +1,48 @@
+/** Text from elsewhere, fit for a terminal: nothing in it moves the cursor or changes colours. */
+export function safe(text: string): string {
+  return text.replace(/[\p{Cc}\u2028\u2029\u202a-\u202e\u2066-\u2069]+/gu, " ");
+}
+
+/** Breaks a text into lines of at most `columns`, the second and later ones indented by `indent`. */
+export function wrapped(text: string, columns: number, indent = ""): string {
+  return text
+    .split("\n")
+    .map((paragraph) => wrapParagraph(paragraph, columns - indent.length))
+    .join("\n")
+    .replaceAll("\n", `\n${indent}`);
+}
+
+function wrapParagraph(text: string, columns: number): string {
+  const lead = /^ */.exec(text)![0];
+  const lines: string[] = [];
+  for (const word of text.trim().split(" ")) {
+    const last = lines.at(-1);
+    if (last !== undefined && last.length + 1 + word.length <= columns)
+      lines[lines.length - 1] = `${last} ${word}`;
+    else lines.push(lead + word);
+  }
+  return lines.join("\n");
+}
+
+/** "1 row", "2 rows". */
+export function counted(count: number, thing: string): string {
+  return `${count} ${thing}${count === 1 ? "" : "s"}`;
+}
+
+/** A time as people read it, UTC: 2026-01-31 12:00:00. */
+export function moment(iso: string): string {
+  return iso.slice(0, 19).replace("T", " ");
+}
+
+/** The same with how far away it is: 2026-01-31 12:00:00 (in 3 h). */
+export function momentAway(iso: string, nowMs = Date.now()): string {
+  const seconds = Math.round((Date.parse(iso) - nowMs) / 1000);
+  const away = duration(Math.abs(seconds));
+  return `${moment(iso)} (${seconds < 0 ? `${away} ago` : `in ${away}`})`;
+}
+
+function duration(seconds: number): string {
+  if (seconds < 120) return `${seconds} s`;
+  if (seconds < 7200) return `${Math.round(seconds / 60)} min`;
+  return seconds < 48 * 3600 ? `${Math.round(seconds / 3600)} h` : `${Math.round(seconds / 86_400)} days`;
+}

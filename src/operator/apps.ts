@@ -1,0 +1,31 @@
+import type { Queryable } from "../database/database.ts";
+import type { PlatformFor } from "../resources/platform-for.ts";
+import { findApps } from "../resources/steps/platform-steps.ts";
+import { typedUuid } from "./errors.ts";
+
+interface Named {
+  id: string;
+  name: string;
+}
+
+/** The app a resource was installed on, and everywhere it is attached. */
+export interface AppsReport {
+  primary: Named;
+  attachments: (Named & { app: Named })[];
+}
+
+/** Asks the platform for the apps of a resource, and remembers the primary one. */
+export async function appsOf(
+  { db, platformFor }: { db: Queryable; platformFor: PlatformFor },
+  typed: string,
+): Promise<AppsReport> {
+  const { primary, attachments } = await findApps(db, platformFor, typedUuid(typed));
+  return {
+    primary: named(primary),
+    attachments: attachments.map((attachment) => ({ ...named(attachment), app: named(attachment.app) })),
+  };
+}
+
+function named({ id, name }: Named): Named {
+  return { id, name };
+}

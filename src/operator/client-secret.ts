@@ -1,0 +1,106 @@
+import { setTimeout as wait } from "node:timers/promises";
+import { statement, type Queryable } from "../database/database.ts";
+import { KitError, Misconfigured } from "../errors.ts";
+import type { Credentials } from "../resources/credentials/credentials.ts";
+import type { Secret } from "../secret.ts";
+import { Interrupted } from "./errors.ts";
+import type { OnProgress } from "./progress.ts";
+
+/** A version of the client secret: how many tokens fell due with it, and how many of them are fresh already. */
+export interface SecretReport {
+  version: number;
+  due: number;
+  fresh: number;
+}
+
+/** The platform does not accept what was set. */
+export class SecretRejected extends KitError {
+  constructor(version: number) {
+    super(
+      "client_secret_rejected",
+      `The platform rejects this client secret (version ${version}). Set the one its partner portal showed last.`,
+    );
+  }
+}
+
+interface Needs {
+  db: Queryable;
+  credentials: Pick<Credentials, "secrets" | "refresh">;
+  /** Aborted: the waiting ends; what is left is refreshed by the service, or by the same command again. */
+  signal: AbortSignal;
+  onProgress?: OnProgress | undefined;
+}
+
+const LOOK_EVERY_MS = 250;
+
+// `stale`: tokens that an older secret issued. `waiting`: those of them that a refresh will still be tried for soon; a
+// pair that the platform refused for good, or that came without a refresh token, is not waited for.
+const countStale = statement(
+  "count_stale_tokens",
+  `SELECT count(*)::int AS stale, count(*) FILTER (WHERE state = 'active' AND due_at IS NOT NULL
+       AND sealed_refresh_token IS NOT NULL)::int AS waiting
+   FROM credentials
+   WHERE state IN ('active', 'needs_reauth') AND (secret_version IS NULL OR secret_version < $1)`,
+);
+
+/**
+ * Makes a value the current client secret; tokens that older ones issued are due at once, for the platform killed them
+ * with the reset. Set again while it is current, it goes on where it stopped.
+ */
+export async function setSecret(
+  { db, credentials: { secrets } }: Pick<Needs, "db" | "credentials">,
+  value: Secret,
+): Promise<SecretReport> {
+  const current = await secrets.current().catch(noneYet);
+  if (current && !current.isRejected && current.value.reveal() === value.reveal()) {
+    const { version } = current;
+    return { version, due: (await count(db, version)).stale, fresh: 0 };
+  }
+  return { ...(await secrets.set(value)), fresh: 0 };
+}
+
+/**
+ * Waits until every token that an older secret issued is fresh, and helps: it works without a running service too.
+ * Throws {@link SecretRejected}, and {@link Interrupted} when `signal` says so.
+ */
+export async function waitUntilFresh(needs: Needs, { version, due }: SecretReport): Promise<SecretReport> {
+  const { db, credentials, signal, onProgress } = needs;
+  const enough = new AbortController();
+  const helping = help(needs, AbortSignal.any([signal, enough.signal]));
+  try {
+    for (;;) {
+      const { stale, waiting } = await count(db, version);
+      const fresh = Math.max(due - stale, 0);
+      onProgress?.(fresh, due);
+      if (waiting === 0) return { version, due, fresh };
+      const current = await credentials.secrets.current();
+      if (current.version === version && current.isRejected) throw new SecretRejected(version);
+      if (signal.aborted) {
+        throw new Interrupted(
+          `Stopped with ${fresh} of ${due} tokens fresh; a running service refreshes the rest.`,
+        );
+      }
+      await wait(LOOK_EVERY_MS);
+    }
+  } finally {
+    enough.abort();
+    await helping;
+  }
+}
+
+async function help({ credentials: { refresh } }: Needs, signal: AbortSignal): Promise<void> {
+  while (!signal.aborted) {
+    // What hinders us hinders the service as well, and shows in what is counted.
+    const taken = await refresh.due(signal).catch(() => 0);
+    if (taken === 0) await wait(LOOK_EVERY_MS, undefined, { signal }).catch(() => undefined);
+  }
+}
+
+async function count(db: Queryable, version: number): Promise<{ stale: number; waiting: number }> {
+  return (await db.query<{ stale: number; waiting: number }>(countStale, [version]))[0]!;
+}
+
+function noneYet(error: unknown): null {
+  if (error instanceof Misconfigured) return null;
+  throw error;
+}

@@ -1,0 +1,84 @@
+import { statement, type Queryable } from "../database/database.ts";
+import { KitError } from "../errors.ts";
+import { openConfig, sealConfig, type ConfigVar } from "../resources/config-vars.ts";
+import type { Offer } from "../resources/contract.ts";
+import type { PlatformFor } from "../resources/platform-for.ts";
+import { findResource } from "../resources/rows.ts";
+import { pushConfig } from "../resources/steps/platform-steps.ts";
+import type { Vault } from "../vault/vault.ts";
+import { typedUuid, UsedWrongly } from "./errors.ts";
+
+interface Needs {
+  db: Queryable;
+  vault: Vault;
+  offer: Offer;
+  platformFor: PlatformFor;
+}
+
+// Only if nobody changed it meanwhile: a plan change may have brought a new set.
+const keep = statement(
+  "keep_config",
+  `UPDATE resources SET sealed_config = $2, updated_at = now()
+   WHERE uuid = $1 AND state <> 'deprovisioned' AND sealed_config IS NOT DISTINCT FROM $3::bytea RETURNING uuid`,
+);
+const MOST_TRIES = 5;
+
+/** The config vars as the platform has them. Their values are the customer's secrets. */
+export async function getConfig(
+  { platformFor }: Pick<Needs, "platformFor">,
+  typed: string,
+): Promise<ConfigVar[]> {
+  return inOrder(await platformFor(typedUuid(typed)).config.get());
+}
+
+/**
+ * Changes the named config vars on the platform (null removes one), and in the full set we keep, so that a later push
+ * does not undo it. Throws {@link UsedWrongly} for names the service does not declare.
+ */
+export async function setConfig(
+  needs: Needs,
+  typed: string,
+  changes: readonly ConfigVar[],
+): Promise<ConfigVar[]> {
+  const uuid = typedUuid(typed);
+  checkNames(needs.offer, changes);
+  const config = await needs.platformFor(uuid).config.update([...changes]);
+  await keepInStep(needs, uuid, changes);
+  return inOrder(config);
+}
+
+/** Sends the full set we want, if something of it is missing there. */
+export async function pushOurs(needs: Needs, typed: string): Promise<ConfigVar[]> {
+  const uuid = typedUuid(typed);
+  await pushConfig(needs.vault, needs.db, needs.platformFor, uuid);
+  return getConfig(needs, uuid);
+}
+
+async function keepInStep({ db, vault }: Needs, uuid: string, changes: readonly ConfigVar[]): Promise<void> {
+  const names = new Set(changes.map(({ name }) => name));
+  for (let tries = 1; tries <= MOST_TRIES; tries++) {
+    const resource = await findResource(db, uuid);
+    if (!resource || resource.state === "deprovisioned") return;
+    const others = openConfig(vault, resource).filter(({ name }) => !names.has(name));
+    const sealed = sealConfig(vault, uuid, [...others, ...changes]);
+    if ((await db.query(keep, [uuid, sealed, resource.sealedConfig])).length > 0) return;
+  }
+  throw new KitError(
+    "busy",
+    `The platform has the change, but resource ${uuid} kept changing here; try again.`,
+  );
+}
+
+function checkNames({ configVars }: Offer, changes: readonly ConfigVar[]): void {
+  const unknown = changes.map(({ name }) => name).filter((name) => !configVars.includes(name));
+  if (unknown.length === 0) return;
+  throw new UsedWrongly(
+    `${unknown.join(", ")}: not among the config vars of this service, which are ${configVars.join(", ")}.`,
+  );
+}
+
+function inOrder(config: readonly ConfigVar[]): ConfigVar[] {
+  return config
+    .map(({ name, value }) => ({ name, value }))
+    .sort((one, other) => (one.name < other.name ? -1 : 1));
+}

@@ -1,0 +1,28 @@
+/** What one check found. A finding that is `ok` and has a `fix` is a warning. */
+export interface Finding {
+  ok: boolean;
+  message: string;
+  /** What to do, as a sentence; null: nothing. */
+  fix: string | null;
+}
+
+export interface Check extends Finding {
+  id: string;
+}
+
+export function fine(message: string): Finding {
+  return { ok: true, message, fix: null };
+}
+
+export function warning(message: string, fix: string): Finding {
+  return { ok: true, message, fix };
+}
+
+export function fault(message: string, fix: string | null): Finding {
+  return { ok: false, message, fix };
+}
+
+/** "1 row", "2 rows". */
+export function counted(count: number, thing: string): string {
+  return `${count} ${thing}${count === 1 ? "" : "s"}`;
+}

@@ -1,0 +1,67 @@
+import { statement } from "../../database/database.ts";
+import { messageOf, Misconfigured } from "../../errors.ts";
+import type { Services } from "../../services.ts";
+import { counted, fault, fine, warning, type Finding } from "./check.ts";
+
+/** Sweeps come every 15 seconds unless SWEEP_CRON says otherwise. */
+const SWEEPS_LATE_AFTER_SECONDS = 120;
+
+const secretsKnown = statement("count_client_secrets", `SELECT count(*)::int AS known FROM client_secrets`);
+const heartbeats = statement(
+  "read_heartbeats",
+  `SELECT name, extract(epoch FROM now() - at)::float8 AS age FROM heartbeats ORDER BY at`,
+);
+// Only where a customer is waiting: a resource that failed or is gone needs nobody.
+const countAttention = statement(
+  "count_attention",
+  `SELECT c.state, count(*)::int AS count FROM credentials c JOIN resources r USING (uuid)
+   WHERE c.state IN ('grant_lost', 'needs_reauth', 'no_grant', 'quarantined')
+     AND r.state IN ('provisioning', 'provisioned') GROUP BY c.state ORDER BY c.state`,
+);
+
+export async function secret({ db, config, credentials }: Services): Promise<Finding> {
+  const setIt = "Run kit secret set, and give it the one that the platform's partner portal shows.";
+  const [row] = await db.query<{ known: number }>(secretsKnown);
+  if (row?.known === 0) {
+    return config.clientSecret
+      ? fine("CLIENT_SECRET is set, and is taken over when the service starts.")
+      : fault("No client secret is known.", `Set CLIENT_SECRET, or: ${setIt}`);
+  }
+  try {
+    const { version, isRejected } = await credentials.secrets.current();
+    return isRejected
+      ? fault(
+          `The platform rejects our client secret (version ${version}): no token can be refreshed.`,
+          setIt,
+        )
+      : fine(`The client secret is version ${version}, and the platform has not rejected it.`);
+  } catch (error) {
+    if (error instanceof Misconfigured) throw error;
+    return fault(`The client secret cannot be opened: ${messageOf(error)}`, `Mend the keys, or: ${setIt}`);
+  }
+}
+
+export async function sweeps({ db, config }: Services): Promise<Finding> {
+  const beats = await db.query<{ name: string; age: number }>(heartbeats);
+  const start = "Start the web process with WEB_JOBS=on, or a worker beside it.";
+  if (beats.length === 0) return fault("No sweep has ever run: nothing is exchanged or refreshed.", start);
+  const late = beats.filter(({ age }) => age > SWEEPS_LATE_AFTER_SECONDS);
+  if (late.length === 0) return fine(`The last sweeps ended ${Math.round(beats[0]!.age)} s ago or less.`);
+  return fault(
+    `Late sweeps: ${late.map(({ name, age }) => `${name} (${inWords(age)} ago)`).join(", ")}.`,
+    `${start} Is one running? Its log says what fails. (SWEEP_CRON is "${config.sweepCron}".)`,
+  );
+}
+
+export async function attention({ db }: Services): Promise<Finding> {
+  const found = await db.query<{ state: string; count: number }>(countAttention);
+  if (found.length === 0) return fine("No resource needs attention.");
+  const message = `${found.map(({ state, count }) => `${counted(count, "resource")} ${state}`).join(", ")}.`;
+  const fix = `See them: ${found.map(({ state }) => `kit resources list --state ${state}`).join(" · ")}`;
+  return found.every(({ state }) => state === "no_grant") ? warning(message, fix) : fault(message, fix);
+}
+
+function inWords(seconds: number): string {
+  if (seconds < 120) return `${Math.round(seconds)} s`;
+  return seconds < 7200 ? `${Math.round(seconds / 60)} min` : `${Math.round(seconds / 3600)} h`;
+}

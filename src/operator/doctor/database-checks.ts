@@ -1,0 +1,57 @@
+import { messageOf } from "../../errors.ts";
+import { countKeyUse, type KeyUse } from "../../resources/keys.ts";
+import type { Services } from "../../services.ts";
+import { counted, fault, fine, warning, type Finding } from "./check.ts";
+
+export async function database({ db, config }: Services): Promise<Finding> {
+  const name = db.kind === "postgresql" ? "PostgreSQL" : `The embedded database in ${config.dataDir}`;
+  try {
+    const asked = performance.now();
+    await db.ping();
+    return fine(`${name} answers in ${Math.ceil(performance.now() - asked)} ms.`);
+  } catch (error) {
+    return fault(
+      `${name} does not answer: ${messageOf(error)}`,
+      "Is it running, and is DATABASE_URL the right address? The service waits for it and goes on by itself.",
+    );
+  }
+}
+
+export async function migrations({ db }: Services): Promise<Finding> {
+  const pending = await db.pendingMigrations();
+  if (pending.length === 0) return fine("The schema is up to date.");
+  return fault(`The database lacks ${counted(pending.length, "migration")}.`, "Run: kit migrate");
+}
+
+/** Which keys are in use, and whether an old one can be dropped (architecture of the vault: an id names its key). */
+export async function keys({ db, vault, config }: Services): Promise<Finding> {
+  const uses = await countKeyUse(db);
+  const missing = uses.filter(({ keyId }) => !vault.keyIds.includes(keyId));
+  if (missing.length > 0) {
+    return fault(
+      `Sealed with keys that are not in the ring: ${listed(missing)}.`,
+      "Put the old key into DECRYPTION_KEYS, or nothing it sealed can be opened.",
+    );
+  }
+  const old = uses.filter(({ keyId }) => keyId !== vault.keyId);
+  const now = `ENCRYPTION_KEY (${vault.keyId}) seals ${counted(rowsOf(uses, vault.keyId), "row")}`;
+  if (old.length > 0) {
+    return warning(
+      `${now}; older keys still seal some: ${listed(old)}.`,
+      "When all processes run with the new ENCRYPTION_KEY, run: kit keys reseal",
+    );
+  }
+  if (!config.decryptionKeys || config.decryptionKeys.length === 0) return fine(`${now}.`);
+  return warning(
+    `${now}, and nothing is sealed with any of DECRYPTION_KEYS.`,
+    "The old keys can be dropped from DECRYPTION_KEYS, once no process seals with them any more.",
+  );
+}
+
+function rowsOf(uses: readonly KeyUse[], wanted: string): number {
+  return uses.find(({ keyId }) => keyId === wanted)?.rows ?? 0;
+}
+
+function listed(uses: readonly KeyUse[]): string {
+  return uses.map(({ keyId, rows }) => `${keyId} (${counted(rows, "row")})`).join(", ");
+}

@@ -1,0 +1,74 @@
+import type { Config } from "../../config.ts";
+import { messageOf } from "../../errors.ts";
+import type { Services } from "../../services.ts";
+import type { OnProgress } from "../progress.ts";
+import { fault, fine, type Check, type Finding } from "./check.ts";
+import { attention, secret, sweeps } from "./credential-checks.ts";
+import { database, keys, migrations } from "./database-checks.ts";
+import { passwords, platform } from "./outward-checks.ts";
+
+export interface DoctorReport {
+  ok: boolean;
+  checks: Check[];
+}
+
+/** What is looked at, in this order. `after`: the check without which this one makes no sense. */
+const CHECKS: readonly {
+  id: string;
+  after?: string;
+  look(services: Services): Promise<Finding> | Finding;
+}[] = [
+  { id: "database", look: database },
+  { id: "migrations", after: "database", look: migrations },
+  { id: "keys", after: "migrations", look: keys },
+  { id: "secret", after: "migrations", look: secret },
+  { id: "sweeps", after: "migrations", look: sweeps },
+  { id: "platform", look: platform },
+  { id: "passwords", look: passwords },
+  { id: "attention", after: "migrations", look: attention },
+];
+
+/**
+ * Looks at everything the service needs and says what to fix. It changes nothing, and works when settings are bad, keys
+ * are missing or the database is away: what cannot be looked at then says so.
+ */
+export async function examine(needs: {
+  /** Throws `Misconfigured` with everything that is wrong with the settings. */
+  readSettings(): Config;
+  open(config: Config): Promise<Services>;
+  onProgress?: OnProgress | undefined;
+}): Promise<DoctorReport> {
+  const settings = await finding("settings", () => {
+    needs.readSettings();
+    return fine("All settings are there and make sense.");
+  });
+  if (!settings.ok) {
+    const fix = "Mend them in the environment, or in the .env beside the process.";
+    return { ok: false, checks: [{ ...settings, fix }] };
+  }
+  const checks = [settings];
+  let services: Services;
+  try {
+    services = await needs.open(needs.readSettings());
+  } catch (error) {
+    return { ok: false, checks: [...checks, { id: "database", ...fault(messageOf(error), null) }] };
+  }
+  for (const { id, after, look } of CHECKS) {
+    needs.onProgress?.(checks.length, CHECKS.length + 1);
+    const isBlocked = checks.some((check) => check.id === after && !check.ok);
+    checks.push(
+      isBlocked
+        ? { id, ...fault(`Not looked at, because of: ${after}.`, null) }
+        : await finding(id, () => look(services)),
+    );
+  }
+  return { ok: checks.every(({ ok }) => ok), checks };
+}
+
+async function finding(id: string, look: () => Promise<Finding> | Finding): Promise<Check> {
+  try {
+    return { id, ...(await look()) };
+  } catch (error) {
+    return { id, ...fault(messageOf(error), null) };
+  }
+}

@@ -1,0 +1,63 @@
+import { messageOf } from "../../errors.ts";
+import { RedirectRefused } from "../../platform/http-errors.ts";
+import { createHttp, type Http } from "../../platform/http.ts";
+import type { Services } from "../../services.ts";
+import { counted, fault, fine, warning, type Finding } from "./check.ts";
+
+const PATIENCE_MS = 5_000;
+const LEAST_PASSWORD = 16;
+
+/** Whether the platform's two services can be reached. Any answer counts: nothing is asked that needs a token. */
+export async function platform({ config }: Services): Promise<Finding> {
+  const http = createHttp({ timeoutMs: PATIENCE_MS });
+  const addresses = { PLATFORM_API_URL: config.platformApiUrl, PLATFORM_AUTH_URL: config.platformAuthUrl };
+  try {
+    const problems = await Promise.all(
+      Object.entries(addresses).map(async ([name, url]) => {
+        const problem = await whyUnreachable(http, url);
+        return problem === null ? [] : [`${name}: ${problem}`];
+      }),
+    );
+    const all = problems.flat();
+    if (all.length === 0) return fine("The platform's API and its authorization service answer.");
+    return fault(
+      `The platform cannot be reached. ${all.join("; ")}`,
+      "Check the address, and the way out of here.",
+    );
+  } finally {
+    await http.close();
+  }
+}
+
+async function whyUnreachable(http: Http, url: string): Promise<string | null> {
+  try {
+    await http.send({ method: "GET", url });
+    return null;
+  } catch (error) {
+    return error instanceof RedirectRefused ? null : messageOf(error);
+  }
+}
+
+/** Whoever guesses the add-on's password can delete every customer's resource. */
+export function passwords({ config }: Services): Finding {
+  const { addonPassword, addonPasswordPrevious } = config;
+  const weak = Object.entries({
+    ADDON_PASSWORD: addonPassword,
+    ADDON_PASSWORD_PREVIOUS: addonPasswordPrevious,
+  })
+    .filter(([, password]) => password !== undefined && password.reveal().length < LEAST_PASSWORD)
+    .map(([name]) => name);
+  if (weak.length > 0) {
+    return warning(
+      `${weak.join(" and ")} ${weak.length === 1 ? "has" : "have"} fewer than ${counted(LEAST_PASSWORD, "character")}.`,
+      "Make a long one (openssl rand -hex 24), keep the old one in ADDON_PASSWORD_PREVIOUS until the platform has it.",
+    );
+  }
+  if (addonPasswordPrevious) {
+    return warning(
+      "ADDON_PASSWORD_PREVIOUS is still accepted.",
+      "Drop it when the platform uses the new password.",
+    );
+  }
+  return fine("ADDON_PASSWORD is long enough.");
+}

@@ -1,0 +1,31 @@
+import { KitError } from "../errors.ts";
+
+/** What was asked for makes no sense: a malformed uuid, an unknown state. Nothing was done. */
+export class UsedWrongly extends KitError {
+  constructor(message: string) {
+    super("used_wrongly", message);
+  }
+}
+
+/** The platform never asked for a resource of this uuid. */
+export class UnknownResource extends KitError {
+  constructor(uuid: string) {
+    super("not_found", `There is no resource ${uuid}.`);
+  }
+}
+
+/** The operator stopped the work. What was done is kept, and the same command goes on where it stopped. */
+export class Interrupted extends KitError {
+  constructor(message: string) {
+    super("interrupted", message);
+  }
+}
+
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
+
+/** A uuid that somebody typed, in the one form we keep. Throws {@link UsedWrongly}. */
+export function typedUuid(text: string): string {
+  const uuid = text.trim().toLowerCase();
+  if (!UUID.test(uuid)) throw new UsedWrongly(`"${text}" is not the uuid of a resource.`);
+  return uuid;
+}

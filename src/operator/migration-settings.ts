@@ -1,0 +1,9 @@
+import type { SettingName } from "../config.ts";
+
+/** The settings that migrating needs; the others may be missing. */
+export const MIGRATION_SETTINGS = [
+  "databaseUrl",
+  "migrationDatabaseUrl",
+  "databaseCa",
+  "dataDir",
+] as const satisfies readonly SettingName[];

@@ -1,0 +1,111 @@
+import { statement, type Database } from "../database/database.ts";
+import { typedUuid, UnknownResource, UsedWrongly } from "./errors.ts";
+import {
+  BUSINESS_STATES,
+  CREDENTIAL_STATES,
+  resourceRecord,
+  type ResourceRecord,
+} from "./resource-record.ts";
+
+export interface ResourcePage {
+  resources: ResourceRecord[];
+  /** Given back as `after`, it brings the next page; null: there is none. */
+  next: string | null;
+}
+
+/** Something that happened to a resource. */
+export interface ResourceEvent {
+  at: string;
+  type: string;
+  detail: unknown;
+}
+
+const PAGE_SIZE = 100;
+
+// The page is found by SQL and its rows are read by Prisma: the place in the list is a time with microseconds, which
+// Prisma's dates do not have, and two resources born in one millisecond must neither be skipped nor shown twice.
+const listed = (name: string, where: string) =>
+  statement(
+    name,
+    `SELECT r.uuid, r.created_at::text AS "createdAt" FROM resources r ${where}
+     ORDER BY r.created_at DESC, r.uuid DESC LIMIT ${PAGE_SIZE + 1}`,
+  );
+const BEFORE = `(r.created_at, r.uuid) < ($1::timestamptz, $2::uuid)`;
+const WITH_CREDENTIAL = `JOIN credentials c USING (uuid) WHERE ${BEFORE} AND c.state = $3`;
+const pages = {
+  any: listed("list_resources", `WHERE ${BEFORE}`),
+  business: listed("list_resources_by_state", `WHERE ${BEFORE} AND r.state = $3`),
+  credential: listed("list_resources_by_credential", WITH_CREDENTIAL),
+};
+
+/** Later than any resource: where the list begins. */
+const START: Place = { createdAt: "infinity", uuid: "ffffffff-ffff-ffff-ffff-ffffffffffff" };
+
+/**
+ * A page of resources, the newest first, tombstones included; `state` is that of the business or of the credential.
+ * Throws {@link UsedWrongly} for an unknown state or a cursor that is none of ours.
+ */
+export async function listResources(
+  db: Database,
+  { state, after }: { state?: string | undefined; after?: string | undefined },
+): Promise<ResourcePage> {
+  const { createdAt, uuid } = after === undefined ? START : placeOf(after);
+  const values = state === undefined ? [createdAt, uuid] : [createdAt, uuid, state];
+  const found = await db.query<Place>(pages[kindOf(state)], values);
+  const page = found.slice(0, PAGE_SIZE);
+  const prisma = await db.prisma();
+  const rows = await prisma.resource.findMany({
+    where: { uuid: { in: page.map((place) => place.uuid) } },
+    include: { credential: true },
+  });
+  const records = new Map(rows.map((row) => [row.uuid, resourceRecord(row)]));
+  const last = page.at(-1);
+  return {
+    resources: page.flatMap((place) => records.get(place.uuid) ?? []),
+    next: last && found.length > PAGE_SIZE ? cursorOf(last) : null,
+  };
+}
+
+/** One resource with what happened to it, oldest first. Throws {@link UnknownResource}. */
+export async function showResource(
+  db: Database,
+  typed: string,
+): Promise<ResourceRecord & { events: ResourceEvent[] }> {
+  const uuid = typedUuid(typed);
+  const prisma = await db.prisma();
+  const stored = await prisma.resource.findUnique({
+    where: { uuid },
+    include: { credential: true, events: { orderBy: { id: "asc" } } },
+  });
+  if (!stored) throw new UnknownResource(uuid);
+  const events = stored.events.map(({ at, type, detail }) => ({ at: at.toISOString(), type, detail }));
+  // The busiest path writes no event of its own: a resource's birth stands in its row.
+  const birth = { at: stored.createdAt.toISOString(), type: "provision_requested", detail: {} };
+  return { ...resourceRecord(stored), events: [birth, ...events] };
+}
+
+function kindOf(state: string | undefined): keyof typeof pages {
+  if (state === undefined) return "any";
+  if ((BUSINESS_STATES as readonly string[]).includes(state)) return "business";
+  if ((CREDENTIAL_STATES as readonly string[]).includes(state)) return "credential";
+  const known = [...BUSINESS_STATES, ...CREDENTIAL_STATES].join(", ");
+  throw new UsedWrongly(`There is no state "${state}". States: ${known}.`);
+}
+
+/** A place in the list. */
+interface Place {
+  createdAt: string;
+  uuid: string;
+}
+
+function cursorOf({ createdAt, uuid }: Place): string {
+  return Buffer.from(`${createdAt}|${uuid}`).toString("base64url");
+}
+
+function placeOf(cursor: string): Place {
+  const [createdAt = "", uuid = ""] = Buffer.from(cursor, "base64url").toString("utf8").split("|");
+  if (!/^\d{4,}-\d\d-\d\d [\d:.]+[+-][\d:]+$/.test(createdAt) || !/^[0-9a-f-]{36}$/.test(uuid)) {
+    throw new UsedWrongly(`"${cursor}" is not a place in the list: use the "next" of a page.`);
+  }
+  return { createdAt, uuid };
+}

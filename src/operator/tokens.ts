@@ -1,0 +1,146 @@
+import { setTimeout as wait } from "node:timers/promises";
+import { statement, type Queryable } from "../database/database.ts";
+import { messageOf } from "../errors.ts";
+import type { Credentials } from "../resources/credentials/credentials.ts";
+import { typedUuid } from "./errors.ts";
+import type { OnProgress } from "./progress.ts";
+
+/** What came of work on many resources: each is in one of the three lists. */
+export interface TokenReport {
+  done: string[];
+  failed: { uuid: string; id: string; message: string }[];
+  skipped: { uuid: string; reason: string }[];
+}
+
+interface Found {
+  uuid: string;
+  state: string;
+  hasRefreshToken: boolean;
+}
+
+interface Needs {
+  db: Queryable;
+  credentials: Pick<Credentials, "refresh" | "secrets">;
+  /** Calls to the token endpoint at once. */
+  concurrency: number;
+  signal: AbortSignal;
+  onProgress?: OnProgress | undefined;
+}
+
+const PAGE_SIZE = 500;
+/** How long a token that another process is just refreshing is waited for. */
+const BUSY_PATIENCE_MS = 5_000;
+
+const FOUND = `SELECT uuid, state, sealed_refresh_token IS NOT NULL AS "hasRefreshToken" FROM credentials`;
+const named = statement("find_tokens", `${FOUND} WHERE uuid = ANY($1::uuid[])`);
+const page = (name: string, after: string) =>
+  statement(name, `${FOUND} WHERE state <> 'erased' ${after} ORDER BY uuid LIMIT ${PAGE_SIZE}`);
+const firstPage = page("first_page_of_tokens", "");
+const nextPage = page("next_page_of_tokens", "AND uuid > $1");
+const count = statement(
+  "count_tokens",
+  `SELECT count(*)::int AS total FROM credentials WHERE state <> 'erased'`,
+);
+
+/** Refreshes the tokens of the named resources now, due or not. Throws `UsedWrongly` for what is no uuid. */
+export async function refreshTokens(needs: Needs, typed: readonly string[]): Promise<TokenReport> {
+  const uuids = [...new Set(typed.map(typedUuid))];
+  const rows = await needs.db.query<Found>(named, [uuids]);
+  const known = new Map(rows.map((row) => [row.uuid, row]));
+  const report = await refreshEach(
+    needs,
+    uuids.flatMap((uuid) => known.get(uuid) ?? []),
+    {
+      total: uuids.length,
+      // Named by a person: also worth a try where the platform refused before.
+      isWanted: ({ state }) => state === "active" || state === "needs_reauth",
+    },
+  );
+  const unknown = uuids.filter((uuid) => !known.has(uuid));
+  const failed = unknown.map((uuid) => ({ uuid, id: "not_found", message: `There is no resource ${uuid}.` }));
+  return { ...report, failed: [...report.failed, ...failed] };
+}
+
+/** Refreshes the tokens of all resources that have working ones, page by page however many there are. */
+export async function refreshAllTokens(needs: Needs): Promise<TokenReport> {
+  const [counted] = await needs.db.query<{ total: number }>(count);
+  const isWanted = ({ state }: Found) => state === "active";
+  return refreshEach(needs, allTokens(needs.db), { total: counted?.total ?? 0, isWanted });
+}
+
+async function* allTokens(db: Queryable): AsyncGenerator<Found> {
+  let rows = await db.query<Found>(firstPage);
+  while (rows.length > 0) {
+    yield* rows;
+    rows = await db.query<Found>(nextPage, [rows.at(-1)!.uuid]);
+  }
+}
+
+async function refreshEach(
+  needs: Needs,
+  rows: Iterable<Found> | AsyncIterable<Found>,
+  { total, isWanted }: { total: number; isWanted(row: Found): boolean },
+): Promise<TokenReport> {
+  const report: TokenReport = { done: [], failed: [], skipped: [] };
+  const each = (async function* () {
+    yield* rows;
+  })();
+  let seen = 0;
+
+  async function handle(row: Found): Promise<void> {
+    const { uuid } = row;
+    if (!isWanted(row)) return void report.skipped.push({ uuid, reason: row.state });
+    // The platform sent none: there is nothing to refresh with, and the access token still works until its end.
+    if (!row.hasRefreshToken) return void report.skipped.push({ uuid, reason: "no_refresh_token" });
+    const failure = await refreshOne(needs, uuid);
+    if (failure) report.failed.push({ uuid, ...failure });
+    else report.done.push(uuid);
+  }
+
+  async function work(): Promise<void> {
+    while (!needs.signal.aborted) {
+      const { value: row, done } = await each.next();
+      if (done) return;
+      await handle(row);
+      needs.onProgress?.((seen += 1), total);
+    }
+  }
+
+  needs.onProgress?.(0, total);
+  await Promise.all(Array.from({ length: needs.concurrency }, work));
+  return report;
+}
+
+/** Null, or why it could not be refreshed. */
+async function refreshOne(needs: Needs, uuid: string): Promise<{ id: string; message: string } | null> {
+  const { refresh, secrets } = needs.credentials;
+  const until = performance.now() + BUSY_PATIENCE_MS;
+  for (;;) {
+    try {
+      const result = await refresh.now(uuid);
+      if (result.done === "stored") return null;
+      if (result.done === "failed") return result.failure.error;
+      if (result.done === "quarantined") return quarantined;
+      if (result.done === "not_ours") return overtaken;
+      if ((await secrets.current()).isRejected) return secretRejected;
+    } catch (error) {
+      return { id: (error as { id?: string }).id ?? "internal_error", message: messageOf(error) };
+    }
+    if (performance.now() > until || needs.signal.aborted) return busy;
+    await wait(100);
+  }
+}
+
+const quarantined = {
+  id: "quarantined",
+  message: "Its refresh token cannot be opened; the credential was put aside.",
+};
+const overtaken = {
+  id: "overtaken",
+  message: "Another process refreshed it at the same moment; its token will be verified.",
+};
+const busy = { id: "busy", message: "Another process is at work on it; try again." };
+const secretRejected = {
+  id: "client_secret_rejected",
+  message: "The platform rejects our client secret: run kit secret set with the new one.",
+};
