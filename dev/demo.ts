@@ -23,6 +23,8 @@ const steps: Step[] = [
 const startedAt = performance.now();
 console.log("The life of a resource, on a platform and a database of its own:\n");
 const stage = await demoStage();
+for (const signal of ["SIGINT", "SIGTERM"] as const)
+  process.once(signal, () => void stage.close().finally(() => process.exit(130)));
 const held = await play(stage, steps);
 await stage.close();
 const time = took(performance.now() - startedAt);

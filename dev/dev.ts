@@ -1,7 +1,9 @@
+import type { AddonState } from "../sandbox/index.ts";
+import { readConfig } from "../src/config.ts";
 import { exitWith, runProcess } from "../src/process.ts";
 import { offer } from "../src/your-service/plans.ts";
 import { colours } from "./colours.ts";
-import { PortBusy } from "./ports.ts";
+import { checkPort, PortBusy } from "./ports.ts";
 import { installSample, livingAddon, untilSettled } from "./sample.ts";
 import { devSettings, type DevSettings } from "./settings.ts";
 import { setStage, type Stage } from "./stage.ts";
@@ -17,8 +19,11 @@ let stage: Stage;
 await runProcess(async () => {
   try {
     settings = devSettings();
-    console.log("Starting the platform, your service and its database …\n");
-    stage = await setStage(settings);
+    const config = readConfig(settings.environment);
+    await checkPort(settings.sandboxPort, "the platform", "SANDBOX_PORT", "127.0.0.1");
+    await checkPort(config.port, "your service", "PORT");
+    introduce(settings, config.port);
+    stage = await setStage(config, settings);
   } catch (error) {
     if (!(error instanceof PortBusy)) throw error;
     console.error(error.message);
@@ -30,16 +35,17 @@ await play().catch(exitWith);
 
 async function play(): Promise<void> {
   const { sandbox, service, logFile } = stage;
+  console.log(`Both are up after ${took(performance.now() - startedAt)}.\n`);
   const survivor = livingAddon(sandbox.control);
   const { id } = survivor ?? (await installSample(sandbox.control, offer.defaultPlan));
   if (survivor) {
     console.log(
-      `Going on where the last run stopped: ${survivor.name} (${survivor.plan.name}) is installed on the app "${survivor.app.name}".`,
+      `Going on where the last run stopped: ${survivor.name} (${survivor.plan.name}) is installed on the app "${survivor.app.name}";\nnothing else is installed now.`,
     );
   }
   const isSettled = await untilSettled(service.services.db, id, SETTLED_WITHIN_MS);
   const addon = sandbox.control.state().addons.find((each) => each.id === id)!;
-  console.log(`\n${outcome(isSettled, addon.state)}`);
+  console.log(`\n${outcome(isSettled, addon)}`);
   console.log(
     whatToTry({
       ...{ offer, logFile, dataDir: settings.dataDir, kitNeeds: kitNeeds() },
@@ -51,12 +57,29 @@ async function play(): Promise<void> {
   console.log(`\nReady. The story goes on below; Ctrl-C ends it.\n`);
 }
 
-function outcome(isSettled: boolean, state: string): string {
-  const time = took(performance.now() - startedAt);
-  if (isSettled) return colours.green(`✓ Installed, exchanged and in use, ${time} after the start.`);
+function introduce({ environment, dataDir, isFirstRun, sandboxPort }: DevSettings, port: number): void {
+  const database = environment["DATABASE_URL"]
+    ? "the PostgreSQL of DATABASE_URL"
+    : `an embedded PostgreSQL in ${dataDir}`;
+  console.log(
+    [
+      `The platform, played by sandbox/, starts on port ${sandboxPort}.`,
+      `Your service, that is src/ with the sample of src/your-service, starts on port ${port} with ${database}.`,
+      `Their settings ${isFirstRun ? "were made up and are" : "are, as before,"} in ${dataDir}/dev.env.`,
+    ].join("\n"),
+  );
+}
+
+function outcome(isSettled: boolean, { state, name, tokens }: AddonState): string {
+  const token = tokens.at(-1);
+  if (isSettled && token?.state === "valid") {
+    const until = new Date(token.expires_at).toTimeString().slice(0, 5);
+    const time = took(performance.now() - startedAt);
+    return colours.green(`✓ ${name} is ${state}, its token is good until ${until}: ${time} after the start.`);
+  }
   if (state === "deprovisioned")
-    return colours.red("✗ The add-on could not be installed; the answer above says why.");
-  return colours.yellow("The add-on is not finished yet; what follows appears here.");
+    return colours.red("✗ The add-on was not installed; the answer above says why.");
+  return colours.yellow(`${name} is not finished yet; whatever follows appears here.`);
 }
 
 /** The command line finds the service by DATA_DIR, and on PostgreSQL by the settings themselves. */

@@ -13,6 +13,8 @@ export interface DevSettings {
   sandboxPort: number;
   /** Whether this is the first run on this folder. */
   isFirstRun: boolean;
+  /** Writes down where the platform listens now; for whoever has the folder's database, and nobody else. */
+  keepAddresses(): void;
 }
 
 /** The name of the sample add-on; ADDON_ID names yours. */
@@ -34,8 +36,13 @@ export function devSettings(env: Environment = process.env, folder = process.cwd
   const sandboxPort = portIn(env["SANDBOX_PORT"] || "4000");
   const addresses = platformAddresses({ ...kept, ...chosen }, kept, sandboxPort);
   const made = { ...madeUp(), ...kept, ...addresses };
-  write(file, made);
-  return { environment: { ...made, ...chosen, ...addresses }, dataDir, sandboxPort, isFirstRun };
+  // What seals must be on disk before anything is sealed.
+  if (isFirstRun) write(file, made);
+  return {
+    ...{ dataDir, sandboxPort, isFirstRun },
+    environment: { ...made, ...chosen, ...addresses },
+    keepAddresses: () => write(file, made),
+  };
 }
 
 function madeUp(): Record<string, string> {

@@ -1,12 +1,11 @@
 import path from "node:path";
 import { startSandbox, type LedgerEntry } from "../sandbox/index.ts";
-import { readConfig } from "../src/config.ts";
+import type { Config } from "../src/config.ts";
 import { addonManifest } from "../src/operator/addon-manifest.ts";
 import { runWeb, type RunningService } from "../src/run-service.ts";
 import { offer } from "../src/your-service/plans.ts";
 import { meaningOf } from "./meaning.ts";
 import { createNarrator, type Narrator } from "./narrator.ts";
-import { checkPort } from "./ports.ts";
 import { openServiceLog } from "./service-log.ts";
 import type { DevSettings } from "./settings.ts";
 import { tellCall, tellWarning } from "./story.ts";
@@ -22,12 +21,11 @@ export interface Stage {
   stop(): Promise<void>;
 }
 
-/** Starts both in this process, the platform first. Throws `PortBusy` or `Misconfigured` before anything runs. */
-export async function setStage({ environment, dataDir, sandboxPort }: DevSettings): Promise<Stage> {
-  const config = readConfig(environment);
-  await checkPort(sandboxPort, "the platform", "SANDBOX_PORT", "127.0.0.1");
-  await checkPort(config.port, "your service", "PORT");
-
+/** Starts both in this process, the platform first: the service calls it as soon as its database is open. */
+export async function setStage(
+  config: Config,
+  { dataDir, sandboxPort, keepAddresses }: DevSettings,
+): Promise<Stage> {
   const narrator = createNarrator(
     (text) => console.log(text),
     (entry) => tellCall(entry, meaningOf(entry, config.resourcesPath, known(sandbox.control, entry))),
@@ -48,6 +46,7 @@ export async function setStage({ environment, dataDir, sandboxPort }: DevSetting
     await sandbox.close();
     throw error;
   });
+  keepAddresses();
   sandbox.control.partner({ partnerUrl: service.url! });
 
   return {

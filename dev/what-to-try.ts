@@ -16,56 +16,72 @@ export interface Scene {
 
 /** What to open and to try, in lines that can be copied as they are. */
 export function whatToTry(scene: Scene): string {
-  const { serviceUrl, platformUrl, logFile, dataDir, addon, kitNeeds } = scene;
-  const kit = (rest: string) => `${kitNeeds}npm run --silent kit -- ${rest}`;
+  const { serviceUrl, platformUrl, logFile, dataDir, addon } = scene;
   return [
     title("What runs"),
-    row("your service", serviceUrl, `its log: ${logFile}`),
-    row("the platform", platformUrl, `played by sandbox/; all it knows: ${platformUrl}/sandbox/state`),
-    ...(addon ? customer(scene, addon) : []),
-    ...(addon ? operator(addon, kit) : []),
+    row("your service", `${serviceUrl}/readyz`, `its log: ${logFile}`),
+    row("the platform", `${platformUrl}/sandbox/state`, "all it knows; every call: /sandbox/ledger"),
+    ...(addon ? [...customer(scene, addon), ...platform(scene, addon), ...operator(scene, addon)] : []),
     title("Make it yours"),
-    row("plans, texts", "src/your-service/plans.ts"),
+    row("plans and texts", "src/your-service/plans.ts"),
     row("your code", "src/your-service/index.ts", "then Ctrl-C and npm run dev: it goes on from here"),
     row("start over", `rm -rf ${dataDir}`),
   ].join("\n");
 }
 
-function customer({ platformUrl, offer }: Scene, { name, plan, app }: AddonState): string[] {
-  const curl = (method: string, path: string, body?: object) =>
-    `curl ${method === "GET" ? "" : `-X ${method} `}${platformUrl}/sandbox${path}${body ? ` -d '${JSON.stringify(body)}'` : ""}`;
-  const plans = Object.entries(offer.plans);
+function customer(scene: Scene, { name, plan, app }: AddonState): string[] {
+  const plans = Object.entries(scene.offer.plans);
   const other = plans.find(([each, { later }]) => !plan.name.endsWith(`:${each}`) && !later)?.[0];
-  const later = plans.find(([, plan]) => plan.later)?.[0];
+  const later = plans.find(([, each]) => each.later)?.[0];
   return [
     title("Be the customer, in a second terminal, and watch the story go on here"),
-    row("the app's config vars", curl("GET", `/apps/${app.name}/config-vars`)),
-    ...(other ? [row("change the plan", curl("PATCH", `/addons/${name}`, { plan: other }))] : []),
+    row("see the config vars", curl(scene, "GET", `/apps/${app.name}/config-vars`)),
+    ...(other ? [row("change the plan", curl(scene, "PATCH", `/addons/${name}`, { plan: other }))] : []),
     ...(later
-      ? [row("a plan that takes longer", curl("POST", `/apps/${app.name}/addons`, { plan: later }))]
+      ? [row("one that takes time", curl(scene, "POST", `/apps/${app.name}/addons`, { plan: later }))]
       : []),
-    row("remove it", curl("DELETE", `/addons/${name}`)),
-    title("Be the platform"),
-    row("kill the access token", curl("POST", `/addons/${name}/revoke`, { token: "access" })),
+    row("remove the add-on", curl(scene, "DELETE", `/addons/${name}`)),
+  ];
+}
+
+function platform(scene: Scene, { name }: AddonState): string[] {
+  const outage = { match: "POST /oauth/token", action: { status: 503 } };
+  const secret = `node -pe "JSON.parse(fs.readFileSync(0)).secret"`;
+  return [
+    title("Be the platform, and watch the service cope when it next calls"),
+    row("kill the token", curl(scene, "POST", `/addons/${name}/revoke`, { token: "access" })),
+    row("fail the next refresh", curl(scene, "POST", "/faults", outage)),
     row(
-      "lose the next answer",
-      curl("POST", "/faults", { match: "POST /oauth/token", action: { status: 503 } }),
+      "short-lived tokens",
+      curl(scene, "POST", "/settings", { expiresIn: 20 }),
+      "from the next refresh on",
+    ),
+    row(
+      "new client secret",
+      `${curl(scene, "POST", "/client-secret/reset")} | ${secret} | ${kit(scene, "secret set")}`,
     ),
   ];
 }
 
-function operator({ id }: AddonState, kit: (rest: string) => string): string[] {
+function operator(scene: Scene, { id }: AddonState): string[] {
   return [
     title("Be the operator"),
-    row("what is installed", kit("resources list")),
-    row("one, and its history", kit(`resources show ${id}`)),
-    row("the apps it serves", kit(`apps ${id}`)),
-    row("its config vars", kit(`config get ${id}`)),
-    row("refresh its tokens", kit(`tokens refresh ${id}`)),
-    row("is all well?", kit("doctor")),
+    row("what is installed", kit(scene, "resources list")),
+    row("one, and its history", kit(scene, `resources show ${id}`)),
+    row("the apps it serves", kit(scene, `apps ${id}`)),
+    row("its config vars", kit(scene, `config get ${id}`)),
+    row("refresh its tokens", kit(scene, `tokens refresh ${id}`)),
+    row("is all well?", kit(scene, "doctor")),
   ];
+}
+
+const kit = ({ kitNeeds }: Scene, rest: string) => `${kitNeeds}npm run --silent kit -- ${rest}`;
+
+function curl({ platformUrl }: Scene, method: string, path: string, body?: object): string {
+  const how = method === "GET" ? "" : `-X ${method} `;
+  return `curl -s ${how}${new URL(platformUrl).host}/sandbox${path}${body ? ` -d '${JSON.stringify(body)}'` : ""}`;
 }
 
 const title = (text: string) => `\n  ${colours.bold(text)}`;
 const row = (what: string, line: string, remark?: string) =>
-  `    ${what.padEnd(25)}${line}${remark ? colours.dim(`   ${remark}`) : ""}`;
+  `    ${what.padEnd(22)} ${line}${remark ? colours.dim(`   ${remark}`) : ""}`;

@@ -1,12 +1,16 @@
 import { spawn } from "node:child_process";
+import { fileURLToPath } from "node:url";
 import { text } from "node:stream/consumers";
 import type { Environment } from "../../src/config.ts";
 
-const ENTRY = new URL("../../src/kit.ts", import.meta.url).pathname;
+const ENTRY = fileURLToPath(new URL("../../src/kit.ts", import.meta.url));
+const TSX = import.meta.resolve("tsx");
 
 /** Runs an operator's command as `npm run kit` would, and answers the JSON it prints. Throws what it says on failure. */
 export async function runKit<Answer>(args: string[], environment: Environment, input = ""): Promise<Answer> {
-  const command = spawn(process.execPath, ["--import", "tsx", ENTRY, ...args, "--json"], {
+  const command = spawn(process.execPath, ["--import", TSX, ENTRY, ...args, "--json"], {
+    // In the demonstration's folder: a `.env` of this one is none of its business.
+    cwd: environment["DATA_DIR"],
     env: { PATH: process.env["PATH"], ...environment },
     stdio: "pipe",
   });

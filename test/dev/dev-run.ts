@@ -1,0 +1,55 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { createServer, type AddressInfo } from "node:net";
+import { fileURLToPath } from "node:url";
+import type { State } from "../../sandbox/index.ts";
+import type { Environment } from "../../src/config.ts";
+import { eventually } from "../support/world.ts";
+
+/** One of the development commands, as its npm script runs it. */
+export function run(entry: "dev" | "demo" | "sandbox", environment: Environment = {}) {
+  const file = fileURLToPath(new URL(`../../dev/${entry}.ts`, import.meta.url));
+  const { PATH, HOME } = process.env;
+  const child = spawn(process.execPath, ["--import", "tsx", file], {
+    env: { PATH, HOME, NO_COLOR: "1", ...environment },
+  });
+  let output = "";
+  for (const stream of [child.stdout, child.stderr])
+    stream.on("data", (data: Buffer) => (output += data.toString()));
+  const ended = once(child, "close").then(([code, signal]) => (code ?? signal) as number | NodeJS.Signals);
+  return {
+    output: () => output,
+    /** What has been written once `text` stands in it; fails at once if the command ends without it. */
+    async until(text: string): Promise<string> {
+      let code: number | NodeJS.Signals | null = null;
+      void ended.then((how) => (code = how));
+      await eventually(() => output.includes(text) || code !== null, 40_000);
+      if (!output.includes(text)) throw new Error(`It ended with ${code}, without "${text}":\n${output}`);
+      return output;
+    },
+    /** Sends a signal; resolves with the exit code, or the signal that ended it. */
+    end(signal: NodeJS.Signals): Promise<number | NodeJS.Signals> {
+      child.kill(signal);
+      return ended;
+    },
+    ended,
+  };
+}
+
+export type Run = ReturnType<typeof run>;
+
+/** Two ports that nobody listens on, for one run after the other. */
+export async function freePorts(): Promise<{ PORT: string; SANDBOX_PORT: string }> {
+  const servers = [createServer(), createServer()];
+  const ports: string[] = [];
+  for (const server of servers) {
+    await once(server.listen(0), "listening");
+    ports.push(String((server.address() as AddressInfo).port));
+  }
+  for (const server of servers) await once(server.close(), "close");
+  return { PORT: ports[0]!, SANDBOX_PORT: ports[1]! };
+}
+
+export async function stateOf({ SANDBOX_PORT }: { SANDBOX_PORT: string }): Promise<State> {
+  return (await (await fetch(`http://127.0.0.1:${SANDBOX_PORT}/sandbox/state`)).json()) as State;
+}

@@ -1,0 +1,43 @@
+import { afterEach, beforeEach, expect, it } from "@jest/globals";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { devSettings } from "../../dev/settings.ts";
+import { readEnvironment } from "../../src/config.ts";
+
+let folder: string;
+beforeEach(async () => void (folder = await mkdtemp(path.join(tmpdir(), "addon-test-"))));
+afterEach(() => rm(folder, { recursive: true }));
+
+it("makes the secrets up once", () => {
+  const first = devSettings({}, folder);
+  const second = devSettings({}, folder);
+  expect([first.isFirstRun, second.isFirstRun]).toEqual([true, false]);
+  expect(second.environment).toEqual(first.environment);
+});
+
+it("lets the environment and .env win, and does not copy them", async () => {
+  await writeFile(path.join(folder, ".env"), "ADDON_ID=kettles\n");
+  const { environment, keepAddresses } = devSettings({ ADDON_PASSWORD: "from the environment" }, folder);
+  keepAddresses();
+  expect(environment).toMatchObject({ ADDON_ID: "kettles", ADDON_PASSWORD: "from the environment" });
+  expect(await readFile(path.join(folder, ".data/dev.env"), "utf8")).not.toMatch(
+    /kettles|from the environment/,
+  );
+});
+
+it("tells the command line where the platform listens, once it does", () => {
+  devSettings({ SANDBOX_PORT: "4001" }, folder);
+  const moved = devSettings({ SANDBOX_PORT: "4002" }, folder);
+  const address = () => readEnvironment({}, folder)["PLATFORM_API_URL"];
+  expect(address()).toBe("http://127.0.0.1:4001");
+  moved.keepAddresses();
+  expect(address()).toBe("http://127.0.0.1:4002");
+});
+
+it("serves a PostgreSQL too, whose commands do not read the file", () => {
+  const { environment } = devSettings({ DATABASE_URL: "postgresql://somewhere/db" }, folder);
+  const again = devSettings({ DATABASE_URL: "postgresql://somewhere/db" }, folder);
+  expect(environment["ENCRYPTION_KEY"]).toBeDefined();
+  expect(again.environment["ENCRYPTION_KEY"]).toBe(environment["ENCRYPTION_KEY"]);
+});

@@ -1,0 +1,99 @@
+import { describe, expect, it } from "@jest/globals";
+import { meaningOf } from "../../dev/meaning.ts";
+import { createNarrator } from "../../dev/narrator.ts";
+import { tellCall } from "../../dev/story.ts";
+import type { LedgerEntry } from "../../sandbox/index.ts";
+
+const UUID = "01234567-89ab-4cde-8f01-23456789abcd";
+const known = { name: "teapots-calm-1", app: "shop", isExchanged: false };
+
+function aCall(
+  call: string,
+  status: number | null,
+  answer: unknown = {},
+  request: unknown = {},
+): LedgerEntry {
+  const [who, method, path] = call.split(" ") as ["in" | "out", string, string];
+  const response = status === null ? null : { status, headers: {}, body: answer };
+  return {
+    ...{ seq: 1, at: "2026-01-01T12:00:00.000Z", direction: who, method, path, ms: 12.3 },
+    ...{ request: { headers: {}, body: request }, response },
+  };
+}
+
+const config = { TEAPOT_URL: "[secret]", TEAPOT_TOKEN: "[secret]" };
+const code = { grant_type: "authorization_code" };
+const refresh = { grant_type: "refresh_token" };
+const configVars = [{ name: "TEAPOT_URL" }];
+
+const table: [call: LedgerEntry, meaning: RegExp][] = [
+  [
+    aCall("out POST /resources", 200, { config }, { plan: "basic" }),
+    /installed basic on the app "shop". You answered with 2 config vars: TEAPOT_URL and TEAPOT_TOKEN/,
+  ],
+  [aCall("out POST /resources", 202, {}, { plan: "dedicated" }), /You answered "later"/],
+  [aCall("out POST /resources", 422, { id: "x", message: "No such plan." }), /^You refused: No such plan.$/],
+  [aCall("out POST /resources", 500, { message: "Oops." }), /^You failed: Oops.$/],
+  [aCall("out POST /resources", null), /^There was no answer.$/],
+  [
+    aCall(`out PUT /resources/${UUID}`, 200, { config }, { plan: "premium" }),
+    /teapots-calm-1 changed its plan to premium/,
+  ],
+  [aCall(`out DELETE /resources/${UUID}`, 204, null), /removed teapots-calm-1/],
+  [
+    aCall("in POST /oauth/token", 200, { expires_in: 28800 }, code),
+    /exchanged the grant for an access token \(8 hours\)/,
+  ],
+  [
+    aCall("in POST /oauth/token", 201, { expires_in: 20 }, refresh),
+    /refreshed: a new access token for 20 seconds/,
+  ],
+  [
+    aCall("in POST /oauth/token", 400, { error: "invalid_grant" }, code),
+    /^The platform refused: invalid_grant$/,
+  ],
+  [aCall(`in GET /addons/${UUID}`, 200, { app: { name: "shop" } }), /on the app "shop"/],
+  [aCall(`in GET /addons/${UUID}/addon-attachments`, 206, [{ app: { name: "blog" } }]), /attached: "blog"/],
+  [aCall(`in GET /addons/${UUID}/config`, 200, []), /none yet/],
+  [aCall(`in PATCH /addons/${UUID}/config`, 200, configVars), /set the app's config vars: TEAPOT_URL/],
+  [aCall(`in POST /addons/${UUID}/actions/provision`, 200), /is provisioned now/],
+  [aCall("in GET /somewhere/else", 200), /^$/],
+];
+
+describe("a call's meaning", () => {
+  it.each(table)("%#", (entry, meaning) => {
+    expect(meaningOf(entry, "/resources", known)).toMatch(meaning);
+  });
+
+  it("is known below another path too", () => {
+    const entry = aCall(`out DELETE /teapots/v1/${UUID}`, 204, null);
+    expect(meaningOf(entry, "/teapots/v1", known)).toMatch(/removed/);
+  });
+
+  it("is another one for a request that is delivered again", () => {
+    const entry = aCall("out POST /resources", 200, { config }, { plan: "basic" });
+    expect(meaningOf(entry, "/resources", { ...known, isExchanged: true })).toMatch(/delivered again/);
+  });
+});
+
+describe("the story", () => {
+  it("tells a call in lines that fit a terminal", () => {
+    const told = tellCall(aCall(`out PUT /resources/${UUID}`, 200), "word ".repeat(60).trim());
+    const lines = told.split("\n");
+    expect(lines[0]).toMatch(/^\d\d:\d\d:\d\d {2}platform → you {2}PUT \/resources\/01234567… +200 +12 ms$/);
+    expect(Math.max(...lines.map(({ length }) => length))).toBeLessThanOrEqual(96);
+  });
+
+  it("counts what repeats instead of telling it again and again", () => {
+    const printed: string[] = [];
+    const narrator = createNarrator(
+      (text) => void printed.push(text),
+      ({ path }) => path,
+    );
+    for (let page = 1; page <= 50; page++) narrator.call(aCall("in GET /apps", 206));
+    narrator.call(aCall("in POST /oauth/token", 200));
+    narrator.close();
+    expect(printed).toHaveLength(5);
+    expect(printed.at(-1)).toMatch(/and 47 more like it: GET \/apps 206/);
+  });
+});
