@@ -16,7 +16,7 @@ export interface RunningService {
   ready: Promise<void>;
   /**
    * Stops in good order: no claim and no new connection from now on; calls that were sent are awaited and stored,
-   * requests that were accepted are answered.
+   * requests that were accepted are answered. Asked again, it is the same stop.
    */
   stop(): Promise<void>;
 }
@@ -55,14 +55,14 @@ export async function runWeb(config: Config, parts?: Partial<Parts>): Promise<Ru
     services,
     url,
     ready,
-    async stop() {
+    stop: once(async () => {
       stopping.abort();
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));
       server.closeIdleConnections();
       await jobs.stop();
       await closed;
       await services.close();
-    },
+    }),
   };
 }
 
@@ -74,11 +74,16 @@ export async function runWorker(config: Config, parts?: Partial<Parts>): Promise
     services,
     url: null,
     ready: becomeReady(services, stopping.signal, true),
-    async stop() {
+    stop: once(async () => {
       stopping.abort();
       await services.close();
-    },
+    }),
   };
+}
+
+function once(work: () => Promise<void>): () => Promise<void> {
+  let begun: Promise<void> | null = null;
+  return () => (begun ??= work());
 }
 
 function becomeReady(services: Services, stopping: AbortSignal, withSweeps: boolean): Promise<void> {

@@ -22,6 +22,8 @@ export interface World {
   restart(change?: { environment?: Environment; parts?: Partial<Parts> }): Promise<void>;
   /** Rows of a statement, for looking behind the front door. */
   rows<Row = Record<string, unknown>>(text: string, values?: unknown[]): Promise<Row[]>;
+  /** The same with a connection of its own, which on the embedded database leaves nothing in its owner's way. */
+  rowsApart<Row = Record<string, unknown>>(text: string, values?: unknown[]): Promise<Row[]>;
   close(): Promise<void>;
 }
 
@@ -68,6 +70,14 @@ export async function aWorld({
       service = await start(change);
     },
     rows: (text, values = []) => db.query(statement(`test_${(asked += 1)}`, text), values),
+    async rowsApart(text, values = []) {
+      const apart = await openDatabase({ ...database.settings, role: "guest" });
+      try {
+        return await apart.query(statement(`test_${(asked += 1)}`, text), values);
+      } finally {
+        await apart.close();
+      }
+    },
     async close() {
       await db.close();
       await service.stop();

@@ -1,0 +1,187 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
+import { aServiceProcess, type ServiceProcess } from "../support/process.ts";
+import { aWorld, eventually, type World } from "../support/world.ts";
+
+// Real processes that are killed. On PostgreSQL several share one database; the embedded one serves one at a time.
+const severalCanShare = Boolean(process.env["TEST_DATABASE_URL"]);
+
+let world: World;
+const running: ServiceProcess[] = [];
+beforeAll(async () => {
+  world = await aWorld();
+  // The world's own service makes room for processes that can be killed.
+  await world.service.stop();
+});
+afterEach(async () => {
+  for (const each of running.splice(0)) {
+    each.signal("SIGKILL");
+    await each.ended;
+  }
+});
+afterAll(() => world.close());
+
+async function start(
+  kind: "web" | "worker",
+  environment: Record<string, string> = {},
+): Promise<ServiceProcess> {
+  const started = await aServiceProcess(kind, { ...world.environment, LOG_LEVEL: "info", ...environment });
+  running.push(started);
+  if (started.url) world.sandbox.control.partner({ partnerUrl: started.url });
+  return started;
+}
+
+async function states(uuids: string[]) {
+  return world.rowsApart<{ state: string; count: number }>(
+    `SELECT state, count(*)::int AS count FROM credentials WHERE uuid = ANY($1::uuid[]) GROUP BY state`,
+    [uuids],
+  );
+}
+
+const allActive = (uuids: string[], withinMs = 60_000) =>
+  eventually(
+    async () => expect(await states(uuids)).toEqual([{ state: "active", count: uuids.length }]),
+    withinMs,
+  );
+
+const install = async (count: number) =>
+  Promise.all(
+    Array.from(
+      { length: count },
+      async () => (await world.sandbox.control.install({ plan: "basic" })).addon.id,
+    ),
+  );
+
+function tokenCalls(since: number, grantType: string) {
+  return world.sandbox.control
+    .ledger({ since, reveal: true })
+    .entries.filter(
+      ({ path, request }) => path === "/oauth/token" && JSON.stringify(request.body).includes(grantType),
+    );
+}
+
+describe("a killed process", () => {
+  it("loses no grant: whoever comes next finds it", async () => {
+    const web = await start("web");
+    const since = world.sandbox.control.ledger().next;
+    const uuids = await install(20);
+    web.signal("SIGKILL");
+    await web.ended;
+    expect(tokenCalls(since, "authorization_code")).toHaveLength(0);
+    await start("web");
+    await allActive(uuids);
+    expect(tokenCalls(since, "authorization_code")).toHaveLength(20);
+  }, 90_000);
+
+  it("in the middle of a refresh leaves a token that the next one replaces", async () => {
+    const web = await start("web");
+    const [uuid] = await install(1);
+    await allActive([uuid!]);
+    world.sandbox.control.fault("POST /oauth/token", { hang: true });
+    await world.rowsApart(`UPDATE credentials SET due_at = now() WHERE uuid = $1`, [uuid]);
+    await eventually(async () => {
+      const [row] = await world.rowsApart<{ sent: boolean }>(
+        `SELECT sent_at IS NOT NULL AS sent FROM credentials WHERE uuid = $1`,
+        [uuid],
+      );
+      expect(row!.sent).toBe(true);
+    }, 20_000);
+    web.signal("SIGKILL");
+    await web.ended;
+    // Its lease runs out.
+    await world.rowsApart(`UPDATE credentials SET leased_until = now() WHERE uuid = $1`, [uuid]);
+    await start("web");
+    await eventually(async () => {
+      const [row] = await world.rowsApart(`SELECT state, generation FROM credentials WHERE uuid = $1`, [
+        uuid,
+      ]);
+      expect(row).toEqual({ state: "active", generation: 2 });
+    }, 20_000);
+  }, 90_000);
+});
+
+describe("a process asked to stop", () => {
+  it("finishes the exchange that was sent, stores the tokens, and exits with 0", async () => {
+    const web = await start("web");
+    world.sandbox.control.fault("POST /oauth/token", { delayMs: 4_000 });
+    const [uuid] = await install(1);
+    await eventually(async () => {
+      const [row] = await world.rowsApart<{ sent: boolean }>(
+        `SELECT sent_at IS NOT NULL AS sent FROM credentials WHERE uuid = $1`,
+        [uuid],
+      );
+      expect(row!.sent).toBe(true);
+    });
+    web.signal("SIGTERM");
+    expect(await web.ended).toBe(0);
+    await start("web");
+    expect(await states([uuid!])).toEqual([{ state: "active", count: 1 }]);
+  }, 60_000);
+});
+
+if (severalCanShare) {
+  describe("several processes on one PostgreSQL", () => {
+    it("share the exchanges and refreshes: one call for each token, whoever makes it", async () => {
+      await start("web", { WEB_JOBS: "off" });
+      await Promise.all([start("worker"), start("worker"), start("web")]);
+      const since = world.sandbox.control.ledger().next;
+      const uuids = await install(100);
+      await allActive(uuids);
+      expect(tokenCalls(since, "authorization_code")).toHaveLength(100);
+
+      const beforeRefresh = world.sandbox.control.ledger().next;
+      await world.rowsApart(`UPDATE credentials SET due_at = now() WHERE uuid = ANY($1::uuid[])`, [uuids]);
+      await eventually(async () => {
+        const [row] = await world.rowsApart(
+          `SELECT min(generation) AS least, max(generation) AS most FROM credentials WHERE uuid = ANY($1::uuid[])`,
+          [uuids],
+        );
+        expect(row).toEqual({ least: 2, most: 2 });
+      }, 40_000);
+      expect(tokenCalls(beforeRefresh, '"refresh_token"')).toHaveLength(100);
+      const valid = uuids.map(
+        (uuid) => world.sandbox.control.addon(uuid).tokens.filter(({ state }) => state === "valid").length,
+      );
+      expect(new Set(valid)).toEqual(new Set([1]));
+    }, 120_000);
+
+    it("lose nothing while they are killed at random", async () => {
+      let web = await start("web");
+      await start("worker");
+      const uuids: string[] = [];
+      for (let round = 0; round < 4; round++) {
+        uuids.push(...(await install(15)));
+        // Before the platform's calls begin, a second after the answers.
+        await new Promise((resolve) => setTimeout(resolve, Math.random() * 700));
+        const victims = running.splice(0);
+        for (const each of victims) each.signal("SIGKILL");
+        await Promise.all(victims.map(({ ended }) => ended));
+        web = await start("web");
+        await start("worker");
+      }
+      expect(web.url).not.toBeNull();
+      await allActive(uuids, 90_000);
+    }, 180_000);
+
+    it("give equal answers to one provision delivered to two of them at the same moment", async () => {
+      const [one, two] = [await start("web"), await start("web")];
+      const { addonId, addonPassword } = world.sandbox.settings;
+      const body = JSON.stringify({
+        uuid: crypto.randomUUID(),
+        plan: "basic",
+        region: "us",
+        oauth_grant: null,
+      });
+      const authorization = `Basic ${Buffer.from(`${addonId}:${addonPassword}`).toString("base64")}`;
+      const send = async (url: string | null) => {
+        const headers = { authorization, "content-type": "application/json" };
+        const response = await fetch(`${url}/resources`, { method: "POST", headers, body });
+        return `${response.status} ${await response.text()}`;
+      };
+      const answers = await Promise.all(
+        Array.from({ length: 50 }, (_, index) => send(index % 2 ? one.url : two.url)),
+      );
+      expect(new Set(answers).size).toBe(1);
+      expect(answers[0]).toMatch(/^200 /);
+    }, 60_000);
+  });
+}
