@@ -28,7 +28,7 @@ export function createProgram(act: Act): Command {
   const program = new Command("kit")
     .description("The operator's command line: what the service keeps, and what you can do about it.")
     .option("--json", "print one JSON document and nothing else")
-    .helpCommand(false)
+    .configureHelp({ showGlobalOptions: true })
     .exitOverride()
     .configureOutput({ writeErr: () => undefined })
     .addHelpText("after", ENDING);

@@ -16,10 +16,7 @@ export interface SecretReport {
 /** The platform does not accept what was set. */
 export class SecretRejected extends KitError {
   constructor(version: number) {
-    super(
-      "client_secret_rejected",
-      `The platform rejects this client secret (version ${version}). Set the one its partner portal showed last.`,
-    );
+    super("client_secret_rejected", `The platform rejects this client secret (version ${version}).`);
   }
 }
 

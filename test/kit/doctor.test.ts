@@ -1,0 +1,107 @@
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { aWorld, eventually, type World } from "../support/world.ts";
+import { kit, kitJson } from "./kit.ts";
+
+interface Report {
+  ok: boolean;
+  checks: { id: string; ok: boolean; message: string; fix: string | null }[];
+}
+
+const IDS = [
+  "settings",
+  "database",
+  "migrations",
+  "keys",
+  "secret",
+  "sweeps",
+  "platform",
+  "passwords",
+  "attention",
+];
+const NOWHERE = "http://127.0.0.1:9";
+
+let world: World;
+let uuid: string;
+beforeAll(async () => {
+  world = await aWorld();
+  uuid = (await world.sandbox.control.install({ plan: "basic" })).addon.id;
+  await eventually(
+    async () => (await world.rows(`SELECT 1 FROM credentials WHERE state = 'active'`)).length > 0,
+  );
+  await eventually(async () => (await world.rows(`SELECT 1 FROM heartbeats`)).length > 0);
+});
+afterAll(() => world.close());
+
+async function doctor(change: Record<string, string> = {}) {
+  const { code, data } = await kitJson<Report>({ ...world.environment, ...change }, ["doctor"]);
+  return {
+    code,
+    ok: data.ok,
+    ids: data.checks.map(({ id }) => id),
+    of: (id: string) => data.checks.find((each) => each.id === id)!,
+  };
+}
+
+describe("kit doctor", () => {
+  it("finds a running service fit", async () => {
+    const { code, ok, ids, of } = await doctor();
+    expect({ code, ok, ids }).toEqual({ code: 0, ok: true, ids: IDS });
+    expect(of("keys")).toEqual({ id: "keys", ok: true, message: expect.any(String), fix: null });
+    const human = await kit(world.environment, ["doctor"]);
+    expect(human).toMatchObject({
+      code: 0,
+      stderr: "",
+      stdout: expect.stringMatching(/^✓ settings .*\n✓ database /),
+    });
+    expect(human.stdout).toContain("Fit for work.");
+  });
+
+  it("warns of a weak password without its value", async () => {
+    const { code, of } = await doctor({ ADDON_PASSWORD: "short-and-weak" });
+    expect(code).toBe(0);
+    expect(of("passwords")).toMatchObject({ ok: true, fix: expect.any(String) });
+    expect(of("passwords").message).not.toContain("short");
+  });
+
+  it("runs when a key is missing, and says which", async () => {
+    const { code, of } = await doctor({ ENCRYPTION_KEY: "a-key-that-sealed-nothing-".repeat(2) });
+    expect(code).toBe(1);
+    expect(of("keys").message).toContain(world.service.services.vault.keyId);
+    expect(of("keys").fix).toContain("DECRYPTION_KEYS");
+    expect(of("secret").ok).toBe(false);
+    const other = await kitJson(
+      { ...world.environment, ENCRYPTION_KEY: "a-key-that-sealed-nothing-".repeat(2) },
+      ["apps", uuid],
+    );
+    expect(other).toMatchObject({ code: 78, data: { id: "misconfigured" } });
+  });
+
+  it("says when an old key can be dropped", async () => {
+    const { ok, of } = await doctor({ DECRYPTION_KEYS: "an-old-key-that-is-not-in-use-".repeat(2) });
+    expect(ok).toBe(true);
+    expect(of("keys").fix).toContain("can be dropped");
+  });
+
+  it("works when the platform is away", async () => {
+    const { code, of } = await doctor({ PLATFORM_API_URL: NOWHERE });
+    expect(code).toBe(1);
+    expect(of("platform")).toMatchObject({ ok: false, message: expect.stringContaining("PLATFORM_API_URL") });
+  });
+
+  it("works when the database is away", async () => {
+    const away = { DATABASE_URL: "postgresql://nobody:hidden-password@127.0.0.1:9/none" };
+    const { code, ids, of } = await doctor(away);
+    expect({ code, ids }).toEqual({ code: 1, ids: IDS });
+    expect([of("database").ok, of("keys").ok, of("platform").ok]).toEqual([false, false, true]);
+    const list = await kit({ ...world.environment, ...away }, ["resources", "list"]);
+    expect(list).toMatchObject({ code: 1, stdout: "", stderr: expect.stringContaining("kit doctor") });
+    expect(list.stderr).not.toContain("hidden-password");
+  });
+
+  it("names the resources that need attention", async () => {
+    await world.rows(`UPDATE credentials SET state = 'needs_reauth', due_at = NULL WHERE uuid = $1`, [uuid]);
+    const { code, of } = await doctor();
+    expect(code).toBe(1);
+    expect(of("attention")).toMatchObject({ ok: false, message: "1 resource needs_reauth." });
+  });
+});

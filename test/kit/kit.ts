@@ -1,0 +1,49 @@
+import { spawn, type ChildProcess } from "node:child_process";
+import { once } from "node:events";
+import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
+import { text } from "node:stream/consumers";
+import { fileURLToPath, pathToFileURL } from "node:url";
+import type { Environment } from "../../src/config.ts";
+
+/** What a command said and how it ended. */
+export interface Said {
+  code: number | null;
+  stdout: string;
+  stderr: string;
+}
+
+const ENTRY = fileURLToPath(new URL("../../src/kit.ts", import.meta.url));
+const TSX = pathToFileURL(createRequire(import.meta.url).resolve("tsx")).href;
+
+/** The real command line, as a process of its own, with nothing of our environment but the way to programs. */
+export function startKit(environment: Environment, words: readonly string[]): ChildProcess {
+  const env = { PATH: process.env["PATH"], ...environment };
+  // Not in the project's folder, where a developer may keep a .env.
+  return spawn(process.execPath, ["--import", TSX, ENTRY, ...words], { env, cwd: tmpdir(), stdio: "pipe" });
+}
+
+/** Runs one command to its end. */
+export async function kit(environment: Environment, words: readonly string[], input = ""): Promise<Said> {
+  const child = startKit(environment, words);
+  child.stdin!.on("error", () => undefined).end(input);
+  const [stdout, stderr, [code]] = await Promise.all([
+    text(child.stdout!),
+    text(child.stderr!),
+    once(child, "close") as Promise<[number | null]>,
+  ]);
+  return { code, stdout, stderr };
+}
+
+/** The same with `--json`: the one document on standard output, and the exit code. */
+export async function kitJson<Data = Record<string, unknown>>(
+  environment: Environment,
+  words: readonly string[],
+  input = "",
+): Promise<{ code: number | null; data: Data }> {
+  const { code, stdout, stderr } = await kit(environment, [...words, "--json"], input);
+  if (stderr !== "" || !/^[^\n]+\n$/.test(stdout)) {
+    throw new Error(`not one JSON document and nothing else:\n${stdout}\n${stderr}`);
+  }
+  return { code, data: JSON.parse(stdout) as Data };
+}

@@ -1,0 +1,112 @@
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { aWorld, eventually, type World } from "../support/world.ts";
+import { kit, kitJson } from "./kit.ts";
+
+let world: World;
+let uuid: string;
+beforeAll(async () => {
+  world = await aWorld();
+  uuid = (await world.sandbox.control.install({ plan: "basic" })).addon.id;
+  await eventually(async () => {
+    const rows = await world.rows(
+      `SELECT 1 FROM steps UNION ALL SELECT 1 FROM credentials WHERE state <> 'active'`,
+    );
+    return rows.length === 0;
+  });
+});
+afterAll(() => world.close());
+
+const run = <Data>(words: string[], input?: string) => kitJson<Data>(world.environment, words, input);
+
+describe("kit apps", () => {
+  it("names the primary app and every attachment", async () => {
+    const other = world.sandbox.control.createApp({});
+    world.sandbox.control.attach(uuid, { app: other.id, name: "SPARE_TEAPOT" });
+    const { code, data } = await run<{ attachments: object[] }>(["apps", uuid]);
+    const named = { id: expect.any(String), name: expect.any(String) };
+    expect({ code, data }).toEqual({ code: 0, data: { primary: named, attachments: expect.any(Array) } });
+    expect(data.attachments).toContainEqual({
+      ...named,
+      name: "SPARE_TEAPOT",
+      app: { id: other.id, name: other.name },
+    });
+    const { stdout } = await kit(world.environment, ["apps", uuid]);
+    expect(stdout).toMatch(/^Installed on \S+, 2 attachments\.\nAPP +ATTACHED AS +APP ID\n/);
+  });
+});
+
+describe("kit config", () => {
+  it("masks the values unless they are to be revealed", async () => {
+    const masked = await run(["config", "get", uuid]);
+    expect(masked).toEqual({
+      code: 0,
+      data: [
+        { name: "TEAPOT_TOKEN", value: "[secret]" },
+        { name: "TEAPOT_URL", value: "[secret]" },
+      ],
+    });
+    const revealed = await run<{ value: string }[]>(["config", "get", uuid, "--reveal"]);
+    expect(revealed.data[1]!.value).toContain("https://basic.teapots.example/");
+    const { stdout } = await kit(world.environment, ["config", "get", uuid]);
+    expect(stdout).not.toContain("https://");
+  });
+
+  it("sets single vars so that a later push does not undo it", async () => {
+    const values = ["TEAPOT_URL=https://moved.example/a=b", "TEAPOT_TOKEN=-"];
+    const changed = await run(["config", "set", uuid, ...values, "--reveal"], "from-standard-input\n");
+    const wanted = [
+      { name: "TEAPOT_TOKEN", value: "from-standard-input" },
+      { name: "TEAPOT_URL", value: "https://moved.example/a=b" },
+    ];
+    expect(changed).toEqual({ code: 0, data: wanted });
+    expect((await run(["config", "push", uuid, "--reveal"])).data).toEqual(wanted);
+  });
+
+  it("removes a var, and a push does not bring it back", async () => {
+    await run(["config", "set", uuid, "--unset", "TEAPOT_TOKEN"]);
+    const pushed = await run(["config", "push", uuid]);
+    expect(pushed.data).toEqual([{ name: "TEAPOT_URL", value: "[secret]" }]);
+  });
+
+  it("pushes what is missing on the platform", async () => {
+    await world.service.services
+      .platformFor(uuid)
+      .config.update([{ name: "TEAPOT_URL", value: "https://wrong.example" }]);
+    const pushed = await run(["config", "push", uuid, "--reveal"]);
+    expect(pushed.data).toEqual([{ name: "TEAPOT_URL", value: "https://moved.example/a=b" }]);
+  });
+
+  it("refuses names that the service does not declare", async () => {
+    const { code, data } = await run<{ message: string }>(["config", "set", uuid, "KETTLE=on"]);
+    expect(code).toBe(2);
+    expect(data.message).toContain("TEAPOT_URL, TEAPOT_TOKEN");
+  });
+});
+
+describe("kit api", () => {
+  it("answers with what the platform said", async () => {
+    const { code, data } = await run(["api", "get", `/addons/${uuid}`, "--resource", uuid]);
+    expect({ code, data }).toMatchObject({ code: 0, data: { status: 200, body: { id: uuid } } });
+    expect(data).toHaveProperty(["headers", "request-id"]);
+  });
+
+  it("sends data, and calls a refusal a failure", async () => {
+    const config = JSON.stringify({ config: [{ name: "KETTLE", value: "on" }] });
+    const words = ["api", "PATCH", `/addons/${uuid}/config`, "--resource", uuid, "--data", config];
+    expect(await run(words)).toMatchObject({
+      code: 1,
+      data: { status: 422, body: { id: "invalid_params" } },
+    });
+    const human = await kit(world.environment, words);
+    expect(human).toMatchObject({ code: 1, stdout: expect.stringMatching(/^422\n\{/) });
+  });
+
+  it("sends a resource's token for no other resource", async () => {
+    const path = "/addons/01234567-89ab-cdef-0123-456789abcdef";
+    expect(await run(["api", "GET", path, "--resource", uuid])).toMatchObject({ code: 2 });
+    expect(await run(["api", "GET", "https://elsewhere.example/", "--resource", uuid])).toMatchObject({
+      code: 2,
+    });
+    expect(await run(["api", "POST", "/apps", "--resource", uuid, "--data", "{"])).toMatchObject({ code: 2 });
+  });
+});

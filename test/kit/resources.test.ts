@@ -1,0 +1,131 @@
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { aWorld, eventually, type World } from "../support/world.ts";
+import { kit, kitJson } from "./kit.ts";
+
+const UNKNOWN = "01234567-89ab-cdef-0123-456789abcdef";
+
+interface Listed {
+  resources: { uuid: string; state: string; credential: { state: string } }[];
+  next: string | null;
+}
+
+let world: World;
+let uuid: string;
+beforeAll(async () => {
+  world = await aWorld();
+  uuid = (await world.sandbox.control.install({ plan: "basic" })).addon.id;
+  await eventually(async () => {
+    const [row] = await world.rows(`SELECT app_id IS NOT NULL AS found FROM resources WHERE uuid = $1`, [
+      uuid,
+    ]);
+    return row?.["found"] as boolean;
+  });
+});
+afterAll(() => world.close());
+
+const list = (...words: string[]) => kitJson<Listed>(world.environment, ["resources", "list", ...words]);
+
+describe("kit resources", () => {
+  it("shows a resource with its credential, its app and its events", async () => {
+    const { code, data } = await kitJson(world.environment, ["resources", "show", uuid]);
+    expect(code).toBe(0);
+    const time = expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/);
+    expect(data).toEqual({
+      ...{ uuid, name: expect.any(String), plan: "basic", region: "us", state: "provisioned" },
+      credential: {
+        ...{ state: "active", reason: null, generation: 1, lastError: null, secretVersion: 1, flags: [] },
+        ...{ expiresAt: time, refreshDueAt: time, keyId: world.service.services.vault.keyId },
+      },
+      app: { id: expect.any(String), name: expect.any(String) },
+      createdAt: time,
+      updatedAt: time,
+      events: expect.arrayContaining([
+        { at: time, type: "provision_requested", detail: {} },
+        { at: time, type: "tokens_issued", detail: {} },
+      ]),
+    });
+  });
+
+  it("shows people the same, in lines that fit a terminal", async () => {
+    const { code, stdout, stderr } = await kit(world.environment, ["resources", "show", uuid]);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+    expect(stdout).toContain(`Resource ${uuid}`);
+    expect(Math.max(...stdout.split("\n").map((line) => line.length))).toBeLessThanOrEqual(80);
+  });
+
+  it("knows none of another uuid", async () => {
+    for (const word of ["show", "erase"]) {
+      const { code, data } = await kitJson(world.environment, ["resources", word, UNKNOWN]);
+      expect({ code, id: data["id"] }).toEqual({ code: 1, id: "not_found" });
+    }
+  });
+
+  it("lists page by page, the newest first, each resource once", async () => {
+    // Many are born in the same microsecond: the uuid decides.
+    await world.rows(
+      `WITH born AS (
+         INSERT INTO resources (uuid, plan, state, created_at)
+         SELECT gen_random_uuid(), 'basic', 'failed', now() - make_interval(secs => (n / 30) * 1e-6)
+         FROM generate_series(1, 150) n RETURNING uuid
+       )
+       INSERT INTO credentials (uuid, state, reason) SELECT uuid, 'grant_lost', 'expired' FROM born`,
+    );
+    const first = await list();
+    const second = await list("--after", first.data.next!);
+    expect([first.data.resources.length, second.data.resources.length]).toEqual([100, 51]);
+    expect(second.data.next).toBeNull();
+    const all = [...first.data.resources, ...second.data.resources].map((each) => each.uuid);
+    expect(new Set(all).size).toBe(151);
+    const [byTime] = await world.rows<{ uuids: string[] }>(
+      `SELECT array_agg(uuid ORDER BY created_at DESC, uuid DESC)::text[] AS uuids FROM resources`,
+    );
+    expect(all).toEqual(byTime!.uuids);
+  });
+
+  it("lists those in a state, of the business or of the credential", async () => {
+    const active = await list("--state", "active");
+    expect(active.data).toMatchObject({ resources: [{ uuid }], next: null });
+    const failed = await list("--state", "failed");
+    expect(failed.data.resources).toHaveLength(100);
+    expect(failed.data.resources.every(({ state }) => state === "failed")).toBe(true);
+    const human = await kit(world.environment, ["resources", "list", "--state", "grant_lost"]);
+    expect(human.stdout).toMatch(/^UUID +PLAN +STATE +CREDENTIAL\n/);
+    expect(human.stdout).toContain("kit resources list --state grant_lost --after ");
+  });
+
+  it("refuses a state or a place in the list that does not exist", async () => {
+    expect(await list("--state", "asleep")).toMatchObject({ code: 2, data: { id: "used_wrongly" } });
+    expect(await list("--after", "teapot")).toMatchObject({ code: 2, data: { id: "used_wrongly" } });
+  });
+
+  it("works when keys are missing, even all of them", async () => {
+    const wrongKey = {
+      ...world.environment,
+      ENCRYPTION_KEY: "another key, which sealed nothing at all".replaceAll(/[ ,]/g, "-"),
+    };
+    expect((await kitJson(wrongKey, ["resources", "show", uuid])).code).toBe(0);
+    const { ENCRYPTION_KEY: _, ...noKey } = world.environment;
+    expect((await kitJson(noKey, ["resources", "list"])).code).toBe(0);
+  });
+
+  it("erases what the platform no longer asks about, and a tombstone stays", async () => {
+    await world.rows(
+      `INSERT INTO events (uuid, type, detail) VALUES ($1, 'noted', '{"who": "a customer"}')`,
+      [uuid],
+    );
+    const erased = await kitJson(world.environment, ["resources", "erase", uuid.toUpperCase()]);
+    expect(erased).toEqual({ code: 0, data: { erased: uuid } });
+    // Of a tombstone it takes the rest.
+    expect((await kitJson(world.environment, ["resources", "erase", uuid])).code).toBe(0);
+    const { data } = await kitJson(world.environment, ["resources", "show", uuid]);
+    expect(data).toMatchObject({
+      name: null,
+      state: "deprovisioned",
+      app: null,
+      credential: { state: "erased", keyId: null },
+    });
+    expect(JSON.stringify(data)).not.toContain("a customer");
+    const again = await world.sandbox.control.redeliver(uuid, { newCode: true });
+    expect(again.response.status).toBe(410);
+  });
+});

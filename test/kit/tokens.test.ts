@@ -1,0 +1,121 @@
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { aWorld, eventually, type World } from "../support/world.ts";
+import { kit, kitJson } from "./kit.ts";
+
+const UNKNOWN = "01234567-89ab-cdef-0123-456789abcdef";
+
+interface Report {
+  done: string[];
+  failed: { uuid: string; id: string; message: string }[];
+  skipped: { uuid: string; reason: string }[];
+}
+
+let world: World;
+let uuids: string[];
+/** Everything any command said here. */
+const said: string[] = [];
+beforeAll(async () => {
+  // The sweeps stay out of it: what happens, kit does.
+  world = await aWorld({ environment: { WEB_JOBS: "off" } });
+  const installed = await Promise.all([1, 2, 3].map(() => world.sandbox.control.install({ plan: "basic" })));
+  uuids = installed.map(({ addon }) => addon.id).sort();
+  await eventually(async () => (await generations()).every(({ generation }) => generation === 1));
+});
+afterAll(() => world.close());
+
+const generations = () =>
+  world.rows<{ uuid: string; generation: number; secretVersion: number }>(
+    `SELECT uuid, generation, secret_version AS "secretVersion" FROM credentials ORDER BY uuid`,
+  );
+
+async function run<Data>(words: string[], input?: string) {
+  const answer = await kitJson<Data>(world.environment, words, input);
+  said.push(JSON.stringify(answer.data));
+  return answer;
+}
+
+describe("kit tokens refresh", () => {
+  it("refreshes the named ones, and says why others were not", async () => {
+    await world.rows(`UPDATE credentials SET state = 'grant_lost' WHERE uuid = $1`, [uuids[1]]);
+    const { code, data } = await run<Report>(["tokens", "refresh", uuids[0]!, uuids[1]!, UNKNOWN]);
+    expect(code).toBe(1);
+    expect(data).toEqual({
+      done: [uuids[0]],
+      failed: [{ uuid: UNKNOWN, id: "not_found", message: expect.any(String) }],
+      skipped: [{ uuid: uuids[1], reason: "grant_lost" }],
+    });
+    expect((await generations()).map(({ generation }) => generation)).toEqual([2, 1, 1]);
+  });
+
+  it("refreshes all that have working tokens", async () => {
+    const { code, data } = await run<Report>(["tokens", "refresh", "--all"]);
+    expect({ code, ...data, done: data.done.sort() }).toEqual({
+      ...{ code: 0, done: [uuids[0], uuids[2]], failed: [] },
+      skipped: [{ uuid: uuids[1], reason: "grant_lost" }],
+    });
+    await world.rows(`UPDATE credentials SET state = 'active' WHERE uuid = $1`, [uuids[1]]);
+  });
+
+  it("leaves a working token alone that came without a refresh token", async () => {
+    const [before] = await world.rows(
+      `SELECT sealed_refresh_token AS sealed FROM credentials WHERE uuid = $1`,
+      [uuids[0]],
+    );
+    await world.rows(`UPDATE credentials SET sealed_refresh_token = NULL WHERE uuid = $1`, [uuids[0]]);
+    const { data } = await run<Report>(["tokens", "refresh", uuids[0]!]);
+    expect(data.skipped).toEqual([{ uuid: uuids[0], reason: "no_refresh_token" }]);
+    await world.rows(`UPDATE credentials SET sealed_refresh_token = $2 WHERE uuid = $1`, [
+      uuids[0],
+      before!["sealed"],
+    ]);
+  });
+
+  it("names what failed, for people", async () => {
+    world.sandbox.control.fault("POST /oauth/token", { status: 503 });
+    const { code, stdout, stderr } = await kit(world.environment, ["tokens", "refresh", uuids[0]!]);
+    said.push(stdout, stderr);
+    expect(code).toBe(1);
+    expect(stdout).toContain(`✗ ${uuids[0]}`);
+    expect(stdout).toContain("0 refreshed, 1 failed, 0 skipped.");
+  });
+});
+
+describe("kit secret set", () => {
+  it("takes over a secret that was reset: every token is fresh when it ends", async () => {
+    const { secret } = world.sandbox.control.resetClientSecret();
+    const { code, data } = await run(["secret", "set"], `${secret}\n`);
+    expect({ code, data }).toEqual({ code: 0, data: { version: 2, due: 3, fresh: 3 } });
+    expect((await generations()).every(({ secretVersion }) => secretVersion === 2)).toBe(true);
+    for (const uuid of uuids)
+      expect(await world.service.services.platformFor(uuid).addons.own()).toMatchObject({ id: uuid });
+    expect(said.join("")).not.toContain(secret);
+  });
+
+  it("set again, goes on where it stopped instead of beginning anew", async () => {
+    const { clientSecret } = world.sandbox.settings;
+    const { data } = await run(["secret", "set"], clientSecret);
+    expect(data).toEqual({ version: 2, due: 0, fresh: 0 });
+  });
+
+  it("says so when the platform rejects it, and --no-wait returns at once", async () => {
+    const wrong = await kit(world.environment, ["secret", "set"], "not-the-right-secret");
+    said.push(wrong.stdout, wrong.stderr);
+    expect(wrong).toMatchObject({ code: 1, stdout: "" });
+    expect(wrong.stderr).toContain("The platform rejects this client secret (version 3)");
+    const all = await run<Report>(["tokens", "refresh", "--all"]);
+    expect(all.data.failed.map(({ id }) => id)).toEqual(Array(3).fill("client_secret_rejected"));
+    const right = await run(["secret", "set", "--no-wait"], world.sandbox.settings.clientSecret);
+    expect(right).toEqual({ code: 0, data: { version: 4, due: 3, fresh: 0 } });
+    const human = await kit(world.environment, ["secret", "set"], world.sandbox.settings.clientSecret);
+    expect(human.stdout).toBe("The client secret is version 4 now. 3 tokens refreshed.\n");
+  });
+});
+
+describe("what kit says of tokens and secrets", () => {
+  it("holds none of them", () => {
+    const { ADDON_PASSWORD, CLIENT_SECRET, ENCRYPTION_KEY } = world.environment;
+    for (const secret of [ADDON_PASSWORD, CLIENT_SECRET, ENCRYPTION_KEY, "SVCK-", "not-the-right-secret"]) {
+      expect(said.join("\n")).not.toContain(secret);
+    }
+  });
+});

@@ -1,0 +1,53 @@
+import { describe, expect, it } from "@jest/globals";
+import { kit, kitJson } from "./kit.ts";
+
+const UUID = "01234567-89ab-cdef-0123-456789abcdef";
+
+describe("kit without any settings", () => {
+  it.each([[[]], [["tokens"]]])("shows how it is used when the command is missing: %j", async (words) => {
+    const { code, stdout, stderr } = await kit({}, words);
+    expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
+    expect(stderr).toMatch(/^Usage: kit/);
+  });
+
+  it("explains each command with an example", async () => {
+    const { code, stdout } = await kit({}, ["config", "set", "--help"]);
+    expect(code).toBe(0);
+    expect(stdout).toContain("--json");
+    expect(stdout).toMatch(/Examples:\n {2}\$ kit config set/);
+  });
+
+  it.each([
+    ["an unknown command", ["teapots"]],
+    ["an unknown option", ["resources", "list", "--colour"]],
+    ["a uuid that is none", ["resources", "show", "teapot"]],
+    ["a missing argument", ["apps"]],
+    ["neither uuids nor --all", ["tokens", "refresh"]],
+    ["both uuids and --all", ["tokens", "refresh", UUID, "--all"]],
+    ["a config var without a value", ["config", "set", UUID, "TEAPOT_URL"]],
+    ["nothing to set", ["config", "set", UUID]],
+    ["no resource to ask for", ["api", "GET", "/apps"]],
+    ["an empty secret", ["secret", "set"]],
+  ])("is used wrongly with %s", async (_, words) => {
+    const { code, data } = await kitJson({}, words, "\n");
+    expect(code).toBe(2);
+    expect(data).toEqual({ id: "used_wrongly", message: expect.any(String) });
+  });
+
+  it("names every missing setting, and never a value", async () => {
+    const { code, stderr, stdout } = await kit({ ADDON_PASSWORD: "pass\u0007word" }, ["apps", UUID]);
+    expect({ code, stdout }).toEqual({ code: 78, stdout: "" });
+    expect(stderr).toContain("ADDON_ID is required");
+    expect(stderr).toContain("ADDON_PASSWORD must not contain control characters");
+    expect(stderr).not.toContain("word\n");
+  });
+
+  it("finds the settings at fault as a doctor, too", async () => {
+    const { code, data } = await kitJson<{ ok: boolean; checks: object[] }>({}, ["doctor"]);
+    expect(code).toBe(78);
+    expect(data).toMatchObject({
+      ok: false,
+      checks: [{ id: "settings", ok: false, fix: expect.any(String) }],
+    });
+  });
+});
