@@ -58,6 +58,8 @@ export function meaningOf(entry: LedgerEntry, resourcesPath: string, known: Know
   const { direction, method, path, request, response, complaints = [] } = entry;
   if (response === null) return [`There was no answer.`, ...complaints].join(" ");
   const { status, body } = response;
+  // Without credentials, so the platform must say no; that it says anything is what `kit doctor` wants to know.
+  if (direction === "in" && path === "/") return "You asked whether the platform answers: it does.";
   if (status >= 400) return refusal(direction, status, body);
   const below = direction === "out" ? path.replace(resourcesPath, "/resources") : path;
   const call = `${direction === "out" ? "> " : ""}${method} ${below.split("?")[0]!.replace(/[0-9a-f-]{36}/g, "*")}`;
@@ -90,9 +92,8 @@ function token({ request, answer }: Facts): string {
 function refusal(direction: "in" | "out", status: number, body: unknown): string {
   const { message, error_description: description, error } = object(body);
   const reason = [message, description, error].find((each) => typeof each === "string") ?? `status ${status}`;
-  const isYours = direction === "out";
-  if (isYours && status >= 500) return `You failed: ${String(reason)}`;
-  return `${isYours ? "You" : "The platform"} refused: ${String(reason)}`;
+  const who = direction === "out" ? "You" : "The platform";
+  return `${who} ${status >= 500 ? "failed" : "refused"}: ${String(reason)}`;
 }
 
 const name = (known: Known | undefined) => known?.name ?? "a resource";

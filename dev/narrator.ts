@@ -3,9 +3,9 @@ import { colours } from "./colours.ts";
 import { shortened } from "./story.ts";
 
 /** So many of a kind are told in full, */
-const TOLD_IN_FULL = 3;
+const TOLD_IN_FULL = 5;
 /** unless this long passed without one; the others are counted. */
-const FORGOTTEN_AFTER_MS = 4_000;
+const FORGOTTEN_AFTER_MS = 2_000;
 
 /**
  * Prints the story as it happens. Of many calls of one kind at a time (pages, a burst of refreshes) only the first are

@@ -51,11 +51,7 @@ function platform(scene: Scene, { name }: AddonState): string[] {
     title("Be the platform, and watch the service cope when it next calls"),
     row("kill the token", curl(scene, "POST", `/addons/${name}/revoke`, { token: "access" })),
     row("fail the next refresh", curl(scene, "POST", "/faults", outage)),
-    row(
-      "short-lived tokens",
-      curl(scene, "POST", "/settings", { expiresIn: 20 }),
-      "from the next refresh on",
-    ),
+    row("tokens live 20 s", curl(scene, "POST", "/settings", { expiresIn: 20 })),
     row(
       "new client secret",
       `${curl(scene, "POST", "/client-secret/reset")} | ${secret} | ${kit(scene, "secret set")}`,

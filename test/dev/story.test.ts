@@ -57,6 +57,8 @@ const table: [call: LedgerEntry, meaning: RegExp][] = [
   [aCall(`in GET /addons/${UUID}/config`, 200, []), /none yet/],
   [aCall(`in PATCH /addons/${UUID}/config`, 200, configVars), /set the app's config vars: TEAPOT_URL/],
   [aCall(`in POST /addons/${UUID}/actions/provision`, 200), /is provisioned now/],
+  [aCall("in GET /", 401), /it does/],
+  [aCall("in GET /addons", 503, { message: "Down." }), /^The platform failed: Down.$/],
   [aCall("in GET /somewhere/else", 200), /^$/],
 ];
 
@@ -93,7 +95,7 @@ describe("the story", () => {
     for (let page = 1; page <= 50; page++) narrator.call(aCall("in GET /apps", 206));
     narrator.call(aCall("in POST /oauth/token", 200));
     narrator.close();
-    expect(printed).toHaveLength(5);
-    expect(printed.at(-1)).toMatch(/and 47 more like it: GET \/apps 206/);
+    expect(printed).toHaveLength(7);
+    expect(printed.at(-1)).toMatch(/and 45 more like it: GET \/apps 206/);
   });
 });
