@@ -11,7 +11,7 @@ import { whatToTry } from "./what-to-try.ts";
 import { took } from "./wording.ts";
 
 /** `npm run dev`: a platform and the service in one process, and the story of what they say to each other. */
-const SETTLED_WITHIN_MS = 20_000;
+const SETTLED_WITHIN_MS = 10_000;
 const startedAt = performance.now();
 let settings: DevSettings;
 let stage: Stage;
@@ -37,18 +37,21 @@ async function play(): Promise<void> {
   const { sandbox, service, logFile } = stage;
   console.log(`Both are up after ${took(performance.now() - startedAt)}.\n`);
   const survivor = livingAddon(sandbox.control);
-  const { id } = survivor ?? (await installSample(sandbox.control, offer.defaultPlan));
+  const id = survivor?.id ?? (await installSample(sandbox.control, offer.defaultPlan));
   if (survivor) {
     console.log(
       `Going on where the last run stopped: ${survivor.name} (${survivor.plan.name}) is installed on the app "${survivor.app.name}";\nnothing else is installed now.`,
     );
   }
-  const isSettled = await untilSettled(service.services.db, id, SETTLED_WITHIN_MS);
-  const addon = sandbox.control.state().addons.find((each) => each.id === id)!;
+  const isAlive = sandbox.control.addon(id).state !== "deprovisioned";
+  const isSettled = isAlive && (await untilSettled(service.services.db, id, SETTLED_WITHIN_MS));
+  const addon = sandbox.control.addon(id);
   console.log(`\n${outcome(isSettled, addon)}`);
   console.log(
     whatToTry({
-      ...{ offer, logFile, dataDir: settings.dataDir, kitNeeds: kitNeeds() },
+      ...{ offer, logFile, kitNeeds: kitNeeds() },
+      // A PostgreSQL outlives the folder, and would then hold what nobody can open.
+      startOver: settings.environment["DATABASE_URL"] ? null : `rm -rf ${settings.dataDir}`,
       serviceUrl: service.url!,
       platformUrl: sandbox.url,
       addon: addon.state === "deprovisioned" ? null : addon,

@@ -14,15 +14,12 @@ export function livingAddon(control: Control): AddonState | null {
   return living[0] ?? null;
 }
 
-/** Installs the add-on on an app, as a customer would: the platform sends the provision request. */
-export async function installSample(
-  control: Control,
-  plan: string,
-): Promise<{ id: string; isAccepted: boolean }> {
+/** Installs the add-on on an app, as a customer would: the platform sends the provision request. Answers its id. */
+export async function installSample(control: Control, plan: string): Promise<string> {
   const hasApp = control.state().apps.some(({ name }) => name === SAMPLE_APP);
   if (!hasApp) control.createApp({ name: SAMPLE_APP });
-  const { addon, response } = await control.install({ app: SAMPLE_APP, plan });
-  return { id: addon.id, isAccepted: response.status === 200 || response.status === 202 };
+  const { addon } = await control.install({ app: SAMPLE_APP, plan });
+  return addon.id;
 }
 
 const readSettled = statement(

@@ -7,7 +7,7 @@ export interface Scene {
   serviceUrl: string;
   platformUrl: string;
   logFile: string;
-  dataDir: string;
+  startOver: string | null;
   addon: AddonState | null;
   offer: Offer;
   /** What must stand before `npm` for the command line to find this service; empty in the usual case. */
@@ -16,7 +16,7 @@ export interface Scene {
 
 /** What to open and to try, in lines that can be copied as they are. */
 export function whatToTry(scene: Scene): string {
-  const { serviceUrl, platformUrl, logFile, dataDir, addon } = scene;
+  const { serviceUrl, platformUrl, logFile, startOver, addon } = scene;
   return [
     title("What runs"),
     row("your service", `${serviceUrl}/readyz`, `its log: ${logFile}`),
@@ -25,7 +25,7 @@ export function whatToTry(scene: Scene): string {
     title("Make it yours"),
     row("plans and texts", "src/your-service/plans.ts"),
     row("your code", "src/your-service/index.ts", "then Ctrl-C and npm run dev: it goes on from here"),
-    row("start over", `rm -rf ${dataDir}`),
+    ...(startOver ? [row("start over", startOver)] : []),
   ].join("\n");
 }
 
