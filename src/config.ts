@@ -4,7 +4,9 @@ import { parseEnv } from "node:util";
 import { Misconfigured } from "./errors.ts";
 import {
   clientSecret,
+  cron,
   encryptionKey,
+  headerText,
   keyList,
   onOrOff,
   oneOf,
@@ -62,7 +64,7 @@ export const settings = {
   platformMediaType: setting(
     "PLATFORM_MEDIA_TYPE",
     "the Accept header",
-    text,
+    headerText,
     "application/vnd.svc+json; version=3",
   ),
   platformTokenPrefix: setting(
@@ -85,7 +87,7 @@ export const settings = {
   ),
   encryptionKey: setting("ENCRYPTION_KEY", "the key that seals: at least 32 characters", encryptionKey),
   decryptionKeys: setting("DECRYPTION_KEYS", "further keys that may open, comma separated", keyList, ""),
-  sweepCron: setting("SWEEP_CRON", "when the jobs look for due work", text, "*/15 * * * * *"),
+  sweepCron: setting("SWEEP_CRON", "when the jobs look for due work", cron, "*/15 * * * * *"),
   webJobs: setting("WEB_JOBS", "off: the web process runs no sweeps", onOrOff, "on"),
   tokenConcurrency: setting(
     "TOKEN_CONCURRENCY",
@@ -146,7 +148,7 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 export function readEnvironment(env: Environment = process.env, folder = process.cwd()): Environment {
   const known = { ...fileSettings(path.join(folder, ".env")), ...env };
   if (known["DATABASE_URL"]) return known;
-  return { ...fileSettings(path.join(folder, known["DATA_DIR"] ?? ".data", "dev.env")), ...known };
+  return { ...fileSettings(path.resolve(folder, known["DATA_DIR"] ?? ".data", "dev.env")), ...known };
 }
 
 function fileSettings(file: string): Environment {

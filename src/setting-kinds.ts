@@ -1,4 +1,5 @@
 import { isIP } from "node:net";
+import { validate as isCron } from "node-cron";
 import { Secret } from "./secret.ts";
 
 // The kinds of settings: each function turns the text of a variable into its value, or throws the end of a sentence
@@ -12,6 +13,17 @@ export const optional =
 
 export function text(value: string): string {
   return value;
+}
+
+/** Goes out as a header of each call, so it must not be able to hold more than one line of ASCII. */
+export function headerText(value: string): string {
+  if (/^[\x20-\x7e]+$/.test(value)) return value;
+  throw new Error("must be one line of plain ASCII, like application/json");
+}
+
+export function cron(value: string): string {
+  if (isCron(value)) return value;
+  throw new Error('must be a cron expression, like "*/15 * * * * *" (the first of six fields is seconds)');
 }
 
 export function wholeNumber(least: number, most: number) {
@@ -39,19 +51,25 @@ export function userName(value: string): string {
   return value;
 }
 
-/** A password or other secret text. What a sample file would hold is refused: nothing may start with it. */
+/** A password or other secret text. */
 export function secret(value: string): Secret {
   if (/\p{Cc}/u.test(value)) throw new Error("must not contain control characters");
-  if (/^(change[-_ ]?me.*|placeholder|todo|x{3,}|<.*>|\.{3})$/i.test(value)) {
+  refusePlaceholder(value);
+  return new Secret(value);
+}
+
+/** What a sample file would hold: nothing may start with it. */
+function refusePlaceholder(value: string): void {
+  if (/^(change[-_ ]?me.*|your[-_ ].*|placeholder|secret|password|todo|x{3,}|\.{3,}|<.*>)$/i.test(value)) {
     throw new Error("still holds a placeholder; put the real value there");
   }
-  return new Secret(value);
 }
 
 /** Any text, as the portal shows it; only a line end that came with copying is dropped. */
 export function clientSecret(value: string): Secret {
   const trimmed = value.replace(/[\r\n]+$/, "");
   if (trimmed === "") throw new Error("is empty");
+  refusePlaceholder(trimmed);
   return new Secret(trimmed);
 }
 
@@ -59,6 +77,7 @@ export function encryptionKey(value: string): Secret {
   if (/[,\s]/.test(value)) throw new Error("must not contain a comma or white space");
   if (value.length < 32)
     throw new Error("must have at least 32 characters (make one with: openssl rand -hex 32)");
+  refusePlaceholder(value);
   return new Secret(value);
 }
 
@@ -68,7 +87,7 @@ export function keyList(value: string): Secret[] {
     try {
       return encryptionKey(key);
     } catch (error) {
-      throw new Error(`: key ${index + 1} ${(error as Error).message}`, { cause: error });
+      throw new Error(`(key ${index + 1} of the list) ${(error as Error).message}`, { cause: error });
     }
   });
 }
@@ -93,7 +112,8 @@ export function platformUrl(value: string, insecure: boolean): string {
   if (url.protocol !== "https:" && !(insecure && url.protocol === "http:")) {
     throw new Error("must begin with https:// (ALLOW_INSECURE_PLATFORM=on allows http in development)");
   }
-  const host = url.hostname.replace(/^\[|\]$/g, "");
+  // A dot at its end names the same host.
+  const host = url.hostname.replace(/^\[|\]$|\.$/g, "");
   if (
     !insecure &&
     (isIP(host) || url.port || !host.includes(".") || /(^|\.)(localhost|local|internal)$/i.test(host))

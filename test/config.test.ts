@@ -1,0 +1,352 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
+import supertest from "supertest";
+import { readConfig, readEnvironment, settings, type Environment } from "../src/config.ts";
+import { Misconfigured } from "../src/errors.ts";
+import { openDatabase, statement } from "../src/database/database.ts";
+import { runWeb } from "../src/run-service.ts";
+import { aProvisionRequest } from "./support/a-provision-request.ts";
+import { aFreshDatabase, type FreshDatabase } from "./support/database.ts";
+import { aWorld, eventually, type World } from "./support/world.ts";
+
+const KEY = "0123456789abcdef0123456789abcdef";
+
+/** Settings with which the service would start. */
+const good: Environment = {
+  ADDON_ID: "teapots",
+  ADDON_PASSWORD: "a-password-of-tests",
+  PLATFORM_API_URL: "https://api.example.com",
+  PLATFORM_AUTH_URL: "https://id.example.com",
+  PLATFORM_STATUS_URL: "https://status.example.com",
+  ENCRYPTION_KEY: KEY,
+};
+
+/** The message that settings are refused with. */
+function refusalOf(change: Environment): string {
+  try {
+    readConfig({ ...good, ...change });
+  } catch (error) {
+    expect(error).toBeInstanceOf(Misconfigured);
+    return (error as Error).message;
+  }
+  throw new Error("These settings were accepted.");
+}
+
+describe("settings", () => {
+  it("that are good are read, completed and frozen", () => {
+    const config = readConfig(good);
+    expect(config).toMatchObject({
+      ...{ port: 3000, dataDir: ".data", resourcesPath: "/resources", webJobs: true, logLevel: "info" },
+      ...{
+        databaseUrl: undefined,
+        clientSecret: undefined,
+        decryptionKeys: [],
+        allowInsecurePlatform: false,
+      },
+    });
+    expect(() => Object.assign(config, { port: 1 })).toThrow(TypeError);
+  });
+
+  it.each(Object.keys(good))("without %s are refused by its name", (name) => {
+    for (const value of [undefined, ""]) {
+      expect(refusalOf({ [name]: value })).toMatch(
+        new RegExp(`^One setting needs mending \\(see \\.env\\.example\\):\n {2}${name} is required: .+\\.$`),
+      );
+    }
+  });
+
+  it.each([
+    ["PORT", "http"],
+    ["PORT", "65536"],
+    ["PORT", "-1"],
+    ["PORT", "3000.5"],
+    ["PORT", "0x50"],
+    ["TRUST_PROXY", "true"],
+    ["DATABASE_URL", "mysql://user:hunter2hunter2@host/db"],
+    ["DATABASE_URL", "hunter2hunter2"],
+    ["MIGRATION_DATABASE_URL", "https://user:hunter2hunter2@host/db"],
+    ["DATABASE_POOL", "0"],
+    ["DATABASE_POOL", "many"],
+    ["ADDON_ID", "tea:pots"],
+    ["ADDON_ID", "teapots\n"],
+    ["ADDON_PASSWORD", "hunter2hunter2\n"],
+    ["ADDON_PASSWORD", "change-me"],
+    ["ADDON_PASSWORD", "<the password from the portal>"],
+    ["ADDON_PASSWORD_PREVIOUS", "hunter2\u0000hunter2"],
+    ["RESOURCES_PATH", "no-slash-before-it"],
+    ["RESOURCES_PATH", "/resources/"],
+    ["RESOURCES_PATH", "/"],
+    ["RESOURCES_PATH", "/re sources"],
+    ["PLATFORM_MEDIA_TYPE", "application/json\r\nX-Evil: 1"],
+    ["PLATFORM_MEDIA_TYPE", "application/jsön"],
+    ["ALLOW_INSECURE_PLATFORM", "true"],
+    ["CLIENT_SECRET", "\n"],
+    ["CLIENT_SECRET", "changeme"],
+    ["CLIENT_SECRET", "your-client-secret"],
+    ["SWEEP_CRON", "often"],
+    ["SWEEP_CRON", "99 * * * * *"],
+    ["SWEEP_CRON", "* * *"],
+    ["WEB_JOBS", "no"],
+    ["TOKEN_CONCURRENCY", "0"],
+    ["TOKEN_CONCURRENCY", "1e3"],
+    ["LOG_LEVEL", "loud"],
+  ])("with a bad %s (%j) are refused by its name, and the value is not told", (name, value) => {
+    const message = refusalOf({ [name]: value });
+    expect(message).toContain(`\n  ${name} `);
+    if (value.trim().length > 6) expect(message).not.toContain(value.trim());
+    expect(message).not.toContain("hunter2");
+  });
+
+  it("that are bad in several places are refused once, naming all of them", () => {
+    const message = refusalOf({ PORT: "x", ADDON_ID: undefined, LOG_LEVEL: "loud" });
+    expect(message).toMatch(/^3 settings need mending/);
+    for (const name of ["PORT", "ADDON_ID", "LOG_LEVEL"]) expect(message).toContain(`\n  ${name} `);
+  });
+
+  it("of which only some are wanted need no others", () => {
+    const { platformStatusUrl } = readConfig({ PLATFORM_STATUS_URL: "https://status.example.com" }, [
+      "platformStatusUrl",
+    ]);
+    expect(platformStatusUrl).toBe("https://status.example.com");
+  });
+
+  it("have one name each", () => {
+    const names = Object.values(settings).map(({ name }) => name);
+    expect(new Set(names).size).toBe(names.length);
+    for (const name of names) expect(name).toMatch(/^[A-Z][A-Z_]+$/);
+  });
+});
+
+describe("keys", () => {
+  it.each<[string, Environment, RegExp]>([
+    ["of 31 characters", { ENCRYPTION_KEY: KEY.slice(1) }, /ENCRYPTION_KEY must have at least 32/],
+    ["with a comma", { ENCRYPTION_KEY: `${KEY},` }, /ENCRYPTION_KEY must not contain a comma/],
+    ["with white space inside", { ENCRYPTION_KEY: KEY.replace("8", " ") }, /white space/],
+    ["with a line end", { ENCRYPTION_KEY: `${KEY}\n` }, /white space/],
+    ["that are a sample's", { ENCRYPTION_KEY: "change-me-".repeat(4) }, /placeholder/],
+    ["crossed out", { ENCRYPTION_KEY: "x".repeat(40) }, /placeholder/],
+    [
+      "too short in the list",
+      { DECRYPTION_KEYS: `${KEY}x,short` },
+      /DECRYPTION_KEYS \(key 2 of the list\) must/,
+    ],
+    [
+      "empty in the list",
+      { DECRYPTION_KEYS: `${KEY}x,,${KEY}y` },
+      /DECRYPTION_KEYS \(key 2 of the list\) must/,
+    ],
+    ["missing behind a comma", { DECRYPTION_KEYS: `${KEY}x,` }, /DECRYPTION_KEYS \(key 2 of the list\) must/],
+    ["with a space after the comma", { DECRYPTION_KEYS: `${KEY}x, ${KEY}y` }, /white space/],
+    ["twice in the list", { DECRYPTION_KEYS: `${KEY}x,${KEY}x` }, /DECRYPTION_KEYS holds a key twice/],
+    ["both new and old", { DECRYPTION_KEYS: KEY }, /ENCRYPTION_KEY again/],
+  ])("%s are refused, and not told", (_case, change, message) => {
+    const told = refusalOf(change);
+    expect(told).toMatch(message);
+    for (const value of Object.values(change).flatMap((keys) => keys!.split(",")))
+      if (value.trim().length > 8) expect(told).not.toContain(value.trim());
+  });
+
+  it("of any other 32 characters are taken", () => {
+    const config = readConfig({
+      ...good,
+      ENCRYPTION_KEY: "ü+/=&%\"'\\".repeat(5),
+      DECRYPTION_KEYS: `${KEY},${KEY}1`,
+    });
+    expect(config.decryptionKeys).toHaveLength(2);
+  });
+});
+
+describe("an address of the platform", () => {
+  it.each([
+    "http://api.example.com",
+    "ftp://api.example.com",
+    "api.example.com",
+    "https://",
+    "https://127.0.0.1",
+    "https://2130706433",
+    "https://0x7f.1",
+    "https://[::1]",
+    "https://[::ffff:169.254.169.254]",
+    "https://169.254.169.254",
+    "https://10.0.0.1",
+    "https://localhost",
+    "https://localhost.",
+    "https://api.localhost",
+    "https://metadata",
+    "https://metadata.google.internal",
+    "https://metadata.google.internal.",
+    "https://printer.local",
+    "https://api.example.com:8443",
+    "https://user@api.example.com",
+    "https://user:hunter2hunter2@api.example.com",
+    "https://api.example.com@127.0.0.1",
+    "https://api.example.com?x=1",
+    "https://api.example.com#x",
+    "javascript:alert(1)",
+    "file:///etc/passwd",
+  ])("that is %s is refused", (url) => {
+    for (const name of ["PLATFORM_API_URL", "PLATFORM_AUTH_URL", "PLATFORM_STATUS_URL"]) {
+      const message = refusalOf({ [name]: url });
+      expect(message).toContain(`  ${name} must `);
+      expect(message).not.toContain("hunter2");
+    }
+  });
+
+  it.each([
+    ["https://api.example.com", "https://api.example.com"],
+    ["https://api.example.com/", "https://api.example.com"],
+    ["https://api.example.com:443", "https://api.example.com:443"],
+    ["https://api.example.com/v1/", "https://api.example.com/v1"],
+  ])("that is %s is taken", (url, kept) => {
+    expect(readConfig({ ...good, PLATFORM_API_URL: url }).platformApiUrl).toBe(kept);
+  });
+
+  it("may be loopback or http where that is allowed, but still hold no password", () => {
+    const insecure = { ALLOW_INSECURE_PLATFORM: "on" };
+    const config = readConfig({ ...good, ...insecure, PLATFORM_API_URL: "http://127.0.0.1:4000/" });
+    expect(config.platformApiUrl).toBe("http://127.0.0.1:4000");
+    expect(refusalOf({ ...insecure, PLATFORM_API_URL: "http://a:b@localhost:4000" })).toContain("user name");
+    expect(refusalOf({ ...insecure, PLATFORM_API_URL: "ftp://localhost" })).toContain("https://");
+  });
+});
+
+describe("where settings come from", () => {
+  let folder: string;
+  beforeAll(async () => void (folder = await mkdtemp(path.join(tmpdir(), "addon-config-"))));
+  afterAll(() => rm(folder, { recursive: true }));
+  const write = (name: string, text: string) => writeFile(path.join(folder, name), text);
+
+  it("the environment wins over .env, and .env over what development made", async () => {
+    await write(".env", `DATA_DIR=${folder}\nPORT=1\nLOG_LEVEL=debug\n`);
+    await write("dev.env", "PORT=2\nLOG_LEVEL=trace\nADDON_ID=made-up\n");
+    expect(readEnvironment({ PORT: "0" }, folder)).toMatchObject({
+      ...{ PORT: "0", LOG_LEVEL: "debug", ADDON_ID: "made-up" },
+    });
+  });
+
+  it("what development made counts on the embedded database only", async () => {
+    await write(".env", `DATA_DIR=${folder}\n`);
+    await write("dev.env", "ADDON_ID=made-up\n");
+    const inEnvironment = readEnvironment({ DATABASE_URL: "postgres://host/db" }, folder);
+    expect(inEnvironment).not.toHaveProperty("ADDON_ID");
+    await write(".env", `DATA_DIR=${folder}\nDATABASE_URL=postgres://host/db\n`);
+    expect(readEnvironment({}, folder)).not.toHaveProperty("ADDON_ID");
+  });
+
+  it("without any file, from the environment alone", () => {
+    expect(readEnvironment({ PORT: "1", DATA_DIR: "nowhere" }, path.join(folder, "nowhere"))).toEqual({
+      ...{ PORT: "1", DATA_DIR: "nowhere" },
+    });
+  });
+});
+
+/** A client secret must reach the token endpoint exactly as it is. */
+describe("a client secret", () => {
+  let world: World;
+  afterEach(() => world.close());
+
+  it.each([
+    ["holds what forms are made of, and ends in a line end", "a&b+c%3D=d e;f?g#hü🫖", "\r\n"],
+    ["begins and ends with spaces", "  spaces  ", ""],
+  ])("that %s is accepted by the platform", async (_case, clientSecret, tail) => {
+    world = await aWorld({ sandbox: { clientSecret }, environment: { CLIENT_SECRET: clientSecret + tail } });
+    const { addon } = await world.sandbox.control.install();
+    await eventually(async () => {
+      expect(await world.rows(`SELECT state FROM credentials WHERE uuid = $1`, [addon.id])).toEqual([
+        { state: "active" },
+      ]);
+    });
+  });
+});
+
+describe("the process", () => {
+  const web = fileURLToPath(new URL("../src/web.ts", import.meta.url));
+
+  async function run(environment: Environment) {
+    const started = performance.now();
+    const { PATH, HOME } = process.env;
+    const child = spawn(process.execPath, ["--import", "tsx", web], {
+      cwd: fileURLToPath(new URL("..", import.meta.url)),
+      env: { PATH, HOME, ...environment },
+    });
+    let output = "";
+    for (const stream of [child.stdout, child.stderr])
+      stream.on("data", (data: Buffer) => (output += data.toString()));
+    const [code] = (await once(child, "exit")) as [number | null];
+    return { code, output, ms: performance.now() - started };
+  }
+
+  it("ends with 78 within 3 s, naming what is missing and what is wrong", async () => {
+    const { code, output, ms } = await run({ DATA_DIR: "/nowhere", ADDON_PASSWORD: "hunter2hunter2\t" });
+    expect({ code, output }).toEqual({ code: 78, output: expect.stringMatching(/^6 settings need mending/) });
+    for (const name of [...Object.keys(good), "ADDON_PASSWORD"]) expect(output).toContain(`\n  ${name} `);
+    expect(output).not.toContain("hunter2");
+    expect(ms).toBeLessThan(3_000);
+  });
+
+  it("that is given another key than the database was sealed with ends with 78, naming its id and its rows, and has changed nothing", async () => {
+    const fresh = await aFreshDatabase();
+    const environment = { ...good, PORT: "0", LOG_LEVEL: "silent", ...fresh.environment };
+    await provisionOnce({ ...environment, CLIENT_SECRET: "the-secret-of-tests" });
+    const before = await dump(fresh);
+    const { keyId } = before.sealing_keys![0] as { keyId: string };
+
+    const wrong = { ENCRYPTION_KEY: `${KEY}-wrong`, CLIENT_SECRET: "another-secret-of-tests" };
+    const { code, output } = await run({ ...environment, ...wrong });
+    expect(code).toBe(78);
+    // The resource, its credential and the client secret.
+    expect(output).toContain(
+      `needs keys that are not among ENCRYPTION_KEY and DECRYPTION_KEYS:\n  key ${keyId}: 3 rows\n`,
+    );
+    expect(output).not.toContain(KEY);
+    expect(await dump(fresh)).toEqual(before);
+
+    // And with the key in DECRYPTION_KEYS it starts.
+    await provisionOnce({ ...environment, ...wrong, DECRYPTION_KEYS: KEY });
+    await fresh.close();
+  });
+
+  it("that knows no client secret ends with 78 and says how to give one", async () => {
+    const database = await aFreshDatabase();
+    const { code, output } = await run({ ...good, PORT: "0", ...database.environment });
+    expect(code).toBe(78);
+    expect(output).toMatch(/^No client secret is known\. Set CLIENT_SECRET, or run: kit secret set$/m);
+    expect(output).not.toContain(KEY);
+    await database.close();
+  });
+
+  async function provisionOnce(environment: Environment): Promise<void> {
+    const service = await runWeb(readConfig({ ...environment, WEB_JOBS: "off" }));
+    await service.ready;
+    const answer = await supertest(service.url!)
+      .post("/resources")
+      .auth(environment["ADDON_ID"]!, environment["ADDON_PASSWORD"]!)
+      .send(aProvisionRequest());
+    expect(answer.status).toBe(200);
+    await service.stop();
+  }
+
+  async function dump({ settings: fresh }: FreshDatabase): Promise<Record<string, unknown[]>> {
+    const database = await openDatabase(fresh);
+    const tables = {
+      resources: `SELECT * FROM resources`,
+      credentials: `SELECT * FROM credentials`,
+      steps: `SELECT * FROM steps`,
+      client_secrets: `SELECT * FROM client_secrets`,
+      sealing_keys: `SELECT key_id AS "keyId", first_used_at FROM sealing_keys`,
+    };
+    const rows = await Promise.all(
+      Object.entries(tables).map(async ([table, text]) => [
+        table,
+        await database.query(statement(`dump_${table}`, text)),
+      ]),
+    );
+    await database.close();
+    return Object.fromEntries(rows) as Record<string, unknown[]>;
+  }
+});
