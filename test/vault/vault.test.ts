@@ -1,0 +1,229 @@
+import { inspect } from "node:util";
+import { beforeAll, describe, expect, it } from "@jest/globals";
+import { Secret } from "../../src/secret.ts";
+import { KeyMissing, SealBroken } from "../../src/vault/errors.ts";
+import * as module from "../../src/vault/vault.ts";
+import { createVault, keyIdOf, type Place, type Vault } from "../../src/vault/vault.ts";
+
+const OLD = new Secret("an-old-key-of-more-than-32-characters");
+const NEW = new Secret("a-new-key-of-more-than-32-characters!");
+const TOKEN = "SVCK-0123456789abcdef-🫖";
+
+const place: Place = {
+  table: "credentials",
+  column: "sealed_access_token",
+  uuid: "01234567-89ab-cdef-0123-456789abcdef",
+};
+
+let vault: Vault;
+beforeAll(async () => {
+  vault = await createVault({ encryptionKey: OLD });
+});
+
+describe("a sealed value", () => {
+  it.each([
+    ["a token", TOKEN],
+    ["nothing", ""],
+    ["64 kB", "x".repeat(65_536)],
+    ["NUL and line ends", "a\0b\r\n"],
+  ])("opens where it was sealed, and gives back %s", (_case, text) => {
+    expect(vault.open(place, vault.seal(place, text)).reveal()).toBe(text);
+    expect(vault.open(place, vault.seal(place, new Secret(text))).reveal()).toBe(text);
+  });
+
+  it("shows nothing of what it holds, but the id of its key", () => {
+    const sealed = vault.seal(place, TOKEN);
+    expect(Buffer.from(sealed).toString("latin1")).not.toContain("SVCK");
+    expect(keyIdOf(sealed)).toBe(vault.keyId);
+    expect(vault.keyId).toMatch(/^[0-9a-f]{16}$/);
+  });
+
+  it.each<[string, Partial<Place>]>([
+    ["another row", { uuid: "01234567-89ab-cdef-0123-456789abcdee" }],
+    ["the same row written in capitals", { uuid: place.uuid.toUpperCase() }],
+    ["another column", { column: "sealed_refresh_token" }],
+    ["another table", { table: "resources" }],
+    ["no row", { uuid: "" }],
+    ["no place at all", { table: "", column: "", uuid: "" }],
+    ["a place that reads the same without its gaps", { table: "credentialssealed", column: "_access_token" }],
+    ["column and row swapped", { column: place.uuid, uuid: place.column }],
+  ])("does not open in %s", (_case, change) => {
+    expect(() => vault.open({ ...place, ...change }, vault.seal(place, TOKEN))).toThrow(SealBroken);
+  });
+
+  it("does not open with any bit of it flipped", () => {
+    const sealed = vault.seal(place, TOKEN);
+    for (let byte = 0; byte < sealed.length; byte++) {
+      for (let bit = 0; bit < 8; bit++) {
+        const changed = sealed.slice();
+        changed[byte]! ^= 1 << bit;
+        // The key's id stands in bytes 1 to 8: flipped there, it names a key we do not have.
+        const expected = byte >= 1 && byte <= 8 ? KeyMissing : SealBroken;
+        expect(() => vault.open(place, changed)).toThrow(expected);
+      }
+    }
+  });
+
+  it("does not open when cut anywhere, or with something behind it", () => {
+    const sealed = vault.seal(place, TOKEN);
+    for (let length = 0; length < sealed.length; length++)
+      expect(() => vault.open(place, sealed.subarray(0, length))).toThrow(SealBroken);
+    expect(() => vault.open(place, new Uint8Array([...sealed, 0]))).toThrow(SealBroken);
+    expect(() => vault.open(place, new Uint8Array(sealed.length))).toThrow(SealBroken);
+  });
+
+  it("does not open as another version", () => {
+    const sealed = vault.seal(place, TOKEN);
+    for (const version of [0, 2, 255]) {
+      const changed = sealed.slice();
+      changed[0] = version;
+      expect(keyIdOf(changed)).toBeNull();
+      expect(() => vault.open(place, changed)).toThrow(SealBroken);
+    }
+  });
+
+  it("has a nonce of its own: ten thousand of one value, none like another", () => {
+    const nonces = new Set<string>();
+    const ciphertexts = new Set<string>();
+    for (let i = 0; i < 10_000; i++) {
+      const sealed = Buffer.from(vault.seal(place, TOKEN));
+      nonces.add(sealed.toString("latin1", 9, 33));
+      ciphertexts.add(sealed.toString("latin1", 33));
+    }
+    expect(nonces.size).toBe(10_000);
+    expect(ciphertexts.size).toBe(10_000);
+  });
+
+  it("is not touched by what is sealed after it", () => {
+    const sealed = Array.from({ length: 2_000 }, (_, i) => vault.seal(place, `value ${i}`));
+    sealed.forEach((each, i) => expect(vault.open(place, each).reveal()).toBe(`value ${i}`));
+  });
+});
+
+describe("a key ring", () => {
+  it("seals with the current key and opens with every key it holds", async () => {
+    const sealed = vault.seal(place, TOKEN);
+    const rotated = await createVault({ encryptionKey: NEW, decryptionKeys: [OLD] });
+    expect(rotated.open(place, sealed).reveal()).toBe(TOKEN);
+    expect(keyIdOf(rotated.seal(place, TOKEN))).toBe(rotated.keyId);
+    expect(rotated.keyIds).toEqual([rotated.keyId, vault.keyId]);
+  });
+
+  it("says of a value sealed with another key that the key is missing, and which", async () => {
+    const stranger = await createVault({ encryptionKey: NEW });
+    const sealed = vault.seal(place, TOKEN);
+    expect(() => stranger.open(place, sealed)).toThrow(
+      expect.objectContaining({
+        id: "key_missing",
+        keyId: vault.keyId,
+        message: expect.stringContaining(vault.keyId),
+      }),
+    );
+  });
+
+  it("tries only the key that the value names", async () => {
+    const both = await createVault({ encryptionKey: NEW, decryptionKeys: [OLD] });
+    const relabelled = vault.seal(place, TOKEN);
+    relabelled.set(Buffer.from(both.keyId, "hex"), 1);
+    expect(() => both.open(place, relabelled)).toThrow(SealBroken);
+  });
+
+  it("derives a key's id from the key: the same in every process, another for another key", async () => {
+    expect((await createVault({ encryptionKey: OLD })).keyId).toBe(vault.keyId);
+    expect((await createVault({ encryptionKey: NEW })).keyId).not.toBe(vault.keyId);
+    // What was sealed by an earlier release must still open.
+    const fixed = await createVault({ encryptionKey: new Secret("0123456789abcdef0123456789abcdef") });
+    expect(fixed.keyId).toBe("6cd9c3a4426caaca");
+    expect(
+      fixed
+        .open(
+          place,
+          Buffer.from("AWzZw6RCbKrKwNjJXwD/9qhh+KGfJWc89bHTllwZAZBnZoRwklNUnkQJsi/Ro2y5qLgH7gA=", "base64"),
+        )
+        .reveal(),
+    ).toBe("kept");
+  });
+
+  it("hashes alike under one key, and otherwise under another", async () => {
+    const both = await createVault({ encryptionKey: NEW, decryptionKeys: [OLD] });
+    const secret = new Secret(TOKEN);
+    expect(vault.hash(secret)).toEqual(vault.hash(new Secret(TOKEN)));
+    expect(vault.hash(secret)).not.toEqual(vault.hash(new Secret(`${TOKEN}!`)));
+    expect(both.hash(secret)).not.toEqual(vault.hash(secret));
+    expect(both.hash(secret, vault.keyId)).toEqual(vault.hash(secret));
+    expect(() => vault.hash(secret, both.keyId)).toThrow(KeyMissing);
+  });
+});
+
+describe("the vault's errors", () => {
+  it("name the place and hold nothing of the value or the key", async () => {
+    const sealed = vault.seal(place, TOKEN);
+    const stranger = await createVault({ encryptionKey: NEW });
+    const attempts = [
+      () => vault.open({ ...place, column: "elsewhere" }, sealed),
+      () => stranger.open(place, sealed),
+    ];
+    for (const attempt of attempts) {
+      const error = caught(attempt);
+      expect(error.message).toContain(place.uuid);
+      const shown = inspect(error, { depth: 9, showHidden: true });
+      expect(shown).not.toContain(TOKEN);
+      expect(shown).not.toContain(OLD.reveal());
+      expect(error.cause).toBeUndefined();
+    }
+  });
+});
+
+describe("the vault's module", () => {
+  it("gives nothing that encrypts but a factory that waits for libsodium", () => {
+    expect(Object.keys(module).sort()).toEqual(["createVault", "keyIdOf"]);
+    expect(createVault({ encryptionKey: OLD })).toBeInstanceOf(Promise);
+  });
+});
+
+describe("a secret", () => {
+  const secret = new Secret(TOKEN);
+  const holder = { a: [{ secret }], map: new Map([["k", secret]]), set: new Set([secret]) };
+
+  it.each<[string, () => unknown]>([
+    ["JSON", () => JSON.stringify(holder)],
+    ["JSON of itself", () => JSON.stringify(secret)],
+    ["inspection", () => inspect(holder, { depth: 9, showHidden: true, getters: true })],
+    [
+      "inspection without its own say",
+      () => inspect(secret, { customInspect: false, showHidden: true, depth: 9 }),
+    ],
+    ["a template", () => `${secret as unknown as string}`],
+    ["adding it to a text", () => "" + (secret as unknown as string)],
+    ["String()", () => String(secret)],
+    ["toLocaleString()", () => secret.toLocaleString()],
+    ["a clone", () => inspect(structuredClone({ secret: { ...secret } }), { showHidden: true })],
+    ["its clone", () => inspect(structuredClone(secret), { showHidden: true })],
+    ["its own keys", () => Reflect.ownKeys(secret).join()],
+    ["its entries", () => JSON.stringify(Object.entries(Object.getOwnPropertyDescriptors(secret)))],
+    ["a spread", () => JSON.stringify({ ...secret })],
+    ["an error that has it as its cause", () => inspect(new Error("x", { cause: secret }), { depth: 9 })],
+    [
+      "an error that has it as a member",
+      () => inspect(Object.assign(new Error("x"), { secret }), { depth: 9 }),
+    ],
+  ])("does not show in %s", (_case, show) => {
+    expect(show()).not.toContain(TOKEN);
+  });
+
+  it("shows as [secret] and is had only on demand", () => {
+    expect(`${secret as unknown as string} ${JSON.stringify(secret)} ${inspect(secret)}`).toBe(
+      '[secret] "[secret]" [secret]',
+    );
+    expect(secret.reveal()).toBe(TOKEN);
+  });
+});
+
+function caught(work: () => unknown): Error {
+  try {
+    work();
+  } catch (error) {
+    return error as Error;
+  }
+  throw new Error("Nothing was thrown.");
+}
