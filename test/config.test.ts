@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
+import { validate } from "node-cron";
 import supertest from "supertest";
 import { readConfig, readEnvironment, settings, type Environment } from "../src/config.ts";
 import { Misconfigured } from "../src/errors.ts";
@@ -91,6 +92,11 @@ describe("settings", () => {
     ["SWEEP_CRON", "often"],
     ["SWEEP_CRON", "99 * * * * *"],
     ["SWEEP_CRON", "* * *"],
+    ["SWEEP_CRON", "* * * * * * *"],
+    ["SWEEP_CRON", "20-10 * * * * *"],
+    ["SWEEP_CRON", "*/0 * * * * *"],
+    ["SWEEP_CRON", "* * * 0 * *"],
+    ["SWEEP_CRON", "1,,2 * * * * *"],
     ["WEB_JOBS", "no"],
     ["TOKEN_CONCURRENCY", "0"],
     ["TOKEN_CONCURRENCY", "1e3"],
@@ -114,6 +120,14 @@ describe("settings", () => {
     ]);
     expect(platformStatusUrl).toBe("https://status.example.com");
   });
+
+  it.each(["* * * * *", "*/15 * * * * *", "0 30 4 1,15 * 5", "5-20/5 * 0-23 * 1-12 0-7", " 0  0 * * * * "])(
+    "may look for work at %j, for node-cron takes it too",
+    (expression) => {
+      expect(readConfig({ ...good, SWEEP_CRON: expression }).sweepCron).toBe(expression);
+      expect(validate(expression)).toBe(true);
+    },
+  );
 
   it("have one name each", () => {
     const names = Object.values(settings).map(({ name }) => name);
