@@ -2,7 +2,7 @@ import { setTimeout as wait } from "node:timers/promises";
 import { statement, type Queryable } from "../database/database.ts";
 import { secretPlace } from "../resources/credentials/client-secrets.ts";
 import { countKeyUse, registerKey, type KeyUse } from "../resources/keys.ts";
-import { createReseal, type Unopened } from "../resources/reseal.ts";
+import { createReseal, type ResealResult } from "../resources/reseal.ts";
 import { KeyMissing, SealBroken } from "../vault/errors.ts";
 import { keyIdOf, type Vault } from "../vault/vault.ts";
 import { Interrupted } from "./errors.ts";
@@ -15,6 +15,13 @@ export interface KeyReport {
   byKey: KeyUse[];
 }
 
+/** Sealed values that do not open. */
+export interface Unopened {
+  count: number;
+  /** Of the first of them: what and why. */
+  messages: string[];
+}
+
 interface Needs {
   db: Queryable;
   vault: Vault;
@@ -22,6 +29,7 @@ interface Needs {
   onProgress?: OnProgress | undefined;
 }
 
+const MOST_MESSAGES = 5;
 /** Rows that are busy are tried again this often. */
 const MOST_ROUNDS = 20;
 const ROUND_PAUSE_MS = 500;
@@ -44,46 +52,52 @@ const storeSecret = statement(
  * Seals everything with `ENCRYPTION_KEY`. It can be stopped and started again at any time, and beside a running service.
  * What does not open is left alone and answered in `unopened`. Throws {@link Interrupted} when `signal` says so.
  */
-export async function resealAll(needs: Needs): Promise<{ report: KeyReport; unopened: Unopened[] }> {
+export async function resealAll(needs: Needs): Promise<{ report: KeyReport; unopened: Unopened }> {
   const { db, vault, signal } = needs;
   await registerKey(db, vault);
-  const secrets = await resealSecrets(db, vault);
-  const rows = await resealRows(needs);
-  if (signal.aborted)
-    throw new Interrupted("Stopped. What was resealed stays; the same command goes on from there.");
-  return {
-    report: { resealed: secrets.resealed + rows.resealed, byKey: await countKeyUse(db) },
-    unopened: [...secrets.unopened, ...rows.unopened],
-  };
-}
-
-async function resealRows(needs: Needs): Promise<{ resealed: number; unopened: Unopened[] }> {
-  const tables = [createReseal(needs, "resources"), createReseal(needs, "credentials")];
-  const [counted] = await needs.db.query<{ total: number }>(sizes);
   let resealed = 0;
   for (let round = 1; ; round++) {
-    const unopened: Unopened[] = [];
-    let looked = 0;
-    let passedOver = 0;
-    for (const reseal of tables) {
-      const result = await reseal(needs.signal, (rows) => {
-        looked += rows;
-        if (round === 1) needs.onProgress?.(looked, Math.max(counted?.total ?? 0, looked));
-      });
-      resealed += result.resealed;
-      passedOver += result.passedOver;
-      unopened.push(...result.unopened);
+    const unopened: Unopened = { count: 0, messages: [] };
+    const result = await resealOnce(needs, {
+      onProgress: (done, total) => round === 1 && needs.onProgress?.(done, total),
+      onUnopened({ message }) {
+        unopened.count += 1;
+        if (unopened.messages.length < MOST_MESSAGES) unopened.messages.push(message);
+      },
+    });
+    resealed += result.resealed;
+    if (signal.aborted)
+      throw new Interrupted("Stopped. What was resealed stays; the same command goes on from there.");
+    if (result.passedOver === 0 || round === MOST_ROUNDS) {
+      return { report: { resealed, byKey: await countKeyUse(db) }, unopened };
     }
-    if (passedOver === 0 || round === MOST_ROUNDS || needs.signal.aborted) return { resealed, unopened };
     await wait(ROUND_PAUSE_MS);
   }
 }
 
-async function resealSecrets(
-  db: Queryable,
-  vault: Vault,
-): Promise<{ resealed: number; unopened: Unopened[] }> {
-  const unopened: Unopened[] = [];
+type OnUnopened = (error: KeyMissing | SealBroken) => void;
+
+async function resealOnce(
+  { db, vault, signal }: Needs,
+  { onProgress, onUnopened }: { onProgress: OnProgress; onUnopened: OnUnopened },
+): Promise<ResealResult> {
+  const sum = { resealed: await resealSecrets(db, vault, onUnopened), passedOver: 0 };
+  const [counted] = await db.query<{ total: number }>(sizes);
+  let looked = 0;
+  const onRows = (rows: number) => {
+    looked += rows;
+    onProgress(looked, Math.max(counted?.total ?? 0, looked));
+  };
+  for (const table of ["resources", "credentials"] as const) {
+    const reseal = createReseal({ db, vault }, table);
+    const { resealed, passedOver } = await reseal({ signal, onRows, onUnopened });
+    sum.resealed += resealed;
+    sum.passedOver += passedOver;
+  }
+  return sum;
+}
+
+async function resealSecrets(db: Queryable, vault: Vault, onUnopened: OnUnopened): Promise<number> {
   let resealed = 0;
   for (const { version, sealed } of await db.query<{ version: number; sealed: Buffer }>(allSecrets)) {
     if (keyIdOf(sealed) === vault.keyId) continue;
@@ -94,8 +108,8 @@ async function resealSecrets(
       resealed += (await db.query(storeSecret, values)).length;
     } catch (error) {
       if (!(error instanceof KeyMissing || error instanceof SealBroken)) throw error;
-      unopened.push({ place: `client_secrets.sealed_secret of version ${version}`, error });
+      onUnopened(error);
     }
   }
-  return { resealed, unopened };
+  return resealed;
 }

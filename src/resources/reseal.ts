@@ -1,5 +1,4 @@
 import { statement, waitingForDatabase, type Queryable } from "../database/database.ts";
-import type { KitError } from "../errors.ts";
 import { KeyMissing, SealBroken } from "../vault/errors.ts";
 import type { Vault } from "../vault/vault.ts";
 import { keyIdIn, SEALED_COLUMNS } from "./keys.ts";
@@ -16,19 +15,19 @@ import { keyIdIn, SEALED_COLUMNS } from "./keys.ts";
 
 const PAGE_SIZE = 500;
 
-/** A sealed value that does not open; it was left as it is. */
-export interface Unopened {
-  /** Which one, as in `credentials.sealed_access_token of <uuid>`. */
-  place: string;
-  error: KitError;
-}
-
 export interface ResealResult {
   /** How many rows were stored. */
   resealed: number;
   /** How many rows were busy, or changed meanwhile: for another round. */
   passedOver: number;
-  unopened: Unopened[];
+}
+
+export interface ResealHooks {
+  signal: AbortSignal;
+  /** Told of each page that was looked at. */
+  onRows(rows: number): void;
+  /** Told of each sealed value that does not open; it is left as it is. */
+  onUnopened(error: KeyMissing | SealBroken): void;
 }
 
 type Table = "resources" | "credentials";
@@ -37,12 +36,12 @@ type Row = { uuid: string } & Partial<Record<Column, Buffer | null>>;
 /** What a column held, and the same sealed anew; null: nothing to do. */
 type Change = { old: Buffer; fresh: Uint8Array } | null;
 
-/** Reseals one table, once through. `onRows` is told of each page that was looked at. */
+/** Reseals one table, once through. */
 export function createReseal({ db, vault }: { db: Queryable; vault: Vault }, table: Table) {
   const columns: readonly Column[] = SEALED_COLUMNS[table].columns;
   const { firstPage, nextPage, store } = STATEMENTS[table];
 
-  function resealRow(row: Row, unopened: Unopened[]): Change[] {
+  function resealRow(row: Row, onUnopened: ResealHooks["onUnopened"]): Change[] {
     return columns.map((column) => {
       const old = row[column];
       if (!old) return null;
@@ -51,7 +50,7 @@ export function createReseal({ db, vault }: { db: Queryable; vault: Vault }, tab
         return { old, fresh: vault.seal(place, vault.open(place, old)) };
       } catch (error) {
         if (!(error instanceof KeyMissing || error instanceof SealBroken)) throw error;
-        unopened.push({ place: `${table}.${column} of ${row.uuid}`, error });
+        onUnopened(error);
         return null;
       }
     });
@@ -70,8 +69,8 @@ export function createReseal({ db, vault }: { db: Queryable; vault: Vault }, tab
     return stored.filter(({ isWhole }) => isWhole).length;
   }
 
-  return async function reseal(signal: AbortSignal, onRows: (rows: number) => void): Promise<ResealResult> {
-    const result: ResealResult = { resealed: 0, passedOver: 0, unopened: [] };
+  return async function reseal({ signal, onRows, onUnopened }: ResealHooks): Promise<ResealResult> {
+    const result: ResealResult = { resealed: 0, passedOver: 0 };
     const read = (after?: string) =>
       waitingForDatabase(() =>
         after === undefined
@@ -81,7 +80,7 @@ export function createReseal({ db, vault }: { db: Queryable; vault: Vault }, tab
     let page = await read();
     while (page.length > 0 && !signal.aborted) {
       const changed = page
-        .map((row) => ({ uuid: row.uuid, changes: resealRow(row, result.unopened) }))
+        .map((row) => ({ uuid: row.uuid, changes: resealRow(row, onUnopened) }))
         .filter(({ changes }) => changes.some((change) => change !== null));
       // Storing a page twice is harmless: the second time finds nothing of what it would replace.
       const storing = changed.length > 0 ? waitingForDatabase(() => storePage(changed)) : 0;

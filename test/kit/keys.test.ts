@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from "@jest/glo
 import { randomBytes, randomUUID } from "node:crypto";
 import { once } from "node:events";
 import type { Queryable } from "../../src/database/database.ts";
-import { credentialPlace } from "../../src/resources/credentials/calls.ts";
+import { credentialPlace } from "../../src/resources/credentials/opening.ts";
 import { createReseal } from "../../src/resources/reseal.ts";
 import { Secret } from "../../src/secret.ts";
 import { createVault, type Vault } from "../../src/vault/vault.ts";
@@ -120,8 +120,14 @@ describe("kit keys reseal", () => {
       },
     };
     const reseal = createReseal({ db, vault: both }, "credentials");
-    const result = await reseal(new AbortController().signal, () => undefined);
-    expect(result).toMatchObject({ passedOver: 1, unopened: [] });
+    const result = await reseal({
+      signal: new AbortController().signal,
+      onRows: () => undefined,
+      onUnopened: (error) => {
+        throw error;
+      },
+    });
+    expect(result).toMatchObject({ passedOver: 1 });
     const rows = await world.rows<{ uuid: string; access: Buffer; refresh: Buffer }>(
       `SELECT uuid, sealed_access_token AS access, sealed_refresh_token AS refresh FROM credentials WHERE uuid = ANY($1)`,
       [[uuid, other]],

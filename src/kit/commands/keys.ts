@@ -5,9 +5,6 @@ import type { Screen } from "../screen.ts";
 import { table } from "../table.ts";
 import { counted } from "../text.ts";
 
-/** So many values that do not open are told one by one. */
-const MOST_TOLD = 20;
-
 export const addKeys: AddCommand = (program, act) => {
   const keys = program.command("keys").description("the keys that seal what is stored");
 
@@ -21,12 +18,13 @@ export const addKeys: AddCommand = (program, act) => {
         const { db, vault } = await session.servicesWithoutKeys();
         const { onProgress } = session;
         const { report, unopened } = await resealAll({ db, vault, signal: session.stopSignal(), onProgress });
-        for (const { error } of unopened.slice(0, MOST_TOLD)) session.say(`Left as it is: ${error.message}`);
-        if (unopened.length > MOST_TOLD) session.say(`… and ${unopened.length - MOST_TOLD} more`);
+        const { count, messages } = unopened;
+        for (const message of messages) session.say(`Left as it is: ${message}`);
+        if (count > messages.length) session.say(`… and ${count - messages.length} more.`);
         return {
           data: report,
           show: (screen) => show(screen, report, vault.keyId),
-          exitCode: unopened.length > 0 ? FAILED : DONE,
+          exitCode: count > 0 ? FAILED : DONE,
         };
       }),
     );
