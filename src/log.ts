@@ -1,10 +1,12 @@
-import { pino, stdSerializers, type Logger } from "pino";
+import { pino, stdSerializers, type LogFn, type Logger } from "pino";
 import type { Scrubber } from "./scrubber.ts";
 
 export type Log = Logger;
 
 /** Strings longer than this are cut in the log, so that nobody can flood it with one value. */
 const LONGEST_VALUE = 2048;
+/** What nests deeper, or in a circle, ends there. */
+const DEEPEST = 8;
 
 /**
  * Makes the log: one JSON line an event on `destination` (standard output by default). Each finished line goes through
@@ -20,19 +22,44 @@ export function createLog(
   const options = {
     level,
     base: null,
+    errorKey: "error",
     timestamp: () => `,"time":"${new Date().toISOString()}"`,
-    formatters: { level: (label: string) => ({ level: label }) },
-    serializers: { error: serializeError },
-    hooks: { streamWrite: (line: string) => scrubber.scrub(line) },
+    formatters: {
+      level: (label: string) => ({ level: label }),
+      log: (members: object) => keepable(members) as Record<string, unknown>,
+    },
+    // An error is spelled out by now, under whatever name it stands.
+    serializers: { error: (spelled: unknown) => spelled },
+    hooks: {
+      logMethod(this: Logger, args: Parameters<LogFn>, write: LogFn) {
+        write.apply(this, args.map(keepText) as typeof args);
+      },
+      streamWrite: (line: string) => scrubber.scrub(line),
+    },
   };
   return destination ? pino(options, destination) : pino(options);
 }
 
+/** The same with long texts cut and errors spelled out, in lists and plain objects; others have a serializer. */
+function keepable(value: unknown, depth = 0): unknown {
+  if (typeof value !== "object" || value === null) return keepText(value);
+  if (value instanceof Error) return spelledOut(value);
+  if (depth === DEEPEST) return "… (deeper)";
+  if (Array.isArray(value)) return value.map((item) => keepable(item, depth + 1));
+  if (Object.getPrototypeOf(value) !== Object.prototype) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([name, member]) => [name, keepable(member, depth + 1)]),
+  );
+}
+
 /** Type, id, message and causes; no other members, which may hold anything. */
-function serializeError(error: unknown): unknown {
-  if (!(error instanceof Error)) return cut(String(error));
+function spelledOut(error: Error): object {
   const { type, message, stack } = stdSerializers.err(error);
   return { type, id: (error as { id?: unknown }).id, message: cut(message), stack: cut(stack ?? "") };
+}
+
+function keepText(value: unknown): unknown {
+  return typeof value === "string" ? cut(value) : value;
 }
 
 function cut(text: string): string {

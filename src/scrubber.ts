@@ -1,3 +1,4 @@
+import { inspect } from "node:util";
 import type { Secret } from "./secret.ts";
 
 /** Takes secrets out of a line of text: the last barrier before it leaves the process. */
@@ -8,64 +9,129 @@ export interface Scrubber {
 }
 
 const HIDDEN = "[secret]";
-// What a secret usually looks like. One pass cuts the line into such words and looks each up, so the cost does not
-// grow with the number of secrets in flight.
-const WORD = /[A-Za-z0-9_~.+/%-]{8,}/g;
-const IS_WORD = /^[A-Za-z0-9_~.+/%-]{8,}$/;
+/** Shorter values are not looked for: they would be found in every other word. */
+const SHORTEST = 4;
 
 /**
  * Makes a scrubber. Hidden are: whatever begins with the platform's token prefix, and every value given to `hide`, as it
- * is, URL-encoded, JSON-escaped and in base64. Choosing by value and not by the path of a member is deliberate: paths
- * miss what stands in an error's text, a header or a nested object.
+ * is, escaped, URL-encoded and in base64, whatever it touches. Choosing by value and not by the path of a member is
+ * deliberate: paths miss what stands in an error's text, a header or a nested object.
  */
 export function createScrubber(tokenPrefix: string): Scrubber {
-  const words = new Map<string, number>();
-  const phrases = new Map<string, number>();
-  const prefixed = tokenPrefix === "" ? null : new RegExp(`${escapeForRegExp(tokenPrefix)}[\\w~.+/%-]+`, "g");
-
+  const hidden = createSearch();
+  const token = tokenPattern(tokenPrefix);
   return {
-    scrub(line) {
-      let scrubbed = prefixed ? line.replace(prefixed, HIDDEN) : line;
-      for (const phrase of phrases.keys()) scrubbed = scrubbed.replaceAll(phrase, HIDDEN);
-      if (words.size === 0) return scrubbed;
-      return scrubbed.replace(WORD, (word) => (words.has(word) ? HIDDEN : hideParts(word, words)));
-    },
-
+    scrub: (line) => hidden.replaceIn(token ? line.replace(token, HIDDEN) : line),
     hide(...secrets) {
       const forms = secrets.flatMap((each) => formsOf(each.reveal()));
-      for (const form of forms) count(IS_WORD.test(form) ? words : phrases, form, 1);
+      for (const form of forms) hidden.count(form, 1);
       return () => {
-        for (const form of forms.splice(0)) count(IS_WORD.test(form) ? words : phrases, form, -1);
+        for (const form of forms.splice(0)) hidden.count(form, -1);
       };
     },
   };
 }
 
-/** A secret may touch its neighbours, as in a path or after a percent sign: look at the parts as well. */
-function hideParts(word: string, words: ReadonlyMap<string, number>): string {
-  if (!/[/.%+~]/.test(word)) return word;
-  return word.replace(/[A-Za-z0-9_-]{8,}/g, (part) => (words.has(part) ? HIDDEN : part));
+/**
+ * Finds any of many texts in a line, at a cost that does not grow with their number. One pass looks at each four
+ * characters in a row; a table says whether a text may begin with them, and only then are texts compared.
+ */
+function createSearch() {
+  const uses = new Map<string, number>();
+  const lengths = new Map<number, Map<number, number>>();
+  const mayBegin = new Uint32Array(65_536);
+
+  /** The length of the longest text that begins at `at`; 0: none does. */
+  function longestAt(line: string, at: number, start: number): number {
+    let longest = 0;
+    for (const length of lengths.get(start)?.keys() ?? [])
+      if (length > longest && uses.has(line.slice(at, at + length))) longest = length;
+    return longest;
+  }
+
+  return {
+    count(text: string, change: 1 | -1): void {
+      const start = startOf(text, 0);
+      const ofStart = lengths.get(start) ?? new Map<number, number>();
+      mayBegin[start & 0xffff]! += change;
+      add(uses, text, change);
+      add(ofStart, text.length, change);
+      if (ofStart.size > 0) lengths.set(start, ofStart);
+      else lengths.delete(start);
+    },
+
+    replaceIn(line: string): string {
+      let shown = "";
+      let from = 0;
+      for (let at = 0; at <= line.length - SHORTEST; at++) {
+        const start = startOf(line, at);
+        const length = mayBegin[start & 0xffff] === 0 ? 0 : longestAt(line, at, start);
+        if (length === 0) continue;
+        shown += line.slice(from, at) + HIDDEN;
+        from = at + length;
+        at = from - 1;
+      }
+      return from === 0 ? line : shown + line.slice(from);
+    },
+  };
 }
 
+/** Four characters as one number. */
+function startOf(text: string, at: number): number {
+  const first = text.charCodeAt(at) * 31 + text.charCodeAt(at + 1);
+  return (first * 31 + text.charCodeAt(at + 2)) * 31 + text.charCodeAt(at + 3);
+}
+
+function add<Key>(uses: Map<Key, number>, key: Key, change: 1 | -1): void {
+  const left = (uses.get(key) ?? 0) + change;
+  if (left > 0) uses.set(key, left);
+  else uses.delete(key);
+}
+
+/** Every way a value is written down. */
 function formsOf(value: string): string[] {
-  if (value.length < 4) return [];
-  const base64 = Buffer.from(value).toString("base64");
-  const forms = [
-    value,
-    encodeURIComponent(value),
-    new URLSearchParams([["", value]]).toString().slice(1),
-    JSON.stringify(value).slice(1, -1),
-    base64,
-    base64.replace(/=+$/, ""),
-    Buffer.from(value).toString("base64url"),
-  ];
-  return [...new Set(forms)];
+  const written = /^[\w.-]*$/.test(value) ? [value] : [value, ...encoded(value), ...escaped(value)];
+  const forms = new Set([...written, ...base64Of(value)]);
+  return [...forms].filter(({ length }) => length >= SHORTEST);
 }
 
-function count(forms: Map<string, number>, form: string, change: number): void {
-  const uses = (forms.get(form) ?? 0) + change;
-  if (uses > 0) forms.set(form, uses);
-  else forms.delete(form);
+/** In a URL, a form, and a URL within a URL; with hexadecimal digits of both kinds. */
+function encoded(value: string): string[] {
+  const inUrl = encodeURIComponent(value.toWellFormed());
+  const inForm = new URLSearchParams([["", value]]).toString().slice(1);
+  const upper = [inUrl, inForm, encodeURIComponent(inUrl), encodeURIComponent(inForm)];
+  return [...upper, ...upper.map((each) => each.replace(/%[0-9A-F]{2}/g, (code) => code.toLowerCase()))];
+}
+
+/** As JavaScript shows a text and as JSON does, in a line that is JSON itself, also of a text that was JSON already. */
+function escaped(value: string): string[] {
+  const json = (text: string) => JSON.stringify(text).slice(1, -1);
+  return [value, inspect(value).slice(1, -1)].flatMap((text) => [
+    json(text),
+    json(json(text)),
+    json(json(json(text))),
+  ]);
+}
+
+/**
+ * In base64, also as a part of something longer, like the password of Basic credentials: six bits a character, so
+ * there are three ways to begin, and the first and last character may be shared with a neighbour.
+ */
+function base64Of(value: string): string[] {
+  return [0, 1, 2].flatMap((before) => {
+    const bytes = Buffer.from("\0".repeat(before) + value);
+    const first = Math.ceil((before * 8) / 6);
+    const form = bytes.toString("base64").slice(first, Math.floor((bytes.length * 8) / 6));
+    return /[+/]/.test(form) ? [form, form.replaceAll("+", "-").replaceAll("/", "_")] : [form];
+  });
+}
+
+/** Whatever begins with the prefix, as it is or in base64. */
+function tokenPattern(prefix: string): RegExp | null {
+  if (prefix === "") return null;
+  const inBase64 = base64Of(prefix).filter(({ length }) => length >= SHORTEST);
+  const begins = [prefix, ...inBase64].map(escapeForRegExp).join("|");
+  return new RegExp(`(?:${begins})[\\w~.+/%-]+`, "g");
 }
 
 function escapeForRegExp(text: string): string {
