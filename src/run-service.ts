@@ -89,7 +89,7 @@ function once(work: () => Promise<void>): () => Promise<void> {
 function becomeReady(services: Services, stopping: AbortSignal, withSweeps: boolean): Promise<void> {
   const ready = checkDatabase(services, stopping).then(() => {
     if (stopping.aborted) return;
-    if (withSweeps) services.jobs.start(services.config.sweepCron);
+    services.jobs.start(withSweeps ? services.config.sweepCron : null);
     if (withSweeps) services.jobs.wakeAll();
     services.log.info({ sweeps: withSweeps, database: services.db.kind }, "Ready");
   });

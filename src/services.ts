@@ -63,7 +63,11 @@ export async function createServices(config: Config, role: "owner" | "guest", pa
     log,
     endpoint: parts.wrapTokenEndpoint?.(endpoint) ?? endpoint,
     concurrency: config.tokenConcurrency,
-    onIssued: onSettled,
+    onIssued(refreshInSeconds) {
+      onSettled();
+      // Tokens live for hours; those of a sandbox may be made to live for seconds, less than a sweep is away.
+      if (refreshInSeconds < 60) jobs.wake("refresh-tokens", refreshInSeconds * 1_000);
+    },
     onLost: () => lifecycle.failStranded(),
   });
   const platformFor = createPlatformFor(api, credentials.tokensOf);

@@ -2,7 +2,8 @@ import { existsSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { defaultBehaviour, type BehaviourSettings, type SandboxSettings } from "../settings.ts";
 import { tablesOf, type World } from "./world.ts";
 
-const WRITE_DELAY_MS = 250;
+/** Short, for a process that is killed forgets what it has not written, tokens it has issued among it. */
+const WRITE_DELAY_MS = 10;
 
 export interface StateFile {
   /** Something changed: written a moment later, together with what else changes until then. */

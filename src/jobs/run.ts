@@ -11,9 +11,9 @@ export interface Job {
 }
 
 export interface Jobs {
-  /** Looks for due work at every tick of `cron`. */
-  start(cron: string): void;
-  /** Runs a job soon: in `inMs`, or when its present run ends. */
+  /** Looks for due work at every tick of `cron`; with null only when woken. Before this, nothing runs. */
+  start(cron: string | null): void;
+  /** Runs a job soon: in `inMs`, or when its present run ends. Nothing happens in a process that runs no jobs. */
   wake(name: string, inMs?: number): void;
   /** Runs every job soon. */
   wakeAll(): void;
@@ -43,6 +43,7 @@ export function createJobs({
   const running = new Map<string, { since: number; run: Promise<void> }>();
   const timers = new Map<string, { timer: NodeJS.Timeout; at: number }>();
   const tasks: ScheduledTask[] = [];
+  let isStarted = false;
 
   function tick(job: Job): void {
     const present = running.get(job.name);
@@ -72,7 +73,7 @@ export function createJobs({
   function wake(job: Job, inMs: number): void {
     const at = performance.now() + inMs;
     const waiting = timers.get(job.name);
-    if (stopping.signal.aborted || (waiting && waiting.at <= at)) return;
+    if (!isStarted || stopping.signal.aborted || (waiting && waiting.at <= at)) return;
     clearTimeout(waiting?.timer);
     const timer = setTimeout(() => {
       timers.delete(job.name);
@@ -85,6 +86,8 @@ export function createJobs({
 
   return {
     start(cron) {
+      isStarted = true;
+      if (cron === null) return;
       for (const job of jobs) tasks.push(schedule(cron, () => tick(job), { name: job.name }));
     },
     wake(name, inMs = 0) {

@@ -17,7 +17,7 @@ export function timetable(needs: {
   platformFor: PlatformFor;
   log: Log;
 }): Job[] {
-  const { claims, exchangeGrants, refresh } = needs.credentials;
+  const { claims, exchangeGrants, refresh, reopenQuarantined, spreadSecret } = needs.credentials;
   const { runner, queue, failStranded } = needs.lifecycle;
   return [
     { name: "exchange-grants", run: exchangeGrants, nextInSeconds: claims.nextGrantInSeconds },
@@ -25,5 +25,7 @@ export function timetable(needs: {
     { name: "run-steps", run: runner.runDue, nextInSeconds: queue.nextInSeconds },
     { name: "verify-tokens", run: createVerify(needs) },
     { name: "fail-stranded", run: failStranded },
+    { name: "spread-secret", run: spreadSecret },
+    { name: "reopen-quarantined", run: reopenQuarantined },
   ];
 }

@@ -1,7 +1,7 @@
 import { statement, type Queryable } from "../database/database.ts";
 import { createGroupCommit } from "../database/group-commit.ts";
 import type { Vault } from "../vault/vault.ts";
-import { credentialPlace } from "./credentials/calls.ts";
+import { credentialPlace } from "./credentials/opening.ts";
 import type { Secret } from "../secret.ts";
 import type { Answer } from "./provision-answers.ts";
 import { resourcePlace } from "./rows.ts";

@@ -58,6 +58,8 @@ export function createProvision(needs: {
       const answer = plan.later === undefined ? null : answers.putOff(request.uuid, plan.later);
       const birth = await patience(() => store.insert(request, key, answer));
       if (!birth) return again(request, key, patience);
+      if (!request.grant)
+        log.warn({ alarm: "no_grant", uuid: request.uuid }, "A provision came without a grant");
       return answer ?? firstAnswer(newStep(request, birth.stepId, key), patience, request);
     });
 

@@ -134,6 +134,36 @@ describe("refreshing a token", () => {
     await eventually(async () => expect(await credential(poisoned)).toMatchObject({ state: "quarantined" }));
   });
 
+  it("takes a row back whose missing key is in the ring again", async () => {
+    const uuid = await anActiveResource();
+    const flipKeyId = () =>
+      world.rows(
+        `UPDATE credentials SET sealed_refresh_token = set_byte(sealed_refresh_token, 3, get_byte(sealed_refresh_token, 3) # 1)
+         WHERE uuid = $1`,
+        [uuid],
+      );
+    await flipKeyId();
+    await makeDue(uuid);
+    await eventually(async () => expect((await credential(uuid)).state).toBe("quarantined"));
+    await flipKeyId();
+    world.service.services.jobs.wake("reopen-quarantined");
+    await eventually(async () => expect((await credential(uuid)).state).toBe("active"));
+    world.service.services.jobs.wake("refresh-tokens");
+    await hasGeneration(uuid, 2);
+  });
+
+  it("puts a row aside whose access token belongs to another resource, and calls nobody with it", async () => {
+    const [one, other] = [await anActiveResource(), await anActiveResource()];
+    await world.rows(
+      `UPDATE credentials SET sealed_access_token = (SELECT sealed_access_token FROM credentials WHERE uuid = $2) WHERE uuid = $1`,
+      [one, other],
+    );
+    const since = position();
+    await expect(platform(one).addons.own()).rejects.toThrow(/does not open/);
+    expect(world.sandbox.control.ledger({ since }).entries).toEqual([]);
+    expect(await credential(one)).toMatchObject({ state: "quarantined" });
+  });
+
   it("verifies the stored token when a success comes after its lease was lost", async () => {
     const uuid = await anActiveResource();
     let arrive = () => {};

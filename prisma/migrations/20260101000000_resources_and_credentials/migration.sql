@@ -82,6 +82,7 @@ CREATE TABLE "client_secrets" (
     "sealed_secret" BYTEA NOT NULL,
     "hash" BYTEA NOT NULL,
     "created_at" TIMESTAMPTZ(6) NOT NULL DEFAULT CURRENT_TIMESTAMP,
+    "spread_at" TIMESTAMPTZ(6),
     "rejected_at" TIMESTAMPTZ(6),
     "probe_at" TIMESTAMPTZ(6),
 

@@ -2,11 +2,11 @@ import type { Log } from "../../log.ts";
 import type { IssuedTokens, TokenAnswer, TokenEndpoint } from "../../platform/oauth.ts";
 import type { Scrubber } from "../../scrubber.ts";
 import type { Secret } from "../../secret.ts";
-import { KeyMissing, SealBroken } from "../../vault/errors.ts";
-import type { Place, Vault } from "../../vault/vault.ts";
+import type { Vault } from "../../vault/vault.ts";
 import { waitingForDatabase } from "../../database/waiting.ts";
 import { NEEDED_LEASE_SECONDS, type ClaimedCredential } from "./claims.ts";
 import type { ClientSecret, ClientSecrets } from "./client-secrets.ts";
+import { credentialPlace, type Opening } from "./opening.ts";
 import type { CredentialStore } from "./store.ts";
 import { LONGEST_LIFE_SECONDS, shareOfLife } from "./verdict.ts";
 
@@ -16,7 +16,8 @@ const KEEP_TOKENS_MS = 20_000;
 export type CallFailure = Exclude<TokenAnswer, { outcome: "issued" }>;
 export type CallResult =
   /** The tokens are stored, or the row no longer wanted them. */
-  | { done: "stored" | "not_ours" | "quarantined" }
+  | { done: "stored"; refreshInSeconds: number }
+  | { done: "not_ours" | "quarantined" }
   /** Nothing was sent, or nothing that says anything about the row; it is as it was, and free. */
   | { done: "not_sent" | "secret_rejected" }
   | { done: "failed"; failure: CallFailure };
@@ -30,6 +31,7 @@ export type CallTokenEndpoint = (row: ClaimedCredential, secret: ClientSecret) =
 export function createTokenCall({
   store,
   secrets,
+  opening,
   vault,
   endpoint,
   scrubber,
@@ -37,28 +39,17 @@ export function createTokenCall({
 }: {
   store: CredentialStore;
   secrets: ClientSecrets;
+  opening: Opening;
   vault: Vault;
   endpoint: TokenEndpoint;
   scrubber: Scrubber;
   log: Log;
 }): CallTokenEndpoint {
-  /** The grant code or refresh token, or null after the row was put aside because it does not open. */
-  async function openFor(row: ClaimedCredential): Promise<Secret | null> {
-    const isGrant = row.state === "grant_pending";
-    const column = isGrant ? "sealed_grant_code" : "sealed_refresh_token";
-    const sealed = isGrant ? row.sealedGrantCode : row.sealedRefreshToken;
-    try {
-      if (!sealed) throw new SealBroken(`credentials.${column} of ${row.uuid}, which is empty,`);
-      return vault.open(credentialPlace(column, row.uuid), sealed);
-    } catch (error) {
-      if (!(error instanceof SealBroken || error instanceof KeyMissing)) throw error;
-      await store.quarantine(row, error.id);
-      log.error(
-        { alarm: "quarantined", uuid: row.uuid, error },
-        "A credential cannot be opened and was put aside",
-      );
-      return null;
-    }
+  /** The grant code or refresh token; null: the row was put aside. */
+  function credentialOf(row: ClaimedCredential): Promise<Secret | null> {
+    return row.state === "grant_pending"
+      ? opening.open(row, "sealed_grant_code", row.sealedGrantCode)
+      : opening.open(row, "sealed_refresh_token", row.sealedRefreshToken);
   }
 
   async function storeIssued(
@@ -73,7 +64,7 @@ export function createTokenCall({
       first: row.state === "grant_pending",
       access: vault.seal(credentialPlace("sealed_access_token", row.uuid), accessToken),
       refresh: refreshToken && vault.seal(credentialPlace("sealed_refresh_token", row.uuid), refreshToken),
-      lifeSeconds: Math.min(tokens.lifeSeconds, LONGEST_LIFE_SECONDS),
+      lifeSeconds: lifeOf(tokens),
       share: shareOfLife(row.uuid),
       secretVersion: secret.version,
       flags: tokens.flags,
@@ -93,7 +84,7 @@ export function createTokenCall({
   }
 
   return async function call(row, secret) {
-    const credential = await openFor(row);
+    const credential = await credentialOf(row);
     if (!credential) return { done: "quarantined" };
     const reveal = scrubber.hide(credential);
     try {
@@ -106,8 +97,11 @@ export function createTokenCall({
         return await giveBack(row, "secret_rejected");
       }
       if (answer.outcome !== "issued") return { done: "failed", failure: answer };
+      // Nothing may come between the answer and its storing.
+      const isStored = await storeIssued(row, answer.tokens, secret);
       await secrets.accepted(secret);
-      if (await storeIssued(row, answer.tokens, secret)) return { done: "stored" };
+      if (isStored)
+        return { done: "stored", refreshInSeconds: lifeOf(answer.tokens) * shareOfLife(row.uuid) };
       // A success that came too late: whoever holds the row now may have stored a token that ours has killed.
       log.warn(
         { uuid: row.uuid },
@@ -121,10 +115,7 @@ export function createTokenCall({
   };
 }
 
-/** Where a credential's secret is sealed. */
-export function credentialPlace(
-  column: "sealed_grant_code" | "sealed_access_token" | "sealed_refresh_token",
-  uuid: string,
-): Place {
-  return { table: "credentials", column, uuid };
+/** The document's 8 hours govern; what the platform says may only shorten them. */
+function lifeOf({ lifeSeconds }: IssuedTokens): number {
+  return Math.min(lifeSeconds, LONGEST_LIFE_SECONDS);
 }

@@ -64,13 +64,13 @@ const claimRefreshes = statement(
   "claim_refreshes",
   `${TAKE} WHERE uuid = ANY(ARRAY(
     SELECT uuid FROM credentials
-    WHERE state IN ('active', 'needs_reauth') AND due_at <= now() AND ${IS_FREE}
+    WHERE state IN ('active', 'needs_reauth') AND due_at <= now() AND ${IS_FREE} AND sealed_refresh_token IS NOT NULL
     ORDER BY due_at LIMIT $1 FOR UPDATE SKIP LOCKED)) ${TAKEN}`,
 );
 
 const claimRefresh = statement(
   "claim_refresh",
-  `${TAKE} WHERE uuid = $1 AND state IN ('active', 'needs_reauth') AND ${IS_FREE} ${TAKEN}`,
+  `${TAKE} WHERE uuid = $1 AND state IN ('active', 'needs_reauth') AND ${IS_FREE} AND sealed_refresh_token IS NOT NULL ${TAKEN}`,
 );
 
 // What fell due more than a second ago and was not taken is held back by something (another process, a rejected

@@ -3,6 +3,7 @@ import { Misconfigured } from "../../errors.ts";
 import type { Log } from "../../log.ts";
 import type { Scrubber } from "../../scrubber.ts";
 import type { Secret } from "../../secret.ts";
+import type { SpreadSecret } from "./secret-spread.ts";
 import { keyIdOf, type Vault } from "../../vault/vault.ts";
 
 /** The client secret of one version, as all processes see it. */
@@ -65,20 +66,15 @@ const insert = statement(
   "insert_client_secret",
   `INSERT INTO client_secrets (version, sealed_secret, hash) VALUES ($1, $2, $3)`,
 );
-// Exactly the tokens an older secret issued fall due: the reset killed their access tokens.
-const makeOlderDue = statement(
-  "make_older_tokens_due",
-  `UPDATE credentials SET due_at = now(), attempts = 0, rejected_at = NULL
-   WHERE state IN ('active', 'needs_reauth') AND (secret_version IS NULL OR secret_version < $1) RETURNING uuid`,
-);
-
 export function createClientSecrets({
   db,
+  spread,
   vault,
   scrubber,
   log,
 }: {
   db: Database;
+  spread: SpreadSecret;
   vault: Vault;
   scrubber: Scrubber;
   log: Log;
@@ -92,7 +88,10 @@ export function createClientSecrets({
       readCurrent,
       [],
     );
-    if (!row) throw new Misconfigured("No client secret is known. Set CLIENT_SECRET, or run: kit secret set");
+    if (!row)
+      throw new Misconfigured(
+        "No client secret is known. Set CLIENT_SECRET, or run: npm run --silent kit -- secret set",
+      );
     let value = seen?.version === row.version ? seen.value : null;
     if (!value) {
       value = vault.open(secretPlace(row.version), row.sealedSecret);
@@ -133,7 +132,7 @@ export function createClientSecrets({
 
     async importOnce(value) {
       scrubber.hide(value);
-      return db.transaction(async (tx) => {
+      const isNew = await db.transaction(async (tx) => {
         await tx.query(lock, []);
         const versions = await tx.query<{ sealedSecret: Buffer; hash: Buffer }>(readAll, []);
         const isKnown = versions.some(({ sealedSecret, hash }) => {
@@ -145,20 +144,21 @@ export function createClientSecrets({
           );
         });
         if (isKnown) return false;
-        const version = await add(tx, value);
-        if (versions.length > 0) await tx.query(makeOlderDue, [version]);
+        await add(tx, value);
         return true;
       });
+      if (isNew) await spread();
+      return isNew;
     },
 
     async set(value) {
       scrubber.hide(value);
       seen = null;
-      return db.transaction(async (tx) => {
+      const version = await db.transaction(async (tx) => {
         await tx.query(lock, []);
-        const version = await add(tx, value);
-        return { version, due: (await tx.query(makeOlderDue, [version])).length };
+        return add(tx, value);
       });
+      return { version, due: await spread() };
     },
   };
 }

@@ -10,7 +10,9 @@ import { createClaims, type Claims } from "./claims.ts";
 import { createClientSecrets, type ClientSecrets } from "./client-secrets.ts";
 import { createExchange, type ExchangeGrants } from "./exchange.ts";
 import { createOutage } from "./outage.ts";
+import { createOpening } from "./opening.ts";
 import { createRefresh, type Refresh } from "./refresh.ts";
+import { createSecretSpread, type SpreadSecret } from "./secret-spread.ts";
 import { createCredentialStore } from "./store.ts";
 import { createTokenSources } from "./token-source.ts";
 
@@ -20,6 +22,9 @@ export interface Credentials {
   secrets: ClientSecrets;
   exchangeGrants: ExchangeGrants;
   refresh: Refresh;
+  spreadSecret: SpreadSecret;
+  /** Takes back the credentials that were put aside for a key that is in the ring by now. */
+  reopenQuarantined(): Promise<void>;
   tokensOf(uuid: string): TokenSource;
 }
 
@@ -32,16 +37,18 @@ export function createCredentials(needs: {
   /** Calls to the token endpoint in flight at once. */
   concurrency: number;
   /** Called after a first pair of tokens was stored. */
-  onIssued(): void;
+  onIssued(refreshInSeconds: number): void;
   /** Called after a grant was stored as lost. */
   onLost(): Promise<void>;
 }): Credentials {
   const { db, vault, concurrency, onIssued, onLost, log } = needs;
   const claims = createClaims(db);
   const store = createCredentialStore(db);
-  const secrets = createClientSecrets(needs);
+  const spread = createSecretSpread(db);
+  const secrets = createClientSecrets({ ...needs, spread });
+  const opening = createOpening({ vault, store, log });
   const admission = createAdmission(secrets, store.release);
-  const call = createTokenCall({ ...needs, store, secrets });
+  const call = createTokenCall({ ...needs, store, secrets, opening });
   const shared = { claims, store, admission, call, concurrency, log };
   const refresh = createRefresh({ ...shared, outage: createOutage() });
   return {
@@ -49,6 +56,8 @@ export function createCredentials(needs: {
     secrets,
     exchangeGrants: createExchange({ ...shared, onIssued, onLost }),
     refresh,
-    tokensOf: createTokenSources({ db, vault, refresh }),
+    spreadSecret: spread,
+    reopenQuarantined: opening.reopen,
+    tokensOf: createTokenSources({ db, opening, refresh }),
   };
 }

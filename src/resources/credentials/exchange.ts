@@ -19,7 +19,7 @@ export function createExchange(needs: {
   call: CallTokenEndpoint;
   concurrency: number;
   /** Called after tokens were stored: steps that waited for them are due. */
-  onIssued(): void;
+  onIssued(refreshInSeconds: number): void;
   /** Called after a grant was stored as lost. */
   onLost(): Promise<void>;
   log: Log;
@@ -31,7 +31,7 @@ export function createExchange(needs: {
     const result = await call(row, admitted.secret);
     if (result.done === "stored") {
       log.info({ uuid: row.uuid }, "Grant exchanged, tokens sealed");
-      onIssued();
+      onIssued(result.refreshInSeconds);
     }
     if (result.done !== "failed") return;
 

@@ -36,7 +36,7 @@ const storeTokens = statement(
          ELSE coalesce(c.sent_at, now()) + make_interval(secs => i.life * i.share) END,
        generation = c.generation + 1, secret_version = i.secret_version,
        leased_until = NULL, sent_at = NULL, attempts = 0, outcome_unknown = false, rejected_at = NULL,
-       last_error = NULL, flags = string_to_array(i.flags, ',')
+       last_error = NULL, flags = array_remove(string_to_array(i.flags, ','), '')
      FROM incoming i
      WHERE c.uuid = i.uuid AND (
        (c.lease = i.lease AND c.state IN ('grant_pending', 'active', 'needs_reauth'))
@@ -100,11 +100,25 @@ const quarantine = statement(
   "quarantine",
   `WITH put_aside AS (
      UPDATE credentials SET state = 'quarantined', reason = $3, due_at = NULL, leased_until = NULL, sent_at = NULL
-     WHERE uuid = $1 AND lease = $2 AND state <> 'erased' RETURNING uuid
+     WHERE uuid = $1 AND ($2::int IS NULL OR lease = $2) AND state NOT IN ('erased', 'quarantined') RETURNING uuid
    ), told AS (
      INSERT INTO events (uuid, type, detail) SELECT uuid, 'quarantined', jsonb_build_object('reason', $3::text) FROM put_aside
    )
    SELECT uuid FROM put_aside`,
+);
+
+// A key came back into the ring: what the row holds says which state it had.
+const reopen = statement(
+  "reopen_quarantined",
+  `WITH reopened AS (
+     UPDATE credentials SET reason = NULL, due_at = now(),
+       state = CASE WHEN sealed_grant_code IS NULL THEN 'active' ELSE 'grant_pending' END
+     WHERE state = 'quarantined' AND reason = 'key_missing' AND NOT EXISTS (
+       SELECT 1 FROM unnest(ARRAY[sealed_grant_code, sealed_access_token, sealed_refresh_token]) AS sealed
+       WHERE sealed IS NOT NULL AND encode(substring(sealed FROM 2 FOR 8), 'hex') <> ALL ($1::text[]))
+     RETURNING uuid
+   )
+   INSERT INTO events (uuid, type) SELECT uuid, 'reopened' FROM reopened RETURNING uuid`,
 );
 
 const suspect = statement(
@@ -198,8 +212,12 @@ export function createCredentialStore(db: Queryable) {
       const values = [row.uuid, row.lease, again.againInSeconds, again.error, again.rejected, again.state];
       return (await db.query<{ turned: boolean }>(putOffRefresh, values))[0]?.turned ?? false;
     },
-    /** Puts aside a row whose secrets do not open. */
-    quarantine: ({ uuid, lease }: Lease, reason: string) => applies(quarantine, [uuid, lease, reason]),
+    /** Puts aside a row whose secrets do not open; without a lease, whoever holds it. False: it was aside already. */
+    quarantine: ({ uuid, lease }: { uuid: string; lease?: number }, reason: string) =>
+      applies(quarantine, [uuid, lease ?? null, reason]),
+    /** Takes rows back whose missing keys are in the ring now; answers their uuids. */
+    reopen: async (keyIds: readonly string[]) =>
+      (await db.query<{ uuid: string }>(reopen, [keyIds])).map(({ uuid }) => uuid),
     /** Has the stored token probed: the platform may have killed it. */
     suspect: async (uuid: string) => void (await db.query(suspect, [uuid])),
     /** How many token pairs the platform refused within ten minutes, and how many there are. */

@@ -3,8 +3,7 @@ import { statement, type Queryable } from "../../database/database.ts";
 import { KitError } from "../../errors.ts";
 import type { TokenSource } from "../../platform/api.ts";
 import type { Secret } from "../../secret.ts";
-import type { Vault } from "../../vault/vault.ts";
-import { credentialPlace } from "./calls.ts";
+import type { Opening } from "./opening.ts";
 import type { Refresh } from "./refresh.ts";
 
 /** There is no access token to use for a resource; `id` says why: its credential's state, or what hindered a refresh. */
@@ -34,11 +33,11 @@ const FORCED_WITHIN_MS = 5 * 60_000;
  */
 export function createTokenSources({
   db,
-  vault,
+  opening,
   refresh,
 }: {
   db: Queryable;
-  vault: Vault;
+  opening: Opening;
   refresh: Refresh;
 }) {
   const renewals = new Map<string, Promise<Secret>>();
@@ -50,10 +49,10 @@ export function createTokenSources({
     if (!row.sealedAccessToken || !["active", "needs_reauth"].includes(row.state)) {
       throw new NoToken(row.state, `Resource ${uuid} has no access token: its credential is ${row.state}.`);
     }
-    return {
-      token: vault.open(credentialPlace("sealed_access_token", uuid), row.sealedAccessToken),
-      isExpired: row.isExpired,
-    };
+    const token = await opening.open({ uuid }, "sealed_access_token", row.sealedAccessToken);
+    if (!token)
+      throw new NoToken("quarantined", `The token of ${uuid} does not open: its credential was put aside.`);
+    return { token, isExpired: row.isExpired };
   }
 
   /** A token other than `dead`, made by whoever gets the lease first. */

@@ -9,11 +9,12 @@ const take = statement(
   `UPDATE credentials SET verify_at = now() + interval '60 seconds'
    WHERE uuid = ANY(ARRAY(
      SELECT uuid FROM credentials WHERE verify_at <= now() AND (leased_until IS NULL OR leased_until <= now())
-     LIMIT 50 FOR UPDATE SKIP LOCKED)) RETURNING uuid, lease`,
+     LIMIT 50 FOR UPDATE SKIP LOCKED)) RETURNING uuid, verify_at::text AS "verifyAt"`,
 );
+// Unless it was suspected again meanwhile.
 const clear = statement(
   "clear_suspect",
-  `UPDATE credentials SET verify_at = NULL WHERE uuid = $1 AND lease = $2`,
+  `UPDATE credentials SET verify_at = NULL WHERE uuid = $1 AND verify_at = $2::timestamptz`,
 );
 
 /**
@@ -30,11 +31,11 @@ export function createVerify({
   log: Log;
 }) {
   return async (signal: AbortSignal): Promise<void> => {
-    for (const { uuid, lease } of await db.query<{ uuid: string; lease: number }>(take, [])) {
+    for (const { uuid, verifyAt } of await db.query<{ uuid: string; verifyAt: string }>(take)) {
       if (signal.aborted) return;
       try {
         await platformFor(uuid).addons.own();
-        await db.query(clear, [uuid, lease]);
+        await db.query(clear, [uuid, verifyAt]);
       } catch (error) {
         log.warn({ uuid, error }, "A token could not be verified yet");
       }

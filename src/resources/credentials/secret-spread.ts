@@ -1,0 +1,45 @@
+import { statement, type Queryable } from "../../database/database.ts";
+
+// Exactly the tokens that an older client secret issued fall due when a new one is set: the reset killed their access
+// tokens. Page by page, so that a million of them neither hold a lock for long nor run into a time limit; that it was
+// done to the end is written down last, so another process goes on where one died.
+
+const unspread = statement(
+  "read_unspread_secret",
+  `SELECT version FROM client_secrets WHERE spread_at IS NULL ORDER BY version DESC LIMIT 1`,
+);
+const agePage = statement(
+  "make_older_tokens_due",
+  `WITH page AS (
+     SELECT uuid FROM credentials WHERE uuid > $2 ORDER BY uuid LIMIT 5000
+   ), aged AS (
+     UPDATE credentials c SET due_at = now(), attempts = 0, rejected_at = NULL FROM page
+     WHERE c.uuid = page.uuid AND c.state IN ('active', 'needs_reauth') AND c.sealed_refresh_token IS NOT NULL
+       AND (c.secret_version IS NULL OR c.secret_version < $1) RETURNING c.uuid
+   )
+   SELECT (SELECT count(*) FROM aged)::int AS due, (SELECT uuid FROM page ORDER BY uuid DESC LIMIT 1) AS last`,
+);
+const markSpread = statement(
+  "mark_secret_spread",
+  `UPDATE client_secrets SET spread_at = now() WHERE version <= $1 AND spread_at IS NULL`,
+);
+
+const FIRST = "00000000-0000-0000-0000-000000000000";
+
+/** Makes the tokens of older secrets due, if a newer one was set and that is not done yet. Answers how many it met. */
+export type SpreadSecret = () => Promise<number>;
+
+export function createSecretSpread(db: Queryable): SpreadSecret {
+  return async () => {
+    const [secret] = await db.query<{ version: number }>(unspread);
+    if (!secret) return 0;
+    let total = 0;
+    for (let after: string | null = FIRST; after !== null;) {
+      const [page]: { due: number; last: string | null }[] = await db.query(agePage, [secret.version, after]);
+      total += page!.due;
+      after = page!.last;
+    }
+    await db.query(markSpread, [secret.version]);
+    return total;
+  };
+}

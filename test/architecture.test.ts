@@ -1,0 +1,132 @@
+import { readdirSync, readFileSync } from "node:fs";
+import path from "node:path";
+import { fileURLToPath } from "node:url";
+import { describe, expect, it } from "@jest/globals";
+
+const root = fileURLToPath(new URL("..", import.meta.url));
+
+/**
+ * Who may import whom in src/: the arrows of the house. A room is a folder or a file of src/; `config` and `process`
+ * are missing on purpose from most rows: only those who start something read settings.
+ */
+const mayImport: Record<string, readonly string[]> = {
+  secret: [],
+  errors: [],
+  scrubber: ["secret"],
+  log: ["scrubber"],
+  "setting-kinds": ["secret"],
+  config: ["setting-kinds", "secret", "errors"],
+  vault: ["errors", "secret"],
+  database: ["errors"],
+  platform: ["errors", "secret"],
+  resources: ["platform", "vault", "database", "errors", "secret", "log", "scrubber"],
+  "your-service": [],
+  "partner-api": ["resources", "errors", "secret", "scrubber"],
+  jobs: ["resources", "database", "log"],
+  // What an operator can do needs every layer below, and what may be missing when something is broken.
+  operator: ["resources", "platform", "vault", "database", "errors", "log", "scrubber"],
+  kit: ["operator", "services", "start-up", "config", "database", "errors", "secret"],
+  app: ["errors", "log"],
+  "http-server": [],
+  services: [
+    "config",
+    "database",
+    "jobs",
+    "log",
+    "platform",
+    "resources",
+    "scrubber",
+    "vault",
+    "your-service",
+    "secret",
+  ],
+  "start-up": ["database", "errors", "resources", "services"],
+  "run-service": ["app", "config", "http-server", "partner-api", "services", "start-up"],
+  process: ["errors", "run-service"],
+  web: ["config", "process", "run-service"],
+  worker: ["config", "errors", "process", "run-service"],
+};
+
+/** Types alone: what a room may know of another without needing it to run. */
+const mayImportTypes: Record<string, readonly string[]> = {
+  "your-service": ["resources"],
+  operator: ["services", "config", "secret"],
+  kit: ["resources"],
+};
+
+interface Import {
+  from: string;
+  to: string;
+  isType: boolean;
+}
+
+const files = sourceFiles(path.join(root, "src"));
+const imports = files.flatMap(importsOf);
+
+describe("the house", () => {
+  it("has only the arrows of the table", () => {
+    const strange = imports
+      .map(({ from, to, isType }) => ({ from: roomOf(from), to: roomOf(to), isType, file: from }))
+      .filter(({ from, to }) => from !== to)
+      .filter(({ from, to }) => !mayImport[from]?.includes(to))
+      .filter(({ from, to, isType }) => !(isType && mayImportTypes[from]?.includes(to)));
+    expect(strange).toEqual([]);
+  });
+
+  it("has no row in the table for a room that is gone", () => {
+    const rooms = new Set(files.map((file) => roomOf(file)));
+    expect(Object.keys(mayImport).filter((room) => !rooms.has(room))).toEqual([]);
+  });
+
+  it("reaches nothing outside src but packages, and the sandbox knows nothing of src", () => {
+    expect(imports.filter(({ to }) => !to.startsWith("src/"))).toEqual([]);
+    const inSandbox = sourceFiles(path.join(root, "sandbox")).flatMap(importsOf);
+    expect(inSandbox.filter(({ to }) => to.startsWith("src/"))).toEqual([]);
+  });
+
+  it("keeps the field's libraries in one place each", () => {
+    const users = (name: string) => files.filter((file) => read(file).includes(`from "${name}`));
+    expect(users("node-cron")).toEqual(["src/jobs/run.ts"]);
+    expect(users("express-basic-auth")).toEqual(["src/partner-api/authenticate.ts"]);
+    expect(users("libsodium-wrappers").every((file) => file.startsWith("src/vault/"))).toBe(true);
+    expect(users("pg").every((file) => file.startsWith("src/database/"))).toBe(true);
+  });
+
+  it("reads the environment in one file", () => {
+    expect(files.filter((file) => read(file).includes("process.env"))).toEqual(["src/config.ts"]);
+  });
+
+  it("has no drawer for odds and ends", () => {
+    const drawers = /(^|\/)(utils?|helpers?|lib|common|core|managers?|misc)(\/|\.ts$)/;
+    expect(
+      [...files, ...sourceFiles(path.join(root, "sandbox"))].filter((file) => drawers.test(file)),
+    ).toEqual([]);
+  });
+});
+
+/** The room of a file: its folder below src/, or its own name. */
+function roomOf(file: string): string {
+  const [, first = ""] = file.split("/");
+  return first.replace(/\.ts$/, "");
+}
+
+function sourceFiles(folder: string): string[] {
+  return readdirSync(folder, { recursive: true, encoding: "utf8" })
+    .filter((name) => name.endsWith(".ts") && !name.startsWith("database/client/"))
+    .map((name) => path.relative(root, path.join(folder, name)));
+}
+
+function read(file: string): string {
+  return readFileSync(path.join(root, file), "utf8");
+}
+
+function importsOf(file: string): Import[] {
+  const found = read(file).matchAll(
+    /^(?:import|export)\s+(type\s)?[^;]*?from\s+"(\.[^"]+)"|import\("(\.[^"]+)"\)/gm,
+  );
+  return [...found].map(([, type, fixed, dynamic]) => ({
+    from: file,
+    to: path.join(path.dirname(file), (fixed ?? dynamic)!),
+    isType: type !== undefined,
+  }));
+}

@@ -1,0 +1,107 @@
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import type { Database } from "../src/database/database.ts";
+import { aWorld, eventually, type World } from "./support/world.ts";
+
+// The database refuses connections, fills up, or swallows the acknowledgement of a commit, as the service sees it.
+
+let world: World;
+/** What happens to a statement instead of its execution; null: nothing. */
+let trouble: ((name: string, execute: () => Promise<unknown[]>) => Promise<unknown[]>) | null = null;
+
+beforeAll(async () => {
+  const wrapDatabase = (database: Database): Database => ({
+    ...database,
+    query: (statement, values) => {
+      const execute = () => database.query<never>(statement, values);
+      return trouble ? (trouble(statement.name, execute) as Promise<never[]>) : execute();
+    },
+  });
+  world = await aWorld({ parts: { wrapDatabase } });
+});
+afterAll(() => {
+  trouble = null;
+  return world.close();
+});
+
+const refused = () =>
+  Object.assign(new Error("connect ECONNREFUSED 127.0.0.1:5432"), { code: "ECONNREFUSED" });
+const full = () =>
+  Object.assign(new Error("could not extend file: No space left on device"), { code: "53100" });
+
+const becomesActive = (uuid: string) =>
+  eventually(async () => {
+    const [row] = await world.rows(`SELECT state FROM credentials WHERE uuid = $1`, [uuid]);
+    expect(row).toEqual({ state: "active" });
+  });
+
+describe("a provision", () => {
+  it("waits inside the request while the database is away for a moment", async () => {
+    const back = performance.now() + 2_000;
+    trouble = (_, execute) => (performance.now() < back ? Promise.reject(refused()) : execute());
+    const { addon, response } = await world.sandbox.control.install({ plan: "basic" });
+    trouble = null;
+    expect(response.status).toBe(200);
+    await becomesActive(addon.id);
+  });
+
+  it("is answered 503 with Retry-After when the database stays away, and a later delivery succeeds", async () => {
+    trouble = () => Promise.reject(refused());
+    const { addon, response } = await world.sandbox.control.install({ plan: "basic" });
+    trouble = null;
+    expect(response).toMatchObject({ status: 503, headers: { "retry-after": expect.any(String) } });
+    expect(response.body).toMatchObject({ id: "service_unavailable" });
+    expect(await world.rows(`SELECT 1 FROM resources WHERE uuid = $1`, [addon.id])).toEqual([]);
+    expect((await world.sandbox.control.redeliver(addon.id, { newCode: true })).response.status).toBe(200);
+    await becomesActive(addon.id);
+  }, 40_000);
+
+  it.each(["basic", "dedicated"])(
+    "of %s happens once when the commits' acknowledgements are lost",
+    async (plan) => {
+      const lost = new Set<string>();
+      trouble = async (name, execute) => {
+        const rows = await execute();
+        if (!["provision", "decide_provision"].includes(name) || lost.has(name)) return rows;
+        lost.add(name);
+        throw Object.assign(new Error("Connection terminated unexpectedly"), { code: "ECONNRESET" });
+      };
+      const { addon, response } = await world.sandbox.control.install({ plan });
+      trouble = null;
+      expect(response.status).toBe(plan === "basic" ? 200 : 202);
+      expect([...lost]).toContain("provision");
+      expect(
+        await world.rows(`SELECT count(*)::int AS n FROM resources WHERE uuid = $1`, [addon.id]),
+      ).toEqual([{ n: 1 }]);
+      await becomesActive(addon.id);
+    },
+  );
+});
+
+describe("an exchange", () => {
+  it("is not sent while the disk is full, for the mark before it is a write", async () => {
+    const since = world.sandbox.control.ledger().next;
+    trouble = (name, execute) => (name === "mark_sent" ? Promise.reject(full()) : execute());
+    const { addon } = await world.sandbox.control.install({ plan: "basic" });
+    await eventually(() => expect(world.logged()).toMatch(/Work on a grant failed/));
+    trouble = null;
+    expect(
+      world.sandbox.control.ledger({ since }).entries.filter(({ path }) => path === "/oauth/token"),
+    ).toEqual([]);
+    await world.rows(`UPDATE credentials SET leased_until = NULL WHERE uuid = $1`, [addon.id]);
+    world.service.services.jobs.wake("exchange-grants");
+    await becomesActive(addon.id);
+  });
+
+  it("keeps the tokens in memory until the database takes them", async () => {
+    const back = performance.now() + 6_000;
+    const since = world.sandbox.control.ledger().next;
+    trouble = (name, execute) =>
+      name === "store_tokens" && performance.now() < back ? Promise.reject(refused()) : execute();
+    const { addon } = await world.sandbox.control.install({ plan: "basic" });
+    await becomesActive(addon.id);
+    trouble = null;
+    expect(
+      world.sandbox.control.ledger({ since }).entries.filter(({ path }) => path === "/oauth/token"),
+    ).toHaveLength(1);
+  });
+});

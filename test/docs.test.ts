@@ -1,0 +1,66 @@
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import path from "node:path";
+import { describe, expect, it } from "@jest/globals";
+import { settings } from "../src/config.ts";
+import { offer } from "../src/your-service/plans.ts";
+
+const root = fileURLToPath(new URL("..", import.meta.url));
+const read = (file: string) => readFileSync(path.join(root, file), "utf8");
+const documents = ["README.md", ...readdirSync(path.join(root, "docs")).map((name) => `docs/${name}`)];
+const { scripts } = JSON.parse(read("package.json")) as { scripts: Record<string, string> };
+const names: string[] = Object.values(settings).map(({ name }) => name);
+
+/** What is written between backticks, and the lines of code blocks. */
+const code = (file: string) =>
+  [...read(file).matchAll(/`([^`\n]+)`|^((?:npm|node) .*)$/gm)].map(([, inline, line]) => (inline ?? line)!);
+
+describe.each(documents)("%s", (file) => {
+  it("is short", () => {
+    expect(read(file).split("\n").length).toBeLessThanOrEqual(151);
+  });
+
+  it("names files that exist", () => {
+    const files = code(file).filter((text) =>
+      /^(src|test|sandbox|docs|dev|prisma)\/[\w./-]*$|^[\w.-]+\.(md|json)$/.test(text),
+    );
+    expect(files.filter((name) => !existsSync(path.join(root, name)))).toEqual([]);
+  });
+
+  it("names commands that exist", () => {
+    const called = code(file).flatMap((text) => [
+      ...text.matchAll(/npm (?:run (?:--silent )?([\w:-]+)|(test|start|ci))/g),
+    ]);
+    const missing = called
+      .map(([, run, direct]) => run ?? direct!)
+      .filter((name) => name !== "ci" && !scripts[name]);
+    expect(missing).toEqual([]);
+  });
+
+  it("names settings that exist", () => {
+    const words = code(file).filter((text) => /^[A-Z][A-Z]+(_[A-Z]+)+$/.test(text));
+    const others = ["NO_COLOR", ...offer.configVars];
+    expect(words.filter((word) => !names.includes(word) && !others.includes(word))).toEqual([]);
+  });
+});
+
+describe("docs/operate.md", () => {
+  it("says of every alarm in the code what to do, and of no other", () => {
+    const sources = readdirSync(path.join(root, "src"), { recursive: true, encoding: "utf8" }).filter(
+      (name) => name.endsWith(".ts"),
+    );
+    const raised = sources.flatMap((name) =>
+      [...read(`src/${name}`).matchAll(/alarm: "(\w+)"/g)].map(([, alarm]) => alarm!),
+    );
+    const told = [...read("docs/operate.md").matchAll(/^\| `(\w+)`/gm)].map(([, alarm]) => alarm!);
+    expect([...new Set(raised)].sort()).toEqual([...told].sort());
+  });
+});
+
+describe("docs/decisions.md", () => {
+  it("gives a reason for every package the service runs on", () => {
+    const { dependencies } = JSON.parse(read("package.json")) as { dependencies: Record<string, string> };
+    const text = read("docs/decisions.md");
+    expect(Object.keys(dependencies).filter((name) => !text.includes(`**${name}**`))).toEqual([]);
+  });
+});
