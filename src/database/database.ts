@@ -1,17 +1,14 @@
-import type { PrismaClient } from "./client/client.ts";
+import type { Database, DatabaseLog } from "./types.ts";
 import { overPool } from "./over-pool.ts";
 import { createPool } from "./pool.ts";
-import type { Queryable } from "./statement.ts";
 import { withCa } from "./tls.ts";
 
 export { createGroupCommit, Overloaded } from "./group-commit.ts";
 export { isConflict, isFaultOfData, isPassing } from "./failure.ts";
 export { migrate, MigrationFailed } from "./migrate.ts";
 export { statement, type Queryable, type Statement } from "./statement.ts";
+export type { Database, DatabaseLog } from "./types.ts";
 export { aWaitingRoom, DatabaseUnavailable, waitingForDatabase, type WaitingRoom } from "./waiting.ts";
-
-/** What the database has to say; a pino logger fits. */
-export type DatabaseLog = { warn(fields: object, message: string): void };
 
 export type DatabaseSettings = {
   /** `DATABASE_URL`; unset: the embedded database. */
@@ -25,21 +22,6 @@ export type DatabaseSettings = {
   /** `DATABASE_CA`: PEM, path or `no-verify`. */
   ca?: string | undefined;
   log?: DatabaseLog | undefined;
-};
-
-/** One database, whichever it is. Hot statements go through `query`; Prisma, on the same connections, serves the rest. */
-export type Database = Queryable & {
-  readonly kind: "postgresql" | "embedded";
-  /** Commits when `work` resolves, rolls back when it throws. Wait for nothing in it but the database. */
-  transaction<T>(work: (tx: Queryable) => Promise<T>): Promise<T>;
-  /** The Prisma client; loaded when first asked for. */
-  prisma(): Promise<PrismaClient>;
-  /** Resolves if the database answers, within the usual limits (5 s at most). */
-  ping(): Promise<void>;
-  /** The migrations that the database still lacks, oldest first; always none on the embedded one. */
-  pendingMigrations(): Promise<string[]>;
-  /** Waits for what is under way, then closes every connection. Once, and last. */
-  close(): Promise<void>;
 };
 
 /** The embedded database does one thing at a time: more connections would only wait for each other. */

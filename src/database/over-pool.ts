@@ -1,6 +1,6 @@
 import type pg from "pg";
 import type { PrismaClient } from "./client/client.ts";
-import type { Database } from "./database.ts";
+import type { Database } from "./types.ts";
 import { leavesConnectionSound } from "./failure.ts";
 import { pendingMigrations } from "./migrate.ts";
 import { statement, type Queryable } from "./statement.ts";

@@ -3,7 +3,7 @@ import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
 import { Misconfigured } from "../../errors.ts";
-import type { DatabaseLog } from "../database.ts";
+import type { DatabaseLog } from "../types.ts";
 import { openOwner, type Owner } from "./owner.ts";
 import { makeFolder } from "./ownership.ts";
 import { shortPath } from "./socket-path.ts";

@@ -1,5 +1,5 @@
 import type { Socket } from "node:net";
-import type { DatabaseLog } from "../database.ts";
+import type { DatabaseLog } from "../types.ts";
 import { becomeOwner } from "./ownership.ts";
 import { openPglite } from "./pglite.ts";
 import { createTurns } from "./turns.ts";

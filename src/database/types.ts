@@ -1,0 +1,20 @@
+import type { PrismaClient } from "./client/client.ts";
+import type { Queryable } from "./statement.ts";
+
+/** What the database has to say; a pino logger fits. */
+export type DatabaseLog = { warn(fields: object, message: string): void };
+
+/** One database, whichever it is. Hot statements go through `query`; Prisma, on the same connections, serves the rest. */
+export type Database = Queryable & {
+  readonly kind: "postgresql" | "embedded";
+  /** Commits when `work` resolves, rolls back when it throws. Wait for nothing in it but the database. */
+  transaction<T>(work: (tx: Queryable) => Promise<T>): Promise<T>;
+  /** The Prisma client; loaded when first asked for. */
+  prisma(): Promise<PrismaClient>;
+  /** Resolves if the database answers, within the usual limits (5 s at most). */
+  ping(): Promise<void>;
+  /** The migrations that the database still lacks, oldest first; always none on the embedded one. */
+  pendingMigrations(): Promise<string[]>;
+  /** Waits for what is under way, then closes every connection. Once, and last. */
+  close(): Promise<void>;
+};
