@@ -37,6 +37,13 @@ export default ts.config(
     },
   },
   { files: ["test/**/*.test.ts"], ...jest.configs["flat/recommended"] },
-  { files: ["test/**/*.test.ts"], rules: { "jest/expect-expect": "off", "jest/no-standalone-expect": "off", "jest/no-conditional-expect": "off" } },
+  {
+    files: ["test/**/*.test.ts"],
+    rules: {
+      "jest/expect-expect": "off",
+      "jest/no-standalone-expect": "off",
+      "jest/no-conditional-expect": "off",
+    },
+  },
   prettier,
 );
