@@ -329,7 +329,9 @@ describe("the process", () => {
     const database = await aFreshDatabase();
     const { code, output } = await run({ ...good, PORT: "0", ...database.environment });
     expect(code).toBe(78);
-    expect(output).toMatch(/^No client secret is known\. Set CLIENT_SECRET, or run: npm run --silent kit -- secret set$/m);
+    expect(output).toMatch(
+      /^No client secret is known\. Set CLIENT_SECRET, or run: npm run --silent kit -- secret set$/m,
+    );
     expect(output).not.toContain(KEY);
     await database.close();
   });
