@@ -44,7 +44,7 @@ async function liveThroughMuch(): Promise<void> {
   const install = async (plan: string) => {
     const { addon } = await control.install({ plan });
     uuids.push(addon.id);
-    return { uuid: addon.id, ...life.requestFor(addon.id) };
+    return life.requestFor(addon.id);
   };
   const active = (uuid: string, generation = 1) =>
     eventually(async () => {
