@@ -15,9 +15,11 @@ const FORCE_AFTER_MS = 5_000;
 export async function runProcess(start: () => Promise<RunningService>): Promise<void> {
   try {
     const service = await start();
-    stopOnSignals(service);
+    const isStopping = stopOnSignals(service);
     stopOnBug(service);
-    await service.ready;
+    await service.ready.catch((error: unknown) => {
+      if (!isStopping()) throw error;
+    });
   } catch (error) {
     exitWith(error);
   }
@@ -33,7 +35,8 @@ export function exitWith(error: unknown): never {
   process.exit(1);
 }
 
-function stopOnSignals({ stop, services: { log } }: RunningService): void {
+/** Answers whether stopping has begun. */
+function stopOnSignals({ stop, services: { log } }: RunningService): () => boolean {
   let stoppingSince: number | null = null;
   const onSignal = (signal: NodeJS.Signals) => {
     if (stoppingSince !== null) {
@@ -58,13 +61,19 @@ function stopOnSignals({ stop, services: { log } }: RunningService): void {
     );
   };
   for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const) process.on(signal, onSignal);
+  return () => stoppingSince !== null;
 }
 
-/** An error nobody caught leaves the process in doubt: say so, through the scrubber, and let the next one take over. */
-function stopOnBug({ services: { log } }: RunningService): void {
+/**
+ * An error nobody caught leaves the process in doubt: say so, through the scrubber, store what was sent, and let the
+ * next one take over.
+ */
+function stopOnBug({ stop, services: { log } }: RunningService): void {
+  const exit = () => process.exit(1);
   const onBug = (error: unknown) => {
-    log.fatal({ alarm: "crash", error }, "An error was not caught; exiting");
-    process.exit(1);
+    log.fatal({ alarm: "crash", error }, "An error was not caught; stopping");
+    setTimeout(exit, LONGEST_STOP_MS).unref();
+    stop().then(exit, exit);
   };
   process.on("uncaughtException", onBug);
   process.on("unhandledRejection", onBug);

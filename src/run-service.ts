@@ -22,7 +22,7 @@ export interface RunningService {
 }
 
 /** How long a request waits for a service that has just started. */
-const START_PATIENCE_MS = 8_000;
+const START_PATIENCE_MS = 4_000;
 
 /** Starts the web process: listens at once, and works as soon as its database answers. */
 export async function runWeb(config: Config, parts?: Partial<Parts>): Promise<RunningService> {

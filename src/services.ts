@@ -55,7 +55,7 @@ export async function createServices(config: Config, role: "owner" | "guest", pa
   const api = createPlatformApi({ http, apiUrl: config.platformApiUrl, mediaType: config.platformMediaType });
   const offer = parts.offer ?? yourOffer;
 
-  const onSettled = () => jobs.wake("run-steps");
+  const onSettled = () => jobs.wake("run-steps", AFTER_AN_END_MS);
   const credentials = createCredentials({
     db,
     vault,
@@ -69,10 +69,12 @@ export async function createServices(config: Config, role: "owner" | "guest", pa
       if (refreshInSeconds < 60) jobs.wake("refresh-tokens", refreshInSeconds * 1_000);
     },
     onLost: () => lifecycle.failStranded(),
+    onGrantEnd: () => jobs.wake("exchange-grants", AFTER_AN_END_MS),
+    onRefreshEnd: () => jobs.wake("refresh-tokens", AFTER_AN_END_MS),
   });
   const platformFor = createPlatformFor(api, credentials.tokensOf);
   const vendor = parts.vendor ?? yourService;
-  const lifecycle = createLifecycle({ db, vault, offer, vendor, platformFor, onSettled, log });
+  const lifecycle = createLifecycle({ db, vault, offer, vendor, platformFor, scrubber, onSettled, log });
   const jobs: Jobs = createJobs({
     jobs: timetable({ db, credentials, lifecycle, platformFor, log }),
     beat: async (name) => void (await db.query(beat, [name])),
@@ -90,6 +92,8 @@ export async function createServices(config: Config, role: "owner" | "guest", pa
   };
 }
 
+/** What ended may leave something due; one look serves all that ends within this time. */
+const AFTER_AN_END_MS = 50;
 /** Beside the calls to the token endpoint, whose number is a setting. */
 const SOCKETS_FOR_API = 32;
 

@@ -4,8 +4,8 @@
  * mostly a plain `Error`.
  */
 
-/** Connection (08), resources (53), cancelled (57014) or shut down (57P…), idle too long, read-only after a failover. */
-const PASSING_STATES = /^(08|53|57014|57P0[1235]|25006|25P03)/;
+/** Connection (08), resources (53), a lock (55P03), cancelled (57014), shut down (57P…), idle too long, read-only. */
+const PASSING_STATES = /^(08|53|55P03|57014|57P0[1235]|25006|25P03)/;
 const CONFLICT_STATES = /^(40001|40P01)/;
 /** A value that does not fit (22) or breaks a constraint (23). */
 const DATA_STATES = /^(22|23)/;
@@ -33,6 +33,11 @@ export function isPassing(error: unknown): boolean {
 export function isConflict(error: unknown): boolean {
   const { state, code } = clues(error);
   return CONFLICT_STATES.test(state) || code === "P2034";
+}
+
+/** Did somebody hold a row for longer than we wait? Other rows of the same statement may be free. */
+export function isLocked(error: unknown): boolean {
+  return clues(error).state === "55P03";
 }
 
 /** Is it the values' own fault, so that the same values will fail again, and others might not? */

@@ -1,5 +1,5 @@
 import { KitError } from "../errors.ts";
-import { isFaultOfData } from "./failure.ts";
+import { isFaultOfData, isLocked } from "./failure.ts";
 
 /** More rows are waiting to be written than we are willing to hold. */
 export class Overloaded extends KitError {
@@ -26,8 +26,8 @@ type Waiting<Row, Result> = { row: Row; resolve(result: Result): void; reject(er
  * caller is answered after the commit of its own row. It costs a lone caller nothing, and under load one commit serves
  * dozens. Two statements under way are enough to keep PostgreSQL busy while the next batch gathers.
  *
- * One bad row cannot fail its neighbours: if PostgreSQL refuses a batch for its data, each row is tried alone. Any
- * other error is told to all of the batch.
+ * One row cannot fail its neighbours: if PostgreSQL refuses a batch for its data, or somebody holds a row, each row is
+ * tried alone. Any other error is told to all of the batch.
  *
  * @returns a function that resolves once the row is durable; it throws Overloaded when too many are waiting
  */
@@ -63,7 +63,8 @@ export function createGroupCommit<Row, Result>({
         throw new Error(`${results.length} results for ${batch.length} rows`);
       batch.forEach(({ resolve }, i) => resolve(results[i] as Result));
     } catch (error) {
-      if (batch.length > 1 && isFaultOfData(error)) for (const one of batch) await settle([one]);
+      if (batch.length > 1 && (isFaultOfData(error) || isLocked(error)))
+        for (const one of batch) await settle([one]);
       else batch.forEach(({ reject }) => reject(error));
     }
   }

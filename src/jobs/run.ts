@@ -4,8 +4,10 @@ import type { Log } from "../log.ts";
 /** Something that happens later. It finds its work by state, so a run too many does no harm. */
 export interface Job {
   name: string;
-  /** Does what is due, until nothing is or `signal` says stop. */
+  /** Starts or does what is due, until nothing is or `signal` says stop. */
   run(signal: AbortSignal): Promise<unknown>;
+  /** Resolves when nothing that a run started is under way. */
+  settled?(): Promise<void>;
   /** Seconds until there is something to do again, if that is known; null: the next tick will see. */
   nextInSeconds?(): Promise<number | null>;
 }
@@ -102,6 +104,7 @@ export function createJobs({
       for (const { timer } of timers.values()) clearTimeout(timer);
       for (const task of tasks) await task.destroy();
       await Promise.all([...running.values()].map(({ run }) => run));
+      for (const job of jobs) await job.settled?.();
     },
   };
 }

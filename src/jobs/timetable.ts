@@ -17,12 +17,22 @@ export function timetable(needs: {
   platformFor: PlatformFor;
   log: Log;
 }): Job[] {
-  const { claims, exchangeGrants, refresh, reopenQuarantined, spreadSecret } = needs.credentials;
+  const { claims, grants, refresh, reopenQuarantined, spreadSecret } = needs.credentials;
   const { runner, queue, failStranded } = needs.lifecycle;
   return [
-    { name: "exchange-grants", run: exchangeGrants, nextInSeconds: claims.nextGrantInSeconds },
-    { name: "refresh-tokens", run: refresh.due, nextInSeconds: claims.nextRefreshInSeconds },
-    { name: "run-steps", run: runner.runDue, nextInSeconds: queue.nextInSeconds },
+    {
+      name: "exchange-grants",
+      run: grants.due,
+      settled: grants.settled,
+      nextInSeconds: claims.nextGrantInSeconds,
+    },
+    {
+      name: "refresh-tokens",
+      run: refresh.due,
+      settled: refresh.settled,
+      nextInSeconds: claims.nextRefreshInSeconds,
+    },
+    { name: "run-steps", run: runner.runDue, settled: runner.settled, nextInSeconds: queue.nextInSeconds },
     { name: "verify-tokens", run: createVerify(needs) },
     { name: "fail-stranded", run: failStranded },
     { name: "spread-secret", run: spreadSecret },

@@ -1,15 +1,16 @@
+import { randomUUID } from "node:crypto";
 import { setTimeout as wait } from "node:timers/promises";
 import { statement, type Database, type Queryable } from "../database/database.ts";
 import type { Log } from "../log.ts";
 import type { Vault } from "../vault/vault.ts";
 import type { Offer, YourService } from "./contract.ts";
-import { createPatience } from "./patience.ts";
+import { createPatience, type Patience } from "./patience.ts";
 import { inTime } from "./provision.ts";
 import { answerBody, type Answer } from "./provision-answers.ts";
 import { deprovisioned, neverProvisioned, notFound, unknownPlan } from "./refusals.ts";
 import { RESOURCE_COLUMNS, vendorResource, type ResourceRow } from "./rows.ts";
 import { attempt } from "./steps/attempt.ts";
-import type { Step } from "./steps/queue.ts";
+import { STEP_LEASE_SECONDS, type Step } from "./steps/queue.ts";
 import type { StepRunner } from "./steps/runner.ts";
 import type { Settlements } from "./steps/settle.ts";
 import type { VendorSteps } from "./steps/vendor-steps.ts";
@@ -27,17 +28,17 @@ const lockResource = statement(
 );
 const openSteps = statement(
   "open_steps",
-  `SELECT kind, leased_until > now() AS "isRunning" FROM steps WHERE uuid = $1 AND kind NOT IN ('discover', 'announce')`,
+  `SELECT id, key, kind, leased_until > now() AS "isRunning" FROM steps WHERE uuid = $1 AND kind NOT IN ('discover', 'announce')`,
 );
 const begin = statement(
   "begin_plan_change",
-  `INSERT INTO steps (uuid, kind, detail, due_at, attempts, lease, leased_until)
-   VALUES ($1, 'change_plan', $2, now(), 1, 1, now() + interval '15 seconds') RETURNING id, key`,
+  `INSERT INTO steps (uuid, key, kind, detail, due_at, attempts, lease, leased_until)
+   VALUES ($1, $3, 'change_plan', $2, now(), 1, 1, now() + interval '${STEP_LEASE_SECONDS} seconds') RETURNING id`,
 );
 // The platform is told yes, so the plan counts from now on; the work stands in the queue behind what runs.
 const enqueue = statement(
   "enqueue_plan_change",
-  `WITH step AS (INSERT INTO steps (uuid, kind, detail, due_at) VALUES ($1, 'change_plan', $2, now())
+  `WITH step AS (INSERT INTO steps (uuid, key, kind, detail, due_at) VALUES ($1, $4, 'change_plan', $2, now())
    ), told AS (INSERT INTO events (uuid, type, detail) VALUES ($1, 'plan_change_queued', $2)
    )
    UPDATE resources SET plan = $3, updated_at = now() WHERE uuid = $1`,
@@ -68,13 +69,16 @@ export function createChangePlan(needs: {
 }): ChangePlan {
   const { db, vault, offer, vendor, runner, settlements, vendorSteps, inTurn, onSettled, log } = needs;
 
-  return (uuid, plan) =>
-    inTurn(uuid, async () => {
-      const patience = createPatience();
+  return (uuid, plan) => {
+    const patience = createPatience();
+    const key = randomUUID();
+    return inTurn(uuid, async () => {
       const until = performance.now() + PATIENCE_MS;
       for (;;) {
         const mayQueue = performance.now() > until;
-        const begun = await patience(() => db.transaction((tx) => beginOrQueue(tx, uuid, plan, mayQueue)));
+        const begun = await patience(() =>
+          db.transaction((tx) => beginOrQueue(tx, { uuid, plan, key, mayQueue })),
+        );
         if (begun.is === "unchanged")
           return { status: 200, body: answerBody({ message: `The plan is ${plan} already.` }) };
         if (begun.is === "queued") {
@@ -84,56 +88,67 @@ export function createChangePlan(needs: {
             body: answerBody({ message: `The change to ${plan} follows what is under way.` }),
           };
         }
-        if (begun.is === "begun") return answer(begun.step, plan);
+        if (begun.is === "begun") return answer(begun.step, plan, patience);
         await wait(50);
       }
     });
+  };
 
-  async function beginOrQueue(tx: Queryable, uuid: string, plan: string, mayQueue: boolean): Promise<Begun> {
+  async function beginOrQueue(
+    tx: Queryable,
+    { uuid, plan, key, mayQueue }: { uuid: string; plan: string; key: string; mayQueue: boolean },
+  ): Promise<Begun> {
     const [resource] = await tx.query<ResourceRow>(lockResource, [uuid]);
     if (!resource) throw notFound();
     if (resource.state === "deprovisioned") throw deprovisioned();
     if (resource.state === "failed") throw neverProvisioned();
     if (!Object.hasOwn(offer.plans, plan)) throw unknownPlan(offer, plan);
-    const open = await tx.query<{ kind: string; isRunning: boolean | null }>(openSteps, [uuid]);
+    const open = await tx.query<OpenStep>(openSteps, [uuid]);
+    const own = open.find((step) => step.key === key);
+    // Written by an earlier try of this request, whose acknowledgement was lost.
+    if (own)
+      return own.isRunning ? { is: "begun", step: newStep(resource, own.id, key, plan) } : { is: "queued" };
     const isAnswering = open.some(({ kind, isRunning }) => kind === "change_plan" && isRunning);
     if (isAnswering && !mayQueue) return { is: "running" };
     if (resource.plan === plan) {
       await tx.query(tellUnchanged, [uuid]);
       return { is: "unchanged" };
     }
-    const detail = { previousPlan: resource.plan, plan };
+    const detail = JSON.stringify({ previousPlan: resource.appliedPlan, plan });
     if (open.length > 0 || resource.state === "provisioning") {
-      await tx.query(enqueue, [uuid, JSON.stringify(detail), plan]);
+      await tx.query(enqueue, [uuid, detail, plan, key]);
       return { is: "queued" };
     }
-    const [row] = await tx.query<{ id: number; key: string }>(begin, [uuid, JSON.stringify(detail)]);
-    return { is: "begun", step: { ...row!, kind: "change_plan", detail, attempts: 1, lease: 1, resource } };
+    const [row] = await tx.query<{ id: number }>(begin, [uuid, detail, key]);
+    return { is: "begun", step: newStep(resource, row!.id, key, plan) };
   }
 
-  async function answer(step: Step, plan: string): Promise<Answer> {
+  async function answer(step: Step, plan: string, patience: Patience): Promise<Answer> {
     const { resource } = step;
     const call = runner.holding(step, (signal) =>
       attempt(offer, () =>
-        vendor.changePlan({ ...vendorResource(vault, resource, { ...step, signal }), plan }, resource.plan),
+        vendor.changePlan(
+          { ...vendorResource(vault, resource, { ...step, signal }), plan },
+          resource.appliedPlan,
+        ),
       ),
     );
     const result = await inTime(call);
     switch (result.is) {
       case "done":
-        if (!(await settlements.done(step, result.config, plan))) throw deprovisioned();
+        if (!(await patience(() => settlements.done(step, result.config, plan, plan)))) throw deprovisioned();
         onSettled();
         return { status: 200, body: answerBody({ config: result.config, message: result.message }) };
       case "later":
-        if (!(await settlements.later(step, plan))) throw deprovisioned();
+        if (!(await patience(() => settlements.later(step, plan, plan)))) throw deprovisioned();
         onSettled();
         return { status: 202, body: answerBody({ message: result.message }) };
       case "refused":
-        await settlements.keepPlan(step, resource.plan);
+        await patience(() => settlements.keepPlan(step, plan, resource.appliedPlan));
         throw result.refusal;
       case "failed":
       case "slow": {
-        if (!(await settlements.acceptPlan(step, plan))) throw deprovisioned();
+        if (!(await patience(() => settlements.acceptPlan(step, plan)))) throw deprovisioned();
         const ending =
           result.is === "slow"
             ? call.then((late) => vendorSteps.settle(step, late))
@@ -151,4 +166,16 @@ export function createChangePlan(needs: {
       }
     }
   }
+}
+
+interface OpenStep {
+  id: number;
+  key: string;
+  kind: string;
+  isRunning: boolean | null;
+}
+
+function newStep(resource: ResourceRow, id: number, key: string, plan: string): Step {
+  const detail = { previousPlan: resource.appliedPlan, plan };
+  return { id, key, kind: "change_plan", detail, attempts: 1, lease: 1, resource };
 }

@@ -1,5 +1,6 @@
-import { statement, type Queryable } from "../database/database.ts";
+import { statement, type Database } from "../database/database.ts";
 import type { Log } from "../log.ts";
+import { lockWhole } from "./locks.ts";
 import { createPatience } from "./patience.ts";
 import { deprovisioned, notFound } from "./refusals.ts";
 import { findResource } from "./rows.ts";
@@ -35,17 +36,26 @@ export function createDeprovision({
   onSettled,
   log,
 }: {
-  db: Queryable;
+  db: Database;
   onSettled(): void;
   log: Log;
 }): Deprovision {
   return async (uuid) => {
     const patience = createPatience();
     let tries = 0;
-    const [gone] = await patience(() => ((tries += 1), db.query(bury, [uuid])));
-    // If an earlier try took effect and its acknowledgement was lost, this request is still the first.
-    if (!gone && tries === 1)
-      throw (await patience(() => findResource(db, uuid))) ? deprovisioned() : notFound();
+    const [gone] = await patience(() =>
+      db.transaction(async (tx) => {
+        tries += 1;
+        await lockWhole(tx, uuid);
+        return tx.query(bury, [uuid]);
+      }),
+    );
+    if (!gone) {
+      const resource = await patience(() => findResource(db, uuid));
+      if (!resource) throw notFound();
+      // If an earlier try took effect and its acknowledgement was lost, this request is still the first.
+      if (tries === 1) throw deprovisioned();
+    }
     log.info({ uuid }, "Deprovisioned: a tombstone stays, every secret is erased");
     onSettled();
   };

@@ -1,17 +1,19 @@
-import { statement, type Queryable } from "../database/database.ts";
+import { statement, type Database } from "../database/database.ts";
 import type { Vault } from "../vault/vault.ts";
 import { answerBody } from "./provision-answers.ts";
+import { lockWhole } from "./locks.ts";
 import { resourcePlace } from "./rows.ts";
 
 /** Ends a provision that was put off and cannot be completed: a stored refusal, no secrets, and a clean-up. */
-export type FailLocally = (uuid: string, message: string) => Promise<void>;
+export type FailLocally = (uuid: string) => Promise<void>;
 
 const fail = statement(
   "fail_locally",
   `WITH failed AS (
      UPDATE resources SET state = 'failed', answer_status = 422, sealed_answer = $2, sealed_config = NULL,
        sealed_log_input_url = NULL, sealed_log_drain_token = NULL, updated_at = now()
-     WHERE uuid = $1 AND state = 'provisioning' AND answer_status IS NOT NULL RETURNING uuid
+     WHERE uuid = $1 AND state = 'provisioning' AND answer_status IS NOT NULL
+       AND (NOT $3 OR EXISTS (SELECT 1 FROM credentials c WHERE c.uuid = $1 AND c.state = 'grant_lost')) RETURNING uuid
    ), erased AS (
      UPDATE credentials c SET state = CASE WHEN c.state = 'grant_lost' THEN c.state ELSE 'erased' END,
        sealed_grant_code = NULL, sealed_access_token = NULL, sealed_refresh_token = NULL, due_at = NULL,
@@ -29,21 +31,27 @@ const stranded = statement(
    WHERE c.state = 'grant_lost' AND r.state = 'provisioning' AND r.answer_status IS NOT NULL LIMIT 100`,
 );
 
+const MESSAGE = "Provisioning failed. Please remove the add-on and install it again.";
+
 export function createFailure(
-  db: Queryable,
+  db: Database,
   vault: Vault,
 ): { failLocally: FailLocally; failStranded(): Promise<void> } {
-  async function failLocally(uuid: string, message: string): Promise<void> {
-    const body = answerBody({ id: "provision_failed", message });
-    await db.query(fail, [uuid, vault.seal(resourcePlace("sealed_answer", uuid), body)]);
+  async function end(uuid: string, onlyStranded: boolean): Promise<void> {
+    const sealed = vault.seal(
+      resourcePlace("sealed_answer", uuid),
+      answerBody({ id: "provision_failed", message: MESSAGE }),
+    );
+    await db.transaction(async (tx) => {
+      await lockWhole(tx, uuid);
+      await tx.query(fail, [uuid, sealed, onlyStranded]);
+    });
   }
   return {
-    failLocally,
+    failLocally: (uuid) => end(uuid, false),
     /** Without a token the platform can never be told that a provision is done: its own limit ends it there. */
     async failStranded() {
-      for (const { uuid } of await db.query<{ uuid: string }>(stranded, [])) {
-        await failLocally(uuid, "Provisioning failed. Please remove the add-on and install it again.");
-      }
+      for (const { uuid } of await db.query<{ uuid: string }>(stranded)) await end(uuid, true);
     },
   };
 }

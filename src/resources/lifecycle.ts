@@ -1,5 +1,6 @@
 import type { Database } from "../database/database.ts";
 import type { Log } from "../log.ts";
+import type { Scrubber } from "../scrubber.ts";
 import type { Vault } from "../vault/vault.ts";
 import { createChangePlan, type ChangePlan } from "./change-plan.ts";
 import type { Offer, YourService } from "./contract.ts";
@@ -13,6 +14,7 @@ import { createPlatformSteps } from "./steps/platform-steps.ts";
 import { createStepQueue, type StepQueue } from "./steps/queue.ts";
 import { createStepRunner, type StepRunner } from "./steps/runner.ts";
 import { createSettlements } from "./steps/settle.ts";
+import { secretsOf } from "./secrets-of.ts";
 import { createVendorSteps } from "./steps/vendor-steps.ts";
 import { createTurns } from "./turns.ts";
 
@@ -33,6 +35,7 @@ export function createLifecycle(needs: {
   offer: Offer;
   vendor: YourService;
   platformFor: PlatformFor;
+  scrubber: Scrubber;
   /** Called when a step may have fallen due. */
   onSettled(): void;
   log: Log;
@@ -53,7 +56,12 @@ export function createLifecycle(needs: {
     discover: platformSteps.discover,
     report_failure: platformSteps.reportFailure,
   };
-  const runner = createStepRunner({ queue, handlers, log });
+  const runner = createStepRunner({
+    ...{ queue, handlers, log },
+    scrubber: needs.scrubber,
+    secretsOf: ({ resource }) => secretsOf(vault, resource),
+    onEnd: needs.onSettled,
+  });
   const shared = { ...needs, runner, vendorSteps, inTurn: createTurns() };
   return {
     provision: createProvision({ ...shared, store: createProvisionStore(db, vault), answers, queue }),

@@ -53,13 +53,15 @@ interface Decision {
   state: "provisioned" | "provisioning" | "failed";
   answer: Answer;
   config: Readonly<Record<string, string>>;
-  step: Step;
+  step: Pick<Step, "id" | "lease">;
   next: { kind: "finish" | "provision" | "clean_up"; dueSeconds: number | null; isKept: boolean } | null;
 }
 
 export interface ProvisionAnswers {
   /** Decides a provision by what the vendor's function came to; `slow`: it still runs. Null: it was decided already. */
   decide(step: Step, result: Attempt | { is: "slow" }): Promise<Answer | null>;
+  /** Answers "later" for a provision whose step somebody else has, and leaves the step to them. */
+  decideLater(resource: ResourceRow): Promise<Answer | null>;
   /** The answer to a provision that is put off by its plan, and its sealed form. */
   putOff(uuid: string, message: string): Answer & { sealed: Uint8Array<ArrayBuffer> };
   /** The answer that was given before; null: none yet. */
@@ -99,6 +101,11 @@ export function createProvisionAnswers(db: Queryable, vault: Vault, log: Log): P
       return (await write(decision)) ? decision.answer : null;
     },
 
+    async decideLater({ uuid }) {
+      const { state, answer } = provisionLater(uuid, TAKES_LONGER, null);
+      return (await write({ uuid, state, answer, config: {}, step: NO_STEP, next: null })) ? answer : null;
+    },
+
     putOff(uuid, message) {
       const answer = accepted(uuid, message);
       return { ...answer, sealed: seal(uuid, answer) };
@@ -113,6 +120,9 @@ export function createProvisionAnswers(db: Queryable, vault: Vault, log: Log): P
     },
   };
 }
+
+/** Matches none: ids begin at 1. */
+const NO_STEP = { id: 0, lease: 0 };
 
 function decisionFor(
   uuid: string,

@@ -5,6 +5,7 @@ import { credentialPlace } from "./credentials/opening.ts";
 import type { Secret } from "../secret.ts";
 import type { Answer } from "./provision-answers.ts";
 import { resourcePlace } from "./rows.ts";
+import { STEP_LEASE_SECONDS } from "./steps/queue.ts";
 
 /** A provision request (decisions, section 1), checked and stripped of what we do not know. */
 export interface ProvisionRequest {
@@ -33,7 +34,7 @@ export interface Birth {
 // Everything a new resource needs, for all requests that arrived at the same moment, in one statement and one commit:
 // the resource, its credential, and its first step. The uuid's uniqueness is what makes repeated requests harmless.
 // An answered resource (202) may exchange its grant a second later; an unanswered one not before its answer is
-// decided. The first step is ours for 15 seconds, the time a request may take; then anybody may finish it.
+// decided. The first step is ours, as if claimed; when its lease ends, anybody may finish it.
 const insert = statement(
   "provision",
   `WITH incoming AS (
@@ -42,9 +43,9 @@ const insert = statement(
        AS i(uuid, plan, name, region, options, callback_url, log_input_url, log_drain_token,
          answer_status, answer, grant_code, grant_expires_at, key)
    ), born AS (
-     INSERT INTO resources (uuid, plan, name, region, options, callback_url, sealed_log_input_url, sealed_log_drain_token,
+     INSERT INTO resources (uuid, plan, applied_plan, name, region, options, callback_url, sealed_log_input_url, sealed_log_drain_token,
          answer_status, sealed_answer)
-     SELECT uuid, plan, name, region, options, callback_url, log_input_url, log_drain_token, answer_status, answer
+     SELECT uuid, plan, plan, name, region, options, callback_url, log_input_url, log_drain_token, answer_status, answer
      FROM incoming ON CONFLICT (uuid) DO NOTHING RETURNING uuid
    ), credential AS (
      INSERT INTO credentials (uuid, state, sealed_grant_code, grant_number, grant_expires_at, grant_deadline, due_at)
@@ -57,7 +58,7 @@ const insert = statement(
    INSERT INTO steps (uuid, key, kind, due_at, lease, leased_until)
    SELECT uuid, key, CASE WHEN answer_status IS NULL THEN 'provision' ELSE 'finish' END,
      CASE WHEN answer_status IS NULL THEN now() END, 1,
-     CASE WHEN answer_status IS NULL THEN now() + interval '15 seconds' END
+     CASE WHEN answer_status IS NULL THEN now() + interval '${STEP_LEASE_SECONDS} seconds' END
    FROM incoming JOIN born USING (uuid) RETURNING uuid, id AS "stepId"`,
 );
 

@@ -2,7 +2,6 @@ import { randomUUID } from "node:crypto";
 import { setTimeout as wait } from "node:timers/promises";
 import type { Queryable } from "../database/database.ts";
 import { createPatience, type Patience } from "./patience.ts";
-import { Refusal } from "../errors.ts";
 import { deprovisioned, unknownPlan } from "./refusals.ts";
 import type { Log } from "../log.ts";
 import type { Vault } from "../vault/vault.ts";
@@ -19,7 +18,7 @@ import type { InTurn } from "./turns.ts";
 /** The platform waits for an answer; after this long it gets "later". */
 export const VENDOR_TIME_MS = 3_000;
 /** How long a repeated request waits for the process that is just deciding the first one. */
-const PATIENCE_MS = 8_000;
+const PATIENCE_MS = 4_000;
 
 /**
  * Answers a provision request (decisions, section 1): at least once delivered, exactly once done. Throws a
@@ -45,13 +44,13 @@ export function createProvision(needs: {
   const { db, vault, offer, vendor, store, answers, queue, runner, vendorSteps, inTurn, onSettled, log } =
     needs;
 
-  return (request) =>
-    inTurn(request.uuid, async () => {
-      const patience = createPatience();
+  return (request) => {
+    const patience = createPatience();
+    return inTurn(request.uuid, async () => {
       const plan = Object.hasOwn(offer.plans, request.plan) ? offer.plans[request.plan]! : null;
       if (!plan) {
         const known = await patience(() => findResource(db, request.uuid));
-        if (known) return repeated(known, request, patience);
+        if (known) return again(request, randomUUID(), patience);
         throw unknownPlan(offer, request.plan);
       }
       const key = randomUUID();
@@ -62,6 +61,7 @@ export function createProvision(needs: {
         log.warn({ alarm: "no_grant", uuid: request.uuid }, "A provision came without a grant");
       return answer ?? firstAnswer(newStep(request, birth.stepId, key), patience, request);
     });
+  };
 
   /** Calls the vendor and decides, within the time the platform has. */
   async function firstAnswer(step: Step, patience: Patience, request: ProvisionRequest): Promise<Answer> {
@@ -77,7 +77,8 @@ export function createProvision(needs: {
     );
     const result = await inTime(call);
     const answer = await patience(() => answers.decide(step, result));
-    if (result.is === "slow") settleLater(step, call);
+    // Not answered with this result: a step still to be settled, for the platform must hear of it otherwise.
+    if (result.is === "slow" || !answer) settleLater(step, call);
     else onSettled();
     return answer ?? decidedElsewhere(step.resource.uuid, patience);
   }
@@ -107,8 +108,10 @@ export function createProvision(needs: {
       // Left by a process that died, or born by our own insert whose acknowledgement was lost.
       const orphan = await patience(() => queue.claimUnanswered(request.uuid, ownKey));
       if (orphan) return firstAnswer(orphan, patience, request);
+      // Whoever was at it is gone or slow: answer "later". A step that is still there is run by the next sweep.
       if (performance.now() > until) {
-        throw new Refusal("This provision is still being decided.", { id: "busy", status: 503 });
+        const answer = await patience(() => answers.decideLater(resource));
+        return answer ?? decidedElsewhere(request.uuid, patience);
       }
       await wait(50);
     }
@@ -165,6 +168,7 @@ function newStep(request: ProvisionRequest, id: number, key: string): Step {
     uuid,
     name,
     plan,
+    appliedPlan: plan,
     region,
     options,
     state: "provisioning",

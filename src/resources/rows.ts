@@ -6,7 +6,10 @@ import type { VendorResource } from "./contract.ts";
 export interface ResourceRow {
   uuid: string;
   name: string | null;
+  /** As accepted from the platform. */
   plan: string;
+  /** As the vendor's service has made it, or is making it. */
+  appliedPlan: string;
   region: string | null;
   options: Record<string, unknown>;
   state: "provisioning" | "provisioned" | "failed" | "deprovisioned";
@@ -18,7 +21,7 @@ export interface ResourceRow {
 }
 
 /** The columns of a {@link ResourceRow}, of a table named or aliased `r`. */
-export const RESOURCE_COLUMNS = `r.uuid, r.name, r.plan, r.region, r.options, r.state,
+export const RESOURCE_COLUMNS = `r.uuid, r.name, r.plan, r.applied_plan AS "appliedPlan", r.region, r.options, r.state,
   r.answer_status AS "answerStatus", r.sealed_answer AS "sealedAnswer", r.sealed_config AS "sealedConfig",
   r.sealed_log_input_url AS "sealedLogInputUrl", r.sealed_log_drain_token AS "sealedLogDrainToken"`;
 
@@ -43,7 +46,7 @@ export function vendorResource(
   row: ResourceRow,
   step: { key: string; signal: AbortSignal },
 ): VendorResource {
-  const { uuid, name, plan, region, options, sealedLogInputUrl, sealedLogDrainToken } = row;
+  const { uuid, name, appliedPlan: plan, region, options, sealedLogInputUrl, sealedLogDrainToken } = row;
   return {
     uuid,
     name,

@@ -52,6 +52,7 @@ describe("worth another try", () => {
     ["Prisma: too many connections", fromPrisma("P2037")],
     ["Prisma: read-only", fromPrisma("P2039", "25006")],
     ["Prisma: a raw query met a restart", fromPrisma("P2010", "57P01")],
+    ["a row lock held by another for too long", fromPostgresql("55P03")],
   ])("%s", (_, error) => {
     expect(isPassing(error)).toBe(true);
     expect(isFaultOfData(error)).toBe(false);
@@ -70,7 +71,6 @@ describe("not worth another try", () => {
     ["a wrong password", fromPostgresql("28P01")],
     ["a feature PostgreSQL does not have", fromPostgresql("0A000", "not supported")],
     ["an exception of a trigger's own", fromPostgresql("P0001")],
-    ["a row lock held by another for too long", fromPostgresql("55P03")],
     ["Prisma: a key that is taken", fromPrisma("P2002")],
     ["Prisma: a transaction that took too long", fromPrisma("P2028", undefined, "expired transaction")],
     ["a file that is not there", fromNode("ENOENT", "open")],

@@ -2,6 +2,7 @@ CREATE TABLE "resources" (
     "uuid" UUID NOT NULL,
     "name" TEXT,
     "plan" TEXT NOT NULL,
+    "applied_plan" TEXT NOT NULL,
     "region" TEXT,
     "options" JSONB NOT NULL DEFAULT '{}',
     "state" TEXT NOT NULL DEFAULT 'provisioning',

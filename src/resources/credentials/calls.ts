@@ -10,7 +10,11 @@ import { credentialPlace, type Opening } from "./opening.ts";
 import type { CredentialStore } from "./store.ts";
 import { LONGEST_LIFE_SECONDS, shareOfLife } from "./verdict.ts";
 
-/** How long stored tokens are held in memory while the database is away, before they are given up. */
+/**
+ * How long tokens are held in memory while the database is away. Those of a grant are the only ones there will ever be,
+ * so they are held as long as the process lives; stopping ends that after 25 s. A refresh can be repeated.
+ */
+const KEEP_FIRST_TOKENS_MS = 3_600_000;
 const KEEP_TOKENS_MS = 20_000;
 
 export type CallFailure = Exclude<TokenAnswer, { outcome: "issued" }>;
@@ -75,7 +79,9 @@ export function createTokenCall({
         "The platform sent no refresh token: access ends with this token",
       );
     }
-    return waitingForDatabase(() => store.storeTokens(sealed), { upToMs: KEEP_TOKENS_MS });
+    return waitingForDatabase(() => store.storeTokens(sealed), {
+      upToMs: sealed.first ? KEEP_FIRST_TOKENS_MS : KEEP_TOKENS_MS,
+    });
   }
 
   async function giveBack(row: ClaimedCredential, done: "not_sent" | "secret_rejected") {

@@ -8,7 +8,7 @@ import { createAdmission } from "./admission.ts";
 import { createTokenCall } from "./calls.ts";
 import { createClaims, type Claims } from "./claims.ts";
 import { createClientSecrets, type ClientSecrets } from "./client-secrets.ts";
-import { createExchange, type ExchangeGrants } from "./exchange.ts";
+import { createExchange, type GrantExchange } from "./exchange.ts";
 import { createOutage } from "./outage.ts";
 import { createOpening } from "./opening.ts";
 import { createRefresh, type Refresh } from "./refresh.ts";
@@ -20,7 +20,7 @@ import { createTokenSources } from "./token-source.ts";
 export interface Credentials {
   claims: Claims;
   secrets: ClientSecrets;
-  exchangeGrants: ExchangeGrants;
+  grants: GrantExchange;
   refresh: Refresh;
   spreadSecret: SpreadSecret;
   /** Takes back the credentials that were put aside for a key that is in the ring by now. */
@@ -40,6 +40,9 @@ export function createCredentials(needs: {
   onIssued(refreshInSeconds: number): void;
   /** Called after a grant was stored as lost. */
   onLost(): Promise<void>;
+  /** Called when work on a grant or on a refresh ended: another try may be due soon. */
+  onGrantEnd(): void;
+  onRefreshEnd(): void;
 }): Credentials {
   const { db, vault, concurrency, onIssued, onLost, log } = needs;
   const claims = createClaims(db);
@@ -50,11 +53,11 @@ export function createCredentials(needs: {
   const admission = createAdmission(secrets, store.release);
   const call = createTokenCall({ ...needs, store, secrets, opening });
   const shared = { claims, store, admission, call, concurrency, log };
-  const refresh = createRefresh({ ...shared, outage: createOutage() });
+  const refresh = createRefresh({ ...shared, outage: createOutage(), onEnd: needs.onRefreshEnd });
   return {
     claims,
     secrets,
-    exchangeGrants: createExchange({ ...shared, onIssued, onLost }),
+    grants: createExchange({ ...shared, onIssued, onLost, onEnd: needs.onGrantEnd }),
     refresh,
     spreadSecret: spread,
     reopenQuarantined: opening.reopen,

@@ -1,16 +1,16 @@
 import type { Log } from "../../log.ts";
+import { createPool } from "../pool.ts";
 import type { Admission, Admitted } from "./admission.ts";
 import type { CallTokenEndpoint } from "./calls.ts";
 import type { ClaimedCredential, Claims } from "./claims.ts";
-import { drain } from "./drain.ts";
 import type { CredentialStore } from "./store.ts";
 import { judgeFailedExchange, reasonForLoss } from "./verdict.ts";
 
 /**
  * Exchanges every grant that is due for its first pair of tokens, and ends those whose five minutes are over (platform
- * document, "States and transitions"). Returns how many rows it took.
+ * document, "States and transitions").
  */
-export type ExchangeGrants = (signal: AbortSignal) => Promise<number>;
+export type GrantExchange = ReturnType<typeof createExchange>;
 
 export function createExchange(needs: {
   claims: Claims;
@@ -22,13 +22,17 @@ export function createExchange(needs: {
   onIssued(refreshInSeconds: number): void;
   /** Called after a grant was stored as lost. */
   onLost(): Promise<void>;
+  /** Called when work on a grant ended: another try may be due soon. */
+  onEnd(): void;
   log: Log;
-}): ExchangeGrants {
-  const { claims, store, admission, call, concurrency, onIssued, onLost, log } = needs;
+}) {
+  const { claims, store, admission, call, concurrency, onIssued, onLost, onEnd, log } = needs;
 
-  async function exchange({ row, ...admitted }: Admitted): Promise<void> {
-    if (!(await admission.isStillGood({ row, ...admitted }))) return store.release(row);
-    const result = await call(row, admitted.secret);
+  async function exchange(admitted: Admitted): Promise<void> {
+    const { row, secret } = admitted;
+    if (row.isOver) return end(row);
+    if (!(await admission.isStillGood(admitted))) return store.release(row);
+    const result = await call(row, secret);
     if (result.done === "stored") {
       log.info({ uuid: row.uuid }, "Grant exchanged, tokens sealed");
       onIssued(result.refreshInSeconds);
@@ -59,22 +63,17 @@ export function createExchange(needs: {
         log.error({ error }, "Work on a grant failed; its lease ends by itself"),
       );
 
-  return async (signal) => {
-    // Ending a grant needs no call, so it happens whatever the client secret is worth.
-    const ended = await drain({
-      claim: claims.expiredGrants,
-      handle: alone(end),
-      release: store.release,
-      concurrency: 16,
-      signal,
-    });
-    const exchanged = await drain({
-      claim: (most) => admission.claim(claims.grants, most),
-      handle: alone(exchange),
-      release: ({ row }) => store.release(row),
-      concurrency,
-      signal,
-    });
-    return ended + exchanged;
+  // Ending a grant needs no call, so it happens whatever the client secret is worth.
+  const ends = createPool({ claim: claims.expiredGrants, handle: alone(end), concurrency: 16, onEnd });
+  const exchanges = createPool({
+    claim: (most) => admission.claim(claims.grants, most),
+    handle: alone(exchange),
+    concurrency,
+    onEnd,
+  });
+
+  return {
+    due: async (signal: AbortSignal) => (await ends.fill(signal)) + (await exchanges.fill(signal)),
+    settled: async () => void (await Promise.all([ends.settled(), exchanges.settled()])),
   };
 }

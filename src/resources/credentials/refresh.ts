@@ -1,8 +1,8 @@
 import type { Log } from "../../log.ts";
+import { createPool } from "../pool.ts";
 import type { Admission, Admitted } from "./admission.ts";
 import type { CallResult, CallTokenEndpoint } from "./calls.ts";
 import type { ClaimedCredential, Claims } from "./claims.ts";
-import { drain } from "./drain.ts";
 import type { Outage } from "./outage.ts";
 import type { CredentialStore } from "./store.ts";
 import { judgeFailedRefresh, type RefreshVerdict } from "./verdict.ts";
@@ -14,8 +14,10 @@ const MASS_FAILURE_LEAST = 5;
 const MASS_FAILURE_PAUSE_SECONDS = 600;
 
 export interface Refresh {
-  /** Refreshes every token pair that is due. Returns how many rows it took. */
+  /** Starts refreshing every token pair that is due. Returns how many rows it took. */
   due(signal: AbortSignal): Promise<number>;
+  /** Resolves when none of those is under way. */
+  settled(): Promise<void>;
   /** Refreshes one now, due or not. `busy`: another process is at it. */
   now(uuid: string): Promise<CallResult | { done: "busy" }>;
 }
@@ -28,9 +30,11 @@ export function createRefresh(needs: {
   call: CallTokenEndpoint;
   outage: Outage;
   concurrency: number;
+  /** Called when a refresh ended: another try may be due soon. */
+  onEnd(): void;
   log: Log;
 }): Refresh {
-  const { claims, store, admission, call, outage, concurrency, log } = needs;
+  const { claims, store, admission, call, outage, concurrency, onEnd, log } = needs;
 
   async function refresh(admitted: Admitted): Promise<CallResult> {
     const { row, secret } = admitted;
@@ -67,22 +71,23 @@ export function createRefresh(needs: {
     return { state: "active", againInSeconds: MASS_FAILURE_PAUSE_SECONDS, rejected: true };
   }
 
+  const refreshes = createPool({
+    async claim(most) {
+      const allowed = Math.min(most, outage.allowance());
+      return allowed > 0 ? admission.claim(claims.refreshes, allowed) : [];
+    },
+    async handle(admitted) {
+      await refresh(admitted).catch((error: unknown) =>
+        log.error({ uuid: admitted.row.uuid, error }, "A refresh failed; its lease ends by itself"),
+      );
+    },
+    concurrency,
+    onEnd,
+  });
+
   return {
-    due: (signal) =>
-      drain({
-        async claim(most) {
-          const allowed = Math.min(most, outage.allowance());
-          return allowed > 0 ? admission.claim(claims.refreshes, allowed) : [];
-        },
-        async handle(admitted) {
-          await refresh(admitted).catch((error: unknown) =>
-            log.error({ uuid: admitted.row.uuid, error }, "A refresh failed; its lease ends by itself"),
-          );
-        },
-        release: ({ row }) => store.release(row),
-        concurrency,
-        signal,
-      }),
+    due: refreshes.fill,
+    settled: refreshes.settled,
 
     async now(uuid) {
       let isTaken = true;

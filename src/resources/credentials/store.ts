@@ -34,13 +34,15 @@ const storeTokens = statement(
          WHEN coalesce(i.refresh, CASE WHEN NOT i.first THEN c.sealed_refresh_token END) IS NULL THEN NULL
          WHEN i.secret_version < (SELECT max(version) FROM client_secrets) THEN now()
          ELSE coalesce(c.sent_at, now()) + make_interval(secs => i.life * i.share) END,
-       generation = c.generation + 1, secret_version = i.secret_version,
+       generation = c.generation + 1, lease = c.lease + 1, secret_version = i.secret_version,
        leased_until = NULL, sent_at = NULL, attempts = 0, outcome_unknown = false, rejected_at = NULL,
        last_error = NULL, flags = array_remove(string_to_array(i.flags, ','), '')
      FROM incoming i
      WHERE c.uuid = i.uuid AND (
        (c.lease = i.lease AND c.state IN ('grant_pending', 'active', 'needs_reauth'))
-       OR (i.first AND c.state IN ('grant_pending', 'grant_lost')))
+       OR (i.first AND c.state = 'grant_pending')
+       OR (i.first AND c.state = 'grant_lost' AND NOT EXISTS (
+         SELECT 1 FROM resources r WHERE r.uuid = c.uuid AND r.state = 'failed')))
      RETURNING c.uuid, i.first
    ), woken AS (
      UPDATE steps s SET due_at = now() FROM stored WHERE s.uuid = stored.uuid AND stored.first AND s.due_at IS NULL
@@ -59,7 +61,7 @@ const putOffGrant = statement(
      rejected_at = CASE WHEN $6 THEN coalesce(rejected_at, now()) ELSE rejected_at END,
      due_at = least(now() + make_interval(secs => coalesce($3::float8, 600)), grant_deadline),
      leased_until = NULL, sent_at = NULL
-   WHERE uuid = $1 AND lease = $2 AND grant_number = $7 RETURNING uuid`,
+   WHERE uuid = $1 AND lease = $2 AND grant_number = $7 AND state = 'grant_pending' RETURNING uuid`,
 );
 
 const release = statement(

@@ -7,17 +7,27 @@ import type { Opening } from "./opening.ts";
 import type { Refresh } from "./refresh.ts";
 
 /** There is no access token to use for a resource; `id` says why: its credential's state, or what hindered a refresh. */
-export class NoToken extends KitError {}
+export class NoToken extends KitError {
+  /** Whether waiting will not bring one: the credential's state says so, not a fault that passes. */
+  readonly isFinal: boolean;
+
+  constructor(id: string, message: string, isFinal = false) {
+    super(id, message);
+    this.isFinal = isFinal;
+  }
+}
 
 interface TokenRow {
   state: string;
   sealedAccessToken: Buffer | null;
   isExpired: boolean;
+  canRefresh: boolean;
 }
 
 const readToken = statement(
   "read_token",
-  `SELECT state, sealed_access_token AS "sealedAccessToken", coalesce(expires_at <= now(), true) AS "isExpired"
+  `SELECT state, sealed_access_token AS "sealedAccessToken", coalesce(expires_at <= now(), true) AS "isExpired",
+     state = 'active' AND sealed_refresh_token IS NOT NULL AS "canRefresh"
    FROM credentials WHERE uuid = $1`,
 );
 
@@ -43,24 +53,35 @@ export function createTokenSources({
   const renewals = new Map<string, Promise<Secret>>();
   const forced = new Map<string, number[]>();
 
-  async function stored(uuid: string): Promise<{ token: Secret; isExpired: boolean }> {
+  async function stored(uuid: string): Promise<{ token: Secret; isExpired: boolean; canRefresh: boolean }> {
     const [row] = await db.query<TokenRow>(readToken, [uuid]);
-    if (!row) throw new NoToken("not_found", `There is no resource ${uuid}.`);
+    if (!row) throw new NoToken("not_found", `There is no resource ${uuid}.`, true);
     if (!row.sealedAccessToken || !["active", "needs_reauth"].includes(row.state)) {
-      throw new NoToken(row.state, `Resource ${uuid} has no access token: its credential is ${row.state}.`);
+      const message = `Resource ${uuid} has no access token: its credential is ${row.state}.`;
+      throw new NoToken(row.state, message, row.state !== "grant_pending");
     }
     const token = await opening.open({ uuid }, "sealed_access_token", row.sealedAccessToken);
-    if (!token)
-      throw new NoToken("quarantined", `The token of ${uuid} does not open: its credential was put aside.`);
-    return { token, isExpired: row.isExpired };
+    if (token) return { ...row, token };
+    throw new NoToken(
+      "quarantined",
+      `The token of ${uuid} does not open: its credential was put aside.`,
+      true,
+    );
   }
 
   /** A token other than `dead`, made by whoever gets the lease first. */
   async function renew(uuid: string, dead: Secret): Promise<Secret> {
     const until = performance.now() + PATIENCE_MS;
     for (;;) {
-      const { token } = await stored(uuid);
+      const { token, canRefresh } = await stored(uuid);
       if (token.reveal() !== dead.reveal()) return token;
+      if (!canRefresh) {
+        throw new NoToken(
+          "needs_reauth",
+          `The token of ${uuid} is dead and cannot be refreshed any more.`,
+          true,
+        );
+      }
       const result = await refresh.now(uuid);
       if (result.done === "failed")
         throw new NoToken(

@@ -62,12 +62,12 @@ export function createPlatformSteps(needs: {
       try {
         await platformFor(uuid).actions.deprovision();
       } catch (error) {
-        const cannotBeTold =
-          error instanceof NoToken && error.id !== "busy" && error.id !== "client_secret_rejected";
-        const isOverThere = error instanceof PlatformRefused && [404, 409, 410, 422].includes(error.status);
+        const cannotBeTold = error instanceof NoToken && error.isFinal;
+        const isOverThere =
+          error instanceof PlatformRefused && [403, 404, 409, 410, 422].includes(error.status);
         if (!cannotBeTold && !isOverThere) throw error;
       }
-      await failLocally(uuid, "Provisioning failed. Please remove the add-on and install it again.");
+      await failLocally(uuid);
     },
   };
 }

@@ -2,7 +2,8 @@ import { statement, type Queryable } from "../../database/database.ts";
 import { RESOURCE_COLUMNS, type ResourceRow } from "../rows.ts";
 
 // Steps are claimed like credentials: one statement, a lease, the database's clock. Two steps of one resource that
-// change it never run at the same time or out of order; discovering its app disturbs nobody and waits for nobody.
+// change it never run at the same time or out of order. Discovering its app and announcing its config vars, as they are
+// by then, disturb nobody and wait for nobody; a clean-up has nothing left to wait for.
 
 export type StepKind =
   "provision" | "finish" | "announce" | "change_plan" | "discover" | "report_failure" | "clean_up";
@@ -18,8 +19,8 @@ export interface Step {
   resource: ResourceRow;
 }
 
-/** A running step's lease is extended every third of this while its process lives. */
-export const STEP_LEASE_SECONDS = 60;
+/** A running step's lease, from its first moment; extended every third of this while its process lives. */
+export const STEP_LEASE_SECONDS = 30;
 
 const TAKE = `
   UPDATE steps s SET lease = s.lease + 1, attempts = s.attempts + 1,
@@ -34,8 +35,8 @@ const claimDue = statement(
   `${TAKE} WHERE r.uuid = s.uuid AND s.id = ANY(ARRAY(
     SELECT due.id FROM steps due
     WHERE due.due_at <= now() AND (due.leased_until IS NULL OR due.leased_until <= now())
-      AND (due.kind = 'discover' OR NOT EXISTS (
-        SELECT 1 FROM steps earlier WHERE earlier.uuid = due.uuid AND earlier.id < due.id AND earlier.kind <> 'discover'))
+      AND (due.kind IN ('discover', 'announce', 'clean_up') OR NOT EXISTS (
+        SELECT 1 FROM steps earlier WHERE earlier.uuid = due.uuid AND earlier.id < due.id AND earlier.kind NOT IN ('discover', 'announce')))
     ORDER BY due.due_at LIMIT $1 FOR UPDATE SKIP LOCKED)) ${TAKEN}`,
 );
 

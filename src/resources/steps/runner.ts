@@ -1,14 +1,19 @@
+import { messageOf } from "../../errors.ts";
 import type { Log } from "../../log.ts";
+import type { Scrubber } from "../../scrubber.ts";
+import type { Secret } from "../../secret.ts";
 import { nextTryInSeconds, STEP_AGAIN } from "../credentials/backoff.ts";
-import { drain } from "../credentials/drain.ts";
+import { createPool } from "../pool.ts";
 import { STEP_LEASE_SECONDS, type Step, type StepKind, type StepQueue } from "./queue.ts";
 
 /** One function per kind of step. Throwing means: not yet, try again. */
 export type StepHandlers = Readonly<Record<StepKind, (step: Step, signal: AbortSignal) => Promise<void>>>;
 
 export interface StepRunner {
-  /** Runs every step that is due. Returns how many it took. */
+  /** Starts every step that is due. Returns how many it took. */
   runDue(signal: AbortSignal): Promise<number>;
+  /** Resolves when none of those is under way. */
+  settled(): Promise<void>;
   /**
    * Keeps a step's lease while `work` runs, and aborts `work` when the lease is lost (the resource was deprovisioned, or
    * this process was overtaken) or its time is up.
@@ -24,15 +29,18 @@ const LONGEST_STEP_MS = 10 * 60_000;
 /** A clean-up that fails for this long needs a person. */
 const ALARM_AFTER_ATTEMPTS = 12;
 
-export function createStepRunner({
-  queue,
-  handlers,
-  log,
-}: {
+export function createStepRunner(needs: {
   queue: StepQueue;
   handlers: StepHandlers;
+  /** What a vendor's error may quote of a step's resource. */
+  secretsOf(step: Step): readonly Secret[];
+  scrubber: Scrubber;
+  /** Called when a step ended: another may be due soon. */
+  onEnd(): void;
   log: Log;
 }): StepRunner {
+  const { queue, handlers, secretsOf, scrubber, onEnd, log } = needs;
+
   async function holding<Result>(
     step: Step,
     work: (signal: AbortSignal) => Promise<Result>,
@@ -63,26 +71,53 @@ export function createStepRunner({
   async function putOff(step: Step, error: unknown): Promise<void> {
     const { kind, attempts, resource } = step;
     const againInSeconds = nextTryInSeconds(STEP_AGAIN, attempts);
-    const message = error instanceof Error ? error.message : String(error);
     const alarm = attempts === ALARM_AFTER_ATTEMPTS ? { alarm: "step_stuck" } : {};
-    log.warn(
-      { ...alarm, uuid: resource.uuid, kind, attempts, againInSeconds, error },
-      "A step failed and will be tried again",
-    );
-    await queue.putOff(step, againInSeconds, message.slice(0, 500));
+    await hiding(step, async () => {
+      log.warn(
+        { ...alarm, uuid: resource.uuid, kind, attempts, againInSeconds, error },
+        "A step will be tried again",
+      );
+      await queue.putOff(step, againInSeconds, scrubber.scrub(messageOf(error)).slice(0, 500));
+    });
+  }
+
+  /** While `work` runs, no log line shows the secrets of the step's resource, whoever wrote it. */
+  async function hiding(step: Step, work: () => Promise<void>): Promise<void> {
+    const show = scrubber.hide(...secretsOf(step));
+    try {
+      await work();
+    } finally {
+      show();
+    }
   }
 
   async function run(step: Step): Promise<void> {
-    try {
-      await holding(step, (signal) => handlers[step.kind](step, signal));
-    } catch (error) {
-      await putOff(step, error);
-    }
+    // Written by somebody who did not see the end coming: nothing but the clean-up is wanted any more.
+    if (step.resource.state === "deprovisioned" && step.kind !== "clean_up")
+      return void (await queue.finish(step));
+    await hiding(step, async () => {
+      try {
+        await holding(step, (signal) => handlers[step.kind](step, signal));
+      } catch (error) {
+        await putOff(step, error);
+      }
+    });
   }
+
+  const steps = createPool({
+    claim: queue.claim,
+    handle: (step: Step) =>
+      run(step).catch((error: unknown) =>
+        log.error({ error }, "A step's end could not be stored; its lease ends by itself"),
+      ),
+    concurrency: CONCURRENCY,
+    onEnd,
+  });
 
   return {
     holding,
     putOff,
+    settled: steps.settled,
     async runDue(signal) {
       for (const uuid of await queue.expire()) {
         log.error(
@@ -91,16 +126,7 @@ export function createStepRunner({
         );
       }
       await queue.wake();
-      return drain({
-        claim: queue.claim,
-        handle: (step) =>
-          run(step).catch((error: unknown) =>
-            log.error({ error }, "A step's end could not be stored; its lease ends by itself"),
-          ),
-        release: (step) => queue.putOff(step, 0, ""),
-        concurrency: CONCURRENCY,
-        signal,
-      });
+      return steps.fill(signal);
     },
   };
 }

@@ -10,6 +10,8 @@ import type { Step } from "./queue.ts";
 const DUE_WHEN_ACTIVE = `CASE WHEN EXISTS (
     SELECT 1 FROM credentials c WHERE c.uuid = s.uuid AND c.state IN ('active', 'needs_reauth')) THEN now() END`;
 
+const IS_WANTED = `r.state NOT IN ('deprovisioned', 'failed')`;
+
 const announce = statement(
   "settle_done",
   `WITH next AS (
@@ -18,8 +20,8 @@ const announce = statement(
    ), told AS (
      INSERT INTO events (uuid, type, detail) SELECT uuid, $5, jsonb_build_object('plan', $4::text) FROM next
    )
-   UPDATE resources r SET sealed_config = $3, plan = $4, updated_at = now() FROM next WHERE r.uuid = next.uuid
-   RETURNING r.uuid`,
+   UPDATE resources r SET sealed_config = $3, applied_plan = $4, plan = coalesce($6, r.plan), updated_at = now()
+   FROM next WHERE r.uuid = next.uuid AND ${IS_WANTED} RETURNING r.uuid`,
 );
 
 const later = statement(
@@ -28,13 +30,14 @@ const later = statement(
      UPDATE steps s SET kind = 'finish', due_at = ${DUE_WHEN_ACTIVE}, attempts = 0, leased_until = NULL, last_error = NULL
      WHERE s.id = $1 AND s.lease = $2 RETURNING s.uuid
    )
-   UPDATE resources r SET plan = $3, updated_at = now() FROM next WHERE r.uuid = next.uuid RETURNING r.uuid`,
+   UPDATE resources r SET applied_plan = $3, plan = coalesce($4, r.plan), updated_at = now()
+   FROM next WHERE r.uuid = next.uuid AND ${IS_WANTED} RETURNING r.uuid`,
 );
 
 const acceptPlan = statement(
   "accept_plan",
   `UPDATE resources r SET plan = $3, updated_at = now() FROM steps s
-   WHERE s.id = $1 AND s.lease = $2 AND r.uuid = s.uuid RETURNING r.uuid`,
+   WHERE s.id = $1 AND s.lease = $2 AND r.uuid = s.uuid AND ${IS_WANTED} RETURNING r.uuid`,
 );
 
 const keepPlan = statement(
@@ -42,13 +45,16 @@ const keepPlan = statement(
   `WITH ended AS (DELETE FROM steps WHERE id = $1 AND lease = $2 RETURNING uuid
    ), told AS (INSERT INTO events (uuid, type) SELECT uuid, 'plan_change_refused' FROM ended
    )
-   UPDATE resources r SET plan = $3, updated_at = now() FROM ended WHERE r.uuid = ended.uuid RETURNING r.uuid`,
+   UPDATE resources r SET plan = CASE WHEN r.plan = $3 THEN $4 ELSE r.plan END, applied_plan = $4, updated_at = now()
+   FROM ended WHERE r.uuid = ended.uuid AND ${IS_WANTED} RETURNING r.uuid`,
 );
 
 const fail = statement(
   "settle_failure",
   `WITH next AS (
-     UPDATE steps s SET kind = 'report_failure', due_at = now(), attempts = 0, leased_until = NULL
+     UPDATE steps s SET kind = 'report_failure', attempts = 0, leased_until = NULL,
+       due_at = CASE WHEN EXISTS (SELECT 1 FROM credentials c WHERE c.uuid = s.uuid AND c.state = 'grant_pending')
+         THEN NULL ELSE now() END
      WHERE s.id = $1 AND s.lease = $2 RETURNING s.uuid
    )
    INSERT INTO events (uuid, type) SELECT uuid, 'provision_failed' FROM next RETURNING uuid`,
@@ -69,27 +75,29 @@ export function createSettlements(db: Queryable, vault: Vault) {
   const applies = async (...[what, values]: Parameters<Queryable["query"]>) =>
     (await db.query(what, values)).length > 0;
   return {
-    /** The vendor's work is done: keep the config vars and tell the platform next. */
+    /**
+     * The vendor's work for plan `applied` is done: keep the config vars and tell the platform next. `accepted`: the
+     * plan the platform is being told yes to with this; without it, the plan accepted last stays.
+     */
     async done(
-      { id, lease, resource, kind }: Step,
+      step: Step,
       config: Readonly<Record<string, string>>,
-      plan = resource.plan,
+      applied: string,
+      accepted: string | null = null,
     ) {
+      const { id, lease, resource, kind } = step;
       const sealed = sealConfig(vault, resource.uuid, fullSet(openConfig(vault, resource), config));
-      return applies(announce, [
-        id,
-        lease,
-        sealed,
-        plan,
-        kind === "change_plan" ? "plan_changed" : "config_ready",
-      ]);
+      const event = kind === "change_plan" ? "plan_changed" : "config_ready";
+      return applies(announce, [id, lease, sealed, applied, event, accepted]);
     },
-    /** The vendor's work goes on in `finish`. */
-    later: ({ id, lease, resource }: Step, plan = resource.plan) => applies(later, [id, lease, plan]),
+    /** The vendor's work for plan `applied` goes on in `finish`. */
+    later: ({ id, lease }: Step, applied: string, accepted: string | null = null) =>
+      applies(later, [id, lease, applied, accepted]),
     /** The platform was told yes to a plan whose work still runs. */
     acceptPlan: ({ id, lease }: Step, plan: string) => applies(acceptPlan, [id, lease, plan]),
-    /** The vendor refuses the plan: the resource keeps the one it had. */
-    keepPlan: ({ id, lease }: Step, plan: string) => applies(keepPlan, [id, lease, plan]),
+    /** The vendor refuses plan `refused`: the resource keeps the one it had, unless yet another was accepted. */
+    keepPlan: ({ id, lease }: Step, refused: string, kept: string) =>
+      applies(keepPlan, [id, lease, refused, kept]),
     /** The vendor refuses what it had promised: the platform must be told. */
     fail: ({ id, lease }: Step) => applies(fail, [id, lease]),
     /** The platform knows everything. */

@@ -31,29 +31,26 @@ export function createVendorSteps(needs: {
   const { offer, vendor, vault, platformFor, answers, settlements, queue, log } = needs;
 
   async function settle(step: Step, result: Attempt): Promise<void> {
-    const { uuid, state } = step.resource;
+    const { uuid, state, appliedPlan } = step.resource;
     const isChange = step.kind === "change_plan";
-    const plan = isChange ? (step.detail.plan ?? step.resource.plan) : step.resource.plan;
+    const plan = isChange ? (step.detail.plan ?? appliedPlan) : appliedPlan;
     if (result.is === "failed") throw result.error;
     if (result.is === "done") return void (await settlements.done(step, result.config, plan));
     if (result.is === "later") {
-      if (step.kind === "finish")
-        throw new BrokenContract("finish() must complete the work; it answered later again.");
-      return void (await settlements.later(step, plan));
+      if (step.kind !== "finish") return void (await settlements.later(step, plan));
+      throw new BrokenContract("finish() must complete the work; it answered later again.");
     }
+    const error = result.refusal;
     if (state === "provisioning" && !isChange) {
-      log.error(
-        { alarm: "provision_failed", uuid, error: result.refusal },
-        "The service refused what it had put off",
-      );
+      log.error({ alarm: "provision_failed", uuid, error }, "The service refused what it had put off");
       return void (await settlements.fail(step));
     }
-    const kept = step.detail.previousPlan ?? step.resource.plan;
+    const kept = isChange ? appliedPlan : (step.detail.previousPlan ?? appliedPlan);
     log.error(
-      { alarm: "plan_change_refused", uuid, plan, kept, error: result.refusal },
+      { alarm: "plan_change_refused", uuid, plan, kept, error },
       "The service refused an accepted plan",
     );
-    await settlements.keepPlan(step, kept);
+    await settlements.keepPlan(step, plan, kept);
   }
 
   return {
@@ -69,9 +66,10 @@ export function createVendorSteps(needs: {
     },
 
     async changePlan(step, signal) {
-      const { plan = step.resource.plan, previousPlan = step.resource.plan } = step.detail;
+      const { appliedPlan } = step.resource;
+      const { plan = appliedPlan } = step.detail;
       const resource = { ...vendorResource(vault, step.resource, { ...step, signal }), plan };
-      await settle(step, await attempt(offer, () => vendor.changePlan(resource, previousPlan)));
+      await settle(step, await attempt(offer, () => vendor.changePlan(resource, appliedPlan)));
     },
 
     async finish(step, signal) {

@@ -1,0 +1,58 @@
+/** Due work on its way: at most `concurrency` rows at once, however many looks for work start them. */
+export interface Pool {
+  /**
+   * Claims rows and starts them, more as places become free, until a claim finds nothing or `signal` says stop. It does
+   * not wait for what it started: one slow row must not keep the next look for work from happening. Returns how many
+   * rows it took.
+   */
+  fill(signal: AbortSignal): Promise<number>;
+  /** Resolves when nothing is under way. */
+  settled(): Promise<void>;
+}
+
+/**
+ * Makes a pool. `handle` never rejects. Rows are claimed when they can be started, because a lease runs from the claim;
+ * and by the quarter of the pool, so that a busy one does not ask the database for every single row.
+ */
+export function createPool<Row>(needs: {
+  claim(most: number): Promise<Row[]>;
+  handle(row: Row): Promise<void>;
+  concurrency: number;
+  /** Called when a row ended: what it left behind may be due soon. */
+  onEnd(): void;
+}): Pool {
+  const { claim, handle, concurrency, onEnd } = needs;
+  const underWay = new Set<Promise<void>>();
+  const worthAClaim = Math.max(Math.floor(concurrency / 4), 1);
+
+  function start(row: Row): void {
+    const work = handle(row).finally(() => {
+      underWay.delete(work);
+      onEnd();
+    });
+    underWay.add(work);
+  }
+
+  return {
+    async fill(signal) {
+      let taken = 0;
+      while (!signal.aborted) {
+        const free = concurrency - underWay.size;
+        if (free < worthAClaim) {
+          await Promise.race(underWay);
+          continue;
+        }
+        const rows = await claim(free);
+        taken += rows.length;
+        rows.forEach(start);
+        // A claim skips rows that another process is just taking, so a short answer is not yet the end; none is.
+        if (rows.length === 0) break;
+      }
+      return taken;
+    },
+
+    async settled() {
+      while (underWay.size > 0) await Promise.all(underWay);
+    },
+  };
+}
