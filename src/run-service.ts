@@ -23,6 +23,8 @@ export interface RunningService {
 
 /** How long a request waits for a service that has just started. */
 const START_PATIENCE_MS = 4_000;
+/** The platform does not wait longer for an answer. */
+const LONGEST_REQUEST_MS = 20_000;
 
 /** Starts the web process: listens at once, and works as soon as its database answers. */
 export async function runWeb(config: Config, parts?: Partial<Parts>): Promise<RunningService> {
@@ -57,10 +59,7 @@ export async function runWeb(config: Config, parts?: Partial<Parts>): Promise<Ru
     ready,
     stop: once(async () => {
       stopping.abort();
-      const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-      server.closeIdleConnections();
-      await jobs.stop();
-      await closed;
+      await Promise.all([closeServer(server), jobs.stop()]);
       await services.close();
     }),
   };
@@ -79,6 +78,20 @@ export async function runWorker(config: Config, parts?: Partial<Parts>): Promise
       await services.close();
     }),
   };
+}
+
+/**
+ * Takes no new connection and waits for the requests that were accepted. A connection that was busy when asked to stop
+ * is idle afterwards, so they are looked for again and again; one that never completes its request is cut.
+ */
+async function closeServer(server: Server): Promise<void> {
+  const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+  const sweep = setInterval(() => server.closeIdleConnections(), 250);
+  const cut = setTimeout(() => server.closeAllConnections(), LONGEST_REQUEST_MS);
+  server.closeIdleConnections();
+  await closed;
+  clearInterval(sweep);
+  clearTimeout(cut);
 }
 
 function once(work: () => Promise<void>): () => Promise<void> {

@@ -82,6 +82,10 @@ async function liveThroughMuch(): Promise<void> {
   await settled(dedicated.uuid);
 
   // A token endpoint that quotes what it was sent, in every place, and then loses its answer.
+  // Nobody else is to call there meanwhile.
+  await life.world.rows(
+    `UPDATE credentials SET due_at = now() + interval '1 hour', expires_at = now() + interval '2 hours'`,
+  );
   const quoted = await install("basic");
   const { code } = quoted.oauth_grant;
   const text = `The code ${code} with the secret ${chosen.clientSecret} is not known`;

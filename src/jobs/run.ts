@@ -4,7 +4,7 @@ import type { Log } from "../log.ts";
 /** Something that happens later. It finds its work by state, so a run too many does no harm. */
 export interface Job {
   name: string;
-  /** Starts or does what is due, until nothing is or `signal` says stop. */
+  /** Starts or does what is due, until nothing is or `signal` says stop. May answer how much it took. */
   run(signal: AbortSignal): Promise<unknown>;
   /** Resolves when nothing that a run started is under way. */
   settled?(): Promise<void>;
@@ -63,9 +63,10 @@ export function createJobs({
   async function runOnce(job: Job): Promise<void> {
     const limit = AbortSignal.timeout(LONGEST_RUN_MS);
     try {
-      await job.run(AbortSignal.any([stopping.signal, limit]));
+      const taken = await job.run(AbortSignal.any([stopping.signal, limit]));
       await beat(job.name);
-      const seconds = limit.aborted ? 0 : await job.nextInSeconds?.();
+      // What fell due while this run was at work is older than `nextInSeconds` looks back: look again.
+      const seconds = typeof taken === "number" && taken > 0 ? 0 : await job.nextInSeconds?.();
       if (seconds != null && seconds < SOON_SECONDS) wake(job, Math.max(seconds * 1000, LEAST_PAUSE_MS));
     } catch (error) {
       log.error({ job: job.name, error }, "A job failed; the next tick tries again");

@@ -61,6 +61,10 @@ export function createHttp({
   return { send, close };
 }
 
+/** A timer this late says that the whole process stood still (a frozen container, a sleeping machine). */
+const OVERSLEPT_MS = 500;
+const SECOND_LOOK_MS = 250;
+
 type Bounded = HttpRequest & { timeoutMs: number; maxBytes: number };
 type Agents = { "http:": http.Agent; "https:": https.Agent };
 
@@ -79,7 +83,13 @@ function exchange(
       settle(() => reject(error));
       request.destroy();
     };
-    const timer = setTimeout(() => fail(new TimedOut(call, timeoutMs)), timeoutMs);
+    const timedOut = () => fail(new TimedOut(call, timeoutMs));
+    const dueAt = performance.now() + timeoutMs;
+    let timer = setTimeout(() => {
+      // Far too late, this process was stopped for a while; the answer may stand in the socket, which is read after us.
+      if (performance.now() - dueAt < OVERSLEPT_MS) timedOut();
+      else timer = setTimeout(timedOut, SECOND_LOOK_MS);
+    }, timeoutMs);
 
     let isSecured = false;
     let hasAnswer = false;

@@ -67,7 +67,7 @@ export function createChangePlan(needs: {
   onSettled(): void;
   log: Log;
 }): ChangePlan {
-  const { db, vault, offer, vendor, runner, settlements, vendorSteps, inTurn, onSettled, log } = needs;
+  const { db, vault, offer, vendor, runner, settlements, vendorSteps, inTurn, onSettled } = needs;
 
   return (uuid, plan) => {
     const patience = createPatience();
@@ -149,19 +149,11 @@ export function createChangePlan(needs: {
       case "failed":
       case "slow": {
         if (!(await patience(() => settlements.acceptPlan(step, plan)))) throw deprovisioned();
-        const ending =
-          result.is === "slow"
-            ? call.then((late) => vendorSteps.settle(step, late))
-            : Promise.reject(result.error);
-        ending
-          .catch((error: unknown) => runner.putOff(step, error))
-          .catch((error: unknown) =>
-            log.error(
-              { uuid: resource.uuid, error },
-              "A step's end could not be stored; its lease ends by itself",
-            ),
-          )
-          .finally(onSettled);
+        const late = result.is === "slow" ? call : Promise.resolve(result);
+        runner.inBackground(
+          step,
+          late.then((end) => vendorSteps.settle(step, end)),
+        );
         return { status: 202, body: answerBody({ message: `The change to ${plan} takes a little longer.` }) };
       }
     }

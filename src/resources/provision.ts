@@ -78,22 +78,13 @@ export function createProvision(needs: {
     const result = await inTime(call);
     const answer = await patience(() => answers.decide(step, result));
     // Not answered with this result: a step still to be settled, for the platform must hear of it otherwise.
-    if (result.is === "slow" || !answer) settleLater(step, call);
-    else onSettled();
+    if (result.is !== "slow" && answer) onSettled();
+    else
+      runner.inBackground(
+        step,
+        call.then((late) => vendorSteps.settle(step, late)),
+      );
     return answer ?? decidedElsewhere(step.resource.uuid, patience);
-  }
-
-  function settleLater(step: Step, call: Promise<Awaited<ReturnType<typeof attempt>>>): void {
-    call
-      .then((result) => vendorSteps.settle(step, result))
-      .catch((error: unknown) => runner.putOff(step, error))
-      .catch((error: unknown) =>
-        log.error(
-          { uuid: step.resource.uuid, error },
-          "A step's end could not be stored; its lease ends by itself",
-        ),
-      )
-      .finally(onSettled);
   }
 
   /** A request whose uuid is known: the same answer, as soon as there is one. */

@@ -1,3 +1,4 @@
+import { connect } from "node:net";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
 import { aServiceProcess, type ServiceProcess } from "../support/process.ts";
 import { aWorld, eventually, type World } from "../support/world.ts";
@@ -116,6 +117,28 @@ describe("a process asked to stop", () => {
     await start("web");
     expect(await states([uuid!])).toEqual([{ state: "active", count: 1 }]);
   }, 60_000);
+});
+
+describe("a process asked to stop while a request is still arriving", () => {
+  it("answers it, and does not wait for its connection to be closed by the other side", async () => {
+    const web = await start("web");
+    const { addonId, addonPassword } = world.sandbox.settings;
+    const body = JSON.stringify({ uuid: crypto.randomUUID(), plan: "basic", region: "us" });
+    const socket = connect(Number(new URL(web.url!).port), "localhost");
+    let answer = "";
+    socket.on("data", (data: Buffer) => (answer += data.toString()));
+    socket.write(
+      `POST /resources HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n` +
+        `Authorization: Basic ${Buffer.from(`${addonId}:${addonPassword}`).toString("base64")}\r\n\r\n${body.slice(0, 10)}`,
+    );
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    web.signal("SIGTERM");
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    socket.write(body.slice(10));
+    await eventually(() => expect(answer).toMatch(/^HTTP\/1.1 200 /));
+    expect(await web.ended).toBe(0);
+    socket.destroy();
+  }, 15_000);
 });
 
 if (severalCanShare) {

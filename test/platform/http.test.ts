@@ -1,5 +1,7 @@
+import { once } from "node:events";
 import { Socket } from "node:net";
 import { inspect } from "node:util";
+import { Worker } from "node:worker_threads";
 import { jest } from "@jest/globals";
 import { mayHaveArrived } from "../../src/platform/arrival.ts";
 import { createHttp } from "../../src/platform/http.ts";
@@ -251,5 +253,24 @@ describe("whether a failed request may have arrived", () => {
     ["ETIMEDOUT", false, true],
   ])("%s, secured %s: %s", (code, isSecured, expected) => {
     expect(mayHaveArrived(Object.assign(new Error("x"), { code }), { isSecured })).toBe(expected);
+  });
+});
+
+describe("a process that stood still", () => {
+  it("reads the answer that came meanwhile instead of calling it too late", async () => {
+    // In a thread of its own, for this one will stand still.
+    const script = `
+      const server = require("node:http").createServer((_, response) => setTimeout(() => response.end("tokens"), 100));
+      server.listen(0, "127.0.0.1", () => require("node:worker_threads").parentPort.postMessage(server.address().port));`;
+    const server = new Worker(script, { eval: true });
+    closings.push(async () => void (await server.terminate()));
+    const [port] = (await once(server, "message")) as [number];
+    const answer = anHttp({ timeoutMs: 300 }).send({ method: "POST", url: `http://127.0.0.1:${port}/` });
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    // In the phase of the event loop after which timers come before sockets.
+    await new Promise((resolve) => setImmediate(resolve));
+    const until = performance.now() + 1_500;
+    while (performance.now() < until);
+    expect(await answer).toMatchObject({ status: 200, body: "tokens" });
   });
 });

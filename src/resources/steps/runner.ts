@@ -19,8 +19,8 @@ export interface StepRunner {
    * this process was overtaken) or its time is up.
    */
   holding<Result>(step: Step, work: (signal: AbortSignal) => Promise<Result>): Promise<Result>;
-  /** Records that a step failed, to be tried again. */
-  putOff(step: Step, error: unknown): Promise<void>;
+  /** Sees a step to its end, or to its next try, after the request that began it was answered. */
+  inBackground(step: Step, work: Promise<void>): void;
 }
 
 const CONCURRENCY = 16;
@@ -104,20 +104,30 @@ export function createStepRunner(needs: {
     });
   }
 
+  const tellLost = (error: unknown) =>
+    log.error({ error }, "A step's end could not be stored; its lease ends by itself");
+
+  const inBackground = new Set<Promise<void>>();
   const steps = createPool({
     claim: queue.claim,
-    handle: (step: Step) =>
-      run(step).catch((error: unknown) =>
-        log.error({ error }, "A step's end could not be stored; its lease ends by itself"),
-      ),
+    handle: (step: Step) => run(step).catch(tellLost),
     concurrency: CONCURRENCY,
     onEnd,
   });
 
   return {
     holding,
-    putOff,
-    settled: steps.settled,
+    inBackground(step, work) {
+      const end = work
+        .catch((error: unknown) => putOff(step, error))
+        .catch(tellLost)
+        .finally(() => {
+          inBackground.delete(end);
+          onEnd();
+        });
+      inBackground.add(end);
+    },
+    settled: async () => void (await Promise.all([steps.settled(), ...inBackground])),
     async runDue(signal) {
       for (const uuid of await queue.expire()) {
         log.error(
