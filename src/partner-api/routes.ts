@@ -1,3 +1,5 @@
+import { isUtf8 } from "node:buffer";
+import type { IncomingMessage } from "node:http";
 import express, { Router, type Request, type Response } from "express";
 import { Refusal } from "../errors.ts";
 import type { Scrubber } from "../scrubber.ts";
@@ -29,7 +31,7 @@ export function partnerApi(needs: {
   const { provision, changePlan, deprovision, untilReady, onAnswered, scrubber } = needs;
   const router = Router({ caseSensitive: true });
   router.use(authenticate(needs.addonId, needs.passwords));
-  const json = express.json({ limit: MOST_BODY_BYTES, strict: false, type: isUtf8Json });
+  const json = express.json({ limit: MOST_BODY_BYTES, strict: false, type: isUtf8Json, verify: noteBroken });
 
   router
     .route("/")
@@ -76,7 +78,15 @@ function isUtf8Json({ headers }: { headers: Request["headers"] }): boolean {
   );
 }
 
+/** Requests whose bytes are no UTF-8. The parser would put another character in their place and say nothing. */
+const broken = new WeakSet<IncomingMessage>();
+
+function noteBroken(request: IncomingMessage, _response: unknown, body: Buffer): void {
+  if (!isUtf8(body)) broken.add(request);
+}
+
 function bodyOf(request: Request): unknown {
+  if (broken.has(request)) throw new Refusal("The body is not UTF-8.", { id: "invalid_params" });
   if (request.body !== undefined) return request.body;
   const isJson = isUtf8Json(request);
   throw new Refusal(

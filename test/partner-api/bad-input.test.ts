@@ -175,6 +175,17 @@ describe("a body that is no request is refused", () => {
     ["NUL in a plan", `{"uuid":"${randomUUID()}","plan":"basic\\u0000"}`, json, 422, "invalid_params"],
     ["NUL in an unknown member", requestWith('"more":[{"deep":"\\u0000"}]'), json, 422, "invalid_params"],
     ["NUL in a key", requestWith('"options":{"a\\u0000":1}'), json, 422, "invalid_params"],
+    [
+      "bytes that are no UTF-8",
+      Buffer.concat([
+        Buffer.from(`{"uuid":"${randomUUID()}","plan":"basic","name":"`),
+        Buffer.from([0xff]),
+        Buffer.from('"}'),
+      ]),
+      json,
+      422,
+      "invalid_params",
+    ],
     ["half a surrogate pair in a name", requestWith('"name":"\\ud83d"'), json, 422, "invalid_params"],
     [
       "half a surrogate pair in an option",
