@@ -64,8 +64,8 @@ describe("kit resources", () => {
     // Many are born in the same microsecond: the uuid decides.
     await world.rows(
       `WITH born AS (
-         INSERT INTO resources (uuid, plan, state, created_at)
-         SELECT gen_random_uuid(), 'basic', 'failed', now() - make_interval(secs => (n / 30) * 1e-6)
+         INSERT INTO resources (uuid, plan, applied_plan, state, created_at)
+         SELECT gen_random_uuid(), 'basic', 'basic', 'failed', now() - make_interval(secs => (n / 30) * 1e-6)
          FROM generate_series(1, 150) n RETURNING uuid
        )
        INSERT INTO credentials (uuid, state, reason) SELECT uuid, 'grant_lost', 'expired' FROM born`,
