@@ -70,7 +70,8 @@ const claimRefreshes = statement(
 
 const claimRefresh = statement(
   "claim_refresh",
-  `${TAKE} WHERE uuid = $1 AND state IN ('active', 'needs_reauth') AND ${IS_FREE} AND sealed_refresh_token IS NOT NULL ${TAKEN}`,
+  `${TAKE} WHERE uuid = $1 AND state IN ('active', 'needs_reauth') AND ${IS_FREE} AND sealed_refresh_token IS NOT NULL
+     AND generation = coalesce($2, generation) ${TAKEN}`,
 );
 
 // What fell due more than a second ago and was not taken is held back by something (another process, a rejected
@@ -94,8 +95,9 @@ export function createClaims(db: Queryable) {
     expiredGrants: (most: number) => db.query<ClaimedCredential>(claimExpiredGrants, [most]),
     /** Token pairs due for a refresh. */
     refreshes: (most: number) => db.query<ClaimedCredential>(claimRefreshes, [most]),
-    /** One token pair, due or not; null while another process holds it or there is none. */
-    refresh: async (uuid: string) => (await db.query<ClaimedCredential>(claimRefresh, [uuid]))[0] ?? null,
+    /** One token pair, due or not; null while another process holds it, there is none, or it is not `generation` any more. */
+    refresh: async (uuid: string, generation: number | null = null) =>
+      (await db.query<ClaimedCredential>(claimRefresh, [uuid, generation]))[0] ?? null,
     /** Seconds until the next grant falls due; null: none is waiting. */
     nextGrantInSeconds: () => secondsOf(nextGrantDue),
     /** Seconds until the next token pair falls due; null: none is waiting. */

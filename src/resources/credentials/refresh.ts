@@ -18,8 +18,11 @@ export interface Refresh {
   due(signal: AbortSignal): Promise<number>;
   /** Resolves when none of those is under way. */
   settled(): Promise<void>;
-  /** Refreshes one now, due or not. `busy`: another process is at it. */
-  now(uuid: string): Promise<CallResult | { done: "busy" }>;
+  /**
+   * Refreshes one now, due or not. `busy`: another process is at it, or has just been: with `generation`, only that
+   * pair is replaced, so that a token found dead is not refreshed again after somebody else did it.
+   */
+  now(uuid: string, generation?: number): Promise<CallResult | { done: "busy" }>;
 }
 
 /** Refreshes tokens before they expire (platform document, "Access token expired … Refresh grant"). */
@@ -89,10 +92,10 @@ export function createRefresh(needs: {
     due: refreshes.fill,
     settled: refreshes.settled,
 
-    async now(uuid) {
+    async now(uuid, generation) {
       let isTaken = true;
       const [admitted] = await admission.claim(async () => {
-        const row = await claims.refresh(uuid);
+        const row = await claims.refresh(uuid, generation);
         isTaken = row === null;
         return row ? [row] : [];
       }, 1);

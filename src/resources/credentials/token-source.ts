@@ -22,12 +22,13 @@ interface TokenRow {
   sealedAccessToken: Buffer | null;
   isExpired: boolean;
   canRefresh: boolean;
+  generation: number;
 }
 
 const readToken = statement(
   "read_token",
   `SELECT state, sealed_access_token AS "sealedAccessToken", coalesce(expires_at <= now(), true) AS "isExpired",
-     state = 'active' AND sealed_refresh_token IS NOT NULL AS "canRefresh"
+     state = 'active' AND sealed_refresh_token IS NOT NULL AS "canRefresh", generation
    FROM credentials WHERE uuid = $1`,
 );
 
@@ -53,7 +54,7 @@ export function createTokenSources({
   const renewals = new Map<string, Promise<Secret>>();
   const forced = new Map<string, number[]>();
 
-  async function stored(uuid: string): Promise<{ token: Secret; isExpired: boolean; canRefresh: boolean }> {
+  async function stored(uuid: string): Promise<Omit<TokenRow, "state" | "sealedAccessToken"> & { token: Secret }> {
     const [row] = await db.query<TokenRow>(readToken, [uuid]);
     if (!row) throw new NoToken("not_found", `There is no resource ${uuid}.`, true);
     if (!row.sealedAccessToken || !["active", "needs_reauth"].includes(row.state)) {
@@ -73,7 +74,7 @@ export function createTokenSources({
   async function renew(uuid: string, dead: Secret): Promise<Secret> {
     const until = performance.now() + PATIENCE_MS;
     for (;;) {
-      const { token, canRefresh } = await stored(uuid);
+      const { token, canRefresh, generation } = await stored(uuid);
       if (token.reveal() !== dead.reveal()) return token;
       if (!canRefresh) {
         throw new NoToken(
@@ -82,7 +83,7 @@ export function createTokenSources({
           true,
         );
       }
-      const result = await refresh.now(uuid);
+      const result = await refresh.now(uuid, generation);
       if (result.done === "failed")
         throw new NoToken(
           result.failure.error.id,

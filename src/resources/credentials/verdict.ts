@@ -10,7 +10,6 @@ import {
 /** What a claimed row says about itself; times are the database's. */
 export interface GrantFacts {
   attempts: number;
-  isOver: boolean;
   outcomeUnknown: boolean;
   /** Whether the platform ever answered a definite `invalid_grant` for this grant. */
   wasRefused: boolean;
