@@ -18,7 +18,7 @@ export default ts.config(
   },
   {
     // Promises that nobody awaits are how work gets lost: the checker must see each one.
-    files: ["src/**/*.ts", "sandbox/**/*.ts", "test/**/*.ts", "dev/**/*.ts"],
+    files: ["{src,sandbox,test,dev}/**/*.{ts,tsx}"],
     languageOptions: { parserOptions: { projectService: true } },
     rules: {
       "@typescript-eslint/no-floating-promises": "error",
@@ -27,7 +27,7 @@ export default ts.config(
     },
   },
   {
-    files: ["src/**/*.ts"],
+    files: ["src/**/*.{ts,tsx}"],
     ignores: ["src/config.ts"],
     rules: {
       "no-restricted-properties": [

@@ -1,8 +1,8 @@
 /** Tests run as ES modules (`node --experimental-vm-modules`); swc only strips the types, `npm run types` checks them. */
 export default {
   testMatch: ["<rootDir>/test/**/*.test.ts"],
-  extensionsToTreatAsEsm: [".ts"],
-  transform: { "\\.ts$": "@swc/jest" },
+  extensionsToTreatAsEsm: [".ts", ".tsx"],
+  transform: { "\\.tsx?$": "@swc/jest" },
   testEnvironment: "node",
   testTimeout: 30_000,
   maxWorkers: 2,

@@ -11,6 +11,7 @@ import {
   onOrOff,
   oneOf,
   optional,
+  ownUrl,
   platformUrl,
   postgresUrl,
   routePath,
@@ -33,6 +34,12 @@ interface Setting<Value> {
 /** Every setting of the service. `.env.example`, `app.json` and the README are held to this table by a test. */
 export const settings = {
   port: setting("PORT", "where the web process listens", wholeNumber(0, 65535), "3000"),
+  publicUrl: setting(
+    "PUBLIC_URL",
+    "our address as others see it; unset: as the request says",
+    optional(ownUrl),
+    "",
+  ),
   trustProxy: setting("TRUST_PROXY", "how many proxies stand in front", wholeNumber(0, 10), "0"),
   databaseUrl: setting("DATABASE_URL", "PostgreSQL; unset: the embedded database", optional(postgresUrl), ""),
   migrationDatabaseUrl: setting(
@@ -82,6 +89,19 @@ export const settings = {
   clientSecret: setting(
     "CLIENT_SECRET",
     "the OAuth client secret; imported into the database",
+    optional(clientSecret),
+    "",
+  ),
+  legacyGrants: setting(
+    "LEGACY_GRANTS",
+    "on: lost grants may be recovered at the oauth-grant endpoint",
+    onOrOff,
+    "off",
+  ),
+  oauthClientId: setting("OAUTH_CLIENT_ID", "the OAuth client that people sign in with", optional(text), ""),
+  oauthClientSecret: setting(
+    "OAUTH_CLIENT_SECRET",
+    "the secret of OAUTH_CLIENT_ID",
     optional(clientSecret),
     "",
   ),
@@ -155,12 +175,16 @@ function fileSettings(file: string): Environment {
   return existsSync(file) ? (parseEnv(readFileSync(file, "utf8")) as Environment) : {};
 }
 
-function disagreements({ encryptionKey: key, decryptionKeys }: Config): string[] {
-  if (!key || !decryptionKeys) return [];
-  const keys = [key, ...decryptionKeys].map((each) => each.reveal());
-  return new Set(keys).size < keys.length
-    ? ["DECRYPTION_KEYS holds a key twice, or ENCRYPTION_KEY again: name each once."]
-    : [];
+function disagreements({ encryptionKey: key, decryptionKeys, ...config }: Config): string[] {
+  const faults: string[] = [];
+  const keys = key && decryptionKeys ? [key, ...decryptionKeys].map((each) => each.reveal()) : [];
+  if (new Set(keys).size < keys.length)
+    faults.push("DECRYPTION_KEYS holds a key twice, or ENCRYPTION_KEY again: name each once.");
+  if (config.oauthClientId && !config.oauthClientSecret)
+    faults.push("OAUTH_CLIENT_SECRET is required beside OAUTH_CLIENT_ID: people sign in with both.");
+  if (config.oauthClientSecret && !config.oauthClientId)
+    faults.push("OAUTH_CLIENT_ID is required beside OAUTH_CLIENT_SECRET: people sign in with both.");
+  return faults;
 }
 
 function setting<Value>(

@@ -99,15 +99,15 @@ const SOCKETS_FOR_API = 32;
 
 /** The process's own secrets never stand in a log line, whatever wrote it. */
 function hideOwnSecrets(scrubber: Scrubber, config: Config): void {
-  const { addonPassword, addonPasswordPrevious, clientSecret, encryptionKey, decryptionKeys, databaseUrl } =
-    config;
+  const { addonPassword, addonPasswordPrevious, clientSecret, encryptionKey, decryptionKeys } = config;
   const secrets = [
     addonPassword,
     addonPasswordPrevious,
     clientSecret,
     encryptionKey,
     ...(decryptionKeys ?? []),
-    databaseUrl,
+    config.databaseUrl,
+    config.oauthClientSecret,
   ];
   scrubber.hide(...secrets.filter((each) => each !== undefined));
 }

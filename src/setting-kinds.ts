@@ -119,6 +119,16 @@ export function postgresUrl(value: string): Secret {
   throw new Error("must be an address like postgresql://user:password@host/database");
 }
 
+/** Our own address: what others call us by, without a path's last slash. */
+export function ownUrl(value: string): string {
+  if (!URL.canParse(value) || !/^https?:$/.test(new URL(value).protocol))
+    throw new Error("must be an address like https://addon.example.com");
+  const url = new URL(value);
+  if (url.username || url.password || url.search || url.hash)
+    throw new Error("must not contain a user name, a password, a query or a fragment");
+  return value.replace(/\/+$/, "");
+}
+
 /** An address that secrets are sent to: https and a public name, unless development allows otherwise. */
 export function platformUrl(value: string, insecure: boolean): string {
   if (!URL.canParse(value)) throw new Error("must be an address like https://api.example.com");

@@ -107,12 +107,12 @@ describe("the house", () => {
 /** The room of a file: its folder below src/, or its own name. */
 function roomOf(file: string): string {
   const [, first = ""] = file.split("/");
-  return first.replace(/\.ts$/, "");
+  return first.replace(/\.tsx?$/, "");
 }
 
 function sourceFiles(folder: string): string[] {
   return readdirSync(folder, { recursive: true, encoding: "utf8" })
-    .filter((name) => name.endsWith(".ts") && !name.startsWith("database/client/"))
+    .filter((name) => /\.tsx?$/.test(name) && !name.startsWith("database/client/"))
     .map((name) => path.relative(root, path.join(folder, name)));
 }
 

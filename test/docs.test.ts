@@ -47,7 +47,7 @@ describe.each(documents)("%s", (file) => {
 describe("docs/operate.md", () => {
   it("says of every alarm in the code what to do, and of no other", () => {
     const sources = readdirSync(path.join(root, "src"), { recursive: true, encoding: "utf8" }).filter(
-      (name) => name.endsWith(".ts"),
+      (name) => /\.tsx?$/.test(name),
     );
     const raised = sources.flatMap((name) =>
       [...read(`src/${name}`).matchAll(/alarm: "(\w+)"/g)].map(([, alarm]) => alarm!),
