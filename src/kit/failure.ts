@@ -23,6 +23,12 @@ const NEXT: Readonly<Record<string, string>> = {
   erased: "It was deprovisioned: there is nothing left to ask with.",
   grant_lost: "Its grant was lost, and no token ever came: the customer has to install it again.",
   grant_pending: "Its grant is not exchanged yet: try again in a few seconds.",
+  user_token_rejected: "It may have expired: get a new one from the platform's own command-line tool.",
+  user_token_forbidden: "Use a token whose scope is global, and of an account that may do it.",
+  unknown_authorization:
+    "Check the id, and that the token is of the same user. What was revoked before is gone.",
+  authorization_refused: "Mend the description or the scopes as it says.",
+  authorization_unknown: "Look at your authorizations on the platform before you try again.",
   interrupted: "",
 };
 

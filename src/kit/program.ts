@@ -2,6 +2,7 @@ import { Command } from "commander";
 import type { Act, AddCommand } from "./command.ts";
 import { addApi } from "./commands/api.ts";
 import { addApps } from "./commands/apps.ts";
+import { addAuthorizations } from "./commands/authorizations.ts";
 import { addConfig } from "./commands/config.ts";
 import { addDoctor } from "./commands/doctor.ts";
 import { addKeys } from "./commands/keys.ts";
@@ -21,6 +22,7 @@ const COMMANDS: readonly AddCommand[] = [
   addApps,
   addConfig,
   addApi,
+  addAuthorizations,
 ];
 
 /** The command line as commander understands it. Nothing is printed but help, and nothing exits. */

@@ -1,0 +1,98 @@
+import type { Config, SettingName } from "../config.ts";
+import { KitError } from "../errors.ts";
+import { PlatformRefused, UnreadableAnswer } from "../platform/api-errors.ts";
+import {
+  createAuthorizations,
+  revealed,
+  SCOPES,
+  type Authorization,
+  type AuthorizationRequest,
+  type Authorizations,
+} from "../platform/authorizations.ts";
+import { TransportError } from "../platform/http-errors.ts";
+import { createHttp } from "../platform/http.ts";
+import { InvalidPath } from "../platform/path.ts";
+import type { Secret } from "../secret.ts";
+import { UsedWrongly } from "./errors.ts";
+
+export type { Authorization } from "../platform/authorizations.ts";
+
+/** A person's own token at work: neither the database nor a secret of the service is needed. */
+export const AUTHORIZATION_SETTINGS = [
+  "platformApiUrl",
+  "platformMediaType",
+] as const satisfies readonly SettingName[];
+
+type Settings = Pick<Config, (typeof AUTHORIZATION_SETTINGS)[number]>;
+
+/** The platform did not do what was asked of an authorization. `id` chooses the advice that `kit` gives. */
+export class AuthorizationFailed extends KitError {}
+
+/**
+ * Makes a token for the user whose token is given, one that does not expire. Throws {@link UsedWrongly},
+ * {@link AuthorizationFailed} and whatever a call to the platform may throw.
+ */
+export function createAuthorization(
+  settings: Settings,
+  request: AuthorizationRequest,
+  userToken: Secret,
+): Promise<Authorization> {
+  if (request.description.trim() === "") throw new UsedWrongly("Describe what the authorization is for.");
+  return asking(settings, userToken, (authorizations) => authorizations.create(request, userToken));
+}
+
+/** Ends an authorization: its tokens are blocked at once. Throws as {@link createAuthorization} does. */
+export function revokeAuthorization(
+  settings: Settings,
+  id: string,
+  userToken: Secret,
+): Promise<Authorization> {
+  return asking(settings, userToken, (authorizations) => authorizations.revoke(id, userToken));
+}
+
+/** The record with its tokens in the clear. Show it once, and never log it. */
+export function openRecord(record: Authorization): unknown {
+  return revealed(record);
+}
+
+/** Those of the scopes that the platform document does not name. The set is open: the platform decides. */
+export function unheardOf(scope: readonly string[]): string[] {
+  return scope.filter((name) => !(SCOPES as readonly string[]).includes(name));
+}
+
+async function asking(
+  { platformApiUrl: apiUrl, platformMediaType: mediaType }: Settings,
+  userToken: Secret,
+  ask: (authorizations: Authorizations) => Promise<Authorization>,
+): Promise<Authorization> {
+  if (!/^[\x21-\x7e]+$/.test(userToken.reveal()))
+    throw new UsedWrongly(
+      "What came on standard input is not a token: it has white space or odd characters.",
+    );
+  const http = createHttp();
+  try {
+    return await ask(createAuthorizations({ http, apiUrl, mediaType }));
+  } catch (error) {
+    throw inWords(error);
+  } finally {
+    await http.close();
+  }
+}
+
+function inWords(error: unknown): unknown {
+  if (error instanceof InvalidPath) return new UsedWrongly("That is not the id of an authorization.");
+  if (error instanceof UnreadableAnswer || (error instanceof TransportError && error.mayHaveArrived)) {
+    const message = `${error.message}. It may have been done all the same`;
+    return new AuthorizationFailed("authorization_unknown", message, { cause: error });
+  }
+  if (!(error instanceof PlatformRefused)) return error;
+  const because = REFUSALS[error.status];
+  return because ? new AuthorizationFailed(because.id, `${because.message} (${error.message})`) : error;
+}
+
+const REFUSALS: Readonly<Record<number, { id: string; message: string }>> = {
+  401: { id: "user_token_rejected", message: "The platform does not accept this token" },
+  403: { id: "user_token_forbidden", message: "The platform does not let this token do that" },
+  404: { id: "unknown_authorization", message: "The platform knows no such authorization of this user" },
+  422: { id: "authorization_refused", message: "The platform does not make such an authorization" },
+};

@@ -1,0 +1,108 @@
+import { Secret } from "../secret.ts";
+import { PlatformRefused, UnreadableAnswer } from "./api-errors.ts";
+import type { Http } from "./http.ts";
+import { parsedJson } from "./json-object.ts";
+import { path, type Path } from "./path.ts";
+import { anObject } from "./shape.ts";
+import type { Named, Open } from "./types.ts";
+
+/** What an authorization allows; the platform may know more. */
+export type Scope = Open<(typeof SCOPES)[number]>;
+/** The scopes that the platform document names. */
+export const SCOPES = ["global", "identity", "read", "write", "read-protected", "write-protected"] as const;
+
+/** A token that belongs to an authorization. */
+export interface IssuedToken {
+  id: string;
+  token: Secret;
+  /** Seconds; null: it does not expire. */
+  expires_in: number | null;
+}
+
+/** What the platform answers of an authorization, when it is created and when it is revoked; other members are kept. */
+export interface Authorization {
+  id: string;
+  access_token: IssuedToken | null;
+  refresh_token: IssuedToken | null;
+  grant: { id: string; code: Secret; expires_in: number } | null;
+  client: (Named & { redirect_uri: string }) | null;
+  scope: Scope[];
+  /** ISO 8601, UTC. */
+  created_at: string;
+  updated_at: string;
+}
+
+export interface AuthorizationRequest {
+  /** By which people tell it from their others. */
+  description: string;
+  /** What the tokens may do; empty: what the platform gives when nothing is asked. */
+  scope?: readonly Scope[];
+}
+
+/** A user's own authorizations, each call made with a token which that user has already. */
+export interface Authorizations {
+  create(request: AuthorizationRequest, userToken: Secret): Promise<Authorization>;
+  /** Its tokens are blocked from then on. */
+  revoke(id: string, userToken: Secret): Promise<Authorization>;
+}
+
+/**
+ * Direct authorization: an expiring token exchanged for one that does not expire, and the end of it. Follows the
+ * platform document, "Authorization management". Whatever in an answer lets its holder in is a {@link Secret}, so a
+ * record can be logged and printed. Rejects with `PlatformRefused`, `UnreadableAnswer` or a `TransportError`; nothing is
+ * tried twice, because the first try may have made a token that nobody saw.
+ */
+export function createAuthorizations({
+  http,
+  apiUrl,
+  mediaType,
+}: {
+  http: Http;
+  apiUrl: string;
+  mediaType: string;
+}): Authorizations {
+  async function ask(method: string, below: Path, userToken: Secret, body?: object): Promise<Authorization> {
+    const url = apiUrl.replace(/\/+$/, "") + below;
+    const call = { method, url: new URL(url) };
+    const contentType = body && { "content-type": "application/json" };
+    const headers = { accept: mediaType, ...contentType, authorization: `Bearer ${userToken.reveal()}` };
+    const answer = await http.send({ method, url, headers, ...(body && { body: JSON.stringify(body) }) });
+    if (answer.status >= 400) throw new PlatformRefused(call, answer, [userToken.reveal()]);
+    const record = sealed(parsedJson(answer.body));
+    if (answer.status < 300 && shape.fits(record)) return record;
+    throw new UnreadableAnswer(call, answer.status, shape.expected);
+  }
+
+  return {
+    create: ({ description, scope = [] }, userToken) =>
+      ask("POST", path`/oauth/authorizations`, userToken, {
+        description,
+        ...(scope.length > 0 && { scope }),
+      }),
+    revoke: async (id, userToken) => ask("DELETE", path`/oauth/authorizations/${id}`, userToken),
+  };
+}
+
+/** The record as plain JSON with its secrets in the clear: for the one moment in which a person is shown them. */
+export function revealed(value: unknown): unknown {
+  if (value instanceof Secret) return value.reveal();
+  if (Array.isArray(value)) return value.map(revealed);
+  if (typeof value !== "object" || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, revealed(member)]));
+}
+
+const shape = anObject<Authorization>();
+
+/** Members whose text lets its holder in, wherever they stand. */
+const SECRET_MEMBERS = ["token", "access_token", "refresh_token", "code", "secret", "session_nonce"];
+
+function sealed(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(sealed);
+  if (typeof value !== "object" || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([name, member]) => [
+      name,
+      typeof member === "string" && SECRET_MEMBERS.includes(name) ? new Secret(member) : sealed(member),
+    ]),
+  );
+}
