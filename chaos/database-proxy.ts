@@ -1,0 +1,69 @@
+import { connect, createServer, type AddressInfo, type Socket } from "node:net";
+
+/**
+ * What stands between the service and its database. `ok`: everything passes. `refuse`: no connection is made.
+ * `black-hole`: connections stand, and no byte passes. `drop-replies`: the database hears us, and we do not hear it.
+ * `cut-after-commit`: the database commits, and the connection ends before it can say so.
+ */
+export type ProxyMode = "ok" | "refuse" | "black-hole" | "drop-replies" | "cut-after-commit";
+
+export interface DatabaseProxy {
+  /** The address of the database, through the proxy. */
+  url: string;
+  mode(mode: ProxyMode): void;
+  /** Ends every connection that there is, as a restart of the database does. */
+  cut(): void;
+  close(): Promise<void>;
+}
+
+/** A `CommandComplete` message that says COMMIT, as PostgreSQL sends it. */
+const COMMITTED = Buffer.from("C\0\0\0\x0bCOMMIT\0", "latin1");
+
+/** A TCP proxy before the PostgreSQL at `databaseUrl`, whose behaviour can be changed while connections stand. */
+export async function startDatabaseProxy(databaseUrl: string): Promise<DatabaseProxy> {
+  const target = new URL(databaseUrl);
+  const open = new Set<Socket>();
+  let now: ProxyMode = "ok";
+
+  const server = createServer((client) => {
+    if (now === "refuse") return void client.destroy();
+    const database = connect(Number(target.port || 5432), target.hostname);
+    for (const [socket, other] of [[client, database], [database, client]] as const) {
+      open.add(socket);
+      socket.setNoDelay(true);
+      socket.on("error", () => undefined);
+      socket.on("close", () => {
+        open.delete(socket);
+        other.destroy();
+      });
+    } // prettier-ignore
+    client.on("data", (bytes) => {
+      if (now !== "black-hole") database.write(bytes);
+    });
+    database.on("data", (bytes) => {
+      if (now === "black-hole" || now === "drop-replies") return;
+      if (now === "cut-after-commit" && bytes.includes(COMMITTED)) return void client.destroy();
+      client.write(bytes);
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const cut = () => open.forEach((socket) => socket.destroy());
+  const url = new URL(databaseUrl);
+  url.hostname = "127.0.0.1";
+  url.port = String((server.address() as AddressInfo).port);
+
+  return {
+    url: url.href,
+    mode(mode) {
+      now = mode;
+      if (mode === "refuse") cut();
+      // Bytes were swallowed: what comes now would make no sense to either side.
+      if (mode === "ok") cut();
+    },
+    cut,
+    async close() {
+      cut();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}

@@ -1,0 +1,48 @@
+import { setTimeout as wait } from "node:timers/promises";
+import type { Sandbox } from "../sandbox/index.ts";
+import type { Ask } from "./database.ts";
+import type { DatabaseProxy } from "./database-proxy.ts";
+import type { Fleet } from "./fleet.ts";
+
+/** The backlog must drain within this time once everything works again (I9), beside the leases of the killed. */
+const LONGEST_MS = 150_000;
+
+/** Puts everything right, lets grants that are beyond help reach their end, and waits until nothing is left to do. */
+export async function comeToRest(needs: {
+  sandbox: Sandbox;
+  fleet: Fleet;
+  proxy: DatabaseProxy;
+  ask: Ask;
+}): Promise<void> {
+  const { sandbox, fleet, proxy, ask } = needs;
+  proxy.mode("ok");
+  sandbox.control.clearFaults();
+  sandbox.control.settings({ acceptDelayMs: 0 });
+  for (const member of fleet.members) if (member.isFrozen) fleet.thaw(member);
+
+  const until = Date.now() + LONGEST_MS;
+  for (;;) {
+    // A code that was exchanged already is refused until its five minutes are over: here it ages at once.
+    const exchanged = sandbox.control.state().addons.filter(({ grant }) => grant?.state !== "exchangeable");
+    const uuids = exchanged.map(({ id }) => `'${id}'::uuid`).join(", ");
+    if (uuids)
+      await ask(
+        `UPDATE credentials SET grant_deadline = now() - interval '1 second', due_at = least(due_at, now())
+         WHERE state = 'grant_pending' AND attempts > 0 AND uuid IN (${uuids})`,
+      );
+    await ask(
+      `UPDATE steps SET due_at = now() WHERE due_at > now() AND attempts > 0 AND leased_until IS NULL`,
+    );
+    const [left] = await ask<{ count: number; what: string }>(LEFT);
+    if (left!.count === 0) return;
+    if (Date.now() > until)
+      return console.log(`After ${LONGEST_MS / 1000} s there is still something to do: ${left!.what}`);
+    await wait(500);
+  }
+}
+
+const LEFT = `
+  SELECT count(*)::int AS count, string_agg(what, ', ') AS what FROM (
+    SELECT 'grant ' || uuid AS what FROM credentials WHERE state = 'grant_pending'
+    UNION ALL SELECT 'token ' || uuid FROM credentials WHERE state = 'active' AND (due_at < now() OR verify_at IS NOT NULL)
+    UNION ALL SELECT 'step ' || kind || ' of ' || uuid FROM steps) AS everything`;

@@ -1,0 +1,109 @@
+import { setTimeout as wait } from "node:timers/promises";
+import type { FaultAction, Sandbox } from "../sandbox/index.ts";
+import type { Customers } from "./customers.ts";
+import type { DatabaseProxy, ProxyMode } from "./database-proxy.ts";
+import type { Fleet, Member } from "./fleet.ts";
+import type { History } from "./history.ts";
+import type { Random } from "./random.ts";
+import type { Rotations } from "./rotations.ts";
+
+/** Something that goes wrong, how often compared to the others, and how it is done. It puts right what it broke. */
+interface Trouble {
+  name: string;
+  weight: number;
+  strike(): Promise<void>;
+}
+
+/** Everything that goes wrong by itself, one at a time and at random (catalogue, sections A to G). */
+export function createStorm(needs: {
+  sandbox: Sandbox;
+  fleet: Fleet;
+  proxy: DatabaseProxy;
+  customers: Customers;
+  rotations: Rotations;
+  random: Random;
+  history: History;
+}) {
+  const { sandbox, fleet, proxy, customers, rotations, random, history } = needs;
+  const { control } = sandbox;
+
+  const troubles: Trouble[] = [
+    { name: "a process killed", weight: 6, strike: () => toMember((member) => fleet.kill(member)) },
+    { name: "a process frozen", weight: 3, strike: () => toMember(freeze) },
+    { name: "a process restarted", weight: 3, strike: () => toMember(restart) },
+    { name: "database restarted", weight: 2, strike: async () => proxy.cut() },
+    { name: "database refuses", weight: 1, strike: () => database("refuse", 1_000, 6_000) },
+    { name: "database silent", weight: 1, strike: () => database("black-hole", 1_000, 6_000) },
+    { name: "database's replies lost", weight: 1, strike: () => database("drop-replies", 500, 4_000) },
+    { name: "commits unacknowledged", weight: 2, strike: () => database("cut-after-commit", 500, 4_000) },
+    { name: "token endpoint fails", weight: 4, strike: () => platform("POST /oauth/token", FAILURES) },
+    { name: "token answers lost", weight: 2, strike: () => platform("POST /oauth/token", LOST_ANSWERS) },
+    { name: "platform API fails", weight: 3, strike: () => platform("* /addons/*", FAILURES) },
+    { name: "provisions delivered twice", weight: 2, strike: () => platform("> POST *", [{ duplicate: true }]) },
+    { name: "provisions answered into the void", weight: 2, strike: () => platform("> POST *", [{ reset: "after" }]) },
+    { name: "answers registered late", weight: 2, strike: registeredLate },
+    { name: "access tokens killed", weight: 3, strike: killTokens },
+    { name: "client secret reset", weight: 1, strike: rotations.clientSecret },
+  ]; // prettier-ignore
+
+  async function toMember(work: (member: Member) => Promise<unknown>): Promise<void> {
+    const free = fleet.members.filter(({ child, isFrozen }) => !isFrozen && child.exitCode === null);
+    if (free.length > 0) await work(random.one(free));
+  }
+
+  async function freeze(member: Member): Promise<void> {
+    fleet.freeze(member);
+    await wait(random.between(1_000, 15_000));
+    fleet.thaw(member);
+    // What it missed, it may still lose: answers that waited longer than its time limit.
+    await wait(2_000);
+  }
+
+  async function restart(member: Member): Promise<void> {
+    const ended = await fleet.restart(member);
+    history.stops.push({ name: member.name, ...ended });
+  }
+
+  async function database(mode: ProxyMode, leastMs: number, mostMs: number): Promise<void> {
+    proxy.mode(mode);
+    await wait(random.between(leastMs, mostMs));
+    proxy.mode("ok");
+  }
+
+  async function platform(match: string, actions: readonly FaultAction[]): Promise<void> {
+    control.fault(match, random.one(actions), Math.ceil(random.between(1, 12)));
+    await wait(random.between(1_000, 6_000));
+    control.clearFaults();
+    await wait(1_000);
+  }
+
+  async function registeredLate(): Promise<void> {
+    control.settings({ acceptDelayMs: Math.round(random.between(50, 5_000)) });
+    await wait(random.between(2_000, 8_000));
+    control.settings({ acceptDelayMs: 0 });
+  }
+
+  async function killTokens(): Promise<void> {
+    for (const uuid of customers.alive().filter(() => random.chance(0.1))) {
+      if (control.addon(uuid).tokens.length === 0) continue;
+      history.killedTokens.push({ uuid, atMs: Date.now() });
+      control.revoke(uuid, "access");
+    }
+  }
+
+  return async function strike(): Promise<void> {
+    const all = troubles.reduce((sum, { weight }) => sum + weight, 0);
+    let place = random.between(0, all);
+    const trouble = troubles.find(({ weight }) => (place -= weight) < 0) ?? troubles[0]!;
+    await history.disturbed(trouble.name, trouble.strike);
+  };
+}
+
+const FAILURES: readonly FaultAction[] = [
+  { status: 503, body: { id: "service_unavailable", message: "Down." } },
+  { status: 429, headers: { "Retry-After": "2" }, body: { id: "rate_limit", message: "Too many." } },
+  { status: 200, body: "<html>It works!</html>", headers: { "Content-Type": "text/html" } },
+  { delayMs: 3_000 },
+  { reset: "before" },
+];
+const LOST_ANSWERS: readonly FaultAction[] = [{ reset: "after" }, { truncate: true }];

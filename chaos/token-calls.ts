@@ -1,0 +1,47 @@
+import type { LedgerEntry } from "../sandbox/index.ts";
+
+/** One call to the token endpoint, told to the resource it was made for. */
+export interface TokenCall {
+  uuid: string;
+  kind: "exchange" | "refresh";
+  fromMs: number;
+  toMs: number;
+  /** Whether tokens were issued, and the answer went out unharmed as far as the platform knows. */
+  isIssued: boolean;
+  isHarmed: boolean;
+}
+
+/** Reads the platform's ledger, unmasked: which resource a code or a refresh token belongs to stands in its calls. */
+export function tokenCallsOf(entries: readonly LedgerEntry[]): TokenCall[] {
+  const owners = new Map<string, string>();
+  for (const { direction, method, request } of entries) {
+    const body = request.body as { uuid?: string; oauth_grant?: { code: string } } | null;
+    if (direction === "out" && method === "POST" && body?.uuid && body.oauth_grant)
+      owners.set(body.oauth_grant.code, body.uuid);
+  }
+  const calls: TokenCall[] = [];
+  for (const { path, at, ms, request, response, fault } of entries) {
+    if (path !== "/oauth/token") continue;
+    const asked = request.body as { grant_type?: string; code?: string; refresh_token?: string } | null;
+    const uuid = owners.get(asked?.code ?? asked?.refresh_token ?? "");
+    if (!uuid) continue;
+    const answer = response?.body as { access_token?: string; refresh_token?: string } | null | undefined;
+    if (answer?.refresh_token) owners.set(answer.refresh_token, uuid);
+    const fromMs = Date.parse(at);
+    calls.push({
+      uuid,
+      kind: asked?.code ? "exchange" : "refresh",
+      fromMs,
+      toMs: fromMs + ms,
+      isIssued: Boolean(answer?.access_token),
+      isHarmed: Boolean(fault?.reset ?? fault?.truncate ?? fault?.hang),
+    });
+  }
+  return calls.sort((a, b) => a.fromMs - b.fromMs);
+}
+
+export function byResource(calls: readonly TokenCall[]): Map<string, TokenCall[]> {
+  const groups = new Map<string, TokenCall[]>();
+  for (const call of calls) groups.set(call.uuid, [...(groups.get(call.uuid) ?? []), call]);
+  return groups;
+}

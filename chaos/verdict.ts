@@ -1,0 +1,169 @@
+import { createReadStream } from "node:fs";
+import { createInterface } from "node:readline";
+import type { Sandbox } from "../sandbox/index.ts";
+import { createVault } from "../src/vault/vault.ts";
+import { Secret } from "../src/secret.ts";
+import type { Ask } from "./database.ts";
+import type { Fleet, Settings } from "./fleet.ts";
+import type { History } from "./history.ts";
+import { secretsOf, tokensIn } from "./secrets.ts";
+import { byResource, tokenCallsOf, type TokenCall } from "./token-calls.ts";
+
+/** One promise: what it says, what was found against it (empty: it holds), and figures for the report. */
+export interface Finding {
+  id: string;
+  promise: string;
+  against: string[];
+  figure: string;
+}
+
+interface Row {
+  uuid: string;
+  resource: string;
+  state: string;
+  reason: string | null;
+  sealedAccessToken: Buffer | null;
+  hasSecrets: boolean;
+}
+
+/** A call whose answer may have been lost to something done within this time after it. */
+const LATE_MS = 25_000;
+
+/** Compares what the service kept with what the platform knows, after everything has come to rest (I1 to I10). */
+export async function judge(needs: {
+  sandbox: Sandbox;
+  ask: Ask;
+  fleet: Fleet;
+  settings: Settings;
+  history: History;
+  /** How long an access token lived during the run. */
+  lifeSeconds: number;
+}): Promise<Finding[]> {
+  const { sandbox, ask, fleet, settings, history, lifeSeconds } = needs;
+  const { entries } = sandbox.control.ledger({ reveal: true });
+  const calls = tokenCallsOf(entries);
+  const rows = new Map((await ask<Row>(ROWS)).map((row) => [row.uuid, row]));
+  const wasDisturbed = ({ fromMs, toMs }: TokenCall) =>
+    history.disturbances.some((each) => each.fromMs <= toMs + LATE_MS && each.toMs >= fromMs);
+
+  const kept = [...history.acknowledged].filter((uuid) => !history.deprovisioned.has(uuid));
+  const missing = [...history.acknowledged].filter((uuid) => !rows.has(uuid));
+  const notActive = kept.filter((uuid) => rows.get(uuid)?.state !== "active" && !history.revoked.has(uuid));
+  const honest = notActive.filter((uuid) => {
+    const exchange = calls.find((call) => call.uuid === uuid && call.kind === "exchange" && call.isIssued);
+    return exchange && (exchange.isHarmed || wasDisturbed(exchange));
+  });
+  const lost = notActive.filter((uuid) => !honest.includes(uuid));
+  const misnamed = honest.filter((uuid) => rows.get(uuid)?.reason !== "outcome_unknown");
+
+  const dead = await deadTokens(sandbox, settings, kept.map((uuid) => rows.get(uuid)).filter(isActive));
+  const overlaps = overlapping(calls);
+  const needless = needlessRefreshes(calls, { lifeSeconds, history, wasDisturbed });
+  const refreshes = calls.filter(({ kind, isIssued }) => kind === "refresh" && isIssued).length;
+  const resurrected = [...history.deprovisioned].filter((uuid) => {
+    const row = rows.get(uuid);
+    return !row || row.resource !== "deprovisioned" || row.state !== "erased" || row.hasSecrets;
+  });
+  const leaks = await leaksIn(fleet.outputFile, ask, new Set([...secretsOf(entries), ...history.secrets]));
+  const badStops = history.stops.filter(({ code, ms }) => code !== 0 || ms > 26_000);
+
+  return [
+    finding("I1", "every acknowledged resource exists", missing, `${history.acknowledged.size} acknowledged`),
+    finding("I2", "no grant is lost but those whose answer was destroyed", lost.map(tell), `${kept.length} kept, ${honest.length} within the honest limit`),
+    finding("I2", "what was lost within the honest limit says so", misnamed.map(tell), `${honest.length} outcome_unknown`),
+    finding("I3", "every stored access token works", dead, `${kept.length - notActive.length} tokens tried`),
+    finding("I4", "one call at a time for one resource", overlaps, `${calls.length} token calls`),
+    finding("I4", "one refresh for each token and period", needless, `${refreshes} refreshes, ${(refreshes / Math.max(refreshes - needless.length, 1)).toFixed(2)} per period`),
+    finding("I5", "no credential is given up that the platform did not end", givenUp().map(tell), `${history.revoked.size} revoked`),
+    finding("I6", "what was deprovisioned is gone, and stays gone", resurrected.map(tell), `${history.deprovisioned.size} deprovisioned`),
+    finding("I7", "no secret in output or database", leaks, "every secret of the run looked for"),
+    finding("I10", "no process ended by itself, and each stopped in time", [...fleet.unaskedEnds.map(({ name, code }) => `${name} ended with ${code}`), ...badStops.map(({ name, code, ms }) => `${name} stopped with ${code} after ${ms} ms`)], `${history.stops.length} stops`),
+  ]; // prettier-ignore
+
+  function tell(uuid: string): string {
+    const row = rows.get(uuid);
+    return `${uuid}: ${row ? `${row.resource}, ${row.state}${row.reason ? ` (${row.reason})` : ""}` : "no row"}`;
+  }
+
+  function givenUp(): string[] {
+    return kept.filter((uuid) => {
+      const state = rows.get(uuid)?.state;
+      return (state === "needs_reauth" || state === "quarantined") && !history.revoked.has(uuid);
+    });
+  }
+}
+
+const ROWS = `
+  SELECT uuid, r.state AS resource, c.state, c.reason, c.sealed_access_token AS "sealedAccessToken",
+    num_nonnulls(c.sealed_access_token, c.sealed_refresh_token, c.sealed_grant_code, r.sealed_answer, r.sealed_config,
+      r.sealed_log_input_url, r.sealed_log_drain_token) > 0 AS "hasSecrets"
+  FROM resources r JOIN credentials c USING (uuid)`;
+
+function isActive(row: Row | undefined): row is Row {
+  return row?.state === "active";
+}
+
+async function deadTokens(sandbox: Sandbox, settings: Settings, rows: readonly Row[]): Promise<string[]> {
+  const vault = await createVault({ encryptionKey: new Secret(settings["ENCRYPTION_KEY"]!) });
+  const dead: string[] = [];
+  for (const { uuid, sealedAccessToken } of rows) {
+    const place = { table: "credentials", column: "sealed_access_token", uuid };
+    const token = vault.open(place, sealedAccessToken!).reveal();
+    const { status } = await fetch(`${sandbox.url}/addons/${uuid}`, {
+      headers: { Authorization: `Bearer ${token}`, Accept: sandbox.settings.mediaType },
+    });
+    if (status !== 200) dead.push(`${uuid}: its stored token is answered ${status}`);
+  }
+  return dead;
+}
+
+function overlapping(calls: readonly TokenCall[]): string[] {
+  return [...byResource(calls).values()].flatMap((own) =>
+    own.flatMap((call, index) => {
+      const next = own[index + 1];
+      return next && next.fromMs < call.toMs ? [`${call.uuid}: ${when(call)} and ${when(next)}`] : [];
+    }),
+  );
+}
+
+/** Successful refreshes that came early, and that nothing explains: no dead token, no lost answer, no other secret. */
+function needlessRefreshes(
+  calls: readonly TokenCall[],
+  { lifeSeconds, history, wasDisturbed }: { lifeSeconds: number; history: History; wasDisturbed(call: TokenCall): boolean },
+): string[] {
+  const wasKilled = (uuid: string, fromMs: number, toMs: number) =>
+    history.killedTokens.some((each) => (each.uuid ?? uuid) === uuid && each.atMs >= fromMs && each.atMs <= toMs);
+  return [...byResource(calls).values()].flatMap((own) => {
+    const issued = own.filter(({ isIssued }) => isIssued);
+    return issued.flatMap((call, index) => {
+      const before = issued[index - 1];
+      if (call.kind !== "refresh" || !before || call.fromMs - before.fromMs >= lifeSeconds * 440) return [];
+      const isExplained = before.isHarmed || wasDisturbed(before) || wasKilled(call.uuid, before.fromMs - 60_000, call.toMs);
+      return isExplained ? [] : [`${call.uuid}: ${when(before)}, and again ${when(call)}`];
+    });
+  });
+} // prettier-ignore
+
+/** Whatever looks like a secret in what was written, if it is one. */
+async function leaksIn(outputFile: string, ask: Ask, secrets: ReadonlySet<string>): Promise<string[]> {
+  const found = new Set<string>();
+  for await (const line of createInterface({ input: createReadStream(outputFile) })) {
+    for (const word of tokensIn(line)) if (secrets.has(word)) found.add(`the log holds a secret: ${line.slice(0, 80)}…`);
+  }
+  const tables = await ask<{ name: string }>(`SELECT tablename AS name FROM pg_tables WHERE schemaname = 'public'`);
+  for (const { name } of tables) {
+    for (const row of await ask<Record<string, unknown>>(`SELECT * FROM "${name}"`)) {
+      const text = Object.values(row).map((value) => (Buffer.isBuffer(value) ? value.toString("latin1") : JSON.stringify(value))).join(" ");
+      for (const word of tokensIn(text)) if (secrets.has(word)) found.add(`table ${name} holds a secret`);
+    }
+  }
+  return [...found];
+} // prettier-ignore
+
+function when({ kind, fromMs, toMs }: TokenCall): string {
+  return `${kind} ${new Date(fromMs).toISOString().slice(11, 23)}–${new Date(toMs).toISOString().slice(17, 23)}`;
+}
+
+function finding(id: string, promise: string, against: string[], figure: string): Finding {
+  return { id, promise, against, figure };
+}
