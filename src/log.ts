@@ -12,12 +12,14 @@ const DEEPEST = 8;
  * Makes the log: one JSON line an event on `destination` (standard output by default). Each finished line goes through
  * the scrubber, whatever road its parts took into it.
  *
- * An `alarm` member marks what an operator must look at; its word stands in docs/operate.md.
+ * An `alarm` member marks what an operator must look at; its word stands in docs/operate.md. `noteOn` adds to such a
+ * line what is known beside it; it neither waits nor throws.
  */
 export function createLog(
   level: string,
   scrubber: Scrubber,
   destination?: { write(line: string): void },
+  noteOn: NoteOn = () => null,
 ): Log {
   const options = {
     level,
@@ -31,13 +33,22 @@ export function createLog(
     // An error is spelled out by now, under whatever name it stands.
     serializers: { error: (spelled: unknown) => spelled },
     hooks: {
-      logMethod(this: Logger, args: Parameters<LogFn>, write: LogFn) {
+      logMethod(this: Logger, given: Parameters<LogFn>, write: LogFn) {
+        const args = withNote(given, noteOn);
         write.apply(this, args.map(keepText) as typeof args);
       },
       streamWrite: (line: string) => scrubber.scrub(line),
     },
   };
   return destination ? pino(options, destination) : pino(options);
+}
+
+type NoteOn = (alarm: string) => object | null;
+
+function withNote([members, ...rest]: Parameters<LogFn>, noteOn: NoteOn): Parameters<LogFn> {
+  const { alarm } = (members ?? {}) as { alarm?: unknown };
+  const noted = typeof alarm === "string" ? { ...(members as object), ...noteOn(alarm) } : members;
+  return [noted, ...rest] as Parameters<LogFn>;
 }
 
 /** The same with long texts cut and errors spelled out, in lists and plain objects; others have a serializer. */

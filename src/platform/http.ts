@@ -12,6 +12,8 @@ export interface HttpRequest {
   /** Overrides the client's own limits for this call. */
   timeoutMs?: number;
   maxBytes?: number;
+  /** Aborted: the call ends at once. */
+  signal?: AbortSignal;
 }
 
 export interface HttpAnswer {
@@ -69,12 +71,12 @@ type Bounded = HttpRequest & { timeoutMs: number; maxBytes: number };
 type Agents = { "http:": http.Agent; "https:": https.Agent };
 
 function exchange(
-  { headers, body, timeoutMs, maxBytes }: Bounded,
+  { headers, body, timeoutMs, maxBytes, signal }: Bounded,
   call: CallName,
   agents: Agents,
 ): Promise<HttpAnswer> {
   return new Promise((resolve, reject) => {
-    const request = open(call, headers, agents);
+    const request = open(call, { headers, signal }, agents);
     const settle = (end: () => void) => {
       clearTimeout(timer);
       end();
@@ -118,11 +120,11 @@ function exchange(
 /** Starts the request; an address or a header that cannot be sent is an error like any other, without its value. */
 function open(
   call: CallName,
-  headers: Record<string, string> | undefined,
+  { headers, signal }: { headers: HttpRequest["headers"]; signal: AbortSignal | undefined },
   agents: Agents,
 ): http.ClientRequest {
   try {
-    const options = { method: call.method, headers: { "accept-encoding": "identity", ...headers } };
+    const options = { method: call.method, headers: { "accept-encoding": "identity", ...headers }, signal };
     return call.url.protocol === "https:"
       ? https.request(call.url, { ...options, agent: agents["https:"] })
       : http.request(call.url, { ...options, agent: agents["http:"] });

@@ -1,0 +1,69 @@
+import { foreignText } from "./foreign-text.ts";
+import { openIncidents } from "./status.ts";
+import type { Known, StatusWatch } from "./status-watch.ts";
+
+/** An incident at the platform, as a log line carries it. */
+export interface IncidentNote {
+  incident: {
+    id: number;
+    title: string;
+    full_url: string | null;
+    /** How many more are open. */
+    others?: number;
+  };
+}
+
+/** Until then an alarm carries what the feed said; it is asked again meanwhile. */
+const FRESH_MS = 120_000;
+/** For so long an incident is believed to go on while the feed does not answer. */
+const STALE_MS = 600_000;
+
+/**
+ * What the status feed has to say of an alarm. An alarm never waits for the feed: it carries the incident that is known
+ * to be open, and if none is, the feed is asked in the background; if one turns out to be open, `tell` is called once,
+ * with the alarms that went out without it.
+ */
+export function createIncidentNotes({
+  watch,
+  tell,
+}: {
+  watch: StatusWatch;
+  tell(members: IncidentNote & { alarms: Record<string, number> }, text: string): void;
+}): (alarm: string) => IncidentNote | null {
+  const without = new Map<string, number>();
+  let reporting: Promise<void> | null = null;
+
+  function report(known: Known): void {
+    const note = noteOf(known, STALE_MS);
+    const alarms = Object.fromEntries(without);
+    without.clear();
+    reporting = null;
+    if (note) tell({ ...note, alarms }, "An incident is open at the platform; these alarms may come from it");
+  }
+
+  return (alarm) => {
+    const note = noteOf(watch.known(), FRESH_MS);
+    if (note) {
+      void watch.look(); // so that it stays fresh, or ends
+    } else {
+      without.set(alarm, (without.get(alarm) ?? 0) + 1);
+      reporting ??= watch.next().then(report);
+    }
+    return note;
+  };
+}
+
+function noteOf({ last }: Known, maxAgeMs: number): IncidentNote | null {
+  if (!last || Date.now() - last.at > maxAgeMs) return null;
+  const [incident, ...others] = openIncidents(last.status);
+  if (!incident) return null;
+  const { id, title, full_url: page } = incident;
+  return {
+    incident: {
+      id,
+      title: foreignText(title, []),
+      full_url: page && foreignText(page, []),
+      ...(others.length > 0 && { others: others.length }),
+    },
+  };
+}

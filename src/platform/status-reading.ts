@@ -1,0 +1,99 @@
+import { isJsonObject, type JsonObject } from "./json-object.ts";
+import type { AffectedSystem, CurrentStatus, Incident, IncidentUpdate } from "./status-types.ts";
+
+// Tolerant readers: what can be read of an answer of the feed is read, what cannot is left out. Each gives undefined
+// only where nothing of what was asked for is there.
+
+export function readCurrentStatus(json: unknown): CurrentStatus | undefined {
+  if (!isJsonObject(json)) return undefined;
+  const { status, incidents, scheduled } = json;
+  if (!Array.isArray(status) && !Array.isArray(incidents)) return undefined;
+  return {
+    ...json,
+    status: objects(status).map((each) => ({
+      ...each,
+      system: text(each["system"]),
+      status: text(each["status"]),
+    })),
+    incidents: listOfIncidents(incidents),
+    scheduled: listOfIncidents(scheduled),
+  };
+}
+
+export function readIncidents(json: unknown): Incident[] | undefined {
+  return Array.isArray(json) ? listOfIncidents(json) : undefined;
+}
+
+export function readIncident(json: unknown): Incident | undefined {
+  if (!isJsonObject(json)) return undefined;
+  const id = wholeNumber(json["id"]);
+  if (id === null) return undefined;
+  const state = text(json["state"]) || null;
+  const resolvedAt = time(json["resolved_at"]);
+  const isOver = state === "resolved" || resolvedAt !== null;
+  return {
+    ...json,
+    id,
+    title: text(json["title"]),
+    state,
+    created_at: time(json["created_at"]),
+    updated_at: time(json["updated_at"]),
+    resolved: typeof json["resolved"] === "boolean" ? json["resolved"] : isOver,
+    href: text(json["href"]) || null,
+    full_url: text(json["full_url"]) || null,
+    duration: wholeNumber(json["duration"]),
+    resolved_at: resolvedAt,
+    review: json["review"] === true,
+    systems: listOfSystems(json["systems"]),
+    tags: texts(json["tags"]),
+    updates: objects(json["updates"]).map(readUpdate),
+  };
+}
+
+function readUpdate(json: JsonObject): IncidentUpdate {
+  return {
+    ...json,
+    id: wholeNumber(json["id"]),
+    incident_id: wholeNumber(json["incident_id"]),
+    created_at: time(json["created_at"]),
+    updated_at: time(json["updated_at"]),
+    title: text(json["title"]),
+    contents: text(json["contents"]),
+    update_type: text(json["update_type"]) || null,
+    systems: listOfSystems(json["systems"]),
+  };
+}
+
+function listOfIncidents(value: unknown): Incident[] {
+  return objects(value).flatMap((each) => readIncident(each) ?? []);
+}
+
+function listOfSystems(value: unknown): AffectedSystem[] {
+  return objects(value).map((each) => ({
+    ...each,
+    name: text(each["name"]),
+    status: text(each["status"]),
+    services: texts(each["services"]),
+  }));
+}
+
+function objects(value: unknown): JsonObject[] {
+  return Array.isArray(value) ? value.filter(isJsonObject) : [];
+}
+
+function texts(value: unknown): string[] {
+  return Array.isArray(value) ? value.filter((each) => typeof each === "string") : [];
+}
+
+function text(value: unknown): string {
+  return typeof value === "string" ? value : "";
+}
+
+function wholeNumber(value: unknown): number | null {
+  return Number.isSafeInteger(value) ? (value as number) : null;
+}
+
+function time(value: unknown): string | null {
+  const ms = typeof value === "string" ? Date.parse(value) : NaN;
+  return Number.isNaN(ms) ? null : new Date(ms).toISOString();
+}

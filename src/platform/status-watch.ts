@@ -1,0 +1,77 @@
+import { setTimeout as wait } from "node:timers/promises";
+import { messageOf } from "../errors.ts";
+import type { CurrentStatus, StatusFeed } from "./status.ts";
+
+/** What is known of the platform's status. */
+export interface Known {
+  /** What the feed said last, and when (milliseconds since 1970); null: it has never answered. */
+  last: { status: CurrentStatus; at: number } | null;
+  /** Why the last call brought nothing; null: it did, or there was none. */
+  failure: string | null;
+}
+
+/**
+ * The status feed for a whole process: asked only when somebody wants to know, once for all who do, and at most every
+ * 30 s, a failure like a success, so that a feed which is down or hangs costs next to nothing. Nothing here ever throws.
+ */
+export interface StatusWatch {
+  /** Without asking. */
+  known(): Known;
+  /** Asks, if the last call is long enough ago; else answers with what is known. */
+  look(): Promise<Known>;
+  /** Waits until the feed may be asked again, and asks. It keeps no process alive. */
+  next(): Promise<Known>;
+  /** Ends a call in flight at once; there is none any more. */
+  close(): void;
+}
+
+/** How often the feed's own content changes (platform document, "Limits"). */
+const EVERY_MS = 30_000;
+
+export function createStatusWatch({
+  feed,
+  everyMs = EVERY_MS,
+}: {
+  feed: Pick<StatusFeed, "current">;
+  everyMs?: number;
+}): StatusWatch {
+  const closing = new AbortController();
+  let known: Known = { last: null, failure: null };
+  let askedAt = -Infinity;
+  let inFlight: Promise<Known> | null = null;
+  let coming: Promise<Known> | null = null;
+
+  async function call(): Promise<Known> {
+    askedAt = performance.now();
+    try {
+      const { value } = await feed.current(closing.signal);
+      known = { last: { status: value, at: Date.now() }, failure: null };
+    } catch (error) {
+      known = { ...known, failure: messageOf(error) };
+    }
+    inFlight = null;
+    return known;
+  }
+
+  async function look(): Promise<Known> {
+    if (inFlight) return inFlight;
+    const isTooSoon = performance.now() - askedAt < everyMs;
+    return isTooSoon || closing.signal.aborted ? known : (inFlight = call());
+  }
+
+  async function inTurn(): Promise<Known> {
+    const pauseMs = askedAt + everyMs - performance.now();
+    if (pauseMs > 0 && !inFlight) {
+      await wait(pauseMs, undefined, { ref: false, signal: closing.signal }).catch(() => undefined);
+    }
+    coming = null;
+    return look();
+  }
+
+  return {
+    known: () => known,
+    look,
+    next: () => (coming ??= inTurn()),
+    close: () => closing.abort(),
+  };
+}

@@ -1,0 +1,87 @@
+import { PlatformRefused, UnreadableAnswer } from "./api-errors.ts";
+import type { Http } from "./http.ts";
+import { parsedJson } from "./json-object.ts";
+import { path, type Path } from "./path.ts";
+import { readCurrentStatus, readIncident, readIncidents } from "./status-reading.ts";
+import type { CurrentStatus, Incident } from "./status-types.ts";
+
+export type * from "./status-types.ts";
+
+/** An answer of the feed: in its own words, and as we read it. */
+export interface Told<T> {
+  json: unknown;
+  value: T;
+}
+
+export interface IncidentsQuery {
+  /** A date, `YYYY-MM-DD`. */
+  since?: string | undefined;
+  perPage?: number | undefined;
+}
+
+/** The platform's public status feed. */
+export interface StatusFeed {
+  /** Aborting `signal` ends the call at once. */
+  current(signal?: AbortSignal): Promise<Told<CurrentStatus>>;
+  incidents(query?: IncidentsQuery): Promise<Told<Incident[]>>;
+  incident(id: number): Promise<Told<Incident>>;
+}
+
+/** Nobody waits for the feed longer than this. */
+const MOST_MS = 5_000;
+const MOST_BYTES = 1_000_000;
+
+/**
+ * Follows the platform document, "Status feed" (version 4). No credentials are sent. Rejects with `PlatformRefused`,
+ * `UnreadableAnswer` or a `TransportError`, after 5 s at most; nothing is tried twice.
+ */
+export function createStatusFeed({
+  http,
+  statusUrl,
+  timeoutMs = MOST_MS,
+}: {
+  http: Http;
+  statusUrl: string;
+  timeoutMs?: number;
+}): StatusFeed {
+  async function ask<T>(
+    below: Path,
+    read: (json: unknown) => T | undefined,
+    expected: string,
+    { query = {}, signal }: { query?: Record<string, string>; signal?: AbortSignal | undefined } = {},
+  ): Promise<Told<T>> {
+    const url = new URL(statusUrl.replace(/\/+$/, "") + below);
+    url.search = new URLSearchParams(query).toString();
+    const call = { method: "GET", url };
+    const headers = { accept: "application/json" };
+    const answer = await http.send({
+      ...call,
+      headers,
+      timeoutMs,
+      maxBytes: MOST_BYTES,
+      ...(signal && { signal }),
+    });
+    if (answer.status >= 400) throw new PlatformRefused(call, answer, []);
+    const json = parsedJson(answer.body);
+    const value = read(json);
+    if (answer.status >= 300 || value === undefined)
+      throw new UnreadableAnswer(call, answer.status, expected);
+    return { json, value };
+  }
+
+  return {
+    current: (signal) =>
+      ask(path`/api/v4/current-status`, readCurrentStatus, "the current status", { signal }),
+    incidents: ({ since, perPage } = {}) =>
+      ask(path`/api/v4/incidents`, readIncidents, "a list of incidents", {
+        query: { ...(since && { since }), ...(perPage && { per_page: String(perPage) }) },
+      }),
+    incident: (id) => ask(path`/api/v4/incidents/${String(id)}`, readIncident, "an incident"),
+  };
+}
+
+/** The incidents that are not over, the one that was changed last first. */
+export function openIncidents({ incidents }: CurrentStatus): Incident[] {
+  const changed = ({ updated_at, created_at }: Incident) => Date.parse(updated_at ?? created_at ?? "") || 0;
+  return incidents.filter(({ resolved }) => !resolved).sort((one, other) => changed(other) - changed(one));
+}

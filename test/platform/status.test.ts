@@ -1,0 +1,162 @@
+import { afterEach, describe, expect, it } from "@jest/globals";
+import nock from "nock";
+import { createHttp } from "../../src/platform/http.ts";
+import { createStatusFeed, openIncidents } from "../../src/platform/status.ts";
+import { inOrder } from "./api-client.ts";
+import { type Answering, aServer } from "./local-server.ts";
+
+let closing: (() => Promise<void>)[] = [];
+afterEach(async () => {
+  for (const close of closing) await close();
+  closing = [];
+});
+
+async function aFeed(answer: Answering, { below = "", timeoutMs = 300 } = {}) {
+  const { url, seen, close } = await aServer(answer);
+  const http = createHttp();
+  closing.push(http.close, close);
+  return { seen, feed: createStatusFeed({ http, statusUrl: url + below, timeoutMs }) };
+}
+
+const INCIDENT = {
+  id: 7,
+  title: "Slow builds",
+  state: "investigating",
+  created_at: "2026-01-31T12:00:00.000Z",
+  updated_at: "2026-01-31T12:30:00.000Z",
+  resolved: false,
+  href: "https://status.example/api/v4/incidents/7",
+  full_url: "https://status.example/incidents/7",
+  duration: 30,
+  resolved_at: null,
+  review: false,
+  systems: [{ name: "Tools", status: "yellow", services: ["builds"] }],
+  tags: ["builds"],
+  updates: [
+    {
+      id: 71,
+      incident_id: 7,
+      created_at: "2026-01-31T12:30:00.000Z",
+      updated_at: "2026-01-31T12:30:00.000Z",
+      title: "Investigating",
+      contents: "We look into it.",
+      update_type: "a-type-of-tomorrow",
+      systems: [],
+    },
+  ],
+};
+
+describe("the status feed", () => {
+  it("is asked without credentials, at the documented addresses", async () => {
+    const answers = [{ status: [], incidents: [], scheduled: [] }, [], [], INCIDENT];
+    const { feed, seen } = await aFeed(inOrder(...answers), { below: "/feed/" });
+    await feed.current();
+    await feed.incidents();
+    await feed.incidents({ since: "2026-01-31", perPage: 5 });
+    await feed.incident(7);
+    expect(seen.map(({ method, url }) => `${method} ${url}`)).toEqual([
+      "GET /feed/api/v4/current-status",
+      "GET /feed/api/v4/incidents",
+      "GET /feed/api/v4/incidents?since=2026-01-31&per_page=5",
+      "GET /feed/api/v4/incidents/7",
+    ]);
+    for (const { headers } of seen) {
+      expect(headers).not.toHaveProperty("authorization");
+      expect(headers).not.toHaveProperty("cookie");
+    }
+  });
+
+  it("is reached over https", async () => {
+    const http = createHttp();
+    closing.push(http.close, async () => nock.restore());
+    nock("https://status.example").get("/api/v4/incidents/7").reply(200, INCIDENT);
+    const feed = createStatusFeed({ http, statusUrl: "https://status.example" });
+    await expect(feed.incident(7)).resolves.toMatchObject({ value: { id: 7 } });
+    expect(nock.isDone()).toBe(true);
+  });
+
+  it("is told in its own words, and read", async () => {
+    const said = { ...INCIDENT, of_tomorrow: [1] };
+    const { feed } = await aFeed(inOrder(said));
+    expect(await feed.incident(7)).toEqual({ json: said, value: said });
+  });
+
+  it("may leave everything out, or say it in a new way", async () => {
+    const odd = {
+      id: 7,
+      state: "resolved",
+      updates: [{ created_at: "2026-01-31T12:00:00+0100" }, "no"],
+      tags: [1],
+    };
+    const { feed } = await aFeed(
+      inOrder({ status: [{ system: "Apps", status: "mauve" }], incidents: [odd, 5] }),
+    );
+    const { value } = await feed.current();
+    expect(value.status).toEqual([{ system: "Apps", status: "mauve" }]);
+    expect(value.scheduled).toEqual([]);
+    expect(value.incidents).toMatchObject([
+      {
+        id: 7,
+        title: "",
+        resolved: true,
+        full_url: null,
+        systems: [],
+        tags: [],
+        updates: [{ created_at: "2026-01-31T11:00:00.000Z", contents: "", update_type: null, systems: [] }],
+      },
+    ]);
+  });
+
+  it("names the open incidents, the one changed last first", async () => {
+    const incidents = [
+      { ...INCIDENT, id: 1 },
+      { ...INCIDENT, id: 2, updated_at: "2026-01-31T13:00:00.000Z" },
+      { ...INCIDENT, id: 3, resolved: true },
+      { ...INCIDENT, id: 4, updated_at: "once" },
+    ];
+    const { feed } = await aFeed(inOrder({ status: [], incidents }));
+    const { value } = await feed.current();
+    expect(openIncidents(value).map(({ id }) => id)).toEqual([2, 1, 4]);
+  });
+
+  it.each([
+    ["a page", "<html>", "unreadable_answer"],
+    ["half an answer", '{"status": [', "unreadable_answer"],
+    ["an object that is none of its own", { maintenance: true }, "unreadable_answer"],
+    ["a list", [], "unreadable_answer"],
+    ["503", 503, "said_503"],
+  ])("that answers %s is an error", async (_, answer, id) => {
+    const { feed, seen } = await aFeed(inOrder(answer));
+    await expect(feed.current()).rejects.toMatchObject({ id });
+    expect(seen).toHaveLength(1);
+  });
+
+  it("is not followed elsewhere, read without end, or waited for", async () => {
+    const redirecting: Answering = (_, response) => response.writeHead(302, { location: "/other" }).end();
+    const huge: Answering = (_, response) => response.end(`[${" ".repeat(1_000_000)}]`);
+    const dripping: Answering = (_, response) => {
+      const drip = setInterval(() => response.write(" "), 20);
+      response.on("close", () => clearInterval(drip));
+    };
+    const ends = [redirecting, huge, dripping].map(async (answer) => {
+      const { feed } = await aFeed(answer);
+      return feed.incidents().catch((error: unknown) => (error as { id: string }).id);
+    });
+    expect(await Promise.all(ends)).toEqual(["redirect_refused", "answer_too_large", "timed_out"]);
+  });
+
+  it.each([
+    ["before a byte came", (): void => undefined],
+    [
+      "in the middle of an answer",
+      (_: unknown, response: { write(text: string): void }) => response.write("{"),
+    ],
+  ])("can be hung up on %s", async (_, answer) => {
+    const { feed, seen } = await aFeed(answer as Answering, { timeoutMs: 60_000 });
+    const stop = new AbortController();
+    const asked = feed.current(stop.signal);
+    while (seen.length === 0) await new Promise(setImmediate);
+    setTimeout(() => stop.abort(), 20);
+    await expect(asked).rejects.toMatchObject({ id: "connection_failed" });
+  });
+});
