@@ -3,10 +3,14 @@ import express, { type ErrorRequestHandler, type Express } from "express";
 import { apiEndpoints } from "./api/endpoints.ts";
 import type { Control } from "./control/control.ts";
 import { controlRoutes } from "./control/routes.ts";
+import { authorizeEndpoint } from "./oauth/authorize-endpoint.ts";
 import { oauthGrantEndpoint } from "./oauth/oauth-grant.ts";
 import { tokenEndpoint } from "./oauth/token-endpoint.ts";
+import { pageAssets } from "./pages/assets.ts";
 import type { Platform } from "./platform.ts";
 import { OAuthRefused, Refused } from "./refusal.ts";
+import { statusFeed } from "./status/feed.ts";
+import { incidentPages } from "./status/incident-pages.tsx";
 import { recordCalls } from "./wire/recorder.ts";
 
 /** The control side, and the platform's services on one port; only calls on the latter are played, judged, recorded. */
@@ -18,10 +22,14 @@ export function createApp(platform: Platform, control: Control): Express {
     res.set("Request-Id", randomUUID());
     next();
   });
+  app.use(pageAssets());
   app.use("/sandbox", controlRoutes(control));
   app.use(recordCalls(platform));
+  app.use(authorizeEndpoint(platform));
   app.use(tokenEndpoint(platform));
   app.use(oauthGrantEndpoint(platform));
+  app.use("/api/v4", statusFeed(platform));
+  app.use(incidentPages(platform));
   app.use(apiEndpoints(platform));
   app.use(answerError);
   return app;

@@ -4,7 +4,7 @@ import { invalid } from "../refusal.ts";
 import { addonShape } from "../shapes/addon.ts";
 import { markDeprovisioned, markProvisioned } from "../world/addon-life.ts";
 import { answer } from "./answer.ts";
-import { callerOf } from "./caller.ts";
+import { callerOf, partnerOf } from "./caller.ts";
 import { reachAddon } from "./reach.ts";
 
 /** How an asynchronous provision ends: done, or given up (decisions, section 2). */
@@ -12,6 +12,7 @@ export function addonActionEndpoints({ world }: Platform): Router {
   const router = Router();
 
   router.post("/addons/:addon/actions/provision", (req, res) => {
+    partnerOf(res);
     const addon = reachAddon(world, callerOf(res), req.params.addon);
     if (addon.state !== "provisioning") throw invalid(`The add-on is ${addon.state}, not provisioning.`);
     markProvisioned(world, addon);
@@ -19,6 +20,7 @@ export function addonActionEndpoints({ world }: Platform): Router {
   });
 
   router.post("/addons/:addon/actions/deprovision", (req, res) => {
+    partnerOf(res);
     const addon = reachAddon(world, callerOf(res), req.params.addon);
     if (addon.state !== "provisioning" && addon.state !== "deprovisioning") {
       throw invalid(`The add-on is ${addon.state}, neither provisioning nor deprovisioning.`);

@@ -5,9 +5,11 @@ import { isDeclared, mergeConfig } from "../world/addon-life.ts";
 import type { AddonRecord } from "../world/records.ts";
 import type { World } from "../world/world.ts";
 import { answer } from "./answer.ts";
-import { callerOf } from "./caller.ts";
+import { callerOf, partnerOf } from "./caller.ts";
 import { readObject } from "./json-body.ts";
 import { reachAddon } from "./reach.ts";
+
+const NAME = /^_?[A-Za-z][A-Za-z0-9_]*$/;
 
 /** "Add-on configuration" of the partner endpoints; PATCH merges by name, null removes (decisions, section 5). */
 export function addonConfigEndpoints({ world }: Platform): Router {
@@ -21,6 +23,7 @@ export function addonConfigEndpoints({ world }: Platform): Router {
   });
 
   router.patch("/addons/:addon/config", (req, res) => {
+    partnerOf(res);
     const addon = reachAddon(world, callerOf(res), req.params.addon);
     mergeConfig(world, addon, readChanges(world, readObject(req, res)["config"]));
     answer(res, shape(addon), addon);
@@ -35,8 +38,10 @@ function readChanges(world: World, config: unknown): Map<string, string | null> 
   const changes = new Map<string, string | null>();
   for (const element of config as unknown[]) {
     const { name, value } = (element ?? {}) as { name?: unknown; value?: unknown };
-    if (typeof name !== "string" || !/^[A-Za-z_][A-Za-z0-9_]*$/.test(name)) {
-      throw invalid("Each element of config needs a name of letters, digits and underscores.");
+    if (typeof name !== "string" || !NAME.test(name)) {
+      throw invalid(
+        "Each element of config needs a name of letters, digits and underscores, a letter first.",
+      );
     }
     if (value !== null && typeof value !== "string")
       throw invalid(`The value of ${name} must be a string or null.`);

@@ -4,9 +4,12 @@ import { addonShape } from "../shapes/addon.ts";
 import type { AddonRecord } from "../world/records.ts";
 import { answer, answerList } from "./answer.ts";
 import { callerOf } from "./caller.ts";
-import { reachableApps, reachAddon, reachApp, reachUser } from "./reach.ts";
+import { addonsOn, reachableAddons, reachAddon, reachApp, reachUser } from "./reach.ts";
 
-/** "Add-on resources" of the partner endpoints: lists hold the caller's own resource, never another. */
+/**
+ * "Add-on resources" of the partner endpoints. "Only instances of the same add-on service" is the outer bound, "only
+ * data of its own resource" ("Authentication" 6) the inner one: a partner's lists hold its own resource, never another.
+ */
 export function addonEndpoints({ world }: Platform): Router {
   const router = Router();
   const shape = (addon: AddonRecord) => addonShape(world, addon);
@@ -17,23 +20,18 @@ export function addonEndpoints({ world }: Platform): Router {
   });
 
   router.get("/addons", (req, res) => {
-    answerList(req, res, ownAddons(callerOf(res)), shape);
+    answerList(req, res, reachableAddons(world, callerOf(res)), shape, ["id", "name"]);
   });
 
   router.get("/users/:user/addons", (req, res) => {
     reachUser(world, callerOf(res), req.params.user);
-    answerList(req, res, ownAddons(callerOf(res)), shape);
+    answerList(req, res, reachableAddons(world, callerOf(res)), shape, ["id", "name"]);
   });
 
   router.get("/apps/:app/addons", (req, res) => {
-    reachApp(world, callerOf(res), req.params.app);
-    answerList(req, res, [callerOf(res)], shape);
+    const app = reachApp(world, callerOf(res), req.params.app);
+    answerList(req, res, addonsOn(world, callerOf(res), app), shape, ["id", "name"]);
   });
-
-  /** Empty when the app it belongs to is out of reach. */
-  function ownAddons(caller: AddonRecord): AddonRecord[] {
-    return reachableApps(world, caller).some((app) => app.id === caller.appId) ? [caller] : [];
-  }
 
   return router;
 }

@@ -1,10 +1,10 @@
 import { Router } from "express";
 import type { Platform } from "../platform.ts";
-import { forbidden, notFound } from "../refusal.ts";
+import { notFound } from "../refusal.ts";
 import { attachmentShape } from "../shapes/attachment.ts";
 import type { AttachmentRecord } from "../world/records.ts";
 import { answer, answerList } from "./answer.ts";
-import { attachmentsOf, reachAddon, reachApp } from "./reach.ts";
+import { attachmentsOf, reachAddon, reachApp, sees } from "./reach.ts";
 import { callerOf } from "./caller.ts";
 
 /** "Add-on attachments" of the partner endpoints: of an app only those of the caller's own add-on. */
@@ -20,16 +20,17 @@ export function attachmentEndpoints({ world }: Platform): Router {
   router.get("/apps/:app/addon-attachments", (req, res) => {
     const caller = callerOf(res);
     const app = reachApp(world, caller, req.params.app);
-    const own = world.attachments.of("app", app.id).filter(({ addonId }) => addonId === caller.id);
-    answerList(req, res, own, shape);
+    const seen = world.attachments.of("app", app.id).filter(({ addonId }) => sees(caller, addonId));
+    answerList(req, res, seen, shape, ["id", "name"]);
   });
 
   router.get("/apps/:app/addon-attachments/:attachment", (req, res) => {
     const app = reachApp(world, callerOf(res), req.params.app);
     const wanted = req.params.attachment;
     const attachment = world.attachments.find(wanted) ?? world.attachments.find(`${app.id}/${wanted}`);
-    if (attachment?.appId !== app.id) throw notFound("The app has no such attachment.");
-    if (attachment.addonId !== callerOf(res).id) throw forbidden("The attachment belongs to another add-on.");
+    if (attachment?.appId !== app.id || !sees(callerOf(res), attachment.addonId)) {
+      throw notFound("The app has no such attachment, or it is another add-on's.");
+    }
     answer(res, shape(attachment), attachment);
   });
 

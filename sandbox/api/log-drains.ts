@@ -1,35 +1,36 @@
 import { Router, type Request, type Response } from "express";
 import type { Platform } from "../platform.ts";
-import { conflict, invalid, notFound } from "../refusal.ts";
+import { conflict, forbidden, invalid, notFound } from "../refusal.ts";
 import { logDrainShape } from "../shapes/log-drain.ts";
 import { isNewerGeneration } from "../world/apps.ts";
-import { addLogDrain } from "../world/log-drains.ts";
+import { addLogDrain, isDrainUrl } from "../world/log-drains.ts";
 import type { AddonRecord, AppRecord, LogDrainRecord } from "../world/records.ts";
 import { answer, answerList } from "./answer.ts";
-import { callerOf } from "./caller.ts";
+import { callerOf, partnerOf } from "./caller.ts";
 import { readObject } from "./json-body.ts";
-import { reachAddon, reachApp } from "./reach.ts";
+import { reachAddon, reachApp, sees } from "./reach.ts";
 
 /**
- * "Log drains" of the partner endpoints: only the caller's own, found by id, URL or token, and none at all for apps
+ * "Log drains" of the partner endpoints: of a partner only its own, found by id, URL or token, and none at all for apps
  * of the newer generation (usage rule 2).
  */
 export function logDrainEndpoints({ world }: Platform): Router {
   const router = Router();
   const shape = (drain: LogDrainRecord) => logDrainShape(world, drain);
-  const ownDrains = (addon: AddonRecord, app?: AppRecord) =>
-    world.logDrains.of("addon", addon.id).filter(({ appId }) => app === undefined || appId === app.id);
+  const drainsOf = (addon: AddonRecord) => world.logDrains.of("addon", addon.id);
+  const seenDrains = (res: Response, app: AppRecord) =>
+    world.logDrains.of("app", app.id).filter(({ addonId }) => sees(callerOf(res), addonId));
 
   router.get("/addons/:addon/log-drains", (req, res) => {
-    answerList(req, res, ownDrains(reachDrainedAddon(req, res)), shape);
+    answerList(req, res, drainsOf(reachDrainedAddon(req, res)), shape);
   });
 
   router.put("/addons/:addon/log-drains/:drain", (req, res) => {
+    partnerOf(res);
     const addon = reachDrainedAddon(req, res);
-    const drain = find(ownDrains(addon), req.params.drain);
+    const drain = find(drainsOf(addon), req.params.drain);
     const url = readUrl(req, res);
-    if (ownDrains(addon).some((other) => other !== drain && other.url === url))
-      throw conflict("The drain exists already.");
+    refuseDuplicate(url, drain.appId, drain);
     Object.assign(drain, { url, updatedAt: world.clock.now() });
     answer(res, shape(drain), drain);
   });
@@ -37,26 +38,38 @@ export function logDrainEndpoints({ world }: Platform): Router {
   router.post("/apps/:app/log-drains", (req, res) => {
     const app = reachDrainedApp(req, res);
     const url = readUrl(req, res);
-    if (world.logDrains.of("app", app.id).some((drain) => drain.url === url))
-      throw conflict("The drain exists already.");
-    const drain = addLogDrain(world, { url, addonId: callerOf(res).id, appId: app.id });
+    refuseDuplicate(url, app.id);
+    const drain = addLogDrain(world, { url, addonId: ownAddonId(res), appId: app.id });
     answer(res.status(201), shape(drain), drain);
   });
 
   router.get("/apps/:app/log-drains", (req, res) => {
-    answerList(req, res, ownDrains(callerOf(res), reachDrainedApp(req, res)), shape);
+    answerList(req, res, seenDrains(res, reachDrainedApp(req, res)), shape);
   });
 
   router.get("/apps/:app/log-drains/:drain", (req, res) => {
-    const drain = find(ownDrains(callerOf(res), reachDrainedApp(req, res)), req.params.drain);
+    const drain = find(seenDrains(res, reachDrainedApp(req, res)), req.params.drain);
     answer(res, shape(drain), drain);
   });
 
   router.delete("/apps/:app/log-drains/:drain", (req, res) => {
-    const drain = find(ownDrains(callerOf(res), reachDrainedApp(req, res)), req.params.drain);
+    const drain = find(seenDrains(res, reachDrainedApp(req, res)), req.params.drain);
+    if (drain.addonId !== ownAddonId(res)) throw forbidden("The log drain belongs to an add-on.");
     world.logDrains.remove(drain);
     answer(res, shape(drain), drain);
   });
+
+  /** A user's drains belong to no add-on. */
+  function ownAddonId(res: Response): string | null {
+    const caller = callerOf(res);
+    return caller.kind === "partner" ? caller.addon.id : null;
+  }
+
+  /** An app's logs do not go to the same address twice. */
+  function refuseDuplicate(url: string, appId: string, except?: LogDrainRecord): void {
+    const others = world.logDrains.of("app", appId).filter((drain) => drain !== except);
+    if (others.some((drain) => drain.url === url)) throw conflict("The app has a log drain to this URL.");
+  }
 
   function reachDrainedApp(req: Request<{ app: string }>, res: Response): AppRecord {
     return refuseNewer(reachApp(world, callerOf(res), req.params.app));
@@ -85,6 +98,10 @@ function find(drains: LogDrainRecord[], idUrlOrToken: string): LogDrainRecord {
 
 function readUrl(req: Request, res: Response): string {
   const { url } = readObject(req, res);
-  if (typeof url !== "string" || !URL.canParse(url)) throw invalid("url must be the URL of the drain.");
+  if (typeof url !== "string" || !isDrainUrl(url)) {
+    throw invalid(
+      "url must be a syslog, syslog+tls, http or https URL with a host, of at most 2048 characters.",
+    );
+  }
   return url;
 }

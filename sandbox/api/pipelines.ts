@@ -1,14 +1,13 @@
 import { Router } from "express";
 import type { Platform } from "../platform.ts";
-import { forbidden, notFound } from "../refusal.ts";
-import { uuidOf } from "../world/identity.ts";
-import { isoTime } from "../world/clock.ts";
-import type { AddonRecord, CouplingRecord, PipelineRecord } from "../world/records.ts";
+import { notFound } from "../refusal.ts";
+import { couplingShape, pipelineShape } from "../shapes/pipeline.ts";
+import type { CouplingRecord, PipelineRecord } from "../world/records.ts";
 import { answer, answerList } from "./answer.ts";
-import { callerOf } from "./caller.ts";
+import { type Caller, callerOf } from "./caller.ts";
 import { reachableApps, reachApp } from "./reach.ts";
 
-/** "Pipelines" of the partner endpoints: those with an app the add-on is attached to, and only its couplings. */
+/** "Pipelines" of the partner endpoints: those with an app in reach, and of their couplings only those apps'. */
 export function pipelineEndpoints({ world }: Platform): Router {
   const router = Router();
 
@@ -19,19 +18,14 @@ export function pipelineEndpoints({ world }: Platform): Router {
 
   router.get("/pipelines", (req, res) => {
     const ids = new Set(reachableCouplings(callerOf(res)).map(({ pipelineId }) => pipelineId));
-    answerList(
-      req,
-      res,
-      [...ids].map((id) => world.pipelines.get(id)!),
-      pipelineShape,
-    );
+    const pipelines = [...ids].map((id) => world.pipelines.get(id)!);
+    answerList(req, res, pipelines, pipelineShape, ["id", "name"]);
   });
 
+  // By id alone, unlike the pipeline itself: so the platform document has it.
   router.get("/pipelines/:pipeline/pipeline-couplings", (req, res) => {
-    const pipeline = reachPipeline(callerOf(res), world.pipelines.get(req.params.pipeline));
-    const couplings = reachableCouplings(callerOf(res)).filter(
-      ({ pipelineId }) => pipelineId === pipeline.id,
-    );
+    const { id } = reachPipeline(callerOf(res), world.pipelines.get(req.params.pipeline));
+    const couplings = reachableCouplings(callerOf(res)).filter(({ pipelineId }) => pipelineId === id);
     answerList(req, res, couplings, couplingShape);
   });
 
@@ -40,9 +34,8 @@ export function pipelineEndpoints({ world }: Platform): Router {
   });
 
   router.get("/pipeline-couplings/:coupling", (req, res) => {
-    const coupling = world.couplings.get(req.params.coupling);
-    if (!coupling) throw notFound("There is no such pipeline coupling.");
-    reachApp(world, callerOf(res), coupling.appId);
+    const coupling = reachableCouplings(callerOf(res)).find(({ id }) => id === req.params.coupling);
+    if (!coupling) throw notFound("There is no such pipeline coupling, or its app is out of reach.");
     answer(res, couplingShape(coupling), coupling);
   });
 
@@ -54,39 +47,16 @@ export function pipelineEndpoints({ world }: Platform): Router {
     answer(res, couplingShape(coupling), coupling);
   });
 
-  function reachableCouplings(caller: AddonRecord): CouplingRecord[] {
+  function reachableCouplings(caller: Caller): CouplingRecord[] {
     return reachableApps(world, caller).flatMap((app) => world.couplings.of("app", app.id));
   }
 
-  function reachPipeline(caller: AddonRecord, pipeline: PipelineRecord | undefined): PipelineRecord {
-    if (!pipeline) throw notFound("There is no such pipeline.");
-    if (!reachableCouplings(caller).some(({ pipelineId }) => pipelineId === pipeline.id)) {
-      throw forbidden("The add-on is attached to no app of this pipeline.");
+  function reachPipeline(caller: Caller, pipeline: PipelineRecord | undefined): PipelineRecord {
+    if (!pipeline || !reachableCouplings(caller).some(({ pipelineId }) => pipelineId === pipeline.id)) {
+      throw notFound("There is no such pipeline, or this token reaches none of its apps.");
     }
     return pipeline;
   }
 
   return router;
-}
-
-function pipelineShape(pipeline: PipelineRecord) {
-  return {
-    id: pipeline.id,
-    name: pipeline.name,
-    owner: pipeline.owner,
-    generation: { id: uuidOf(`generation ${pipeline.generation}`), name: pipeline.generation },
-    created_at: isoTime(pipeline.createdAt),
-    updated_at: isoTime(pipeline.createdAt),
-  };
-}
-
-function couplingShape(coupling: CouplingRecord) {
-  return {
-    id: coupling.id,
-    app: { id: coupling.appId },
-    pipeline: { id: coupling.pipelineId },
-    stage: coupling.stage,
-    created_at: isoTime(coupling.createdAt),
-    updated_at: isoTime(coupling.createdAt),
-  };
 }

@@ -1,55 +1,103 @@
 import { forbidden, notFound } from "../refusal.ts";
 import type { AddonRecord, AppRecord, AttachmentRecord, UserRecord } from "../world/records.ts";
 import type { World } from "../world/world.ts";
+import type { Caller } from "./caller.ts";
 
-/** A token reaches its own add-on resource and no other ("Authentication" 6). */
-export function reachAddon(world: World, caller: AddonRecord, idOrName: string): AddonRecord {
+/**
+ * A partner's token reaches its own add-on resource and no other ("Authentication" 6); a user's those of their apps.
+ * What is out of reach answers like what does not exist: a token must not tell which ids and names others have.
+ */
+export function reachAddon(world: World, caller: Caller, idOrName: string): AddonRecord {
   const addon = world.addons.find(idOrName) ?? world.addons.get(idOrName.toLowerCase());
-  if (!addon) throw notFound("There is no such add-on.");
-  if (addon !== caller) throw forbidden("This token belongs to another add-on resource.");
-  refuseClosedTeam(world, world.apps.get(addon.appId)!);
+  const app = addon && world.apps.get(addon.appId)!;
+  const isInReach =
+    app && (caller.kind === "partner" ? addon === caller.addon : isUsers(world, caller.user, app));
+  if (!isInReach) throw notFound("There is no such add-on, or it is out of this token's reach.");
+  refuseClosedTeam(world, caller, app);
   return addon;
 }
 
-/** A token reaches the apps its add-on is attached to ("Add-on partner endpoints"). */
-export function reachApp(world: World, caller: AddonRecord, idOrName: string): AppRecord {
+/** A partner's token reaches the apps its add-on is attached to ("Add-on partner endpoints"). */
+export function reachApp(world: World, caller: Caller, idOrName: string): AppRecord {
   const app = world.apps.find(idOrName) ?? world.apps.get(idOrName.toLowerCase());
-  if (!app) throw notFound("There is no such app.");
-  if (!isAttached(world, caller, app)) throw forbidden("The add-on is not attached to this app.");
-  refuseClosedTeam(world, app);
+  const isInReach =
+    app &&
+    (caller.kind === "partner" ? isAttached(world, caller.addon, app) : isUsers(world, caller.user, app));
+  if (!isInReach) throw notFound("There is no such app, or it is out of this token's reach.");
+  refuseClosedTeam(world, caller, app);
   return app;
 }
 
 /** The apps a token reaches, each once. */
-export function reachableApps(world: World, caller: AddonRecord): AppRecord[] {
-  const ids = new Set(attachmentsOf(world, caller).map((attachment) => attachment.appId));
-  return [...ids].map((id) => world.apps.get(id)!).filter((app) => !isClosedTeams(world, app));
+export function reachableApps(world: World, caller: Caller): AppRecord[] {
+  const ids =
+    caller.kind === "partner"
+      ? attachmentsOf(world, caller.addon).map(({ appId }) => appId)
+      : appIdsOf(world, caller.user);
+  return [...new Set(ids)].map((id) => world.apps.get(id)!).filter((app) => !isClosed(world, caller, app));
 }
 
-export function attachmentsOf(world: World, caller: AddonRecord): AttachmentRecord[] {
-  return world.attachments.of("addon", caller.id);
+/** What belongs to an add-on is seen by its partner, and by whoever reaches the app. */
+export function sees(caller: Caller, addonId: string | null): boolean {
+  return caller.kind === "user" || caller.addon.id === addonId;
 }
 
-export function isAttached(world: World, caller: AddonRecord, app: AppRecord): boolean {
-  return attachmentsOf(world, caller).some((attachment) => attachment.appId === app.id);
+/** The add-ons that belong to the apps in reach. */
+export function reachableAddons(world: World, caller: Caller): AddonRecord[] {
+  const addons = reachableApps(world, caller).flatMap((app) => world.addons.of("app", app.id));
+  return addons.filter(({ id, state }) => sees(caller, id) && state !== "deprovisioned");
 }
 
-/** `~` for the account the add-on belongs to, or that account's e-mail or id. */
-export function reachUser(world: World, caller: AddonRecord, emailOrId: string): UserRecord {
-  const self = world.users.get(world.apps.get(caller.appId)!.ownerId)!;
+/** The add-ons that are attached to an app, each once. */
+export function addonsOn(world: World, caller: Caller, app: AppRecord): AddonRecord[] {
+  const ids = new Set(world.attachments.of("app", app.id).map(({ addonId }) => addonId));
+  const addons = [...ids].map((id) => world.addons.get(id)!);
+  return addons.filter(({ id, state }) => sees(caller, id) && state !== "deprovisioned");
+}
+
+export function attachmentsOf(world: World, addon: AddonRecord): AttachmentRecord[] {
+  return world.attachments.of("addon", addon.id);
+}
+
+export function isAttached(world: World, addon: AddonRecord, app: AppRecord): boolean {
+  return attachmentsOf(world, addon).some((attachment) => attachment.appId === app.id);
+}
+
+/** `~` for the account a token acts for, or that account's e-mail or id. */
+export function reachUser(world: World, caller: Caller, emailOrId: string): UserRecord {
+  const self =
+    caller.kind === "user" ? caller.user : world.users.get(world.apps.get(caller.addon.appId)!.ownerId)!;
   if (emailOrId === "~") return self;
-  const user = world.users.find(emailOrId);
-  if (!user) throw notFound("There is no such user.");
-  if (user !== self) throw forbidden("This token does not reach another account.");
+  const user = world.users.find(emailOrId.toLowerCase());
+  if (user !== self) throw notFound("This token reaches no such account.");
   return user;
 }
 
-/** A team may turn off third-party access to what it owns ("Authentication" 10). */
-function isClosedTeams(world: World, app: AppRecord): boolean {
-  return app.teamId !== null && !world.settings.thirdPartyOAuth;
+/** A user's apps: those they own or work on, and those of their teams. */
+function appIdsOf(world: World, user: UserRecord): string[] {
+  const worksOn = world.collaborators.of("user", user.id).map(({ appId }) => appId);
+  const ofTeams = world.members.of("user", user.id).flatMap(({ teamId }) => world.apps.of("team", teamId));
+  return [...worksOn, ...ofTeams.map(({ id }) => id)];
 }
 
-function refuseClosedTeam(world: World, app: AppRecord): void {
-  if (isClosedTeams(world, app))
+function isUsers(world: World, user: UserRecord, app: AppRecord): boolean {
+  return (
+    app.ownerId === user.id ||
+    world.collaborators.of("app", app.id).some(({ userId }) => userId === user.id) ||
+    (app.teamId !== null && world.members.of("team", app.teamId).some(({ userId }) => userId === user.id))
+  );
+}
+
+/**
+ * A team may turn off third-party access to what it owns, for "non-platform products" ("Authentication" 10). A
+ * partner's service is one as much as the client of a web flow is; a user's own token is not.
+ */
+function isClosed(world: World, caller: Caller, app: AppRecord): boolean {
+  if (app.teamId === null || world.settings.thirdPartyOAuth) return false;
+  return caller.kind === "partner" || caller.consent.isThirdParty;
+}
+
+function refuseClosedTeam(world: World, caller: Caller, app: AppRecord): void {
+  if (isClosed(world, caller, app))
     throw forbidden("The team has turned off third-party OAuth access to its resources.");
 }

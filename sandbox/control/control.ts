@@ -1,11 +1,21 @@
 import type { Platform } from "../platform.ts";
 import { createDeliveries } from "./deliveries.ts";
 import { createCredentials } from "./credentials.ts";
+import { createInstalledBefore } from "./installed-before.ts";
+import { createPeople } from "./people.ts";
+import { createIncidentControl } from "./incidents.ts";
 import { createWorldControl } from "./world-control.ts";
 
 /** The control side in process; each method is one call of `/sandbox/…` and answers the same. */
 export function createControl(platform: Platform) {
-  return { ...createWorldControl(platform), ...createDeliveries(platform), ...createCredentials(platform) };
+  return {
+    ...createWorldControl(platform),
+    ...createDeliveries(platform),
+    ...createInstalledBefore(platform),
+    ...createCredentials(platform),
+    ...createIncidentControl(platform),
+    ...createPeople(platform),
+  };
 }
 
 export type Control = ReturnType<typeof createControl>;

@@ -13,6 +13,7 @@ export function createCredentials(platform: Platform) {
       world.formerClientSecrets.push(world.settings.clientSecret);
       world.settings.clientSecret = randomBytes(32).toString("hex");
       for (const authorization of world.authorizations.all()) {
+        if (authorization.addonId === null) continue;
         endAccessTokens(world, authorization, "The client secret was reset; refresh with the new one.");
       }
       platform.changed();

@@ -4,6 +4,7 @@ import type { PartnerSettings } from "../settings.ts";
 import type { AppWish } from "../world/apps.ts";
 import type { Control } from "./control.ts";
 import type { InstallWish, RedeliverWish } from "./deliveries.ts";
+import type { AuthorizeWish, UserTokenWish } from "./people.ts";
 import { checkTexts } from "./wishes.ts";
 
 /** The control side over HTTP: what people, tests in other languages and the sandbox's own page call. */
@@ -29,8 +30,10 @@ export function controlRoutes(control: Control): Router {
   );
   router.get("/apps/:app/config-vars", (req, res) => void res.json(control.configVars(req.params.app)));
   router.post("/apps/:app/addons", async (req, res) => {
-    const wish = checkTexts(bodyOf<InstallWish>(req), "plan", "as", "region");
-    res.status(201).json(await control.install({ ...wish, app: req.params.app }));
+    const wish = checkTexts(bodyOf<InstallWish & { silent?: boolean }>(req), "plan", "as", "region");
+    const wanted = { ...wish, app: req.params.app };
+    const installed = wish.silent ? control.installWithoutProvision(wanted) : control.install(wanted);
+    res.status(201).json(await installed);
   });
 
   router.get("/addons/:id", (req, res) => void res.json(control.addon(req.params.id)));
@@ -63,6 +66,20 @@ export function controlRoutes(control: Control): Router {
   });
 
   router.post("/client-secret/reset", (_req, res) => void res.json(control.resetClientSecret()));
+  router.post("/users/:user/token", (req, res) => {
+    res.status(201).json(control.userToken(req.params.user, bodyOf<UserTokenWish>(req)));
+  });
+  router.post("/clients", (req, res) => {
+    const body = bodyOf<{ name?: string; redirect_uri?: string }>(req);
+    const { name, redirect_uri: redirectUri } = checkTexts(body, "name", "redirect_uri");
+    if (!name || !redirectUri) throw invalid("name and redirect_uri are needed.");
+    res.status(201).json(control.registerClient({ name, redirectUri }));
+  });
+  router.post("/authorize", (req, res) => {
+    const wish = checkTexts(bodyOf<AuthorizeWish>(req), "url", "user");
+    if (!wish.url) throw invalid("url is missing.");
+    res.json({ location: control.authorize(wish) });
+  });
   router.post("/clock", (req, res) => {
     const { advance } = bodyOf<{ advance?: number }>(req);
     if (typeof advance !== "number" || !Number.isFinite(advance))
@@ -75,6 +92,10 @@ export function controlRoutes(control: Control): Router {
     res.status(201).json(control.fault(match, action, times));
   });
   router.delete("/faults", (_req, res) => void res.json((control.clearFaults(), [])));
+  router.post("/incidents", (req, res) => void res.status(201).json(control.openIncident(bodyOf(req))));
+  router.patch("/incidents/:id", (req, res) => {
+    res.json(control.updateIncident(req.params.id, bodyOf(req)));
+  });
   router.post("/settings", (req, res) => void res.json(control.settings(bodyOf(req))));
   router.put("/partner", (req, res) => void res.json(control.partner(bodyOf<Partial<PartnerSettings>>(req))));
 

@@ -14,7 +14,10 @@ export function stateOf(world: World) {
     now: new Date(world.clock.now()).toISOString(),
     apps: world.apps.all().map((app) => appState(world, app)),
     addons: world.addons.all().map((addon) => addonState(world, giveUpIfOverdue(world, addon))),
-    clients: [{ id: world.partnerClientId, name: world.settings.addonId, redirect_uri: null }],
+    clients: [
+      { id: world.partnerClientId, name: world.settings.addonId, redirect_uri: null },
+      ...world.clients.all().map(({ id, name, redirectUri }) => ({ id, name, redirect_uri: redirectUri })),
+    ],
     settings: shownSettings(world),
   };
 }
@@ -34,7 +37,8 @@ export function addonState(world: World, addon: AddonRecord) {
     grant: grant ? { state: grantStateOf(world, grant), expires_at: isoTime(grant.expiresAt) } : null,
     tokens: tokens.map((token) => ({
       state: tokenStateOf(world, token),
-      expires_at: isoTime(token.expiresAt),
+      // A partner's tokens always expire.
+      expires_at: isoTime(token.expiresAt!),
     })),
     refresh_token: authorization
       ? { state: authorization.endedBecause === null ? "valid" : "revoked" }

@@ -1,10 +1,14 @@
 import { randomUUID } from "node:crypto";
 import { conflict, invalid } from "../refusal.ts";
-import { newName, uuidOf } from "./identity.ts";
-import type { AppRecord, TeamRecord, UserRecord } from "./records.ts";
+import { addDomains } from "./domains.ts";
+import { newName } from "./identity.ts";
+import { checkPipelineWish, joinPipeline, type PipelineWish } from "./pipelines.ts";
+import type { AppRecord, UserRecord } from "./records.ts";
+import { teamIdOf, teamNamed } from "./teams.ts";
+import { userNamed } from "./users.ts";
 import type { World } from "./world.ts";
 
-export interface AppWish {
+export interface AppWish extends PipelineWish {
   name?: string;
   /** The name of a team; made when it is new. */
   team?: string;
@@ -13,31 +17,42 @@ export interface AppWish {
 }
 
 const APP_NAME = /^[a-z][a-z0-9-]{1,28}[a-z0-9]$/;
-const generations: Record<string, string> = { older: "cedar", newer: "fir" };
+const generations = new Map(Object.entries({ older: "cedar", newer: "fir", cedar: "cedar", fir: "fir" }));
 
-/** An app as a customer would create it, with what surrounds an app: people, a domain, a pipeline, perhaps a team. */
+/** An app as a customer would create it, with what surrounds an app: people, domains, a pipeline, perhaps a team. */
 export function addApp(world: World, wish: AppWish): AppRecord {
   const name = wish.name ?? newName("app", (taken) => world.apps.find(taken) !== undefined);
-  if (!APP_NAME.test(name)) {
-    throw invalid(
-      "Name must start with a letter, end with a letter or digit and have 3 to 30 characters a-z, 0-9, -.",
-    );
-  }
-  if (world.apps.find(name)) throw conflict(`The name ${name} is already taken.`);
-  const now = world.clock.now();
+  checkName(world, name);
+  const generation = generationOf(wish.generation ?? "older");
   const owner = userNamed(world, "owner@example.com");
+  const pipelineOwner =
+    wish.team === undefined
+      ? { id: owner.id, type: "user" as const }
+      : { id: teamIdOf(wish.team), type: "team" as const };
+  checkPipelineWish(world, wish, { owner: pipelineOwner, generation });
   const team = wish.team === undefined ? null : teamNamed(world, wish.team);
+  const now = world.clock.now();
   const app = world.apps.add({
     id: randomUUID(),
     name,
     ownerId: owner.id,
     teamId: team?.id ?? null,
-    generation: generations[wish.generation ?? "older"] ?? wish.generation ?? "cedar",
+    generation,
     region: world.settings.addonManifest?.regions?.[0] ?? "us",
     createdAt: now,
     updatedAt: now,
   });
-  addSurroundings(world, app, owner, team);
+  addCollaborators(world, app, owner);
+  addDomains(world, app);
+  joinPipeline(world, app, pipelineOwner, wish);
+  return app;
+}
+
+/** Everything that names the app shows its new name at once; ids are what stays ("Usage rules" 1). */
+export function renameApp(world: World, app: AppRecord, name: string): AppRecord {
+  if (name === app.name) return app;
+  checkName(world, name);
+  world.apps.rename(app, () => Object.assign(app, { name, updatedAt: world.clock.now() }));
   return app;
 }
 
@@ -46,58 +61,28 @@ export function isNewerGeneration(app: AppRecord): boolean {
   return app.generation !== "cedar";
 }
 
-function addSurroundings(world: World, app: AppRecord, owner: UserRecord, team: TeamRecord | null): void {
-  const createdAt = app.createdAt;
-  const colleague = userNamed(world, "colleague@example.com");
-  const ownerRole = team ? "admin" : "owner";
-  const colleagueRole = team ? "member" : "collaborator";
-  world.collaborators.add({ id: randomUUID(), appId: app.id, userId: owner.id, role: ownerRole, createdAt });
-  world.collaborators.add({
-    id: randomUUID(),
-    appId: app.id,
-    userId: colleague.id,
-    role: colleagueRole,
-    createdAt,
-  });
-  const platformHost = `${app.name}.platform-apps.example.com`;
-  world.domains.add({ id: randomUUID(), appId: app.id, hostname: platformHost, kind: "platform", createdAt });
-  const customHost = `www.${app.name}.example.com`;
-  world.domains.add({ id: randomUUID(), appId: app.id, hostname: customHost, kind: "custom", createdAt });
-  const pipeline = world.pipelines.add({
-    id: randomUUID(),
-    name: app.name,
-    owner: team ? { id: team.id, type: "team" } : { id: owner.id, type: "user" },
-    generation: app.generation,
-    createdAt,
-  });
-  world.couplings.add({
-    id: randomUUID(),
-    appId: app.id,
-    pipelineId: pipeline.id,
-    stage: "production",
-    createdAt,
-  });
-}
-
-function userNamed(world: World, email: string): UserRecord {
-  const name = email.split("@")[0] ?? email;
-  return world.users.find(email) ?? world.users.add({ id: uuidOf(`user ${email}`), email, name });
-}
-
-function teamNamed(world: World, name: string): TeamRecord {
-  const known = world.teams.find(name);
-  if (known) return known;
-  const createdAt = world.clock.now();
-  const team = world.teams.add({ id: uuidOf(`team ${name}`), name, createdAt });
-  const roles = { "owner@example.com": "admin", "colleague@example.com": "member" };
-  for (const [email, role] of Object.entries(roles)) {
-    world.members.add({
-      id: randomUUID(),
-      teamId: team.id,
-      userId: userNamed(world, email).id,
-      role,
-      createdAt,
-    });
+function checkName(world: World, name: string): void {
+  if (!APP_NAME.test(name)) {
+    throw invalid(
+      "Name must start with a letter, end with a letter or digit and have 3 to 30 characters a-z, 0-9, -.",
+    );
   }
-  return team;
+  if (world.apps.find(name)) throw conflict(`The name ${name} is already taken.`);
+}
+
+function generationOf(wish: string): string {
+  const generation = generations.get(wish);
+  if (generation === undefined) throw invalid(`There is no generation ${wish}: it is older or newer.`);
+  return generation;
+}
+
+function addCollaborators(
+  world: World,
+  { id: appId, teamId, createdAt }: AppRecord,
+  owner: UserRecord,
+): void {
+  const colleague = userNamed(world, "colleague@example.com");
+  const [ownerRole, colleagueRole] = teamId === null ? ["owner", "collaborator"] : ["admin", "member"];
+  world.collaborators.add({ id: randomUUID(), appId, userId: owner.id, role: ownerRole!, createdAt });
+  world.collaborators.add({ id: randomUUID(), appId, userId: colleague.id, role: colleagueRole!, createdAt });
 }

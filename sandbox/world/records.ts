@@ -46,6 +46,38 @@ export interface UserRecord {
   id: string;
   email: string;
   name: string;
+  createdAt: number;
+  lastSignInAt: number | null;
+}
+
+/** An OAuth client of the web flow. The partner's own is not among them: its secret is a setting. */
+export interface ClientRecord {
+  id: string;
+  name: string;
+  redirectUri: string;
+  secret: string;
+  /** Null when it was registered from the control side. */
+  ownerId: string | null;
+  createdAt: number;
+  updatedAt: number;
+}
+
+/** A code of the web flow, on its way from the authorize page to the token endpoint. */
+export interface CodeRecord {
+  code: string;
+  clientId: string;
+  userId: string;
+  scope: string[];
+  redirectUri: string;
+  expiresAt: number;
+  /** The access token it was exchanged for. */
+  accessToken: string | null;
+}
+
+/** Somebody signed in at the authorize page. */
+export interface SessionRecord {
+  id: string;
+  userId: string;
 }
 
 export interface TeamRecord {
@@ -73,7 +105,8 @@ export interface CollaboratorRecord {
 export interface DomainRecord {
   id: string;
   appId: string;
-  hostname: string;
+  /** Null: the platform's own, which follows the app's name. */
+  hostname: string | null;
   kind: "platform" | "custom";
   createdAt: number;
 }
@@ -118,23 +151,74 @@ export interface GrantRecord {
   accessToken: string | null;
 }
 
-/** One token pair and its rate-limit bucket; a resource has one that is alive. */
+/** One token pair and its rate-limit bucket; a resource has one that is alive, a user any number. */
 export interface AuthorizationRecord {
   id: string;
-  addonId: string;
+  /** Null when a user gave it. */
+  addonId: string | null;
+  /** Who gave it, and for what; absent in a resource's pair. */
+  consent?: ConsentRecord;
   refreshToken: string;
   /** Every access token that is still remembered, the current one last. */
   accessTokens: string[];
   /** Why nothing can be refreshed with it any more, as a sentence. */
   endedBecause: string | null;
-  bucket: { level: number; at: number };
+  bucket: { level: number; size: number; at: number };
+}
+
+export interface ConsentRecord {
+  userId: string;
+  /** Null: the user made it for themselves. */
+  clientId: string | null;
+  /** Also true of what a client made with the token it was given. */
+  isThirdParty: boolean;
+  scope: string[];
+  description: string | null;
+  grantCode: string;
+  sessionNonce: string;
+  createdAt: number;
+  updatedAt: number;
 }
 
 export interface AccessTokenRecord {
   token: string;
   authorizationId: string;
   issuedAt: number;
-  expiresAt: number;
+  /** Null: never. */
+  expiresAt: number | null;
   /** Why it died before its time, as a sentence. */
   endedBecause: string | null;
+}
+
+/** Where it hurts, in the feed's words: `Apps`, `Data`, `Tools`; green, yellow, red, or blue for maintenance. */
+export interface AffectedSystem {
+  name: string;
+  status: string;
+  services: string[];
+}
+
+/** What is posted to an incident is never changed again: each update says what has been so from then on. */
+export interface IncidentUpdateRecord {
+  id: number;
+  type: string;
+  title: string;
+  contents: string;
+  /** Of the incident, from this update on. */
+  state: string;
+  /** Empty: as before. */
+  systems: AffectedSystem[];
+  createdAt: number;
+}
+
+export interface IncidentRecord {
+  id: number;
+  kind: "incident" | "maintenance";
+  title: string;
+  tags: string[];
+  review: boolean;
+  /** Earlier than its announcement when it is told of afterwards, later when it is planned. */
+  startsAt: number;
+  createdAt: number;
+  /** The oldest first; never empty. */
+  updates: IncidentUpdateRecord[];
 }

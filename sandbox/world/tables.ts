@@ -8,12 +8,16 @@ export function createTables() {
     teams: createTable<records.TeamRecord>({ key: (team) => team.id, name: (team) => team.name }),
     members: createTable<records.MemberRecord>({
       key: (member) => member.id,
-      groups: { team: (member) => member.teamId },
+      groups: { team: (member) => member.teamId, user: (member) => member.userId },
     }),
-    apps: createTable<records.AppRecord>({ key: (app) => app.id, name: (app) => app.name }),
+    apps: createTable<records.AppRecord>({
+      key: (app) => app.id,
+      name: (app) => app.name,
+      groups: { team: (app) => app.teamId },
+    }),
     collaborators: createTable<records.CollaboratorRecord>({
       key: (collaborator) => collaborator.id,
-      groups: { app: (collaborator) => collaborator.appId },
+      groups: { app: (collaborator) => collaborator.appId, user: (collaborator) => collaborator.userId },
     }),
     domains: createTable<records.DomainRecord>({
       key: (domain) => domain.id,
@@ -48,10 +52,23 @@ export function createTables() {
     }),
     authorizations: createTable<records.AuthorizationRecord>({
       key: (authorization) => authorization.id,
-      groups: { addon: (authorization) => authorization.addonId },
+      groups: {
+        addon: (authorization) => authorization.addonId,
+        user: (authorization) => authorization.consent?.userId ?? null,
+        client: (authorization) => authorization.consent?.clientId ?? null,
+      },
     }),
     accessTokens: createTable<records.AccessTokenRecord>({ key: (accessToken) => accessToken.token }),
     refreshTokens: createTable<{ token: string; authorizationId: string }>({ key: (row) => row.token }),
+    clients: createTable<records.ClientRecord>({
+      key: (client) => client.id,
+      groups: { owner: (client) => client.ownerId },
+    }),
+    // Former secrets stay known: they are refused with the reason, and masked in the ledger.
+    clientSecrets: createTable<{ secret: string; clientId: string }>({ key: (row) => row.secret }),
+    codes: createTable<records.CodeRecord>({ key: (code) => code.code }),
+    incidents: createTable<records.IncidentRecord>({ key: (incident) => String(incident.id) }),
+    sessions: createTable<records.SessionRecord>({ key: (session) => session.id }),
   };
 }
 

@@ -7,19 +7,33 @@ const LONGEST_LIFE_SECONDS = 8 * 60 * 60;
 /** Dead tokens are remembered for the sake of a precise refusal, but not without end. */
 const REMEMBERED_TOKENS = 20;
 
+interface AccessTokenWish {
+  token?: string;
+  /** Null: it does not expire. */
+  lifeSeconds?: number | null;
+}
+
 /** A new pair for a resource; whatever pair it had before is dead (one pair per resource). */
 export function issuePair(world: World, addonId: string): AccessTokenRecord {
   endAuthorizations(world, addonId, "The pair was replaced by a newer grant's.");
+  return issueAccessToken(world, addAuthorization(world, { addonId }));
+}
+
+/** An authorization with its refresh token and its own bucket, still without an access token. */
+export function addAuthorization(
+  world: World,
+  whose: Pick<AuthorizationRecord, "addonId" | "consent">,
+): AuthorizationRecord {
   const authorization = world.authorizations.add({
     id: randomUUID(),
-    addonId,
+    ...whose,
     refreshToken: newRefreshToken(),
     accessTokens: [],
     endedBecause: null,
-    bucket: { level: world.settings.rateLimit, at: world.clock.now() },
+    bucket: { level: world.settings.rateLimit, size: world.settings.rateLimit, at: world.clock.now() },
   });
   world.refreshTokens.add({ token: authorization.refreshToken, authorizationId: authorization.id });
-  return issueAccessToken(world, authorization);
+  return authorization;
 }
 
 /** A refresh: a new access token; the old one stops working at once. */
@@ -33,14 +47,15 @@ export function refreshPair(world: World, authorization: AuthorizationRecord): A
   return issueAccessToken(world, authorization);
 }
 
-/** What the partner is told of a pair: these four members and no others ("Token response"). */
+/** A partner is told four members and no others; the client of a web flow also whose they are ("Token response"). */
 export function pairShape(world: World, issued: AccessTokenRecord) {
-  const { refreshToken } = world.authorizations.get(issued.authorizationId)!;
+  const { refreshToken, consent } = world.authorizations.get(issued.authorizationId)!;
   return {
     access_token: issued.token,
     refresh_token: refreshToken,
     expires_in: world.settings.expiresIn,
     token_type: "Bearer",
+    ...(consent && { user_id: consent.userId, session_nonce: consent.sessionNonce }),
   };
 }
 
@@ -53,7 +68,7 @@ export function refreshedShape(world: World, issued: AccessTokenRecord) {
 /** Why an access token is refused, as a sentence; null while it lives. */
 export function whyDead(world: World, accessToken: AccessTokenRecord): string | null {
   if (accessToken.endedBecause !== null) return accessToken.endedBecause;
-  if (world.clock.now() >= accessToken.expiresAt) {
+  if (accessToken.expiresAt !== null && world.clock.now() >= accessToken.expiresAt) {
     return `The access token expired at ${isoTime(accessToken.expiresAt)}.`;
   }
   return null;
@@ -79,14 +94,18 @@ export function latestAuthorization(world: World, addonId: string): Authorizatio
   return world.authorizations.of("addon", addonId).at(-1);
 }
 
-function issueAccessToken(world: World, authorization: AuthorizationRecord): AccessTokenRecord {
+/** Another access token of an authorization, which lives 8 hours at most unless it is given a life of its own. */
+export function issueAccessToken(
+  world: World,
+  authorization: AuthorizationRecord,
+  { token = newAccessToken(), lifeSeconds = usualLifeSeconds(world) }: AccessTokenWish = {},
+): AccessTokenRecord {
   const issuedAt = world.clock.now();
-  const lifeSeconds = Math.min(world.settings.expiresIn, LONGEST_LIFE_SECONDS);
   const accessToken = world.accessTokens.add({
-    token: newAccessToken(),
+    token,
     authorizationId: authorization.id,
     issuedAt,
-    expiresAt: issuedAt + lifeSeconds * 1000,
+    expiresAt: lifeSeconds === null ? null : issuedAt + lifeSeconds * 1000,
     endedBecause: null,
   });
   authorization.accessTokens.push(accessToken.token);
@@ -95,6 +114,10 @@ function issueAccessToken(world: World, authorization: AuthorizationRecord): Acc
     if (forgotten) world.accessTokens.remove(forgotten);
   }
   return accessToken;
+}
+
+function usualLifeSeconds({ settings }: World): number {
+  return Math.min(settings.expiresIn, LONGEST_LIFE_SECONDS);
 }
 
 function newRefreshToken(): string {

@@ -1,0 +1,15 @@
+import { Router } from "express";
+import type { Platform } from "../platform.ts";
+import { accountShape } from "../shapes/account.ts";
+import { answer } from "./answer.ts";
+import { userOf } from "./caller.ts";
+
+/** `GET /account`: who the token's user is (decisions, section 7). */
+export function accountEndpoints(_platform: Platform): Router {
+  const router = Router();
+  router.get("/account", (_req, res) => {
+    const { user } = userOf(res);
+    answer(res, accountShape(user), user);
+  });
+  return router;
+}

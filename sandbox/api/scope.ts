@@ -1,0 +1,35 @@
+import type { RequestHandler } from "express";
+import { forbidden } from "../refusal.ts";
+import { type Ability, allows, scopesThatAllow } from "../world/scopes.ts";
+import { callerOf } from "./caller.ts";
+
+type Needs = Record<"reading" | "writing", Ability>;
+
+/** What the paths need that are neither apps nor their resources. */
+const special: [path: RegExp, needs: Needs][] = [
+  [/^\/account$/i, { reading: "account", writing: "account" }],
+  [/^\/oauth(\/|$)/i, { reading: "manage access", writing: "manage access" }],
+  [
+    /^\/(apps\/[^/]+\/config-vars|addons\/[^/]+\/config)\/?$/i,
+    { reading: "read secrets", writing: "write secrets" },
+  ],
+  // A question that is too long for an address.
+  [/^\/filters\//i, { reading: "read", writing: "read" }],
+];
+const usual: Needs = { reading: "read", writing: "write" };
+
+/** Holds a user's token to its scope ("Scopes"); a partner's has none, but its reach. */
+export const checkCallScope: RequestHandler = (req, res, next) => {
+  const caller = callerOf(res);
+  if (caller.kind === "user") {
+    const needs = special.find(([path]) => path.test(req.path))?.[1] ?? usual;
+    const ability = needs[req.method === "GET" || req.method === "HEAD" ? "reading" : "writing"];
+    if (!allows(caller.consent.scope, ability)) {
+      throw forbidden(
+        `${req.method} ${req.path} takes one of the scopes ${scopesThatAllow(ability).join(", ")}; ` +
+          `this token has ${caller.consent.scope.join(", ")}.`,
+      );
+    }
+  }
+  next();
+};

@@ -1,0 +1,72 @@
+import { randomUUID } from "node:crypto";
+import { judgeRequest } from "../oauth/authorize-request.ts";
+import { decide } from "../oauth/decision.ts";
+import type { Platform } from "../platform.ts";
+import { invalid } from "../refusal.ts";
+import { newClientShape } from "../shapes/client.ts";
+import { addConsent } from "../world/authorizations.ts";
+import { type ClientWish, registerClient } from "../world/clients.ts";
+import { checkScope } from "../world/scopes.ts";
+import { issueAccessToken } from "../world/tokens.ts";
+import { findUser } from "../world/users.ts";
+
+export interface UserTokenWish {
+  /** `global` when absent, as the command line's own token has it. */
+  scope?: string[];
+  /** False: a token from before the prefix was introduced. */
+  prefix?: boolean;
+}
+
+export interface AuthorizeWish {
+  /** Of the authorize page, as a client sends a browser there. */
+  url: string;
+  /** E-mail or id; the owner of most apps when absent. */
+  user?: string;
+  /** False: the person says no. */
+  allow?: boolean;
+}
+
+/** What people, and those who build clients for them, do at the platform. */
+export function createPeople(platform: Platform) {
+  const { world } = platform;
+  return {
+    /** An OAuth client for the web flow, with its secret. */
+    registerClient(wish: ClientWish) {
+      const client = registerClient(world, wish, null);
+      platform.changed();
+      return newClientShape(client);
+    },
+
+    /** An API token as a user has it from the command line: it expires. A user who is new is made. */
+    userToken(
+      user = "owner@example.com",
+      { scope = ["global"], prefix = true }: UserTokenWish = {},
+    ): { token: string } {
+      const authorization = addConsent(world, {
+        userId: findUser(world, user).id,
+        clientId: null,
+        scope: checkScope(scope),
+        description: "A token of the command line",
+      });
+      const { token } = issueAccessToken(world, authorization, prefix ? {} : { token: randomUUID() });
+      platform.changed();
+      return { token };
+    },
+
+    /** Does what a person does at the authorize page; returns where their browser is sent. Throws what a page would say. */
+    authorize({ url, user = "owner@example.com", allow = true }: AuthorizeWish): string {
+      const { pathname, search } = readAddress(url, platform.url());
+      if (pathname !== "/oauth/authorize") throw invalid("url is not one of /oauth/authorize.");
+      const judged = judgeRequest(world, search);
+      if ("location" in judged) return judged.location;
+      const location = decide(world, judged.asked, findUser(world, user), allow);
+      platform.changed();
+      return location;
+    },
+  };
+}
+
+function readAddress(url: string, base: string): URL {
+  if (!URL.canParse(url, base)) throw invalid("url must be an address.");
+  return new URL(url, base);
+}

@@ -1,0 +1,96 @@
+import { Router, type Request, type Response } from "express";
+import { ConsentPage } from "../pages/consent.tsx";
+import { pageHeaders } from "../pages/headers.ts";
+import { RefusalPage } from "../pages/refusal.tsx";
+import { sendPage } from "../pages/send-page.ts";
+import { SignInPage } from "../pages/sign-in.tsx";
+import type { Platform } from "../platform.ts";
+import { badRequest, forbidden, Refused } from "../refusal.ts";
+import { mediaTypeOf } from "../wire/body.ts";
+import { bodyOf } from "../wire/recorder.ts";
+import { everyUser, findUser } from "../world/users.ts";
+import { type AuthorizeRequest, judgeRequest } from "./authorize-request.ts";
+import { decide } from "./decision.ts";
+import { createSessions, type Session } from "./session.ts";
+
+/**
+ * `GET /oauth/authorize`: a person signs in, sees who asks for what, and allows or denies it ("Authorization service").
+ * Each form carries the whole request in its address, so that nothing is kept between the steps.
+ */
+export function authorizeEndpoint({ world }: Platform): Router {
+  const router = Router();
+  const sessionOf = createSessions(world);
+  router.use("/oauth/authorize", pageHeaders);
+
+  router.get("/oauth/authorize", (req, res) => {
+    step(req, res, (asked, session) => {
+      const { search } = addressOf(req);
+      const { user, formToken } = session;
+      if (user) sendPage(res, 200, ConsentPage({ asked, user, search, formToken }));
+      else sendPage(res, 200, SignInPage({ asked, users: everyUser(world), search, formToken }));
+    });
+  });
+
+  router.post("/oauth/authorize", (req, res) => {
+    step(req, res, (asked, session) => {
+      const decision = readForm(req, res, session).get("decision");
+      if (!session.user) return again(req, res);
+      if (decision !== "allow" && decision !== "deny") throw badRequest("decision must be allow or deny.");
+      res.redirect(303, decide(world, asked, session.user, decision === "allow"));
+    });
+  });
+
+  router.post("/oauth/authorize/sign-in", (req, res) => {
+    step(req, res, (_asked, session) => {
+      const user = readForm(req, res, session).get("user")?.trim();
+      if (!user) throw badRequest("Choose somebody to sign in as, or give an e-mail.");
+      session.signIn(findUser(world, user));
+      again(req, res);
+    });
+  });
+
+  router.post("/oauth/authorize/sign-out", (req, res) => {
+    step(req, res, (_asked, session) => {
+      readForm(req, res, session);
+      session.signOut();
+      again(req, res);
+    });
+  });
+
+  /** Whatever cannot go back to the client is told to the person, on a page. */
+  function step(req: Request, res: Response, act: (asked: AuthorizeRequest, session: Session) => void): void {
+    try {
+      const judged = judgeRequest(world, addressOf(req).search);
+      if ("location" in judged) return res.redirect(judged.location);
+      act(judged.asked, sessionOf(req, res));
+    } catch (error) {
+      if (!(error instanceof Refused)) throw error;
+      sendPage(res, error.status, RefusalPage({ message: error.message }));
+    }
+  }
+
+  return router;
+}
+
+/** A form of ours, sent by the browser it was shown to. */
+function readForm(req: Request, res: Response, session: Session): URLSearchParams {
+  if (mediaTypeOf(req.headers["content-type"]) !== "application/x-www-form-urlencoded") {
+    throw badRequest("The content type must be application/x-www-form-urlencoded.");
+  }
+  const form = new URLSearchParams(bodyOf(res));
+  if (form.get("form_token") !== session.formToken) {
+    throw forbidden(
+      "The form is out of date, or this browser keeps no cookies. Go back and load the page again.",
+    );
+  }
+  return form;
+}
+
+function again(req: Request, res: Response): void {
+  res.redirect(303, `/oauth/authorize${addressOf(req).search}`);
+}
+
+function addressOf(req: Request): { search: string } {
+  const mark = req.originalUrl.indexOf("?");
+  return { search: mark < 0 ? "" : req.originalUrl.slice(mark) };
+}

@@ -1,0 +1,82 @@
+import { badRequest, Refused } from "../refusal.ts";
+import type { ClientRecord } from "../world/records.ts";
+import { checkScope } from "../world/scopes.ts";
+import type { World } from "../world/world.ts";
+
+/** What a client asks of a person. */
+export interface AuthorizeRequest {
+  client: ClientRecord;
+  redirectUri: string;
+  scope: string[];
+  /** As it stood in the address, still encoded: it is echoed unchanged. */
+  state: string | null;
+}
+
+/** Something to ask a person, or an address to send the browser to at once. */
+export type Judged = { asked: AuthorizeRequest } | { location: string };
+
+/**
+ * Judges the query of `GET /oauth/authorize` ("Authorization service"; RFC 6749, section 4.1). Throws where there is
+ * nobody to send the browser to: an unknown client, an address that is not registered. Members it does not know are
+ * ignored.
+ */
+export function judgeRequest(world: World, search: string): Judged {
+  const query = new URLSearchParams(search);
+  const client = readClient(world, query);
+  const redirectUri = readRedirectUri(client, query);
+  const state = rawMember(search, "state");
+  const refuse = (error: string, description: string) => ({
+    location: backTo({ redirectUri, state }, { error, error_description: description }),
+  });
+
+  const repeated = ["response_type", "scope", "state"].find((member) => query.getAll(member).length > 1);
+  if (repeated) return refuse("invalid_request", `${repeated} was sent more than once.`);
+  const responseType = query.get("response_type");
+  if (!responseType) return refuse("invalid_request", "response_type is missing.");
+  if (responseType !== "code") return refuse("unsupported_response_type", "response_type must be code.");
+  try {
+    const scope = checkScope((query.get("scope") ?? "").split(" ").filter((name) => name !== ""));
+    return { asked: { client, redirectUri, scope, state } };
+  } catch (error) {
+    if (error instanceof Refused) return refuse("invalid_scope", error.message);
+    throw error;
+  }
+}
+
+/** The client's address with an answer in its query, and the state as it came. */
+export function backTo(
+  { redirectUri, state }: Pick<AuthorizeRequest, "redirectUri" | "state">,
+  answer: Record<string, string>,
+): string {
+  const members = Object.entries(answer).map(([name, value]) => `${name}=${encodeURIComponent(value)}`);
+  if (state !== null) members.push(`state=${state}`);
+  return `${redirectUri}${redirectUri.includes("?") ? "&" : "?"}${members.join("&")}`;
+}
+
+function readClient(world: World, query: URLSearchParams): ClientRecord {
+  const [clientId, ...more] = query.getAll("client_id");
+  if (!clientId) throw badRequest("client_id is missing.");
+  if (more.length > 0) throw badRequest("client_id was sent more than once.");
+  if (clientId === world.partnerClientId) {
+    throw badRequest("This client exchanges grants of add-ons; it has no address to send people back to.");
+  }
+  const client = world.clients.get(clientId);
+  if (!client) throw badRequest("There is no client with this client_id.");
+  return client;
+}
+
+/** Optional, but exactly the registered one where it is sent. */
+function readRedirectUri(client: ClientRecord, query: URLSearchParams): string {
+  const [redirectUri, ...more] = query.getAll("redirect_uri");
+  if (more.length > 0) throw badRequest("redirect_uri was sent more than once.");
+  if (redirectUri !== undefined && redirectUri !== client.redirectUri) {
+    throw badRequest("The redirect_uri is not the one that is registered for this client.");
+  }
+  return client.redirectUri;
+}
+
+function rawMember(search: string, name: string): string | null {
+  const members = search.replace(/^\?/, "").split("&");
+  const found = members.find((member) => member.startsWith(`${name}=`));
+  return found === undefined ? null : found.slice(name.length + 1);
+}

@@ -1,0 +1,14 @@
+import { issueCode } from "../world/codes.ts";
+import type { UserRecord } from "../world/records.ts";
+import type { World } from "../world/world.ts";
+import { type AuthorizeRequest, backTo } from "./authorize-request.ts";
+
+/** What a person decided, as the address their browser is sent to. */
+export function decide(world: World, asked: AuthorizeRequest, user: UserRecord, isAllowed: boolean): string {
+  if (!isAllowed) {
+    return backTo(asked, { error: "access_denied", error_description: "The person said no." });
+  }
+  const { client, redirectUri, scope } = asked;
+  const { code } = issueCode(world, { clientId: client.id, userId: user.id, scope, redirectUri });
+  return backTo(asked, { code });
+}

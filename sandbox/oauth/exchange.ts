@@ -1,0 +1,59 @@
+import { OAuthRefused } from "../refusal.ts";
+import { addConsent } from "../world/authorizations.ts";
+import { whyNotExchanged } from "../world/codes.ts";
+import { invalidateGrants, whyNotExchangeable } from "../world/grants.ts";
+import type { AccessTokenRecord, CodeRecord, GrantRecord } from "../world/records.ts";
+import { issueAccessToken, issuePair } from "../world/tokens.ts";
+import type { World } from "../world/world.ts";
+
+export interface CodeExchange {
+  code: string;
+  clientId: string;
+  redirectUri: string | null;
+}
+
+/** The tokens for a code: a grant's of the partner, or one of the web flow, each only for the client it was made for. */
+export function exchange(world: World, wish: CodeExchange): AccessTokenRecord {
+  const isPartner = wish.clientId === world.partnerClientId;
+  const grant = isPartner ? world.grants.get(wish.code) : undefined;
+  if (grant) return exchangeGrant(world, grant);
+  const code = world.codes.get(wish.code);
+  if (code) return exchangeCode(world, code, wish);
+  throw new OAuthRefused("invalid_grant", "There is no such grant.");
+}
+
+function exchangeGrant(world: World, grant: GrantRecord): AccessTokenRecord {
+  const replayed = replayOf(world, grant);
+  if (replayed) return replayed;
+  const reason = whyNotExchangeable(world, grant);
+  if (reason !== null) throw new OAuthRefused("invalid_grant", reason);
+  const issued = issuePair(world, grant.addonId);
+  grant.state = "exchanged";
+  grant.accessToken = issued.token;
+  invalidateGrants(world, grant.addonId, "Another grant of this add-on was exchanged.");
+  return issued;
+}
+
+/**
+ * A second use is refused, and no more: RFC 6749 (section 4.1.2) would also let the tokens of the first use die, but
+ * the platform's document knows no such transition.
+ */
+function exchangeCode(world: World, code: CodeRecord, wish: CodeExchange): AccessTokenRecord {
+  const replayed = code.clientId === wish.clientId && replayOf(world, code);
+  if (replayed) return replayed;
+  const reason = whyNotExchanged(world, code, wish);
+  if (reason !== null) throw new OAuthRefused("invalid_grant", reason);
+  const { userId, clientId, scope } = code;
+  const issued = issueAccessToken(
+    world,
+    addConsent(world, { userId, clientId, scope, grantCode: code.code }),
+  );
+  code.accessToken = issued.token;
+  return issued;
+}
+
+/** What a code got the first time, where the setting `replayTokens` answers that again. */
+function replayOf(world: World, { accessToken }: GrantRecord | CodeRecord): AccessTokenRecord | undefined {
+  if (!world.settings.replayTokens || accessToken === null) return undefined;
+  return world.accessTokens.get(accessToken);
+}

@@ -1,0 +1,19 @@
+import { createRequire } from "node:module";
+import { fileURLToPath } from "node:url";
+import { Router } from "express";
+
+export const ASSETS = "/sandbox/assets";
+
+const files = {
+  "pico.css": createRequire(import.meta.url).resolve("@picocss/pico/css/pico.min.css"),
+  "pages.css": fileURLToPath(new URL("pages.css", import.meta.url)),
+};
+
+/** The styles of the sandbox's pages. */
+export function pageAssets(): Router {
+  const router = Router();
+  for (const [name, file] of Object.entries(files)) {
+    router.get(`${ASSETS}/${name}`, (_req, res) => res.sendFile(file, { maxAge: "1h" }));
+  }
+  return router;
+}

@@ -1,0 +1,52 @@
+import type { AuthorizeRequest } from "../oauth/authorize-request.ts";
+import type { UserRecord } from "../world/records.ts";
+import { scopes } from "../world/scopes.ts";
+import { Layout } from "./layout.tsx";
+
+interface Consent {
+  asked: AuthorizeRequest;
+  user: UserRecord;
+  search: string;
+  formToken: string;
+}
+
+/** Who asks, for what, and what it means: allow or deny. */
+export function ConsentPage({ asked, user, search, formToken }: Consent) {
+  return (
+    <Layout title="Allow access">
+      <article class="narrow">
+        <h1 class="word">{asked.client.name} asks for access to your account</h1>
+        <ul>
+          {asked.scope.map((name) => (
+            <li>
+              <strong>{name}</strong>: {scopes[name]?.meaning}
+            </li>
+          ))}
+        </ul>
+        <form method="post" action={`/oauth/authorize${search}`}>
+          <input type="hidden" name="form_token" value={formToken} />
+          <div class="grid">
+            <button type="submit" name="decision" value="allow">
+              Allow
+            </button>
+            <button type="submit" name="decision" value="deny" class="secondary outline">
+              Deny
+            </button>
+          </div>
+          <small class="word">Either way you go back to {new URL(asked.redirectUri).origin}.</small>
+        </form>
+        <footer>
+          <form method="post" action={`/oauth/authorize/sign-out${search}`}>
+            <input type="hidden" name="form_token" value={formToken} />
+            <p class="word">
+              You are signed in as <strong>{user.email}</strong>.
+            </p>
+            <button type="submit" class="secondary outline">
+              Use another account
+            </button>
+          </form>
+        </footer>
+      </article>
+    </Layout>
+  );
+}

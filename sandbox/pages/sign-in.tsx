@@ -1,0 +1,48 @@
+import type { AuthorizeRequest } from "../oauth/authorize-request.ts";
+import type { UserRecord } from "../world/records.ts";
+import { Layout } from "./layout.tsx";
+
+/** As many as can be looked through; everybody else signs in by e-mail. */
+const MOST_CHOICES = 6;
+
+interface SignIn {
+  asked: AuthorizeRequest;
+  users: UserRecord[];
+  search: string;
+  formToken: string;
+}
+
+/** Who is it? One of the sandbox's users, or any e-mail; nobody has a password. */
+export function SignInPage({ asked, users, search, formToken }: SignIn) {
+  const action = `/oauth/authorize/sign-in${search}`;
+  return (
+    <Layout title="Sign in">
+      <article class="narrow">
+        <hgroup>
+          <h1>Sign in</h1>
+          <p>
+            to go on to <strong class="word">{asked.client.name}</strong>
+          </p>
+        </hgroup>
+        <form method="post" action={action} class="choices">
+          <input type="hidden" name="form_token" value={formToken} />
+          {users.slice(0, MOST_CHOICES).map(({ email }) => (
+            <button type="submit" name="user" value={email} class="outline word">
+              {email}
+            </button>
+          ))}
+        </form>
+        <hr />
+        <form method="post" action={action}>
+          <input type="hidden" name="form_token" value={formToken} />
+          <label>
+            Or by e-mail
+            <input type="email" name="user" required autocomplete="username" placeholder="you@example.com" />
+            <small>An address that is new gets an account.</small>
+          </label>
+          <button type="submit">Sign in</button>
+        </form>
+      </article>
+    </Layout>
+  );
+}

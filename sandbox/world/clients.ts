@@ -1,0 +1,68 @@
+import { randomBytes, randomUUID } from "node:crypto";
+import { invalid } from "../refusal.ts";
+import { endAuthorization } from "./authorizations.ts";
+import type { ClientRecord } from "./records.ts";
+import { endAccessTokens } from "./tokens.ts";
+import type { World } from "./world.ts";
+
+const LONGEST_NAME = 100;
+
+export interface ClientWish {
+  name: string;
+  redirectUri: string;
+}
+
+/** Registers an OAuth client; its secret is in the record, and shown by whoever registered it ("OAuth client"). */
+export function registerClient(world: World, wish: ClientWish, ownerId: string | null): ClientRecord {
+  const now = world.clock.now();
+  const client = world.clients.add({
+    id: randomUUID(),
+    ...checkClientWish(wish),
+    secret: newSecret(),
+    ownerId,
+    createdAt: now,
+    updatedAt: now,
+  });
+  world.clientSecrets.add({ secret: client.secret, clientId: client.id });
+  return client;
+}
+
+/** A new secret; every access token of the client is dead at once, its refresh tokens go on ("Authentication" 9). */
+export function rotateSecret(world: World, client: ClientRecord): ClientRecord {
+  client.secret = newSecret();
+  client.updatedAt = world.clock.now();
+  world.clientSecrets.add({ secret: client.secret, clientId: client.id });
+  for (const authorization of world.authorizations.of("client", client.id)) {
+    endAccessTokens(world, authorization, "The client secret was reset; refresh with the new one.");
+  }
+  return client;
+}
+
+/** Takes a client away, with everything it was given. */
+export function removeClient(world: World, client: ClientRecord): void {
+  for (const authorization of world.authorizations.of("client", client.id)) {
+    endAuthorization(world, authorization, "The client was deleted.");
+  }
+  world.clients.remove(client);
+}
+
+/** Checks what a client is called and where it is called back; anything else is left as it is. */
+export function checkClientWish<Wish extends Partial<ClientWish>>(wish: Wish): Wish {
+  const { name, redirectUri } = wish;
+  if (name !== undefined && (name.trim() === "" || name.length > LONGEST_NAME)) {
+    throw invalid(`name must have 1 to ${LONGEST_NAME} characters.`);
+  }
+  if (redirectUri !== undefined && !isRedirectUri(redirectUri)) {
+    throw invalid("redirect_uri must be a whole http or https URL, without a fragment.");
+  }
+  return wish;
+}
+
+/** RFC 6749, section 3.1.2: absolute, without a fragment. */
+function isRedirectUri(text: string): boolean {
+  return /^https?:\/\/[\x21-\x7e]+$/i.test(text) && URL.canParse(text) && !text.includes("#");
+}
+
+function newSecret(): string {
+  return randomBytes(32).toString("hex");
+}

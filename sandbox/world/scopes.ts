@@ -1,0 +1,60 @@
+import { invalid } from "../refusal.ts";
+
+/** What a call needs of a user's token. */
+export type Ability = "account" | "read" | "write" | "read secrets" | "write secrets" | "manage access";
+
+interface Scope {
+  /** For the person who is asked. */
+  meaning: string;
+  abilities: Ability[];
+}
+
+/**
+ * "Scopes" of the platform document. Writing includes reading, for the answer to a write shows what was written;
+ * config variables are the runtime secrets.
+ */
+export const scopes: Record<string, Scope> = {
+  global: {
+    meaning: "Read and change everything: your account, your apps and resources, their config variables.",
+    abilities: ["account", "read", "write", "read secrets", "write secrets", "manage access"],
+  },
+  identity: { meaning: "See who you are: your account information, read-only.", abilities: ["account"] },
+  read: {
+    meaning: "See your apps and resources, but neither your account nor config variables.",
+    abilities: ["read"],
+  },
+  write: {
+    meaning: "See and change your apps and resources, but neither your account nor config variables.",
+    abilities: ["read", "write"],
+  },
+  "read-protected": {
+    meaning: "See your apps and resources with their config variables and secrets, but not your account.",
+    abilities: ["read", "read secrets"],
+  },
+  "write-protected": {
+    meaning:
+      "See and change your apps and resources with their config variables and secrets, but not your account.",
+    abilities: ["read", "write", "read secrets", "write secrets"],
+  },
+};
+
+/** The scope of whoever asks for none (decisions, section 7). */
+const LEAST_SCOPE = ["identity"];
+
+/** The names that were asked for, each once; throws at the first that is none. */
+export function checkScope(names: string[]): string[] {
+  const unknown = names.find((name) => !Object.hasOwn(scopes, name));
+  if (unknown !== undefined) {
+    throw invalid(`There is no scope "${unknown}"; there are ${Object.keys(scopes).join(", ")}.`);
+  }
+  return names.length === 0 ? LEAST_SCOPE : [...new Set(names)];
+}
+
+export function allows(scope: string[], ability: Ability): boolean {
+  return scope.some((name) => scopes[name]?.abilities.includes(ability));
+}
+
+/** The scopes that allow something, for a refusal that helps. */
+export function scopesThatAllow(ability: Ability): string[] {
+  return Object.keys(scopes).filter((name) => allows([name], ability));
+}

@@ -1,0 +1,178 @@
+import { aClient, CALLBACK } from "./web-flow.ts";
+import { aWorld, type TestWorld } from "./world.ts";
+
+let world: TestWorld;
+let monitor: ReturnType<typeof aClient>;
+beforeEach(async () => {
+  world = await aWorld();
+  monitor = aClient(world.sandbox);
+});
+afterEach(() => world.close());
+
+const invalidGrant = (reason: RegExp) => ({
+  status: 400,
+  body: { error: "invalid_grant", error_description: expect.stringMatching(reason) as string },
+});
+
+describe("a code of the web flow", () => {
+  it("is exchanged for tokens, with whose they are, and opens the account", async () => {
+    const { status, headers, body } = await monitor.exchange(monitor.code({ scope: "identity" }));
+    expect([status, headers.get("content-type"), headers.get("cache-control")]).toEqual([
+      200,
+      "application/json; charset=utf-8",
+      "no-store",
+    ]);
+    expect(body).toEqual({
+      access_token: expect.stringMatching(/^SVCK-.{60}$/) as string,
+      refresh_token: expect.any(String) as string,
+      expires_in: 28_800,
+      token_type: "Bearer",
+      user_id: expect.stringMatching(/^[0-9a-f-]{36}$/) as string,
+      session_nonce: expect.any(String) as string,
+    });
+    const account = await world.call<{ id: string }>(body.access_token, "/account");
+    expect(account).toMatchObject({ status: 200, body: { email: "owner@example.com" } });
+    expect(account.body.id).toBe((body as unknown as { user_id: string }).user_id);
+  });
+
+  it("is refused the second time, and the tokens of the first go on", async () => {
+    const code = monitor.code();
+    const { body } = await monitor.exchange(code);
+    expect(await monitor.exchange(code)).toMatchObject(invalidGrant(/used a second time/));
+    expect(await world.call(body.access_token, "/account")).toMatchObject({ status: 200 });
+  });
+
+  it("is refused when it is 10 minutes old", async () => {
+    const [early, late] = [monitor.code(), monitor.code()];
+    world.control.advanceClock(599);
+    expect(await monitor.exchange(early)).toMatchObject({ status: 200 });
+    world.control.advanceClock(1);
+    expect(await monitor.exchange(late)).toMatchObject(invalidGrant(/older than 10 minutes/));
+  });
+
+  it("is of no use to another client, the partner's among them, nor a grant to a client", async () => {
+    const other = aClient(world.sandbox, { name: "Other" });
+    const code = monitor.code();
+    expect(await other.exchange(code)).toMatchObject(invalidGrant(/another client/));
+    expect(await world.exchange(code)).toMatchObject(invalidGrant(/another client/));
+    expect(await monitor.exchange(code)).toMatchObject({ status: 200 });
+    await world.control.install();
+    expect(await monitor.exchange(world.lastCode())).toMatchObject(invalidGrant(/no such grant/));
+    expect(await world.exchange(world.lastCode())).toMatchObject({ status: 200 });
+  });
+
+  it("may come with the client's id and address, but not with wrong ones", async () => {
+    const code = monitor.code();
+    const wrongAddress = { redirect_uri: `${CALLBACK}/` };
+    expect(await monitor.exchange(code, wrongAddress)).toMatchObject(invalidGrant(/redirect_uri/));
+    expect(await monitor.exchange(code, { client_id: "unknown" })).toMatchObject({
+      status: 401,
+      body: { error: "invalid_client" },
+    });
+    const right = { client_id: monitor.id, redirect_uri: CALLBACK };
+    expect(await monitor.exchange(code, right)).toMatchObject({ status: 200 });
+  });
+
+  it("answers the same tokens the second time under replayTokens, but only its own client", async () => {
+    world.control.settings({ replayTokens: true });
+    const code = monitor.code();
+    const first = await monitor.exchange(code);
+    expect((await monitor.exchange(code)).body).toEqual(first.body);
+    expect(await aClient(world.sandbox).exchange(code)).toMatchObject(invalidGrant(/another client/));
+  });
+});
+
+describe("a refresh in the web flow", () => {
+  it("answers the same refresh token and a new access token; the old one stops working", async () => {
+    const first = await monitor.tokens();
+    const { status, headers, body } = await monitor.refresh(first.refresh_token);
+    expect(status).toBe(201);
+    for (const header of ["etag", "last-modified", "ratelimit-remaining"]) {
+      expect(headers.has(header)).toBe(true);
+    }
+    const { access_token, ...rest } = first;
+    expect(body).toEqual({ ...rest, access_token: expect.not.stringContaining(access_token) as string });
+    expect(await world.call(access_token, "/account")).toMatchObject({ status: 401 });
+    expect(await world.call(body.access_token, "/account")).toMatchObject({ status: 200 });
+  });
+
+  it("is for the client of the tokens alone", async () => {
+    const { refresh_token } = await monitor.tokens();
+    const other = aClient(world.sandbox);
+    expect(await other.refresh(refresh_token)).toMatchObject(invalidGrant(/another client/));
+    expect(await world.refresh(refresh_token)).toMatchObject(invalidGrant(/another client/));
+    const { refreshToken } = await world.installed();
+    expect(await monitor.refresh(refreshToken)).toMatchObject(invalidGrant(/another client/));
+    expect(await monitor.refresh(refresh_token)).toMatchObject({ status: 201 });
+  });
+
+  it("goes on after 8 hours, and after a year", async () => {
+    const { access_token, refresh_token } = await monitor.tokens();
+    world.control.advanceClock(8 * 3600);
+    expect(await world.call(access_token, "/account")).toMatchObject({ status: 401 });
+    world.control.advanceClock(365 * 24 * 3600);
+    expect(await monitor.refresh(refresh_token)).toMatchObject({ status: 201 });
+  });
+
+  it("obeys the settings of the refresh", async () => {
+    world.control.settings({ refreshStatus: 200, expiresIn: 5 });
+    const { refresh_token } = await monitor.tokens();
+    const { status, body } = await monitor.refresh(refresh_token);
+    expect([status, body.expires_in]).toEqual([200, 5]);
+    world.control.advanceClock(5);
+    expect(await world.call(body.access_token, "/account")).toMatchObject({ status: 401 });
+  });
+
+  it("is untouched by a reset of the partner's client secret", async () => {
+    const { access_token } = await monitor.tokens();
+    world.control.resetClientSecret();
+    expect(await world.call(access_token, "/account")).toMatchObject({ status: 200 });
+  });
+});
+
+describe("the client of a token request", () => {
+  const basic = (user: string, password: string) => ({
+    authorization: `Basic ${Buffer.from(`${user}:${password}`).toString("base64")}`,
+  });
+
+  it("may sign in by HTTP Basic, encoded or not, and not as one client by header and another by form", async () => {
+    const form = () => ({ grant_type: "authorization_code", code: monitor.code() });
+    const { id, secret } = monitor;
+    const encoded = id.replaceAll("-", "%2D");
+    expect(await world.post(form(), basic(id, secret))).toMatchObject({ status: 200 });
+    expect(await world.post(form(), basic(encoded, secret))).toMatchObject({ status: 200 });
+    const other = aClient(world.sandbox);
+    for (const more of [{ client_secret: other.secret }, { client_id: other.id }]) {
+      const refused = await world.post({ ...form(), ...more }, basic(id, secret));
+      expect(refused).toMatchObject({ status: 401, body: { error: "invalid_client" } });
+    }
+  });
+
+  it("is refused with a wrong secret, and with another client's", async () => {
+    const code = monitor.code();
+    const other = aClient(world.sandbox);
+    for (const client_secret of ["wrong", other.secret, ""]) {
+      const { status, headers, body } = await monitor.exchange(code, {
+        client_id: monitor.id,
+        client_secret,
+      });
+      expect([status, body.error, headers.get("cache-control")]).toEqual([401, "invalid_client", "no-store"]);
+    }
+    expect(await monitor.exchange(code)).toMatchObject({ status: 200 });
+  });
+});
+
+it("Nothing secret of the web flow shows in the ledger or the state", async () => {
+  const code = monitor.code();
+  const { body } = await monitor.exchange(code);
+  await monitor.refresh(body.refresh_token);
+  const shown = JSON.stringify([world.control.ledger(), world.control.state()]);
+  for (const secret of [code, monitor.secret, body.access_token, body.refresh_token]) {
+    expect(shown).not.toContain(secret);
+  }
+  expect(world.control.state().clients).toContainEqual({
+    id: monitor.id,
+    name: "Monitor",
+    redirect_uri: CALLBACK,
+  });
+});
