@@ -1,4 +1,3 @@
-import { randomUUID } from "node:crypto";
 import type { PartnerResponse } from "../partner/calls.ts";
 import { sendDeprovision } from "../partner/deprovision.ts";
 import { sendPlanChange } from "../partner/plan-change.ts";
@@ -6,10 +5,9 @@ import { sendProvision } from "../partner/provision.ts";
 import { sendSignOn, signForm } from "../partner/sign-on.ts";
 import type { Platform } from "../platform.ts";
 import { type AddonShape, addonShape } from "../shapes/addon.ts";
+import { addAddon } from "../world/addons.ts";
 import { addApp } from "../world/apps.ts";
-import { attach } from "../world/attachments.ts";
 import { issueGrant, latestGrant } from "../world/grants.ts";
-import { newName } from "../world/identity.ts";
 import type { AddonRecord } from "../world/records.ts";
 import { findAddon, findApp } from "./find.ts";
 import { choosePlan } from "./plans.ts";
@@ -53,24 +51,7 @@ export function createDeliveries(platform: Platform) {
     async install(wish: InstallWish = {}): Promise<Delivery> {
       const plan = choosePlan(world.settings, wish.plan, wish.force);
       const app = wish.app === undefined ? addApp(world, {}) : findApp(world, wish.app);
-      const now = world.clock.now();
-      const addon = world.addons.add({
-        id: randomUUID(),
-        name: newName(world.settings.addonId, (name) => world.addons.find(name) !== undefined),
-        state: "provisioning",
-        appId: app.id,
-        plan,
-        region: wish.region ?? app.region,
-        options: wish.options ?? {},
-        config: {},
-        providerId: null,
-        provisionMessage: null,
-        requestedAt: now,
-        deprovisionedAt: null,
-        createdAt: now,
-        updatedAt: now,
-      });
-      attach(world, addon, app, wish.as);
+      const addon = addAddon(world, app, { ...wish, plan });
       return delivered(addon, sendProvision(platform, addon, issueGrant(world, addon)));
     },
 

@@ -1,8 +1,11 @@
-import { Router } from "express";
+import { Router, type RequestHandler } from "express";
+import { checkVersion } from "../api/version.ts";
 import type { Platform } from "../platform.ts";
 import { conflict, forbidden, notFound, OAuthRefused, unauthorized } from "../refusal.ts";
+import { giveUpIfOverdue } from "../world/addon-life.ts";
 import { acceptGrant, grantShape, grantStateOf, issueGrant } from "../world/grants.ts";
 import type { GrantRecord } from "../world/records.ts";
+import type { World } from "../world/world.ts";
 import { readBasic } from "./client.ts";
 
 /**
@@ -10,28 +13,43 @@ import { readBasic } from "./client.ts";
  * grant or a new one; refused when one was exchanged; closed unless the setting `legacyGrants` opens it
  * ("Authorization management").
  */
-export function oauthGrantEndpoint({ world }: Platform): Router {
+export function oauthGrantEndpoint(platform: Platform): Router {
+  const { world } = platform;
   const router = Router();
-  router.get("/vendor/resources/:uuid/oauth-grant", (req, res) => {
+  const onlyPartner: RequestHandler = (req, res, next) => {
     const { addonId, addonPassword, legacyGrants } = world.settings;
     if (!isBasic(req.headers.authorization, addonId, addonPassword)) {
       res.set("WWW-Authenticate", 'Basic realm="legacy partner API"');
       throw unauthorized("This endpoint takes the add-on's id and password as HTTP Basic.");
     }
     if (!legacyGrants) throw forbidden("The oauth-grant endpoint is not opened for this add-on.");
-    const addon = world.addons.get(req.params.uuid);
-    if (!addon || addon.state === "deprovisioned") throw notFound("There is no such resource.");
-    const grants = world.grants.of("addon", addon.id);
-    if (grants.some((grant) => grant.state === "exchanged")) {
-      throw conflict("A grant of this resource was already exchanged for tokens.");
-    }
-    const isAlive = (grant: GrantRecord) => ["issued", "exchangeable"].includes(grantStateOf(world, grant));
-    const grant = grants.findLast(isAlive) ?? issueGrant(world, addon);
-    // A resource that was answered with success once has nothing left to wait for.
-    if (addon.providerId !== null) acceptGrant(world, grant);
+    next();
+  };
+
+  router.get("/vendor/resources/:uuid/oauth-grant", onlyPartner, checkVersion(platform), (req, res) => {
+    const grant = grantFor(world, req.params["uuid"] as string);
+    // A code has the force of a password for five minutes.
+    res.set({ "Cache-Control": "no-store", "Last-Modified": new Date(grant.issuedAt).toUTCString() });
     res.json({ oauth_grant: grantShape(grant) });
+    platform.changed();
   });
   return router;
+}
+
+/** The same grant while it is alive, then a new one that is valid for 5 minutes ("States and transitions"). */
+function grantFor(world: World, uuid: string): GrantRecord {
+  const known = world.addons.get(uuid);
+  const addon = known && giveUpIfOverdue(world, known);
+  if (!addon || addon.state === "deprovisioned") throw notFound("There is no such resource.");
+  const grants = world.grants.of("addon", addon.id);
+  if (grants.some((grant) => grant.state === "exchanged")) {
+    throw conflict("A grant of this resource was already exchanged for tokens.");
+  }
+  const isAlive = (grant: GrantRecord) => ["issued", "exchangeable"].includes(grantStateOf(world, grant));
+  const grant = grants.findLast(isAlive) ?? issueGrant(world, addon);
+  // A resource that was answered with success once has nothing left to wait for.
+  if (addon.providerId !== null) acceptGrant(world, grant);
+  return grant;
 }
 
 function isBasic(authorization: string | undefined, user: string, password: string): boolean {

@@ -89,29 +89,3 @@ describe("a grant", () => {
     expect(grant.type).toBe("authorization_code");
   });
 });
-
-describe("the legacy oauth-grant endpoint", () => {
-  const get = (uuid: string) => {
-    const { addonId, addonPassword } = world.sandbox.settings;
-    const authorization = `Basic ${Buffer.from(`${addonId}:${addonPassword}`).toString("base64")}`;
-    return fetch(`${world.sandbox.url}/vendor/resources/${uuid}/oauth-grant`, { headers: { authorization } });
-  };
-
-  it("is closed until a setting opens it", async () => {
-    const { addon } = await world.control.install();
-    expect((await get(addon.id)).status).toBe(403);
-  });
-
-  it("answers the unexpired grant, a new one after its end, and refuses once exchanged", async () => {
-    world.control.settings({ legacyGrants: true });
-    const { addon } = await world.control.install();
-    const code = async () =>
-      ((await (await get(addon.id)).json()) as { oauth_grant: { code: string } }).oauth_grant.code;
-    expect(await code()).toBe(world.lastCode());
-    world.control.advanceClock(301);
-    const renewed = await code();
-    expect(renewed).not.toBe(world.lastCode());
-    expect(await world.exchange(renewed)).toMatchObject({ status: 200 });
-    expect((await get(addon.id)).status).toBe(409);
-  });
-});

@@ -1,0 +1,25 @@
+import type { Platform } from "../platform.ts";
+import { type AddonShape, addonShape } from "../shapes/addon.ts";
+import { markProvisioned } from "../world/addon-life.ts";
+import { addAddon } from "../world/addons.ts";
+import { addApp } from "../world/apps.ts";
+import type { InstallWish } from "./deliveries.ts";
+import { findApp } from "./find.ts";
+import { choosePlan } from "./plans.ts";
+
+/** Installations from before the partner's service: the platform has them and will never send their provision request. */
+export function createInstalledBefore({ world, changed }: Platform) {
+  return {
+    /** An add-on that was provisioned long ago, by hand or by another service. No grant of it was ever exchanged. */
+    installWithoutProvision(wish: InstallWish = {}): { addon: AddonShape } {
+      const plan = choosePlan(world.settings, wish.plan, wish.force);
+      const app = wish.app === undefined ? addApp(world, {}) : findApp(world, wish.app);
+      const addon = addAddon(world, app, { ...wish, plan });
+      // What the service of those days had named it is not known; that it has a name says that it answered.
+      addon.providerId = addon.id;
+      markProvisioned(world, addon);
+      changed();
+      return { addon: addonShape(world, addon) };
+    },
+  };
+}

@@ -1,0 +1,37 @@
+import { randomUUID } from "node:crypto";
+import { attach } from "./attachments.ts";
+import { newName } from "./identity.ts";
+import type { AddonRecord, AppRecord } from "./records.ts";
+import type { World } from "./world.ts";
+
+/** What a customer chose. */
+export interface AddonChoice {
+  plan: string;
+  region?: string | undefined;
+  options?: Record<string, unknown> | undefined;
+  /** The attachment's name. */
+  as?: string | undefined;
+}
+
+/** A new add-on on an app, attached to it; the partner does not know of it yet. */
+export function addAddon(world: World, app: AppRecord, { plan, region, options, as }: AddonChoice) {
+  const now = world.clock.now();
+  const addon: AddonRecord = world.addons.add({
+    id: randomUUID(),
+    name: newName(world.settings.addonId, (name) => world.addons.find(name) !== undefined),
+    state: "provisioning",
+    appId: app.id,
+    plan,
+    region: region ?? app.region,
+    options: options ?? {},
+    config: {},
+    providerId: null,
+    provisionMessage: null,
+    requestedAt: now,
+    deprovisionedAt: null,
+    createdAt: now,
+    updatedAt: now,
+  });
+  attach(world, addon, app, as);
+  return addon;
+}
