@@ -32,6 +32,8 @@ export interface BehaviourSettings {
   rateLimit: number;
   /** Further endpoints enabled for this partner: method, space, path with `*` for ids. They answer an empty list. */
   extraEndpoints: string[];
+  /** How often the status feed is brought up to date; 0: at once. The platform's document says 30. */
+  statusRefreshSeconds: number;
 }
 
 export interface SandboxSettings extends PartnerSettings, BehaviourSettings {
@@ -55,6 +57,7 @@ export const defaultBehaviour: BehaviourSettings = {
   thirdPartyOAuth: true,
   rateLimit: 4500,
   extraEndpoints: [],
+  statusRefreshSeconds: 0,
 };
 
 /** Completes the given settings; credentials nobody chose are made up. */

@@ -1,0 +1,70 @@
+import { invalid } from "../refusal.ts";
+
+/** Returns the value, or throws with what it must be. */
+export type Check = (value: unknown) => unknown;
+
+export const text: Check = (value) => {
+  if (typeof value !== "string" || value.trim() === "") throw new Error("must be a string that is not empty");
+  return value;
+};
+
+/** An open set of words, as the platform's are. */
+export const word: Check = (value) => {
+  if (typeof value !== "string" || !/^[a-z][a-z0-9_-]*$/.test(value))
+    throw new Error("must be a word of lower-case letters");
+  return value;
+};
+
+export const flag: Check = (value) => {
+  if (typeof value !== "boolean") throw new Error("must be true or false");
+  return value;
+};
+
+export const isoTimestamp: Check = (value) => {
+  if (typeof value !== "string" || !/^\d{4}-\d\d-\d\dT/.test(value) || Number.isNaN(Date.parse(value)))
+    throw new Error("must be an ISO 8601 timestamp");
+  return value;
+};
+
+export const object: Check = (value) => {
+  if (typeof value !== "object" || value === null || Array.isArray(value))
+    throw new Error("must be a JSON object");
+  return value;
+};
+
+export const oneOf =
+  (...allowed: unknown[]): Check =>
+  (value) => {
+    if (!allowed.includes(value)) throw new Error(`must be one of ${allowed.join(", ")}`);
+    return value;
+  };
+
+export const listOf =
+  (check: Check): Check =>
+  (value) => {
+    if (!Array.isArray(value)) throw new Error("must be an array");
+    return value.map((item: unknown) => check(item));
+  };
+
+/** Checks each member of a control call's body; one that is not known is refused, for it may be a slip of the pen. */
+export function checkMembers(
+  body: unknown,
+  checks: Record<string, Check>,
+  needed: string[] = [],
+): Record<string, unknown> {
+  if (typeof body !== "object" || body === null || Array.isArray(body))
+    throw invalid("The body must be a JSON object.");
+  const checked: Record<string, unknown> = {};
+  for (const [name, value] of Object.entries(body)) {
+    if (!Object.hasOwn(checks, name))
+      throw invalid(`There is no member ${name}; there are ${Object.keys(checks).join(", ")}.`);
+    try {
+      if (value !== undefined) checked[name] = checks[name]!(value);
+    } catch (error) {
+      throw invalid(`${name} ${(error as Error).message}.`.replace(/\.\.$/, "."));
+    }
+  }
+  const missing = needed.find((name) => checked[name] === undefined);
+  if (missing !== undefined) throw invalid(`${missing} is missing.`);
+  return checked;
+}

@@ -1,0 +1,45 @@
+import type { Platform } from "../platform.ts";
+import { type IncidentShape, incidentShape } from "./incident-shape.ts";
+
+/** What the feed knows: as of its last refresh, and never more ("refreshes every 30 seconds"; a setting here). */
+export function seenIncidents(
+  platform: Platform,
+): { id: number; isMaintenance: boolean; shape: IncidentShape }[] {
+  const { world } = platform;
+  const refreshMs = world.settings.statusRefreshSeconds * 1000;
+  const now = world.clock.now();
+  const asOf = refreshMs === 0 ? now : now - (now % refreshMs);
+  return world.incidents
+    .all()
+    .flatMap((incident) => {
+      const shape = incidentShape(incident, asOf, platform.url());
+      return shape ? [{ id: incident.id, isMaintenance: incident.kind === "maintenance", shape }] : [];
+    })
+    .reverse();
+}
+
+/** The worst that open incidents say of each system, what is open, and what maintenance is planned or under way. */
+export function currentStatus(platform: Platform) {
+  const open = seenIncidents(platform).filter(({ shape }) => !shape.resolved);
+  const acute = open.filter(({ shape }) => shape.state !== "upcoming");
+  return {
+    status: systemStatus(acute.flatMap(({ shape }) => shape.systems)),
+    incidents: open.filter(({ isMaintenance }) => !isMaintenance).map(({ shape }) => shape),
+    scheduled: open.filter(({ isMaintenance }) => isMaintenance).map(({ shape }) => shape),
+  };
+}
+
+function systemStatus(affected: IncidentShape["systems"]): { system: string; status: string }[] {
+  const worst = new Map(["Apps", "Data", "Tools"].map((system) => [system, "green"]));
+  for (const { name, status } of affected) {
+    if (gravity(status) > gravity(worst.get(name) ?? "green")) worst.set(name, status);
+    else if (!worst.has(name)) worst.set(name, status);
+  }
+  return [...worst].map(([system, status]) => ({ system, status }));
+}
+
+/** A word that is not known is taken for something that does not work as it should. */
+function gravity(status: string): number {
+  const known = ["green", "blue", "yellow", "red"].indexOf(status);
+  return known === -1 ? 2 : known;
+}
