@@ -52,13 +52,19 @@ export async function startFleet(needs: {
   const asked = new WeakSet<ChildProcess>();
   const extra = new Map<string, Settings>();
 
+  // Nothing of it outlives us, whatever ends us.
+  const running = new Set<ChildProcess>();
+  process.on("exit", () => running.forEach((child) => child.kill("SIGKILL")));
+
   async function launch(name: string): Promise<Pick<Member, "child" | "port" | "isFrozen">> {
     for (;;) {
       const kind = name.split("-")[0]!;
       const child = spawn(process.execPath, [path.join(dist, `${kind}.js`)], {
         env: { PATH: process.env["PATH"], PORT: "0", ...needs.settings(), ...extra.get(name) },
       });
+      running.add(child);
       child.on("exit", (code, signal) => {
+        running.delete(child);
         if (!asked.has(child)) unaskedEnds.push({ name, code: code ?? signal });
       });
       const port = await listening(child, output);

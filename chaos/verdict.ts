@@ -56,7 +56,13 @@ export async function judge(needs: {
   const lost = notActive.filter((uuid) => !honest.includes(uuid));
   const misnamed = honest.filter((uuid) => rows.get(uuid)?.reason !== "outcome_unknown");
 
-  const dead = await deadTokens(sandbox, settings, kept.map((uuid) => rows.get(uuid)).filter(isActive));
+  // A token that the platform killed by itself is replaced when it is next used, not before.
+  const wasKilledSince = (uuid: string) => {
+    const last = calls.findLast((call) => call.uuid === uuid && call.isIssued);
+    return history.killedTokens.some((each) => each.uuid === uuid && each.atMs >= (last?.fromMs ?? 0));
+  };
+  const tried = kept.filter((uuid) => !wasKilledSince(uuid)).map((uuid) => rows.get(uuid));
+  const dead = await deadTokens(sandbox, settings, tried.filter(isActive));
   const overlaps = overlapping(calls);
   const needless = needlessRefreshes(calls, { lifeSeconds, history, wasDisturbed });
   const refreshes = calls.filter(({ kind, isIssued }) => kind === "refresh" && isIssued).length;
@@ -71,7 +77,7 @@ export async function judge(needs: {
     finding("I1", "every acknowledged resource exists", missing, `${history.acknowledged.size} acknowledged`),
     finding("I2", "no grant is lost but those whose answer was destroyed", lost.map(tell), `${kept.length} kept, ${honest.length} within the honest limit`),
     finding("I2", "what was lost within the honest limit says so", misnamed.map(tell), `${honest.length} outcome_unknown`),
-    finding("I3", "every stored access token works", dead, `${kept.length - notActive.length} tokens tried`),
+    finding("I3", "every stored access token works", dead, `${tried.length - notActive.length} tokens tried`),
     finding("I4", "one call at a time for one resource", overlaps, `${calls.length} token calls`),
     finding("I4", "one refresh for each token and period", needless, `${refreshes} refreshes, ${(refreshes / Math.max(refreshes - needless.length, 1)).toFixed(2)} per period`),
     finding("I5", "no credential is given up that the platform did not end", givenUp().map(tell), `${history.revoked.size} revoked`),
