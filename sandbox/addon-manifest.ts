@@ -23,6 +23,8 @@ export interface AddonManifest {
   regions?: string[];
   /** The only names a config may hold. Absent: any name. */
   config_vars?: string[];
+  /** What each of them begins with. Absent: anything. */
+  config_vars_prefix?: string;
   /** `log_input` adds `log_input_url` and `log_drain_token` to the provision request. */
   requires?: string[];
 }
@@ -42,6 +44,9 @@ export function checkAddonManifest(value: unknown): AddonManifest {
   if (!Array.isArray(manifest.plans) || !manifest.plans.every((plan) => typeof plan?.name === "string")) {
     throw new Error("The add-on manifest's plans must be an array of objects, each with a name.");
   }
+  const prefix: unknown = manifest.config_vars_prefix;
+  if (prefix !== undefined && typeof prefix !== "string")
+    throw new Error("The add-on manifest's config_vars_prefix must be a string.");
   for (const member of ["regions", "config_vars", "requires"] as const) {
     const list: unknown = manifest[member];
     if (list !== undefined && !(Array.isArray(list) && list.every((item) => typeof item === "string"))) {

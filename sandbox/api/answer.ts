@@ -1,5 +1,6 @@
+import { createHash } from "node:crypto";
 import type { Request, Response } from "express";
-import { pageOf } from "./paging.ts";
+import { type Mark, pageOf } from "./paging.ts";
 
 type Times = { updatedAt?: number; createdAt: number };
 
@@ -9,17 +10,26 @@ export function answer(res: Response, body: unknown, record: Times): void {
   res.json(body);
 }
 
-/** Answers one page of a list. */
-export function answerList<Row extends Times & { id: string }>(
+/** Answers one page of a list; `Last-Modified` is that of the row which changed last. */
+export function answerList<Row extends { id: string; name?: string }>(
   req: Request,
   res: Response,
   all: Row[],
-  shape: (row: Row) => unknown,
+  shape: (row: Row) => { updated_at: string },
+  marks?: readonly Mark[],
 ): void {
-  const { rows, status, headers } = pageOf(all, req.headers.range);
-  const newest = rows.reduce((latest, row) => Math.max(latest, row.updatedAt ?? row.createdAt), 0);
-  setLastModified(res, newest || Date.now());
-  res.status(status).set(headers).json(rows.map(shape));
+  const { rows, status, headers } = pageOf(all, req.headers.range, marks);
+  const body = rows.map(shape);
+  if (body.length > 0) setLastModified(res, Math.max(...body.map((row) => Date.parse(row.updated_at))));
+  res
+    .status(status)
+    .set({ ...headers, ETag: tagOf({ headers, body }) })
+    .json(body);
+}
+
+/** Where a page ends is part of it: the last page must not pass for unchanged when there is one more behind it. */
+function tagOf(page: object): string {
+  return `"${createHash("sha256").update(JSON.stringify(page)).digest("base64url")}"`;
 }
 
 function setLastModified(res: Response, ms: number): void {

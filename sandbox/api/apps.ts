@@ -19,23 +19,31 @@ export function appEndpoints({ world }: Platform): Router {
   });
 
   router.get("/apps", (req, res) => {
-    answerList(req, res, reachableApps(world, callerOf(res)), shape);
+    answerList(req, res, reachableApps(world, callerOf(res)), shape, ["id", "name"]);
   });
 
   router.get("/users/:user/apps", (req, res) => {
     const user = reachUser(world, callerOf(res), req.params.user);
     const apps = reachableApps(world, callerOf(res)).filter((app) => app.ownerId === user.id);
-    answerList(req, res, apps, shape);
+    answerList(req, res, apps, shape, ["id", "name"]);
   });
 
   router.post("/filters/apps", (req, res) => {
-    const ids = (readObject(req, res)["in"] as { id?: unknown } | undefined)?.id;
-    if (!Array.isArray(ids) || !ids.every((id) => typeof id === "string")) {
-      throw invalid("in.id must be an array of app ids.");
-    }
-    const apps = reachableApps(world, callerOf(res)).filter((app) => ids.includes(app.id));
-    answerList(req, res, apps, (app) => teamAppShape(world, app));
+    const ids = readIds(readObject(req, res)["in"]);
+    const apps = reachableApps(world, callerOf(res)).filter((app) => ids.has(app.id));
+    answerList(req, res, apps, (app) => teamAppShape(world, app), ["id", "name"]);
   });
 
   return router;
+}
+
+function readIds(wanted: unknown): Set<string> {
+  const ids: unknown = (wanted as { id?: unknown } | null | undefined)?.id;
+  if (!Array.isArray(ids) || !ids.every(isUuid))
+    throw invalid("in.id must be an array of app ids, all uuids.");
+  return new Set(ids.map((id) => id.toLowerCase()));
+}
+
+function isUuid(value: unknown): value is string {
+  return typeof value === "string" && /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(value);
 }

@@ -6,10 +6,13 @@ import { addonConfigEndpoints } from "./addon-config.ts";
 import { addonEndpoints } from "./addons.ts";
 import { appEndpoints } from "./apps.ts";
 import { attachmentEndpoints } from "./attachments.ts";
+import { authorizationEndpoints } from "./authorizations.ts";
 import { authenticate } from "./caller.ts";
+import { clientEndpoints } from "./clients.ts";
 import { collaboratorEndpoints } from "./collaborators.ts";
 import { setCommonHeaders } from "./common-headers.ts";
 import { allowNotModified } from "./conditional.ts";
+import { configVarEndpoints } from "./config-vars.ts";
 import { domainEndpoints } from "./domains.ts";
 import { logDrainEndpoints } from "./log-drains.ts";
 import { otherEndpoints } from "./other-endpoints.ts";
@@ -35,6 +38,9 @@ export function apiEndpoints(platform: Platform): Router {
     pipelineEndpoints,
     teamEndpoints,
     accountEndpoints,
+    authorizationEndpoints,
+    clientEndpoints,
+    configVarEndpoints,
   ]) {
     router.use(endpoints(platform));
   }

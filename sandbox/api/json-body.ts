@@ -1,5 +1,5 @@
 import type { Request, Response } from "express";
-import { badRequest } from "../refusal.ts";
+import { badRequest, invalid } from "../refusal.ts";
 import { isJson } from "../wire/body.ts";
 import { bodyOf } from "../wire/recorder.ts";
 
@@ -13,7 +13,7 @@ export function readObject(req: Request, res: Response): Record<string, unknown>
     throw badRequest("The body is not JSON.");
   }
   if (typeof value !== "object" || value === null || Array.isArray(value)) {
-    throw badRequest("The body must be a JSON object.");
+    throw invalid("The body must be a JSON object.");
   }
   return value as Record<string, unknown>;
 }

@@ -2,7 +2,12 @@ import { Refused } from "../refusal.ts";
 
 const DEFAULT_MAX = 200;
 const LARGEST_MAX = 1000;
-const RANGE = /^id\s*(\])?([0-9a-f-]*)\.\.([0-9a-f-]*)\s*(?:;(.*))?$/i;
+const RANGE = /^([a-z_]+)(?:\s+|(?=\]|\.\.))(\])?([\w-]*)\.\.([\w-]*)\s*(?:;(.*))?$/i;
+
+/** What a list can be ordered and cut by: its rows' ids, and their names where each has one of its own. */
+export type Mark = "id" | "name";
+
+const marksOf: Record<Mark, RegExp> = { id: /^[0-9a-f-]*$/i, name: /^[\w-]*$/ };
 
 export interface Page<Row> {
   rows: Row[];
@@ -10,52 +15,68 @@ export interface Page<Row> {
   headers: Record<string, string>;
 }
 
+type Marked = { id: string } & Partial<Record<Mark, string>>;
+
 /**
- * One page of a list in the order of its ids: `Range: id ..; max=200`, answered with 206 and a `Next-Range` while
- * there is more (decisions, section 4). A `]` before the first id leaves that id out.
+ * One page of a list: `Range: id ..; max=200`, answered with 206 and a `Next-Range` while there is more (decisions,
+ * section 4). A `]` before the first id leaves that id out. What is renamed while its list is paged by id is neither
+ * lost nor seen twice.
  */
-export function pageOf<Row extends { id: string }>(all: Row[], range: string | undefined): Page<Row> {
-  const { after, from, to, max, isDescending } = readRange(range);
-  const ordered = [...all].sort((a, b) => (a.id < b.id ? -1 : 1));
+export function pageOf<Row extends Marked>(
+  all: Row[],
+  range: string | undefined,
+  marks: readonly Mark[] = ["id"],
+): Page<Row> {
+  const { mark, after, from, to, max, isDescending } = readRange(range, marks);
+  const markOf = (row: Row) => row[mark] ?? "";
+  const ordered = [...all].sort((a, b) => (markOf(a) < markOf(b) ? -1 : 1));
   if (isDescending) ordered.reverse();
-  const isBehind = (id: string, mark: string) => (isDescending ? id < mark : id > mark);
-  const wanted = ordered.filter(
-    ({ id }) =>
-      (from === "" || isBehind(id, from) || (id === from && !after)) && (to === "" || !isBehind(id, to)),
-  );
+  const isBehind = (one: string, other: string) => (isDescending ? one < other : one > other);
+  const wanted = ordered
+    .filter((row) => from === "" || isBehind(markOf(row), from) || (markOf(row) === from && !after))
+    .filter((row) => to === "" || !isBehind(markOf(row), to));
   const rows = wanted.slice(0, max);
+  const [first, last] = [rows[0], rows.at(-1)].map((row) => (row ? markOf(row) : ""));
+  const options = `max=${max}${isDescending ? ",order=desc" : ""}`;
   const hasMore = wanted.length > rows.length;
-  const [first, last] = [rows[0]?.id ?? "", rows.at(-1)?.id ?? ""];
-  const suffix = `max=${max}${isDescending ? ",order=desc" : ""}`;
   return {
     rows,
     status: hasMore ? 206 : 200,
     headers: {
-      "Accept-Ranges": "id",
-      "Content-Range": `id ${first}..${last}; ${suffix}`,
-      ...(hasMore && { "Next-Range": `id ]${last}..${to}; ${suffix}` }),
+      "Accept-Ranges": marks.join(", "),
+      "Content-Range": `${mark} ${first}..${last}; ${options}`,
+      ...(hasMore && { "Next-Range": `${mark} ]${last}..${to}; ${options}` }),
     },
   };
 }
 
-function readRange(range = "id ..") {
+function readRange(range = "id ..", marks: readonly Mark[]) {
   const match = RANGE.exec(range.trim());
-  if (!match) throw notSatisfiable('The Range header must look like "id ..; max=200"; only id is accepted.');
-  const [, after, from = "", to = "", options = ""] = match;
-  let max = DEFAULT_MAX;
-  let isDescending = false;
-  for (const option of options.split(",").filter((text) => text.trim() !== "")) {
-    const [name = "", value = ""] = option.trim().split("=");
-    if (name === "max") max = readMax(value);
-    else if (name === "order" && /^(asc|desc)$/.test(value)) isDescending = value === "desc";
-    else throw notSatisfiable(`The Range header's option ${name} is not known.`);
+  const mark = marks.find((name) => name === match?.[1]?.toLowerCase());
+  const [, , after, from = "", to = "", options = ""] = match ?? [];
+  if (!mark || !marksOf[mark].test(from) || !marksOf[mark].test(to)) {
+    throw notSatisfiable(
+      `The Range header must look like "id ..; max=200"; this list is ordered by ${marks.join(" or ")}.`,
+    );
   }
-  return { after: after !== undefined, from: from.toLowerCase(), to: to.toLowerCase(), max, isDescending };
+  const cased = (text: string) => (mark === "id" ? text.toLowerCase() : text);
+  return { mark, after: after !== undefined, from: cased(from), to: cased(to), ...readOptions(options) };
+}
+
+function readOptions(text: string) {
+  const options = { max: DEFAULT_MAX, isDescending: false };
+  for (const option of text.split(/[,;]/).filter((part) => part.trim() !== "")) {
+    const [name = "", value = ""] = option.trim().split("=");
+    if (name === "max") options.max = readMax(value);
+    else if (name === "order" && /^(asc|desc)$/.test(value)) options.isDescending = value === "desc";
+    else throw notSatisfiable(`The Range header's option ${option.trim()} is not known.`);
+  }
+  return options;
 }
 
 function readMax(value: string): number {
-  const max = Number(value);
-  if (Number.isInteger(max) && max >= 1 && max <= LARGEST_MAX) return max;
+  const max = /^\d+$/.test(value) ? Number(value) : 0;
+  if (max >= 1 && max <= LARGEST_MAX) return max;
   throw notSatisfiable(`max must be a whole number from 1 to ${LARGEST_MAX}.`);
 }
 

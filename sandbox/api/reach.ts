@@ -94,7 +94,7 @@ function isUsers(world: World, user: UserRecord, app: AppRecord): boolean {
  */
 function isClosed(world: World, caller: Caller, app: AppRecord): boolean {
   if (app.teamId === null || world.settings.thirdPartyOAuth) return false;
-  return caller.kind === "partner" || caller.consent.isThirdParty;
+  return caller.kind === "partner" || caller.consent.thirdParty !== null;
 }
 
 function refuseClosedTeam(world: World, caller: Caller, app: AppRecord): void {

@@ -26,8 +26,17 @@ export function controlRoutes(control: Control): Router {
     (req, res) =>
       void res
         .status(201)
-        .json(control.createApp(checkTexts(bodyOf<AppWish>(req), "name", "team", "generation"))),
+        .json(
+          control.createApp(
+            checkTexts(bodyOf<AppWish>(req), "name", "team", "generation", "pipeline", "stage"),
+          ),
+        ),
   );
+  router.patch("/apps/:app", (req, res) => {
+    const { name } = checkTexts(bodyOf<{ name?: string }>(req), "name");
+    if (name === undefined) throw invalid("name is missing.");
+    res.json(control.renameApp(req.params.app, name));
+  });
   router.get("/apps/:app/config-vars", (req, res) => void res.json(control.configVars(req.params.app)));
   router.post("/apps/:app/addons", async (req, res) => {
     const wish = checkTexts(bodyOf<InstallWish & { silent?: boolean }>(req), "plan", "as", "region");

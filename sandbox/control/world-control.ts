@@ -3,7 +3,7 @@ import { type BehaviourSettings, defaultBehaviour, type PartnerSettings } from "
 import { appShape } from "../shapes/app.ts";
 import { attachmentShape } from "../shapes/attachment.ts";
 import type { Fault, FaultAction } from "../wire/faults.ts";
-import { addApp, type AppWish } from "../world/apps.ts";
+import { addApp, type AppWish, renameApp } from "../world/apps.ts";
 import { attach, configVarsOf } from "../world/attachments.ts";
 import { tablesOf } from "../world/world.ts";
 import { findAddon, findApp } from "./find.ts";
@@ -40,6 +40,13 @@ export function createWorldControl(platform: Platform) {
       const app = addApp(world, wish);
       platform.changed();
       return appShape(world, app);
+    },
+
+    /** Everything that names the app shows its new name at once. */
+    renameApp(app: string, name: string) {
+      const renamed = renameApp(world, findApp(world, app), name);
+      platform.changed();
+      return appShape(world, renamed);
     },
 
     /** The config vars an app would run with. */

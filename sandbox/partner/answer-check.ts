@@ -1,5 +1,6 @@
 import { isJson } from "../wire/body.ts";
 import { isDeclared } from "../world/addon-life.ts";
+import { isDrainUrl } from "../world/log-drains.ts";
 import type { World } from "../world/world.ts";
 import type { PartnerResponse } from "./calls.ts";
 
@@ -28,8 +29,8 @@ export function checkBody(world: World, response: PartnerResponse): CheckedBody 
   if (typeof id === "string" && id !== "") checked.id = id;
   if (typeof message === "string") checked.message = message;
   else if (message !== undefined) complaints.push("message is not a string.");
-  if (typeof logDrainUrl === "string" && URL.canParse(logDrainUrl)) checked.logDrainUrl = logDrainUrl;
-  else if (logDrainUrl !== undefined) complaints.push("log_drain_url is not a URL.");
+  if (typeof logDrainUrl === "string" && isDrainUrl(logDrainUrl)) checked.logDrainUrl = logDrainUrl;
+  else if (logDrainUrl !== undefined) complaints.push("log_drain_url is not a syslog or http URL.");
   if (typeof config === "object" && config !== null && !Array.isArray(config)) {
     for (const [name, value] of Object.entries(config)) {
       if (!isDeclared(world, name))

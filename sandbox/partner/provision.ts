@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import type { Platform } from "../platform.ts";
 import { markFailed, mergeConfig } from "../world/addon-life.ts";
 import { acceptGrant, grantShape, invalidateGrant } from "../world/grants.ts";
+import { isNewerGeneration } from "../world/apps.ts";
 import { addLogDrain } from "../world/log-drains.ts";
 import type { AddonRecord, GrantRecord } from "../world/records.ts";
 import type { World } from "../world/world.ts";
@@ -74,7 +75,11 @@ function accept(
     mergeConfig(world, addon, config);
     addon.state = "provisioned";
   }
-  if (logDrainUrl !== undefined)
+  if (logDrainUrl !== undefined && isNewerGeneration(world.apps.get(addon.appId)!))
+    complaints.push(
+      "Log drains are not available for apps of the newer generation; log_drain_url is ignored.",
+    );
+  else if (logDrainUrl !== undefined)
     addLogDrain(world, { url: logDrainUrl, addonId: addon.id, appId: addon.appId });
   addon.updatedAt = world.clock.now();
   return complaints;

@@ -1,8 +1,7 @@
 import { isoTime } from "../world/clock.ts";
-import { uuidOf } from "../world/identity.ts";
 import type { AddonRecord } from "../world/records.ts";
 import type { World } from "../world/world.ts";
-import { reference } from "./reference.ts";
+import { named, reference } from "./reference.ts";
 
 /** An add-on as the API shows it (decisions, section 5). */
 export function addonShape(world: World, addon: AddonRecord) {
@@ -15,14 +14,14 @@ export function addonShape(world: World, addon: AddonRecord) {
     id: addon.id,
     name: addon.name,
     state: addon.state,
-    addon_service: { id: uuidOf(`service ${service}`), name: service },
-    plan: { id: uuidOf(`plan ${plan}`), name: plan },
+    addon_service: named("service", service),
+    plan: named("plan", plan),
     app: reference(app),
     billing_entity: team ? { ...reference(team), type: "team" } : { ...reference(app), type: "app" },
     billed_price: price ? { cents: price.cents, contract: false, unit: price.unit } : null,
     config_vars: Object.keys(addon.config),
     actions: [],
-    provider_id: addon.providerId,
+    provider_id: addon.providerId ?? addon.id,
     ...(addon.provisionMessage !== null && { provision_message: addon.provisionMessage }),
     web_url: null,
     created_at: isoTime(addon.createdAt),

@@ -18,7 +18,7 @@ export function markFailed(world: World, addon: AddonRecord, because: string): v
   endAuthorizations(world, addon.id, because);
 }
 
-/** The resource has lived and is gone; its tokens live as long as the add-on, no longer. */
+/** The resource has lived and is gone, from the apps too; its tokens live as long as the add-on, no longer. */
 export function markDeprovisioned(
   world: World,
   addon: AddonRecord,
@@ -29,6 +29,8 @@ export function markDeprovisioned(
   addon.updatedAt = world.clock.now();
   invalidateGrants(world, addon.id, because);
   endAuthorizations(world, addon.id, because);
+  for (const attachment of world.attachments.of("addon", addon.id)) world.attachments.remove(attachment);
+  for (const drain of world.logDrains.of("addon", addon.id)) world.logDrains.remove(drain);
 }
 
 /** The platform waits 12 hours for an asynchronous provision (decisions, section 2); looked at on every access. */
@@ -53,8 +55,8 @@ export function mergeConfig(
   }
 }
 
-/** Whether the add-on's manifest allows a config var of this name. */
+/** Whether the add-on's manifest allows a config var of this name: as it lists them, and with their prefix. */
 export function isDeclared(world: World, name: string): boolean {
-  const declared = world.settings.addonManifest?.config_vars;
-  return declared === undefined || declared.includes(name);
+  const { config_vars: declared, config_vars_prefix: prefix } = world.settings.addonManifest ?? {};
+  return (declared === undefined || declared.includes(name)) && name.startsWith(prefix ?? "");
 }

@@ -5,6 +5,7 @@ import type { World } from "./world.ts";
 
 /** Attaches an add-on to an app, under a name that is free in that app. */
 export function attach(world: World, addon: AddonRecord, app: AppRecord, wish?: string): AttachmentRecord {
+  if (addon.state === "deprovisioned") throw invalid("The add-on is deprovisioned.");
   const isTaken = (name: string) => world.attachments.find(`${app.id}/${name}`) !== undefined;
   if (wish !== undefined && !/^[A-Z][A-Z0-9_]*$/.test(wish)) {
     throw invalid("An attachment's name consists of upper-case letters, digits and underscores.");
@@ -29,8 +30,13 @@ function freeName(world: World, app: AppRecord, isTaken: (name: string) => boole
   }
 }
 
-/** An app's config vars: the configs of all add-ons attached to it, the last attached first to win. */
+/** An app's config vars: its own, and the configs of all add-ons attached to it, the last attached first to win. */
 export function configVarsOf(world: World, app: AppRecord): Record<string, string> {
+  return { ...app.configVars, ...addonConfigOf(world, app) };
+}
+
+/** The part of them that add-ons bring. */
+export function addonConfigOf(world: World, app: AppRecord): Record<string, string> {
   const configs = world.attachments
     .of("app", app.id)
     .map((attachment) => world.addons.get(attachment.addonId))

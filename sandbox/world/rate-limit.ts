@@ -5,12 +5,16 @@ const REFILL_PER_MINUTE = 75;
 
 /**
  * The bucket of a resource's token ("Limits": calls on one resource do not affect another; numbers from decisions,
- * section 4). It belongs to the pair, so that a refresh does not fill it. Returns what is left, in whole calls.
+ * section 4). It belongs to the pair, so that a refresh does not fill it. A bucket that is made larger gains at once
+ * what it was enlarged by, a smaller one spills. Returns what is left, in whole calls.
  */
 export function remainingCalls(world: World, { bucket }: AuthorizationRecord): number {
   const now = world.clock.now();
+  const size = world.settings.rateLimit;
   const refill = (Math.max(0, now - bucket.at) / 60_000) * REFILL_PER_MINUTE;
-  bucket.level = Math.min(world.settings.rateLimit, bucket.level + refill);
+  const gain = Math.max(0, size - bucket.size);
+  bucket.level = Math.min(size, bucket.level + refill + gain);
+  bucket.size = size;
   bucket.at = now;
   return Math.floor(bucket.level);
 }

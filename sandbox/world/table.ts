@@ -1,4 +1,4 @@
-/** Rows found by key, by name, or by what they belong to; never by a scan. Keys, names and groups do not change. */
+/** Rows found by key, by name, or by what they belong to; never by a scan. Keys and groups do not change. */
 export interface Table<Row> {
   add(row: Row): Row;
   get(key: string): Row | undefined;
@@ -8,6 +8,8 @@ export interface Table<Row> {
   of(group: string, owner: string): Row[];
   count(group: string, owner: string): number;
   remove(row: Row): void;
+  /** Lets `change` give a row another name, under which it is found from then on. */
+  rename(row: Row, change: () => void): void;
   all(): Row[];
   clear(): void;
 }
@@ -54,6 +56,11 @@ export function createTable<Row>({ key, name, groups = {} }: Keys<Row>): Table<R
         rows?.delete(row);
         if (rows?.size === 0) owners.delete(owner);
       }
+    },
+    rename(row, change) {
+      if (name) byName.delete(name(row));
+      change();
+      if (name) byName.set(name(row), row);
     },
     all: () => [...byKey.values()],
     clear() {

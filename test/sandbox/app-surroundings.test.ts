@@ -39,9 +39,9 @@ it("An app's surroundings hang together: people, domains, a pipeline, a team", a
 });
 
 it.each(["/pipelines/foreign-shop", "/teams/others/members", "/apps/foreign-shop/collaborators"])(
-  "What belongs to an app out of reach is forbidden: %s",
+  "What belongs to an app out of reach is not found: %s",
   async (path) => {
-    expect(await get(path)).toMatchObject({ status: 403 });
+    expect(await get(path)).toMatchObject({ status: 404 });
   },
 );
 

@@ -1,0 +1,86 @@
+import type { RequestHandler } from "express";
+import type { Platform } from "../platform.ts";
+import { forbidden, notFound } from "../refusal.ts";
+import { callerOf } from "./caller.ts";
+import { reachAddon, reachApp } from "./reach.ts";
+
+/**
+ * What the platform's API has besides the partner endpoints: known, but outside an add-on's access until it is
+ * enabled ("Usage rules" 3). Methods, then a path with `*` for one segment.
+ */
+const others: [methods: string, path: string][] = [
+  ["GET PATCH DELETE", "/account"],
+  ["GET", "/account/*"],
+  ["POST", "/addon-attachments"],
+  ["GET", "/addon-attachments"],
+  ["GET DELETE", "/addon-attachments/*"],
+  ["GET", "/addon-services"],
+  ["GET", "/addon-services/*"],
+  ["GET", "/addon-services/*/plans"],
+  ["GET", "/addons/*/webhooks"],
+  ["POST", "/apps"],
+  ["PATCH DELETE", "/apps/*"],
+  ["POST", "/apps/*/addons"],
+  ["GET PATCH DELETE", "/apps/*/addons/*"],
+  ["POST", "/apps/*/collaborators"],
+  ["GET DELETE", "/apps/*/collaborators/*"],
+  ["POST", "/apps/*/domains"],
+  ["GET PATCH DELETE", "/apps/*/domains/*"],
+  ["GET POST", "/apps/*/builds"],
+  ["GET DELETE", "/apps/*/builds/*"],
+  ["GET PUT", "/apps/*/buildpack-installations"],
+  ["GET PATCH", "/apps/*/config-vars"],
+  ["GET POST DELETE", "/apps/*/dynos"],
+  ["GET DELETE", "/apps/*/dynos/*"],
+  ["GET", "/apps/*/features"],
+  ["GET PATCH", "/apps/*/formation"],
+  ["GET PATCH", "/apps/*/formation/*"],
+  ["POST", "/apps/*/log-sessions"],
+  ["GET POST", "/apps/*/releases"],
+  ["GET", "/apps/*/releases/*"],
+  ["POST", "/apps/*/slugs"],
+  ["GET", "/apps/*/slugs/*"],
+  ["GET POST", "/apps/*/sni-endpoints"],
+  ["GET POST", "/apps/*/webhooks"],
+  ["GET POST", "/oauth/clients"],
+  ["GET POST", "/oauth/authorizations"],
+  ["POST", "/pipeline-couplings"],
+  ["PATCH DELETE", "/pipeline-couplings/*"],
+  ["POST", "/pipelines"],
+  ["PATCH DELETE", "/pipelines/*"],
+  ["GET", "/regions"],
+  ["GET", "/spaces"],
+  ["GET", "/stacks"],
+  ["GET POST", "/teams"],
+  ["GET PATCH DELETE", "/teams/*"],
+  ["GET POST", "/teams/*/apps"],
+  ["PUT POST PATCH", "/teams/*/members"],
+  ["DELETE", "/teams/*/members/*"],
+  ["GET", "/users/*"],
+];
+
+/** The last to be asked: what is enabled answers an empty list, for what it would answer is not shown. */
+export function otherEndpoints({ world }: Platform): RequestHandler {
+  return (req, res) => {
+    const { method, path } = req;
+    if (world.settings.extraEndpoints.some((pattern) => matches(pattern, `${method} ${path}`))) {
+      const [, kind, id] = path.split("/");
+      if (kind === "apps" && id) reachApp(world, callerOf(res), id);
+      if (kind === "addons" && id) reachAddon(world, callerOf(res), id);
+      res.json([]);
+    } else if (isKnown(method, path)) {
+      throw forbidden(`${method} ${path} is outside the add-on's access.`);
+    } else {
+      throw notFound(`The platform has no ${method} ${path}.`);
+    }
+  };
+}
+
+function isKnown(method: string, path: string): boolean {
+  return others.some(([methods, pattern]) => methods.split(" ").includes(method) && matches(pattern, path));
+}
+
+function matches(pattern: string, text: string): boolean {
+  const expression = pattern.replace(/[.+?^${}()|[\]\\]/g, "\\$&").replace(/\*/g, "[^/]+");
+  return new RegExp(`^${expression}$`).test(text);
+}
