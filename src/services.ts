@@ -2,10 +2,13 @@ import type { Config } from "./config.ts";
 import { openDatabase, statement, type Database } from "./database/database.ts";
 import { createJobs, type Jobs } from "./jobs/run.ts";
 import { timetable } from "./jobs/timetable.ts";
-import { createLog } from "./log.ts";
+import { createLog, type Log } from "./log.ts";
 import { createPlatformApi } from "./platform/api.ts";
 import { createHttp } from "./platform/http.ts";
 import { createTokenEndpoint, type TokenEndpoint } from "./platform/oauth.ts";
+import { createStatusFeed } from "./platform/status.ts";
+import { createIncidentNotes } from "./platform/status-notes.ts";
+import { createStatusWatch } from "./platform/status-watch.ts";
 import type { Offer, YourService } from "./resources/contract.ts";
 import { createCredentials } from "./resources/credentials/credentials.ts";
 import { createLifecycle } from "./resources/lifecycle.ts";
@@ -39,7 +42,13 @@ const beat = statement(
 export async function createServices(config: Config, role: "owner" | "guest", parts: Partial<Parts> = {}) {
   const scrubber = createScrubber(config.platformTokenPrefix);
   hideOwnSecrets(scrubber, config);
-  const log = createLog(config.logLevel, scrubber, parts.logTo);
+  // On connections of its own, so that a feed that hangs takes none from anybody.
+  const statusHttp = createHttp({ maxSockets: 1 });
+  const status = createStatusWatch({
+    feed: createStatusFeed({ http: statusHttp, statusUrl: config.platformStatusUrl }),
+  });
+  const noteOn = createIncidentNotes({ watch: status, tell: (note, text) => log.warn(note, text) });
+  const log: Log = createLog(config.logLevel, scrubber, parts.logTo, noteOn);
   const vault = await createVault(config);
   const opened = await openDatabase({
     url: config.databaseUrl?.reveal(),
@@ -83,10 +92,12 @@ export async function createServices(config: Config, role: "owner" | "guest", pa
 
   return {
     ...{ config, log, scrubber, vault, db, offer, credentials, lifecycle, platformFor, jobs },
+    status,
     /** Ends what was opened here, in reverse order: nothing is claimed any more, and what was sent is stored. */
     async close() {
+      status.close();
       await jobs.stop();
-      await http.close();
+      await Promise.all([http.close(), statusHttp.close()]);
       await db.close();
     },
   };

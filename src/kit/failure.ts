@@ -29,6 +29,8 @@ const NEXT: Readonly<Record<string, string>> = {
     "Check the id, and that the token is of the same user. What was revoked before is gone.",
   authorization_refused: "Mend the description or the scopes as it says.",
   authorization_unknown: "Look at your authorizations on the platform before you try again.",
+  status_unavailable: "Look at the platform's status site. Grants and refreshes go on without the feed.",
+  unknown_incident: "See what there is: kit status --since YYYY-MM-DD",
   interrupted: "",
 };
 

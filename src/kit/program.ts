@@ -9,6 +9,7 @@ import { addKeys } from "./commands/keys.ts";
 import { addMigrate } from "./commands/migrate.ts";
 import { addResources } from "./commands/resources.ts";
 import { addSecret } from "./commands/secret.ts";
+import { addStatus } from "./commands/status.ts";
 import { addTokens } from "./commands/tokens.ts";
 
 /** Every command, in the order of the help. To add one, add its file. */
@@ -23,6 +24,7 @@ const COMMANDS: readonly AddCommand[] = [
   addConfig,
   addApi,
   addAuthorizations,
+  addStatus,
 ];
 
 /** The command line as commander understands it. Nothing is printed but help, and nothing exits. */

@@ -1,0 +1,88 @@
+import type { Config, SettingName } from "../config.ts";
+import { KitError, messageOf } from "../errors.ts";
+import { PlatformRefused } from "../platform/api-errors.ts";
+import { createHttp } from "../platform/http.ts";
+import {
+  createStatusFeed,
+  type CurrentStatus,
+  type Incident,
+  type StatusFeed,
+  type Told,
+} from "../platform/status.ts";
+import { UsedWrongly } from "./errors.ts";
+
+export { openIncidents } from "../platform/status.ts";
+export type { CurrentStatus, Incident, SystemStatus, Told } from "../platform/status.ts";
+
+/** The feed is public: nothing but its address is needed. */
+export const STATUS_SETTINGS = ["platformStatusUrl"] as const satisfies readonly SettingName[];
+
+type Settings = Pick<Config, (typeof STATUS_SETTINGS)[number]>;
+
+/** The feed cannot be read. Nothing of the service depends on it. */
+export class StatusUnavailable extends KitError {
+  constructor(cause: unknown) {
+    super("status_unavailable", `The status feed cannot be read: ${messageOf(cause)}`, { cause });
+  }
+}
+
+/** The feed has no incident of this id. */
+export class UnknownIncident extends KitError {
+  constructor(id: number) {
+    super("unknown_incident", `The status feed has no incident ${id}.`);
+  }
+}
+
+/** The state of the platform's systems, open incidents, and maintenance. Throws {@link StatusUnavailable}. */
+export function currentStatus(settings: Settings): Promise<Told<CurrentStatus>> {
+  return asking(settings, (feed) => feed.current());
+}
+
+/** The incidents since a day, as many as are asked for. Throws {@link UsedWrongly} and {@link StatusUnavailable}. */
+export async function listIncidents(
+  settings: Settings,
+  { since, perPage }: { since?: string | undefined; perPage?: string | undefined },
+): Promise<Told<Incident[]>> {
+  if (since !== undefined && !isDay(since))
+    throw new UsedWrongly(`"${since}" is not a day. Write it like 2026-01-31.`);
+  const query = { since, perPage: perPage === undefined ? undefined : positive(perPage, "--per-page") };
+  return asking(settings, (feed) => feed.incidents(query));
+}
+
+/** One incident. Throws {@link UsedWrongly}, {@link UnknownIncident} and {@link StatusUnavailable}. */
+export async function showIncident(settings: Settings, typed: string): Promise<Told<Incident>> {
+  const id = positive(typed, "--incident");
+  return asking(
+    settings,
+    (feed) => feed.incident(id),
+    (status) => (status === 404 ? new UnknownIncident(id) : null),
+  );
+}
+
+async function asking<T>(
+  { platformStatusUrl: statusUrl }: Settings,
+  ask: (feed: StatusFeed) => Promise<T>,
+  meaningOf: (status: number) => KitError | null = () => null,
+): Promise<T> {
+  const http = createHttp();
+  try {
+    return await ask(createStatusFeed({ http, statusUrl }));
+  } catch (error) {
+    throw (error instanceof PlatformRefused && meaningOf(error.status)) || new StatusUnavailable(error);
+  } finally {
+    await http.close();
+  }
+}
+
+/** Whether a text is a day of the calendar: 2026-02-30 is none. */
+function isDay(text: string): boolean {
+  if (!/^\d{4}-\d\d-\d\d$/.test(text)) return false;
+  const ms = Date.parse(text);
+  return !Number.isNaN(ms) && new Date(ms).toISOString().startsWith(text);
+}
+
+function positive(text: string, option: string): number {
+  const number = Number(text);
+  if (/^\d+$/.test(text) && Number.isSafeInteger(number) && number > 0) return number;
+  throw new UsedWrongly(`${option} takes a whole number from 1 on, not "${text}".`);
+}
