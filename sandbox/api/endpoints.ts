@@ -1,24 +1,21 @@
 import { Router } from "express";
 import type { Platform } from "../platform.ts";
-import { accountEndpoints } from "./account.ts";
 import { addonActionEndpoints } from "./addon-actions.ts";
 import { addonConfigEndpoints } from "./addon-config.ts";
 import { addonEndpoints } from "./addons.ts";
 import { appEndpoints } from "./apps.ts";
 import { attachmentEndpoints } from "./attachments.ts";
-import { authorizationEndpoints } from "./authorizations.ts";
 import { authenticate } from "./caller.ts";
-import { clientEndpoints } from "./clients.ts";
 import { collaboratorEndpoints } from "./collaborators.ts";
 import { setCommonHeaders } from "./common-headers.ts";
 import { allowNotModified } from "./conditional.ts";
-import { configVarEndpoints } from "./config-vars.ts";
 import { domainEndpoints } from "./domains.ts";
 import { logDrainEndpoints } from "./log-drains.ts";
 import { otherEndpoints } from "./other-endpoints.ts";
 import { pipelineEndpoints } from "./pipelines.ts";
 import { checkCallScope } from "./scope.ts";
 import { teamEndpoints } from "./teams.ts";
+import { userEndpoints } from "./user-endpoints.ts";
 import { checkVersion } from "./version.ts";
 
 /** The Platform API for Partners: every call authenticated, counted and versioned, and nothing beyond its list. */
@@ -37,10 +34,7 @@ export function apiEndpoints(platform: Platform): Router {
     logDrainEndpoints,
     pipelineEndpoints,
     teamEndpoints,
-    accountEndpoints,
-    authorizationEndpoints,
-    clientEndpoints,
-    configVarEndpoints,
+    userEndpoints,
   ]) {
     router.use(endpoints(platform));
   }

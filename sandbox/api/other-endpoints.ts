@@ -43,7 +43,11 @@ const others: [methods: string, path: string][] = [
   ["GET POST", "/apps/*/sni-endpoints"],
   ["GET POST", "/apps/*/webhooks"],
   ["GET POST", "/oauth/clients"],
+  ["GET PATCH DELETE", "/oauth/clients/*"],
+  ["POST", "/oauth/clients/*/actions/rotate-credentials"],
   ["GET POST", "/oauth/authorizations"],
+  ["GET PATCH DELETE", "/oauth/authorizations/*"],
+  ["POST", "/oauth/authorizations/*/actions/regenerate-tokens"],
   ["POST", "/pipeline-couplings"],
   ["PATCH DELETE", "/pipeline-couplings/*"],
   ["POST", "/pipelines"],
@@ -63,6 +67,11 @@ const others: [methods: string, path: string][] = [
 export function otherEndpoints({ world }: Platform): RequestHandler {
   return (req, res) => {
     const { method, path } = req;
+    if (callerOf(res).kind === "user") {
+      throw notFound(
+        `The sandbox plays no ${method} ${path} for users; what it plays is the partners' part.`,
+      );
+    }
     if (world.settings.extraEndpoints.some((pattern) => matches(pattern, `${method} ${path}`))) {
       const [, kind, id] = path.split("/");
       if (kind === "apps" && id) reachApp(world, callerOf(res), id);

@@ -30,9 +30,9 @@ export interface AuthorizeWish {
 export function createPeople(platform: Platform) {
   const { world } = platform;
   return {
-    /** An OAuth client for the web flow, with its secret. */
-    registerClient(wish: ClientWish) {
-      const client = registerClient(world, wish, null);
+    /** An OAuth client for the web flow, with its secret; registered by a user, who can change it by the API. */
+    registerClient({ owner = "owner@example.com", ...wish }: ClientWish & { owner?: string }) {
+      const client = registerClient(world, wish, findUser(world, owner).id);
       platform.changed();
       return newClientShape(client);
     },

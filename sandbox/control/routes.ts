@@ -79,10 +79,10 @@ export function controlRoutes(control: Control): Router {
     res.status(201).json(control.userToken(req.params.user, bodyOf<UserTokenWish>(req)));
   });
   router.post("/clients", (req, res) => {
-    const body = bodyOf<{ name?: string; redirect_uri?: string }>(req);
-    const { name, redirect_uri: redirectUri } = checkTexts(body, "name", "redirect_uri");
+    const body = bodyOf<{ name?: string; redirect_uri?: string; owner?: string }>(req);
+    const { name, redirect_uri: redirectUri, owner } = checkTexts(body, "name", "redirect_uri", "owner");
     if (!name || !redirectUri) throw invalid("name and redirect_uri are needed.");
-    res.status(201).json(control.registerClient({ name, redirectUri }));
+    res.status(201).json(control.registerClient({ name, redirectUri, ...(owner && { owner }) }));
   });
   router.post("/authorize", (req, res) => {
     const wish = checkTexts(bodyOf<AuthorizeWish>(req), "url", "user");

@@ -3,23 +3,24 @@ import type { AuthorizationRecord, ConsentRecord } from "./records.ts";
 import { addAuthorization, endAccessTokens } from "./tokens.ts";
 import type { World } from "./world.ts";
 
+/** An authorization that a user gave, not a resource's pair. */
+export type Consented = AuthorizationRecord & { consent: ConsentRecord };
+
 type ConsentWish = Pick<ConsentRecord, "userId" | "clientId" | "scope"> & Partial<ConsentRecord>;
 
 /** What a user gave: to a client in the web flow, or to themselves; its tokens are still to be issued. */
-export function addConsent(world: World, wish: ConsentWish): AuthorizationRecord {
+export function addConsent(world: World, wish: ConsentWish): Consented {
   const now = world.clock.now();
-  return addAuthorization(world, {
-    addonId: null,
-    consent: {
-      description: null,
-      isThirdParty: wish.clientId !== null,
-      grantCode: randomUUID(),
-      sessionNonce: randomUUID(),
-      createdAt: now,
-      updatedAt: now,
-      ...wish,
-    },
-  });
+  const consent = {
+    description: null,
+    thirdParty: wish.clientId,
+    grantCode: randomUUID(),
+    sessionNonce: randomUUID(),
+    createdAt: now,
+    updatedAt: now,
+    ...wish,
+  };
+  return addAuthorization(world, { addonId: null, consent }) as Consented;
 }
 
 /** Revokes it: its tokens are blocked at once ("States and transitions"). */
@@ -29,6 +30,7 @@ export function endAuthorization(world: World, authorization: AuthorizationRecor
 }
 
 /** The authorizations of a user that are in force. */
-export function activeAuthorizations(world: World, userId: string): AuthorizationRecord[] {
-  return world.authorizations.of("user", userId).filter(({ endedBecause }) => endedBecause === null);
+export function activeConsents(world: World, userId: string): Consented[] {
+  const given = world.authorizations.of("user", userId) as Consented[];
+  return given.filter(({ endedBecause }) => endedBecause === null);
 }

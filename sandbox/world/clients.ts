@@ -13,7 +13,7 @@ export interface ClientWish {
 }
 
 /** Registers an OAuth client; its secret is in the record, and shown by whoever registered it ("OAuth client"). */
-export function registerClient(world: World, wish: ClientWish, ownerId: string | null): ClientRecord {
+export function registerClient(world: World, wish: ClientWish, ownerId: string): ClientRecord {
   const now = world.clock.now();
   const client = world.clients.add({
     id: randomUUID(),

@@ -33,6 +33,8 @@ export interface AttachmentRecord {
 
 export interface AppRecord {
   id: string;
+  /** Those its users set; add-ons bring more. */
+  configVars?: Record<string, string>;
   name: string;
   ownerId: string;
   teamId: string | null;
@@ -56,8 +58,7 @@ export interface ClientRecord {
   name: string;
   redirectUri: string;
   secret: string;
-  /** Null when it was registered from the control side. */
-  ownerId: string | null;
+  ownerId: string;
   createdAt: number;
   updatedAt: number;
 }
@@ -170,8 +171,8 @@ export interface ConsentRecord {
   userId: string;
   /** Null: the user made it for themselves. */
   clientId: string | null;
-  /** Also true of what a client made with the token it was given. */
-  isThirdParty: boolean;
+  /** The client that holds it, also when it made it for itself with a token it was given; null: the user alone. */
+  thirdParty: string | null;
   scope: string[];
   description: string | null;
   grantCode: string;

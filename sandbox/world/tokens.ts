@@ -39,12 +39,25 @@ export function addAuthorization(
 /** A refresh: a new access token; the old one stops working at once. */
 export function refreshPair(world: World, authorization: AuthorizationRecord): AccessTokenRecord {
   endAccessTokens(world, authorization, "The access token was replaced by a refresh.");
-  if (world.settings.refreshToken === "new") {
-    // The former one stays known (its authorization now names another), so that its use is refused with the reason.
-    authorization.refreshToken = newRefreshToken();
-    world.refreshTokens.add({ token: authorization.refreshToken, authorizationId: authorization.id });
-  }
+  if (world.settings.refreshToken === "new") renewRefreshToken(world, authorization);
   return issueAccessToken(world, authorization);
+}
+
+/** Both tokens anew; the access token lives as long as the one before it was to live. */
+export function regenerateTokens(world: World, authorization: AuthorizationRecord): AccessTokenRecord {
+  const former = world.accessTokens.get(authorization.accessTokens.at(-1) ?? "");
+  endAccessTokens(world, authorization, "The tokens were regenerated.");
+  renewRefreshToken(world, authorization);
+  if (!former) return issueAccessToken(world, authorization);
+  const { issuedAt, expiresAt } = former;
+  const lifeSeconds = expiresAt === null ? null : (expiresAt - issuedAt) / 1000;
+  return issueAccessToken(world, authorization, { lifeSeconds });
+}
+
+/** The former one stays known (its authorization now names another), so that its use is refused with the reason. */
+function renewRefreshToken(world: World, authorization: AuthorizationRecord): void {
+  authorization.refreshToken = newRefreshToken();
+  world.refreshTokens.add({ token: authorization.refreshToken, authorizationId: authorization.id });
 }
 
 /** A partner is told four members and no others; the client of a web flow also whose they are ("Token response"). */

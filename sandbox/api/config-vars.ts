@@ -1,0 +1,50 @@
+import { Router } from "express";
+import type { Platform } from "../platform.ts";
+import { invalid } from "../refusal.ts";
+import { addonConfigOf, configVarsOf } from "../world/attachments.ts";
+import { answer } from "./answer.ts";
+import { userOf } from "./caller.ts";
+import { readObject } from "./json-body.ts";
+import { reachApp } from "./reach.ts";
+
+/**
+ * `GET|PATCH /apps/{id}/config-vars`, of users' tokens alone: the runtime secrets that tell the scopes apart
+ * (decisions, section 7). PATCH merges by name, null removes; what an add-on brought is the add-on's.
+ */
+export function configVarEndpoints({ world }: Platform): Router {
+  const router = Router();
+
+  router.get("/apps/:app/config-vars", (req, res) => {
+    const app = reachApp(world, userOf(res), req.params.app);
+    answer(res, configVarsOf(world, app), app);
+  });
+
+  router.patch("/apps/:app/config-vars", (req, res) => {
+    const app = reachApp(world, userOf(res), req.params.app);
+    const changes = readChanges(readObject(req, res), addonConfigOf(world, app));
+    const merged = Object.entries({ ...app.configVars, ...changes });
+    app.configVars = Object.fromEntries(
+      merged.filter((entry): entry is [string, string] => entry[1] !== null),
+    );
+    app.updatedAt = world.clock.now();
+    answer(res, configVarsOf(world, app), app);
+  });
+
+  return router;
+}
+
+/** All or nothing: one bad member refuses the whole change. */
+function readChanges(
+  body: Record<string, unknown>,
+  addonConfig: Record<string, string>,
+): Record<string, string | null> {
+  for (const [name, value] of Object.entries(body)) {
+    if (!/^[A-Za-z_][A-Za-z0-9_]*$/.test(name)) {
+      throw invalid("A config var's name consists of letters, digits and underscores.");
+    }
+    if (value !== null && typeof value !== "string")
+      throw invalid(`The value of ${name} must be a string or null.`);
+    if (Object.hasOwn(addonConfig, name)) throw invalid(`${name} belongs to an add-on.`);
+  }
+  return body as Record<string, string | null>;
+}
