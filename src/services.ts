@@ -5,6 +5,7 @@ import { timetable } from "./jobs/timetable.ts";
 import { createLog, type Log } from "./log.ts";
 import { createPlatformApi } from "./platform/api.ts";
 import { createHttp } from "./platform/http.ts";
+import { createOauthGrantEndpoint } from "./platform/oauth-grant.ts";
 import { createTokenEndpoint, type TokenEndpoint } from "./platform/oauth.ts";
 import { createStatusFeed } from "./platform/status.ts";
 import { createIncidentNotes } from "./platform/status-notes.ts";
@@ -13,6 +14,7 @@ import type { Offer, YourService } from "./resources/contract.ts";
 import { createCredentials } from "./resources/credentials/credentials.ts";
 import { createLifecycle } from "./resources/lifecycle.ts";
 import { createPlatformFor } from "./resources/platform-for.ts";
+import { createRecover } from "./resources/recover.ts";
 import { createScrubber, type Scrubber } from "./scrubber.ts";
 import { createVault } from "./vault/vault.ts";
 import { yourService } from "./your-service/index.ts";
@@ -61,7 +63,8 @@ export async function createServices(config: Config, role: "owner" | "guest", pa
   const db = parts.wrapDatabase?.(opened) ?? opened;
   const http = createHttp({ maxSockets: config.tokenConcurrency + SOCKETS_FOR_API });
   const endpoint = createTokenEndpoint({ http, authUrl: config.platformAuthUrl });
-  const api = createPlatformApi({ http, apiUrl: config.platformApiUrl, mediaType: config.platformMediaType });
+  const calls = { http, apiUrl: config.platformApiUrl, mediaType: config.platformMediaType };
+  const api = createPlatformApi(calls);
   const offer = parts.offer ?? yourOffer;
 
   const onSettled = () => jobs.wake("run-steps", AFTER_AN_END_MS);
@@ -82,6 +85,9 @@ export async function createServices(config: Config, role: "owner" | "guest", pa
     onRefreshEnd: () => jobs.wake("refresh-tokens", AFTER_AN_END_MS),
   });
   const platformFor = createPlatformFor(api, credentials.tokensOf);
+  const { addonId, addonPassword } = config;
+  const grants = createOauthGrantEndpoint({ ...calls, addonId, addonPassword });
+  const recover = createRecover({ db, vault, endpoint: grants });
   const vendor = parts.vendor ?? yourService;
   const lifecycle = createLifecycle({ db, vault, offer, vendor, platformFor, scrubber, onSettled, log });
   const jobs: Jobs = createJobs({
@@ -91,7 +97,7 @@ export async function createServices(config: Config, role: "owner" | "guest", pa
   });
 
   return {
-    ...{ config, log, scrubber, vault, db, offer, credentials, lifecycle, platformFor, jobs },
+    ...{ config, log, scrubber, vault, db, offer, credentials, lifecycle, platformFor, recover, jobs },
     status,
     /** Ends what was opened here, in reverse order: nothing is claimed any more, and what was sent is stored. */
     async close() {

@@ -5,6 +5,7 @@ import { addApps } from "./commands/apps.ts";
 import { addAuthorizations } from "./commands/authorizations.ts";
 import { addConfig } from "./commands/config.ts";
 import { addDoctor } from "./commands/doctor.ts";
+import { addGrants } from "./commands/grants.ts";
 import { addKeys } from "./commands/keys.ts";
 import { addMigrate } from "./commands/migrate.ts";
 import { addResources } from "./commands/resources.ts";
@@ -18,6 +19,7 @@ const COMMANDS: readonly AddCommand[] = [
   addMigrate,
   addResources,
   addTokens,
+  addGrants,
   addSecret,
   addKeys,
   addApps,

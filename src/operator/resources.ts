@@ -81,7 +81,8 @@ export async function showResource(
   const events = stored.events.map(({ at, type, detail }) => ({ at: at.toISOString(), type, detail }));
   // The busiest path writes no event of its own: a resource's birth stands in its row.
   const birth = { at: stored.createdAt.toISOString(), type: "provision_requested", detail: {} };
-  return { ...resourceRecord(stored), events: [birth, ...events] };
+  const wasImported = events[0]?.type === "imported";
+  return { ...resourceRecord(stored), events: wasImported ? events : [birth, ...events] };
 }
 
 function kindOf(state: string | undefined): keyof typeof pages {

@@ -1,4 +1,5 @@
 import { Refusal } from "../errors.ts";
+import { readTime } from "../resources/grant-time.ts";
 import type { Grant, ProvisionRequest } from "../resources/provision-store.ts";
 import { Secret } from "../secret.ts";
 import { refuseUnkeepable } from "./foreign-text.ts";
@@ -68,14 +69,6 @@ function readGrant(value: unknown): Grant | null {
   if (code.length > LONGEST_CODE)
     throw invalid("oauth_grant.code", `must not be longer than ${LONGEST_CODE} characters`);
   return { code: new Secret(code), expiresAt: readTime(expiresAt) };
-}
-
-/** A timestamp whose offset is `+hhmm`, `+hh:mm` or `Z`; null if it cannot be read. */
-export function readTime(value: unknown): Date | null {
-  if (typeof value !== "string") return null;
-  const time = new Date(value.replace(/([+-]\d{2})(\d{2})$/, "$1:$2"));
-  const year = time.getUTCFullYear();
-  return year >= 2000 && year < 10_000 ? time : null;
 }
 
 function optionalText(value: unknown): string | null {

@@ -24,7 +24,11 @@ export function startKit(environment: Environment, words: readonly string[]): Ch
 }
 
 /** Runs one command to its end. */
-export async function kit(environment: Environment, words: readonly string[], input = ""): Promise<Said> {
+export async function kit(
+  environment: Environment,
+  words: readonly string[],
+  input: string | Uint8Array = "",
+): Promise<Said> {
   const child = startKit(environment, words);
   child.stdin!.on("error", () => undefined).end(input);
   const [stdout, stderr, [code]] = await Promise.all([

@@ -5,6 +5,7 @@ import { examples, type AddCommand } from "../command.ts";
 import type { Screen } from "../screen.ts";
 import { members, table } from "../table.ts";
 import { counted, moment, momentAway, safe } from "../text.ts";
+import { addImport } from "./import.ts";
 
 export const addResources: AddCommand = (program, act) => {
   const resources = program.command("resources").description("the add-on resources we know of");
@@ -49,6 +50,8 @@ export const addResources: AddCommand = (program, act) => {
         return { data: report, show: () => `Erased ${report.erased}. Its uuid can never live again.` };
       }),
     );
+
+  addImport(resources, act);
 };
 
 const WARNED_OF = ["grant_lost", "needs_reauth", "quarantined", "failed"];

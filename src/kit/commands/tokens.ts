@@ -1,9 +1,7 @@
-import type { TokenReport } from "../../operator/tokens.ts";
 import { typedUuid, UsedWrongly } from "../../operator/errors.ts";
 import { examples, type AddCommand } from "../command.ts";
 import { DONE, FAILED } from "../exit-codes.ts";
-import type { Screen } from "../screen.ts";
-import { safe, wrapped } from "../text.ts";
+import { showReport } from "../report.ts";
 
 export const addTokens: AddCommand = (program, act) => {
   const tokens = program.command("tokens").description("the access tokens of resources");
@@ -33,29 +31,7 @@ export const addTokens: AddCommand = (program, act) => {
         };
         const report = await (all ? refreshAllTokens(needs) : refreshTokens(needs, uuids));
         const exitCode = report.failed.length > 0 || needs.signal.aborted ? FAILED : DONE;
-        return { data: report, show: (screen) => show(screen, report), exitCode };
+        return { data: report, show: (screen) => showReport(screen, report, "refreshed"), exitCode };
       }),
     );
 };
-
-/** So many of a list are told one by one; --json tells all. */
-const MOST_TOLD = 20;
-
-function show({ columns, paint }: Screen, { done, failed, skipped }: TokenReport): string {
-  const lines = [
-    ...some(
-      failed,
-      ({ uuid, message }) => `${paint.red("✗")} ${uuid}\n    ${wrapped(safe(message), columns, "    ")}`,
-    ),
-    ...some(skipped, ({ uuid, reason }) => `${paint.yellow("–")} ${uuid}  skipped: ${reason}`),
-  ];
-  const end = `${done.length} refreshed, ${failed.length} failed, ${skipped.length} skipped.`;
-  return [...lines, end].join("\n");
-}
-
-function some<Item>(items: readonly Item[], tell: (item: Item) => string): string[] {
-  const told = items.slice(0, MOST_TOLD).map(tell);
-  return items.length > MOST_TOLD
-    ? [...told, `  … and ${items.length - MOST_TOLD} more (--json tells all)`]
-    : told;
-}

@@ -1,0 +1,46 @@
+import { typedUuid, UsedWrongly } from "../../operator/errors.ts";
+import { examples, type AddCommand } from "../command.ts";
+import { DONE, FAILED } from "../exit-codes.ts";
+import { showReport } from "../report.ts";
+import { counted } from "../text.ts";
+
+export const addGrants: AddCommand = (program, act) => {
+  const grants = program.command("grants").description("the grants of resources that have no tokens");
+
+  grants
+    .command("recover")
+    .argument("[uuid...]")
+    .option("--all", "all resources whose grant was lost or never came")
+    .description("get lost grants again at the platform's oauth-grant endpoint, and exchange them")
+    .addHelpText("after", examples("kit grants recover --all", `kit grants recover ${EXAMPLE}`) + BEFORE)
+    .action(
+      act(async (session, uuids: string[], { all = false }: { all?: boolean }) => {
+        if (all === uuids.length > 0) throw new UsedWrongly("Name the resources by uuid, or say --all.");
+        uuids.forEach(typedUuid);
+        const { recoverAllGrants, recoverGrants, refuseUnlessOn } =
+          await import("../../operator/grants/recover-grants.ts");
+        refuseUnlessOn(session.settings(["legacyGrants"]).legacyGrants);
+        const { db, credentials, recover, config } = await session.services();
+        const needs = {
+          ...{ db, credentials, recover },
+          isOn: config.legacyGrants,
+          concurrency: config.tokenConcurrency,
+          signal: session.stopSignal(),
+          onProgress: session.onProgress,
+        };
+        const { report, left } = await (all ? recoverAllGrants(needs) : recoverGrants(needs, uuids));
+        if (left > 0) session.say(`Stopped: ${counted(left, "resource")} left. The same command goes on.`);
+        const isDone = report.failed.length === 0 && left === 0 && !needs.signal.aborted;
+        return {
+          data: report,
+          show: (screen) => showReport(screen, report, "recovered"),
+          exitCode: isDone ? DONE : FAILED,
+        };
+      }),
+    );
+};
+
+const EXAMPLE = "01234567-89ab-cdef-0123-456789abcdef";
+const BEFORE = `
+
+The platform keeps this endpoint closed until you ask for it: then set LEGACY_GRANTS=on.`;

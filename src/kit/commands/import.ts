@@ -1,0 +1,48 @@
+import type { Command } from "commander";
+import type { ImportReport } from "../../operator/import/import-resources.ts";
+import { examples, type Act } from "../command.ts";
+import { DONE, FAILED } from "../exit-codes.ts";
+import { inputLines } from "../input-lines.ts";
+import { some } from "../report.ts";
+import type { Screen } from "../screen.ts";
+import { counted, safe } from "../text.ts";
+
+/** `kit resources import`, a subcommand of `resources`. */
+export function addImport(resources: Command, act: Act): void {
+  resources
+    .command("import")
+    .description("take over installations from before the kit: JSON lines on standard input")
+    .addHelpText("after", HELP)
+    .action(
+      act(async (session) => {
+        const { importInstallations, isWhole } = await import("../../operator/import/import-resources.ts");
+        const { db, vault, offer } = await session.services();
+        const { onProgress } = session;
+        const needs = { db, vault, offer, signal: session.stopSignal(), onProgress };
+        if (process.stdin.isTTY) session.say("Type or paste one JSON object a line; Ctrl-D ends.");
+        const report = await importInstallations(needs, inputLines());
+        return {
+          data: report,
+          show: (screen) => show(screen, report),
+          exitCode: isWhole(report) && !needs.signal.aborted ? DONE : FAILED,
+        };
+      }),
+    );
+}
+
+const HELP = `${examples("kit resources import < installations.jsonl")}
+
+A line is {"uuid": "…", "plan": "basic", "region": "us", "name": "…"}; region and name may be missing. What exists is
+never changed. Exit code 0: every line is imported or exists; 1: some line was not usable (its number and reason are
+told). Then: kit grants recover --all`;
+
+function show({ paint }: Screen, { imported, skipped }: ImportReport): string {
+  const bad = skipped.filter(({ reason }) => reason !== "exists");
+  return [
+    ...some(
+      bad,
+      ({ line, uuid, reason }) => `${paint.red("✗")} line ${line}: ${safe(`${uuid ?? ""} ${reason}`.trim())}`,
+    ),
+    `${counted(imported, "resource")} imported, ${skipped.length - bad.length} existed, ${bad.length} not usable.`,
+  ].join("\n");
+}

@@ -1,0 +1,118 @@
+import { setTimeout as wait } from "node:timers/promises";
+import type { KitError } from "../../errors.ts";
+import type { NoGrant } from "../../platform/oauth-grant.ts";
+import type { Recover, Recovery } from "../../resources/recover.ts";
+import { GrantsClosed, LegacyCredentialsRejected } from "./errors.ts";
+
+/** Why a resource got no grant. */
+export type WhyNot = NoGrant["error"];
+
+/** Asks for the grants of many resources, and knows when asking on is pointless. */
+export interface Asking {
+  /** Null: a grant is there and will be exchanged. `halted`: it was not asked, for asking has become pointless. */
+  ask(uuid: string): Promise<WhyNot | "halted" | null>;
+  isHalted(): boolean;
+  /** What is wrong with the endpoint as a whole, told once instead of for every resource; null: nothing. */
+  wrong(): KitError | null;
+}
+
+/** Asking is harmless to repeat, so a fault that may pass is given this long to. */
+const TRY_AGAIN_AFTER_MS = [1_000, 4_000];
+const LONGEST_REST_MS = 60_000;
+/** So many resources in a row without an answer about one of them, and the rest is left for another time. */
+const MOST_IN_TROUBLE = 3;
+
+/**
+ * Until the endpoint has answered about one resource, it is asked for one at a time: a closed endpoint or wrong
+ * credentials are then met once. What looks like either later is the matter of that resource alone.
+ */
+export function createAsking(recover: Recover, signal: AbortSignal): Asking {
+  let isOpen = false;
+  let turn: Promise<unknown> = Promise.resolve();
+  let inTrouble = 0;
+  let restUntilMs = 0;
+  let wrong: KitError | null = null;
+
+  const isHalted = () => wrong !== null || inTrouble >= MOST_IN_TROUBLE || signal.aborted;
+
+  async function once(uuid: string): Promise<Recovery> {
+    while (performance.now() < restUntilMs) await rest(restUntilMs - performance.now(), signal);
+    return recover(uuid);
+  }
+
+  async function persistently(uuid: string): Promise<Recovery> {
+    for (const pauseMs of TRY_AGAIN_AFTER_MS) {
+      const answer = await once(uuid);
+      if (answer.outcome !== "not_now" || signal.aborted) return answer;
+      // Who asks for rest asks it of all our calls.
+      if (answer.retryAfterMs)
+        restUntilMs = performance.now() + Math.min(answer.retryAfterMs, LONGEST_REST_MS);
+      else await rest(pauseMs, signal);
+    }
+    return once(uuid);
+  }
+
+  function judge(answer: Recovery): WhyNot | null {
+    if (isAboutOne(answer)) {
+      isOpen = true;
+      inTrouble = 0;
+    } else {
+      inTrouble += 1;
+      if (!isOpen) wrong ??= wrongWith(answer);
+    }
+    return whyNot(answer);
+  }
+
+  async function ask(uuid: string): Promise<WhyNot | "halted" | null> {
+    if (isHalted()) return "halted";
+    const why = judge(await persistently(uuid));
+    return wrong ? "halted" : why;
+  }
+
+  return {
+    isHalted,
+    wrong: () => wrong,
+    ask(uuid) {
+      if (isOpen) return ask(uuid);
+      const asked = turn.then(() => ask(uuid));
+      turn = asked.catch(() => undefined);
+      return asked;
+    },
+  };
+}
+
+type AboutOne = Exclude<Recovery, NoGrant>;
+
+function isAboutOne(answer: Recovery): answer is AboutOne {
+  return ["stored", "not_wanted", "already_exchanged", "unknown"].includes(answer.outcome);
+}
+
+function wrongWith({ outcome, error }: NoGrant): KitError | null {
+  if (outcome === "closed") return new GrantsClosed(error.message);
+  if (outcome === "credentials_rejected") return new LegacyCredentialsRejected(error.message);
+  return null;
+}
+
+function whyNot(answer: Recovery): WhyNot | null {
+  switch (answer.outcome) {
+    case "stored":
+    case "not_wanted":
+      return null;
+    case "already_exchanged":
+      return { id: "already_exchanged", message: `${EXCHANGED} (${answer.error.message}).` };
+    case "unknown":
+      return {
+        id: "unknown_to_platform",
+        message: `The platform knows no such resource (${answer.error.message}).`,
+      };
+    default:
+      return answer.error;
+  }
+}
+
+const EXCHANGED =
+  "The platform gives no grant for it, because one was exchanged before: its tokens cannot be had again. Ask the platform's support, or the customer to install again";
+
+async function rest(ms: number, signal: AbortSignal): Promise<void> {
+  await wait(ms, undefined, { signal }).catch(() => undefined);
+}

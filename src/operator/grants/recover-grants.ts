@@ -1,0 +1,143 @@
+import { statement, type Queryable } from "../../database/database.ts";
+import { KitError, messageOf } from "../../errors.ts";
+import type { Credentials } from "../../resources/credentials/credentials.ts";
+import { IS_RECOVERABLE, type Recover } from "../../resources/recover.ts";
+import { typedUuid } from "../errors.ts";
+import type { OnProgress } from "../progress.ts";
+import type { TokenReport } from "../tokens.ts";
+import { createAsking } from "./asking.ts";
+import { LegacyGrantsOff, SecretIsRejected } from "./errors.ts";
+import { createWatching } from "./watching.ts";
+
+interface Needs {
+  db: Queryable;
+  credentials: Pick<Credentials, "grants" | "secrets">;
+  recover: Recover;
+  /** The setting LEGACY_GRANTS. */
+  isOn: boolean;
+  /** Resources at once: each is asked for, exchanged and done before the next, for a grant lives five minutes. */
+  concurrency: number;
+  signal: AbortSignal;
+  onProgress?: OnProgress | undefined;
+}
+
+export interface Recovered {
+  report: TokenReport;
+  /** How many were not asked for, because asking on was pointless; the same command goes on with them. */
+  left: number;
+}
+
+interface Found {
+  uuid: string;
+  /** The credential's state, or the resource's where that says more. */
+  state: string;
+  isRecoverable: boolean;
+  /** Recovered before, by a command that did not live to see its exchange. */
+  isOnItsWay: boolean;
+}
+
+const PAGE_SIZE = 500;
+const IS_ON_ITS_WAY = `(c.state = 'grant_pending' AND c.due_at IS NOT NULL
+  AND EXISTS (SELECT 1 FROM events e WHERE e.uuid = c.uuid AND e.type = 'grant_recovered'))`;
+const FOUND = `SELECT c.uuid, ${IS_RECOVERABLE} AS "isRecoverable", ${IS_ON_ITS_WAY} AS "isOnItsWay",
+     CASE WHEN r.state = 'provisioned' THEN c.state ELSE r.state END AS state
+   FROM credentials c JOIN resources r USING (uuid)`;
+// A refresh token that was refused came from an exchanged grant, for which the platform gives no other: only by name.
+const IS_WANTED = `(${IS_RECOVERABLE} AND c.state <> 'needs_reauth' OR ${IS_ON_ITS_WAY})`;
+
+const named = statement("find_named_grants", `${FOUND} WHERE c.uuid = ANY($1::uuid[])`);
+const page = statement(
+  "find_recoverable_grants",
+  `${FOUND} WHERE ${IS_WANTED} AND c.uuid > $1 ORDER BY c.uuid LIMIT ${PAGE_SIZE}`,
+);
+const count = statement(
+  "count_recoverable_grants",
+  `SELECT count(*)::int AS total FROM credentials c JOIN resources r USING (uuid) WHERE ${IS_WANTED}`,
+);
+
+/** Throws {@link LegacyGrantsOff} unless the setting LEGACY_GRANTS is on. */
+export function refuseUnlessOn(isOn: boolean): void {
+  if (!isOn) throw new LegacyGrantsOff();
+}
+
+/**
+ * Recovers the grants of the named resources and waits until they are exchanged. Throws `UsedWrongly` for what is no
+ * uuid, and what is wrong with the endpoint as a whole.
+ */
+export async function recoverGrants(needs: Needs, typed: readonly string[]): Promise<Recovered> {
+  const uuids = [...new Set(typed.map(typedUuid))];
+  const rows = await needs.db.query<Found>(named, [uuids]);
+  const known = new Map(rows.map((row) => [row.uuid, row]));
+  const found = uuids.flatMap((uuid) => known.get(uuid) ?? []);
+  const recovered = await recoverEach(needs, found, found.length);
+  for (const uuid of uuids.filter((each) => !known.has(each)))
+    recovered.report.failed.push({ uuid, id: "not_found", message: `There is no resource ${uuid}.` });
+  return recovered;
+}
+
+/** Recovers every grant that was lost or never came, page by page however many there are. */
+export async function recoverAllGrants(needs: Needs): Promise<Recovered> {
+  const [counted] = await needs.db.query<{ total: number }>(count);
+  return recoverEach(needs, allRecoverable(needs.db), counted?.total ?? 0);
+}
+
+async function* allRecoverable(db: Queryable): AsyncGenerator<Found> {
+  let last = "00000000-0000-0000-0000-000000000000";
+  for (;;) {
+    const rows = await db.query<Found>(page, [last]);
+    if (rows.length === 0) return;
+    yield* rows;
+    last = rows.at(-1)!.uuid;
+  }
+}
+
+async function recoverEach(
+  needs: Needs,
+  rows: Iterable<Found> | AsyncIterable<Found>,
+  total: number,
+): Promise<Recovered> {
+  const { recover, credentials, concurrency, signal, onProgress } = needs;
+  refuseUnlessOn(needs.isOn);
+  if ((await credentials.secrets.current()).isRejected) throw new SecretIsRejected();
+  const report: TokenReport = { done: [], failed: [], skipped: [] };
+  const asking = createAsking(recover, signal);
+  const watching = createWatching(needs);
+  const each = (async function* () {
+    yield* rows;
+  })();
+  let seen = 0;
+
+  async function handle({ uuid, state, isRecoverable, isOnItsWay }: Found): Promise<void> {
+    if (!isRecoverable && !isOnItsWay) return void report.skipped.push({ uuid, reason: state });
+    const why = isOnItsWay ? null : await asking.ask(uuid);
+    if (why === "halted") return;
+    if (why) return void report.failed.push({ uuid, ...why });
+    const end = await watching.ended(uuid);
+    if (end.is === "exchanged") report.done.push(uuid);
+    else if (end.is === "gone") report.skipped.push({ uuid, reason: "deprovisioned" });
+    else report.failed.push({ uuid, id: end.id, message: end.message });
+  }
+
+  async function work(): Promise<void> {
+    while (!asking.isHalted()) {
+      const { value: row, done } = await each.next();
+      if (done) return;
+      await handle(row).catch((error: unknown) =>
+        report.failed.push({
+          uuid: row.uuid,
+          id: error instanceof KitError ? error.id : "internal_error",
+          message: messageOf(error),
+        }),
+      );
+      onProgress?.((seen += 1), total);
+    }
+  }
+
+  onProgress?.(0, total);
+  await Promise.all(Array.from({ length: concurrency }, work));
+  const wrong = asking.wrong();
+  if (wrong) throw wrong;
+  const { done, failed, skipped } = report;
+  const told = done.length + failed.length + skipped.length;
+  return { report, left: asking.isHalted() ? Math.max(total - told, 0) : 0 };
+}

@@ -1,0 +1,49 @@
+import type { Offer } from "../../resources/contract.ts";
+import type { Installation } from "../../resources/import.ts";
+
+/** What is wrong with a line: a machine word, and the uuid where it can be told. */
+export interface BadLine {
+  uuid: string | null;
+  reason: "not_json" | "no_uuid" | "no_plan" | "unknown_plan" | "bad_text";
+}
+
+export type ReadLine = Installation | BadLine;
+
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
+
+/**
+ * One line of an import, `{uuid, plan, region?, name?}`; further members are ignored. The plan is the bare name or, as
+ * the platform's API writes it, `service:plan`. It must be on offer: the vendor's functions are called with it later.
+ */
+export function readInstallation(line: string, offer: Offer): ReadLine {
+  const members = membersOf(line);
+  if (!members) return { uuid: null, reason: "not_json" };
+  const uuid = text(members["uuid"])?.trim().toLowerCase();
+  if (!uuid || !UUID.test(uuid)) return { uuid: null, reason: "no_uuid" };
+  const plan = text(members["plan"])?.replace(/^[^:]*:/, "");
+  if (!plan) return { uuid, reason: "no_plan" };
+  if (!Object.hasOwn(offer.plans, plan)) return { uuid, reason: "unknown_plan" };
+  const [region, name] = [members["region"] ?? null, members["name"] ?? null];
+  if (!isKeepable(region) || !isKeepable(name)) return { uuid, reason: "bad_text" };
+  return { uuid, plan, region, name };
+}
+
+function membersOf(line: string): Record<string, unknown> | null {
+  try {
+    const value: unknown = JSON.parse(line);
+    return typeof value === "object" && value !== null && !Array.isArray(value)
+      ? (value as Record<string, unknown>)
+      : null;
+  } catch {
+    return null;
+  }
+}
+
+function text(value: unknown): string | null {
+  return typeof value === "string" ? value : null;
+}
+
+/** Absent, or a text that PostgreSQL can store as it is. */
+function isKeepable(value: unknown): value is string | null {
+  return value === null || (typeof value === "string" && !value.includes("\0") && value.isWellFormed());
+}

@@ -1,0 +1,54 @@
+import { statement, waitingForDatabase, type Queryable } from "../database/database.ts";
+import type { Vault } from "../vault/vault.ts";
+import { answerBody } from "./provision-answers.ts";
+import { resourcePlace } from "./rows.ts";
+
+/** An installation from before the kit: what the platform once asked of another service, or of a person. */
+export interface Installation {
+  uuid: string;
+  plan: string;
+  region: string | null;
+  name: string | null;
+}
+
+// Both rows in one statement, as for a provision, and never over a row that is there: a provision, a deprovision or
+// another import of the same uuid at the same moment either comes first and stands, or waits and finds these. The
+// answer is kept as if we had given it, so that a repeated provision gets a success and its grant is taken; there is no
+// grant before that, which is nobody's alarm, for nothing went wrong.
+const insert = statement(
+  "import_resources",
+  `WITH incoming AS (
+     SELECT * FROM unnest($1::uuid[], $2::text[], $3::text[], $4::text[], $5::bytea[]) AS i(uuid, plan, region, name, answer)
+   ), born AS (
+     INSERT INTO resources (uuid, plan, applied_plan, region, name, state, answer_status, sealed_answer)
+     SELECT uuid, plan, plan, region, name, 'provisioned', 200, answer FROM incoming
+     ON CONFLICT (uuid) DO NOTHING RETURNING uuid
+   ), credential AS (
+     INSERT INTO credentials (uuid, state) SELECT uuid, 'no_grant' FROM born ON CONFLICT (uuid) DO NOTHING
+   ), told AS (
+     INSERT INTO events (uuid, type) SELECT uuid, 'imported' FROM born
+   )
+   SELECT uuid FROM born`,
+);
+
+/** Writes installations whose uuids differ; answers the uuids that were not known. Harmless to repeat. */
+export type ImportResources = (installations: readonly Installation[]) => Promise<Set<string>>;
+
+export function createImport(db: Queryable, vault: Vault): ImportResources {
+  const answerOf = ({ uuid }: Installation) =>
+    vault.seal(resourcePlace("sealed_answer", uuid), answerBody({ id: uuid }));
+
+  return async (installations) => {
+    // In one order everywhere: two imports of the same uuids then wait for each other instead of blocking each other.
+    const rows = installations.toSorted((one, other) => (one.uuid < other.uuid ? -1 : 1));
+    const values = [
+      rows.map(({ uuid }) => uuid),
+      rows.map(({ plan }) => plan),
+      rows.map(({ region }) => region),
+      rows.map(({ name }) => name),
+      rows.map(answerOf),
+    ];
+    const born = await waitingForDatabase(() => db.query<{ uuid: string }>(insert, values));
+    return new Set(born.map(({ uuid }) => uuid));
+  };
+}

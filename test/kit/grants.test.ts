@@ -1,0 +1,411 @@
+import { once } from "node:events";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
+import type { FaultAction } from "../../sandbox/index.ts";
+import { aVendor, type Vendor } from "../support/a-vendor.ts";
+import { aWorld, eventually, type World } from "../support/world.ts";
+import { kit, kitJson, startKit } from "./kit.ts";
+
+interface Report {
+  done: string[];
+  failed: { uuid: string; id: string; message: string }[];
+  skipped: { uuid: string; reason: string }[];
+}
+
+const UNKNOWN = "01234567-89ab-cdef-0123-456789abcdef";
+
+let world: World;
+let vendor: Vendor;
+/** Everything any command said here. */
+const said: string[] = [];
+beforeAll(async () => {
+  vendor = aVendor();
+  // The sweeps stay out of it: what happens, kit does.
+  world = await aWorld({
+    environment: { WEB_JOBS: "off", LEGACY_GRANTS: "on" },
+    sandbox: { legacyGrants: true },
+    parts: { vendor },
+  });
+});
+afterAll(() => world.close());
+afterEach(async () => {
+  world.sandbox.control.clearFaults();
+  world.sandbox.control.settings({ legacyGrants: true, acceptDelayMs: 0 });
+  await world.rows(`DELETE FROM events`);
+  await world.rows(`DELETE FROM steps`);
+  await world.rows(`DELETE FROM credentials`);
+  await world.rows(`DELETE FROM resources`);
+});
+
+async function recover(words: string[], environment = {}) {
+  const answer = await kitJson<Report>({ ...world.environment, ...environment }, [
+    ...["grants", "recover"],
+    ...words,
+  ]);
+  said.push(JSON.stringify(answer.data));
+  const sorted = { ...answer.data, done: answer.data.done?.sort() };
+  return { ...answer, data: sorted };
+}
+
+/** Installations that the platform and the database know, and that have no tokens; in the order of their uuids. */
+async function imported(count: number, plan = "basic"): Promise<string[]> {
+  const addons = Array.from(
+    { length: count },
+    () => world.sandbox.control.installWithoutProvision({ plan }).addon,
+  );
+  const lines = addons.map(({ id, name }) => JSON.stringify({ uuid: id, plan, name })).join("\n");
+  const { data } = await kitJson(world.environment, ["resources", "import"], lines);
+  expect(data).toEqual({ imported: count, skipped: [] });
+  return addons.map(({ id }) => id).sort();
+}
+
+/** A resource whose grant was exchanged by the platform and lost on the way, or was never exchanged. */
+async function installed(): Promise<string> {
+  const { addon } = await world.sandbox.control.install({ plan: "basic" });
+  await eventually(async () => expect(await credential(addon.id)).toMatchObject({ state: "active" }));
+  return addon.id;
+}
+
+async function credential(uuid: string) {
+  const [row] = await world.rows<{ state: string; reason: string | null; generation: number }>(
+    `SELECT state, reason, generation FROM credentials WHERE uuid = $1`,
+    [uuid],
+  );
+  return row;
+}
+
+const position = () => world.sandbox.control.ledger().next;
+const calls = (since: number, path: RegExp) =>
+  world.sandbox.control
+    .ledger({ since, reveal: true })
+    .entries.filter((entry) => entry.direction === "in" && path.test(`${entry.method} ${entry.path}`));
+const GRANTS = /^GET \/vendor\/resources\/.+\/oauth-grant$/;
+const EXCHANGES = /^POST \/oauth\/token$/;
+const works = (uuid: string) => world.service.services.platformFor(uuid).addons.own();
+
+describe("kit grants recover", () => {
+  it("refuses while LEGACY_GRANTS is off, and says what to do", async () => {
+    const since = position();
+    const { code, data } = await recover(["--all"], { LEGACY_GRANTS: "off" });
+    expect({ code, data }).toMatchObject({ code: 1, data: { id: "legacy_grants_off" } });
+    const { message } = data as unknown as { message: string };
+    expect(message).toMatch(/LEGACY_GRANTS=on/);
+    expect(message).toMatch(/Ask the platform to open its oauth-grant endpoint/);
+    expect(calls(since, GRANTS)).toEqual([]);
+  });
+
+  it("brings the tokens of all imported installations, each with one grant and one exchange", async () => {
+    const uuids = await imported(30);
+    const since = position();
+    expect(await recover(["--all"])).toEqual({ code: 0, data: { done: uuids, failed: [], skipped: [] } });
+    expect(calls(since, GRANTS)).toHaveLength(30);
+    expect(calls(since, EXCHANGES)).toHaveLength(30);
+    expect(await works(uuids[0]!)).toMatchObject({ id: uuids[0] });
+    const apps = await kitJson<{ primary: { name: string } }>(world.environment, ["apps", uuids[1]!]);
+    expect(apps.code).toBe(0);
+    const shown = await kitJson<{ events: { type: string }[] }>(world.environment, [
+      ...["resources", "show"],
+      uuids[0]!,
+    ]);
+    expect(shown.data.events.map(({ type }) => type)).toEqual([
+      ...["imported", "grant_recovered", "tokens_issued"],
+    ]);
+    expect(await recover(["--all"])).toEqual({ code: 0, data: { done: [], failed: [], skipped: [] } });
+  }, 30_000);
+
+  it("sends the legacy API's Basic credentials and nothing else that is secret", async () => {
+    const [uuid] = await imported(1);
+    const since = position();
+    await recover([uuid!.toUpperCase()]);
+    const [call] = calls(since, GRANTS);
+    const { ADDON_ID, ADDON_PASSWORD, CLIENT_SECRET } = world.environment;
+    expect(call!.path).toBe(`/vendor/resources/${uuid}/oauth-grant`);
+    expect(call!.request.headers["authorization"]).toBe(
+      `Basic ${Buffer.from(`${ADDON_ID}:${ADDON_PASSWORD}`).toString("base64")}`,
+    );
+    expect(call!.request.headers["accept"]).toBe("application/vnd.svc+json; version=3");
+    expect(JSON.stringify(call!.request)).not.toContain(CLIENT_SECRET);
+  });
+
+  it.each(["expired", "never_accepted", "outcome_unknown"])(
+    "revives a grant that was lost because it was %s, if the platform exchanged none",
+    async (reason) => {
+      const [uuid] = await imported(1);
+      await world.rows(`UPDATE credentials SET state = 'grant_lost', reason = $2 WHERE uuid = $1`, [
+        uuid,
+        reason,
+      ]);
+      expect(await recover([uuid!])).toMatchObject({ code: 0, data: { done: [uuid] } });
+      expect(await credential(uuid!)).toEqual({ state: "active", reason: null, generation: 1 });
+    },
+  );
+
+  it("exchanges the grant that is still alive, and a new one where that has expired", async () => {
+    const [alive, expired] = await imported(2);
+    await asIfAskedBefore(alive!);
+    await asIfAskedBefore(expired!);
+    const codes = () => [alive, expired].map((uuid) => world.sandbox.control.addon(uuid!).grant!.expires_at);
+    const before = codes();
+    await recover([alive!]);
+    world.sandbox.control.advanceClock(301);
+    await recover([expired!]);
+    world.sandbox.control.advanceClock(-301);
+    expect(codes()[0]).toBe(before[0]);
+    expect(codes()[1]).not.toBe(before[1]);
+    expect([await credential(alive!), await credential(expired!)]).toMatchObject([
+      { state: "active" },
+      { state: "active" },
+    ]);
+  });
+
+  it("fails for a resource whose grant was exchanged, says that nothing can be done, and leaves it as it is", async () => {
+    const [lost] = [await installed()];
+    const [good] = await imported(1);
+    await world.rows(
+      `UPDATE credentials SET state = 'grant_lost', reason = 'outcome_unknown' WHERE uuid = $1`,
+      [lost],
+    );
+    const since = position();
+    const { code, data } = await recover(["--all"]);
+    expect({ code, data }).toEqual({
+      code: 1,
+      data: {
+        done: [good],
+        failed: [{ uuid: lost, id: "already_exchanged", message: expect.stringMatching(/409 conflict/) }],
+        skipped: [],
+      },
+    });
+    expect(data.failed[0]!.message).toMatch(/its tokens cannot be had again/);
+    expect(await credential(lost!)).toMatchObject({ state: "grant_lost", reason: "outcome_unknown" });
+    expect(calls(since, GRANTS)).toHaveLength(2);
+  });
+
+  it("recovers by name what needs_reauth too, where the platform gives a grant, and never with --all", async () => {
+    const [revoked] = await imported(1);
+    await world.rows(
+      `UPDATE credentials SET state = 'needs_reauth', reason = 'refresh_token_rejected' WHERE uuid = $1`,
+      [revoked],
+    );
+    expect((await recover(["--all"])).data).toEqual({ done: [], failed: [], skipped: [] });
+    expect((await recover([revoked!])).data).toEqual({ done: [revoked], failed: [], skipped: [] });
+  });
+
+  it("skips what needs no grant or wants none, with the reason, and fails for what it does not know", async () => {
+    const active = await installed();
+    const gone = await installed();
+    await world.sandbox.control.deprovision(gone);
+    const [failed] = await imported(1);
+    await world.rows(`UPDATE resources SET state = 'failed' WHERE uuid = $1`, [failed]);
+    await world.rows(`UPDATE credentials SET state = 'grant_lost' WHERE uuid = $1`, [failed]);
+    const since = position();
+    const { code, data } = await recover([active, gone, failed!, UNKNOWN, active]);
+    expect({ code, data }).toEqual({
+      code: 1,
+      data: {
+        done: [],
+        failed: [{ uuid: UNKNOWN, id: "not_found", message: expect.any(String) }],
+        skipped: [
+          { uuid: active, reason: "active" },
+          { uuid: gone, reason: "deprovisioned" },
+          { uuid: failed, reason: "failed" },
+        ],
+      },
+    });
+    expect((await recover(["--all"])).data).toEqual({ done: [], failed: [], skipped: [] });
+    expect(calls(since, GRANTS)).toEqual([]);
+  });
+
+  it("leaves a put-off provision failed whose grant was lost", async () => {
+    const { addon } = await world.sandbox.control.install({ plan: "dedicated" });
+    await eventually(async () => expect(await credential(addon.id)).toMatchObject({ state: "active" }));
+    await world.rows(
+      `UPDATE credentials SET state = 'grant_lost', sealed_access_token = NULL WHERE uuid = $1`,
+      [addon.id],
+    );
+    await world.rows(`UPDATE resources SET state = 'provisioning' WHERE uuid = $1`, [addon.id]);
+    expect((await recover([addon.id])).data.skipped).toEqual([{ uuid: addon.id, reason: "provisioning" }]);
+    await world.service.services.lifecycle.failStranded();
+    expect((await recover([addon.id])).data.skipped).toEqual([{ uuid: addon.id, reason: "failed" }]);
+  });
+
+  it("says once that the endpoint is closed, and stops", async () => {
+    const uuids = await imported(5);
+    world.sandbox.control.settings({ legacyGrants: false });
+    const since = position();
+    const { code, stdout, stderr } = await kit(world.environment, ["grants", "recover", "--all"]);
+    said.push(stdout, stderr);
+    expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
+    expect(stderr.match(/closed for your\s+add-on/g)).toHaveLength(1);
+    expect(calls(since, GRANTS)).toHaveLength(1);
+    const { data } = await recover(uuids);
+    expect(data).toMatchObject({ id: "grants_closed" });
+  });
+
+  it("says once that our credentials are wrong, and stops", async () => {
+    await imported(5);
+    const since = position();
+    const { code, data } = await recover(["--all"], { ADDON_PASSWORD: "not-the-right-password" });
+    expect({ code, data }).toMatchObject({ code: 1, data: { id: "legacy_credentials_rejected" } });
+    expect(calls(since, GRANTS)).toHaveLength(1);
+    expect(JSON.stringify(data)).not.toContain("not-the-right-password");
+  });
+
+  it("takes a 403 for one resource's own once another got its grant", async () => {
+    const uuids = await imported(4);
+    world.sandbox.control.fault(`GET /vendor/resources/${uuids[3]}/oauth-grant`, {
+      status: 403,
+      body: { id: "forbidden", message: "This app is locked." },
+    });
+    const { data } = await recover(["--all"]);
+    expect(data.done).toEqual(uuids.slice(0, 3));
+    expect(data.failed).toEqual([
+      { uuid: uuids[3], id: "forbidden", message: expect.stringMatching(/This app is locked/) },
+    ]);
+  });
+
+  it.each<[string, FaultAction]>([
+    ["503", { status: 503 }],
+    ["429 with Retry-After", { status: 429, headers: { "retry-after": "1" } }],
+    ["a connection that breaks", { reset: "before" }],
+    ["an answer that is lost", { reset: "after" }],
+    ["half an answer", { truncate: true }],
+    ["HTML", { status: 200, body: "<html>", headers: { "content-type": "text/html" } }],
+    ["an answer without a code", { status: 200, body: { oauth_grant: { type: "authorization_code" } } }],
+  ])("asks again after %s", async (_, action) => {
+    const uuids = await imported(3);
+    world.sandbox.control.fault(`GET /vendor/resources/${uuids[1]}/oauth-grant`, action);
+    expect(await recover(["--all"])).toEqual({ code: 0, data: { done: uuids, failed: [], skipped: [] } });
+  });
+
+  it("is not led elsewhere with its credentials", async () => {
+    const [uuid] = await imported(1);
+    const elsewhere = `${world.sandbox.url}/vendor/resources/${UNKNOWN}/oauth-grant`;
+    world.sandbox.control.fault(
+      `GET /vendor/resources/${uuid}/oauth-grant`,
+      { status: 307, headers: { location: elsewhere } },
+      9,
+    );
+    const since = position();
+    const { code, data } = await recover([uuid!]);
+    expect(code).toBe(1);
+    expect(data.failed).toMatchObject([{ uuid, id: "redirect_refused" }]);
+    expect(new Set(calls(since, GRANTS).map(({ path }) => path))).toEqual(
+      new Set([`/vendor/resources/${uuid}/oauth-grant`]),
+    );
+    expect(await credential(uuid!)).toMatchObject({ state: "no_grant" });
+  }, 20_000);
+
+  it("stops early when the endpoint answers nobody, and the same command goes on later", async () => {
+    const uuids = await imported(12);
+    world.sandbox.control.fault("GET /vendor/*", { status: 503 }, 100);
+    world.sandbox.control.fault("GET /vendor/resources/*/oauth-grant", { status: 503 }, 100);
+    const since = position();
+    const { code, stdout, stderr } = await kit(world.environment, ["grants", "recover", "--all"]);
+    said.push(stdout, stderr);
+    expect(code).toBe(1);
+    expect(stdout).toMatch(/0 recovered, 3 failed, 0 skipped\.\n$/);
+    expect(stderr).toContain("Stopped: 9 resources left. The same command goes on.");
+    expect(calls(since, GRANTS)).toHaveLength(9);
+    world.sandbox.control.clearFaults();
+    expect((await recover(["--all"])).data.done).toEqual(uuids);
+  }, 60_000);
+
+  it("asks for no grant while the platform rejects our client secret", async () => {
+    await imported(2);
+    await world.rows(`UPDATE client_secrets SET rejected_at = now(), probe_at = now() + interval '1 hour'`);
+    const since = position();
+    const { code, data } = await recover(["--all"]);
+    expect({ code, data }).toMatchObject({ code: 1, data: { id: "client_secret_rejected" } });
+    expect(calls(since, GRANTS)).toEqual([]);
+    await world.rows(`UPDATE client_secrets SET rejected_at = NULL, probe_at = NULL`);
+  });
+
+  it("stops when the secret turns out to be rejected by the exchange", async () => {
+    const uuids = await imported(3);
+    world.sandbox.control.fault("POST /oauth/token", { status: 401, body: { error: "invalid_client" } }, 50);
+    const { code, data } = await recover(["--all"]);
+    expect(code).toBe(1);
+    expect(new Set(data.failed.map(({ id }) => id))).toEqual(new Set(["client_secret_rejected"]));
+    world.sandbox.control.clearFaults();
+    await world.rows(`UPDATE client_secrets SET rejected_at = NULL, probe_at = NULL`);
+    const again = await recover(["--all"]);
+    expect(again.data.done).toEqual(uuids);
+  }, 30_000);
+
+  it("wants names or --all, and uuids for names", async () => {
+    expect((await recover([])).code).toBe(2);
+    expect((await recover(["--all", UNKNOWN])).code).toBe(2);
+    expect((await recover(["teapots"])).code).toBe(2);
+  });
+});
+
+describe("two commands at the same moment", () => {
+  it("exchange each grant once, and both say that all is done", async () => {
+    const uuids = await imported(20);
+    const since = position();
+    const [one, two] = await Promise.all([recover(["--all"]), recover(uuids)]);
+    expect(one.data.failed).toEqual([]);
+    expect(two.data.failed).toEqual([]);
+    expect(two.data.done.length + two.data.skipped.length).toBe(20);
+    expect(calls(since, EXCHANGES)).toHaveLength(20);
+    for (const uuid of uuids)
+      expect(await credential(uuid)).toMatchObject({ state: "active", generation: 1 });
+  }, 60_000);
+});
+
+describe("a command killed in the middle", () => {
+  it("leaves the grant sealed, and the next one exchanges it without asking for another", async () => {
+    const [uuid] = await imported(1);
+    world.sandbox.control.fault("POST /oauth/token", { hang: "before" });
+    const since = position();
+    const child = startKit(world.environment, ["grants", "recover", "--all"]);
+    await eventually(() => expect(calls(since, EXCHANGES)).toHaveLength(1));
+    const code = codeIn(since);
+    child.kill("SIGKILL");
+    await once(child, "close");
+    const [row] = await world.rows<{ state: string; sealed: Buffer }>(
+      `SELECT state, sealed_grant_code AS sealed FROM credentials WHERE uuid = $1`,
+      [uuid],
+    );
+    expect(row!.state).toBe("grant_pending");
+    expect(row!.sealed.includes(Buffer.from(code))).toBe(false);
+    // Its lease runs out.
+    await world.rows(`UPDATE credentials SET leased_until = now() WHERE uuid = $1`, [uuid]);
+    expect((await recover(["--all"])).data).toEqual({ done: [uuid], failed: [], skipped: [] });
+    expect(calls(since, GRANTS)).toHaveLength(1);
+    const codes = calls(since, EXCHANGES).map(({ request }) => (request.body as { code: string }).code);
+    expect(new Set(codes)).toEqual(new Set([code]));
+  }, 30_000);
+});
+
+describe("what kit says of grants", () => {
+  it("holds no code, no password and no token", () => {
+    const { ADDON_PASSWORD, ADDON_ID, CLIENT_SECRET } = world.environment;
+    const codes = world.sandbox.control
+      .ledger({ reveal: true })
+      .entries.filter(({ path }) => path.endsWith("/oauth-grant"))
+      .flatMap(({ response }) => (response?.body as GrantBody | undefined)?.oauth_grant?.code ?? []);
+    expect(codes.length).toBeGreaterThan(10);
+    const basic = Buffer.from(`${ADDON_ID}:${ADDON_PASSWORD}`).toString("base64");
+    const everything = said.join("\n") + world.logged();
+    for (const secret of [ADDON_PASSWORD!, CLIENT_SECRET!, basic, ...codes]) {
+      expect(everything).not.toContain(secret);
+    }
+  });
+});
+
+interface GrantBody {
+  oauth_grant?: { code?: string };
+}
+
+function codeIn(since: number): string {
+  return (calls(since, GRANTS)[0]!.response!.body as { oauth_grant: { code: string } }).oauth_grant.code;
+}
+
+/** Asks the platform for a grant and does nothing with it. */
+async function asIfAskedBefore(uuid: string): Promise<void> {
+  const { ADDON_ID, ADDON_PASSWORD } = world.environment;
+  const authorization = `Basic ${Buffer.from(`${ADDON_ID}:${ADDON_PASSWORD}`).toString("base64")}`;
+  const headers = { authorization, accept: world.sandbox.settings.mediaType };
+  const response = await fetch(`${world.sandbox.url}/vendor/resources/${uuid}/oauth-grant`, { headers });
+  expect(response.status).toBe(200);
+}
