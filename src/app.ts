@@ -16,13 +16,15 @@ export type Readiness = "ready" | "degraded" | "unavailable";
 export function createApp(needs: {
   resourcesPath: string;
   partnerApi: Router;
+  /** Everything that is for people, if there is anything. */
+  site?: Router | null;
   /** Whether provisions can be answered; `degraded`: they can, and an operator should look. */
   readiness(): Promise<Readiness>;
   isStopping(): boolean;
   trustProxy: number;
   log: Log;
 }): Express {
-  const { resourcesPath, partnerApi, readiness, isStopping, trustProxy, log } = needs;
+  const { resourcesPath, partnerApi, site, readiness, isStopping, trustProxy, log } = needs;
   const app = express();
   app.disable("x-powered-by");
   app.disable("etag");
@@ -40,6 +42,7 @@ export function createApp(needs: {
     response.status(status === "unavailable" ? 503 : 200).json({ status });
   });
   app.use(resourcesPath, partnerApi);
+  if (site) app.use(site);
   app.use(() => {
     throw new Refusal("There is nothing here.", { id: "not_found", status: 404 });
   });

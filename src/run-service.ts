@@ -3,6 +3,7 @@ import type { AddressInfo } from "node:net";
 import { createApp, type Readiness } from "./app.ts";
 import type { Config } from "./config.ts";
 import { createHttpServer } from "./http-server.ts";
+import { createSite } from "./pages/site.ts";
 import { partnerApi } from "./partner-api/routes.ts";
 import { createServices, type Parts, type Services } from "./services.ts";
 import { checkDatabase, NotReady } from "./start-up.ts";
@@ -29,20 +30,22 @@ const LONGEST_REQUEST_MS = 20_000;
 /** Starts the web process: listens at once, and works as soon as its database answers. */
 export async function runWeb(config: Config, parts?: Partial<Parts>): Promise<RunningService> {
   const services = await createServices(config, "owner", parts);
-  const { lifecycle, jobs, scrubber, log } = services;
+  const { lifecycle, jobs, pages, signIn, scrubber, log } = services;
   const stopping = new AbortController();
   const ready = becomeReady(services, stopping.signal, config.webJobs);
 
+  const untilReady = () => within(ready, START_PATIENCE_MS);
   const api = partnerApi({
     ...{ ...lifecycle, scrubber },
     addonId: config.addonId,
     passwords: [config.addonPassword, config.addonPasswordPrevious].filter((each) => each !== undefined),
-    untilReady: () => within(ready, START_PATIENCE_MS),
+    untilReady,
     onAnswered: () => jobs.wake("exchange-grants", 1_000),
   });
   const app = createApp({
     resourcesPath: config.resourcesPath,
     partnerApi: api,
+    site: signIn && createSite({ routers: { "/oauth": signIn.router }, pages, untilReady, log }),
     readiness: () => readiness(services, ready),
     isStopping: () => stopping.signal.aborted,
     trustProxy: config.trustProxy,

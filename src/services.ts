@@ -3,6 +3,7 @@ import { openDatabase, statement, type Database } from "./database/database.ts";
 import { createJobs, type Jobs } from "./jobs/run.ts";
 import { timetable } from "./jobs/timetable.ts";
 import { createLog, type Log } from "./log.ts";
+import { createPages } from "./pages/pages.tsx";
 import { createPlatformApi } from "./platform/api.ts";
 import { createHttp } from "./platform/http.ts";
 import { createOauthGrantEndpoint } from "./platform/oauth-grant.ts";
@@ -16,6 +17,8 @@ import { createLifecycle } from "./resources/lifecycle.ts";
 import { createPlatformFor } from "./resources/platform-for.ts";
 import { createRecover } from "./resources/recover.ts";
 import { createScrubber, type Scrubber } from "./scrubber.ts";
+import { createPrune } from "./sign-in/prune.ts";
+import { createSignIn } from "./sign-in/sign-in.ts";
 import { createVault } from "./vault/vault.ts";
 import { yourService } from "./your-service/index.ts";
 import { offer as yourOffer } from "./your-service/plans.ts";
@@ -90,14 +93,27 @@ export async function createServices(config: Config, role: "owner" | "guest", pa
   const recover = createRecover({ db, vault, endpoint: grants });
   const vendor = parts.vendor ?? yourService;
   const lifecycle = createLifecycle({ db, vault, offer, vendor, platformFor, scrubber, onSettled, log });
+  const pages = createPages({ siteName: config.addonId, publicUrl: config.publicUrl });
+  const { oauthClientId: id, oauthClientSecret: secret, platformAuthUrl: authUrl } = config;
+  const signIn =
+    id && secret
+      ? createSignIn({
+          ...{ ...calls, client: { id, secret }, authUrl, db, vault, pages, scrubber, log },
+          endpoint: createTokenEndpoint({ http, authUrl, timeoutMs: PERSON_WAITS_MS }),
+          onStored(lifeSeconds) {
+            if (lifeSeconds < 120) jobs.wake("refresh-people", lifeSeconds * 500);
+          },
+        })
+      : null;
   const jobs: Jobs = createJobs({
-    jobs: timetable({ db, credentials, lifecycle, platformFor, log }),
+    jobs: timetable({ db, credentials, lifecycle, platformFor, signIn, pruneSignIns: createPrune(db), log }),
     beat: async (name) => void (await db.query(beat, [name])),
     log,
   });
 
   return {
     ...{ config, log, scrubber, vault, db, offer, credentials, lifecycle, platformFor, recover, jobs },
+    ...{ pages, signIn },
     status,
     /** Ends what was opened here, in reverse order: nothing is claimed any more, and what was sent is stored. */
     async close() {
@@ -113,6 +129,8 @@ export async function createServices(config: Config, role: "owner" | "guest", pa
 const AFTER_AN_END_MS = 50;
 /** Beside the calls to the token endpoint, whose number is a setting. */
 const SOCKETS_FOR_API = 32;
+/** How long a call to the token endpoint may take while somebody looks at their browser. */
+const PERSON_WAITS_MS = 10_000;
 
 /** The process's own secrets never stand in a log line, whatever wrote it. */
 function hideOwnSecrets(scrubber: Scrubber, config: Config): void {

@@ -4,6 +4,7 @@ import type { Credentials } from "../resources/credentials/credentials.ts";
 import { createVerify } from "../resources/credentials/verify.ts";
 import type { Lifecycle } from "../resources/lifecycle.ts";
 import type { PlatformFor } from "../resources/platform-for.ts";
+import type { SignIn } from "../sign-in/sign-in.ts";
 import type { Job } from "./run.ts";
 
 /**
@@ -15,10 +16,14 @@ export function timetable(needs: {
   credentials: Credentials;
   lifecycle: Lifecycle;
   platformFor: PlatformFor;
+  /** Null: people cannot sign in here. */
+  signIn: SignIn | null;
+  pruneSignIns(): Promise<void>;
   log: Log;
 }): Job[] {
   const { claims, grants, refresh, reopenQuarantined, spreadSecret } = needs.credentials;
   const { runner, queue, failStranded } = needs.lifecycle;
+  const { signIn, pruneSignIns } = needs;
   return [
     {
       name: "exchange-grants",
@@ -37,5 +42,12 @@ export function timetable(needs: {
     { name: "fail-stranded", run: failStranded },
     { name: "spread-secret", run: spreadSecret },
     { name: "reopen-quarantined", run: reopenQuarantined },
+    {
+      name: "refresh-people",
+      run: async (signal) => signIn?.refreshDue(signal),
+      nextInSeconds: async () => signIn?.nextRefreshInSeconds() ?? null,
+    },
+    { name: "reopen-people", run: async () => signIn?.reopenQuarantined() },
+    { name: "prune-sign-ins", run: pruneSignIns },
   ];
 }

@@ -36,7 +36,8 @@ const ROUND_PAUSE_MS = 500;
 
 const sizes = statement(
   "count_sealed_rows",
-  `SELECT (SELECT count(*)::int FROM resources) + (SELECT count(*)::int FROM credentials) AS total`,
+  `SELECT (SELECT count(*)::int FROM resources) + (SELECT count(*)::int FROM credentials)
+     + (SELECT count(*)::int FROM people) AS total`,
 );
 const allSecrets = statement(
   "read_all_client_secrets",
@@ -88,7 +89,7 @@ async function resealOnce(
     looked += rows;
     onProgress(looked, Math.max(counted?.total ?? 0, looked));
   };
-  for (const table of ["resources", "credentials"] as const) {
+  for (const table of ["resources", "credentials", "people"] as const) {
     const reseal = createReseal({ db, vault }, table);
     const { resealed, passedOver } = await reseal({ signal, onRows, onUnopened });
     sum.resealed += resealed;

@@ -16,6 +16,7 @@ export const SEALED_COLUMNS = {
   },
   credentials: { key: "uuid", columns: ["sealed_grant_code", "sealed_access_token", "sealed_refresh_token"] },
   client_secrets: { key: "version", columns: ["sealed_secret"] },
+  people: { key: "uuid", columns: ["sealed_access_token", "sealed_refresh_token"] },
 } as const;
 
 /** The key id stands in the envelope behind the version byte. */

@@ -30,7 +30,7 @@ export interface ResealHooks {
   onUnopened(error: KeyMissing | SealBroken): void;
 }
 
-type Table = "resources" | "credentials";
+type Table = "resources" | "credentials" | "people";
 type Column = (typeof SEALED_COLUMNS)[Table]["columns"][number];
 type Row = { uuid: string } & Partial<Record<Column, Buffer | null>>;
 /** What a column held, and the same sealed anew; null: nothing to do. */
@@ -94,7 +94,11 @@ export function createReseal({ db, vault }: { db: Queryable; vault: Vault }, tab
   };
 }
 
-const STATEMENTS = { resources: statementsFor("resources"), credentials: statementsFor("credentials") };
+const STATEMENTS = {
+  resources: statementsFor("resources"),
+  credentials: statementsFor("credentials"),
+  people: statementsFor("people"),
+};
 
 function statementsFor(table: Table) {
   const columns: readonly string[] = SEALED_COLUMNS[table].columns;

@@ -1,0 +1,36 @@
+import { KitError } from "../errors.ts";
+
+/** What a person is told when something cannot be done: what happened, and what to do now. Shown as it is. */
+export interface Told {
+  status: number;
+  title: string;
+  /** Whole sentences, without anything that came from outside. */
+  happened: string;
+  advice: string;
+  /** A link to where it goes on, as a path of ours. */
+  next?: { label: string; path: string };
+}
+
+/** Thrown by a route of pages; it becomes a page. `cause` is for the log alone. */
+export class Problem extends KitError {
+  readonly told: Told;
+
+  constructor(id: string, told: Told, options?: ErrorOptions) {
+    super(id, told.happened, options);
+    this.told = told;
+  }
+}
+
+export const NOT_AVAILABLE: Told = {
+  status: 503,
+  title: "Not available for the moment",
+  happened: "The service cannot reach its database, or has just started.",
+  advice: "Nothing is lost. Wait a moment, then load this page again.",
+};
+
+export const OUR_FAULT: Told = {
+  status: 500,
+  title: "Something went wrong here",
+  happened: "This is a fault of the service, not yours.",
+  advice: "Try again. If it happens again, tell whoever runs this service the time: the log knows more.",
+};

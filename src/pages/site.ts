@@ -1,0 +1,54 @@
+import { Router, type ErrorRequestHandler, type RequestHandler } from "express";
+import { KitError, Refusal } from "../errors.ts";
+import type { Log } from "../log.ts";
+import { methodNotAllowed } from "./method-not-allowed.ts";
+import type { Pages } from "./pages.tsx";
+import { problemPage } from "./problem-page.tsx";
+import { NOT_AVAILABLE, OUR_FAULT, Problem, type Told } from "./problem.ts";
+import { securityHeaders } from "./security-headers.ts";
+import { sendStylesheet, STYLESHEET_PATH } from "./stylesheet.ts";
+
+/**
+ * Everything that is for people: the parts' routers by their path, with the headers that pages need, and with a page for
+ * whatever they throw. A `Refusal` passes through, to be answered as JSON like anywhere else.
+ */
+export function createSite({
+  routers,
+  pages,
+  untilReady,
+  log,
+}: {
+  routers: Readonly<Record<string, Router>>;
+  pages: Pages;
+  /** Waits until the service can do work, if it has just started. */
+  untilReady(): Promise<void>;
+  log: Log;
+}): Router {
+  const site = Router({ caseSensitive: true });
+  const whenReady: RequestHandler = (_request, _response, next) => void untilReady().then(() => next(), next);
+  site.route(STYLESHEET_PATH).get(sendStylesheet).all(methodNotAllowed("GET"));
+  for (const [path, router] of Object.entries(routers)) {
+    site.use(path, securityHeaders, whenReady, router, showProblem(pages, log));
+  }
+  return site;
+}
+
+const PASSING = ["database_unavailable", "overloaded", "not_ready"];
+
+function showProblem(pages: Pages, log: Log): ErrorRequestHandler {
+  return (error: unknown, request, response, next) => {
+    if (error instanceof Refusal || response.headersSent) return next(error);
+    const told = toldOf(error);
+    const { id, cause } = error as { id?: unknown; cause?: unknown };
+    const about = { requestId: request.id, problem: id, ...(cause !== undefined && { error: cause }) };
+    if (told === OUR_FAULT) log.error({ requestId: request.id, error }, "A page failed");
+    else log.info(about, "A page says what went wrong");
+    if (told.status === 503) response.setHeader("Retry-After", "5");
+    pages.show(request, response, problemPage(told, pages.addressOf(request).base));
+  };
+}
+
+function toldOf(error: unknown): Told {
+  if (error instanceof Problem) return error.told;
+  return error instanceof KitError && PASSING.includes(error.id) ? NOT_AVAILABLE : OUR_FAULT;
+}

@@ -1,0 +1,34 @@
+import { createHash } from "node:crypto";
+import { readFileSync } from "node:fs";
+import type { RequestHandler } from "express";
+
+/** Plain HTML looks good with pico alone; these few lines are for what our pages have and articles do not. */
+const OURS = `
+body > header { padding-bottom: 0; color: var(--pico-muted-color); }
+body > main { max-width: 44rem; margin-inline: 0; padding-top: 1rem; }
+@media (min-width: 44rem) { body > header, body > main { max-width: 44rem; margin-inline: auto; } }
+main form { display: inline-block; margin-right: 1rem; }
+main form button { width: auto; }
+main dl { display: grid; grid-template-columns: max-content 1fr; gap: 0.5rem 1.5rem; margin-bottom: 2rem; }
+main dt { color: var(--pico-muted-color); }
+main dd { margin: 0; overflow-wrap: anywhere; }
+main dd ul { margin: 0; padding: 0; }
+main dd li { list-style: none; }
+@media (max-width: 30rem) { main dl { grid-template-columns: 1fr; gap: 0; } main dd { margin-bottom: 0.75rem; } }
+`;
+
+const pico = readFileSync(new URL(import.meta.resolve("@picocss/pico/css/pico.classless.min.css")), "utf8");
+const css = pico + OURS;
+
+export const STYLESHEET_PATH = "/assets/style.css";
+/** Its name changes with its content, so a browser may keep it for ever. */
+export const STYLESHEET = `${STYLESHEET_PATH}?v=${createHash("sha256").update(css).digest("hex").slice(0, 12)}`;
+
+export const sendStylesheet: RequestHandler = (_request, response) => {
+  response.set({
+    "Content-Type": "text/css; charset=utf-8",
+    "Cache-Control": "public, max-age=31536000, immutable",
+    "X-Content-Type-Options": "nosniff",
+  });
+  response.send(css);
+};

@@ -1,0 +1,73 @@
+import {
+  DatabaseUnavailable,
+  isPassing,
+  statement,
+  waitingForDatabase,
+  type Queryable,
+} from "../database/database.ts";
+import type { Secret } from "../secret.ts";
+import type { Vault } from "../vault/vault.ts";
+import { hashesOf, hashOf } from "./random-id.ts";
+
+/** How long a person may take to sign in at the platform. */
+export const ATTEMPT_SECONDS = 600;
+
+/** What was asked for when a sign-in began. */
+export interface Attempt {
+  scopes: string[];
+  returnTo: string | null;
+}
+
+/** `unknown`: never ours, used up, or long gone. `used`: somebody with the same state was a moment faster. */
+export type Taken =
+  { found: "it"; attempt: Attempt } | { found: "unknown" | "other_browser" | "used" | "expired" };
+
+const begin = statement(
+  "begin_sign_in",
+  `INSERT INTO sign_in_attempts (state_hash, browser_hash, scopes, return_to, expires_at)
+   VALUES ($1, $2, $3, $4, now() + interval '${ATTEMPT_SECONDS} seconds') ON CONFLICT DO NOTHING`,
+);
+// Single use is the DELETE: of two that bring the same state, one gets the row. Another browser leaves it alone, so that
+// nobody who saw a state can spoil it.
+const take = statement(
+  "take_sign_in",
+  `WITH known AS (
+     SELECT state_hash, browser_hash = ANY($2::bytea[]) AS "isMine" FROM sign_in_attempts WHERE state_hash = ANY($1::bytea[])
+   ), taken AS (
+     DELETE FROM sign_in_attempts a USING known WHERE a.state_hash = known.state_hash AND known."isMine"
+     RETURNING a.state_hash, a.scopes, a.return_to, a.expires_at > now() AS "isLive"
+   )
+   SELECT known."isMine", taken."isLive", taken.scopes, taken.return_to AS "returnTo"
+   FROM known LEFT JOIN taken USING (state_hash)`,
+);
+
+type Row = { isMine: boolean; isLive: boolean | null } & Attempt;
+
+/** Sign-ins under way: the `state` of each, bound to the browser it began in (platform document, "Authentication" 2). */
+export function createAttempts({ db, vault }: { db: Queryable; vault: Vault }) {
+  return {
+    async begin(state: Secret, browser: Secret, { scopes, returnTo }: Attempt): Promise<void> {
+      const values = [hashOf(vault, "state", state), hashOf(vault, "browser", browser), scopes, returnTo];
+      await waitingForDatabase(() => db.query(begin, values), { upToMs: 2_000 });
+    },
+
+    async take(state: Secret, browser: Secret | null): Promise<Taken> {
+      const browsers = browser ? hashesOf(vault, "browser", browser) : [];
+      const values = [hashesOf(vault, "state", state), browsers];
+      // Not tried again: if the answer to the first try was lost, the second would find nothing and blame the person.
+      const [row] = await db.query<Row>(take, values).catch(unavailableIfPassing);
+      if (!row) return { found: "unknown" };
+      if (!row.isMine) return { found: "other_browser" };
+      if (row.isLive === null) return { found: "used" };
+      return row.isLive
+        ? { found: "it", attempt: { scopes: row.scopes, returnTo: row.returnTo } }
+        : { found: "expired" };
+    },
+  };
+}
+
+function unavailableIfPassing(error: unknown): never {
+  throw isPassing(error) ? new DatabaseUnavailable("the database does not answer", { cause: error }) : error;
+}
+
+export type Attempts = ReturnType<typeof createAttempts>;

@@ -1,0 +1,94 @@
+import type { AccountOf } from "../platform/account.ts";
+import type { IssuedTokens, TokenEndpoint } from "../platform/oauth.ts";
+import type { Scrubber } from "../scrubber.ts";
+import { Secret } from "../secret.ts";
+import type { Vault } from "../vault/vault.ts";
+import type { Attempts } from "./attempts.ts";
+import type { OAuthClient } from "./oauth-client.ts";
+import { accountProblem, authorizeProblem, exchangeProblem } from "./platform-problems.ts";
+import { problem } from "./problems.ts";
+import { readId } from "./random-id.ts";
+import type { Sessions } from "./sessions.ts";
+import { personPlace } from "./tokens/places.ts";
+
+/** What the platform sent a browser back with, and what that browser holds. */
+export interface Returned {
+  query: Readonly<Record<string, unknown>>;
+  browser: Secret | null;
+}
+
+/** A completed sign-in: the id for the browser's cookie, and where to go. */
+export interface SignedIn {
+  session: Secret;
+  returnTo: string | null;
+}
+
+const CODE = /^[\x21-\x7e]{1,1024}$/;
+
+/**
+ * Completes a sign-in: state → code → tokens → who they are → session. Nothing is stored before the last step, so that
+ * whatever fails leaves nothing behind. Throws a `Problem`. Follows the platform document, "Authentication" 2.
+ */
+export function createCallback(needs: {
+  attempts: Attempts;
+  sessions: Sessions;
+  client: OAuthClient;
+  endpoint: TokenEndpoint;
+  accountOf: AccountOf;
+  vault: Vault;
+  scrubber: Scrubber;
+  /** Called with the tokens' life, when they were stored. */
+  onStored(lifeSeconds: number): void;
+}) {
+  const { attempts, sessions, client, endpoint, accountOf, vault, scrubber, onStored } = needs;
+
+  async function attemptOf({ query, browser }: Returned) {
+    const state = readId(query["state"]);
+    if (!state) throw problem(query["state"] === undefined ? "state_missing" : "state_unknown");
+    const taken = await attempts.take(state, browser);
+    if (taken.found === "it") return taken.attempt;
+    if (taken.found === "other_browser") throw problem("other_browser");
+    throw problem(taken.found === "expired" ? "state_expired" : "state_unknown");
+  }
+
+  function codeIn({ query: { code, error } }: Returned): Secret {
+    if (typeof error === "string" && error !== "") throw authorizeProblem(error);
+    if (typeof code !== "string" || !CODE.test(code)) throw problem("code_missing");
+    return new Secret(code);
+  }
+
+  async function tokensFor(code: Secret): Promise<IssuedTokens> {
+    const answer = await endpoint.exchange(code, client.secret);
+    if (answer.outcome === "client_rejected") client.rejected();
+    if (answer.outcome !== "issued") throw exchangeProblem(answer);
+    client.accepted();
+    return answer.tokens;
+  }
+
+  async function open(tokens: IssuedTokens, asked: string[]): Promise<Secret> {
+    const { accessToken, refreshToken, lifeSeconds, scopes = asked } = tokens;
+    const { id, email, name } = await accountOf(accessToken).catch((error: unknown) => {
+      throw accountProblem(error);
+    });
+    const access = vault.seal(personPlace("sealed_access_token", id), accessToken);
+    const refresh = refreshToken && vault.seal(personPlace("sealed_refresh_token", id), refreshToken);
+    const session = await sessions.open({ id, email, name, scopes, access, refresh, lifeSeconds });
+    onStored(lifeSeconds);
+    return session;
+  }
+
+  return async function complete(returned: Returned): Promise<SignedIn> {
+    const { scopes, returnTo } = await attemptOf(returned);
+    const code = codeIn(returned);
+    const hidden = [scrubber.hide(code)];
+    try {
+      const tokens = await tokensFor(code);
+      hidden.push(
+        scrubber.hide(...[tokens.accessToken, tokens.refreshToken].filter((each) => each !== null)),
+      );
+      return { session: await open(tokens, scopes), returnTo };
+    } finally {
+      for (const reveal of hidden) reveal();
+    }
+  };
+}

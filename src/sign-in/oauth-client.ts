@@ -1,0 +1,48 @@
+import type { Log } from "../log.ts";
+import type { Secret } from "../secret.ts";
+
+/** The OAuth client that people sign in with, and whether the platform takes its secret. */
+export interface OAuthClient {
+  id: string;
+  secret: Secret;
+  /** How many refreshes may be sent now: while the secret is rejected, one a minute finds out if it still is. */
+  allowance(): number;
+  rejected(): void;
+  accepted(): void;
+}
+
+const PROBE_EVERY_MS = 60_000;
+
+/** `OAUTH_CLIENT_ID` and its secret. A rejected secret is our fault and nobody's token's: it raises one alarm. */
+export function createOAuthClient(
+  { id, secret }: { id: string; secret: Secret },
+  log: Log,
+  now: () => number = () => performance.now(),
+): OAuthClient {
+  let isRejected = false;
+  let probeAt = 0;
+  return {
+    id,
+    secret,
+    allowance() {
+      if (!isRejected) return Infinity;
+      if (now() < probeAt) return 0;
+      probeAt = now() + PROBE_EVERY_MS;
+      return 1;
+    },
+    rejected() {
+      if (!isRejected) {
+        log.error(
+          { alarm: "oauth_client_rejected" },
+          "The platform rejects the OAuth client of people: nobody can sign in",
+        );
+      }
+      isRejected = true;
+      probeAt = now() + PROBE_EVERY_MS;
+    },
+    accepted() {
+      if (isRejected) log.info("The platform accepts the OAuth client of people again");
+      isRejected = false;
+    },
+  };
+}

@@ -1,0 +1,17 @@
+import { statement, type Queryable } from "../database/database.ts";
+
+const attempts = statement("prune_sign_ins", `DELETE FROM sign_in_attempts WHERE expires_at <= now()`);
+const sessions = statement("prune_sessions", `DELETE FROM sessions WHERE expires_at <= now()`);
+// Somebody may sign in while this looks: then the row is found changed, and is looked at again by its own columns alone.
+const people = statement(
+  "prune_people",
+  `DELETE FROM people p WHERE p.signed_in_at < now() - interval '1 minute'
+     AND NOT EXISTS (SELECT 1 FROM sessions s WHERE s.person = p.uuid)`,
+);
+
+/** Forgets what ran out: sign-ins nobody came back from, sessions, and the tokens of people who have none left. */
+export function createPrune(db: Queryable): () => Promise<void> {
+  return async () => {
+    for (const each of [attempts, sessions, people]) await db.query(each);
+  };
+}

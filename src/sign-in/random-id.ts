@@ -1,0 +1,33 @@
+import { randomBytes } from "node:crypto";
+import { Secret } from "../secret.ts";
+import type { Vault } from "../vault/vault.ts";
+
+const BYTES = 32;
+const FORM = /^[A-Za-z0-9_-]{43}$/;
+
+/** What an id is for; the same bytes for another purpose have another hash. */
+export type Purpose = "state" | "browser" | "session";
+
+/** 256 random bits that nobody can guess; the database only ever sees their keyed hash. */
+export function randomId(): Secret {
+  return new Secret(randomBytes(BYTES).toString("base64url"));
+}
+
+/** What came from outside as an id, or null if it cannot be one of ours. */
+export function readId(given: unknown): Secret | null {
+  return typeof given === "string" && FORM.test(given) ? new Secret(given) : null;
+}
+
+/** The hash to store. */
+export function hashOf(vault: Vault, purpose: Purpose, id: Secret): Uint8Array {
+  return vault.hash(labelled(purpose, id));
+}
+
+/** Its hashes with every key there is, to look for: what was stored before a change of keys is found too. */
+export function hashesOf(vault: Vault, purpose: Purpose, id: Secret): Uint8Array[] {
+  return vault.keyIds.map((keyId) => vault.hash(labelled(purpose, id), keyId));
+}
+
+function labelled(purpose: Purpose, id: Secret): Secret {
+  return new Secret(`${purpose}:${id.reveal()}`);
+}

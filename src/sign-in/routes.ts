@@ -1,0 +1,95 @@
+import { Router, type Request } from "express";
+import { methodNotAllowed } from "../pages/method-not-allowed.ts";
+import type { Pages } from "../pages/pages.tsx";
+import type { Begin } from "./begin.ts";
+import type { Returned, SignedIn } from "./callback.ts";
+import type { Confirm } from "./confirm.ts";
+import type { IdCookie } from "./cookies.ts";
+import { problem } from "./problems.ts";
+import { localPath } from "./return-to.ts";
+import { isFromOurPage } from "./same-origin.ts";
+import type { Session, Sessions } from "./sessions.ts";
+import { whoPage } from "./who-page.tsx";
+
+/** The routes for people, to be mounted at `/oauth`: in, back from the platform, who am I, out. */
+export function signInRoutes(needs: {
+  begin: Begin;
+  complete(returned: Returned): Promise<SignedIn>;
+  confirm: Confirm;
+  sessionOf(request: Request): Promise<Session | null>;
+  sessions: Sessions;
+  browserCookie: IdCookie;
+  sessionCookie: IdCookie;
+  scopes: readonly string[];
+  pages: Pages;
+}): Router {
+  const { begin, complete, confirm, sessionOf, sessions, browserCookie, sessionCookie, scopes, pages } =
+    needs;
+  const router = Router({ caseSensitive: true });
+
+  router
+    .route("/login")
+    .get((request, response) =>
+      begin(request, response, { scopes: [...scopes], returnTo: returnToOf(request) }),
+    )
+    .all(methodNotAllowed("GET"));
+
+  router
+    .route("/callback")
+    .get(async (request, response) => {
+      const { session, returnTo } = await complete({
+        query: request.query,
+        browser: browserCookie.read(request),
+      });
+      const former = sessionCookie.read(request);
+      sessionCookie.set(request, response, session);
+      // Nobody can hand a browser a session to be signed in with: the id is a new one each time, and the old one ends.
+      if (former)
+        await sessions
+          .close(former)
+          .catch((error: unknown) =>
+            request.log.warn({ error }, "A former session could not be ended; it runs out by itself"),
+          );
+      response
+        .status(303)
+        .set("Location", pages.addressOf(request).base + (returnTo ?? "/oauth/me"))
+        .end();
+    })
+    .all(methodNotAllowed("GET"));
+
+  router
+    .route("/me")
+    .get(async (request, response) => {
+      const session = await sessionOf(request);
+      if (!session) throw problem("not_signed_in");
+      const confirmed = session.isRefused ? { as: "refused" as const } : await confirm(session.person);
+      if (confirmed.as === "refused") throw problem("sign_in_again");
+      const { base } = pages.addressOf(request);
+      pages.show(request, response, whoPage(confirmed.person, { base, isLive: confirmed.as === "live" }));
+    })
+    .all(methodNotAllowed("GET"));
+
+  router
+    .route("/logout")
+    .post(async (request, response) => {
+      if (!isFromOurPage(request, pages.addressOf)) throw problem("cross_site");
+      const session = sessionCookie.read(request);
+      if (session) await sessions.close(session);
+      sessionCookie.clear(request, response);
+      response
+        .status(303)
+        .set("Location", `${pages.addressOf(request).base}/oauth/me`)
+        .end();
+    })
+    .all(methodNotAllowed("POST"));
+
+  return router;
+}
+
+function returnToOf({ query }: Request): string | null {
+  const given = query["return_to"];
+  if (given === undefined) return null;
+  const path = typeof given === "string" ? localPath(given) : null;
+  if (path === null) throw problem("return_to_refused");
+  return path;
+}

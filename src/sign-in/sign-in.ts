@@ -1,0 +1,116 @@
+import type { Request, RequestHandler, Router } from "express";
+import type { Database } from "../database/database.ts";
+import type { Log } from "../log.ts";
+import type { Pages } from "../pages/pages.tsx";
+import { createAccountOf } from "../platform/account.ts";
+import type { TokenSource } from "../platform/api.ts";
+import type { Http } from "../platform/http.ts";
+import type { TokenEndpoint } from "../platform/oauth.ts";
+import type { Scrubber } from "../scrubber.ts";
+import type { Secret } from "../secret.ts";
+import type { Vault } from "../vault/vault.ts";
+import { ATTEMPT_SECONDS, createAttempts } from "./attempts.ts";
+import { createBegin } from "./begin.ts";
+import { createCallback } from "./callback.ts";
+import { createConfirm } from "./confirm.ts";
+import { createIdCookie } from "./cookies.ts";
+import { createOAuthClient } from "./oauth-client.ts";
+import { createRequirePerson, type Requirement } from "./require-person.ts";
+import { signInRoutes } from "./routes.ts";
+import { DEFAULT_SCOPES } from "./scopes.ts";
+import { createSessions, SESSION_SECONDS, type Person, type Session } from "./sessions.ts";
+import { createOpening } from "./tokens/opening.ts";
+import { createRefresh } from "./tokens/refresh.ts";
+import { createTokenStore } from "./tokens/store.ts";
+import { createTokenSources } from "./tokens/token-source.ts";
+
+export type { Requirement } from "./require-person.ts";
+export type { Person } from "./sessions.ts";
+
+/** People coming in by the platform's OAuth web flow. */
+export interface SignIn {
+  /** The routes, for `/oauth`. */
+  router: Router;
+  /** Who is signed in in the browser that sent this request; null: nobody, or somebody who must sign in again. */
+  personOf(request: Request): Promise<Person | null>;
+  /** Put before routes that only signed-in people may use; the person is in `response.locals.person`. */
+  requirePerson(requirement?: Requirement): RequestHandler;
+  /** A person's access token, for calls to the platform in their name. */
+  tokensOf(person: string): TokenSource;
+  /** What happens later, for the timetable. */
+  refreshDue(signal: AbortSignal): Promise<number>;
+  nextRefreshInSeconds(): Promise<number | null>;
+  reopenQuarantined(): Promise<void>;
+}
+
+/** Who waits in front of a page is not kept waiting for long. */
+const CONFIRM_TIMEOUT_MS = 3_000;
+
+export function createSignIn(needs: {
+  client: { id: string; secret: Secret };
+  /** What is asked for at `/oauth/login`. */
+  scopes?: readonly string[];
+  db: Database;
+  vault: Vault;
+  http: Http;
+  endpoint: TokenEndpoint;
+  authUrl: string;
+  apiUrl: string;
+  mediaType: string;
+  pages: Pages;
+  scrubber: Scrubber;
+  /** Called with the tokens' life, in seconds, when a person has signed in. */
+  onStored(lifeSeconds: number): void;
+  log: Log;
+}): SignIn {
+  const { db, vault, log, authUrl, pages, scopes = DEFAULT_SCOPES } = needs;
+  const client = createOAuthClient(needs.client, log);
+  const attempts = createAttempts(needs);
+  const sessions = createSessions(needs);
+  const store = createTokenStore(db);
+  const opening = createOpening({ vault, store, log });
+  const refresh = createRefresh({ ...needs, store, opening, client });
+  const tokensOf = createTokenSources({ store, opening, refresh });
+
+  const cookies = {
+    browser: { name: "kit_sign_in", path: "/oauth" },
+    session: { name: "kit_session", path: "/" },
+  };
+  const browserCookie = createIdCookie(pages.addressOf, {
+    ...cookies.browser,
+    maxAgeSeconds: ATTEMPT_SECONDS,
+  });
+  const sessionCookie = createIdCookie(pages.addressOf, {
+    ...cookies.session,
+    maxAgeSeconds: SESSION_SECONDS,
+  });
+  const sessionOf = async (request: Request): Promise<Session | null> => {
+    const id = sessionCookie.read(request);
+    return id && sessions.find(id);
+  };
+
+  const begin = createBegin({ attempts, browserCookie, authUrl, clientId: client.id });
+  const complete = createCallback({
+    ...needs,
+    ...{ attempts, sessions, client, accountOf: createAccountOf(needs) },
+  });
+  const confirm = createConfirm({
+    ...{ tokensOf, sessions },
+    accountOf: createAccountOf({ ...needs, timeoutMs: CONFIRM_TIMEOUT_MS }),
+  });
+
+  return {
+    router: signInRoutes({
+      ...{ begin, complete, confirm, sessionOf, sessions, browserCookie, sessionCookie, scopes, pages },
+    }),
+    async personOf(request) {
+      const session = await sessionOf(request);
+      return session && !session.isRefused ? session.person : null;
+    },
+    requirePerson: createRequirePerson({ sessionOf, begin, scopes }),
+    tokensOf,
+    refreshDue: refresh.due,
+    nextRefreshInSeconds: store.nextDueInSeconds,
+    reopenQuarantined: opening.reopen,
+  };
+}

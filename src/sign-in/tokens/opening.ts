@@ -1,0 +1,32 @@
+import type { Log } from "../../log.ts";
+import type { Secret } from "../../secret.ts";
+import { KeyMissing, SealBroken } from "../../vault/errors.ts";
+import type { Vault } from "../../vault/vault.ts";
+import { personPlace, type TokenColumn } from "./places.ts";
+import type { TokenStore } from "./store.ts";
+
+/** Opens a person's tokens, or puts them aside: that one does not open says nothing about what the platform thinks. */
+export function createOpening({ vault, store, log }: { vault: Vault; store: TokenStore; log: Log }) {
+  return {
+    async open(uuid: string, column: TokenColumn, sealed: Uint8Array): Promise<Secret | null> {
+      try {
+        return vault.open(personPlace(column, uuid), sealed);
+      } catch (error) {
+        if (!(error instanceof SealBroken || error instanceof KeyMissing)) throw error;
+        if (await store.quarantine(uuid, sealed, error.id))
+          log.error(
+            { alarm: "quarantined", person: uuid, error },
+            "A person's tokens do not open and were put aside",
+          );
+        return null;
+      }
+    },
+    /** Takes back what was put aside for a key that is in the ring by now. */
+    async reopen(): Promise<void> {
+      for (const person of await store.reopen(vault.keyIds))
+        log.info({ person }, "The key of a person's tokens is back; they are in use again");
+    },
+  };
+}
+
+export type Opening = ReturnType<typeof createOpening>;

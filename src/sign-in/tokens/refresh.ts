@@ -1,0 +1,112 @@
+import type { Log } from "../../log.ts";
+import type { NotIssued, TokenEndpoint } from "../../platform/oauth.ts";
+import type { Scrubber } from "../../scrubber.ts";
+import type { Secret } from "../../secret.ts";
+import type { Vault } from "../../vault/vault.ts";
+import type { OAuthClient } from "../oauth-client.ts";
+import type { Opening } from "./opening.ts";
+import { personPlace } from "./places.ts";
+import type { ClaimedTokens, TokenStore } from "./store.ts";
+
+/**
+ * `later`: a fault that passes, or our client is rejected; the tokens stay. `refused`: the platform said no for good.
+ * `gone`: the person signed in anew or out meanwhile.
+ */
+export type Refreshed = "fresh" | "later" | "refused" | "gone" | "quarantined";
+
+/** Rows that one look for work refreshes at once. */
+const AT_ONCE = 10;
+const CLIENT_REJECTED_PAUSE_SECONDS = 60;
+
+/** Refreshes people's tokens at half their life (platform document, "Access token expired … Refresh grant"). */
+export function createRefresh(needs: {
+  store: TokenStore;
+  opening: Opening;
+  client: OAuthClient;
+  endpoint: TokenEndpoint;
+  vault: Vault;
+  scrubber: Scrubber;
+  log: Log;
+}) {
+  const { store, opening, client, endpoint, vault, scrubber, log } = needs;
+
+  async function refresh(row: ClaimedTokens): Promise<Refreshed> {
+    const { uuid } = row;
+    const token = await opening.open(uuid, "sealed_refresh_token", row.sealedRefreshToken);
+    if (!token) return "quarantined";
+    const reveal = scrubber.hide(token);
+    try {
+      return await call(row, token);
+    } finally {
+      reveal();
+    }
+  }
+
+  async function call(row: ClaimedTokens, token: Secret): Promise<Refreshed> {
+    const { uuid } = row;
+    const answer = await endpoint.refresh(token, client.secret);
+    if (answer.outcome === "client_rejected") {
+      client.rejected();
+      await store.release(row, CLIENT_REJECTED_PAUSE_SECONDS);
+      return "later";
+    }
+    if (answer.outcome !== "issued") return failed(row, answer);
+    client.accepted();
+    const { accessToken, refreshToken, lifeSeconds } = answer.tokens;
+    const access = vault.seal(personPlace("sealed_access_token", uuid), accessToken);
+    const newRefresh = refreshToken && vault.seal(personPlace("sealed_refresh_token", uuid), refreshToken);
+    return (await store.store(row, access, newRefresh, lifeSeconds)) ? "fresh" : "gone";
+  }
+
+  async function failed(row: ClaimedTokens, { outcome, error, retryAfterMs }: NotIssued): Promise<Refreshed> {
+    const { uuid: person } = row;
+    if (outcome === "token_rejected") {
+      client.accepted();
+      if (!(await store.refuse(row))) return "gone";
+      log.warn(
+        { person, reason: error },
+        "The platform refuses a person's refresh token: they must sign in again",
+      );
+      return "refused";
+    }
+    const againInSeconds = Math.max(pauseSeconds(row.attempts), (retryAfterMs ?? 0) / 1000);
+    await store.putOff(row, againInSeconds, `${error.id}: ${error.message}`);
+    log.warn({ person, outcome, reason: error, againInSeconds }, "A person's token is not refreshed yet");
+    return "later";
+  }
+
+  const alone = (row: ClaimedTokens) =>
+    refresh(row).catch((error: unknown) =>
+      log.error(
+        { person: row.uuid, error },
+        "A refresh of a person's token failed; its lease ends by itself",
+      ),
+    );
+
+  return {
+    /** Refreshes every pair that is due; while our client is rejected, one a minute. Returns how many it took. */
+    async due(signal: AbortSignal): Promise<number> {
+      let taken = 0;
+      while (!signal.aborted) {
+        const most = Math.min(AT_ONCE, client.allowance());
+        const rows = most > 0 ? await store.claimDue(most) : [];
+        taken += rows.length;
+        await Promise.all(rows.map(alone));
+        if (rows.length < AT_ONCE) break;
+      }
+      return taken;
+    },
+    /** One pair now, due or not. `busy`: another process is at it, or has just been. */
+    async now(uuid: string, generation: number): Promise<Refreshed | "busy"> {
+      const row = await store.claimOne(uuid, generation);
+      return row ? refresh(row) : "busy";
+    },
+  };
+}
+
+export type Refresh = ReturnType<typeof createRefresh>;
+
+/** 5, 10, 20 … 300 seconds, spread so that those who failed together do not return together. */
+function pauseSeconds(attempts: number): number {
+  return Math.min(5 * 2 ** Math.min(attempts, 6), 300) * (0.75 + Math.random() / 2);
+}

@@ -1,0 +1,124 @@
+import { statement, waitingForDatabase, type Queryable } from "../../database/database.ts";
+
+// How due tokens are found and taken: one statement each, so that there is no moment between seeing a row and owning
+// it, and two processes never refresh one pair. What a refresh brought is stored only while the lease is still its own.
+
+/** Longer than a call to the token endpoint and its storing. */
+const LEASE_SECONDS = 45;
+
+/** A person's tokens, taken for a refresh. */
+export interface ClaimedTokens {
+  uuid: string;
+  lease: number;
+  attempts: number;
+  sealedRefreshToken: Buffer;
+}
+
+export interface StoredTokens {
+  sealedAccessToken: Buffer | null;
+  isExpired: boolean;
+  canRefresh: boolean;
+  generation: number;
+}
+
+const TAKE = `UPDATE people SET lease = lease + 1, leased_until = now() + interval '${LEASE_SECONDS} seconds'`;
+const TAKEN = `RETURNING uuid, lease, attempts, sealed_refresh_token AS "sealedRefreshToken"`;
+const IS_FREE = `state = 'active' AND (leased_until IS NULL OR leased_until <= now()) AND sealed_refresh_token IS NOT NULL`;
+
+const claimDue = statement(
+  "claim_people",
+  `${TAKE} WHERE uuid = ANY(ARRAY(
+     SELECT uuid FROM people WHERE due_at <= now() AND ${IS_FREE}
+     ORDER BY due_at LIMIT $1 FOR UPDATE SKIP LOCKED)) ${TAKEN}`,
+);
+const claimOne = statement(
+  "claim_person",
+  `${TAKE} WHERE uuid = $1 AND generation = $2 AND ${IS_FREE} ${TAKEN}`,
+);
+const nextDue = statement(
+  "next_person_due",
+  `SELECT extract(epoch FROM min(due_at) - now())::float8 AS seconds FROM people
+   WHERE state = 'active' AND due_at > now() - interval '1 second'`,
+);
+const read = statement(
+  "read_person_tokens",
+  `SELECT sealed_access_token AS "sealedAccessToken", coalesce(expires_at <= now(), true) AS "isExpired",
+     state = 'active' AND sealed_refresh_token IS NOT NULL AS "canRefresh", generation
+   FROM people WHERE uuid = $1 AND state = 'active'`,
+);
+const store = statement(
+  "store_person_tokens",
+  `UPDATE people SET sealed_access_token = $3, sealed_refresh_token = coalesce($4, sealed_refresh_token),
+     expires_at = now() + make_interval(secs => $5::float8), due_at = now() + make_interval(secs => $5::float8 / 2),
+     generation = generation + 1, lease = lease + 1, leased_until = NULL, attempts = 0, last_error = NULL
+   WHERE uuid = $1 AND lease = $2 AND state = 'active' RETURNING uuid`,
+);
+const release = statement(
+  "release_person",
+  `UPDATE people SET leased_until = NULL, due_at = now() + make_interval(secs => $3::float8)
+   WHERE uuid = $1 AND lease = $2`,
+);
+const putOff = statement(
+  "put_off_person",
+  `UPDATE people SET leased_until = NULL, attempts = attempts + 1, last_error = $4,
+     due_at = now() + make_interval(secs => $3::float8)
+   WHERE uuid = $1 AND lease = $2 AND state = 'active'`,
+);
+const refuse = statement(
+  "refuse_person",
+  `UPDATE people SET state = 'needs_sign_in', reason = 'refresh_token_rejected', due_at = NULL, leased_until = NULL,
+     sealed_access_token = NULL, sealed_refresh_token = NULL
+   WHERE uuid = $1 AND lease = $2 AND state = 'active' RETURNING uuid`,
+);
+const quarantine = statement(
+  "quarantine_person",
+  `UPDATE people SET state = 'quarantined', reason = $3, due_at = NULL, leased_until = NULL
+   WHERE uuid = $1 AND state = 'active' AND $2::bytea IN (sealed_access_token, sealed_refresh_token) RETURNING uuid`,
+);
+// A key came back into the ring.
+const reopen = statement(
+  "reopen_people",
+  `UPDATE people SET state = 'active', reason = NULL, due_at = now()
+   WHERE state = 'quarantined' AND reason = 'key_missing' AND NOT EXISTS (
+     SELECT 1 FROM unnest(ARRAY[sealed_access_token, sealed_refresh_token]) AS sealed
+     WHERE sealed IS NOT NULL AND encode(substring(sealed FROM 2 FOR 8), 'hex') <> ALL ($1::text[]))
+   RETURNING uuid`,
+);
+
+/** A lease: whose tokens, and the number of the claim. */
+export type Lease = Pick<ClaimedTokens, "uuid" | "lease">;
+
+/** How long fresh tokens are held while the database is away; after that the old refresh token must do. */
+const KEEP_MS = 20_000;
+
+export function createTokenStore(db: Queryable) {
+  const applies = async (...[what, values]: Parameters<Queryable["query"]>) =>
+    (await db.query(what, values)).length > 0;
+  return {
+    claimDue: (most: number) => db.query<ClaimedTokens>(claimDue, [most]),
+    /** One person's tokens, due or not; null while somebody holds them, or they are not `generation` any more. */
+    claimOne: async (uuid: string, generation: number) =>
+      (await db.query<ClaimedTokens>(claimOne, [uuid, generation]))[0] ?? null,
+    nextDueInSeconds: async () => (await db.query<{ seconds: number | null }>(nextDue))[0]?.seconds ?? null,
+    read: async (uuid: string) => (await db.query<StoredTokens>(read, [uuid]))[0] ?? null,
+    /** False: the person signed in anew or out meanwhile, or the lease ran out. */
+    store: ({ uuid, lease }: Lease, access: Uint8Array, refresh: Uint8Array | null, lifeSeconds: number) =>
+      waitingForDatabase(() => applies(store, [uuid, lease, access, refresh, lifeSeconds]), {
+        upToMs: KEEP_MS,
+      }),
+    /** Gives a row back as it was, for a later time. */
+    release: async ({ uuid, lease }: Lease, againInSeconds: number) =>
+      void (await db.query(release, [uuid, lease, againInSeconds])),
+    putOff: async ({ uuid, lease }: Lease, againInSeconds: number, error: string) =>
+      void (await db.query(putOff, [uuid, lease, againInSeconds, error])),
+    /** The platform said no for good: the tokens go, and the person must sign in again. */
+    refuse: ({ uuid, lease }: Lease) => applies(refuse, [uuid, lease]),
+    /** Puts aside what does not open. False: somebody else did, or it is another pair by now. */
+    quarantine: (uuid: string, sealed: Uint8Array, reason: string) =>
+      applies(quarantine, [uuid, sealed, reason]),
+    reopen: async (keyIds: readonly string[]) =>
+      (await db.query<{ uuid: string }>(reopen, [keyIds])).map(({ uuid }) => uuid),
+  };
+}
+
+export type TokenStore = ReturnType<typeof createTokenStore>;

@@ -1,0 +1,63 @@
+import { setTimeout as wait } from "node:timers/promises";
+import { KitError } from "../../errors.ts";
+import type { TokenSource } from "../../platform/api.ts";
+import type { Secret } from "../../secret.ts";
+import type { Opening } from "./opening.ts";
+import type { Refresh } from "./refresh.ts";
+import type { TokenStore } from "./store.ts";
+
+/** There is no access token of a person to use. With `mustSignIn` only signing in again brings one. */
+export class NoPersonToken extends KitError {
+  readonly mustSignIn: boolean;
+
+  constructor(id: string, message: string, mustSignIn: boolean) {
+    super(id, message);
+    this.mustSignIn = mustSignIn;
+  }
+}
+
+/** How long a caller waits for the process that is just refreshing the same tokens. */
+const PATIENCE_MS = 5_000;
+
+/** The access token of one person, for calls to the platform in their name; refreshed on use when it ran out or was refused. */
+export function createTokenSources({
+  store,
+  opening,
+  refresh,
+}: {
+  store: TokenStore;
+  opening: Opening;
+  refresh: Refresh;
+}): (person: string) => TokenSource {
+  async function stored(uuid: string) {
+    const row = await store.read(uuid);
+    const token = row?.sealedAccessToken
+      ? await opening.open(uuid, "sealed_access_token", row.sealedAccessToken)
+      : null;
+    if (!row || !token)
+      throw new NoPersonToken("no_token", "There is no token of this person that can be used.", true);
+    return { ...row, token };
+  }
+
+  /** A token other than `dead`, made by whoever gets the lease first. */
+  async function renew(uuid: string, dead: Secret): Promise<Secret> {
+    for (const until = performance.now() + PATIENCE_MS; ;) {
+      const { token, canRefresh, generation } = await stored(uuid);
+      if (token.reveal() !== dead.reveal()) return token;
+      const result = canRefresh ? await refresh.now(uuid, generation) : "refused";
+      if (result === "refused" || result === "quarantined")
+        throw new NoPersonToken("refused", "The platform no longer accepts this person's tokens.", true);
+      if (result === "later" || (result === "busy" && performance.now() > until))
+        throw new NoPersonToken("not_refreshed", "This person's token could not be refreshed yet.", false);
+      if (result === "busy") await wait(50);
+    }
+  }
+
+  return (uuid) => ({
+    async current() {
+      const { token, isExpired } = await stored(uuid);
+      return isExpired ? renew(uuid, token) : token;
+    },
+    renew: (rejected) => renew(uuid, rejected),
+  });
+}

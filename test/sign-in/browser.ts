@@ -1,0 +1,52 @@
+/** A browser as far as signing in needs one: it keeps cookies by host and path, and shows what it was answered. */
+export interface Browser {
+  get(address: string, headers?: Record<string, string>): Promise<Shown>;
+  post(address: string, headers?: Record<string, string>): Promise<Shown>;
+  /** Cookies by name, with their attributes as they were set. */
+  cookies: Map<string, { value: string; attributes: string }>;
+}
+
+export interface Shown {
+  status: number;
+  headers: Headers;
+  /** Where it is sent on to; null: nowhere. */
+  location: string | null;
+  text: string;
+}
+
+/** `url` is where the service listens, whatever host an address names. Redirects are for the test to follow. */
+export function aBrowser(url: () => string, standard: Record<string, string> = {}): Browser {
+  const cookies: Browser["cookies"] = new Map();
+  async function send(method: string, address: string, headers: Record<string, string> = {}): Promise<Shown> {
+    const { pathname, search } = new URL(address, url());
+    const response = await fetch(url() + pathname + search, {
+      method,
+      redirect: "manual",
+      headers: { ...standard, ...headers, cookie: cookiesFor(pathname) },
+    });
+    for (const line of response.headers.getSetCookie()) keep(line);
+    const { status } = response;
+    return {
+      status,
+      headers: response.headers,
+      location: response.headers.get("location"),
+      text: await response.text(),
+    };
+  }
+  function keep(line: string): void {
+    const [, name, value, attributes] = /^([^=]+)=([^;]*);? ?(.*)$/.exec(line)!;
+    if (/Max-Age=0/.test(attributes!)) cookies.delete(name!);
+    else cookies.set(name!, { value: value!, attributes: attributes! });
+  }
+  function cookiesFor(path: string): string {
+    const sent = [...cookies].filter(([, { attributes }]) =>
+      path.startsWith(/Path=([^;]+)/.exec(attributes)![1]!),
+    );
+    return sent.map(([name, { value }]) => `${name}=${value}`).join("; ");
+  }
+  return {
+    cookies,
+    get: (address, headers) => send("GET", address, headers),
+    post: (address, headers) => send("POST", address, headers),
+  };
+}

@@ -1,0 +1,59 @@
+import type { Environment } from "../../src/config.ts";
+import { aWorld, type Wishes, type World } from "../support/world.ts";
+import { aBrowser, type Browser, type Shown } from "./browser.ts";
+
+export interface Choice {
+  user?: string;
+  allow?: boolean;
+}
+
+/** A world in which people can sign in, and what they do there. */
+export async function aWorldOfPeople(wishes: Wishes = {}) {
+  const world = await aWorld(wishes);
+  const { control } = world.sandbox;
+  const client = control.registerClient({
+    name: "Teapots",
+    redirectUri: "http://localhost:3000/oauth/callback",
+  });
+  const settings: Environment = { OAUTH_CLIENT_ID: client.id, OAUTH_CLIENT_SECRET: client.secret! };
+  Object.assign(world.environment, settings);
+  await world.restart({ environment: settings });
+  const url = () => world.service.url!;
+
+  /** What the platform answers to where it was sent: the way back. */
+  const atPlatform = (begun: Shown, { user = "owner@example.com", allow = true }: Choice = {}) =>
+    control.authorize({ url: begun.location!, user, allow });
+
+  return {
+    ...{ world, client, settings, control, url, atPlatform },
+    browser: (headers?: Record<string, string>) => aBrowser(url, headers),
+    /** The whole way in; answers what the callback answered. */
+    async signIn(
+      browser: Browser,
+      { begin = "/oauth/login", ...choice }: Choice & { begin?: string } = {},
+    ): Promise<Shown> {
+      return browser.get(atPlatform(await browser.get(begin), choice));
+    },
+    people: () => world.rows<PersonRow>(`SELECT * FROM people ORDER BY email`),
+    sessions: () => world.rows(`SELECT * FROM sessions`),
+    attempts: () => world.rows(`SELECT * FROM sign_in_attempts`),
+    close: () => world.close(),
+  };
+}
+
+export type PeopleWorld = Awaited<ReturnType<typeof aWorldOfPeople>>;
+
+export interface PersonRow {
+  uuid: string;
+  email: string;
+  state: string;
+  scopes: string[];
+  generation: number;
+  lease: number;
+  attempts: number;
+  sealed_access_token: Buffer | null;
+  sealed_refresh_token: Buffer | null;
+  last_error: string | null;
+}
+
+export type { World };
