@@ -24,7 +24,7 @@ export function authorizeEndpoint({ world }: Platform): Router {
 
   router.get("/oauth/authorize", (req, res) => {
     step(req, res, (asked, session) => {
-      const { search } = addressOf(req);
+      const search = searchOf(req);
       const { user, formToken } = session;
       if (user) sendPage(res, 200, ConsentPage({ asked, user, search, formToken }));
       else sendPage(res, 200, SignInPage({ asked, users: everyUser(world), search, formToken }));
@@ -59,13 +59,15 @@ export function authorizeEndpoint({ world }: Platform): Router {
 
   /** Whatever cannot go back to the client is told to the person, on a page. */
   function step(req: Request, res: Response, act: (asked: AuthorizeRequest, session: Session) => void): void {
+    let retryAt: string | undefined;
     try {
-      const judged = judgeRequest(world, addressOf(req).search);
-      if ("location" in judged) return res.redirect(judged.location);
+      const judged = judgeRequest(world, searchOf(req));
+      if ("location" in judged) return res.redirect(303, judged.location);
+      retryAt = `/oauth/authorize${searchOf(req)}`;
       act(judged.asked, sessionOf(req, res));
     } catch (error) {
       if (!(error instanceof Refused)) throw error;
-      sendPage(res, error.status, RefusalPage({ message: error.message }));
+      sendPage(res, error.status, RefusalPage({ message: error.message, retryAt }));
     }
   }
 
@@ -87,10 +89,11 @@ function readForm(req: Request, res: Response, session: Session): URLSearchParam
 }
 
 function again(req: Request, res: Response): void {
-  res.redirect(303, `/oauth/authorize${addressOf(req).search}`);
+  res.redirect(303, `/oauth/authorize${searchOf(req)}`);
 }
 
-function addressOf(req: Request): { search: string } {
+/** The query as it came, so that what stands in it is handed on unchanged. */
+function searchOf(req: Request): string {
   const mark = req.originalUrl.indexOf("?");
-  return { search: mark < 0 ? "" : req.originalUrl.slice(mark) };
+  return mark < 0 ? "" : req.originalUrl.slice(mark);
 }

@@ -13,9 +13,9 @@ interface Consent {
 /** Who asks, for what, and what it means: allow or deny. */
 export function ConsentPage({ asked, user, search, formToken }: Consent) {
   return (
-    <Layout title="Allow access">
-      <article class="narrow">
-        <h1 class="word">{asked.client.name} asks for access to your account</h1>
+    <Layout title="Allow access" isNarrow>
+      <article>
+        <h1>{asked.client.name} asks for access to your account</h1>
         <ul>
           {asked.scope.map((name) => (
             <li>
@@ -33,12 +33,12 @@ export function ConsentPage({ asked, user, search, formToken }: Consent) {
               Deny
             </button>
           </div>
-          <small class="word">Either way you go back to {new URL(asked.redirectUri).origin}.</small>
+          <small>Either way you go back to {new URL(asked.redirectUri).origin}.</small>
         </form>
         <footer>
           <form method="post" action={`/oauth/authorize/sign-out${search}`}>
             <input type="hidden" name="form_token" value={formToken} />
-            <p class="word">
+            <p>
               You are signed in as <strong>{user.email}</strong>.
             </p>
             <button type="submit" class="secondary outline">

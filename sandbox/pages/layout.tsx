@@ -3,11 +3,14 @@ import { ASSETS } from "./assets.ts";
 
 interface Layout {
   title: string;
+  /** For a page that asks one question. */
+  isNarrow?: boolean;
   children: ComponentChildren;
 }
 
 /** The frame of every page of the sandbox; no script, so that it works without. */
-export function Layout({ title, children }: Layout) {
+export function Layout({ title, isNarrow = false, children }: Layout) {
+  const width = isNarrow ? "container narrow" : "container";
   return (
     <html lang="en">
       <head>
@@ -20,10 +23,10 @@ export function Layout({ title, children }: Layout) {
         <link rel="stylesheet" href={`${ASSETS}/pages.css`} />
       </head>
       <body>
-        <header class="container">
+        <header class={width}>
           <small>The platform, played locally: a sandbox. No account here is real.</small>
         </header>
-        <main class="container">{children}</main>
+        <main class={width}>{children}</main>
       </body>
     </html>
   );

@@ -16,18 +16,18 @@ interface SignIn {
 export function SignInPage({ asked, users, search, formToken }: SignIn) {
   const action = `/oauth/authorize/sign-in${search}`;
   return (
-    <Layout title="Sign in">
-      <article class="narrow">
+    <Layout title="Sign in" isNarrow>
+      <article>
         <hgroup>
           <h1>Sign in</h1>
           <p>
-            to go on to <strong class="word">{asked.client.name}</strong>
+            to go on to <strong>{asked.client.name}</strong>
           </p>
         </hgroup>
         <form method="post" action={action} class="choices">
           <input type="hidden" name="form_token" value={formToken} />
           {users.slice(0, MOST_CHOICES).map(({ email }) => (
-            <button type="submit" name="user" value={email} class="outline word">
+            <button type="submit" name="user" value={email} class="outline">
               {email}
             </button>
           ))}

@@ -1,0 +1,242 @@
+import { aBrowser } from "./browser.ts";
+import { aClient, CALLBACK } from "./web-flow.ts";
+import { aWorld, type TestWorld } from "./world.ts";
+
+let world: TestWorld;
+let monitor: ReturnType<typeof aClient>;
+let browser: ReturnType<typeof aBrowser>;
+beforeEach(async () => {
+  world = await aWorld();
+  monitor = aClient(world.sandbox, { name: "Monitor & <Scale>" });
+  browser = aBrowser(world.sandbox.url);
+});
+afterEach(() => world.close());
+
+/** As far as the page that asks. */
+async function signIn(user = "colleague@example.com", members: Record<string, string> = {}) {
+  await browser.visit(monitor.authorizeUrl(members));
+  await browser.press("user", user);
+  return browser.follow();
+}
+const answerOf = (location: string | null) => Object.fromEntries(new URL(location ?? "").searchParams);
+
+describe("a person at the authorize page", () => {
+  it("chooses who they are, sees who asks for what, allows it, and the client has their account", async () => {
+    const signInPage = await browser.visit(monitor.authorizeUrl({ scope: "identity write-protected" }));
+    expect(signInPage.status).toBe(200);
+    for (const text of ["owner@example.com", "newcomer@example.com", "Monitor &amp; &lt;Scale>"]) {
+      expect(signInPage.html).toContain(text);
+    }
+    await browser.press("user", "colleague@example.com");
+    const { html } = await browser.follow();
+    for (const text of ["Monitor &amp; &lt;Scale>", "identity", "account information", "config variables"]) {
+      expect(html).toContain(text);
+    }
+    expect(html).not.toContain("<script");
+    const { status, location } = await browser.press("decision", "allow");
+    expect([status, location]).toEqual([303, expect.stringMatching(`^${CALLBACK}\\?code=`)]);
+    const { code = "", ...rest } = answerOf(location);
+    expect(rest).toEqual({ state: "s-1" });
+    const { body } = await monitor.exchange(code);
+    const account = await world.call(body.access_token, "/account");
+    expect(account).toMatchObject({
+      body: { email: "colleague@example.com", last_login: expect.any(String) as string },
+    });
+  });
+
+  it("may sign in by an e-mail nobody has yet", async () => {
+    await signIn("Somebody.New@example.com");
+    const { location } = await browser.press("decision", "allow");
+    const { body } = await monitor.exchange(answerOf(location)["code"] ?? "");
+    expect(await world.call(body.access_token, "/account")).toMatchObject({
+      body: { email: "somebody.new@example.com", name: "somebody.new" },
+    });
+  });
+
+  it("denies it: the client is told access_denied and its state", async () => {
+    await signIn();
+    const { location } = await browser.press("decision", "deny");
+    expect(location).toMatch(new RegExp(`^${CALLBACK}`));
+    expect(answerOf(location)).toMatchObject({ error: "access_denied", state: "s-1" });
+    expect(answerOf(location)).not.toHaveProperty("code");
+  });
+
+  it("stays signed in, and may use another account", async () => {
+    await signIn("owner@example.com");
+    const again = await browser.visit(monitor.authorizeUrl());
+    expect(again.html).toContain("You are signed in as <strong>owner@example.com");
+    const signOut = browser.form();
+    expect(signOut.text).not.toContain("sign-out");
+    const [, action = ""] = /action="([^"]*sign-out[^"]*)"/.exec(again.html) ?? [];
+    const body = new URLSearchParams(signOut.hidden);
+    await browser.visit(action.replaceAll("&amp;", "&"), { method: "POST", body });
+    expect((await browser.follow()).html).toContain("Or by e-mail");
+  });
+
+  it("is told what is wrong with an e-mail, and can start again", async () => {
+    await browser.visit(monitor.authorizeUrl());
+    const { hidden, action } = browser.form();
+    const body = new URLSearchParams({ ...hidden, user: "no e-mail@" });
+    const { status, html, location } = await browser.visit(action, { method: "POST", body });
+    expect([status, location]).toEqual([422, null]);
+    expect(html).toContain('href="/oauth/authorize?');
+  });
+});
+
+describe("the state", () => {
+  it.each(["a b+c/d=e&f", "é ✓ 100%", '"><script>', "x".repeat(2000)])(
+    "comes back unchanged: %s",
+    async (state) => {
+      await signIn("owner@example.com", { state });
+      expect(answerOf((await browser.press("decision", "allow")).location)["state"]).toBe(state);
+      await browser.visit(monitor.authorizeUrl({ state }));
+      expect(answerOf((await browser.press("decision", "deny")).location)["state"]).toBe(state);
+    },
+  );
+
+  it("comes back in the very bytes it came in", async () => {
+    const raw = "a%2fb+c%20%7E%FF";
+    await browser.visit(
+      `${monitor.authorizeUrl({ state: "" })}${raw}`.replace(/state=(.*)$/, `state=${raw}`),
+    );
+    await browser.press("user", "owner@example.com");
+    await browser.follow();
+    const { location } = await browser.press("decision", "allow");
+    expect(location).toMatch(new RegExp(`&state=${raw.replace("+", "\\+")}$`));
+  });
+
+  it("is left out where none was sent, and put behind a query that the address has", async () => {
+    const redirectUri = "https://monitor.example.com/callback?tenant=7";
+    const { id } = aClient(world.sandbox, { redirectUri });
+    const url = `${world.sandbox.url}/oauth/authorize?client_id=${id}&response_type=code`;
+    const location = world.control.authorize({ url });
+    expect(location).toMatch(/^https:\/\/monitor\.example\.com\/callback\?tenant=7&code=[\w-]+$/);
+  });
+});
+
+describe("an authorize request that nobody can be sent back with", () => {
+  it.each<[string, Record<string, string>]>([
+    ["an unknown client", { client_id: "nobody" }],
+    ["no client", { client_id: "" }],
+    ["another address", { redirect_uri: "https://evil.example.com/callback" }],
+    ["a longer address", { redirect_uri: `${CALLBACK}/more` }],
+    ["an address with other letters", { redirect_uri: CALLBACK.toUpperCase() }],
+    ["an empty address", { redirect_uri: "" }],
+  ])("ends on a page: %s", async (_what, members) => {
+    const { status, html, location, headers } = await browser.visit(monitor.authorizeUrl(members));
+    expect([status, location]).toEqual([400, null]);
+    expect(headers.get("content-type")).toMatch(/^text\/html/);
+    expect(html).toContain("This did not work");
+  });
+
+  it("ends on a page: the partner's own client, and a client named twice", async () => {
+    const [partner] = world.control.state().clients;
+    expect(await browser.visit(monitor.authorizeUrl({ client_id: partner!.id }))).toMatchObject({
+      status: 400,
+    });
+    const twice = `${monitor.authorizeUrl()}&client_id=${monitor.id}`;
+    expect(await browser.visit(twice)).toMatchObject({ status: 400, location: null });
+  });
+});
+
+it.each<[string, Record<string, string>, string]>([
+  ["invalid_request", { response_type: "" }, ""],
+  ["unsupported_response_type", { response_type: "token" }, ""],
+  ["invalid_scope", { scope: "identity everything" }, ""],
+  ["invalid_scope", { scope: "read,write" }, ""],
+  ["invalid_request", {}, "&scope=read&scope=global"],
+])("Another fault goes back to the client as %s: %j%s", async (error, members, more) => {
+  const { status, location } = await browser.visit(monitor.authorizeUrl(members) + more);
+  expect([status, location]).toEqual([303, expect.stringMatching(`^${CALLBACK}\\?error=`)]);
+  expect(answerOf(location)).toMatchObject({
+    error,
+    error_description: expect.any(String) as string,
+    state: "s-1",
+  });
+});
+
+it("The registered address may be sent along, and no scope asked is identity", async () => {
+  const location = world.control.authorize({
+    url: monitor.authorizeUrl({ redirect_uri: CALLBACK, scope: "" }),
+  });
+  const { body } = await monitor.exchange(answerOf(location)["code"] ?? "");
+  expect(await world.call(body.access_token, "/account")).toMatchObject({ status: 200 });
+  expect(await world.call(body.access_token, "/apps")).toMatchObject({ status: 403 });
+});
+
+describe("the forms", () => {
+  const post = (page: ReturnType<typeof aBrowser>, path: string, members: Record<string, string>) =>
+    page.visit(monitor.authorizeUrl().replace("/oauth/authorize", path), {
+      method: "POST",
+      body: new URLSearchParams(members),
+    });
+
+  it("are refused from elsewhere: without our token, with another browser's, without the cookie", async () => {
+    await signIn();
+    const other = aBrowser(world.sandbox.url);
+    await other.visit(monitor.authorizeUrl());
+    const { form_token = "" } = browser.form().hidden;
+    const allow = (token: Record<string, string>) => ({ decision: "allow", ...token });
+    for (const [page, members] of [
+      [browser, allow({})],
+      [browser, allow({ form_token: other.form().hidden["form_token"] ?? "" })],
+      [other, allow({ form_token })],
+      [aBrowser(world.sandbox.url), allow({ form_token })],
+    ] as const) {
+      expect(await post(page, "/oauth/authorize", members)).toMatchObject({ status: 403, location: null });
+    }
+    for (const step of ["sign-in", "sign-out"]) {
+      const refused = await post(browser, `/oauth/authorize/${step}`, { user: "owner@example.com" });
+      expect(refused).toMatchObject({ status: 403, location: null });
+    }
+    expect(await post(browser, "/oauth/authorize", allow({ form_token }))).toMatchObject({ status: 303 });
+  });
+
+  it("give nobody a decision before they have signed in", async () => {
+    await browser.visit(monitor.authorizeUrl());
+    const { form_token = "" } = browser.form().hidden;
+    const { location } = await post(browser, "/oauth/authorize", { decision: "allow", form_token });
+    expect(location).toMatch(/^\/oauth\/authorize\?/);
+  });
+
+  it("get a new session with every sign-in, which no script can read", async () => {
+    await browser.visit(monitor.authorizeUrl());
+    const before = browser.cookies.get("platform_session");
+    const { headers } = await browser.press("user", "owner@example.com");
+    expect(browser.cookies.get("platform_session")).not.toBe(before);
+    expect(headers.getSetCookie()[0]).toMatch(/; Path=\/oauth; HttpOnly; SameSite=Lax$/);
+  });
+});
+
+it("Its pages may run no script and stand in no frame; their styles are served", async () => {
+  for (const url of [monitor.authorizeUrl(), monitor.authorizeUrl({ client_id: "nobody" })]) {
+    const { html, headers } = await browser.visit(url);
+    const policy = headers.get("content-security-policy") ?? "";
+    for (const rule of [
+      "default-src 'none'",
+      "style-src 'self'",
+      "frame-ancestors 'none'",
+      "base-uri 'none'",
+    ]) {
+      expect(policy).toContain(rule);
+    }
+    expect([headers.get("cache-control"), headers.get("referrer-policy")]).toEqual([
+      "no-store",
+      "no-referrer",
+    ]);
+    const styles = [...html.matchAll(/rel="stylesheet" href="([^"]+)"/g)].map(([, href = ""]) => href);
+    expect(styles).toHaveLength(2);
+    for (const style of styles) {
+      const { status, headers } = await browser.visit(style);
+      expect([status, headers.get("content-type")]).toEqual([200, "text/css; charset=utf-8"]);
+    }
+  }
+});
+
+it("Walked without a browser, it says what a page would say", () => {
+  const authorize = (url: string) => () => world.control.authorize({ url });
+  expect(authorize(monitor.authorizeUrl({ client_id: "nobody" }))).toThrow("no client with this client_id");
+  expect(authorize(`${world.sandbox.url}/account`)).toThrow("not one of /oauth/authorize");
+  const denied = world.control.authorize({ url: monitor.authorizeUrl(), allow: false });
+  expect(answerOf(denied)).toMatchObject({ error: "access_denied", state: "s-1" });
+});
