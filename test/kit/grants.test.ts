@@ -1,6 +1,5 @@
 import { once } from "node:events";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
-import type { FaultAction } from "../../sandbox/index.ts";
 import { aVendor, type Vendor } from "../support/a-vendor.ts";
 import { aWorld, eventually, type World } from "../support/world.ts";
 import { kit, kitJson, startKit } from "./kit.ts";
@@ -126,37 +125,6 @@ describe("kit grants recover", () => {
     expect(JSON.stringify(call!.request)).not.toContain(CLIENT_SECRET);
   });
 
-  it.each(["expired", "never_accepted", "outcome_unknown"])(
-    "revives a grant that was lost because it was %s, if the platform exchanged none",
-    async (reason) => {
-      const [uuid] = await imported(1);
-      await world.rows(`UPDATE credentials SET state = 'grant_lost', reason = $2 WHERE uuid = $1`, [
-        uuid,
-        reason,
-      ]);
-      expect(await recover([uuid!])).toMatchObject({ code: 0, data: { done: [uuid] } });
-      expect(await credential(uuid!)).toEqual({ state: "active", reason: null, generation: 1 });
-    },
-  );
-
-  it("exchanges the grant that is still alive, and a new one where that has expired", async () => {
-    const [alive, expired] = await imported(2);
-    await asIfAskedBefore(alive!);
-    await asIfAskedBefore(expired!);
-    const codes = () => [alive, expired].map((uuid) => world.sandbox.control.addon(uuid!).grant!.expires_at);
-    const before = codes();
-    await recover([alive!]);
-    world.sandbox.control.advanceClock(301);
-    await recover([expired!]);
-    world.sandbox.control.advanceClock(-301);
-    expect(codes()[0]).toBe(before[0]);
-    expect(codes()[1]).not.toBe(before[1]);
-    expect([await credential(alive!), await credential(expired!)]).toMatchObject([
-      { state: "active" },
-      { state: "active" },
-    ]);
-  });
-
   it("fails for a resource whose grant was exchanged, says that nothing can be done, and leaves it as it is", async () => {
     const [lost] = [await installed()];
     const [good] = await imported(1);
@@ -177,16 +145,6 @@ describe("kit grants recover", () => {
     expect(data.failed[0]!.message).toMatch(/its tokens cannot be had again/);
     expect(await credential(lost!)).toMatchObject({ state: "grant_lost", reason: "outcome_unknown" });
     expect(calls(since, GRANTS)).toHaveLength(2);
-  });
-
-  it("recovers by name what needs_reauth too, where the platform gives a grant, and never with --all", async () => {
-    const [revoked] = await imported(1);
-    await world.rows(
-      `UPDATE credentials SET state = 'needs_reauth', reason = 'refresh_token_rejected' WHERE uuid = $1`,
-      [revoked],
-    );
-    expect((await recover(["--all"])).data).toEqual({ done: [], failed: [], skipped: [] });
-    expect((await recover([revoked!])).data).toEqual({ done: [revoked], failed: [], skipped: [] });
   });
 
   it("skips what needs no grant or wants none, with the reason, and fails for what it does not know", async () => {
@@ -214,19 +172,6 @@ describe("kit grants recover", () => {
     expect(calls(since, GRANTS)).toEqual([]);
   });
 
-  it("leaves a put-off provision failed whose grant was lost", async () => {
-    const { addon } = await world.sandbox.control.install({ plan: "dedicated" });
-    await eventually(async () => expect(await credential(addon.id)).toMatchObject({ state: "active" }));
-    await world.rows(
-      `UPDATE credentials SET state = 'grant_lost', sealed_access_token = NULL WHERE uuid = $1`,
-      [addon.id],
-    );
-    await world.rows(`UPDATE resources SET state = 'provisioning' WHERE uuid = $1`, [addon.id]);
-    expect((await recover([addon.id])).data.skipped).toEqual([{ uuid: addon.id, reason: "provisioning" }]);
-    await world.service.services.lifecycle.failStranded();
-    expect((await recover([addon.id])).data.skipped).toEqual([{ uuid: addon.id, reason: "failed" }]);
-  });
-
   it("says once that the endpoint is closed, and stops", async () => {
     const uuids = await imported(5);
     world.sandbox.control.settings({ legacyGrants: false });
@@ -249,51 +194,6 @@ describe("kit grants recover", () => {
     expect(JSON.stringify(data)).not.toContain("not-the-right-password");
   });
 
-  it("takes a 403 for one resource's own once another got its grant", async () => {
-    const uuids = await imported(4);
-    world.sandbox.control.fault(`GET /vendor/resources/${uuids[3]}/oauth-grant`, {
-      status: 403,
-      body: { id: "forbidden", message: "This app is locked." },
-    });
-    const { data } = await recover(["--all"]);
-    expect(data.done).toEqual(uuids.slice(0, 3));
-    expect(data.failed).toEqual([
-      { uuid: uuids[3], id: "forbidden", message: expect.stringMatching(/This app is locked/) },
-    ]);
-  });
-
-  it.each<[string, FaultAction]>([
-    ["503", { status: 503 }],
-    ["429 with Retry-After", { status: 429, headers: { "retry-after": "1" } }],
-    ["a connection that breaks", { reset: "before" }],
-    ["an answer that is lost", { reset: "after" }],
-    ["half an answer", { truncate: true }],
-    ["HTML", { status: 200, body: "<html>", headers: { "content-type": "text/html" } }],
-    ["an answer without a code", { status: 200, body: { oauth_grant: { type: "authorization_code" } } }],
-  ])("asks again after %s", async (_, action) => {
-    const uuids = await imported(3);
-    world.sandbox.control.fault(`GET /vendor/resources/${uuids[1]}/oauth-grant`, action);
-    expect(await recover(["--all"])).toEqual({ code: 0, data: { done: uuids, failed: [], skipped: [] } });
-  });
-
-  it("is not led elsewhere with its credentials", async () => {
-    const [uuid] = await imported(1);
-    const elsewhere = `${world.sandbox.url}/vendor/resources/${UNKNOWN}/oauth-grant`;
-    world.sandbox.control.fault(
-      `GET /vendor/resources/${uuid}/oauth-grant`,
-      { status: 307, headers: { location: elsewhere } },
-      9,
-    );
-    const since = position();
-    const { code, data } = await recover([uuid!]);
-    expect(code).toBe(1);
-    expect(data.failed).toMatchObject([{ uuid, id: "redirect_refused" }]);
-    expect(new Set(calls(since, GRANTS).map(({ path }) => path))).toEqual(
-      new Set([`/vendor/resources/${uuid}/oauth-grant`]),
-    );
-    expect(await credential(uuid!)).toMatchObject({ state: "no_grant" });
-  }, 20_000);
-
   it("stops early when the endpoint answers nobody, and the same command goes on later", async () => {
     const uuids = await imported(12);
     world.sandbox.control.fault("GET /vendor/*", { status: 503 }, 100);
@@ -308,28 +208,6 @@ describe("kit grants recover", () => {
     world.sandbox.control.clearFaults();
     expect((await recover(["--all"])).data.done).toEqual(uuids);
   }, 60_000);
-
-  it("asks for no grant while the platform rejects our client secret", async () => {
-    await imported(2);
-    await world.rows(`UPDATE client_secrets SET rejected_at = now(), probe_at = now() + interval '1 hour'`);
-    const since = position();
-    const { code, data } = await recover(["--all"]);
-    expect({ code, data }).toMatchObject({ code: 1, data: { id: "client_secret_rejected" } });
-    expect(calls(since, GRANTS)).toEqual([]);
-    await world.rows(`UPDATE client_secrets SET rejected_at = NULL, probe_at = NULL`);
-  });
-
-  it("stops when the secret turns out to be rejected by the exchange", async () => {
-    const uuids = await imported(3);
-    world.sandbox.control.fault("POST /oauth/token", { status: 401, body: { error: "invalid_client" } }, 50);
-    const { code, data } = await recover(["--all"]);
-    expect(code).toBe(1);
-    expect(new Set(data.failed.map(({ id }) => id))).toEqual(new Set(["client_secret_rejected"]));
-    world.sandbox.control.clearFaults();
-    await world.rows(`UPDATE client_secrets SET rejected_at = NULL, probe_at = NULL`);
-    const again = await recover(["--all"]);
-    expect(again.data.done).toEqual(uuids);
-  }, 30_000);
 
   it("wants names or --all, and uuids for names", async () => {
     expect((await recover([])).code).toBe(2);
@@ -399,13 +277,4 @@ interface GrantBody {
 
 function codeIn(since: number): string {
   return (calls(since, GRANTS)[0]!.response!.body as { oauth_grant: { code: string } }).oauth_grant.code;
-}
-
-/** Asks the platform for a grant and does nothing with it. */
-async function asIfAskedBefore(uuid: string): Promise<void> {
-  const { ADDON_ID, ADDON_PASSWORD } = world.environment;
-  const authorization = `Basic ${Buffer.from(`${ADDON_ID}:${ADDON_PASSWORD}`).toString("base64")}`;
-  const headers = { authorization, accept: world.sandbox.settings.mediaType };
-  const response = await fetch(`${world.sandbox.url}/vendor/resources/${uuid}/oauth-grant`, { headers });
-  expect(response.status).toBe(200);
 }

@@ -1,0 +1,275 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
+import type { FaultAction } from "../../sandbox/index.ts";
+import { recoverAllGrants, recoverGrants } from "../../src/operator/grants/recover-grants.ts";
+import { importInstallations } from "../../src/operator/import/import-resources.ts";
+import { aWorld, eventually, type World } from "../support/world.ts";
+
+// What `kit grants recover` does, called as kit calls it, beside a running service that exchanges on its own as well.
+
+const UNKNOWN = "01234567-89ab-cdef-0123-456789abcdef";
+
+let world: World;
+beforeAll(async () => {
+  world = await aWorld({
+    environment: { LEGACY_GRANTS: "on", SWEEP_CRON: "* * * * * *" },
+    sandbox: { legacyGrants: true },
+  });
+});
+afterAll(() => world.close());
+afterEach(async () => {
+  world.sandbox.control.clearFaults();
+  world.sandbox.control.settings({ legacyGrants: true });
+  await world.rows(`DELETE FROM steps`);
+  await world.rows(`DELETE FROM credentials`);
+  await world.rows(`DELETE FROM resources`);
+});
+
+async function recover(which: string[] | "all", signal = new AbortController().signal) {
+  const { db, credentials, recover, config } = world.service.services;
+  const needs = { db, credentials, recover, isOn: config.legacyGrants, concurrency: 8, signal };
+  const { report } = await (which === "all" ? recoverAllGrants(needs) : recoverGrants(needs, which));
+  return { ...report, done: report.done.sort() };
+}
+
+/** Installations that the platform and the database know, and that have no tokens; in the order of their uuids. */
+async function imported(count: number): Promise<string[]> {
+  const { db, vault, offer } = world.service.services;
+  const uuids = Array.from(
+    { length: count },
+    () => world.sandbox.control.installWithoutProvision({ plan: "basic" }).addon.id,
+  );
+  const lines = (async function* () {
+    for (const uuid of uuids) yield { number: 1, text: JSON.stringify({ uuid, plan: "basic" }) };
+  })();
+  const signal = new AbortController().signal;
+  expect(await importInstallations({ db, vault, offer, signal }, lines)).toMatchObject({ imported: count });
+  return uuids.sort();
+}
+
+async function credential(uuid: string) {
+  const [row] = await world.rows<{ state: string; reason: string | null; generation: number }>(
+    `SELECT state, reason, generation FROM credentials WHERE uuid = $1`,
+    [uuid],
+  );
+  return row;
+}
+
+const secrets = () => world.service.services.credentials.secrets;
+const position = () => world.sandbox.control.ledger().next;
+const calls = (since: number, path: RegExp) =>
+  world.sandbox.control
+    .ledger({ since, reveal: true })
+    .entries.filter((entry) => entry.direction === "in" && path.test(`${entry.method} ${entry.path}`));
+const GRANTS = /^GET \/vendor\/resources\/.+\/oauth-grant$/;
+
+describe("recovering grants", () => {
+  it.each(["expired", "never_accepted", "outcome_unknown"])(
+    "revives a grant that was lost because it was %s, if the platform exchanged none",
+    async (reason) => {
+      const [uuid] = await imported(1);
+      await world.rows(`UPDATE credentials SET state = 'grant_lost', reason = $2 WHERE uuid = $1`, [
+        uuid,
+        reason,
+      ]);
+      expect(await recover([uuid!])).toEqual({ done: [uuid], failed: [], skipped: [] });
+      expect(await credential(uuid!)).toEqual({ state: "active", reason: null, generation: 1 });
+    },
+  );
+
+  it("exchanges the grant that is still alive, and a new one where that has expired", async () => {
+    const [alive, expired] = await imported(2);
+    await asIfAskedBefore(alive!);
+    await asIfAskedBefore(expired!);
+    const codes = () => [alive, expired].map((uuid) => world.sandbox.control.addon(uuid!).grant!.expires_at);
+    const before = codes();
+    await recover([alive!]);
+    world.sandbox.control.advanceClock(301);
+    await recover([expired!]);
+    world.sandbox.control.advanceClock(-301);
+    expect(codes()[0]).toBe(before[0]);
+    expect(codes()[1]).not.toBe(before[1]);
+    expect([await credential(alive!), await credential(expired!)]).toMatchObject([
+      { state: "active" },
+      { state: "active" },
+    ]);
+  });
+
+  it("recovers by name what needs_reauth too, where the platform gives a grant, and never with --all", async () => {
+    const [revoked] = await imported(1);
+    await world.rows(
+      `UPDATE credentials SET state = 'needs_reauth', reason = 'refresh_token_rejected' WHERE uuid = $1`,
+      [revoked],
+    );
+    expect(await recover("all")).toEqual({ done: [], failed: [], skipped: [] });
+    expect(await recover([revoked!])).toEqual({ done: [revoked], failed: [], skipped: [] });
+  });
+
+  it("leaves a put-off provision failed whose grant was lost", async () => {
+    const { addon } = await world.sandbox.control.install({ plan: "dedicated" });
+    await eventually(async () => expect(await credential(addon.id)).toMatchObject({ state: "active" }));
+    await world.rows(
+      `UPDATE credentials SET state = 'grant_lost', sealed_access_token = NULL WHERE uuid = $1`,
+      [addon.id],
+    );
+    await world.rows(`UPDATE resources SET state = 'provisioning' WHERE uuid = $1`, [addon.id]);
+    expect((await recover([addon.id])).skipped).toEqual([{ uuid: addon.id, reason: "provisioning" }]);
+    await world.service.services.lifecycle.failStranded();
+    expect((await recover([addon.id])).skipped).toEqual([{ uuid: addon.id, reason: "failed" }]);
+  });
+
+  it("takes a 403 for one resource's own once another got its grant", async () => {
+    const uuids = await imported(4);
+    world.sandbox.control.fault(`GET /vendor/resources/${uuids[3]}/oauth-grant`, {
+      status: 403,
+      body: { id: "forbidden", message: "This app is locked." },
+    });
+    const data = await recover("all");
+    expect(data.done).toEqual(uuids.slice(0, 3));
+    expect(data.failed).toEqual([
+      { uuid: uuids[3], id: "forbidden", message: expect.stringMatching(/This app is locked/) },
+    ]);
+  });
+
+  it.each<[string, FaultAction]>([
+    ["503", { status: 503 }],
+    ["429 with Retry-After", { status: 429, headers: { "retry-after": "1" } }],
+    ["a connection that breaks", { reset: "before" }],
+    ["an answer that is lost", { reset: "after" }],
+    ["half an answer", { truncate: true }],
+    ["HTML", { status: 200, body: "<html>", headers: { "content-type": "text/html" } }],
+    ["an answer without a code", { status: 200, body: { oauth_grant: { type: "authorization_code" } } }],
+  ])("asks again after %s", async (_, action) => {
+    const uuids = await imported(3);
+    world.sandbox.control.fault(`GET /vendor/resources/${uuids[1]}/oauth-grant`, action);
+    expect(await recover("all")).toEqual({ done: uuids, failed: [], skipped: [] });
+  });
+
+  it("is not led elsewhere with its credentials", async () => {
+    const [uuid] = await imported(1);
+    const elsewhere = `${world.sandbox.url}/vendor/resources/${UNKNOWN}/oauth-grant`;
+    world.sandbox.control.fault(
+      `GET /vendor/resources/${uuid}/oauth-grant`,
+      { status: 307, headers: { location: elsewhere } },
+      9,
+    );
+    const since = position();
+    const data = await recover([uuid!]);
+    expect(data.failed).toMatchObject([{ uuid, id: "redirect_refused" }]);
+    expect(new Set(calls(since, GRANTS).map(({ path }) => path))).toEqual(
+      new Set([`/vendor/resources/${uuid}/oauth-grant`]),
+    );
+    expect(await credential(uuid!)).toMatchObject({ state: "no_grant" });
+  }, 20_000);
+
+  it("asks for no grant while the platform rejects our client secret", async () => {
+    await imported(2);
+    await secrets().rejected(await secrets().current());
+    const since = position();
+    await expect(recover("all")).rejects.toMatchObject({ id: "client_secret_rejected" });
+    expect(calls(since, GRANTS)).toEqual([]);
+    await secrets().accepted(await secrets().current());
+  });
+
+  it("stops when the secret turns out to be rejected by the exchange", async () => {
+    const uuids = await imported(3);
+    world.sandbox.control.fault("POST /oauth/token", { status: 401, body: { error: "invalid_client" } }, 50);
+    const data = await recover("all");
+    expect(new Set(data.failed.map(({ id }) => id))).toEqual(new Set(["client_secret_rejected"]));
+    world.sandbox.control.clearFaults();
+    await secrets().accepted(await secrets().current());
+    const again = await recover("all");
+    expect(again.done).toEqual(uuids);
+  }, 30_000);
+
+  it("seals the code before anything else happens to it", async () => {
+    const [uuid] = await imported(1);
+    world.sandbox.control.fault("POST /oauth/token", { status: 503 });
+    const since = position();
+    const recovering = recover([uuid!]);
+    const row = await eventually(async () => {
+      const rows = await world.rows<{ sealed: Buffer; number: number; left: number }>(
+        `SELECT sealed_grant_code AS sealed, grant_number AS number,
+           extract(epoch FROM grant_deadline - now())::float8 AS left FROM credentials
+         WHERE uuid = $1 AND state = 'grant_pending'`,
+        [uuid],
+      );
+      return rows[0] ?? null;
+    });
+    const { oauth_grant: grant } = calls(since, GRANTS)[0]!.response!.body as {
+      oauth_grant: { code: string };
+    };
+    expect(row.sealed.includes(Buffer.from(grant.code))).toBe(false);
+    expect(row).toMatchObject({ number: 1 });
+    expect(row.left).toBeGreaterThan(295);
+    expect(row.left).toBeLessThanOrEqual(305);
+    await recovering;
+  });
+
+  it("waits for an exchange that is put off, and for one that never comes says how it ended", async () => {
+    const [late, never] = await imported(2);
+    world.sandbox.control.fault("POST /oauth/token", { status: 503 }, 2);
+    expect(await recover([late!])).toEqual({ done: [late], failed: [], skipped: [] });
+    world.sandbox.control.fault(
+      "POST /oauth/token",
+      { status: 503, body: { error: "temporarily_unavailable" } },
+      99,
+    );
+    const recovering = recover([never!]);
+    await eventually(async () => expect(await credential(never!)).toMatchObject({ state: "grant_pending" }));
+    await world.rows(
+      `UPDATE credentials SET grant_deadline = now(), due_at = now(), leased_until = NULL WHERE uuid = $1`,
+      [never],
+    );
+    const { failed } = await recovering;
+    expect(failed).toEqual([
+      { uuid: never, id: "grant_lost", message: expect.stringMatching(/grant_lost \(expired/) },
+    ]);
+  });
+
+  it("can be stopped: what was fetched is kept and exchanged, the rest is left alone", async () => {
+    const uuids = await imported(10);
+    const stopping = new AbortController();
+    world.sandbox.control.fault(`GET /vendor/resources/${uuids[1]}/oauth-grant`, { delayMs: 300 });
+    const since = position();
+    const recovering = recover("all", stopping.signal);
+    await eventually(() => expect(calls(since, GRANTS).length).toBeGreaterThan(0));
+    stopping.abort();
+    const { done, failed } = await recovering;
+    expect(done.length + failed.length).toBeLessThan(10);
+    expect((await recover("all")).failed).toEqual([]);
+    for (const uuid of uuids) expect(await credential(uuid)).toMatchObject({ state: "active" });
+  });
+
+  it("meets a deprovision in the middle: no grant is kept for what is gone", async () => {
+    const [uuid] = await imported(1);
+    world.sandbox.control.fault(`GET /vendor/resources/${uuid}/oauth-grant`, { delayMs: 400 });
+    const recovering = recover([uuid!]);
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    await world.service.services.lifecycle.deprovision(uuid!);
+    expect(await recovering).toEqual({
+      ...{ done: [], failed: [] },
+      skipped: [{ uuid, reason: "deprovisioned" }],
+    });
+    expect(await credential(uuid!)).toMatchObject({ state: "erased" });
+  });
+
+  it("gives way to a repeated provision that brought a grant meanwhile: one exchange, no failure", async () => {
+    const [uuid] = await imported(1);
+    world.sandbox.control.fault(`GET /vendor/resources/${uuid}/oauth-grant`, { delayMs: 2_500 });
+    const since = position();
+    const recovering = recover([uuid!]);
+    await world.sandbox.control.redeliver(uuid!, { newCode: true });
+    expect(await recovering).toEqual({ done: [uuid], failed: [], skipped: [] });
+    expect(calls(since, /^POST \/oauth\/token$/)).toHaveLength(1);
+    expect(await credential(uuid!)).toMatchObject({ generation: 1 });
+  });
+});
+
+/** Asks the platform for a grant and does nothing with it. */
+async function asIfAskedBefore(uuid: string): Promise<void> {
+  const { ADDON_ID, ADDON_PASSWORD } = world.environment;
+  const authorization = `Basic ${Buffer.from(`${ADDON_ID}:${ADDON_PASSWORD}`).toString("base64")}`;
+  const headers = { authorization, accept: world.sandbox.settings.mediaType };
+  const response = await fetch(`${world.sandbox.url}/vendor/resources/${uuid}/oauth-grant`, { headers });
+  expect(response.status).toBe(200);
+}
