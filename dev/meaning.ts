@@ -36,6 +36,9 @@ const meanings: readonly [call: string, tell: Tell][] = [
     "GET /addons/*",
     ({ answer }) => `You asked for the add-on: it is on the app "${textIn(answer, "app", "name")}".`,
   ],
+  ["GET /oauth/authorize", () => "You sent somebody's browser here: they sign in and say what you may do."],
+  ["POST /oauth/authorize", () => "They decided; their browser comes back to you."],
+  ["GET /account", ({ answer }) => `You asked whose token this is: ${textIn(answer, "email")}'s.`],
   [
     "GET /addons/*/addon-attachments",
     ({ items }) =>
@@ -86,7 +89,9 @@ function token({ request, answer }: Facts): string {
   const life = inPlain(Number(answer["expires_in"]));
   return request["grant_type"] === "refresh_token"
     ? `You refreshed: a new access token for ${life}; the old one is dead.`
-    : `You exchanged the grant for an access token (${life}) and a refresh token; you keep them sealed.`;
+    : "user_id" in answer
+      ? `Somebody signs in: you exchanged their code for an access token (${life}) and a refresh token.`
+      : `You exchanged the grant for an access token (${life}) and a refresh token; you keep them sealed.`;
 }
 
 function refusal(direction: "in" | "out", status: number, body: unknown): string {

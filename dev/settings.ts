@@ -13,8 +13,11 @@ export interface DevSettings {
   sandboxPort: number;
   /** Whether this is the first run on this folder. */
   isFirstRun: boolean;
-  /** Writes down where the platform listens now; for whoever has the folder's database, and nobody else. */
-  keepAddresses(): void;
+  /**
+   * Writes down where the platform listens now, and what else it gave us; for whoever has the folder's database, and
+   * nobody else.
+   */
+  keepAddresses(given?: Record<string, string>): void;
 }
 
 /** The name of the sample add-on; ADDON_ID names yours. */
@@ -41,7 +44,7 @@ export function devSettings(env: Environment = process.env, folder = process.cwd
   return {
     ...{ dataDir, sandboxPort, isFirstRun },
     environment: { ...made, ...chosen, ...addresses },
-    keepAddresses: () => write(file, made),
+    keepAddresses: (given = {}) => write(file, { ...made, ...given }),
   };
 }
 

@@ -6,6 +6,7 @@ import { runWeb, type RunningService } from "../src/run-service.ts";
 import { offer } from "../src/your-service/plans.ts";
 import { meaningOf } from "./meaning.ts";
 import { createNarrator, type Narrator } from "./narrator.ts";
+import { oauthClient } from "./oauth-client.ts";
 import { openServiceLog } from "./service-log.ts";
 import type { DevSettings } from "./settings.ts";
 import { tellCall, tellWarning } from "./story.ts";
@@ -42,11 +43,15 @@ export async function setStage(
     ...(config.clientSecret && { clientSecret: config.clientSecret.reveal() }),
     onEntry: narrator.call,
   });
-  const service = await runWeb(config, { logTo: log }).catch(async (error: unknown) => {
+  const client = oauthClient(sandbox.control, config);
+  const service = await runWeb({ ...config, ...client }, { logTo: log }).catch(async (error: unknown) => {
     await sandbox.close();
     throw error;
   });
-  keepAddresses();
+  keepAddresses({
+    OAUTH_CLIENT_ID: client.oauthClientId!,
+    OAUTH_CLIENT_SECRET: client.oauthClientSecret!.reveal(),
+  });
   sandbox.control.partner({ partnerUrl: service.url! });
 
   return {

@@ -9,7 +9,8 @@ export function tellCall(
   { at, direction, method, path, response, ms, fault }: LedgerEntry,
   meaning: string,
 ): string {
-  const who = direction === "out" ? "platform → you" : "you → platform";
+  const caller = path.startsWith("/oauth/authorize") ? "they" : "you";
+  const who = direction === "out" ? "platform → you" : `${caller} → platform`;
   const status = response?.status ?? 0;
   const colour = status >= 500 || status === 0 ? colours.red : status >= 400 ? colours.yellow : colours.green;
   const call = `${method} ${shortened(path)}`.padEnd(44);
@@ -27,9 +28,11 @@ export function time(at: string): string {
   return colours.dim(new Date(at).toTimeString().slice(0, 8));
 }
 
-/** A uuid is 36 characters wide, and nobody reads them. */
+/** A uuid is 36 characters wide, and nobody reads them; nor what a browser carries along to the authorize page. */
 export function shortened(path: string): string {
-  return path.replace(/\b([0-9a-f]{8})-[0-9a-f-]{27}\b/g, "$1…");
+  return path
+    .replace(/\b([0-9a-f]{8})-[0-9a-f-]{27}\b/g, "$1…")
+    .replace(/^(\/oauth\/authorize[^?]*)\?.*/, "$1?…");
 }
 
 /** Broken into lines that fit any terminal. */

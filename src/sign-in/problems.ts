@@ -2,6 +2,7 @@ import { Problem, type Told } from "../pages/pages.tsx";
 
 const SIGN_IN = { label: "Sign in", path: "/oauth/login" };
 const AGAIN = { label: "Try again", path: "/oauth/login" };
+const WHO = { label: "See who is signed in", path: "/oauth/me" };
 const NOTHING_DONE = "Nothing was stored, and nobody was signed in.";
 const PLATFORM_LATER = `${NOTHING_DONE} Wait a minute, then try again; the platform's status page may say more.`;
 const TELL_OPERATOR = `${NOTHING_DONE} Trying again will not help: tell whoever runs this service.`;
@@ -19,9 +20,9 @@ const TOLD = {
     advice: "Begin with the button below.",
   },
   state_unknown: {
-    ...{ status: 400, title: "This sign-in is over", next: AGAIN },
+    ...{ status: 400, title: "This sign-in is over", next: WHO },
     happened: "It was completed already, it ran out, or it never began here. Each sign-in can be used once.",
-    advice: "You may be signed in: look at who you are, or sign in again.",
+    advice: "You may be signed in already: have a look. If you are not, you can sign in again there.",
   },
   state_expired: {
     ...{ status: 400, title: "That took too long", next: AGAIN },
@@ -72,15 +73,16 @@ const TOLD = {
     ...{
       status: 403,
       title: "That did not come from our page",
-      next: { label: "See who is signed in", path: "/oauth/me" },
+      next: WHO,
     },
     happened: "Another site tried to sign you out, or your browser hides where the request came from.",
     advice: "You are still signed in. Sign out with the button on our own page.",
   },
   not_signed_in: {
-    ...{ status: 401, title: "Nobody is signed in", next: SIGN_IN },
-    happened: "Nobody is signed in in this browser.",
-    advice: "The platform will ask you who you are; no password is entered here.",
+    ...{ status: 401, title: "You are not signed in", next: SIGN_IN },
+    happened: "Sign in with your account at the platform.",
+    advice:
+      "The platform asks you who you are, and whether this service may know. No password is entered here.",
   },
   sign_in_again: {
     ...{ status: 401, title: "Please sign in again", next: SIGN_IN },
@@ -92,7 +94,7 @@ const TOLD = {
     ...{
       status: 403,
       title: "Not for this account",
-      next: { label: "See who is signed in", path: "/oauth/me" },
+      next: WHO,
     },
     happened: "You are signed in, but this page is for other accounts.",
     advice: "Sign in with another account, or ask whoever runs this service to let yours in.",

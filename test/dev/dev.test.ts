@@ -42,9 +42,9 @@ it("shows no secret, and keeps its settings where only their owner can read them
   const { output, until, end } = dev();
   await until("Ready.");
   await end("SIGTERM");
-  const { ADDON_PASSWORD, CLIENT_SECRET, ENCRYPTION_KEY } = await settings();
+  const { ADDON_PASSWORD, CLIENT_SECRET, ENCRYPTION_KEY, OAUTH_CLIENT_SECRET } = await settings();
   const log = await readFile(path.join(folder, "service.log"), "utf8");
-  for (const secret of [ADDON_PASSWORD, CLIENT_SECRET, ENCRYPTION_KEY]) {
+  for (const secret of [ADDON_PASSWORD, CLIENT_SECRET, ENCRYPTION_KEY, OAUTH_CLIENT_SECRET]) {
     expect(secret).toMatch(/^[0-9a-f]{48,}$/);
     expect(output() + log).not.toContain(secret);
   }
@@ -78,6 +78,16 @@ it("tells what a customer does while it is up", async () => {
   expect(answer.status).toBe(200);
   await until("changed its plan to premium");
   expect((await stateOf(ports)).addons[0]!.plan.name).toBe("teapots:premium");
+  expect(await end("SIGINT")).toBe(0);
+}, 60_000);
+
+it("says where to sign in, and the platform knows the service that sends one there", async () => {
+  const { until, end } = dev();
+  const [, address] = /sign in +(http:\S+\/oauth\/login)/.exec(await until("Ready."))!;
+  const page = await fetch(address!);
+  expect(page.url).toContain(`http://127.0.0.1:${ports.SANDBOX_PORT}/oauth/authorize?`);
+  expect(page.status).toBe(200);
+  expect(await page.text()).toContain("teapots");
   expect(await end("SIGINT")).toBe(0);
 }, 60_000);
 

@@ -57,6 +57,9 @@ const table: [call: LedgerEntry, meaning: RegExp][] = [
   [aCall(`in GET /addons/${UUID}/config`, 200, []), /none yet/],
   [aCall(`in PATCH /addons/${UUID}/config`, 200, configVars), /set the app's config vars: TEAPOT_URL/],
   [aCall(`in POST /addons/${UUID}/actions/provision`, 200), /is provisioned now/],
+  [aCall("in GET /account", 200, { email: "a@example.com" }), /whose token this is: a@example.com's/],
+  [aCall("in POST /oauth/token", 200, { user_id: UUID, expires_in: 28800 }, code), /^Somebody signs in/],
+  [aCall("in GET /oauth/authorize?state=x", 200), /somebody's browser/],
   [aCall("in GET /", 401), /it does/],
   [aCall("in GET /addons", 503, { message: "Down." }), /^The platform failed: Down.$/],
   [aCall("in GET /somewhere/else", 200), /^$/],
@@ -84,6 +87,11 @@ describe("the story", () => {
     const lines = told.split("\n");
     expect(lines[0]).toMatch(/^\d\d:\d\d:\d\d {2}platform → you {2}PUT \/resources\/01234567… +200 +12 ms$/);
     expect(Math.max(...lines.map(({ length }) => length))).toBeLessThanOrEqual(96);
+  });
+
+  it("tells what a person does at the authorize page apart, without what their browser carries along", () => {
+    const told = tellCall(aCall("in GET /oauth/authorize?client_id=1&state=abc", 200), "");
+    expect(told).toMatch(/they → platform {2}GET \/oauth\/authorize\?… +200/);
   });
 
   it("counts what repeats instead of telling it again and again", () => {
