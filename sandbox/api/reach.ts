@@ -22,6 +22,7 @@ export function reachApp(world: World, caller: Caller, idOrName: string): AppRec
   const app = world.apps.find(idOrName) ?? world.apps.get(idOrName.toLowerCase());
   const isInReach =
     app &&
+    app.destroyedAt === undefined &&
     (caller.kind === "partner" ? isAttached(world, caller.addon, app) : isUsers(world, caller.user, app));
   if (!isInReach) throw notFound("There is no such app, or it is out of this token's reach.");
   refuseClosedTeam(world, caller, app);
@@ -77,7 +78,8 @@ export function reachUser(world: World, caller: Caller, emailOrId: string): User
 function appIdsOf(world: World, user: UserRecord): string[] {
   const worksOn = world.collaborators.of("user", user.id).map(({ appId }) => appId);
   const ofTeams = world.members.of("user", user.id).flatMap(({ teamId }) => world.apps.of("team", teamId));
-  return [...worksOn, ...ofTeams.map(({ id }) => id)];
+  const standing = ofTeams.filter(({ destroyedAt }) => destroyedAt === undefined);
+  return [...worksOn, ...standing.map(({ id }) => id)];
 }
 
 function isUsers(world: World, user: UserRecord, app: AppRecord): boolean {

@@ -1,4 +1,5 @@
 import type { Platform } from "../platform.ts";
+import { createAppControl } from "./apps.ts";
 import { createDeliveries } from "./deliveries.ts";
 import { createCredentials } from "./credentials.ts";
 import { createInstalledBefore } from "./installed-before.ts";
@@ -10,6 +11,7 @@ import { createWorldControl } from "./world-control.ts";
 export function createControl(platform: Platform) {
   return {
     ...createWorldControl(platform),
+    ...createAppControl(platform),
     ...createDeliveries(platform),
     ...createInstalledBefore(platform),
     ...createCredentials(platform),

@@ -49,8 +49,10 @@ export function createDeliveries(platform: Platform) {
   return {
     /** Installs the add-on on an app: sends the provision request and returns with its answer. */
     async install(wish: InstallWish = {}): Promise<Delivery> {
-      const plan = choosePlan(world.settings, wish.plan, wish.force);
-      const app = wish.app === undefined ? addApp(world, {}) : findApp(world, wish.app);
+      const known = wish.app === undefined ? undefined : findApp(world, wish.app);
+      const environment = known?.setup?.environment;
+      const plan = choosePlan(world.settings, wish.plan, { force: wish.force, environment });
+      const app = known ?? addApp(world, {});
       const addon = addAddon(world, app, { ...wish, plan });
       return delivered(addon, sendProvision(platform, addon, issueGrant(world, addon)));
     },
@@ -64,7 +66,7 @@ export function createDeliveries(platform: Platform) {
 
     async changePlan(id: string, plan: string, { force = false } = {}): Promise<Delivery> {
       const addon = findAddon(world, id);
-      return delivered(addon, sendPlanChange(platform, addon, choosePlan(world.settings, plan, force)));
+      return delivered(addon, sendPlanChange(platform, addon, choosePlan(world.settings, plan, { force })));
     },
 
     async deprovision(id: string): Promise<Delivery> {

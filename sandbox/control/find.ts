@@ -11,6 +11,6 @@ export function findAddon(world: World, idOrName: string): AddonRecord {
 
 export function findApp(world: World, idOrName: string): AppRecord {
   const app = world.apps.find(idOrName);
-  if (!app) throw notFound(`There is no app ${idOrName}.`);
+  if (!app || app.destroyedAt !== undefined) throw notFound(`There is no app ${idOrName}.`);
   return app;
 }

@@ -12,7 +12,7 @@ export function createInstalledBefore({ world, changed }: Platform) {
   return {
     /** An add-on that was provisioned long ago, by hand or by another service. No grant of it was ever exchanged. */
     installWithoutProvision(wish: InstallWish = {}): { addon: AddonShape } {
-      const plan = choosePlan(world.settings, wish.plan, wish.force);
+      const plan = choosePlan(world.settings, wish.plan, { force: wish.force });
       const app = wish.app === undefined ? addApp(world, {}) : findApp(world, wish.app);
       const addon = addAddon(world, app, { ...wish, plan });
       // What the service of those days had named it is not known; that it has a name says that it answered.

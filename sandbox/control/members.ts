@@ -46,6 +46,16 @@ export const listOf =
     return value.map((item: unknown) => check(item));
   };
 
+/** An object whose names are the caller's choice, within a pattern. */
+export const tableOf =
+  (name: RegExp, check: Check): Check =>
+  (value) => {
+    const entries = Object.entries(object(value) as object) as [string, unknown][];
+    const strange = entries.find(([key]) => !name.test(key));
+    if (strange) throw new Error(`cannot hold the name ${strange[0]}`);
+    return Object.fromEntries(entries.map(([key, member]) => [key, check(member)]));
+  };
+
 /** Checks each member of a control call's body; one that is not known is refused, for it may be a slip of the pen. */
 export function checkMembers(
   body: unknown,

@@ -1,16 +1,25 @@
 import { invalid } from "../refusal.ts";
 import type { SandboxSettings } from "../settings.ts";
 
+interface PlanNeeds {
+  /** A plan the manifest does not have is chosen all the same. */
+  force?: boolean | undefined;
+  /** Of the app; one that is ephemeral ignores the wish, and gets what the manifest says for such apps. */
+  environment?: string | null | undefined;
+}
+
 /** The plan to install: bare or as `service:plan`, or the manifest's default. Unknown ones only with `force`. */
 export function choosePlan(
   { addonManifest, addonId }: SandboxSettings,
   wish?: string,
-  force = false,
+  { force = false, environment = null }: PlanNeeds = {},
 ): string {
   const plan = wish?.startsWith(`${addonId}:`) ? wish.slice(addonId.length + 1) : wish;
-  if (!addonManifest) return plan || "basic";
+  const isEphemeral = environment !== null && !force;
+  if (!addonManifest) return (isEphemeral ? undefined : plan) || "basic";
   const plans = addonManifest.plans.map(({ name }) => name);
-  const chosen = plan || addonManifest.default_plan || plans[0];
+  const standard = addonManifest.default_plan ?? plans[0];
+  const chosen = isEphemeral ? (addonManifest.ephemeral_plan ?? standard) : plan || standard;
   if (chosen === undefined) throw invalid("The add-on's manifest has no plan.");
   if (!force && !plans.includes(chosen)) {
     throw invalid(

@@ -1,7 +1,7 @@
 import express, { Router, type Request } from "express";
 import { invalid, notFound } from "../refusal.ts";
 import type { PartnerSettings } from "../settings.ts";
-import type { AppWish } from "../world/apps.ts";
+import { checkAppWish } from "./app-wish.ts";
 import type { Control } from "./control.ts";
 import type { InstallWish, RedeliverWish } from "./deliveries.ts";
 import type { AuthorizeWish, UserTokenWish } from "./people.ts";
@@ -21,17 +21,14 @@ export function controlRoutes(control: Control): Router {
     res.json(control.ledger({ since, reveal: req.query["reveal"] === "1" }));
   });
 
-  router.post(
-    "/apps",
-    (req, res) =>
-      void res
-        .status(201)
-        .json(
-          control.createApp(
-            checkTexts(bodyOf<AppWish>(req), "name", "team", "generation", "pipeline", "stage"),
-          ),
-        ),
-  );
+  router.post("/apps", async (req, res) => {
+    const wish = checkAppWish(bodyOf(req));
+    const isPlain = wish.manifest === undefined && wish.environment === undefined && wish.env === undefined;
+    res.status(201).json(isPlain ? control.createApp(wish) : await control.createAppFromManifest(wish));
+  });
+  router.get("/apps/:app", (req, res) => void res.json(control.app(req.params.app)));
+  router.delete("/apps/:app", async (req, res) => void res.json(await control.destroyApp(req.params.app)));
+  router.post("/apps/:app/deploys", (req, res) => void res.status(201).json(control.deploy(req.params.app)));
   router.patch("/apps/:app", (req, res) => {
     const { name } = checkTexts(bodyOf<{ name?: string }>(req), "name");
     if (name === undefined) throw invalid("name is missing.");
@@ -76,7 +73,11 @@ export function controlRoutes(control: Control): Router {
 
   router.post("/client-secret/reset", (_req, res) => void res.json(control.resetClientSecret()));
   router.post("/users/:user/token", (req, res) => {
-    res.status(201).json(control.userToken(req.params.user, bodyOf<UserTokenWish>(req)));
+    const wish = bodyOf<UserTokenWish>(req);
+    if (wish.scope !== undefined && !Array.isArray(wish.scope)) throw invalid("scope must be an array.");
+    if (wish.prefix !== undefined && typeof wish.prefix !== "boolean")
+      throw invalid("prefix must be true or false.");
+    res.status(201).json(control.userToken(req.params.user, wish));
   });
   router.post("/clients", (req, res) => {
     const body = bodyOf<{ name?: string; redirect_uri?: string; owner?: string }>(req);
@@ -87,6 +88,8 @@ export function controlRoutes(control: Control): Router {
   router.post("/authorize", (req, res) => {
     const wish = checkTexts(bodyOf<AuthorizeWish>(req), "url", "user");
     if (!wish.url) throw invalid("url is missing.");
+    if (wish.allow !== undefined && typeof wish.allow !== "boolean")
+      throw invalid("allow must be true or false.");
     res.json({ location: control.authorize(wish) });
   });
   router.post("/clock", (req, res) => {

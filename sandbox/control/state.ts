@@ -12,7 +12,10 @@ import type { World } from "../world/world.ts";
 export function stateOf(world: World) {
   return {
     now: new Date(world.clock.now()).toISOString(),
-    apps: world.apps.all().map((app) => appState(world, app)),
+    apps: world.apps
+      .all()
+      .filter(({ destroyedAt }) => destroyedAt === undefined)
+      .map((app) => appState(world, app)),
     addons: world.addons.all().map((addon) => addonState(world, giveUpIfOverdue(world, addon))),
     clients: [
       { id: world.partnerClientId, name: world.settings.addonId, redirect_uri: null },

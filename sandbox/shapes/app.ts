@@ -10,7 +10,7 @@ export function appShape(world: World, app: AppRecord) {
   const teamRecord = app.teamId === null ? undefined : world.teams.get(app.teamId);
   const { id, email } = teamRecord ? teamAccountOf(teamRecord) : world.users.get(app.ownerId)!;
   const team = teamRecord ? reference(teamRecord) : null;
-  const stack = named("stack", "default-24");
+  const stack = named("stack", app.setup?.stack ?? "default-24");
   const time = isoTime(app.createdAt);
   return {
     id: app.id,

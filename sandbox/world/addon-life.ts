@@ -1,3 +1,4 @@
+import { goOnWithSetup } from "./app-life.ts";
 import { invalidateGrants } from "./grants.ts";
 import type { AddonRecord } from "./records.ts";
 import { endAuthorizations } from "./tokens.ts";
@@ -8,6 +9,7 @@ const GIVE_UP_MS = 12 * 60 * 60 * 1000;
 export function markProvisioned(world: World, addon: AddonRecord): void {
   addon.state = "provisioned";
   addon.updatedAt = world.clock.now();
+  settleApp(world, addon);
 }
 
 /** The provision failed for good: nothing of it works any more. */
@@ -16,6 +18,7 @@ export function markFailed(world: World, addon: AddonRecord, because: string): v
   addon.provisionMessage = because;
   addon.updatedAt = world.clock.now();
   endAuthorizations(world, addon.id, because);
+  settleApp(world, addon);
 }
 
 /** The resource has lived and is gone, from the apps too; its tokens live as long as the add-on, no longer. */
@@ -31,6 +34,13 @@ export function markDeprovisioned(
   endAuthorizations(world, addon.id, because);
   for (const attachment of world.attachments.of("addon", addon.id)) world.attachments.remove(attachment);
   for (const drain of world.logDrains.of("addon", addon.id)) world.logDrains.remove(drain);
+  settleApp(world, addon);
+}
+
+/** An app may have waited for this. */
+function settleApp(world: World, addon: AddonRecord): void {
+  const app = world.apps.get(addon.appId);
+  if (app) goOnWithSetup(world, app);
 }
 
 /** The platform waits 12 hours for an asynchronous provision (decisions, section 2); looked at on every access. */

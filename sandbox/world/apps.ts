@@ -57,8 +57,8 @@ export function renameApp(world: World, app: AppRecord, name: string): AppRecord
 }
 
 /** The newer generation takes no log drains and no buildpacks. */
-export function isNewerGeneration(app: AppRecord): boolean {
-  return app.generation !== "cedar";
+export function isNewerGeneration({ generation }: Pick<AppRecord, "generation">): boolean {
+  return generation !== "cedar";
 }
 
 function checkName(world: World, name: string): void {
@@ -70,7 +70,8 @@ function checkName(world: World, name: string): void {
   if (world.apps.find(name)) throw conflict(`The name ${name} is already taken.`);
 }
 
-function generationOf(wish: string): string {
+/** The platform's own name of a generation. */
+export function generationOf(wish: string): string {
   const generation = generations.get(wish);
   if (generation === undefined) throw invalid(`There is no generation ${wish}: it is older or newer.`);
   return generation;

@@ -35,6 +35,10 @@ export interface AppRecord {
   id: string;
   /** Those its users set; add-ons bring more. */
   configVars?: Record<string, string>;
+  /** What its manifest made of it; absent when there was none. */
+  setup?: AppSetupRecord;
+  /** It is gone, and its name is free; its record is kept for the add-ons that remember it. */
+  destroyedAt?: number;
   name: string;
   ownerId: string;
   teamId: string | null;
@@ -222,4 +226,43 @@ export interface IncidentRecord {
   createdAt: number;
   /** The oldest first; never empty. */
   updates: IncidentUpdateRecord[];
+}
+
+export interface ScriptRecord {
+  command: string;
+  size: string;
+}
+
+/** An add-on of another service than the partner's, as a manifest asked for it. */
+export interface ForeignAddonRecord {
+  service: string;
+  /** Null: that service's default. */
+  plan: string | null;
+  as: string;
+  options: Record<string, unknown>;
+  configVars: string[];
+}
+
+/** What was done for an app, in this order. */
+export interface AppStepRecord {
+  step: "addon" | "deploy" | "postdeploy" | "pr-predestroy" | "destroy";
+  at: number;
+  /** Of the add-on, or of the script. */
+  detail: Record<string, string>;
+}
+
+/** "App manifest" of the platform document: read once, when the app is created. */
+export interface AppSetupRecord {
+  /** `waiting`: for add-ons that are provisioned later. `failed`: one of them was not. */
+  state: "creating" | "waiting" | "deployed" | "failed";
+  environment: "test" | "review" | null;
+  about: Record<string, string | string[] | undefined>;
+  stack: string | null;
+  successUrl: string | null;
+  formation: { type: string; quantity: number; size: string }[];
+  buildpacks: string[];
+  scripts: { postdeploy?: ScriptRecord; "pr-predestroy"?: ScriptRecord };
+  foreignAddons: ForeignAddonRecord[];
+  warnings: string[];
+  steps: AppStepRecord[];
 }

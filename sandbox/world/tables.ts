@@ -12,7 +12,8 @@ export function createTables() {
     }),
     apps: createTable<records.AppRecord>({
       key: (app) => app.id,
-      name: (app) => app.name,
+      // The name of an app that is gone is free.
+      name: (app) => (app.destroyedAt === undefined ? app.name : app.id),
       groups: { team: (app) => app.teamId },
     }),
     collaborators: createTable<records.CollaboratorRecord>({

@@ -1,0 +1,49 @@
+import { appShape } from "../shapes/app.ts";
+import { configVarsOf } from "../world/attachments.ts";
+import type { AppRecord } from "../world/records.ts";
+import type { World } from "../world/world.ts";
+
+/** An app with what its manifest made of it; of config vars only the names. */
+export function appReport(world: World, app: AppRecord) {
+  const shape = appShape(world, app);
+  return {
+    ...shape,
+    config_vars: Object.keys(configVarsOf(world, app)),
+    addons: world.addons
+      .of("app", app.id)
+      .map(({ id, name, plan, state, options }) => ({ id, name, plan, state, options })),
+    destroyed_at: app.destroyedAt === undefined ? null : timestamp(app.destroyedAt),
+    setup: app.setup ? setupReport(app.setup, shape.web_url) : null,
+  };
+}
+
+function setupReport(setup: NonNullable<AppRecord["setup"]>, webUrl: string | null) {
+  return {
+    state: setup.state,
+    environment: setup.environment,
+    ...setup.about,
+    success_url: resolve(setup.successUrl, webUrl),
+    formation: setup.formation,
+    buildpacks: setup.buildpacks,
+    /** The last buildpack decides them. */
+    process_types_from: setup.buildpacks.at(-1) ?? null,
+    scripts: setup.scripts,
+    foreign_addons: setup.foreignAddons.map(({ configVars, ...addon }) => ({
+      ...addon,
+      config_vars: configVars,
+    })),
+    warnings: setup.warnings,
+    steps: setup.steps.map(({ step, at, detail }) => ({ step, at: timestamp(at), ...detail })),
+  };
+}
+
+/** A fully-qualified URL as it is; a path in the new app. */
+function resolve(successUrl: string | null, webUrl: string | null): string | null {
+  if (successUrl === null || webUrl === null) return null;
+  if (/^https?:\/\//.test(successUrl)) return successUrl;
+  return successUrl.startsWith("/") ? webUrl.replace(/\/$/, "") + successUrl : null;
+}
+
+function timestamp(ms: number): string {
+  return new Date(ms).toISOString();
+}

@@ -1,0 +1,93 @@
+import { choosePlan } from "../control/plans.ts";
+import { invalid } from "../refusal.ts";
+import type { SandboxSettings } from "../settings.ts";
+import type { AppSetupRecord, ForeignAddonRecord, ScriptRecord } from "../world/records.ts";
+import { firstConfigVars } from "./config-vars.ts";
+import { foreignAddon } from "./foreign-addon.ts";
+import { type Environment, type Manifest, manifestFor, readManifest, type Script } from "./manifest.ts";
+import { wantedAddons, type WantedAddon } from "./wanted-addons.ts";
+import { warningsOf } from "./warnings.ts";
+
+export const DEFAULT_SIZE = "standard";
+
+export interface ManifestWish {
+  manifest: unknown;
+  environment: Environment | null;
+  /** What a person fills into the form: values of config vars. */
+  env: Record<string, string>;
+  isNewerGeneration: boolean;
+}
+
+/** Everything that a manifest makes of a new app, decided before any of it is made. */
+export interface AppPlan {
+  configVars: Record<string, string>;
+  setup: AppSetupRecord;
+  /** The partner's own, each with a bare plan that it has. */
+  addons: (WantedAddon & { plan: string })[];
+}
+
+/** Reads a manifest as the platform does for a new app; throws when the app cannot be made as it says. */
+export function planApp(settings: SandboxSettings, wish: ManifestWish): AppPlan {
+  const { environment } = wish;
+  const manifest = manifestFor(readManifest(wish.manifest), environment);
+  checkBuildpacks(manifest, wish.isNewerGeneration);
+  const wanted = wantedAddons(manifest);
+  const isOurs = ({ service }: WantedAddon) => service === settings.addonId;
+  const foreign = wanted.filter((addon) => !isOurs(addon)).map((addon) => foreignAddon(addon, environment));
+  const ownVars = firstConfigVars(manifest.env, wish.env);
+  return {
+    configVars: Object.assign({}, ownVars, ...foreign.map(({ config }) => config)) as Record<string, string>,
+    setup: setupOf(manifest, environment, foreign),
+    addons: wanted
+      .filter(isOurs)
+      .map((addon) => ({ ...addon, plan: choosePlan(settings, addon.plan ?? undefined, { environment }) })),
+  };
+}
+
+function setupOf(
+  manifest: Manifest,
+  environment: Environment | null,
+  foreign: { addon: ForeignAddonRecord }[],
+): AppSetupRecord {
+  const { name, description, keywords, website, repository, logo } = manifest;
+  const { postdeploy, "pr-predestroy": predestroy } = manifest.scripts ?? {};
+  return {
+    state: "creating",
+    environment,
+    about: { name, description, keywords, website, repository, logo },
+    stack: manifest.stack ?? null,
+    successUrl: manifest.success_url ?? null,
+    formation: formationOf(manifest),
+    buildpacks: (manifest.buildpacks ?? []).map(({ url }) => url),
+    scripts: {
+      ...(postdeploy !== undefined && { postdeploy: scriptOf(postdeploy) }),
+      ...(predestroy !== undefined && { "pr-predestroy": scriptOf(predestroy) }),
+    },
+    foreignAddons: foreign.map(({ addon }) => addon),
+    warnings: warningsOf(manifest),
+    steps: [],
+  };
+}
+
+/** Without a formation one process serves the web. */
+function formationOf({ formation = { web: {} } }: Manifest): AppSetupRecord["formation"] {
+  return Object.entries(formation).map(([type, { quantity = 1, size = DEFAULT_SIZE }]) => ({
+    type,
+    quantity,
+    size,
+  }));
+}
+
+function scriptOf(script: string | Script): ScriptRecord {
+  const { command, size = DEFAULT_SIZE } = typeof script === "string" ? { command: script } : script;
+  return { command, size };
+}
+
+/** "Supported for older-generation apps only; newer-generation apps set buildpacks through `project.toml`." */
+function checkBuildpacks({ buildpacks = [] }: Manifest, isNewerGeneration: boolean): void {
+  if (isNewerGeneration && buildpacks.length > 0) {
+    throw invalid(
+      "The app manifest cannot be used. /buildpacks is for apps of the older generation; this one sets them in project.toml.",
+    );
+  }
+}

@@ -1,0 +1,441 @@
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { startSandbox } from "../../sandbox/index.ts";
+import { success } from "./partner.ts";
+import { aWorld, manifest as addonManifest, type TestWorld } from "./world.ts";
+
+const teapots = {
+  ...addonManifest,
+  plans: [{ name: "basic" }, { name: "premium" }, { name: "tiny" }],
+  default_plan: "basic",
+  ephemeral_plan: "tiny",
+};
+
+interface App {
+  id: string;
+  name: string;
+  message?: string;
+  stack: { name: string };
+  web_url: string;
+  config_vars: string[];
+  addons: { id: string; plan: string; state: string }[];
+  destroyed_at: string | null;
+  setup: {
+    state: string;
+    success_url: string | null;
+    formation: unknown[];
+    process_types_from: string | null;
+    foreign_addons: unknown[];
+    warnings: string[];
+    steps: { step: string; addon?: string; plan?: string; as?: string; command?: string; size?: string }[];
+  };
+}
+
+let world: TestWorld;
+beforeEach(async () => void (world = await aWorld({ addonManifest: teapots })));
+afterEach(() => world.close());
+
+async function control(method: string, path: string, json?: unknown) {
+  const init = json === undefined ? {} : { body: JSON.stringify(json) };
+  const response = await fetch(`${world.sandbox.url}/sandbox${path}`, { method, ...init });
+  return { status: response.status, body: (await response.json()) as App };
+}
+const create = (manifest: unknown, wish: object = {}) => control("POST", "/apps", { manifest, ...wish });
+const varsOf = (app: string) => world.control.configVars(app);
+const stepsOf = ({ setup }: App) => setup.steps.map(({ step }) => step);
+const asked = (index = 0) => JSON.parse(world.partner.requests[index]!.body) as Record<string, unknown>;
+
+it("A manifest is processed when its app is created: config vars, add-ons, deploy, postdeploy, in this order", async () => {
+  const { status, body } = await create(
+    {
+      name: "Shop",
+      description: "Sells things",
+      keywords: ["shop"],
+      env: { GREETING: "Hello" },
+      addons: ["widgets:premium"],
+      scripts: { postdeploy: "npm run seed" },
+    },
+    { name: "my-shop" },
+  );
+  expect(status).toBe(201);
+  expect(body).toMatchObject({
+    name: "my-shop",
+    config_vars: ["GREETING", "WIDGET_URL"],
+    addons: [{ plan: "premium", state: "provisioned" }],
+    setup: {
+      state: "deployed",
+      name: "Shop",
+      description: "Sells things",
+      keywords: ["shop"],
+      steps: [
+        { step: "addon", addon: "widgets", plan: "premium", as: "WIDGETS" },
+        { step: "deploy" },
+        { step: "postdeploy", command: "npm run seed", size: "standard" },
+      ],
+    },
+  });
+  expect(asked()).toMatchObject({ uuid: body.addons[0]!.id, plan: "premium" });
+  expect((await control("GET", "/apps/my-shop")).body).toEqual(body);
+  expect(varsOf("my-shop")).toEqual({ GREETING: "Hello", WIDGET_URL: "https://w.example.com" });
+});
+
+it("A redeploy reads no manifest: nothing is set up again, and postdeploy is not run a second time", async () => {
+  await create({ env: { A: "1" }, addons: ["widgets"], scripts: { postdeploy: "seed" } }, { name: "shop" });
+  const { status, body } = await control("POST", "/apps/shop/deploys", { manifest: { env: { B: "2" } } });
+  expect([status, stepsOf(body)]).toEqual([201, ["addon", "deploy", "postdeploy", "deploy"]]);
+  expect(varsOf("shop")).toMatchObject({ A: "1" });
+  expect(varsOf("shop")).not.toHaveProperty("B");
+  expect(world.partner.requests).toHaveLength(1);
+});
+
+describe("a manifest that breaks a rule is refused with the place, and nothing is made:", () => {
+  it.each<[string, unknown, RegExp]>([
+    ["a name of 31 characters", { name: "a".repeat(31) }, /\/name must have at most 30 characters/],
+    ["keywords that are no array", { keywords: "shop" }, /\/keywords must be an array/],
+    ["a keyword that is no string", { keywords: ["a", 1] }, /\/keywords\/1 must be a string/],
+    ["a description that is no string", { description: 1 }, /\/description must be a string/],
+    ["a website that is no string", { website: [] }, /\/website must be a string/],
+    ["a repository that is no string", { repository: {} }, /\/repository must be a string/],
+    ["a logo that is no string", { logo: true }, /\/logo must be a string/],
+    ["a success_url that is no string", { success_url: 1 }, /\/success_url must be a string/],
+    ["a stack that is no string", { stack: 24 }, /\/stack must be a string/],
+    ["an image that is no string", { image: null }, /\/image must be a string/],
+    ["env that is no object", { env: ["A"] }, /\/env must be an object/],
+    ["a value that is no string", { env: { A: { value: 1 } } }, /\/env\/A\/value must be a string/],
+    ["a number for a config var", { env: { A: 1 } }, /\/env\/A must be a string or an object/],
+    ["required that is no boolean", { env: { A: { required: "no" } } }, /\/env\/A\/required must be true or/],
+    ["another generator", { env: { A: { generator: "uuid" } } }, /\/env\/A\/generator may only be secret/],
+    ["a name of no config var", { env: { "A/B~": "x" } }, /\/env\/A~1B~0 must be a config var's name/],
+    ["a negative quantity", { formation: { web: { quantity: -1 } } }, /\/formation\/web\/quantity must be/],
+    [
+      "a size that is no string",
+      { formation: { web: { size: 2 } } },
+      /\/formation\/web\/size must be a string/,
+    ],
+    ["addons that are no array", { addons: {} }, /\/addons must be an array/],
+    ["an add-on without a plan", { addons: [{ as: "A" }] }, /\/addons\/0\/plan is missing/],
+    ["a plan of three parts", { addons: ["a:b:c"] }, /\/addons\/0 must be addon or addon:plan/],
+    [
+      "a lower-case attachment",
+      { addons: [{ plan: "a", as: "a b" }] },
+      /\/addons\/0\/as must be an attachment/,
+    ],
+    [
+      "one name for two",
+      {
+        addons: [
+          { plan: "a", as: "A" },
+          { plan: "b", as: "A" },
+        ],
+      },
+      /\/addons\/1\/as is there/,
+    ],
+    [
+      "options that are no object",
+      { addons: [{ plan: "a", options: [] }] },
+      /\/addons\/0\/options must be an/,
+    ],
+    ["a plan that is not sold", { addons: ["widgets:huge"] }, /no plan huge/],
+    ["a buildpack without a url", { buildpacks: [{}] }, /\/buildpacks\/0\/url is missing/],
+    ["a buildpack as a string", { buildpacks: ["node"] }, /\/buildpacks\/0 must be an object/],
+    [
+      "a script without a command",
+      { scripts: { postdeploy: { size: "l" } } },
+      /postdeploy\/command is missing/,
+    ],
+    ["a third environment", { environments: { production: {} } }, /production may only be test or review/],
+    [
+      "a fault in an environment",
+      { environments: { test: { env: [] } } },
+      /\/environments\/test\/env must be/,
+    ],
+    ["no object", ["env"], /manifest must be a JSON object/],
+  ])("%s", async (_what, manifest, message) => {
+    const { status, body } = await create(manifest);
+    expect([status, body.message]).toEqual([422, expect.stringMatching(message)]);
+    expect(world.control.state()).toMatchObject({ apps: [], addons: [] });
+    expect(world.partner.requests).toHaveLength(0);
+  });
+
+  it("all faults are said at once", async () => {
+    const { body } = await create({ name: "a".repeat(31), env: { A: 1 } });
+    expect(body.message).toMatch(/\/name .*\/env\/A /);
+  });
+});
+
+it("A name of 30 characters, and keys nobody knows, are fine; the latter are warned of", async () => {
+  const { status, body } = await create({ name: "é".repeat(30), engines: {}, scripts: { lint: "x" } });
+  expect(status).toBe(201);
+  expect(body.setup.warnings.join(" ")).toMatch(/\/engines is not known.*\/scripts\/lint is not known/);
+  expect(stepsOf(body)).toEqual(["deploy"]);
+});
+
+it("An image is taken, and said to be deprecated", async () => {
+  expect((await create({ image: "some/image" })).body.setup.warnings).toEqual(["/image is deprecated."]);
+});
+
+describe("config vars", () => {
+  it("come from the person, the generator, the default, or the string itself", async () => {
+    const env = {
+      PLAIN: "as it is",
+      DEFAULT: { description: "A default", value: "given" },
+      SECRET: { generator: "secret" },
+      ASKED: { description: "Only the person knows it" },
+      LEFT_OUT: { required: false },
+    };
+    const { body } = await create({ env }, { env: { ASKED: "filled in", DEFAULT: "changed" } });
+    expect(varsOf(body.id)).toEqual({
+      PLAIN: "as it is",
+      DEFAULT: "changed",
+      ASKED: "filled in",
+      SECRET: expect.stringMatching(/^[0-9a-f]{64}$/) as string,
+    });
+    const other = await create({ env: { SECRET: { generator: "secret" } } });
+    expect(varsOf(other.body.id)["SECRET"]).not.toBe(varsOf(body.id)["SECRET"]);
+    expect(JSON.stringify(body)).not.toContain("filled in");
+  });
+
+  it("that are required and have no value stop the app before it is made, and are named", async () => {
+    const env = { A: {}, B: { required: true }, C: { required: false }, D: { value: "" } };
+    const { status, body } = await create({ env, addons: ["widgets"] }, { env: { B: "b" } });
+    expect([status, body.message]).toEqual([422, expect.stringMatching(/no value: \/env\/A\./)]);
+    expect(world.control.state().apps).toEqual([]);
+    expect(world.partner.requests).toHaveLength(0);
+  });
+
+  it("are strings", async () => {
+    expect(await create({}, { env: { A: 1 } })).toMatchObject({ status: 422 });
+    expect(await create({}, { env: { "no name": "x" } })).toMatchObject({ status: 422 });
+  });
+});
+
+describe("add-ons", () => {
+  it("are asked for in three forms, by default with the add-on's default plan", async () => {
+    const options = { version: "2", verbose: true };
+    const { body } = await create({
+      addons: ["widgets", "widgets:premium", { plan: "widgets:premium", as: "SPARE", options }],
+    });
+    const wanted = body.setup.steps.filter(({ step }) => step === "addon").map(({ plan, as }) => [plan, as]);
+    expect(wanted).toEqual([
+      ["basic", "WIDGETS"],
+      ["premium", "WIDGETS_2"],
+      ["premium", "SPARE"],
+    ]);
+    expect([asked(0)["plan"], asked(0)["options"], asked(2)["options"]]).toEqual(["basic", {}, options]);
+    const { body: attachments } = await world.call<{ name: string }[]>(
+      (await world.exchange(world.lastCode())).body.access_token,
+      `/addons/${body.addons[2]!.id}/addon-attachments`,
+    );
+    expect(attachments.map(({ name }) => name)).toEqual(["SPARE"]);
+  });
+
+  it.each(["test", "review"])(
+    "of a %s app get the ephemeral plan, whatever was asked for",
+    async (environment) => {
+      const { body } = await create({ addons: ["widgets:premium", "widgets:huge"] }, { environment });
+      expect(body.addons.map(({ plan }) => plan)).toEqual(["tiny", "tiny"]);
+      expect(asked()["plan"]).toBe("tiny");
+      const byHand = await control("POST", `/apps/${body.id}/addons`, { plan: "premium" });
+      expect(byHand.body).toMatchObject({ addon: { plan: { name: "widgets:tiny" } } });
+    },
+  );
+
+  it("of an ephemeral app get the default plan where the add-on has chosen no ephemeral one", async () => {
+    const { ephemeral_plan: _none, ...without } = teapots;
+    world.control.partner({ addonManifest: without });
+    const { body } = await create({ addons: ["widgets:premium"] }, { environment: "review" });
+    expect(body.addons).toMatchObject([{ plan: "basic" }]);
+  });
+
+  it("of other services are noted, with a config var of theirs", async () => {
+    const addons = [{ plan: "postgresql:small", as: "DATABASE" }, "in-memory-store"];
+    const { body } = await create({ addons });
+    expect(body.setup.foreign_addons).toEqual([
+      { service: "postgresql", plan: "small", as: "DATABASE", options: {}, config_vars: ["DATABASE_URL"] },
+      {
+        service: "in-memory-store",
+        plan: null,
+        as: "IN_MEMORY_STORE",
+        options: {},
+        config_vars: ["IN_MEMORY_STORE_URL"],
+      },
+    ]);
+    expect(varsOf(body.id)["DATABASE_URL"]).toMatch(
+      /^postgresql:\/\/user:\w+@postgresql\.invalid\/database$/,
+    );
+    expect(world.partner.requests).toHaveLength(0);
+  });
+
+  it("that are refused take the app with them, and those before them", async () => {
+    world.partner.answers((request) => {
+      const isSecond = world.partner.requests.filter(({ method }) => method === "POST").length === 2;
+      const refusal = { status: 422, body: { id: "full", message: "All teapots are sold." } };
+      return isSecond && request.method === "POST" ? refusal : success(request);
+    });
+    const { status, body } = await create({ addons: ["widgets", "widgets:premium"] }, { name: "shop" });
+    expect([status, body.message]).toEqual([422, expect.stringMatching(/not created: All teapots are sold/)]);
+    const { apps, addons } = world.control.state();
+    expect(apps).toEqual([]);
+    expect(addons.map(({ state }) => state)).toEqual(["deprovisioned", "deprovisioned"]);
+    const calls = world.partner.requests.map(({ method, path }) => `${method} ${path}`);
+    expect(calls).toEqual(["POST /resources", "POST /resources", `DELETE /resources/${addons[0]!.id}`]);
+    world.partner.answers(success);
+    expect(await create({}, { name: "shop" })).toMatchObject({ status: 201 });
+  });
+
+  it("whose answer was lost are deprovisioned too: the service may have made them", async () => {
+    world.control.fault("> POST /resources", { reset: "after" });
+    const { status } = await create({ addons: ["widgets"] });
+    expect(status).toBe(422);
+    expect(world.partner.requests.map(({ method }) => method)).toEqual(["POST", "DELETE"]);
+  });
+
+  describe("that are provisioned later", () => {
+    let app: App;
+    let token: string;
+    beforeEach(async () => {
+      world.partner.answers({ status: 202, body: { id: "p-1", message: "Soon." } });
+      app = (await create({ addons: ["widgets"], scripts: { postdeploy: "seed" } })).body;
+      token = (await world.exchange(world.lastCode())).body.access_token;
+    });
+    const now = async () => (await control("GET", `/apps/${app.id}`)).body;
+
+    it("are waited for before the deploy", async () => {
+      expect([app.setup.state, stepsOf(app)]).toEqual(["waiting", ["addon"]]);
+      await world.call(token, `/addons/${app.addons[0]!.id}/actions/provision`, { method: "POST" });
+      expect(await now()).toMatchObject({ setup: { state: "deployed" } });
+      expect(stepsOf(await now())).toEqual(["addon", "deploy", "postdeploy"]);
+    });
+
+    it("and fail leave the app without a deploy", async () => {
+      await world.call(token, `/addons/${app.addons[0]!.id}/actions/deprovision`, { method: "POST" });
+      expect([(await now()).setup.state, stepsOf(await now())]).toEqual(["failed", ["addon"]]);
+      expect(await control("POST", `/apps/${app.id}/deploys`)).toMatchObject({ status: 409 });
+    });
+  });
+});
+
+describe("an environment", () => {
+  const manifest = {
+    env: { ONE: "base", TWO: "base" },
+    scripts: { postdeploy: "base" },
+    environments: { test: { env: { TWO: "test" } }, review: { addons: ["widgets"], scripts: {} } },
+  };
+
+  it("replaces each key as a whole, and leaves the others", async () => {
+    const base = (await create(manifest)).body;
+    const test = (await create(manifest, { environment: "test" })).body;
+    const review = (await create(manifest, { environment: "review" })).body;
+    expect([varsOf(base.id), varsOf(test.id)]).toEqual([{ ONE: "base", TWO: "base" }, { TWO: "test" }]);
+    expect([stepsOf(base), stepsOf(test)]).toEqual([
+      ["deploy", "postdeploy"],
+      ["deploy", "postdeploy"],
+    ]);
+    expect(stepsOf(review)).toEqual(["addon", "deploy"]);
+    expect(varsOf(review.id)).toMatchObject({ ONE: "base", TWO: "base" });
+  });
+
+  it("is test or review", async () => {
+    expect(await create(manifest, { environment: "production" })).toMatchObject({ status: 422 });
+  });
+});
+
+it("The formation has quantities and sizes; without a size the default one, with a word of warning", async () => {
+  const { body } = await create({ formation: { web: { quantity: 2, size: "large" }, worker: {} } });
+  expect(body.setup.formation).toEqual([
+    { type: "web", quantity: 2, size: "large" },
+    { type: "worker", quantity: 1, size: "standard" },
+  ]);
+  expect(body.setup.warnings.join()).toMatch(/give a size to worker/);
+});
+
+it("Buildpacks are for the older generation; the last one decides the process types", async () => {
+  const manifest = { buildpacks: [{ url: "assets" }, { url: "https://packs.example.com/node.tgz" }] };
+  expect((await create(manifest)).body.setup.process_types_from).toBe("https://packs.example.com/node.tgz");
+  const { status, body } = await create(manifest, { generation: "newer" });
+  expect([status, body.message]).toEqual([422, expect.stringMatching(/project\.toml/)]);
+});
+
+it("The stack is the manifest's, else the default", async () => {
+  expect((await create({ stack: "special-22" })).body.stack.name).toBe("special-22");
+  expect((await create({})).body.stack.name).toBe("default-24");
+});
+
+it.each([
+  ["https://example.com/thanks", "https://example.com/thanks"],
+  ["/welcome", expect.stringMatching(/^https:\/\/shop[^/]+\/welcome$/) as string],
+  ["welcome", null],
+])("After the deploy the person is sent to success_url, %s", async (success_url, expected) => {
+  expect((await create({ success_url }, { name: "shop" })).body.setup.success_url).toEqual(expected);
+});
+
+describe("an app that is destroyed", () => {
+  const manifest = {
+    addons: ["widgets"],
+    scripts: { "pr-predestroy": { command: "npm run clean", size: "small" } },
+  };
+
+  it("runs pr-predestroy first if it is a review app, and ends its add-ons with a real call", async () => {
+    const { id, addons } = (await create(manifest, { environment: "review", name: "pr-7" })).body;
+    const { body } = await control("DELETE", `/apps/${id}`);
+    expect(stepsOf(body)).toEqual(["addon", "deploy", "pr-predestroy", "destroy"]);
+    expect(body.setup.steps[2]).toMatchObject({ command: "npm run clean", size: "small" });
+    expect(body.destroyed_at).not.toBeNull();
+    const last = world.partner.requests.at(-1)!;
+    expect([last.method, last.path]).toEqual(["DELETE", `/resources/${addons[0]!.id}`]);
+    expect(world.control.state()).toMatchObject({ apps: [], addons: [{ state: "deprovisioned" }] });
+    expect(await control("GET", `/apps/${id}`)).toMatchObject({ status: 404 });
+    expect(await control("POST", "/apps", { name: "pr-7" })).toMatchObject({ status: 201 });
+  });
+
+  it("does not run it otherwise", async () => {
+    const { id } = (await create(manifest, { environment: "test" })).body;
+    expect(stepsOf((await control("DELETE", `/apps/${id}`)).body)).toEqual(["addon", "deploy", "destroy"]);
+  });
+
+  it("is gone for its owner and for partners, whatever its add-ons answer", async () => {
+    const { id, addons } = (await create({ addons: ["widgets"] }, { team: "makers" })).body;
+    const { access_token } = (await world.exchange(world.lastCode())).body;
+    const { token } = world.control.userToken();
+    world.partner.answers({ status: 500, body: { id: "oops", message: "Oops." } });
+    await control("DELETE", `/apps/${id}`);
+    for (const each of [token, access_token])
+      expect(await world.call(each, `/apps/${id}`)).toMatchObject({ status: 404 });
+    expect(await world.call(token, "/apps")).toMatchObject({ status: 200, body: [] });
+    expect(world.control.state().addons).toMatchObject([{ state: "deprovisioning" }]);
+    world.partner.answers(success);
+    expect(await control("DELETE", `/addons/${addons[0]!.id}`)).toMatchObject({ status: 200 });
+  });
+});
+
+it("An app remembers its manifest across a restart", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "sandbox-"));
+  const statePath = join(folder, "state.json");
+  const given = { statePath, partnerUrl: world.partner.url, addonManifest: teapots };
+  const before = await startSandbox(given);
+  const app = await before.control.createAppFromManifest({
+    manifest: { env: { A: "1" }, addons: ["widgets"] },
+  });
+  const gone = await before.control.createAppFromManifest({ name: "gone" });
+  await before.control.destroyApp(gone.id);
+  await before.close();
+  const after = await startSandbox(given);
+  expect(JSON.parse(JSON.stringify(after.control.app(app.id)))).toEqual(JSON.parse(JSON.stringify(app)));
+  expect(after.control.createApp({ name: "gone" }).name).toBe("gone");
+  await after.close();
+  rmSync(folder, { recursive: true });
+});
+
+it("The project's own manifest makes an app, in each environment", async () => {
+  const manifest = JSON.parse(readFileSync("app.json", "utf8")) as object;
+  const needed = ["ADDON_ID", "ADDON_PASSWORD", "CLIENT_SECRET"];
+  const addresses = ["PLATFORM_API_URL", "PLATFORM_AUTH_URL", "PLATFORM_STATUS_URL"];
+  const env = Object.fromEntries([...needed, ...addresses].map((name) => [name, "filled-in"]));
+  expect(await create(manifest)).toMatchObject({ status: 422 });
+  const { status, body } = await create(manifest, { env });
+  expect([status, stepsOf(body)]).toEqual([201, ["deploy", "postdeploy"]]);
+  expect(body.config_vars).toEqual(expect.arrayContaining(["ENCRYPTION_KEY", "DATABASE_URL"]));
+  expect(await create(manifest, { environment: "review" })).toMatchObject({ status: 201 });
+  expect(await create(manifest, { environment: "test" })).toMatchObject({ status: 201 });
+});
