@@ -1,4 +1,4 @@
-import { aWorld, type TestWorld } from "./world.ts";
+import { aWorld, manifest, stopTime, type TestWorld } from "./world.ts";
 
 let world: TestWorld;
 beforeEach(async () => void (world = await aWorld()));
@@ -118,18 +118,6 @@ describe("conventions of the API", () => {
     }
   });
 
-  it("counts a bucket down, refuses when it is empty, and refills it by 75 a minute", async () => {
-    world.control.settings({ rateLimit: 3 });
-    const { token } = await world.installed();
-    const other = await world.installed();
-    const remaining = async () => (await world.call(token, "/addons")).headers.get("ratelimit-remaining");
-    expect([await remaining(), await remaining(), await remaining()]).toEqual(["2", "1", "0"]);
-    expect(await world.call(token, "/addons")).toMatchObject({ status: 429, body: { id: "rate_limit" } });
-    expect(await world.call(other.token, "/addons")).toMatchObject({ status: 200 });
-    world.control.advanceClock(0.81);
-    expect(await world.call(token, "/addons")).toMatchObject({ status: 200 });
-  });
-
   it("pages lists with 206 and Next-Range", async () => {
     const { addon, token } = await world.installed();
     for (const name of ["TWO", "THREE", "FOUR", "FIVE"]) {
@@ -152,6 +140,59 @@ describe("conventions of the API", () => {
     for (const range of ["id ..; max=1001", "name ..", "bytes=0-5"]) {
       expect(await world.call(token, path, { headers: { range } })).toMatchObject({ status: 416 });
     }
+  });
+});
+
+describe("the rate limit of a token", () => {
+  let letTimeGoOn: () => void;
+  beforeEach(() => void (letTimeGoOn = stopTime()));
+  afterEach(() => letTimeGoOn());
+
+  it("counts a bucket down, refuses when it is empty, and refills it by 75 a minute", async () => {
+    world.control.settings({ rateLimit: 3 });
+    const { token } = await world.installed();
+    const other = await world.installed();
+    const remaining = async () => (await world.call(token, "/addons")).headers.get("ratelimit-remaining");
+    expect([await remaining(), await remaining(), await remaining()]).toEqual(["2", "1", "0"]);
+    expect(await world.call(token, "/addons")).toMatchObject({ status: 429, body: { id: "rate_limit" } });
+    expect(await world.call(other.token, "/addons")).toMatchObject({ status: 200 });
+    world.control.advanceClock(0.81);
+    expect(await world.call(token, "/addons")).toMatchObject({ status: 200 });
+    expect(await world.call(token, "/addons")).toMatchObject({ status: 429 });
+    world.control.advanceClock(3600);
+    expect(await remaining()).toBe("2");
+  });
+
+  it("has a bucket of 4500, which a refresh does not fill and refused calls empty too", async () => {
+    const { token, refreshToken } = await world.installed();
+    const remaining = (answer: { headers: Headers }) => answer.headers.get("ratelimit-remaining");
+    const bodyless = { method: "PATCH", json: {} };
+    expect(remaining(await world.call(token, "/nonsense"))).toBe("4499");
+    expect(remaining(await world.call(token, "/apps/unknown"))).toBe("4498");
+    expect(remaining(await world.call(token, "/addons", { headers: { accept: "*/*" } }))).toBe("4497");
+    expect(remaining(await world.call(token, "/addons/unknown/config", bodyless))).toBe("4496");
+    const { body } = await world.refresh(refreshToken);
+    expect(remaining(await world.call(body.access_token, "/addons"))).toBe("4495");
+    expect(remaining(await world.call("SVCK-unknown", "/addons"))).toMatch(/^\d+$/);
+  });
+
+  it("has a larger or smaller bucket at once when the setting says so", async () => {
+    world.control.settings({ rateLimit: 1 });
+    const { token } = await world.installed();
+    const call = async () => {
+      const { status, headers } = await world.call(token, "/addons");
+      return [status, headers.get("ratelimit-remaining")];
+    };
+    expect([await call(), await call()]).toEqual([
+      [200, "0"],
+      [429, "0"],
+    ]);
+    world.control.settings({ rateLimit: 100 });
+    expect(await call()).toEqual([200, "98"]);
+    world.control.settings({ rateLimit: 5 });
+    expect(await call()).toEqual([200, "4"]);
+    world.control.settings({ rateLimit: 0 });
+    expect(await call()).toEqual([429, "0"]);
   });
 });
 
@@ -183,7 +224,13 @@ describe("an add-on's config", () => {
     for (const bad of [
       { name: "UNDECLARED", value: "x" },
       { name: "WIDGET_URL", value: 1 },
+      { name: "WIDGET_URL" },
+      { name: "__proto__", value: "x" },
+      { name: ["WIDGET_URL"], value: "x" },
+      { name: "", value: "x" },
       { value: "x" },
+      "WIDGET_URL=x",
+      null,
       good,
     ]) {
       expect(await patch(token, addon.id, [good, bad])).toMatchObject({
@@ -191,7 +238,47 @@ describe("an add-on's config", () => {
         body: { id: "invalid_params" },
       });
     }
+    for (const config of [undefined, null, "x", { WIDGET_URL: "x" }]) {
+      expect(await patch(token, addon.id, config)).toMatchObject({ status: 422 });
+    }
     expect((await world.call(token, `/addons/${addon.id}/config`)).body).toHaveLength(1);
+  });
+
+  it("is refused as no JSON, and left as it is", async () => {
+    const { addon, token } = await world.installed();
+    const path = `/addons/${addon.id}/config`;
+    for (const body of ["", "{", "config=x"]) {
+      const headers = { "content-type": "application/json" };
+      const answer = await world.call(token, path, { method: "PATCH", body, headers });
+      expect(answer).toMatchObject({ status: 400, body: { id: "bad_request" } });
+    }
+    expect((await world.call(token, path)).body).toHaveLength(1);
+  });
+
+  it("holds what is long, empty or not of this alphabet, and says when it changed", async () => {
+    const { addon, token } = await world.installed();
+    const get = async () => (await world.call<{ updated_at: string }>(token, `/addons/${addon.id}`)).body;
+    const before = await get();
+    world.control.advanceClock(60);
+    const config = [
+      { name: "WIDGET_URL", value: "ä\u{1F375}\n".repeat(50_000) },
+      { name: "WIDGET_TOKEN", value: "" },
+    ];
+    expect(await patch(token, addon.id, config)).toMatchObject({ status: 200, body: config });
+    const after = await get();
+    expect(after).toMatchObject({ config_vars: ["WIDGET_URL", "WIDGET_TOKEN"] });
+    expect(Date.parse(after.updated_at) - Date.parse(before.updated_at)).toBeGreaterThanOrEqual(59_000);
+    await patch(token, addon.id, config);
+    expect((await patch(token, addon.id, [])).body).toEqual(config);
+    expect(await get()).toEqual(after);
+  });
+
+  it("keeps to the prefix of the add-on's manifest", async () => {
+    const { addon, token } = await world.installed();
+    const { config_vars: _any, ...unlisted } = manifest;
+    world.control.partner({ addonManifest: { ...unlisted, config_vars_prefix: "WIDGET" } });
+    const named = (name: string) => patch(token, addon.id, [{ name, value: "x" }]);
+    expect([(await named("WIDGET_NEW")).status, (await named("GADGET_NEW")).status]).toEqual([200, 422]);
   });
 });
 

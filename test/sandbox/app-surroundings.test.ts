@@ -3,85 +3,141 @@ import { aWorld, type TestWorld } from "./world.ts";
 let world: TestWorld;
 let token: string;
 let app: string;
+let spare: string;
 let addon: string;
-beforeAll(async () => {
+beforeEach(async () => {
   world = await aWorld();
-  app = world.control.createApp({ name: "team-shop", team: "makers" }).id;
+  app = world.control.createApp({ name: "team-shop", team: "makers", pipeline: "shop" }).id;
+  spare = world.control.createApp({
+    name: "team-shop-staging",
+    team: "makers",
+    pipeline: "shop",
+    stage: "staging",
+  }).id;
+  world.control.createApp({ name: "unseen", team: "makers", pipeline: "shop", stage: "development" });
   world.control.createApp({ name: "foreign-shop", team: "others" });
   const installed = await world.installed({ app });
   token = installed.token;
   addon = installed.addon.id;
+  world.control.attach(addon, { app: spare, name: "SPARE" });
 });
-afterAll(() => world.close());
+afterEach(() => world.close());
 
 type Row = Record<string, unknown> & { id: string };
 const get = (path: string) => world.call<Row[]>(token, path);
+const column = async (path: string, member: string) =>
+  (await get(path)).body.map((row) => row[member]).sort();
 
-it("An app's surroundings hang together: people, domains, a pipeline, a team", async () => {
-  expect((await get(`/apps/${app}/collaborators`)).body).toHaveLength(2);
-  expect((await get(`/apps/${app}/domains`)).body.map(({ kind }) => kind).sort()).toEqual([
-    "custom",
-    "platform",
-  ]);
-  const coupling = await world.call<Row>(token, `/apps/team-shop/pipeline-couplings`);
+it("An app's people, domains and pipeline are there, and those of its team", async () => {
+  expect(await column(`/apps/${app}/collaborators`, "role")).toEqual(["admin", "member"]);
+  expect(await column(`/apps/${app}/domains`, "kind")).toEqual(["custom", "platform"]);
+  expect(await column("/teams/makers/members", "role")).toEqual(["admin", "member"]);
+  expect(await column("/pipelines", "name")).toEqual(["shop"]);
+  const coupling = await world.call<Row>(token, "/apps/team-shop/pipeline-couplings");
   expect(coupling.body).toMatchObject({ app: { id: app }, stage: "production" });
-  const { id: pipeline } = coupling.body["pipeline"] as Row;
-  expect((await get("/pipelines")).body.map(({ id }) => id)).toEqual([pipeline]);
-  expect(await get(`/pipelines/${pipeline}`)).toMatchObject({ status: 200, body: { name: "team-shop" } });
-  for (const path of [`/pipelines/${pipeline}/pipeline-couplings`, "/pipeline-couplings"]) {
-    expect((await get(path)).body).toEqual([coupling.body]);
-  }
-  expect((await get(`/pipeline-couplings/${coupling.body.id}`)).body).toEqual(coupling.body);
-  expect((await get("/teams/makers/members")).body.map(({ role }) => role).sort()).toEqual([
-    "admin",
-    "member",
-  ]);
 });
 
-it.each(["/pipelines/foreign-shop", "/teams/others/members", "/apps/foreign-shop/collaborators"])(
-  "What belongs to an app out of reach is not found: %s",
-  async (path) => {
-    expect(await get(path)).toMatchObject({ status: 404 });
-  },
-);
-
-it("Apps are filtered by id, in the shape of a team's app", async () => {
-  const filter = (id: unknown) =>
-    world.call<Row[]>(token, "/filters/apps", { method: "POST", json: { in: { id } } });
-  const { status, body } = await filter([app, addon]);
-  expect(status).toBe(200);
-  expect(body).toMatchObject([{ id: app, joined: true, locked: false, team: { name: "makers" } }]);
-  expect(body[0]).not.toHaveProperty("acm");
-  expect(await filter("all")).toMatchObject({ status: 422 });
+it("A pipeline holds several apps, of which a token sees those in its reach", async () => {
+  const [pipeline] = (await get("/pipelines")).body;
+  for (const path of ["/pipeline-couplings", `/pipelines/${pipeline!.id}/pipeline-couplings`]) {
+    expect(await column(path, "stage")).toEqual(["production", "staging"]);
+    const apps = (await get(path)).body.map((row) => (row["app"] as Row).id);
+    expect(apps.sort()).toEqual([app, spare].sort());
+  }
 });
 
-it("A log drain is made, found by id, URL or token, changed and taken away", async () => {
-  const json = { url: "syslog+tls://logs.example.com:6514/a?b=c" };
-  const made = await world.call<Row>(token, `/apps/${app}/log-drains`, { method: "POST", json });
-  expect(made).toMatchObject({ status: 201, body: { ...json, addon: { id: addon }, app: { id: app } } });
-  expect(await world.call(token, `/apps/${app}/log-drains`, { method: "POST", json })).toMatchObject({
-    status: 409,
-  });
-  for (const key of [made.body.id, json.url, made.body["token"] as string]) {
-    const found = await world.call(token, `/apps/${app}/log-drains/${encodeURIComponent(key)}`);
-    expect(found).toMatchObject({ status: 200, body: { id: made.body.id } });
+it("What one endpoint says agrees with what every other says", async () => {
+  const teamApp = await world.call<Record<string, Row>>(token, `/apps/${app}`);
+  const members = (await get("/teams/makers/members")).body.map(({ user }) => (user as Row).id).sort();
+  const people = (await get(`/apps/${app}/collaborators`)).body.map(({ user }) => (user as Row).id).sort();
+  expect(people).toEqual(members);
+  expect(teamApp.body["organization"]).toEqual(teamApp.body["team"]);
+  const [pipeline] = (await get("/pipelines")).body;
+  expect(pipeline!["owner"]).toEqual({ id: teamApp.body["team"]!.id, type: "team" });
+  expect(pipeline!["generation"]).toEqual(teamApp.body["generation"]);
+  const own = await world.call<Record<string, unknown>>(token, `/addons/${addon}`);
+  expect(own.body["billing_entity"]).toMatchObject({ ...teamApp.body["team"], type: "team" });
+  expect(own.body["config_vars"]).toEqual(await column(`/addons/${addon}/config`, "name"));
+  const domains = await column(`/apps/${app}/domains`, "hostname");
+  expect(domains).toContain(new URL(String(teamApp.body["web_url"])).hostname);
+  expect(await column(`/addons/${addon}/addon-attachments`, "name")).toEqual(["SPARE", "WIDGETS"]);
+});
+
+it("An app that is renamed is so everywhere at once, and its id stays", async () => {
+  const paths = [
+    `/addons/${addon}`,
+    `/addons/${addon}/addon-attachments`,
+    `/apps/${app}`,
+    `/apps/${app}/addons`,
+    `/apps/${app}/addon-attachments`,
+    `/apps/${app}/collaborators`,
+    `/apps/${app}/domains`,
+    `/apps/${app}/log-drains`,
+  ];
+  const url = "https://logs.example.com";
+  await world.call(token, `/apps/${app}/log-drains`, { method: "POST", json: { url } });
+  const whole = () => Promise.all(paths.map(async (path) => JSON.stringify(await get(path))));
+  const before = await whole();
+  const tag = (await get(`/addons/${addon}`)).headers.get("etag")!;
+  world.control.renameApp("team-shop", "new-shop");
+  const after = await whole();
+  expect(before.map((text) => text.includes('"name":"team-shop"'))).not.toContain(false);
+  expect(after.map((text) => text.includes('"name":"new-shop"'))).not.toContain(false);
+  expect(after.filter((text) => text.includes('"name":"team-shop"'))).toEqual([]);
+  expect((await world.call(token, `/addons/${addon}`, { headers: { "if-none-match": tag } })).status).toBe(
+    200,
+  );
+  expect((await get("/apps/team-shop")).status).toBe(404);
+  expect((await get("/apps/new-shop")).body).toMatchObject({ id: app });
+});
+
+it("A name that was given up is free again, one that is taken is not", () => {
+  const rename = (name: string) => () => world.control.renameApp(app, name);
+  expect(rename("foreign-shop")).toThrow(expect.objectContaining({ status: 409 }));
+  for (const bad of ["No", "ab", "-shop", "shop-", "a".repeat(31), ""]) {
+    expect(rename(bad)).toThrow(expect.objectContaining({ status: 422 }));
   }
-  const changed = await world.call(token, `/addons/${addon}/log-drains/${encodeURIComponent(json.url)}`, {
-    method: "PUT",
-    json: { url: "https://logs.example.com/new" },
-  });
-  expect(changed).toMatchObject({
-    status: 200,
-    body: { id: made.body.id, url: "https://logs.example.com/new" },
-  });
-  expect((await get(`/addons/${addon}/log-drains`)).body).toHaveLength(1);
-  const path = `/apps/${app}/log-drains/${made.body.id}`;
-  expect(await world.call(token, path, { method: "DELETE" })).toMatchObject({ status: 200 });
+  expect(rename("team-shop")()).toMatchObject({ name: "team-shop" });
+  rename("other-shop")();
+  expect(world.control.createApp({ name: "team-shop" })).toMatchObject({ name: "team-shop" });
+});
+
+it.each([
+  ["a stage that does not exist", { stage: "live" }, 422],
+  ["a pipeline of another owner", { pipeline: "shop" }, 422],
+  ["a pipeline of the other generation", { pipeline: "shop", team: "makers", generation: "newer" }, 422],
+  ["no name for a pipeline", { pipeline: "No" }, 422],
+  ["no name for a team", { team: "" }, 422],
+  ["a generation that does not exist", { generation: "next" }, 422],
+  ["a name that is taken", { name: "team-shop", team: "newcomers" }, 409],
+])("An app with %s is refused, and nothing of it is left", (_what, wish, status) => {
+  const before = JSON.stringify(world.control.state().apps);
+  expect(() => world.control.createApp(wish)).toThrow(expect.objectContaining({ status }));
+  expect(JSON.stringify(world.control.state().apps)).toBe(before);
+});
+
+it.each([
+  "/pipelines/foreign-shop",
+  "/teams/others/members",
+  "/apps/foreign-shop/collaborators",
+  "/apps/unseen",
+  "/apps/unseen/pipeline-couplings",
+])("What belongs to an app out of reach is not found: %s", async (path) => {
   expect(await get(path)).toMatchObject({ status: 404 });
 });
 
-it("Log drains are refused for apps of the newer generation", async () => {
-  const newer = world.control.createApp({ generation: "newer" });
-  const { token: newerToken } = await world.installed({ app: newer.id });
-  expect(await world.call(newerToken, `/apps/${newer.id}/log-drains`)).toMatchObject({ status: 422 });
+it("Apps are filtered by id, in the shape of a team's app", async () => {
+  const ids = { in: { id: [app, addon, app.toUpperCase()] } };
+  const { status, body } = await world.call<Row[]>(token, "/filters/apps", { method: "POST", json: ids });
+  expect(status).toBe(200);
+  expect(body).toMatchObject([{ id: app, joined: true, locked: false, team: { name: "makers" } }]);
+});
+
+it("A resource that is gone has left its apps: its attachments' names are free", async () => {
+  await world.control.deprovision(addon);
+  const { addon: next, token: nextToken } = await world.installed({ app });
+  const { body } = await world.call<Row[]>(nextToken, `/addons/${next.id}/addon-attachments`);
+  expect(body).toMatchObject([{ name: "WIDGETS" }]);
+  expect(() => world.control.attach(addon, { app: spare })).toThrow("deprovisioned");
+  expect((await get("/apps")).status).toBe(401);
 });

@@ -1,4 +1,4 @@
-import { aWorld, type TestWorld } from "./world.ts";
+import { aWorld, stopTime, type TestWorld } from "./world.ts";
 
 type Row = Record<string, unknown> & { id: string; name: string };
 type Endpoint = [method: string, path: string, answers: "one" | "many", body?: object];
@@ -61,7 +61,10 @@ let token: string;
 let stranger: string;
 const known: Record<string, string> = {};
 
+let letTimeGoOn: () => void;
+
 beforeAll(async () => {
+  letTimeGoOn = stopTime();
   world = await aWorld();
   const app = world.control.createApp({ name: "team-shop", team: "makers" });
   const installed = await world.installed({ app: app.id, as: "MAIN" });
@@ -90,7 +93,10 @@ beforeAll(async () => {
   // So that the time of an answer and the time of what it is about differ.
   world.control.advanceClock(100);
 });
-afterAll(() => world.close());
+afterAll(async () => {
+  letTimeGoOn();
+  await world.close();
+});
 
 const isOwner = (user: Record<string, string>) => user["email"] === "owner@example.com";
 const filled = (text: string, encode = (value: string) => value) =>

@@ -1,3 +1,4 @@
+import { jest } from "@jest/globals";
 import { type Sandbox, type StartOptions, startSandbox } from "../../sandbox/index.ts";
 import { aPartner } from "./partner.ts";
 
@@ -15,6 +16,12 @@ export interface TokenBody {
   token_type: string;
   error?: string;
   error_description?: string;
+}
+
+/** Time stands still but for what the control side adds, so that no bucket refills by itself; call it to go on. */
+export function stopTime(): () => void {
+  const now = jest.spyOn(Date, "now").mockReturnValue(Date.now());
+  return () => now.mockRestore();
 }
 
 /** A sandbox with its partner, and the few calls a partner makes; `close` ends both. */
