@@ -8,8 +8,8 @@ import { userOf } from "./caller.ts";
 export function accountEndpoints(_platform: Platform): Router {
   const router = Router();
   router.get("/account", (_req, res) => {
-    const { user } = userOf(res);
-    answer(res, accountShape(user), user);
+    const account = accountShape(userOf(res).user);
+    answer(res, account, { createdAt: Date.parse(account.updated_at) });
   });
   return router;
 }

@@ -44,7 +44,7 @@ export function userOf(res: Response): UserCaller {
 /** Finds whose token it is, and takes the call out of that token's bucket ("Authentication", "Limits"). */
 export function authenticate({ world }: Platform): RequestHandler {
   return (req, res, next) => {
-    const token = readBearer(req.headers.authorization);
+    const token = readToken(req.headers.authorization);
     const accessToken = world.accessTokens.get(token);
     if (!accessToken) throw unauthorized("There is no such access token.");
     const authorization = world.authorizations.get(accessToken.authorizationId)!;
@@ -65,9 +65,16 @@ function holderOf(world: World, { addonId, consent }: AuthorizationRecord): Call
   return { kind: "partner", addon: giveUpIfOverdue(world, world.addons.get(addonId!)!) };
 }
 
-function readBearer(authorization: string | undefined): string {
+/**
+ * As Bearer; or as the password of HTTP Basic without a user name, which older client libraries send and platforms of
+ * this kind take for the same. A name with a password is refused ("Authentication" 3).
+ */
+function readToken(authorization: string | undefined): string {
   if (authorization === undefined) throw unauthorized("The Authorization header is missing.");
-  if (/^Basic /i.test(authorization)) {
+  const encoded = /^Basic +([A-Za-z0-9+/]+={0,2}) *$/i.exec(authorization)?.[1];
+  if (encoded !== undefined) {
+    const [name, password = ""] = Buffer.from(encoded, "base64").toString("utf8").split(/:(.*)/s);
+    if (name === "") return password;
     throw unauthorized("Username and password are not accepted: the API takes an access token, as Bearer.");
   }
   const token = /^Bearer +([\w.~+/-]+=*) *$/i.exec(authorization)?.[1];

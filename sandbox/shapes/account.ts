@@ -1,8 +1,8 @@
 import { isoTime } from "../world/clock.ts";
 import type { UserRecord } from "../world/records.ts";
 
-/** An account as the API shows it to its user. */
-export function accountShape({ id, email, name, createdAt, lastSignInAt }: UserRecord) {
+/** An account as the API shows it to its user. A state file from before there were any holds users without times. */
+export function accountShape({ id, email, name, createdAt = 0, lastSignInAt = null }: UserRecord) {
   return {
     id,
     email,

@@ -94,6 +94,13 @@ describe("a direct authorization", () => {
     });
   });
 
+  it("takes the token also as older libraries send it: as a password without a name", async () => {
+    const headers = { authorization: `Basic ${Buffer.from(`:${token}`).toString("base64")}` };
+    expect(await world.call(token, "/account", { headers })).toMatchObject({ status: 200 });
+    const wrong = { authorization: `Basic ${Buffer.from(`:${token}x`).toString("base64")}` };
+    expect(await world.call(token, "/account", { headers: wrong })).toMatchObject({ status: 401 });
+  });
+
   it("is not for a partner's token, nor for one that is not global", async () => {
     const partner = await world.installed();
     const refused = { status: 403, body: { id: "forbidden" } };

@@ -1,5 +1,9 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { startSandbox } from "../../sandbox/index.ts";
 import { aClient, CALLBACK } from "./web-flow.ts";
-import { aWorld, type TestWorld } from "./world.ts";
+import { aWorld, client, type TestWorld } from "./world.ts";
 
 let world: TestWorld;
 let monitor: ReturnType<typeof aClient>;
@@ -160,6 +164,26 @@ describe("the client of a token request", () => {
     }
     expect(await monitor.exchange(code)).toMatchObject({ status: 200 });
   });
+});
+
+it("Clients, codes and tokens are still good after a restart, and what was revoked is still dead", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "sandbox-"));
+  const statePath = join(folder, "state.json");
+  const first = await startSandbox({ statePath });
+  const before = aClient(first);
+  const [code, tokens] = [before.code({ scope: "identity" }), await before.tokens()];
+  const { body } = await before.refresh(tokens.refresh_token);
+  await first.close();
+
+  const second = await startSandbox({ statePath });
+  const after = client(second);
+  expect(await after.call(body.access_token, "/account")).toMatchObject({ status: 200 });
+  expect(await after.call(tokens.access_token, "/account")).toMatchObject({ status: 401 });
+  const form = { client_secret: before.secret, code, grant_type: "authorization_code" };
+  expect(await after.post(form)).toMatchObject({ status: 200 });
+  expect(await after.post(form)).toMatchObject(invalidGrant(/used a second time/));
+  await second.close();
+  rmSync(folder, { recursive: true });
 });
 
 it("Nothing secret of the web flow shows in the ledger or the state", async () => {
