@@ -53,16 +53,17 @@ export function createStatusWatch({
     return known;
   }
 
+  const leftMs = () => askedAt + everyMs - performance.now();
+
   async function look(): Promise<Known> {
     if (inFlight) return inFlight;
-    const isTooSoon = performance.now() - askedAt < everyMs;
-    return isTooSoon || closing.signal.aborted ? known : (inFlight = call());
+    return leftMs() > 0 || closing.signal.aborted ? known : (inFlight = call());
   }
 
   async function inTurn(): Promise<Known> {
-    const pauseMs = askedAt + everyMs - performance.now();
-    if (pauseMs > 0 && !inFlight) {
-      await wait(pauseMs, undefined, { ref: false, signal: closing.signal }).catch(() => undefined);
+    // In a loop, for timers come a moment early.
+    while (leftMs() > 0 && !inFlight && !closing.signal.aborted) {
+      await wait(leftMs(), undefined, { ref: false, signal: closing.signal }).catch(() => undefined);
     }
     coming = null;
     return look();

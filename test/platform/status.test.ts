@@ -2,6 +2,7 @@ import { afterEach, describe, expect, it } from "@jest/globals";
 import nock from "nock";
 import { createHttp } from "../../src/platform/http.ts";
 import { createStatusFeed, openIncidents } from "../../src/platform/status.ts";
+import { eventually } from "../support/world.ts";
 import { inOrder } from "./api-client.ts";
 import { type Answering, aServer } from "./local-server.ts";
 
@@ -155,7 +156,7 @@ describe("the status feed", () => {
     const { feed, seen } = await aFeed(answer as Answering, { timeoutMs: 60_000 });
     const stop = new AbortController();
     const asked = feed.current(stop.signal);
-    while (seen.length === 0) await new Promise(setImmediate);
+    await eventually(() => seen.length > 0);
     setTimeout(() => stop.abort(), 20);
     await expect(asked).rejects.toMatchObject({ id: "connection_failed" });
   });

@@ -1,0 +1,183 @@
+import { setTimeout as wait } from "node:timers/promises";
+import { afterEach, describe, expect, it } from "@jest/globals";
+import { createLog } from "../../src/log.ts";
+import { createHttp } from "../../src/platform/http.ts";
+import { createIncidentNotes } from "../../src/platform/status-notes.ts";
+import { createStatusWatch } from "../../src/platform/status-watch.ts";
+import { createStatusFeed } from "../../src/platform/status.ts";
+import { createScrubber } from "../../src/scrubber.ts";
+import { eventually } from "../support/world.ts";
+import { inOrder } from "./api-client.ts";
+import { type Answering, aServer } from "./local-server.ts";
+
+let closing: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const close of closing) await close();
+  closing = [];
+});
+
+const GREEN = { status: [{ system: "Apps", status: "green" }], incidents: [], scheduled: [] };
+const anIncident = (change = {}) => ({
+  id: 7,
+  title: "Slow builds",
+  resolved: false,
+  full_url: "https://status.example/incidents/7",
+  ...change,
+});
+const troubled = (...incidents: object[]) => ({ ...GREEN, incidents });
+const NOTE = { id: 7, title: "Slow builds", full_url: "https://status.example/incidents/7" };
+
+/** A watch on a real feed, asked at most every `everyMs`. */
+async function aWatch(answer: Answering, everyMs = 60_000) {
+  const askedAt: number[] = [];
+  const { url, seen, close } = await aServer((...call) => {
+    askedAt.push(performance.now());
+    answer(...call);
+  });
+  const http = createHttp();
+  const watch = createStatusWatch({
+    feed: createStatusFeed({ http, statusUrl: url, timeoutMs: 10_000 }),
+    everyMs,
+  });
+  closing.push(watch.close, http.close, close);
+  return { watch, seen, askedAt };
+}
+
+describe("the watch on the status feed", () => {
+  it("asks nobody before somebody asks, once for all who do, and then not again", async () => {
+    const { watch, seen } = await aWatch(inOrder(GREEN));
+    expect(watch.known()).toEqual({ last: null, failure: null });
+    await wait(30);
+    expect(seen).toHaveLength(0);
+    const told = await Promise.all([watch.look(), watch.look(), watch.next(), watch.look()]);
+    expect(told.map(({ last }) => last?.status)).toEqual(Array(4).fill(GREEN));
+    expect((await watch.look()).last?.status).toEqual(GREEN);
+    expect(seen).toHaveLength(1);
+  });
+
+  it("asks again when its time has come", async () => {
+    const { watch, askedAt } = await aWatch(inOrder(GREEN, troubled(anIncident())), 500);
+    await watch.look();
+    expect((await watch.next()).last?.status.incidents).toHaveLength(1);
+    expect(askedAt).toHaveLength(2);
+    expect(askedAt[1]! - askedAt[0]!).toBeGreaterThan(400);
+  });
+
+  it("keeps what it knew while the feed fails, and asks a dead feed as seldom as a living one", async () => {
+    const { watch, seen } = await aWatch(inOrder(troubled(anIncident()), 503), 100);
+    await watch.look();
+    await wait(110);
+    const known = await watch.look();
+    expect(known.last?.status.incidents).toHaveLength(1);
+    expect(known.failure).toContain("503");
+    for (let times = 0; times < 20; times++) expect(await watch.look()).toBe(known);
+    expect(seen).toHaveLength(2);
+  });
+
+  it("hangs up at once when it is closed, and asks no more", async () => {
+    const { watch, seen } = await aWatch(() => undefined);
+    const asked = watch.look();
+    await eventually(() => seen.length > 0);
+    const begun = performance.now();
+    watch.close();
+    expect(await asked).toMatchObject({ last: null, failure: expect.any(String) });
+    await Promise.all([watch.look(), watch.next()]);
+    expect(performance.now() - begun).toBeLessThan(500);
+    expect(seen).toHaveLength(1);
+  });
+
+  it("waits for its turn no longer than until it is closed", async () => {
+    const { watch, seen } = await aWatch(inOrder(GREEN));
+    await watch.look();
+    const turn = watch.next();
+    watch.close();
+    expect((await turn).last?.status).toEqual(GREEN);
+    expect(seen).toHaveLength(1);
+  });
+});
+
+/** A log whose alarms are noted from a real feed. */
+async function aLog(answer: Answering, everyMs = 60_000) {
+  const lines: Record<string, unknown>[] = [];
+  const { watch, seen } = await aWatch(answer, everyMs);
+  const noteOn = createIncidentNotes({ watch, tell: (note, text) => log.warn(note, text) });
+  const destination = { write: (line: string) => void lines.push(JSON.parse(line)) };
+  const log = createLog("info", createScrubber("SVCK-"), destination, noteOn);
+  const until = (count: number) => eventually(() => lines.length >= count, 5_000);
+  return { log, lines, seen, watch, until };
+}
+
+describe("an alarm in the log", () => {
+  it("is written at once, and the open incident behind it, once for all alarms before it", async () => {
+    const { log, lines, seen, until } = await aLog(inOrder(troubled(anIncident())));
+    log.error({ alarm: "grant_lost", uuid: "1" }, "A grant ended");
+    log.error({ alarm: "grant_lost", uuid: "2" }, "A grant ended");
+    log.error({ alarm: "needs_reauth", uuid: "3" }, "Refused");
+    expect(lines).toHaveLength(3);
+    expect(lines[0]).not.toHaveProperty("incident");
+    await until(4);
+    expect(lines[3]).toMatchObject({
+      level: "warn",
+      incident: NOTE,
+      alarms: { grant_lost: 2, needs_reauth: 1 },
+      msg: expect.stringContaining("incident"),
+    });
+    expect(lines[3]).not.toHaveProperty("alarm");
+    expect(seen).toHaveLength(1);
+  });
+
+  it("carries the incident that is known to be open, and so does that of a child", async () => {
+    const { log, lines, seen, watch } = await aLog(inOrder(troubled(anIncident())));
+    await watch.look();
+    log.error({ alarm: "grant_lost", uuid: "1" }, "A grant ended");
+    log.child({ request: 5 }).warn({ alarm: "no_grant" }, "No grant");
+    log.info({ uuid: "1" }, "No alarm");
+    expect(lines).toMatchObject([
+      { alarm: "grant_lost", uuid: "1", incident: NOTE, msg: "A grant ended" },
+      { alarm: "no_grant", request: 5, incident: NOTE },
+      { msg: "No alarm" },
+    ]);
+    expect(lines[2]).not.toHaveProperty("incident");
+    expect(seen).toHaveLength(1);
+  });
+
+  it("names the incident that was changed last, how many others are open, and none that is over", async () => {
+    const at = (updated_at: string) => ({ updated_at });
+    const incidents = [
+      anIncident({ id: 1, resolved: true, ...at("2026-01-03T00:00:00.000Z") }),
+      anIncident({ id: 2, ...at("2026-01-01T00:00:00.000Z") }),
+      anIncident({ id: 3, title: "New\nline", full_url: null, ...at("2026-01-02T00:00:00.000Z") }),
+    ];
+    const { log, lines, watch } = await aLog(inOrder(troubled(...incidents)));
+    await watch.look();
+    log.error({ alarm: "grant_lost" }, "A grant ended");
+    expect(lines[0]!["incident"]).toEqual({ id: 3, title: "New line", full_url: null, others: 1 });
+  });
+
+  it("is followed by nothing while all is well, and by the incident that is opened soon after", async () => {
+    const { log, lines, seen, until, watch } = await aLog(inOrder(GREEN, troubled(anIncident())), 200);
+    await watch.look();
+    log.error({ alarm: "grant_lost" }, "A grant ended");
+    expect(seen).toHaveLength(1);
+    await until(2);
+    expect(lines[1]).toMatchObject({ incident: NOTE, alarms: { grant_lost: 1 } });
+    expect(seen).toHaveLength(2);
+  });
+
+  it("stands alone when the feed says nothing, however many there are", async () => {
+    const { log, lines, seen } = await aLog(inOrder(503));
+    for (let count = 0; count < 100; count++) log.error({ alarm: "grant_lost" }, "A grant ended");
+    await wait(100);
+    expect(lines).toHaveLength(100);
+    expect(lines.some((line) => "incident" in line)).toBe(false);
+    expect(seen).toHaveLength(1);
+  });
+
+  it("asks nobody when it is not written", async () => {
+    const { log, lines, seen } = await aLog(inOrder(GREEN));
+    log.debug({ alarm: "grant_lost" }, "Not written");
+    log.info("An ordinary line");
+    await wait(50);
+    expect({ lines: lines.length, calls: seen.length }).toEqual({ lines: 1, calls: 0 });
+  });
+});
