@@ -28,8 +28,13 @@ export function createCustomers({ control }: Sandbox, random: Random, history: H
       history.count("redeliveries");
       delivery = await control.redeliver(delivery.addon.id, { newCode: random.chance(0.3) });
     }
-    if (isSuccess(delivery.response.status)) history.acknowledged.add(delivery.addon.id);
-    else history.count("installs without success");
+    if (!isSuccess(delivery.response.status)) return history.count("installs without success");
+    history.acknowledged.add(delivery.addon.id);
+    // A customer who changes her mind at once meets the exchange under way.
+    if (random.chance(0.15)) {
+      await wait(random.between(0, 1_500));
+      await uninstall(delivery.addon.id);
+    }
   }
 
   /** Something done to one resource that nobody else is at. */

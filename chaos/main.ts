@@ -12,7 +12,7 @@ import { offer } from "../src/your-service/plans.ts";
 import { startBalancer } from "./balancer.ts";
 import { createCustomers } from "./customers.ts";
 import { createDatabase } from "./database.ts";
-import { startDatabaseProxy } from "./database-proxy.ts";
+import { startDatabaseProxy } from "../test/support/database-proxy.ts";
 import { startFleet } from "./fleet.ts";
 import { createHistory } from "./history.ts";
 import { createRandom } from "./random.ts";

@@ -1,7 +1,7 @@
 import { setTimeout as wait } from "node:timers/promises";
 import type { Sandbox } from "../sandbox/index.ts";
 import type { Ask } from "./database.ts";
-import type { DatabaseProxy } from "./database-proxy.ts";
+import type { DatabaseProxy } from "../test/support/database-proxy.ts";
 import type { Fleet } from "./fleet.ts";
 
 /** The backlog must drain within this time once everything works again (I9), beside the leases of the killed. */

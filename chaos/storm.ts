@@ -1,7 +1,7 @@
 import { setTimeout as wait } from "node:timers/promises";
 import type { FaultAction, Sandbox } from "../sandbox/index.ts";
 import type { Customers } from "./customers.ts";
-import type { DatabaseProxy, ProxyMode } from "./database-proxy.ts";
+import type { DatabaseProxy, ProxyMode } from "../test/support/database-proxy.ts";
 import type { Fleet, Member } from "./fleet.ts";
 import type { History } from "./history.ts";
 import type { Random } from "./random.ts";

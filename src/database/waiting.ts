@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { KitError } from "../errors.ts";
-import { isConflict, isPassing } from "./failure.ts";
+import { isPassing } from "./failure.ts";
 
 /** The database could not be had in time. Nothing is known about the last try: it may have taken effect. */
 export class DatabaseUnavailable extends KitError {
@@ -14,7 +14,6 @@ export type WaitingRoom = { waiting: number; readonly seats: number };
 
 export const aWaitingRoom = (seats = 100): WaitingRoom => ({ waiting: 0, seats });
 
-const MOST_TRIES_AFTER_CONFLICT = 5;
 /** A try that hangs is left alone this long after the deadline, for it may be about to succeed. */
 const GRACE_MS = 1000;
 
@@ -42,8 +41,6 @@ export async function waitingForDatabase<T>(
         if (!isPassing(error)) throw error;
         const pauseMs = jittered(Math.min(50 * 2 ** (tries - 1), 1000));
         if (pauseMs > timeLeftMs()) throw unavailable(`did not answer within ${upToMs} ms`, error);
-        if (isConflict(error) && tries >= MOST_TRIES_AFTER_CONFLICT)
-          throw unavailable(`refused ${tries} times in a row`, error);
         if (room && !isSeated) isSeated = takeSeat(room, error);
         await sleep(pauseMs);
       }
