@@ -21,6 +21,9 @@ export interface Refresh {
   /**
    * Refreshes one now, due or not. `busy`: another process is at it, or has just been: with `generation`, only that
    * pair is replaced, so that a token found dead is not refreshed again after somebody else did it.
+   *
+   * The breaker does not hold it back: somebody waits for this one token and would otherwise be refused for up to 15
+   * seconds after the platform is back. It is one call per resource at a time, and what comes of it feeds the breaker.
    */
   now(uuid: string, generation?: number): Promise<CallResult | { done: "busy" }>;
 }

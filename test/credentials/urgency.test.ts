@@ -1,0 +1,58 @@
+import { afterAll, beforeAll, expect, it } from "@jest/globals";
+import { aWorld, eventually, type World } from "../support/world.ts";
+
+let world: World;
+beforeAll(async () => {
+  // One call at a time, so that the order shows.
+  world = await aWorld({ environment: { TOKEN_CONCURRENCY: "1", WEB_JOBS: "off" } });
+});
+afterAll(() => world.close());
+
+it("exchanges the grant whose time is over first, first, in whatever order they fell due", async () => {
+  const { control } = world.sandbox;
+  // The platform is away: all are tried, and none is exchanged.
+  control.fault("POST /oauth/token", { status: 503, body: { error: "temporarily_unavailable" } }, 1_000);
+  const installed = await Promise.all(Array.from({ length: 8 }, () => control.install({ plan: "basic" })));
+  const uuids = installed.map(({ addon }) => addon.id);
+  const left = [200, 20, 120, 60, 250, 40, 90, 160];
+  await eventually(async () => {
+    const [row] = await world.rows(
+      `SELECT count(*)::int AS tried FROM credentials WHERE attempts > 0 AND leased_until IS NULL`,
+    );
+    expect(row).toEqual({ tried: 8 });
+  });
+  // From here on the test alone looks for due work.
+  await world.service.services.jobs.stop();
+  await world.rows(`UPDATE credentials SET lease = lease + 1, leased_until = now() + interval '1 hour'`);
+  control.clearFaults();
+  const since = control.ledger().next;
+  // All at once: the last to fall due have the least time, and all are due.
+  await world.rows(
+    `UPDATE credentials c SET leased_until = NULL, due_at = now() - make_interval(secs => i.life), grant_deadline = now() + make_interval(secs => i.life)
+     FROM unnest($1::uuid[], $2::float8[]) AS i(uuid, life) WHERE c.uuid = i.uuid`,
+    [uuids, left],
+  );
+  const { grants } = world.service.services.credentials;
+  await grants.due(new AbortController().signal);
+  await grants.settled();
+  await eventually(async () => {
+    const [row] = await world.rows(`SELECT count(*)::int AS active FROM credentials WHERE state = 'active'`);
+    expect(row).toEqual({ active: 8 });
+  });
+  const codes = control
+    .ledger({ since, reveal: true })
+    .entries.filter(({ path }) => path === "/oauth/token")
+    .map(({ request }) => (request.body as { code: string }).code);
+  expect(codes.map(uuidOf)).toEqual(
+    [...uuids].sort((one, other) => left[uuids.indexOf(one)]! - left[uuids.indexOf(other)]!),
+  );
+}, 30_000);
+
+/** Whose grant a code was, from the provision request that carried it. */
+function uuidOf(code: string): string {
+  const sent = world.sandbox.control
+    .ledger({ reveal: true })
+    .entries.filter(({ direction, method }) => direction === "out" && method === "POST")
+    .map(({ request }) => request.body as { uuid: string; oauth_grant: { code: string } });
+  return sent.find(({ oauth_grant: grant }) => grant.code === code)!.uuid;
+}
