@@ -15,6 +15,7 @@ const IDS = [
   "secret",
   "sweeps",
   "platform",
+  "status",
   "passwords",
   "attention",
 ];
@@ -88,6 +89,18 @@ describe("kit doctor", () => {
     expect(of("platform")).toMatchObject({ ok: false, message: expect.stringContaining("PLATFORM_API_URL") });
   });
 
+  it("tells of an open incident, and takes neither that nor a feed that is away for a fault", async () => {
+    expect((await doctor()).of("status")).toMatchObject({ ok: true, fix: null });
+    const { id } = world.sandbox.control.openIncident({ title: "Slow builds" });
+    const troubled = (await doctor()).of("status");
+    expect(troubled).toMatchObject({ ok: true, fix: expect.stringContaining("kit status") });
+    expect(troubled.message).toContain("Slow builds");
+    world.sandbox.control.resolveIncident(id);
+    const { code, of } = await doctor({ PLATFORM_STATUS_URL: NOWHERE });
+    expect({ code, status: of("status") }).toMatchObject({ code: 0, status: { ok: true } });
+    expect(of("status").fix).toContain("PLATFORM_STATUS_URL");
+  });
+
   it("works when the database is away", async () => {
     const away = { DATABASE_URL: "postgresql://nobody:hidden-password@127.0.0.1:9/none" };
     const { code, ids, of } = await doctor(away);
@@ -96,6 +109,21 @@ describe("kit doctor", () => {
     const list = await kit({ ...world.environment, ...away }, ["resources", "list"]);
     expect(list).toMatchObject({ code: 1, stdout: "", stderr: expect.stringContaining("kit doctor") });
     expect(list.stderr).not.toContain("hidden-password");
+  });
+
+  it("counts those whose access ends with the token they have", async () => {
+    const [row] = await world.rows<{ sealed: Buffer }>(
+      `SELECT sealed_refresh_token AS sealed FROM credentials WHERE uuid = $1`,
+      [uuid],
+    );
+    await world.rows(`UPDATE credentials SET sealed_refresh_token = NULL WHERE uuid = $1`, [uuid]);
+    const { code, of } = await doctor();
+    await world.rows(`UPDATE credentials SET sealed_refresh_token = $2 WHERE uuid = $1`, [uuid, row!.sealed]);
+    expect(code).toBe(1);
+    expect(of("attention")).toEqual({
+      ...{ id: "attention", ok: false, message: "1 resource without a refresh token." },
+      fix: `See them: kit resources show ${uuid}`,
+    });
   });
 
   it("names the resources that need attention", async () => {

@@ -18,6 +18,13 @@ const countAttention = statement(
    WHERE c.state IN ('grant_lost', 'needs_reauth', 'no_grant', 'quarantined')
      AND r.state IN ('provisioning', 'provisioned') GROUP BY c.state ORDER BY c.state`,
 );
+// They are active, and are refreshed by nobody: access ends with the token there is.
+const countUnrefreshable = statement(
+  "count_unrefreshable",
+  `SELECT count(*)::int AS count, (array_agg(c.uuid::text ORDER BY c.uuid))[1:3] AS some
+   FROM credentials c JOIN resources r USING (uuid)
+   WHERE c.state = 'active' AND c.sealed_refresh_token IS NULL AND r.state IN ('provisioning', 'provisioned')`,
+);
 
 export async function secret({ db, config, credentials }: Services): Promise<Finding> {
   const setIt = "Run kit secret set, and give it the one that the platform's partner portal shows.";
@@ -55,11 +62,25 @@ export async function sweeps({ db, config }: Services): Promise<Finding> {
 
 export async function attention({ db }: Services): Promise<Finding> {
   const found = await db.query<{ state: string; count: number }>(countAttention);
-  if (found.length === 0) return fine("No resource needs attention.");
-  const message = `${found.map(({ state, count }) => `${counted(count, "resource")} ${state}`).join(", ")}.`;
-  const fix = `See them: ${found.map(({ state }) => `kit resources list --state ${state}`).join(" · ")}`;
-  return found.every(({ state }) => state === "no_grant") ? warning(message, fix) : fault(message, fix);
+  const [unrefreshable] = await db.query<Unrefreshable>(countUnrefreshable);
+  const ending = unrefreshable?.some ? [unrefreshable] : [];
+  if (found.length + ending.length === 0) return fine("No resource needs attention.");
+  const told = [
+    ...found.map(({ state, count }) => `${counted(count, "resource")} ${state}`),
+    ...ending.map(({ count }) => `${counted(count, "resource")} without a refresh token`),
+  ];
+  const fixes = [
+    ...found.map(({ state }) => `kit resources list --state ${state}`),
+    ...ending.flatMap(({ some }) => some.map((uuid) => `kit resources show ${uuid}`)),
+  ];
+  const message = `${told.join(", ")}.`;
+  const fix = `See them: ${fixes.join(" · ")}`;
+  const isHarmless = ending.length === 0 && found.every(({ state }) => state === "no_grant");
+  return isHarmless ? warning(message, fix) : fault(message, fix);
 }
+
+/** `some`: the first of them; null: there are none. */
+type Unrefreshable = { count: number; some: string[] } | { count: 0; some: null };
 
 function inWords(seconds: number): string {
   if (seconds < 120) return `${Math.round(seconds)} s`;

@@ -5,7 +5,7 @@ import type { OnProgress } from "../progress.ts";
 import { fault, fine, type Check, type Finding } from "./check.ts";
 import { attention, secret, sweeps } from "./credential-checks.ts";
 import { database, keys, migrations } from "./database-checks.ts";
-import { passwords, platform } from "./outward-checks.ts";
+import { passwords, platform, platformStatus } from "./outward-checks.ts";
 
 export interface DoctorReport {
   ok: boolean;
@@ -24,6 +24,7 @@ const CHECKS: readonly {
   { id: "secret", after: "migrations", look: secret },
   { id: "sweeps", after: "migrations", look: sweeps },
   { id: "platform", look: platform },
+  { id: "status", look: platformStatus },
   { id: "passwords", look: passwords },
   { id: "attention", after: "migrations", look: attention },
 ];

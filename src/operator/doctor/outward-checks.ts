@@ -1,6 +1,7 @@
 import { messageOf } from "../../errors.ts";
 import { RedirectRefused } from "../../platform/http-errors.ts";
 import { createHttp, type Http } from "../../platform/http.ts";
+import { openIncidents } from "../../platform/status.ts";
 import type { Services } from "../../services.ts";
 import { counted, fault, fine, warning, type Finding } from "./check.ts";
 
@@ -36,6 +37,22 @@ async function whyUnreachable(http: Http, url: string): Promise<string | null> {
   } catch (error) {
     return error instanceof RedirectRefused ? null : messageOf(error);
   }
+}
+
+/** What the status feed says. Never a fault: nothing of the service depends on the feed, and an incident is not ours. */
+export async function platformStatus({ status }: Services): Promise<Finding> {
+  const { last, failure } = await status.look();
+  if (!last || failure) {
+    const fix = "Check PLATFORM_STATUS_URL. Nothing depends on the feed: alarms only miss its incidents.";
+    return warning(`The status feed cannot be read: ${failure}`, fix);
+  }
+  const open = openIncidents(last.status);
+  if (open.length === 0) return fine("The platform's status feed tells of no open incident.");
+  const titles = open.map(({ title }) => title).join("; ");
+  return warning(
+    `${counted(open.length, "incident")} open at the platform: ${titles}`,
+    "Read more: kit status",
+  );
 }
 
 /** Whoever guesses the add-on's password can delete every customer's resource. */
