@@ -13,7 +13,7 @@ export function createAnswerCache({ mostAnswers = 50, mostCharacters = 100_000 }
 
   function fresh(key: string, answer: HttpAnswer): HttpAnswer {
     const known = kept.get(key);
-    if (answer.status === 304 && known) return known.answer;
+    if (answer.status === 304 && known) return confirmed(known.answer, answer);
     kept.delete(key);
     const { etag } = answer.headers;
     const isWorthKeeping =
@@ -25,4 +25,9 @@ export function createAnswerCache({ mostAnswers = 50, mostCharacters = 100_000 }
   }
 
   return { etagOf: (key) => kept.get(key)?.etag, fresh };
+}
+
+/** Its body is the known one's; its headers are news: a last page may have got another behind it. */
+function confirmed(known: HttpAnswer, { headers }: HttpAnswer): HttpAnswer {
+  return { ...known, headers: { ...known.headers, ...headers } };
 }

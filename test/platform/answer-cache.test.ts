@@ -29,4 +29,15 @@ describe("the answers a client remembers", () => {
     cache.fresh("k", answer("newest"));
     expect(cache.etagOf("k")).toBeUndefined();
   });
+
+  it("are confirmed with the headers of the confirmation: a last page may have another behind it now", () => {
+    const cache = createAnswerCache();
+    cache.fresh("k", answer("page", '"a"'));
+    const confirmed = cache.fresh("k", { status: 304, headers: { "next-range": "id ]1.." }, body: "" });
+    expect(confirmed).toEqual({
+      status: 200,
+      headers: { etag: '"a"', "next-range": "id ]1.." },
+      body: "page",
+    });
+  });
 });

@@ -1,104 +1,186 @@
+import type { ServerResponse } from "node:http";
 import type { ResourceApi } from "../../src/platform/api.ts";
 import { aBench, type Bench, MEDIA_TYPE, UUID } from "./api-client.ts";
+import type { Answering } from "./local-server.ts";
 
-const DRAIN = "https://logs.example:8443/in?t=1&u=ä";
-const DRAIN_SEGMENT = "https%3A%2F%2Flogs.example%3A8443%2Fin%3Ft%3D1%26u%3D%C3%A4";
-
-type Kind = "one" | "many" | "done";
+type Kind = "one" | "many" | "vars" | "done";
+/** Where the path says KEY stands whatever the platform names the thing by: an id, a name, an e-mail, a URL, a token. */
 type Row = [
   method: string,
   path: string,
   kind: Kind,
-  call: (api: ResourceApi) => Promise<unknown>,
-  body?: unknown,
+  call: (api: ResourceApi, key: string) => Promise<unknown>,
+  body?: (key: string) => object,
 ];
+
+const CONFIG = [{ name: "A", value: null }];
 
 /** Of the platform document's table "Add-on partner endpoints", then the two actions. */
 const ROWS: Row[] = [
   ["GET", `/addons/${UUID}`, "one", (api) => api.addons.own()],
   ["GET", "/addons", "many", (api) => api.addons.list()],
-  ["GET", "/users/~/addons", "many", (api) => api.addons.ofUser("~")],
-  ["GET", "/users/a%2Bb%40x.example/addons", "many", (api) => api.addons.ofUser("a+b@x.example")],
-  ["GET", "/apps/my-app/addons", "many", (api) => api.addons.ofApp("my-app")],
+  ["GET", "/users/KEY/addons", "many", (api, key) => api.addons.ofUser(key)],
+  ["GET", "/apps/KEY/addons", "many", (api, key) => api.addons.ofApp(key)],
   ["GET", `/addons/${UUID}/addon-attachments`, "many", (api) => api.attachments.ofAddon()],
-  ["GET", "/apps/my-app/addon-attachments", "many", (api) => api.attachments.ofApp("my-app")],
-  [
-    "GET",
-    "/apps/my-app/addon-attachments/TEA%2FPOT",
-    "one",
-    (api) => api.attachments.get("my-app", "TEA/POT"),
-  ],
-  ["GET", `/addons/${UUID}/config`, "many", (api) => api.config.get()],
-  [
-    "PATCH",
-    `/addons/${UUID}/config`,
-    "many",
-    (api) => api.config.update([{ name: "A", value: null }]),
-    { config: [{ name: "A", value: null }] },
-  ],
-  ["GET", "/apps/my-app", "one", (api) => api.apps.get("my-app")],
+  ["GET", "/apps/KEY/addon-attachments", "many", (api, key) => api.attachments.ofApp(key)],
+  ["GET", "/apps/KEY/addon-attachments/KEY", "one", (api, key) => api.attachments.get(key, key)],
+  ["GET", `/addons/${UUID}/config`, "vars", (api) => api.config.get()],
+  ["PATCH", `/addons/${UUID}/config`, "vars", (api) => api.config.update(CONFIG), () => ({ config: CONFIG })],
+  ["GET", "/apps/KEY", "one", (api, key) => api.apps.get(key)],
   ["GET", "/apps", "many", (api) => api.apps.list()],
-  ["GET", "/users/~/apps", "many", (api) => api.apps.ofUser("~")],
-  ["POST", "/filters/apps", "many", (api) => api.apps.filter([UUID]), { in: { id: [UUID] } }],
-  ["GET", "/apps/my-app/collaborators", "many", (api) => api.collaborators.ofApp("my-app")],
-  ["GET", "/apps/my-app/domains", "many", (api) => api.domains.ofApp("my-app")],
+  ["GET", "/users/KEY/apps", "many", (api, key) => api.apps.ofUser(key)],
+  ["POST", "/filters/apps", "many", (api, key) => api.apps.filter([key]), (key) => ({ in: { id: [key] } })],
+  ["GET", "/apps/KEY/collaborators", "many", (api, key) => api.collaborators.ofApp(key)],
+  ["GET", "/apps/KEY/domains", "many", (api, key) => api.domains.ofApp(key)],
   ["GET", `/addons/${UUID}/log-drains`, "many", (api) => api.logDrains.ofAddon()],
   [
     "PUT",
-    `/addons/${UUID}/log-drains/${DRAIN_SEGMENT}`,
+    `/addons/${UUID}/log-drains/KEY`,
     "one",
-    (api) => api.logDrains.update(DRAIN, "https://b"),
-    { url: "https://b" },
+    (api, key) => api.logDrains.update(key, "https://b"),
+    () => ({ url: "https://b" }),
   ],
-  ["POST", "/apps/my-app/log-drains", "one", (api) => api.logDrains.create("my-app", DRAIN), { url: DRAIN }],
-  ["DELETE", "/apps/my-app/log-drains/d.1", "done", (api) => api.logDrains.remove("my-app", "d.1")],
-  ["GET", `/apps/my-app/log-drains/${DRAIN_SEGMENT}`, "one", (api) => api.logDrains.get("my-app", DRAIN)],
-  ["GET", "/apps/my-app/log-drains", "many", (api) => api.logDrains.ofApp("my-app")],
-  ["GET", "/pipelines/p1", "one", (api) => api.pipelines.get("p1")],
+  ["POST", "/apps/KEY/log-drains", "one", (api, key) => api.logDrains.create(key, key), (url) => ({ url })],
+  ["DELETE", "/apps/KEY/log-drains/KEY", "done", (api, key) => api.logDrains.remove(key, key)],
+  ["GET", "/apps/KEY/log-drains/KEY", "one", (api, key) => api.logDrains.get(key, key)],
+  ["GET", "/apps/KEY/log-drains", "many", (api, key) => api.logDrains.ofApp(key)],
+  ["GET", "/pipelines/KEY", "one", (api, key) => api.pipelines.get(key)],
   ["GET", "/pipelines", "many", (api) => api.pipelines.list()],
-  ["GET", "/pipelines/p1/pipeline-couplings", "many", (api) => api.pipelineCouplings.ofPipeline("p1")],
+  ["GET", "/pipelines/KEY/pipeline-couplings", "many", (api, key) => api.pipelineCouplings.ofPipeline(key)],
   ["GET", "/pipeline-couplings", "many", (api) => api.pipelineCouplings.list()],
-  ["GET", "/pipeline-couplings/c1", "one", (api) => api.pipelineCouplings.get("c1")],
-  ["GET", "/apps/my-app/pipeline-couplings", "one", (api) => api.pipelineCouplings.ofApp("my-app")],
-  ["GET", "/teams/my%20team/members", "many", (api) => api.teamMembers.ofTeam("my team")],
+  ["GET", "/pipeline-couplings/KEY", "one", (api, key) => api.pipelineCouplings.get(key)],
+  ["GET", "/apps/KEY/pipeline-couplings", "one", (api, key) => api.pipelineCouplings.ofApp(key)],
+  ["GET", "/teams/KEY/members", "many", (api, key) => api.teamMembers.ofTeam(key)],
   ["POST", `/addons/${UUID}/actions/provision`, "done", (api) => api.actions.provision()],
   ["POST", `/addons/${UUID}/actions/deprovision`, "done", (api) => api.actions.deprovision()],
 ];
 
-describe("an endpoint", () => {
-  let bench: Bench;
-  let answer: unknown;
-  beforeAll(async () => {
-    bench = await aBench((_seen, response) => response.end(JSON.stringify(answer)), { apiPath: "/v3/" });
-  });
-  afterAll(() => bench.close());
+/** What a key is in the path. Written out, so that no encoder is tested with itself. */
+const KEYS: [key: string, segment: string][] = [
+  [UUID, UUID],
+  ["my-app", "my-app"],
+  ["~", "~"],
+  ["a+b@x.example", "a%2Bb%40x.example"],
+  [`d.${UUID}`, `d.${UUID}`],
+  ["https://logs.example:8443/in?t=1&u=ä", "https%3A%2F%2Flogs.example%3A8443%2Fin%3Ft%3D1%26u%3D%C3%A4"],
+  ["syslog+tls://u:p@[::1]:6514", "syslog%2Btls%3A%2F%2Fu%3Ap%40%5B%3A%3A1%5D%3A6514"],
+  ["../../admin#x%2F y", "..%2F..%2Fadmin%23x%252F%20y"],
+];
 
-  it.each(ROWS)("%s %s", async (...[method, path, kind, call, body]: Row) => {
-    bench.seen.length = 0;
-    answer = { id: "x", name: "n", extra: 1 };
-    const object = await call(bench.api).catch((error: unknown) => error);
-    answer = [answer];
-    const list = await call(bench.api).catch((error: unknown) => error);
-    // Unknown members come through; the wrong one of the two shapes is unreadable; some look at the status alone.
-    const item = { id: "x", name: "n", extra: 1 };
-    const unreadable = expect.objectContaining({ id: "unreadable_answer" });
-    const expected = { one: [item, unreadable], many: [unreadable, [item]], done: [undefined, undefined] }[
-      kind
-    ];
-    expect([object, list]).toEqual(expected);
-    expect(bench.seen).toHaveLength(2);
-    for (const request of bench.seen) {
-      expect([request.method, request.url]).toEqual([method, `/v3${path}`]);
-      expect(request.body).toBe(body === undefined ? "" : JSON.stringify(body));
-      expect(request.headers["content-type"]).toBe(body === undefined ? undefined : "application/json");
-      expect(request.headers).toMatchObject({ accept: MEDIA_TYPE, authorization: "Bearer token-1" });
+const item = { id: "x", name: "n", extra: 1 };
+const answering =
+  (status: number, body: unknown, headers = {}): Answering =>
+  (_seen, response) =>
+    response.writeHead(status, headers).end(JSON.stringify(body));
+const refusing = (status: number) => answering(status, { id: `said_${status}`, message: "no" });
+const goodAnswer = (kind: Kind) => (kind === "many" || kind === "vars" ? [item] : item);
+const goodResult = (kind: Kind) => (kind === "done" ? undefined : goodAnswer(kind));
+
+let bench: Bench;
+let answer: Answering;
+beforeAll(async () => {
+  const byTheTest: Answering = (seen, response: ServerResponse) => answer(seen, response);
+  bench = await aBench(byTheTest, { apiPath: "/v3/" });
+});
+beforeEach(() => {
+  bench.seen.length = 0;
+  bench.renewed.length = 0;
+});
+afterAll(() => bench.close());
+
+describe.each(ROWS)("%s %s", (...[method, path, kind, call, body]: Row) => {
+  const [key] = KEYS[0]!;
+  const calls = () => bench.seen.map((request) => `${request.method} ${request.url}`);
+  const expected = (segment: string) => `${method} /v3${path.replaceAll("KEY", segment)}`;
+
+  it("is asked as the document says, and answered with all that the platform says", async () => {
+    answer = answering(200, goodAnswer(kind));
+    await expect(call(bench.api, key)).resolves.toEqual(goodResult(kind));
+    expect(calls()).toEqual([expected(key)]);
+    const [request] = bench.seen;
+    expect(request!.body).toBe(body ? JSON.stringify(body(key)) : "");
+    expect(request!.headers["content-type"]).toBe(body && "application/json");
+    expect(request!.headers).toMatchObject({
+      accept: MEDIA_TYPE,
+      authorization: expect.stringMatching(/^Bearer token-\d+$/),
+    });
+  });
+
+  it("has whatever is named in one segment of its path, and in its body as it is", async () => {
+    answer = answering(200, goodAnswer(kind));
+    for (const [named, segment] of KEYS) {
+      bench.seen.length = 0;
+      await call(bench.api, named);
+      expect(calls()).toEqual([expected(segment)]);
+      expect(bench.seen[0]!.body).toBe(body ? JSON.stringify(body(named)) : "");
     }
   });
 
-  it("exists for every row of the document and for nothing else", () => {
-    const { request: _request, pages: _pages, ...groups } = bench.api;
-    const methods = Object.values(groups).flatMap((group) => Object.values(group));
-    expect(methods).toHaveLength(30);
-    expect(new Set(ROWS.map(([, , , call]) => /api(\.\w+\.\w+)/.exec(call.toString())?.[1])).size).toBe(30);
+  it("is unreadable in another shape, where its shape matters", async () => {
+    answer = answering(200, kind === "one" ? [item] : item);
+    const result = call(bench.api, key);
+    if (kind === "done") await expect(result).resolves.toBeUndefined();
+    else await expect(result).rejects.toMatchObject({ id: "unreadable_answer", status: 200 });
   });
+
+  it("has its token renewed once after a 401", async () => {
+    let tries = 0;
+    answer = (...about) => ((tries += 1) === 1 ? refusing(401) : answering(200, goodAnswer(kind)))(...about);
+    await expect(call(bench.api, key)).resolves.toEqual(goodResult(kind));
+    expect(calls()).toEqual([expected(key), expected(key)]);
+    expect(bench.seen.map((request) => request.body)).toEqual(Array(2).fill(bench.seen[0]!.body));
+    expect(bench.renewed).toHaveLength(1);
+    answer = refusing(401);
+    await expect(call(bench.api, key)).rejects.toMatchObject({ name: "PlatformRefused", status: 401 });
+    expect(bench.renewed).toHaveLength(2);
+  });
+
+  it.each([403, 404, 422])("is refused at once with %d", async (status) => {
+    answer = refusing(status);
+    const refusal = { name: "PlatformRefused", status, id: `said_${status}` };
+    await expect(call(bench.api, key)).rejects.toMatchObject(refusal);
+    expect([bench.seen.length, bench.renewed.length]).toEqual([1, 0]);
+  });
+
+  it.each([429, 503])("is asked again after %d when it only reads", async (status) => {
+    answer = refusing(status);
+    await expect(call(bench.api, key)).rejects.toMatchObject({ status, id: `said_${status}` });
+    expect(bench.seen).toHaveLength(method === "GET" ? 3 : 1);
+  });
+});
+
+const pages = [[{ id: "1" }], [{ id: "2" }], [{ id: "3" }]];
+const paged: Answering = (seen, response) => {
+  const page = Number(/^page (\d)$/.exec(seen.headers.range ?? "page 0")?.[1]);
+  const more = page < 2 ? { "next-range": `page ${page + 1}` } : {};
+  answering(page < 2 ? 206 : 200, pages[page], more)(seen, response);
+};
+
+it.each(ROWS.filter(([, , kind]) => kind === "many"))(
+  "%s %s is read to the last of its pages",
+  async (...[method, path, , call]: Row) => {
+    answer = paged;
+    await expect(call(bench.api, "my-app")).resolves.toEqual(pages.flat());
+    expect(bench.seen.map(({ headers }) => headers.range)).toEqual([undefined, "page 1", "page 2"]);
+    const asked = bench.seen.map((request) => `${request.method} ${request.url} ${request.body}`);
+    expect(new Set(asked).size).toBe(1);
+    expect(asked[0]).toContain(`${method} /v3${path.replaceAll("KEY", "my-app")} `);
+  },
+);
+
+it.each(["", ".", ".."])("The key %j is nothing to ask for", async (key) => {
+  const keyed = ROWS.filter(([, path]) => path.includes("KEY"));
+  for (const [, , , call] of keyed) {
+    await expect((async () => call(bench.api, key))()).rejects.toMatchObject({ id: "invalid_path" });
+  }
+  expect(bench.seen).toEqual([]);
+});
+
+it("Every row of the document has its method, and there is nothing else", () => {
+  const { request: _request, pages: _pages, ...groups } = bench.api;
+  const methods = Object.entries(groups).flatMap(([group, calls]) =>
+    Object.keys(calls).map((call) => `.${group}.${call}`),
+  );
+  const called = ROWS.map(([, , , call]) => /api(\.\w+\.\w+)/.exec(call.toString())?.[1]);
+  expect([...called].sort()).toEqual(methods.sort());
 });

@@ -1,0 +1,138 @@
+import { createPlatformApi, type ResourceApi } from "../../src/platform/api.ts";
+import { createHttp, type Http } from "../../src/platform/http.ts";
+import { Secret } from "../../src/secret.ts";
+import { aWorld, type TestWorld } from "../sandbox/world.ts";
+import { MEDIA_TYPE } from "./api-client.ts";
+
+/** Two readings of one document, which share no code: each endpoint of the client meets a platform that is strict. */
+let world: TestWorld;
+let http: Http;
+let api: ResourceApi;
+let app: { id: string; name: string; team: { id: string } | null };
+let addon: { id: string; name: string };
+let refreshes: number;
+
+beforeEach(async () => {
+  world = await aWorld();
+  http = createHttp();
+  app = world.control.createApp({ name: "tea-house", team: "makers", pipeline: "tea" });
+  const installed = await world.installed({ app: app.id });
+  addon = installed.addon;
+  api = clientOf(installed);
+});
+afterEach(async () => {
+  await http.close();
+  await world.close();
+});
+
+function clientOf({ addon: { id }, token, refreshToken }: Awaited<ReturnType<TestWorld["installed"]>>) {
+  let current = token;
+  refreshes = 0;
+  const renew = async () => {
+    refreshes += 1;
+    current = (await world.refresh(refreshToken)).body.access_token;
+    return new Secret(current);
+  };
+  const tokens = { current: () => Promise.resolve(new Secret(current)), renew };
+  const platform = createPlatformApi({ http, apiUrl: world.sandbox.url, mediaType: MEDIA_TYPE });
+  return platform.forResource(id, tokens);
+}
+
+const DRAIN = "https://user:pass@logs.example:8443/in?t=1&u=%C3%A4#x";
+const MOVED = "syslog+tls://logs.example:6514";
+
+it("Add-ons, their attachments and their config", async () => {
+  const own = await api.addons.own();
+  expect(own).toMatchObject({ ...addon, state: "provisioned", app: { id: app.id, name: "tea-house" } });
+  for (const list of [api.addons.list(), api.addons.ofUser("~"), api.addons.ofUser("owner@example.com")]) {
+    expect(await list).toEqual([own]);
+  }
+  expect(await api.addons.ofApp(app.name)).toEqual([own]);
+  const [attachment] = await api.attachments.ofAddon();
+  expect(await api.attachments.ofApp(app.id)).toEqual([attachment]);
+  for (const key of [attachment!.id, attachment!.name]) {
+    expect(await api.attachments.get(app.name, key)).toEqual(attachment);
+  }
+  const config = [
+    { name: "WIDGET_URL", value: "https://w.example.com" },
+    { name: "WIDGET_TOKEN", value: "t" },
+  ];
+  expect(await api.config.update([config[1]!])).toEqual(config);
+  expect(await api.config.update([{ name: "WIDGET_TOKEN", value: null }])).toEqual([config[0]]);
+  expect(await api.config.get()).toEqual([config[0]]);
+});
+
+it("Apps and what surrounds them", async () => {
+  const whole = await api.apps.get(app.id);
+  expect(whole).toEqual(app);
+  expect(await api.apps.get("tea-house")).toEqual(whole);
+  for (const list of [api.apps.list(), api.apps.ofUser("~"), api.apps.ofUser("owner@example.com")]) {
+    expect(await list).toEqual([whole]);
+  }
+  expect(await api.apps.filter([app.id, addon.id])).toMatchObject([{ id: app.id, joined: true }]);
+  const people = await api.collaborators.ofApp(app.name);
+  const members = await api.teamMembers.ofTeam("makers");
+  expect(await api.teamMembers.ofTeam(app.team!.id)).toEqual(members);
+  expect(people.map(({ user }) => user.email).sort()).toEqual(members.map(({ email }) => email).sort());
+  expect((await api.domains.ofApp(app.id)).map(({ kind }) => kind).sort()).toEqual(["custom", "platform"]);
+  const [pipeline] = await api.pipelines.list();
+  for (const key of [pipeline!.id, "tea"]) expect(await api.pipelines.get(key)).toEqual(pipeline);
+  const coupling = await api.pipelineCouplings.ofApp(app.name);
+  expect(await api.pipelineCouplings.get(coupling.id)).toEqual(coupling);
+  expect(await api.pipelineCouplings.list()).toEqual([coupling]);
+  expect(await api.pipelineCouplings.ofPipeline(pipeline!.id)).toEqual([coupling]);
+});
+
+it("Log drains, named by id, token or the URL they have", async () => {
+  const made = await api.logDrains.create(app.name, DRAIN);
+  for (const key of [made.id, made.token, DRAIN]) expect(await api.logDrains.get(app.id, key)).toEqual(made);
+  const moved = await api.logDrains.update(DRAIN, MOVED);
+  expect(moved).toMatchObject({ id: made.id, url: MOVED });
+  expect(await api.logDrains.ofAddon()).toEqual([moved]);
+  expect(await api.logDrains.ofApp(app.id)).toEqual([moved]);
+  await api.logDrains.remove(app.name, MOVED);
+  expect(await api.logDrains.ofApp(app.id)).toEqual([]);
+});
+
+it("The two ways an asynchronous provision ends", async () => {
+  world.partner.answers({ status: 202, body: { id: "p-1" } });
+  const done = await world.installed();
+  await clientOf(done).actions.provision();
+  expect(world.control.addon(done.addon.id).state).toBe("provisioned");
+  const failed = await world.installed();
+  await clientOf(failed).actions.deprovision();
+  expect(world.control.addon(failed.addon.id).state).toBe("deprovisioned");
+});
+
+it("Lists of 450 come whole, page by page, and what is small again at the price of a confirmation", async () => {
+  for (let count = 1; count < 450; count++) {
+    world.control.attach(addon.id, { app: world.control.createApp().id });
+  }
+  const since = world.control.ledger().next;
+  const apps = await api.apps.list();
+  expect(new Set(apps.map(({ id }) => id)).size).toBe(450);
+  expect(await api.addons.list()).toEqual(await api.addons.list());
+  const entries = world.control.ledger({ since }).entries.filter(({ direction }) => direction === "in");
+  expect(entries.map(({ response }) => response?.status)).toEqual([206, 206, 200, 200, 304]);
+  expect(await api.apps.filter(apps.map(({ id }) => id))).toHaveLength(450);
+  expect(await api.attachments.ofAddon()).toHaveLength(450);
+});
+
+it("A token that the platform killed is renewed once, and the call goes on", async () => {
+  world.control.revoke(addon.id, "access");
+  await expect(api.logDrains.create(app.id, DRAIN)).resolves.toMatchObject({ url: DRAIN });
+  expect([refreshes, (await api.logDrains.ofAddon()).length]).toEqual([1, 1]);
+});
+
+it("Refusals say what the platform said", async () => {
+  const foreign = world.control.createApp({ name: "foreign" });
+  const refusals: [Promise<unknown>, number, string][] = [
+    [api.apps.get(foreign.id), 404, "not_found"],
+    [api.addons.ofUser("nobody@example.com"), 404, "not_found"],
+    [api.config.update([{ name: "NOT_OURS", value: "x" }]), 422, "invalid_params"],
+    [api.logDrains.create(app.id, "ftp://x"), 422, "invalid_params"],
+    [api.actions.provision(), 422, "invalid_params"],
+  ];
+  for (const [call, status, id] of refusals) await expect(call).rejects.toMatchObject({ status, id });
+  expect((await api.request("GET", `/apps/${app.id}/formation`)).status).toBe(403);
+});
