@@ -75,6 +75,24 @@ it("The settings, the clock, the client secret and the faults can be changed at 
   expect(await control("DELETE", "/faults")).toMatchObject({ status: 200 });
 });
 
+it("Apps share a pipeline, and are renamed, from the control side", async () => {
+  await control("POST", "/apps", { name: "shop", pipeline: "shops" });
+  const staging = { name: "shop-staging", pipeline: "shops", stage: "staging" };
+  const { body } = await control<{ id: string }>("POST", "/apps", staging);
+  expect(await control("PATCH", "/apps/shop-staging", { name: "shop-test" })).toMatchObject({
+    status: 200,
+    body: { id: body.id, name: "shop-test" },
+  });
+  expect(await control("PATCH", `/apps/${body.id}`, { name: "shop" })).toMatchObject({ status: 409 });
+  expect(await control("PATCH", "/apps/shop-staging", { name: "x-y-z" })).toMatchObject({ status: 404 });
+  for (const wrong of [{}, { name: 5 }, { name: "No" }]) {
+    expect(await control("PATCH", "/apps/shop", wrong)).toMatchObject({ status: 422 });
+  }
+  for (const wrong of [{ pipeline: 5 }, { stage: [] }, { pipeline: "shops", stage: "live" }]) {
+    expect(await control("POST", "/apps", wrong)).toMatchObject({ status: 422 });
+  }
+});
+
 it("What is wrong with a control call is said", async () => {
   expect(await control("POST", "/settings", { expiresin: 5 })).toMatchObject({
     status: 422,
