@@ -2,6 +2,7 @@ import { ForeignResource } from "../platform/raw-path.ts";
 import { InvalidPath } from "../platform/path.ts";
 import { parsedJson } from "../platform/json-object.ts";
 import type { PlatformFor } from "../resources/platform-for.ts";
+import type { Services } from "../services.ts";
 import { typedUuid, UsedWrongly } from "./errors.ts";
 
 /** What the platform answered; `body` is parsed where it is JSON. */
@@ -40,6 +41,36 @@ export async function callPlatform(
       throw new UsedWrongly(error.message);
     throw error;
   }
+}
+
+/**
+ * The same answer without the secrets it may echo: the token it was asked with, whatever begins like a token, and what
+ * else this process knows for a secret.
+ */
+export async function masked<Answer extends PlatformAnswer>(
+  { scrubber, credentials }: Pick<Services, "scrubber" | "credentials">,
+  uuid: string,
+  answer: Answer,
+): Promise<Answer> {
+  const token = await credentials
+    .tokensOf(uuid)
+    .current()
+    .catch(() => null);
+  const show = token && scrubber.hide(token);
+  try {
+    return withTexts(answer, scrubber.scrub) as Answer;
+  } finally {
+    show?.();
+  }
+}
+
+function withTexts(value: unknown, change: (text: string) => string): unknown {
+  if (typeof value === "string") return change(value);
+  if (Array.isArray(value)) return value.map((item) => withTexts(item, change));
+  if (typeof value !== "object" || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([name, member]) => [change(name), withTexts(member, change)]),
+  );
 }
 
 function readBody(text: string): unknown {

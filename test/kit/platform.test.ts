@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { Secret } from "../../src/secret.ts";
 import { aWorld, eventually, type World } from "../support/world.ts";
 import { kit, kitJson } from "./kit.ts";
 
@@ -99,6 +100,39 @@ describe("kit api", () => {
     });
     const human = await kit(world.environment, words);
     expect(human).toMatchObject({ code: 1, stdout: expect.stringMatching(/^422\n\{/) });
+  });
+
+  it("masks the token that the platform repeats, also one without the prefix, unless it is to be revealed", async () => {
+    const { credentials, vault } = world.service.services;
+    const token = (await credentials.tokensOf(uuid).current()).reveal();
+    const echo = (said: string) =>
+      world.sandbox.control.fault("GET /addons/*", {
+        status: 200,
+        headers: { "x-echo": said },
+        body: { deep: [{ said: `Bearer ${said}` }], number: 5 },
+      });
+    const words = ["api", "GET", `/addons/${uuid}`, "--resource", uuid];
+    echo(token);
+    expect((await run(words)).data).toMatchObject({
+      headers: { "x-echo": "[secret]" },
+      body: { deep: [{ said: "Bearer [secret]" }], number: 5 },
+    });
+    echo(token);
+    expect((await kit(world.environment, words)).stdout).not.toContain(token);
+    echo(token);
+    expect((await run([...words, "--reveal"])).data).toMatchObject({
+      body: { deep: [{ said: `Bearer ${token}` }] },
+    });
+    await world.rows(`UPDATE credentials SET sealed_access_token = $2 WHERE uuid = $1`, [
+      uuid,
+      vault.seal(
+        { table: "credentials", column: "sealed_access_token", uuid },
+        new Secret("issued-long-ago"),
+      ),
+    ]);
+    echo("issued-long-ago");
+    expect((await run(words)).data).toMatchObject({ body: { deep: [{ said: "Bearer [secret]" }] } });
+    await world.service.services.credentials.refresh.now(uuid);
   });
 
   it("sends a resource's token for no other resource", async () => {

@@ -12,7 +12,8 @@ export const addApi: AddCommand = (program, act) => {
     .argument("<PATH>", "on the platform's API, from its first slash")
     .requiredOption("--resource <uuid>", "whose token is sent", typedUuid)
     .option("--data <json>", "the body")
-    .description("any call to the platform's API; the answer is shown as it comes")
+    .option("--reveal", "show tokens and other secrets that the answer repeats")
+    .description("any call to the platform's API; the answer is shown as it comes, but for secrets in it")
     .addHelpText(
       "after",
       examples(
@@ -25,11 +26,12 @@ export const addApi: AddCommand = (program, act) => {
           session,
           method: string,
           path: string,
-          { resource, data }: { resource: string; data?: string },
+          { resource, data, reveal = false }: { resource: string; data?: string; reveal?: boolean },
         ) => {
-          const { callPlatform } = await import("../../operator/platform-call.ts");
-          const { platformFor } = await session.services();
-          const answer = await callPlatform(platformFor, { method, path, uuid: resource, data });
+          const { callPlatform, masked } = await import("../../operator/platform-call.ts");
+          const services = await session.services();
+          const said = await callPlatform(services.platformFor, { method, path, uuid: resource, data });
+          const answer = reveal ? said : await masked(services, resource, said);
           return {
             data: answer,
             show: (screen) => show(screen, answer),
