@@ -13,14 +13,9 @@ const secretNames =
 export function createMasking(world: World): Masking {
   const isKnown = (word: string) =>
     word.startsWith("SVCK-") ||
-    [
-      world.accessTokens,
-      world.refreshTokens,
-      world.grants,
-      world.codes,
-      world.clientSecrets,
-      world.sessions,
-    ].some((table) => table.get(word));
+    [world.accessTokens, world.refreshTokens, world.grants, world.codes, world.clientSecrets].some((table) =>
+      table.get(word),
+    );
 
   function maskText(text: string): string {
     const { clientSecret, addonPassword, ssoSalt } = world.settings;

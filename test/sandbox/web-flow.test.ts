@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { startSandbox } from "../../sandbox/index.ts";
+import { aBrowser } from "./browser.ts";
 import { aClient, CALLBACK } from "./web-flow.ts";
 import { aWorld, client, type TestWorld } from "./world.ts";
 
@@ -146,6 +147,7 @@ describe("the client of a token request", () => {
     expect(await world.post(form(), basic(id, secret))).toMatchObject({ status: 200 });
     expect(await world.post(form(), basic(encoded, secret))).toMatchObject({ status: 200 });
     const other = aClient(world.sandbox);
+    expect(await world.post(form(), basic(other.id, secret))).toMatchObject({ status: 401 });
     for (const more of [{ client_secret: other.secret }, { client_id: other.id }]) {
       const refused = await world.post({ ...form(), ...more }, basic(id, secret));
       expect(refused).toMatchObject({ status: 401, body: { error: "invalid_client" } });
@@ -187,11 +189,19 @@ it("Clients, codes and tokens are still good after a restart, and what was revok
 });
 
 it("Nothing secret of the web flow shows in the ledger or the state", async () => {
-  const code = monitor.code();
+  const browser = aBrowser(world.sandbox.url);
+  await browser.visit(monitor.authorizeUrl());
+  await browser.press("user", "owner@example.com");
+  await browser.follow();
+  const { location } = await browser.press("decision", "allow");
+  const code = new URL(location!).searchParams.get("code")!;
   const { body } = await monitor.exchange(code);
   await monitor.refresh(body.refresh_token);
+  // Where no secret belongs: refused, and hidden all the same.
+  await browser.visit(`/oauth/token?client_secret=${monitor.secret}`, { method: "POST" });
+  const session = browser.cookies.get("platform_session")!;
   const shown = JSON.stringify([world.control.ledger(), world.control.state()]);
-  for (const secret of [code, monitor.secret, body.access_token, body.refresh_token]) {
+  for (const secret of [code, session, monitor.secret, body.access_token, body.refresh_token]) {
     expect(shown).not.toContain(secret);
   }
   expect(world.control.state().clients).toContainEqual({
