@@ -29,7 +29,8 @@ export function everyUser(world: World): UserRecord[] {
 /** By e-mail, where a new one is welcome, or by id. */
 export function findUser(world: World, emailOrId: string): UserRecord {
   if (emailOrId.includes("@")) return userNamed(world, emailOrId.trim().toLowerCase());
-  const user = everyUser(world).find(({ id }) => id === emailOrId.toLowerCase());
+  everyUser(world);
+  const user = world.users.get(emailOrId.toLowerCase());
   if (!user) throw notFound(`There is no user ${emailOrId}.`);
   return user;
 }
