@@ -60,7 +60,7 @@ export async function sweeps({ db, config }: Services): Promise<Finding> {
   );
 }
 
-export async function attention({ db }: Services): Promise<Finding> {
+export async function attention({ db, config }: Services): Promise<Finding> {
   const found = await db.query<{ state: string; count: number }>(countAttention);
   const [unrefreshable] = await db.query<Unrefreshable>(countUnrefreshable);
   const ending = unrefreshable?.some ? [unrefreshable] : [];
@@ -74,7 +74,9 @@ export async function attention({ db }: Services): Promise<Finding> {
     ...ending.flatMap(({ some }) => some.map((uuid) => `kit resources show ${uuid}`)),
   ];
   const message = `${told.join(", ")}.`;
-  const fix = `See them: ${fixes.join(" · ")}`;
+  const isRecoverable = found.some(({ state }) => state === "grant_lost" || state === "no_grant");
+  const recover = isRecoverable && config.legacyGrants ? ". Their grants: kit grants recover --all" : "";
+  const fix = `See them: ${fixes.join(" · ")}${recover}`;
   const isHarmless = ending.length === 0 && found.every(({ state }) => state === "no_grant");
   return isHarmless ? warning(message, fix) : fault(message, fix);
 }
