@@ -28,7 +28,8 @@ const mayImport: Record<string, readonly string[]> = {
   jobs: ["resources", "sign-in", "database", "log"],
   // What an operator can do needs every layer below, and what may be missing when something is broken.
   operator: ["resources", "platform", "vault", "database", "errors", "log", "scrubber"],
-  kit: ["operator", "services", "start-up", "config", "database", "errors", "secret"],
+  manifest: [],
+  kit: ["operator", "manifest", "services", "start-up", "config", "database", "errors", "secret"],
   app: ["errors", "log"],
   "http-server": [],
   services: [
@@ -95,6 +96,13 @@ describe("the house", () => {
     expect(users("express-basic-auth")).toEqual(["src/partner-api/authenticate.ts"]);
     expect(users("libsodium-wrappers").every((file) => file.startsWith("src/vault/"))).toBe(true);
     expect(users("pg").every((file) => file.startsWith("src/database/"))).toBe(true);
+    expect(users("zod").every((file) => file.startsWith("src/manifest/"))).toBe(true);
+  });
+
+  it("loads the manifest's schema, which takes its time, only for those who ask for it", () => {
+    const others = files.filter((file) => roomOf(file) !== "manifest");
+    const atStart = /^(?:import|export)\s+(?!type\s)[^;]*?from\s+"[^"]*\/manifest\//m;
+    expect(others.filter((file) => atStart.test(read(file)))).toEqual([]);
   });
 
   it("reads the environment in one file", () => {

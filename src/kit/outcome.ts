@@ -5,6 +5,8 @@ export interface Outcome {
   data: unknown;
   /** Lines for standard output, without the last line end. */
   show(screen: Screen): string;
+  /** The lines say why there is nothing of what was asked for: they go to standard error. */
+  isComplaint?: boolean;
   /** 0 unless given: 1 where the command worked but what it was to do did not. */
   exitCode?: number;
 }

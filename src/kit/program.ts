@@ -7,6 +7,7 @@ import { addConfig } from "./commands/config.ts";
 import { addDoctor } from "./commands/doctor.ts";
 import { addGrants } from "./commands/grants.ts";
 import { addKeys } from "./commands/keys.ts";
+import { addManifest } from "./commands/manifest.ts";
 import { addMigrate } from "./commands/migrate.ts";
 import { addResources } from "./commands/resources.ts";
 import { addSecret } from "./commands/secret.ts";
@@ -27,6 +28,7 @@ const COMMANDS: readonly AddCommand[] = [
   addApi,
   addAuthorizations,
   addStatus,
+  addManifest,
 ];
 
 /** The command line as commander understands it. Nothing is printed but help, and nothing exits. */

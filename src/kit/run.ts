@@ -47,8 +47,9 @@ function asksForJson(words: readonly string[]): boolean {
 }
 
 function print(outcome: Outcome, json: boolean): number {
-  const text = json ? JSON.stringify(outcome.data) : outcome.show(screenOf(process.stdout));
-  process.stdout.write(`${text}\n`);
+  const stream = outcome.isComplaint && !json ? process.stderr : process.stdout;
+  const text = json ? JSON.stringify(outcome.data) : outcome.show(screenOf(stream));
+  stream.write(`${text}\n`);
   return outcome.exitCode ?? DONE;
 }
 

@@ -1,0 +1,39 @@
+import { createReadStream } from "node:fs";
+import { KitError, messageOf } from "../errors.ts";
+
+/** What was to be read cannot be. */
+export class Unreadable extends KitError {
+  constructor(message: string, options?: ErrorOptions) {
+    super("unreadable", message, options);
+  }
+}
+
+const REASONS: Readonly<Record<string, string>> = {
+  ENOENT: "there is no such file",
+  ENOTDIR: "there is no such file",
+  EISDIR: "this is a folder",
+  EACCES: "this user may not read it",
+};
+
+/** A file to the end, or standard input for "-". More than `mostBytes` is not read. Throws {@link Unreadable}. */
+export async function readInput(name: string, mostBytes: number): Promise<Buffer> {
+  const input = name === "-" ? process.stdin : createReadStream(name);
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  try {
+    for await (const chunk of input) {
+      chunks.push(Buffer.from(chunk as Uint8Array));
+      bytes += (chunk as Uint8Array).length;
+      if (bytes > mostBytes) break;
+    }
+  } catch (error) {
+    const reason = REASONS[String((error as NodeJS.ErrnoException).code)] ?? messageOf(error);
+    throw new Unreadable(`${nameOfInput(name)} cannot be read: ${reason}.`, { cause: error });
+  }
+  if (bytes > mostBytes) throw new Unreadable(`${nameOfInput(name)} is larger than ${mostBytes / 1024} KiB.`);
+  return Buffer.concat(chunks);
+}
+
+export function nameOfInput(name: string): string {
+  return name === "-" ? "standard input" : name;
+}

@@ -1,0 +1,51 @@
+import type { ManifestKeys } from "../schema.ts";
+import type { Advice, Rule } from "./rule.ts";
+
+type Addon = NonNullable<ManifestKeys["addons"]>[number];
+
+/** Said at the first one: who mends it sees the others. */
+export const stringForm: Rule = ({ addons = [] }) => {
+  const [first, ...more] = addons.flatMap((addon, index) => (typeof addon === "string" ? [index] : []));
+  if (first === undefined) return [];
+  const others = more.length > 0 ? ` The same goes for ${more.length} more.` : "";
+  const message = `The object form is preferred: { "plan": "${planOf(addons[first]!)}" }.${others}`;
+  return [{ path: ["addons", first], message }];
+};
+
+export const options: Rule = ({ addons = [] }) =>
+  addons.flatMap((addon, index) =>
+    Object.entries(typeof addon === "string" ? {} : (addon.options ?? {}))
+      .filter(([, value]) => typeof value !== "string" && value !== true)
+      .map(([name]) => ({
+        path: ["addons", index, "options", name],
+        message: "An option should be a string, or true where it takes no value.",
+      })),
+  );
+
+export const flags: Rule = ({ addons = [] }) =>
+  eachPlan(addons, (text) =>
+    text.includes(" ")
+      ? "This is not part of the plan's name: give it in the object form's options."
+      : undefined,
+  );
+
+/** Review and CI apps get what the add-on's provider chose for them. */
+export const ephemeralPlans: Rule = ({ addons = [] }) =>
+  eachPlan(addons, (text) =>
+    planOf(text).includes(":")
+      ? `Review and CI apps ignore the plan and get one for ephemeral apps: write "${text.split(":")[0]}".`
+      : undefined,
+  );
+
+function eachPlan(addons: readonly Addon[], say: (text: string) => string | undefined): Advice[] {
+  return addons.flatMap((addon, index) => {
+    const isText = typeof addon === "string";
+    const message = say(isText ? addon : addon.plan);
+    return message === undefined ? [] : [{ path: ["addons", index, ...(isText ? [] : ["plan"])], message }];
+  });
+}
+
+/** addon or addon:plan, without the flags of a command line that some write behind it. */
+function planOf(addon: Addon): string {
+  return (typeof addon === "string" ? addon : addon.plan).split(" ")[0]!;
+}

@@ -1,0 +1,16 @@
+import type { Rule } from "./rule.ts";
+
+export const names: Rule = ({ env = {} }) =>
+  Object.keys(env)
+    .filter((name) => name === "" || /[=\0]/.test(name))
+    .map((name) => ({ path: ["env", name], message: "No process can have a variable of this name." }));
+
+export const sources: Rule = ({ env = {} }) =>
+  Object.entries(env)
+    .filter(
+      ([, variable]) => typeof variable !== "string" && variable.generator && variable.value !== undefined,
+    )
+    .map(([name]) => ({
+      path: ["env", name],
+      message: "It has a value and a generator: keep the one that is meant.",
+    }));

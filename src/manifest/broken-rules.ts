@@ -1,0 +1,27 @@
+import type { z } from "zod";
+import type { Finding } from "./finding.ts";
+import type { Path } from "./path.ts";
+import { manifestSchema } from "./schema.ts";
+import { typeSentence } from "./type-sentence.ts";
+
+/** Every broken rule of the schema. */
+export function brokenRules(value: unknown): Finding[] {
+  const { error } = manifestSchema.safeParse(value, { error: typeSentence });
+  return error?.issues.flatMap((issue) => findingsOf(issue, [])) ?? [];
+}
+
+function findingsOf(issue: z.core.$ZodIssue, above: Path): Finding[] {
+  const path = [...above, ...issue.path];
+  const error = (at: Path): Finding => ({ path: at, severity: "error", message: issue.message });
+  if (issue.code === "unrecognized_keys") return issue.keys.map((key) => error([...path, key]));
+  if (issue.code === "invalid_union") {
+    const meant = issue.errors.find(isOfTheRightType);
+    if (meant) return meant.flatMap((inner) => findingsOf(inner, path));
+  }
+  return [error(path)];
+}
+
+/** Of "a string or an object" the form that was meant is the one whose type fits: its faults are further in. */
+function isOfTheRightType(issues: readonly z.core.$ZodIssue[]): boolean {
+  return !issues.some(({ code, path }) => code === "invalid_type" && path.length === 0);
+}

@@ -1,0 +1,178 @@
+import { z } from "zod";
+
+// The app manifest as the platform's document describes it (Resources, "App manifest"), once: the types below, the
+// check and the published JSON Schema all come from here. A key that is not here is no error (unknown-keys.ts), and
+// what is only advised is not here either (advice/).
+
+const MOST_NAME_CHARACTERS = 30;
+/** Some write flags of a command line behind the plan; they do no harm, and advice/addons.ts says where they belong. */
+const PLAN = /^[^\s:]+(:[^\s:]+)?( --\S+)*$/;
+const SUCCESS_URL = /^(\/|[A-Za-z][A-Za-z0-9+.-]*:\/\/\S)/;
+
+// Of two forms the object comes first: an editor takes the first for the one that is meant.
+
+const PLAN_SENTENCE = "An add-on is named as addon or addon:plan, without spaces.";
+const QUANTITY_SENTENCE = "This must be a whole number of processes, 0 or more, without quotes.";
+
+/** A string that must be there. Another type is named by the check's own sentences. */
+const requiredText = (missing: string) =>
+  z.string({ error: ({ input }) => (input === undefined ? `Missing: ${missing}` : undefined) });
+
+const plan = (missing: string) => requiredText(missing).regex(PLAN, PLAN_SENTENCE);
+
+const variable = z
+  .object({
+    description: z
+      .string()
+      .optional()
+      .describe("What the variable is for, for the person who is asked for it."),
+    value: z.string().optional().describe('The default value. Always a string, so 5 is written "5".'),
+    required: z
+      .boolean()
+      .optional()
+      .meta({ description: "Whether the app cannot be created without a value.", default: true }),
+    generator: z
+      .literal("secret", { error: 'The only generator there is: "secret".' })
+      .optional()
+      .describe('"secret": the platform makes up a random string.'),
+  })
+  .meta({ id: "variable", description: "A config var: what it is for, and where its value comes from." });
+
+const process = z
+  .object({
+    quantity: z
+      .int({ error: QUANTITY_SENTENCE })
+      .min(0, QUANTITY_SENTENCE)
+      .optional()
+      .describe("How many processes of this type to keep."),
+    size: z.string().optional().describe("The dyno size. Left out, the runtime's default size applies."),
+  })
+  .meta({ id: "process", description: "How many processes of a type to keep, and how big." });
+
+const addon = z
+  .object({
+    plan: plan("name the add-on, as addon or addon:plan.").describe(
+      "addon:plan, or addon alone for its default plan. Review and CI apps get an ephemeral default plan instead.",
+    ),
+    as: z.string().optional().describe("The attachment's name. Left out, the add-on's default name."),
+    options: z
+      .record(z.string(), z.unknown())
+      .optional()
+      .describe("The add-on's own options: strings, or true for an option that takes no value."),
+  })
+  .meta({ id: "addon", description: "An add-on that is provisioned before the app is deployed." });
+
+const buildpack = z
+  .object({
+    url: requiredText("say where the buildpack is, or its shorthand name.")
+      .regex(/\S/, "This is empty: say where the buildpack is, or its shorthand name.")
+      .describe("Where to download or clone it, or the shorthand name of an officially supported one."),
+  })
+  .meta({ id: "buildpack", description: "A buildpack. The last one decides the process types." });
+
+const script = z
+  .union([
+    z.object({
+      command: requiredText("give the command to run.").describe("The command to run."),
+      size: z.string().optional().describe("The size of the dyno that runs it."),
+    }),
+    z.string(),
+  ])
+  .meta({ id: "script", description: "A command, or a command with the size of the dyno that runs it." });
+
+const keys = z.object({
+  name: z
+    .string()
+    .refine((name) => [...name].length <= MOST_NAME_CHARACTERS, {
+      error: `A name has at most ${MOST_NAME_CHARACTERS} characters.`,
+    })
+    .optional()
+    .meta({ description: "A simple name of the template.", maxLength: MOST_NAME_CHARACTERS }),
+  description: z.string().optional().describe("A short summary of the app."),
+  keywords: z.array(z.string()).optional().describe("Words that describe the app."),
+  website: z.string().optional().describe("The project's website."),
+  repository: z.string().optional().describe("Where the source is: a Git, Subversion or Mercurial URL."),
+  logo: z.string().optional().describe("The URL of a square image, as SVG, PNG or JPG."),
+  success_url: z
+    .string()
+    .regex(SUCCESS_URL, "This must be a full URL, or a path of the new app that begins with /.")
+    .optional()
+    .describe(
+      "Where the user goes after the deploy: a full URL, or a path of the new app that begins with /.",
+    ),
+  stack: z.string().optional().describe("The stack to run on. Left out, the default stack."),
+  image: z
+    .string()
+    .optional()
+    .meta({ description: "Deprecated. The image that local containers are made from.", deprecated: true }),
+  env: z
+    .record(z.string(), z.union([variable, z.string()]))
+    .optional()
+    .meta({ id: "env", description: "The config vars: a name, and a value or what to know about it." }),
+  formation: z
+    .record(z.string(), process)
+    .optional()
+    .meta({ id: "formation", description: "The processes to keep, by process type. Dynos are billed." }),
+  addons: z
+    .array(z.union([addon, plan("")]))
+    .optional()
+    .meta({ id: "addons", description: "The add-ons the app needs; the object form is preferred." }),
+  buildpacks: z.array(buildpack).optional().meta({
+    id: "buildpacks",
+    description: "For apps of the older generation; newer ones name their buildpacks in project.toml.",
+  }),
+  scripts: z
+    .object({
+      postdeploy: script.optional().describe("Runs once, after the app is created; not on later deploys."),
+      "pr-predestroy": script
+        .optional()
+        .describe("Runs when a review app is destroyed because its pull request was merged or closed."),
+    })
+    .optional()
+    .meta({ id: "scripts", description: "Commands of the app's life. The dynos that run them are billed." }),
+});
+
+const environment = keys
+  .extend({
+    environments: z
+      .never({ error: "An environment cannot have environments of its own." })
+      .optional()
+      .describe("An environment cannot have environments of its own."),
+  })
+  .meta({
+    id: "environment",
+    description: "Keys of a manifest. Each replaces the whole of the app's own key: nothing is merged.",
+  });
+
+export const manifestSchema = keys
+  .extend({
+    $schema: z
+      .string()
+      .optional()
+      .describe("Where an editor finds this schema. The platform has no use for it."),
+    environments: z
+      .strictObject(
+        {
+          test: environment.optional().describe("For apps that CI makes."),
+          review: environment.optional().describe("For review apps."),
+        },
+        {
+          error: ({ code }) =>
+            code === "unrecognized_keys" ? "The only environments are test and review." : undefined,
+        },
+      )
+      .optional()
+      .describe("What is different in CI apps and review apps."),
+  })
+  .meta({
+    title: "App manifest",
+    description:
+      "app.json: what the platform makes a new app of. It is read when an app is created, not on deploys.",
+  });
+
+/** An app.json without broken rules. */
+export type Manifest = z.infer<typeof manifestSchema>;
+/** The keys of an app, and of what an environment may replace. */
+export type ManifestKeys = z.infer<typeof keys>;
+/** The environments that exist. */
+export type EnvironmentName = keyof NonNullable<Manifest["environments"]>;

@@ -1,0 +1,44 @@
+import { readFileSync } from "node:fs";
+import { describe, expect, it } from "@jest/globals";
+import { manifestJsonSchema } from "../../src/manifest/json-schema.ts";
+import { manifestSchema } from "../../src/manifest/schema.ts";
+
+const published = JSON.parse(
+  readFileSync(new URL("../../app.schema.json", import.meta.url), "utf8"),
+) as Schema;
+
+interface Schema {
+  $schema?: string;
+  description?: string;
+  $ref?: string;
+  properties?: Record<string, Schema>;
+  definitions?: Record<string, Schema>;
+  allOf?: Schema[];
+}
+
+describe("app.schema.json", () => {
+  it("says what the check says (else: node --import tsx dev/manifest-schema.ts)", () => {
+    expect(published).toEqual(JSON.parse(JSON.stringify(manifestJsonSchema())));
+  });
+
+  it("is of the draft that editors know, and lists every key", () => {
+    expect(published.$schema).toBe("http://json-schema.org/draft-07/schema#");
+    expect(Object.keys(published.properties!)).toEqual(Object.keys(manifestSchema.shape));
+  });
+
+  it("describes every key there is, for the person who writes one", () => {
+    const places = [published, ...Object.values(published.definitions!)];
+    for (const { properties = {} } of places) {
+      for (const [key, property] of Object.entries(properties))
+        expect([key, described(property)]).toEqual([key, expect.stringMatching(/^[A-Z"a-z].*\.$/)]);
+    }
+  });
+
+  it("offers an environment no environments of its own", () => {
+    expect(published.definitions!["environment"]!.properties).not.toHaveProperty("environments");
+  });
+});
+
+function described({ description, $ref }: Schema): string | undefined {
+  return description ?? published.definitions![$ref!.replace("#/definitions/", "")]!.description;
+}

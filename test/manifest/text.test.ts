@@ -1,0 +1,149 @@
+import { describe, expect, it } from "@jest/globals";
+import { checkManifestText } from "../../src/manifest/check.ts";
+import { NotJson, readJson } from "../../src/manifest/json-text.ts";
+
+describe("a text that is no JSON", () => {
+  it.each([
+    ["nothing", "", "1:1", "nothing in it"],
+    ["only lines", "\n \n", "1:1", "nothing in it"],
+    ["a comma too many", '{\n  "name": "x",\n}', "2:14", "comma too many before the closing }"],
+    ["a comma too many in a list", '{ "keywords": ["a", ] }', "1:19", "comma too many before the closing ]"],
+    ["two commas", '{ "a": 1,, "b": 2 }', "1:10", "comma too many"],
+    ["a missing comma", '{\n  "name": "x"\n  "env": {}\n}', "3:3", "comma is missing before this"],
+    ["a missing colon", '{ "name" "x" }', "1:10", "colon is missing"],
+    ["a missing value", '{ "name": , "env": {} }', "1:11", "value is missing before this ,"],
+    ["a missing end", '{\n  "env": {\n', "3:1", "{ of line 2"],
+    ["a missing bracket", '{ "keywords": ["a" }', "1:20", "opened with ["],
+    ["a second document", '{}\n{"name": "x"}', "2:1", "goes on after the end"],
+    ["single quotes", "{ 'name': 'x' }", "1:3", "double quotes"],
+    ["a value in single quotes", "{ \"name\": 'x' }", "1:11", "double quotes"],
+    ["a key without quotes", "{ name: 1 }", "1:3", "double quotes"],
+    ["a value without quotes", '{ "name": True }', "1:11", "double quotes"],
+    ["a comment", '{\r\n  // my app\r\n  "name": "x"\r\n}', "2:3", "no comments"],
+    ["a comment behind a value", '{ "name": "x" /* mine */ }', "1:15", "no comments"],
+    ["a string over two lines", '{ "name": "a\nb" }', "1:11", "not closed on its line"],
+    ["a string without an end", '{ "name": "a', "1:11", "not closed on its line"],
+    ["an escape there is none of", '{ "name": "C:\\dir" }', "1:14", "no such escape"],
+    ["a tab in a string", '{ "name": "a\tb" }', "1:13", "\\t"],
+    ["a number as people write it", '{ "formation": { "web": { "quantity": 01 } } }', "1:39", "no number"],
+    ["too many levels", "[".repeat(5000), "1:101", "deeper than 100 levels"],
+  ])("is told where and why: %s", (_, text, where, why) => {
+    const { ok, faults } = checkManifestText(text);
+    const [line, column] = where.split(":").map(Number);
+    expect(ok).toBe(false);
+    expect(faults).toEqual([
+      {
+        pointer: "",
+        severity: "error",
+        message: expect.stringContaining(why),
+        place: { line, column },
+      },
+    ]);
+    expect(faults[0]!.message).toContain(`line ${line}, column ${column}: `);
+  });
+
+  it.each([
+    ["bytes of another encoding", Buffer.from('{ "name": "caf\u00e9" }', "latin1")],
+    ["UTF-16", Buffer.from('\ufeff{ "name": "x" }', "utf16le")],
+  ])("has to be UTF-8, unlike %s", (_, bytes) => {
+    expect(checkManifestText(bytes)).toEqual({
+      ok: false,
+      faults: [{ pointer: "", severity: "error", message: expect.stringContaining("UTF-8") }],
+    });
+  });
+
+  it("is not repeated where it is told of", () => {
+    expect(JSON.stringify(checkManifestText('{ "env": { "KEY": s3cret } }').faults)).not.toContain("s3cret");
+  });
+});
+
+describe("the text of a manifest", () => {
+  it("gives every fault its place, in the order of the text", () => {
+    const text =
+      '{\n  "env": {\n    "A": 1\n  },\n  "nmae": "x",\n  "addons": ["a",\n    5, {}],\n  "name": null\n}';
+    const { faults } = checkManifestText(text);
+    expect(faults.map(({ place, pointer }) => `${place?.line}:${place?.column} ${pointer}`)).toEqual([
+      "3:5 /env/A",
+      "5:3 /nmae",
+      "6:14 /addons/0",
+      "7:5 /addons/1",
+      "7:8 /addons/2/plan",
+      "8:3 /name",
+    ]);
+  });
+
+  it("warns of keys that are there twice, and judges the last one", () => {
+    const text = '{ "env": { "A": 1, "A": "x" }, "name": "x", "addons": [], "name": 5 }';
+    const { faults } = checkManifestText(text);
+    expect(faults.map(({ pointer, severity, place }) => [pointer, severity, place?.column])).toEqual([
+      ["/env/A", "warning", 20],
+      ["/name", "warning", 59],
+      ["/name", "error", 59],
+    ]);
+  });
+
+  it("may begin with a byte order mark, with a warning, and counts columns as if it did not", () => {
+    const { ok, faults } = checkManifestText(Buffer.from('\ufeff{ "nmae": "x" }'));
+    expect(ok).toBe(true);
+    expect(faults).toMatchObject([
+      { pointer: "", severity: "warning", message: expect.stringContaining("byte order mark") },
+      { pointer: "/nmae", place: { line: 1, column: 3 } },
+    ]);
+  });
+
+  it("may be broken in a thousand places without anyone reading more", () => {
+    const variables = Array.from({ length: 3000 }, (_, index) => `"V${index}": 1`);
+    const { ok, faults } = checkManifestText(`{ "env": { ${variables.join()} } }`);
+    expect(ok).toBe(false);
+    expect(faults).toHaveLength(1000);
+  });
+});
+
+describe("reading JSON", () => {
+  const texts = [
+    '{"a":[1,-0,2.5e-3,1E+9,true,false,null,"\\u00e9\\n\\"\\/",{}],"":{"__proto__":[]}}',
+    " [ ] ",
+    '"x\u2028\u007f"',
+    "-12.5",
+    "\t{ }\r\n",
+    '{"a":{"b":[[],[{}]]}}',
+  ];
+
+  it.each(texts)("takes what JSON.parse takes: %j", (text) => {
+    expect(readJson(text).value).toEqual(JSON.parse(text));
+  });
+
+  it("agrees with JSON.parse about every text that is one character away", () => {
+    const signs = [..."{}[],:\"\\ \n\t/-+.05eEtnru'#\u0000\u00a0\ufeff"];
+    for (const text of texts) {
+      for (let at = 0; at <= text.length; at++) {
+        for (const sign of ["", ...signs]) {
+          for (const changed of [
+            text.slice(0, at) + sign + text.slice(at + 1),
+            text.slice(0, at) + sign + text.slice(at),
+          ])
+            expect([changed, isRead(changed)]).toEqual([changed, isParsed(changed)]);
+        }
+      }
+    }
+  });
+});
+
+function isRead(text: string): boolean {
+  try {
+    readJson(text);
+    return true;
+  } catch (error) {
+    if (error instanceof NotJson) return false;
+    throw error;
+  }
+}
+
+function isParsed(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
