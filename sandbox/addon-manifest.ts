@@ -37,21 +37,43 @@ export function readAddonManifest(pathOrJson: string): AddonManifest {
 
 /** Checks the members the sandbox relies on. */
 export function checkAddonManifest(value: unknown): AddonManifest {
-  if (typeof value !== "object" || value === null) throw new Error("The add-on manifest is not an object.");
-  const manifest = value as Partial<AddonManifest>;
-  if (typeof manifest.id !== "string" || manifest.id === "")
-    throw new Error("The add-on manifest has no id.");
-  if (!Array.isArray(manifest.plans) || !manifest.plans.every((plan) => typeof plan?.name === "string")) {
-    throw new Error("The add-on manifest's plans must be an array of objects, each with a name.");
+  if (!isObject(value)) throw new Error("The add-on manifest is not an object.");
+  if (!isFilled(value["id"])) throw new Error("The add-on manifest has no id.");
+  const names = checkPlans(value["plans"]);
+  for (const member of ["default_plan", "ephemeral_plan"]) {
+    const plan = value[member];
+    if (plan !== undefined && !names.includes(plan))
+      throw new Error(`The add-on manifest's ${member} must be one of its plans: ${names.join(", ")}.`);
   }
-  const prefix: unknown = manifest.config_vars_prefix;
+  const prefix = value["config_vars_prefix"];
   if (prefix !== undefined && typeof prefix !== "string")
     throw new Error("The add-on manifest's config_vars_prefix must be a string.");
-  for (const member of ["regions", "config_vars", "requires"] as const) {
-    const list: unknown = manifest[member];
+  for (const member of ["regions", "config_vars", "requires"]) {
+    const list = value[member];
     if (list !== undefined && !(Array.isArray(list) && list.every((item) => typeof item === "string"))) {
       throw new Error(`The add-on manifest's ${member} must be an array of strings.`);
     }
   }
-  return manifest as AddonManifest;
+  return value as unknown as AddonManifest;
+}
+
+/** Returns the names of the plans, each there once. */
+function checkPlans(plans: unknown): unknown[] {
+  if (!Array.isArray(plans) || !plans.every((plan) => isObject(plan) && isFilled(plan["name"])))
+    throw new Error("The add-on manifest's plans must be an array of objects, each with a name.");
+  const names = (plans as AddonPlan[]).map(({ name }) => name);
+  const isPriced = ({ price }: AddonPlan) =>
+    price === undefined || (isObject(price) && typeof price.cents === "number" && isFilled(price.unit));
+  if (new Set(names).size < names.length) throw new Error("The add-on manifest names a plan twice.");
+  if (!(plans as AddonPlan[]).every(isPriced))
+    throw new Error("A plan's price in the add-on manifest must have cents, a number, and a unit.");
+  return names;
+}
+
+function isFilled(value: unknown): boolean {
+  return typeof value === "string" && value !== "";
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

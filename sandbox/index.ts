@@ -3,6 +3,7 @@ import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { createApp } from "./app.ts";
 import { type Control, createControl } from "./control/control.ts";
+import { giveUpOverdue } from "./partner/give-up.ts";
 import { createAgents } from "./partner/http.ts";
 import type { Platform } from "./platform.ts";
 import { completeSettings, type SandboxSettings } from "./settings.ts";
@@ -19,6 +20,9 @@ export type { AddonState, State } from "./control/state.ts";
 export type { SandboxSettings } from "./settings.ts";
 export type { Fault, FaultAction } from "./wire/faults.ts";
 export type { LedgerEntry } from "./wire/ledger.ts";
+
+/** How soon it is noticed that time has run out for a provision, where nobody moves the clock. */
+const SWEEP_MS = 5000;
 
 export interface Sandbox {
   url: string;
@@ -46,13 +50,14 @@ export async function startSandbox({ onEntry, ...given }: StartOptions = {}): Pr
   const platform: Platform = {
     world,
     ledger,
-    faults: createFaults(),
+    faults: createFaults(world.faults),
     url: () => urlOf(server, settings.host),
     agents: createAgents(),
     closing: closing.signal,
     changed: () => stateFile?.changed(),
   };
   const control = createControl(platform);
+  const sweep = setInterval(() => giveUpOverdue(platform), SWEEP_MS).unref();
   server.on("request", createApp(platform, control));
   await listen(server, settings);
 
@@ -62,6 +67,7 @@ export async function startSandbox({ onEntry, ...given }: StartOptions = {}): Pr
     control,
     async close() {
       closing.abort();
+      clearInterval(sweep);
       platform.agents.http.destroy();
       platform.agents.https.destroy();
       const closed = new Promise((resolve) => server.close(resolve));

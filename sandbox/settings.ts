@@ -32,6 +32,8 @@ export interface BehaviourSettings {
   rateLimit: number;
   /** Further endpoints enabled for this partner: method, space, path with `*` for ids. They answer an empty list. */
   extraEndpoints: string[];
+  /** How often the platform itself delivers a provision request again that got no answer at all. */
+  redeliveries: number;
   /** How often the status feed is brought up to date; 0: at once. The platform's document says 30. */
   statusRefreshSeconds: number;
 }
@@ -57,6 +59,7 @@ export const defaultBehaviour: BehaviourSettings = {
   thirdPartyOAuth: true,
   rateLimit: 4500,
   extraEndpoints: [],
+  redeliveries: 0,
   statusRefreshSeconds: 0,
 };
 

@@ -9,6 +9,7 @@ import { addAddon } from "../world/addons.ts";
 import { addApp } from "../world/apps.ts";
 import { issueGrant, latestGrant } from "../world/grants.ts";
 import type { AddonRecord } from "../world/records.ts";
+import { checkInstall, checkRedelivery } from "./delivery-wishes.ts";
 import { findAddon, findApp } from "./find.ts";
 import { choosePlan } from "./plans.ts";
 
@@ -48,7 +49,8 @@ export function createDeliveries(platform: Platform) {
 
   return {
     /** Installs the add-on on an app: sends the provision request and returns with its answer. */
-    async install(wish: InstallWish = {}): Promise<Delivery> {
+    async install(given: InstallWish = {}): Promise<Delivery> {
+      const wish = checkInstall(given);
       const known = wish.app === undefined ? undefined : findApp(world, wish.app);
       const environment = known?.setup?.environment;
       const plan = choosePlan(world.settings, wish.plan, { force: wish.force, environment });
@@ -58,7 +60,8 @@ export function createDeliveries(platform: Platform) {
     },
 
     /** Delivers the provision request again: delivery is at least once. */
-    async redeliver(id: string, wish: RedeliverWish = {}): Promise<Delivery> {
+    async redeliver(id: string, given: RedeliverWish = {}): Promise<Delivery> {
+      const wish = checkRedelivery(given);
       const addon = findAddon(world, id);
       const grant = (wish.newCode ? undefined : latestGrant(world, addon.id)) ?? issueGrant(world, addon);
       return delivered(addon, sendProvision(platform, addon, grant, wish.plan));

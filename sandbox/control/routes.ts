@@ -1,11 +1,17 @@
 import express, { Router, type Request } from "express";
 import { invalid, notFound } from "../refusal.ts";
+import type { FaultAction } from "../wire/faults.ts";
 import type { PartnerSettings } from "../settings.ts";
 import { checkAppWish } from "./app-wish.ts";
 import type { Control } from "./control.ts";
-import type { InstallWish, RedeliverWish } from "./deliveries.ts";
+import { checkInstall, checkPlanChange, checkRedelivery } from "./delivery-wishes.ts";
+import { type Check, checkMembers } from "./members.ts";
 import type { AuthorizeWish, UserTokenWish } from "./people.ts";
 import { checkTexts } from "./wishes.ts";
+
+/** What is in them is checked where faults are kept. */
+const asItIs: Check = (value) => value;
+const faultMembers = { match: asItIs, action: asItIs, times: asItIs };
 
 /** The control side over HTTP: what people, tests in other languages and the sandbox's own page call. */
 export function controlRoutes(control: Control): Router {
@@ -36,20 +42,19 @@ export function controlRoutes(control: Control): Router {
   });
   router.get("/apps/:app/config-vars", (req, res) => void res.json(control.configVars(req.params.app)));
   router.post("/apps/:app/addons", async (req, res) => {
-    const wish = checkTexts(bodyOf<InstallWish & { silent?: boolean }>(req), "plan", "as", "region");
+    const { silent, ...wish } = checkInstall(bodyOf(req));
     const wanted = { ...wish, app: req.params.app };
-    const installed = wish.silent ? control.installWithoutProvision(wanted) : control.install(wanted);
+    const installed = silent ? control.installWithoutProvision(wanted) : control.install(wanted);
     res.status(201).json(await installed);
   });
 
   router.get("/addons/:id", (req, res) => void res.json(control.addon(req.params.id)));
   router.post("/addons/:id/redeliver", async (req, res) => {
-    res.json(await control.redeliver(req.params.id, checkTexts(bodyOf<RedeliverWish>(req), "plan")));
+    res.json(await control.redeliver(req.params.id, checkRedelivery(bodyOf(req))));
   });
   router.patch("/addons/:id", async (req, res) => {
-    const { plan, force } = bodyOf<{ plan?: string; force?: boolean }>(req);
-    if (typeof plan !== "string") throw invalid("plan is missing.");
-    res.json(await control.changePlan(req.params.id, plan, { force: force === true }));
+    const { plan, ...how } = checkPlanChange(bodyOf(req));
+    res.json(await control.changePlan(req.params.id, plan, how));
   });
   router.delete("/addons/:id", async (req, res) => {
     res.json(await control.deprovision(req.params.id));
@@ -100,8 +105,8 @@ export function controlRoutes(control: Control): Router {
   });
   router.get("/faults", (_req, res) => void res.json(control.faults()));
   router.post("/faults", (req, res) => {
-    const { match, action, times } = bodyOf<{ match: string; action: object; times?: number }>(req);
-    res.status(201).json(control.fault(match, action, times));
+    const { match, action, times } = checkMembers(bodyOf(req), faultMembers, ["match", "action"]);
+    res.status(201).json(control.fault(match as string, action as FaultAction, times as number | undefined));
   });
   router.delete("/faults", (_req, res) => void res.json((control.clearFaults(), [])));
   router.post("/incidents", (req, res) => void res.status(201).json(control.openIncident(bodyOf(req))));

@@ -48,6 +48,7 @@ const behaviourChecks: Record<keyof BehaviourSettings, Check> = {
   thirdPartyOAuth: flag,
   rateLimit: count,
   extraEndpoints: texts,
+  redeliveries: count,
   statusRefreshSeconds: count,
 };
 

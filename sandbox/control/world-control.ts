@@ -1,4 +1,6 @@
+import { giveUpOverdue } from "../partner/give-up.ts";
 import type { Platform } from "../platform.ts";
+import { invalid } from "../refusal.ts";
 import { type BehaviourSettings, defaultBehaviour, type PartnerSettings } from "../settings.ts";
 import { appShape } from "../shapes/app.ts";
 import { attachmentShape } from "../shapes/attachment.ts";
@@ -9,6 +11,9 @@ import { tablesOf } from "../world/world.ts";
 import { findAddon, findApp } from "./find.ts";
 import { checkBehaviour, checkPartner } from "./setting-changes.ts";
 import { addonState, shownSettings, stateOf } from "./state.ts";
+
+/** Timestamps have four digits for the year. */
+const LAST_MOMENT = Date.UTC(9999, 0);
 
 /** What is asked of the sandbox itself: its memory, its time, its faults, its settings. */
 export function createWorldControl(platform: Platform) {
@@ -60,17 +65,28 @@ export function createWorldControl(platform: Platform) {
 
     /** Moves the sandbox's time, not the service's. */
     advanceClock(seconds: number): { now: string } {
+      const then = world.clock.now() + seconds * 1000;
+      if (!(then >= 0 && then <= LAST_MOMENT))
+        throw invalid("advance must lead to a year from 1970 to 9999.");
       world.clock.advance(seconds);
+      giveUpOverdue(platform);
       platform.changed();
       return { now: new Date(world.clock.now()).toISOString() };
     },
 
     /** The next `times` calls that match get the action; a leading `>` means calls to the service. */
-    fault: (match: string, action: FaultAction, times = 1): Fault => faults.add({ match, times, action }),
+    fault(match: string, action: FaultAction, times = 1): Fault {
+      const fault = faults.add({ match, times, action });
+      platform.changed();
+      return fault;
+    },
 
     faults: () => faults.pending(),
 
-    clearFaults: () => faults.clear(),
+    clearFaults(): void {
+      faults.clear();
+      platform.changed();
+    },
 
     /** Changes how the platform behaves; without changes only tells. */
     settings(changes: Partial<BehaviourSettings> = {}) {

@@ -13,6 +13,8 @@ export interface PartnerResponse {
   ms: number;
   /** Why there is no answer. */
   error?: string;
+  /** What is wrong with it; the same is in the ledger. */
+  complaints?: string[];
 }
 
 export interface PartnerCall {
@@ -50,6 +52,7 @@ async function makeCall(platform: Platform, call: PartnerCall, url: URL, fault: 
     ? { status: answer.status, headers: answer.headers, body: readJsonOrText(answer), ms }
     : { status: null, headers: {}, body: null, ms, error: String(outcome) };
   const complaints = call.receive(response);
+  if (complaints.length > 0) response.complaints = complaints;
   platform.ledger.add({
     at,
     direction: "out",
@@ -76,7 +79,7 @@ async function attempt(platform: Platform, outgoing: Outgoing, fault: FaultActio
     await sleep(timeoutMs, undefined, { signal: platform.closing });
     throw noAnswer;
   }
-  const incoming = await sendRequest(outgoing, needs);
+  const incoming = await sendRequest({ ...outgoing, msPerByte: fault.drip }, needs);
   if (fault.reset === "after") throw new Error("A fault cut the connection before the answer was received.");
   if (fault.truncate) throw new Error("A fault cut the connection in the middle of the answer.");
   if (fault.hang === "after") {

@@ -1,5 +1,6 @@
 import http, { type IncomingHttpHeaders } from "node:http";
 import https from "node:https";
+import { setTimeout as sleep } from "node:timers/promises";
 import { readBody } from "../wire/body.ts";
 
 export interface Outgoing {
@@ -7,6 +8,8 @@ export interface Outgoing {
   url: URL;
   headers: Record<string, string>;
   body?: string | undefined;
+  /** Sends the body byte by byte, waiting this long after each. */
+  msPerByte?: number | undefined;
 }
 
 export interface Incoming {
@@ -28,7 +31,10 @@ export function createAgents(): HttpNeeds["agents"] {
 }
 
 /** Sends one request and reads its whole answer; redirects are answers like any other. */
-export function sendRequest({ method, url, headers, body }: Outgoing, needs: HttpNeeds): Promise<Incoming> {
+export function sendRequest(
+  { method, url, headers, body, msPerByte }: Outgoing,
+  needs: HttpNeeds,
+): Promise<Incoming> {
   const isSecure = url.protocol === "https:";
   const agent = isSecure ? needs.agents.https : needs.agents.http;
   const length = body === undefined ? {} : { "Content-Length": String(Buffer.byteLength(body)) };
@@ -51,6 +57,16 @@ export function sendRequest({ method, url, headers, body }: Outgoing, needs: Htt
         .catch((error: unknown) => reject(request.errored ?? error))
         .finally(() => clearTimeout(timer));
     });
-    request.end(body);
+    if (msPerByte === undefined) request.end(body);
+    else void drip(request, body ?? "", msPerByte);
   });
+}
+
+async function drip(request: http.ClientRequest, body: string, msPerByte: number): Promise<void> {
+  for (const byte of Buffer.from(body)) {
+    if (request.destroyed) return;
+    request.write(Buffer.of(byte));
+    await sleep(msPerByte);
+  }
+  request.end();
 }

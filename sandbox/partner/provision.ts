@@ -10,10 +10,32 @@ import { checkBody, checkRefusal } from "./answer-check.ts";
 import { partnerHeaders } from "./basic.ts";
 import { callPartner, type PartnerResponse } from "./calls.ts";
 
-/** Sends the provision request of a resource, again or for the first time ("Provision request received…"). */
-export function sendProvision(platform: Platform, addon: AddonRecord, grant: GrantRecord, plan = addon.plan) {
+/**
+ * Sends the provision request of a resource, again or for the first time ("Provision request received…"); delivery is
+ * at least once: the setting `redeliveries` says how often the very same is sent again while nothing is answered.
+ */
+export async function sendProvision(
+  platform: Platform,
+  addon: AddonRecord,
+  grant: GrantRecord,
+  plan = addon.plan,
+): Promise<PartnerResponse> {
   const { world } = platform;
-  return callPartner(platform, {
+  const call = provisionCall(platform, addon, grant, plan);
+  for (let left = world.settings.redeliveries; ; left--) {
+    const isLast = left <= 0;
+    const receive = (response: PartnerResponse) =>
+      response.status === null && !isLast
+        ? checkRefusal(response)
+        : receiveProvision(world, addon, grant, response);
+    const response = await callPartner(platform, { ...call, receive });
+    if (response.status !== null || isLast || platform.closing.aborted) return response;
+  }
+}
+
+function provisionCall(platform: Platform, addon: AddonRecord, grant: GrantRecord, plan: string) {
+  const { world } = platform;
+  return {
     method: "POST",
     path: world.settings.resourcesPath,
     headers: partnerHeaders(world, true),
@@ -27,8 +49,7 @@ export function sendProvision(platform: Platform, addon: AddonRecord, grant: Gra
       oauth_grant: grantShape(grant),
       ...logMembers(world, addon),
     }),
-    receive: (response) => receiveProvision(world, addon, grant, response),
-  });
+  };
 }
 
 /**

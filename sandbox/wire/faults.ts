@@ -1,4 +1,6 @@
-import { invalid } from "../refusal.ts";
+import { randomUUID } from "node:crypto";
+import type { Table } from "../world/table.ts";
+import { checkFault } from "./fault-check.ts";
 
 /** What happens to a call instead of, or in addition to, the usual. Members may be combined with `delayMs`. */
 export interface FaultAction {
@@ -16,6 +18,8 @@ export interface FaultAction {
   truncate?: true;
   /** The same call is made twice; a call to the service at the same moment. */
   duplicate?: true;
+  /** What the platform sends, its answer or its request, comes byte by byte: this many milliseconds for each. */
+  drip?: number;
 }
 
 export interface Fault {
@@ -23,6 +27,11 @@ export interface Fault {
   match: string;
   times: number;
   action: FaultAction;
+}
+
+/** A fault as it is remembered, also across a restart. */
+export interface FaultRecord extends Fault {
+  id: string;
 }
 
 export interface Faults {
@@ -33,52 +42,31 @@ export interface Faults {
   clear(): void;
 }
 
-const members = ["status", "body", "headers", "delayMs", "hang", "reset", "truncate", "duplicate"];
-
 /** The faults of one sandbox; of several that match, the first added is used up first. */
-export function createFaults(): Faults {
-  let faults: { fault: Fault; direction: "in" | "out"; pattern: RegExp }[] = [];
+export function createFaults(rows: Table<FaultRecord>): Faults {
   return {
     add(fault) {
-      checkFault(fault);
-      const match = fault.match.trim();
-      const direction = match.startsWith(">") ? "out" : "in";
-      faults.push({ fault: { ...fault }, direction, pattern: patternOf(match.replace(/^>\s*/, "")) });
-      return fault;
+      const { match, times, action } = checkFault(fault);
+      rows.add({ id: randomUUID(), match, times, action });
+      return { match, times, action };
     },
     take(direction, method, path) {
-      if (faults.length === 0) return undefined;
-      const call = `${method} ${path}`;
-      const due = faults.find((one) => one.direction === direction && one.pattern.test(call));
+      const due = rows.all().find(({ match }) => isMatch(match, direction, `${method} ${path}`));
       if (!due) return undefined;
-      due.fault.times -= 1;
-      if (due.fault.times <= 0) faults = faults.filter((one) => one !== due);
-      return due.fault.action;
+      due.times -= 1;
+      if (due.times <= 0) rows.remove(due);
+      return due.action;
     },
-    pending: () => faults.map(({ fault }) => ({ ...fault })),
-    clear: () => void (faults = []),
+    pending: () => rows.all().map(({ match, times, action }) => ({ match, times, action })),
+    clear: () => rows.clear(),
   };
 }
 
-function patternOf(match: string): RegExp {
-  const withMethod = match.startsWith("/") ? `* ${match}` : match.replace(/\s+/, " ");
-  return new RegExp(`^${withMethod.replace(/[.+?^${}()|[\]\\]/g, "\\$&").replace(/\*/g, ".*")}$`, "i");
-}
-
-function checkFault({ match, times, action }: Fault): void {
-  if (typeof match !== "string" || !/^(>\s*)?([A-Za-z*]+\s+)?\//.test(match.trim())) {
-    throw invalid('match must look like "POST /oauth/token", "* /addons/*" or "> POST /resources".');
-  }
-  if (!Number.isInteger(times) || times < 1) throw invalid("times must be a whole number from 1.");
-  const names = typeof action === "object" && action !== null ? Object.keys(action) : [];
-  const unknown = names.filter((name) => !members.includes(name));
-  if (names.length === 0 || unknown.length > 0) {
-    throw invalid(`action must be an object with some of: ${members.join(", ")}.`);
-  }
-  if (action.status === undefined && (action.body !== undefined || action.headers !== undefined)) {
-    throw invalid("body and headers need a status.");
-  }
-  if (action.reset !== undefined && !["before", "after"].includes(action.reset)) {
-    throw invalid('reset must be "before" or "after".');
-  }
+function isMatch(match: string, direction: "in" | "out", call: string): boolean {
+  const isOut = match.trim().startsWith(">");
+  if (isOut !== (direction === "out")) return false;
+  const wanted = match.trim().replace(/^>\s*/, "");
+  const withMethod = wanted.startsWith("/") ? `* ${wanted}` : wanted.replace(/\s+/, " ");
+  const pattern = withMethod.replace(/[.+?^${}()|[\]\\]/g, "\\$&").replace(/\*/g, ".*");
+  return new RegExp(`^${pattern}$`, "i").test(call);
 }

@@ -44,7 +44,7 @@ export function recordCalls(platform: Platform): RequestHandler {
         ms: Math.round((performance.now() - started) * 10) / 10,
         ...(fault && { fault }),
       });
-    interceptAnswer(res, fault, (answered) => {
+    interceptAnswer(platform, res, fault, (answered) => {
       record(answered);
       if (req.method !== "GET") platform.changed();
     });
@@ -67,6 +67,7 @@ export function recordCalls(platform: Platform): RequestHandler {
 
 /** Takes the finished answer off Express's hands: recorded first, so that whoever has it finds it in the ledger. */
 function interceptAnswer(
+  platform: Platform,
   res: Response,
   fault: FaultAction | undefined,
   record: (answer: Answered | null) => void,
@@ -79,6 +80,7 @@ function interceptAnswer(
     if (fault?.reset === "after") res.socket?.destroy();
     else if (fault?.hang === "after") return res;
     else if (fault?.truncate) truncate(res, body);
+    else if (fault?.drip !== undefined) void drip(res, body, fault.drip, platform.closing).then(() => end());
     else return end(chunk, ...rest);
     return res;
   }) as typeof res.end;
@@ -89,6 +91,17 @@ function truncate(res: Response, body: Buffer): void {
   res.setHeader("Content-Length", Math.max(body.length, 1));
   res.write(body.subarray(0, Math.floor(body.length / 2)), () => res.socket?.destroy());
   res.flushHeaders();
+}
+
+/** The rest of the answer is not worth waiting for when the caller, or the sandbox, has gone. */
+async function drip(res: Response, body: Buffer, msPerByte: number, signal: AbortSignal): Promise<void> {
+  res.setHeader("Content-Length", body.length);
+  res.flushHeaders();
+  for (const byte of body) {
+    if (res.destroyed) return;
+    res.write(Buffer.of(byte));
+    await sleep(msPerByte, undefined, { signal }).catch(() => res.destroy());
+  }
 }
 
 function answerWithFault(res: Response, { status = 500, body, headers = {} }: FaultAction): void {

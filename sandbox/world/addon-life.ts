@@ -47,6 +47,7 @@ function settleApp(world: World, addon: AddonRecord): void {
 export function giveUpIfOverdue(world: World, addon: AddonRecord): AddonRecord {
   if (addon.state === "provisioning" && world.clock.now() - addon.requestedAt >= GIVE_UP_MS) {
     markDeprovisioned(world, addon, "The provision was not finished within 12 hours.");
+    addon.isUntold = true;
   }
   return addon;
 }

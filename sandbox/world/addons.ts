@@ -16,7 +16,7 @@ export interface AddonChoice {
 /** A new add-on on an app, attached to it; the partner does not know of it yet. */
 export function addAddon(world: World, app: AppRecord, { plan, region, options, as }: AddonChoice) {
   const now = world.clock.now();
-  const addon: AddonRecord = world.addons.add({
+  const addon: AddonRecord = {
     id: randomUUID(),
     name: newName(world.settings.addonId, (name) => world.addons.find(name) !== undefined),
     state: "provisioning",
@@ -31,7 +31,8 @@ export function addAddon(world: World, app: AppRecord, { plan, region, options, 
     deprovisionedAt: null,
     createdAt: now,
     updatedAt: now,
-  });
+  };
+  // First what may be refused, so that nothing is half done.
   attach(world, addon, app, as);
-  return addon;
+  return world.addons.add(addon);
 }

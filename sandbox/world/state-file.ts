@@ -1,5 +1,11 @@
 import { existsSync, readFileSync, renameSync, writeFileSync } from "node:fs";
-import { defaultBehaviour, type BehaviourSettings, type SandboxSettings } from "../settings.ts";
+import { isDeepStrictEqual } from "node:util";
+import {
+  type BehaviourSettings,
+  defaultBehaviour,
+  type PartnerSettings,
+  type SandboxSettings,
+} from "../settings.ts";
 import { tablesOf, type World } from "./world.ts";
 
 /** Short, for a process that is killed forgets what it has not written, tokens it has issued among it. */
@@ -19,9 +25,22 @@ interface Snapshot {
   /** The secret the sandbox was started with: while it is given again, a later reset stays in force. */
   givenClientSecret: string | null;
   formerClientSecrets: string[];
+  /** Who the partner is, and who it was said to be at the start: while that is said again, a later change stays. */
+  partner?: { now: PartnerPart; given: PartnerPart };
   behaviour: Partial<BehaviourSettings>;
   tables: Record<string, object[]>;
 }
+
+type PartnerPart = Partial<Omit<PartnerSettings, "clientSecret">>;
+
+const partnerNames = [
+  "partnerUrl",
+  "resourcesPath",
+  "addonId",
+  "addonPassword",
+  "ssoSalt",
+  "addonManifest",
+] as const satisfies (keyof PartnerPart)[];
 
 /** Keeps a world in a file across restarts: loads what is there, then writes it whole and at once after changes. */
 export function openStateFile(path: string, world: World, given: Partial<SandboxSettings>): StateFile {
@@ -50,6 +69,7 @@ function snapshotOf(world: World, given: Partial<SandboxSettings>): Snapshot {
     clientSecret: settings.clientSecret,
     givenClientSecret: given.clientSecret ?? null,
     formerClientSecrets: world.formerClientSecrets,
+    partner: { now: partnerIn(settings), given: partnerIn(given) },
     behaviour: Object.fromEntries(names.map((name) => [name, settings[name]])),
     tables: Object.fromEntries(Object.entries(tablesOf(world)).map(([name, table]) => [name, table.all()])),
   };
@@ -63,6 +83,7 @@ function restore(world: World, snapshot: Snapshot, given: Partial<SandboxSetting
   if (given.clientSecret === undefined || given.clientSecret === snapshot.givenClientSecret) {
     world.settings.clientSecret = snapshot.clientSecret;
   }
+  if (snapshot.partner) restorePartner(world, snapshot.partner, given);
   for (const [name, table] of Object.entries(tablesOf(world))) {
     for (const row of snapshot.tables[name] ?? []) table.add(row as never);
   }
@@ -70,4 +91,22 @@ function restore(world: World, snapshot: Snapshot, given: Partial<SandboxSetting
 
 function behaviourIn(given: Partial<SandboxSettings>): Partial<BehaviourSettings> {
   return Object.fromEntries(Object.entries(given).filter(([name]) => Object.hasOwn(defaultBehaviour, name)));
+}
+
+function restorePartner(
+  world: World,
+  before: { now: PartnerPart; given: PartnerPart },
+  given: Partial<SandboxSettings>,
+): void {
+  const isSame = (name: keyof PartnerPart) => isDeepStrictEqual(given[name], before.given[name]);
+  // An id that nobody gave is the manifest's.
+  const isGivenAgain = (name: keyof PartnerPart) =>
+    isSame(name) && (name !== "addonId" || isSame("addonManifest"));
+  const unchanged = Object.entries(before.now).filter(([name]) => isGivenAgain(name as keyof PartnerPart));
+  Object.assign(world.settings, Object.fromEntries(unchanged));
+}
+
+function partnerIn(settings: Partial<SandboxSettings>): PartnerPart {
+  const there = partnerNames.filter((name) => settings[name] !== undefined);
+  return Object.fromEntries(there.map((name) => [name, settings[name]]));
 }

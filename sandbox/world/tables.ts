@@ -1,3 +1,4 @@
+import type { FaultRecord } from "../wire/faults.ts";
 import type * as records from "./records.ts";
 import { createTable } from "./table.ts";
 
@@ -68,6 +69,7 @@ export function createTables() {
     // Former secrets stay known: they are refused with the reason, and masked in the ledger.
     clientSecrets: createTable<{ secret: string; clientId: string }>({ key: (row) => row.secret }),
     codes: createTable<records.CodeRecord>({ key: (code) => code.code }),
+    faults: createTable<FaultRecord>({ key: (fault) => fault.id }),
     incidents: createTable<records.IncidentRecord>({ key: (incident) => String(incident.id) }),
     sessions: createTable<records.SessionRecord>({ key: (session) => session.id }),
   };

@@ -1,0 +1,32 @@
+import type { InstallWish, RedeliverWish } from "./deliveries.ts";
+import { type Check, checkMembers, flag, object, text } from "./members.ts";
+
+const attachmentName: Check = (value) => {
+  if (typeof value !== "string" || !/^[A-Z][A-Z0-9_]*$/.test(value))
+    throw new Error("must consist of upper-case letters, digits and underscores");
+  return value;
+};
+
+const install = {
+  app: text,
+  plan: text,
+  as: attachmentName,
+  options: object,
+  region: text,
+  force: flag,
+  /** An installation from before the partner's service: no request is sent. */
+  silent: flag,
+};
+
+/** Checks what a customer is to install, before anything of it is made. */
+export function checkInstall(wish: object): InstallWish & { silent?: boolean } {
+  return checkMembers(wish, install);
+}
+
+export function checkRedelivery(wish: object): RedeliverWish {
+  return checkMembers(wish, { newCode: flag, plan: text });
+}
+
+export function checkPlanChange(wish: object): { plan: string; force?: boolean } {
+  return checkMembers(wish, { plan: text, force: flag }, ["plan"]) as { plan: string; force?: boolean };
+}

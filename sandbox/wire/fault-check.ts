@@ -1,0 +1,65 @@
+import { invalid } from "../refusal.ts";
+import type { Fault, FaultAction } from "./faults.ts";
+
+type Check = [isRight: (value: unknown) => boolean, demand: string];
+
+const isOneOf =
+  (...allowed: unknown[]) =>
+  (value: unknown) =>
+    allowed.includes(value);
+const isNumber = (value: unknown, least: number, most: number) =>
+  typeof value === "number" && value >= least && value <= most;
+
+/** Longer than anything waits; and what a timer can count. */
+const LONGEST_MS = 24 * 60 * 60 * 1000;
+
+const checks: Record<keyof FaultAction, Check> = {
+  status: [
+    (value) => Number.isInteger(value) && isNumber(value, 200, 599),
+    "must be a status from 200 to 599",
+  ],
+  body: [() => true, ""],
+  headers: [isHeaders, "must be an object of strings"],
+  delayMs: [(value) => isNumber(value, 0, LONGEST_MS), "must be a number of milliseconds, a day at most"],
+  hang: [isOneOf(true, "before", "after"), 'must be true, "before" or "after"'],
+  reset: [isOneOf("before", "after"), 'must be "before" or "after"'],
+  truncate: [isOneOf(true), "must be true"],
+  duplicate: [isOneOf(true), "must be true"],
+  drip: [(value) => isNumber(value, 1, 60_000), "must be a number of milliseconds for each byte, from 1"],
+};
+
+/** Two of these cannot happen to one answer. */
+const endings = ["status", "hang", "reset", "truncate"] as const;
+
+/** Checks a fault before it is kept: one that never does what was meant makes a test that proves nothing. */
+export function checkFault({ match, times, action }: Fault): Fault {
+  if (typeof match !== "string" || !/^(>\s*)?([A-Za-z*]+\s+)?\//.test(match.trim())) {
+    throw invalid('match must look like "POST /oauth/token", "* /addons/*" or "> POST /resources".');
+  }
+  if (!Number.isInteger(times) || times < 1) throw invalid("times must be a whole number from 1.");
+  checkAction(action);
+  return { match, times, action };
+}
+
+function checkAction(action: unknown): void {
+  const isObject = typeof action === "object" && action !== null && !Array.isArray(action);
+  const members = isObject ? Object.entries(action) : [];
+  if (members.length === 0 || members.some(([name]) => !Object.hasOwn(checks, name))) {
+    throw invalid(`action must be an object with some of: ${Object.keys(checks).join(", ")}.`);
+  }
+  for (const [name, value] of members) {
+    const [isRight, demand] = checks[name as keyof FaultAction];
+    if (!isRight(value)) throw invalid(`${name} ${demand}.`);
+  }
+  const given = action as FaultAction;
+  if (given.status === undefined && (given.body !== undefined || given.headers !== undefined)) {
+    throw invalid("body and headers need a status.");
+  }
+  const ends = endings.filter((name) => given[name] !== undefined);
+  if (ends.length > 1) throw invalid(`${ends.join(" and ")} cannot both happen to one call.`);
+}
+
+function isHeaders(value: unknown): boolean {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return false;
+  return Object.values(value).every((header) => typeof header === "string");
+}

@@ -1,0 +1,366 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { connect } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { startSandbox } from "../../sandbox/index.ts";
+import { success } from "./partner.ts";
+import { aWorld, client, manifest, type TestWorld } from "./world.ts";
+
+let world: TestWorld;
+beforeEach(async () => void (world = await aWorld({ partnerTimeoutMs: 400 })));
+afterEach(() => world.close());
+
+const PROVISION = "> POST /resources";
+const HOUR = 3600;
+const calls = () => world.partner.requests.map(({ method }) => method);
+const stateOf = (id: string) => world.control.addon(id);
+async function control(method: string, path: string, json?: unknown) {
+  const init = json === undefined ? {} : { body: JSON.stringify(json) };
+  const response = await fetch(`${world.sandbox.url}/sandbox${path}`, { method, ...init });
+  return { status: response.status, body: (await response.json()) as { message: string } };
+}
+
+/** A provision that is on its way: sent late by a fault, already on the platform's books. */
+function provisionUnderWay(delayMs: number) {
+  world.control.fault(PROVISION, { delayMs });
+  const delivery = world.control.install();
+  return { id: world.control.state().addons.at(-1)!.id, delivery };
+}
+
+describe("out of order", () => {
+  it("a provision arrives after the deprovision of the same resource, and its success revives nothing", async () => {
+    const { id, delivery } = provisionUnderWay(150);
+    world.partner.answers((request) =>
+      request.method === "DELETE"
+        ? { status: 404, body: { id: "not_found", message: "Never seen." } }
+        : success(request),
+    );
+    expect((await world.control.deprovision(id)).addon.state).toBe("deprovisioned");
+    const { addon, response } = await delivery;
+    expect(calls()).toEqual(["DELETE", "POST"]);
+    expect([response.status, addon.state]).toEqual([200, "deprovisioned"]);
+    expect(response.complaints?.join()).toMatch(/should be 410/);
+    expect(await world.exchange(world.lastCode())).toMatchObject({ status: 400 });
+  });
+
+  it("two plan changes arrive the other way round; the one that was answered last holds", async () => {
+    const { addon } = await world.control.install();
+    world.control.fault("> PUT /resources/*", { delayMs: 150 });
+    const early = world.control.changePlan(addon.id, "premium");
+    await world.control.changePlan(addon.id, "basic");
+    await early;
+    const plans = world.partner.requests.slice(1).map(({ body }) => body);
+    expect(plans).toEqual(['{"plan":"basic"}', '{"plan":"premium"}']);
+    expect(stateOf(addon.id).plan.name).toBe("widgets:premium");
+  });
+
+  it("a plan change arrives before the provision it follows", async () => {
+    const { id, delivery } = provisionUnderWay(150);
+    await world.control.changePlan(id, "premium");
+    await delivery;
+    expect(calls()).toEqual(["PUT", "POST"]);
+  });
+
+  it("the same can be scripted over HTTP", async () => {
+    await control("POST", "/faults", { match: PROVISION, action: { delayMs: 200 } });
+    const app = world.control.createApp().name;
+    const late = control("POST", `/apps/${app}/addons`, { plan: "basic" });
+    while (world.control.state().addons.length === 0) await sleep(5);
+    await control("DELETE", `/addons/${world.control.state().addons[0]!.id}`);
+    await late;
+    expect(calls()).toEqual(["DELETE", "POST"]);
+  });
+});
+
+describe("at least once", () => {
+  it("a request without an answer is sent again by the platform itself, as often as the setting says", async () => {
+    world.control.settings({ redeliveries: 2 });
+    world.control.fault(PROVISION, { reset: "after" }, 2);
+    const { addon, response } = await world.control.install();
+    expect([response.status, addon.state]).toEqual([200, "provisioned"]);
+    const bodies = world.partner.requests.map(({ body }) => body);
+    expect([bodies.length, new Set(bodies).size]).toEqual([3, 1]);
+    expect(await world.exchange(world.lastCode())).toMatchObject({ status: 200 });
+  });
+
+  it("is given up when no delivery is answered", async () => {
+    world.control.settings({ redeliveries: 1 });
+    world.control.fault(PROVISION, { reset: "before" }, 2);
+    expect(await world.control.install()).toMatchObject({
+      addon: { state: "deprovisioned" },
+      response: { status: null },
+    });
+  });
+
+  it("a refusal is final: nothing is sent again", async () => {
+    world.control.settings({ redeliveries: 3 });
+    world.partner.answers({ status: 503, body: { id: "busy", message: "Busy." } });
+    const { addon } = await world.control.install();
+    expect([calls(), addon.state]).toEqual([["POST"], "deprovisioned"]);
+    expect(await world.exchange(world.lastCode())).toMatchObject({ status: 400 });
+  });
+});
+
+describe("the answer to a provision", () => {
+  it.each([201, 204, 302, 400, 404, 500])(
+    "%i is no success: the grant is dead and the add-on gone",
+    async (status) => {
+      world.partner.answers({ status, body: status === 204 ? undefined : { id: "p-1", message: "Ready." } });
+      const { addon } = await world.control.install();
+      expect(addon.state).toBe("deprovisioned");
+      expect(stateOf(addon.id).grant).toMatchObject({ state: "invalid" });
+      expect(await world.exchange(world.lastCode())).toMatchObject({
+        status: 400,
+        body: { error: "invalid_grant" },
+      });
+    },
+  );
+
+  it("sets no config var that the add-on has not declared, or whose value is no string", async () => {
+    const config = { WIDGET_URL: "https://w.example.com", OTHER: "x", WIDGET_TOKEN: 1 };
+    world.partner.answers({ status: 200, body: { id: "p-1", config } });
+    const { addon, response } = await world.control.install();
+    expect(addon.config_vars).toEqual(["WIDGET_URL"]);
+    expect(response.complaints?.join()).toMatch(/OTHER is not declared.*WIDGET_TOKEN is not a string/);
+  });
+
+  it("that comes too late is a failure, though the service thinks otherwise", async () => {
+    world.partner.answers(async (request) => {
+      await sleep(600);
+      return success(request);
+    });
+    const { addon } = await world.control.install();
+    await sleep(300);
+    expect(stateOf(addon.id)).toMatchObject({ state: "deprovisioned", grant: { state: "issued" } });
+    expect(await world.exchange(world.lastCode())).toMatchObject({ status: 400 });
+  });
+});
+
+it("A grant works only a while after the answer, where the platform is late to take note", async () => {
+  world.control.settings({ acceptDelayMs: 200 });
+  await world.control.install();
+  expect(await world.exchange(world.lastCode())).toMatchObject({
+    status: 400,
+    body: { error: "invalid_grant" },
+  });
+  await sleep(220);
+  expect(await world.exchange(world.lastCode())).toMatchObject({ status: 200 });
+});
+
+describe("byte by byte", () => {
+  it("an answer comes whole in the end", async () => {
+    await world.control.install();
+    world.control.fault("POST /oauth/token", { drip: 1 });
+    const started = performance.now();
+    const { status, body } = await world.exchange(world.lastCode());
+    expect([status, body.token_type]).toEqual([200, "Bearer"]);
+    expect(performance.now() - started).toBeGreaterThan(100);
+  });
+
+  it("an answer of a fault too", async () => {
+    world.control.fault("GET /api/v4/current-status", { status: 503, body: "busy", drip: 20 });
+    const started = performance.now();
+    const response = await fetch(`${world.sandbox.url}/api/v4/current-status`);
+    expect([response.status, await response.text()]).toEqual([503, "busy"]);
+    expect(performance.now() - started).toBeGreaterThan(55);
+  });
+
+  it("a request comes whole in the end", async () => {
+    const patient = await aWorld();
+    patient.control.fault(PROVISION, { drip: 1 });
+    const { addon, response } = await patient.control.install();
+    await patient.close();
+    expect(response.status).toBe(200);
+    expect(response.ms).toBeGreaterThan(200);
+    expect(JSON.parse(patient.partner.requests[0]!.body)).toMatchObject({ uuid: addon.id });
+  });
+
+  it("a request that takes longer than the platform waits is given up", async () => {
+    world.control.fault(PROVISION, { drip: 50 });
+    const { response } = await world.control.install();
+    expect(response).toMatchObject({ status: null, error: "The service did not answer within 0.4 s." });
+    expect(world.partner.requests).toHaveLength(0);
+  });
+});
+
+it("A truncated answer promises more than it brings", async () => {
+  await world.control.install();
+  world.control.fault("GET /api/v4/current-status", { truncate: true });
+  const text = await rawGet("/api/v4/current-status");
+  const [head = "", body = ""] = text.split("\r\n\r\n");
+  const promised = Number(/content-length: (\d+)/i.exec(head)?.[1]);
+  expect(body.length).toBe(Math.floor(promised / 2));
+});
+
+describe("the clock", () => {
+  it("ends access tokens after 8 hours, not refresh tokens", async () => {
+    const { token, refreshToken } = await world.installed();
+    world.control.advanceClock(8 * HOUR - 60);
+    expect(await world.call(token, "/addons")).toMatchObject({ status: 200 });
+    world.control.advanceClock(60);
+    expect(await world.call(token, "/addons")).toMatchObject({ status: 401 });
+    world.control.advanceClock(365 * 24 * HOUR);
+    expect((await world.refresh(refreshToken)).status).toBe(201);
+  });
+
+  it("ends grants after 5 minutes", async () => {
+    await world.control.install();
+    world.control.advanceClock(300);
+    expect(await world.exchange(world.lastCode())).toMatchObject({ status: 400 });
+  });
+
+  it("ends a provision that was not reported done within 12 hours, and the service is told", async () => {
+    world.partner.answers(({ method }) =>
+      method === "POST" ? { status: 202, body: { id: "p-1", message: "Soon." } } : { status: 204 },
+    );
+    const { addon, token } = await world.installed();
+    world.control.advanceClock(12 * HOUR - 1);
+    expect(stateOf(addon.id).state).toBe("provisioning");
+    await control("POST", "/clock", { advance: 1 });
+    expect(stateOf(addon.id)).toMatchObject({
+      state: "deprovisioned",
+      tokens: [{ state: "revoked" }],
+      refresh_token: { state: "revoked" },
+    });
+    expect(await world.call(token, "/addons")).toMatchObject({ status: 401 });
+    while (!calls().includes("DELETE")) await sleep(10);
+    world.control.advanceClock(HOUR);
+    await sleep(50);
+    expect(calls()).toEqual(["POST", "DELETE"]);
+  });
+
+  it("leaves alone what was reported done in time", async () => {
+    world.partner.answers({ status: 202, body: { id: "p-1" } });
+    const { addon, token } = await world.installed();
+    await world.call(token, `/addons/${addon.id}/actions/provision`, { method: "POST" });
+    world.control.advanceClock(13 * HOUR);
+    expect([stateOf(addon.id).state, calls()]).toEqual(["provisioned", ["POST"]]);
+  });
+
+  it.each([[1e18], ["60"], [null]])("does not move by %j", async (advance) => {
+    expect(await control("POST", "/clock", { advance })).toMatchObject({ status: 422 });
+  });
+});
+
+describe("what makes no sense is refused by the control side:", () => {
+  it.each<[string, string, string, unknown]>([
+    ["a fault of no status", "POST", "/faults", { match: "POST /a", action: { status: 99 } }],
+    ["a status as text", "POST", "/faults", { match: "POST /a", action: { status: "500" } }],
+    [
+      "headers that are no strings",
+      "POST",
+      "/faults",
+      { match: "POST /a", action: { status: 500, headers: { a: 1 } } },
+    ],
+    ["a delay as text", "POST", "/faults", { match: "POST /a", action: { delayMs: "100" } }],
+    ["a negative delay", "POST", "/faults", { match: "POST /a", action: { delayMs: -1 } }],
+    ["a drip of nothing", "POST", "/faults", { match: "POST /a", action: { drip: 0 } }],
+    ["another way to hang", "POST", "/faults", { match: "POST /a", action: { hang: "sometimes" } }],
+    ["a truncation that is none", "POST", "/faults", { match: "POST /a", action: { truncate: false } }],
+    ["two endings", "POST", "/faults", { match: "POST /a", action: { status: 500, reset: "after" } }],
+    ["no action", "POST", "/faults", { match: "POST /a" }],
+    ["a slip of the pen", "POST", "/faults", { match: "POST /a", action: { hang: true }, time: 2 }],
+    ["options that are a list", "POST", "/apps/shop/addons", { options: [] }],
+    ["a bad attachment name", "POST", "/apps/shop/addons", { as: "lower case" }],
+    ["an unknown wish", "POST", "/apps/shop/addons", { size: "big" }],
+    ["redeliveries as text", "POST", "/settings", { redeliveries: "2" }],
+    [
+      "a default plan that is none",
+      "PUT",
+      "/partner",
+      { addonManifest: { ...manifest, default_plan: "huge" } },
+    ],
+    [
+      "an ephemeral plan that is none",
+      "PUT",
+      "/partner",
+      { addonManifest: { ...manifest, ephemeral_plan: "huge" } },
+    ],
+    [
+      "a plan that is there twice",
+      "PUT",
+      "/partner",
+      { addonManifest: { id: "w", plans: [{ name: "a" }, { name: "a" }] } },
+    ],
+    [
+      "a price in words",
+      "PUT",
+      "/partner",
+      { addonManifest: { id: "w", plans: [{ name: "a", price: "free" }] } },
+    ],
+    ["a manifest that is a list", "PUT", "/partner", { addonManifest: [] }],
+  ])("%s", async (_what, method, path, body) => {
+    world.control.createApp({ name: "shop" });
+    expect(await control(method, path, body)).toMatchObject({
+      status: 422,
+      body: { id: "invalid_params", message: expect.any(String) as string },
+    });
+    expect(world.control.state()).toMatchObject({ apps: [{ name: "shop" }], addons: [] });
+    expect(world.control.faults()).toEqual([]);
+    expect(world.partner.requests).toHaveLength(0);
+  });
+
+  it("and an add-on that cannot be attached is not made", async () => {
+    const app = world.control.createApp().id;
+    await world.control.install({ app, as: "MAIN" });
+    await expect(world.control.install({ app, as: "MAIN" })).rejects.toThrow(/already has an attachment/);
+    expect(world.control.state().addons).toHaveLength(1);
+  });
+});
+
+it("The partner can change its add-on's manifest while the platform runs", async () => {
+  const plans = [{ name: "small" }, { name: "large" }];
+  await control("PUT", "/partner", { addonManifest: { id: "widgets", plans, default_plan: "large" } });
+  expect((await world.control.install()).addon.plan.name).toBe("widgets:large");
+});
+
+it("Faults, settings, the clock and who the partner is outlive a restart; what is given anew wins", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "sandbox-"));
+  const given = {
+    statePath: join(folder, "state.json"),
+    partnerUrl: "http://localhost:9",
+    addonId: "widgets",
+  };
+  const before = await startSandbox(given);
+  before.control.partner({ partnerUrl: world.partner.url, addonManifest: manifest });
+  before.control.settings({ redeliveries: 2 });
+  before.control.fault(PROVISION, { reset: "after" }, 2);
+  const { addonPassword } = before.settings;
+  const { addon, token } = await client(before).installed();
+  before.control.advanceClock(HOUR);
+  await before.close();
+
+  const after = await startSandbox(given);
+  expect(after.settings).toMatchObject({
+    partnerUrl: world.partner.url,
+    addonPassword,
+    addonManifest: manifest,
+  });
+  expect(after.settings.redeliveries).toBe(2);
+  expect(Date.parse(after.control.state().now)).toBeGreaterThan(Date.now() + HOUR * 900);
+  expect(await client(after).call(token, `/addons/${addon.id}`)).toMatchObject({ status: 200 });
+  expect(after.control.faults()).toEqual([]);
+  after.control.fault("> DELETE /*", { hang: true });
+  await after.close();
+
+  const last = await startSandbox({ ...given, partnerUrl: "http://localhost:10" });
+  expect(last.settings.partnerUrl).toBe("http://localhost:10");
+  expect(last.control.faults()).toEqual([{ match: "> DELETE /*", times: 1, action: { hang: true } }]);
+  await last.close();
+  rmSync(folder, { recursive: true });
+});
+
+/** Everything that comes over the wire, until it ends. */
+function rawGet(path: string): Promise<string> {
+  const { hostname, port } = new URL(world.sandbox.url);
+  return new Promise((resolve) => {
+    let text = "";
+    const socket = connect(Number(port), hostname, () => {
+      socket.write(`GET ${path} HTTP/1.1\r\nHost: ${hostname}\r\nConnection: close\r\n\r\n`);
+    });
+    socket.on("data", (chunk) => (text += chunk.toString()));
+    socket.on("error", () => undefined);
+    socket.on("close", () => resolve(text));
+  });
+}
