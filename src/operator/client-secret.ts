@@ -13,10 +13,14 @@ export interface SecretReport {
   fresh: number;
 }
 
-/** The platform does not accept what was set. */
+/** The platform does not accept what was set; `version` is current, or null if nothing was changed. */
 export class SecretRejected extends KitError {
-  constructor(version: number) {
-    super("client_secret_rejected", `The platform rejects this client secret (version ${version}).`);
+  constructor(version: number | null) {
+    const now =
+      version === null
+        ? "Nothing was changed: the one before is still in use."
+        : `It is in use now, as version ${version}: until the right one is set, no token is refreshed.`;
+    super("client_secret_rejected", `The platform rejects this client secret. ${now}`);
   }
 }
 
@@ -42,17 +46,20 @@ const countStale = statement(
 
 /**
  * Makes a value the current client secret; tokens that older ones issued are due at once, for the platform killed them
- * with the reset. Set again while it is current, it goes on where it stopped.
+ * with the reset. Set again while it is current, it goes on where it stopped. With `isRejected`, the platform is asked
+ * first. Throws {@link SecretRejected}: then the one before stays, which may be working still.
  */
 export async function setSecret(
   { db, credentials: { secrets } }: Pick<Needs, "db" | "credentials">,
   value: Secret,
+  isRejected: (value: Secret) => Promise<boolean> = () => Promise.resolve(false),
 ): Promise<SecretReport> {
   const current = await secrets.current().catch(noneYet);
   if (current && !current.isRejected && current.value.reveal() === value.reveal()) {
     const { version } = current;
     return { version, due: (await count(db, version)).stale, fresh: 0 };
   }
+  if (await isRejected(value)) throw new SecretRejected(null);
   return { ...(await secrets.set(value)), fresh: 0 };
 }
 

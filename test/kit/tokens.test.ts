@@ -97,17 +97,40 @@ describe("kit secret set", () => {
     expect(data).toEqual({ version: 2, due: 0, fresh: 0 });
   });
 
-  it("says so when the platform rejects it, and --no-wait returns at once", async () => {
-    const wrong = await kit(world.environment, ["secret", "set"], "not-the-right-secret");
+  it("changes nothing when the platform rejects it", async () => {
+    const before = await generations();
+    const { code, data } = await run(["secret", "set"], "not-the-right-secret");
+    expect({ code, data }).toEqual({
+      code: 1,
+      data: { id: "client_secret_rejected", message: expect.stringContaining("Nothing was changed") },
+    });
+    expect(await world.rows(`SELECT version FROM client_secrets ORDER BY version`)).toHaveLength(2);
+    const all = await run<Report>(["tokens", "refresh", "--all"]);
+    expect(all.data.done).toHaveLength(3);
+    expect((await generations()).map(({ generation }) => generation)).toEqual(
+      before.map(({ generation }) => generation + 1),
+    );
+  });
+
+  it("is taken over when the platform cannot be asked, for that says nothing of the secret", async () => {
+    world.sandbox.control.fault("POST /oauth/token", { status: 503 });
+    const { clientSecret } = world.sandbox.settings;
+    await world.rows(`UPDATE client_secrets SET rejected_at = now(), probe_at = now() WHERE version = 2`);
+    const { code, data } = await run(["secret", "set"], clientSecret);
+    expect({ code, data }).toEqual({ code: 0, data: { version: 3, due: 3, fresh: 3 } });
+  });
+
+  it("says so when it is in use and the platform rejects it, and --no-wait returns at once", async () => {
+    const wrong = await kit(world.environment, ["secret", "set", "--no-check"], "not-the-right-secret");
     said.push(wrong.stdout, wrong.stderr);
     expect(wrong).toMatchObject({ code: 1, stdout: "" });
-    expect(wrong.stderr).toContain("The platform rejects this client secret (version 3)");
+    expect(wrong.stderr.replace(/\s+/g, " ")).toContain("It is in use now, as version 4");
     const all = await run<Report>(["tokens", "refresh", "--all"]);
     expect(all.data.failed.map(({ id }) => id)).toEqual(Array(3).fill("client_secret_rejected"));
     const right = await run(["secret", "set", "--no-wait"], world.sandbox.settings.clientSecret);
-    expect(right).toEqual({ code: 0, data: { version: 4, due: 3, fresh: 0 } });
+    expect(right).toEqual({ code: 0, data: { version: 5, due: 3, fresh: 0 } });
     const human = await kit(world.environment, ["secret", "set"], world.sandbox.settings.clientSecret);
-    expect(human.stdout).toBe("The client secret is version 4 now. 3 tokens refreshed.\n");
+    expect(human.stdout).toBe("The client secret is version 5 now. 3 tokens refreshed.\n");
   });
 });
 

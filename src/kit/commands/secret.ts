@@ -10,14 +10,17 @@ export const addSecret: AddCommand = (program, act) => {
   secret
     .command("set")
     .option("--no-wait", "do not wait until all tokens are fresh")
+    .option("--no-check", "do not ask the platform first whether it accepts the secret")
     .description("take over the client secret that the partner portal shows, from standard input")
     .addHelpText("after", examples("kit secret set < new-secret.txt", "kit secret set   (asks for it)"))
     .action(
-      act(async (session, { wait }: { wait: boolean }) => {
+      act(async (session, { wait, check }: { wait: boolean; check: boolean }) => {
         const value: Secret = await readSecret("The new client secret");
         const { setSecret, waitUntilFresh } = await import("../../operator/client-secret.ts");
-        const { db, credentials } = await session.services();
-        const begun = await setSecret({ db, credentials }, value);
+        const { isRejected } = await import("../../operator/secret-check.ts");
+        const { db, credentials, config } = await session.services();
+        const ask = (secret: Secret) => isRejected(config.platformAuthUrl, secret);
+        const begun = await setSecret({ db, credentials }, value, check ? ask : undefined);
         if (!wait) return { data: begun, show: () => inWords(begun, wait) };
         const { onProgress } = session;
         const report = await waitUntilFresh(
