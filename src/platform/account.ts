@@ -53,7 +53,7 @@ function accountIn(body: unknown): Account | null {
 function shownName(name: string): string | null {
   const line = name
     .toWellFormed()
-    .replace(/[\p{Cc}\u2028\u2029]+/gu, " ")
+    .replace(/[\p{Cc}\s]+/gu, " ")
     .trim();
   return [...line].slice(0, LONGEST_NAME).join("") || null;
 }

@@ -15,8 +15,11 @@ export interface Shown {
 }
 
 /** `url` is where the service listens, whatever host an address names. Redirects are for the test to follow. */
-export function aBrowser(url: () => string, standard: Record<string, string> = {}): Browser {
-  const cookies: Browser["cookies"] = new Map();
+export function aBrowser(
+  url: () => string,
+  standard: Record<string, string> = {},
+  cookies: Browser["cookies"] = new Map(),
+): Browser {
   async function send(method: string, address: string, headers: Record<string, string> = {}): Promise<Shown> {
     const { pathname, search } = new URL(address, url());
     const response = await fetch(url() + pathname + search, {

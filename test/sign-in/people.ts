@@ -1,5 +1,5 @@
 import type { Environment } from "../../src/config.ts";
-import { aWorld, type Wishes, type World } from "../support/world.ts";
+import { aWorld, eventually, type Wishes } from "../support/world.ts";
 import { aBrowser, type Browser, type Shown } from "./browser.ts";
 
 export interface Choice {
@@ -37,6 +37,18 @@ export async function aWorldOfPeople(wishes: Wishes = {}) {
     people: () => world.rows<PersonRow>(`SELECT * FROM people ORDER BY email`),
     sessions: () => world.rows(`SELECT * FROM sessions`),
     attempts: () => world.rows(`SELECT * FROM sign_in_attempts`),
+    async forgetEverybody() {
+      for (const table of ["sessions", "people", "sign_in_attempts"])
+        await world.rows(`DELETE FROM ${table}`);
+    },
+    /** Lets a job run once, now; the jobs of these worlds do not run by themselves. */
+    async job(name: "refresh-people" | "reopen-people" | "prune-sign-ins"): Promise<void> {
+      await world.rows(`DELETE FROM heartbeats WHERE name = $1`, [name]);
+      world.service.services.jobs.wake(name);
+      await eventually(
+        async () => (await world.rows(`SELECT 1 FROM heartbeats WHERE name = $1`, [name])).length === 1,
+      );
+    },
     close: () => world.close(),
   };
 }
@@ -47,6 +59,7 @@ export interface PersonRow {
   uuid: string;
   email: string;
   state: string;
+  reason: string | null;
   scopes: string[];
   generation: number;
   lease: number;
@@ -55,5 +68,3 @@ export interface PersonRow {
   sealed_refresh_token: Buffer | null;
   last_error: string | null;
 }
-
-export type { World };

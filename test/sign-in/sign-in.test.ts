@@ -2,35 +2,236 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from "@jest/glo
 import { aWorldOfPeople, type PeopleWorld } from "./people.ts";
 
 let people: PeopleWorld;
-beforeAll(async () => void (people = await aWorldOfPeople()));
-beforeEach(async () => {
-  await people.world.rows(`DELETE FROM sessions`);
-  await people.world.rows(`DELETE FROM people`);
-  await people.world.rows(`DELETE FROM sign_in_attempts`);
-});
+beforeAll(async () => void (people = await aWorldOfPeople({ environment: { WEB_JOBS: "off" } })));
+beforeEach(() => people.forgetEverybody());
 afterAll(() => people.close());
 
 describe("signing in", () => {
   it("sends the browser to the platform with what its document asks for, and nothing else", async () => {
-    const { status, location, headers } = await people.browser().get("/oauth/login");
+    const { status, location } = await people.browser().get("/oauth/login");
     expect(status).toBe(303);
-    expect(location).toMatch(
-      new RegExp(
-        `^${people.world.sandbox.url}/oauth/authorize\\?client_id=${people.client.id}&response_type=code&scope=identity&state=[\\w-]{43}$`,
-      ),
+    const [address, query] = location!.split("?");
+    expect(address).toBe(`${people.world.sandbox.url}/oauth/authorize`);
+    expect(query).toMatch(
+      new RegExp(`^client_id=${people.client.id}&response_type=code&scope=identity&state=[\\w-]{43}$`),
     );
-    expect(headers.get("cache-control")).toBe("no-store");
+  });
+
+  it("uses another state each time, kept as a keyed hash for ten minutes", async () => {
+    const browser = people.browser();
+    const states = [await browser.get("/oauth/login"), await browser.get("/oauth/login")].map(
+      ({ location }) => new URL(location!).searchParams.get("state")!,
+    );
+    expect(states[0]).not.toBe(states[1]);
+    const rows = await people.world.rows<{ state_hash: Buffer; seconds: number }>(
+      `SELECT state_hash, extract(epoch FROM expires_at - now())::int AS seconds FROM sign_in_attempts`,
+    );
+    expect(rows).toHaveLength(2);
+    for (const { state_hash: hash, seconds } of rows) {
+      expect(hash).toHaveLength(32);
+      expect(states).not.toContain(hash.toString("base64url"));
+      expect(seconds).toBeGreaterThan(570);
+      expect(seconds).toBeLessThanOrEqual(600);
+    }
   });
 
   it("ends on a page that says who one is, what one allowed and since when", async () => {
     const browser = people.browser();
-    const back = await people.signIn(browser);
-    expect(back).toMatchObject({ status: 303, location: "/oauth/me" });
+    expect(await people.signIn(browser)).toMatchObject({ status: 303, location: "/oauth/me" });
     const { status, text } = await browser.get("/oauth/me");
     expect(status).toBe(200);
-    expect(text).toContain("owner@example.com");
+    expect(text).toContain("<dd>owner@example.com</dd>");
     expect(text).toContain("<dd>owner</dd>");
     expect(text).toContain("<code>identity</code> read the account's name and e-mail");
-    expect(text).toMatch(/<time datetime="\d{4}-\d\d-\d\dT[^"]+Z">\d+ \w+ \d{4} at \d\d:\d\d UTC<\/time>/i);
+    expect(text).toMatch(/<time datetime="\d{4}-\d\d-\d\dT[^"]+Z">\d+ \w+ \d{4} at \d\d:\d\d UTC<\/time>/);
+  });
+
+  it("sends the client secret in the body, and asks for no more than it needs", async () => {
+    const since = people.control.ledger().next;
+    await people.signIn(people.browser());
+    const calls = people.control.ledger({ since, reveal: true }).entries;
+    expect(calls.map(({ method, path }) => `${method} ${path}`)).toEqual([
+      "POST /oauth/token",
+      "GET /account",
+    ]);
+    const { headers, body } = calls[0]!.request;
+    expect(Object.keys(body as object).sort()).toEqual(["client_secret", "code", "grant_type"]);
+    expect(headers).not.toHaveProperty("authorization");
+  });
+
+  it("keeps the session out of the reach of scripts, other sites and the next person", async () => {
+    const browser = people.browser();
+    await people.signIn(browser);
+    expect(browser.cookies.get("kit_session")!.attributes).toBe(
+      "Max-Age=43200; Path=/; HttpOnly; SameSite=Lax",
+    );
+    expect(browser.cookies.get("kit_sign_in")!.attributes).toBe(
+      "Max-Age=600; Path=/oauth; HttpOnly; SameSite=Lax",
+    );
+    const [{ id_hash: hash }] = (await people.sessions()) as [{ id_hash: Buffer }];
+    expect(hash.toString("base64url")).not.toBe(browser.cookies.get("kit_session")!.value);
+  });
+
+  it("gives a new session each time, and ends the one before", async () => {
+    const browser = people.browser();
+    await people.signIn(browser);
+    const former = browser.cookies.get("kit_session")!.value;
+    await people.signIn(browser);
+    expect(browser.cookies.get("kit_session")!.value).not.toBe(former);
+    const thief = people.browser();
+    thief.cookies.set("kit_session", { value: former, attributes: "Path=/" });
+    expect((await thief.get("/oauth/me")).status).toBe(401);
+    expect(await people.sessions()).toHaveLength(1);
+  });
+
+  it("takes no session that somebody planted", async () => {
+    const browser = people.browser();
+    const planted = "A".repeat(43);
+    browser.cookies.set("kit_session", { value: planted, attributes: "Path=/" });
+    await people.signIn(browser);
+    expect(browser.cookies.get("kit_session")!.value).not.toBe(planted);
+  });
+
+  it("as somebody else leaves nothing of the person before", async () => {
+    const browser = people.browser();
+    await people.signIn(browser);
+    await people.signIn(browser, { user: "colleague@example.com" });
+    expect((await people.people()).map(({ email }) => email)).toEqual(["colleague@example.com"]);
+    expect((await browser.get("/oauth/me")).text).toContain("colleague@example.com");
+  });
+
+  it("works in two tabs of one browser", async () => {
+    const browser = people.browser();
+    const [one, other] = [await browser.get("/oauth/login"), await browser.get("/oauth/login")];
+    for (const begun of [other, one]) {
+      expect(await browser.get(people.atPlatform(begun))).toMatchObject({
+        status: 303,
+        location: "/oauth/me",
+      });
+    }
+  });
+
+  it("in two browsers gives two sessions, each of which ends alone", async () => {
+    const [one, other] = [people.browser(), people.browser()];
+    await people.signIn(one);
+    await people.signIn(other);
+    await one.post("/oauth/logout");
+    expect((await one.get("/oauth/me")).status).toBe(401);
+    expect((await other.get("/oauth/me")).status).toBe(200);
+    expect(await people.people()).toMatchObject([
+      { state: "active", sealed_refresh_token: expect.anything() },
+    ]);
+  });
+});
+
+describe("going on where one wanted to be", () => {
+  it.each(["/operator/resources?state=active#top", "/oauth/me", "/", "/a//b", "/%2F/evil.example"])(
+    "%s",
+    async (path) => {
+      const back = await people.signIn(people.browser(), {
+        begin: `/oauth/login?return_to=${encodeURIComponent(path)}`,
+      });
+      expect(back).toMatchObject({ status: 303, location: path });
+    },
+  );
+
+  it.each([
+    "//evil.example",
+    "/\\evil.example",
+    "\\\\evil.example",
+    "https://evil.example/",
+    "evil.example",
+    "javascript:alert(1)",
+    "/\t/evil.example",
+    "/\n/evil.example",
+    "/.//evil.example",
+    "/x/..//evil.example",
+    "",
+    `/${"x".repeat(1_000)}`,
+  ])("refuses %j, and does not even begin", async (path) => {
+    const { status, location, text } = await people
+      .browser()
+      .get(`/oauth/login?return_to=${encodeURIComponent(path)}`);
+    expect({ status, location }).toEqual({ status: 400, location: null });
+    expect(text).toContain("That is not a page of ours");
+    expect(text).not.toContain("evil");
+    expect(await people.attempts()).toEqual([]);
+  });
+
+  it("refuses two at once", async () => {
+    expect((await people.browser().get("/oauth/login?return_to=/a&return_to=/b")).status).toBe(400);
+  });
+});
+
+describe("signing out", () => {
+  it("deletes the session, and with the last one the tokens and the person", async () => {
+    const browser = people.browser();
+    await people.signIn(browser);
+    const { status, location } = await browser.post("/oauth/logout", { origin: people.url() });
+    expect({ status, location }).toEqual({ status: 303, location: "/oauth/me" });
+    expect(browser.cookies.has("kit_session")).toBe(false);
+    expect(await people.sessions()).toEqual([]);
+    expect(await people.people()).toEqual([]);
+  });
+
+  it("is for our own page alone", async () => {
+    const browser = people.browser();
+    await people.signIn(browser);
+    const foreign = [
+      { origin: "https://evil.example" },
+      { origin: "null" },
+      { "sec-fetch-site": "cross-site" },
+      { "sec-fetch-site": "same-site", origin: people.url() },
+    ];
+    for (const headers of foreign) {
+      const { status, text } = await browser.post("/oauth/logout", headers as Record<string, string>);
+      expect(status).toBe(403);
+      expect(text).toContain("You are still signed in");
+    }
+    expect((await browser.get("/oauth/me")).status).toBe(200);
+    expect((await browser.post("/oauth/logout", { "sec-fetch-site": "same-origin" })).status).toBe(303);
+  });
+
+  it("twice, or without being signed in, is no fault", async () => {
+    expect((await people.browser().post("/oauth/logout")).status).toBe(303);
+  });
+
+  it("happens by itself after twelve hours", async () => {
+    const browser = people.browser();
+    await people.signIn(browser);
+    await people.world.rows(`UPDATE sessions SET expires_at = now() - interval '1 second'`);
+    await people.world.rows(`UPDATE people SET signed_in_at = now() - interval '12 hours'`);
+    expect((await browser.get("/oauth/me")).status).toBe(401);
+    await browser.get("/oauth/login");
+    await people.world.rows(`UPDATE sign_in_attempts SET expires_at = now() - interval '1 second'`);
+    await people.job("prune-sign-ins");
+    expect([await people.sessions(), await people.people(), await people.attempts()]).toEqual([[], [], []]);
+  });
+});
+
+describe("the routes", () => {
+  it.each([
+    ["POST", "/oauth/login", "GET"],
+    ["POST", "/oauth/callback", "GET"],
+    ["GET", "/oauth/logout", "POST"],
+    ["DELETE", "/oauth/me", "GET"],
+  ])("answer %s %s with 405", async (method, path, allowed) => {
+    const response = await fetch(people.url() + path, { method });
+    expect(response.status).toBe(405);
+    expect(response.headers.get("allow")).toBe(allowed);
+    expect(await response.json()).toMatchObject({ id: "method_not_allowed" });
+  });
+
+  it("answer what does not exist as JSON, like everywhere", async () => {
+    const response = await fetch(`${people.url()}/oauth/other`);
+    expect(response.status).toBe(404);
+    expect(await response.json()).toEqual({ id: "not_found", message: "There is nothing here." });
+  });
+
+  it("are not served without a client", async () => {
+    await people.world.restart({ environment: { OAUTH_CLIENT_ID: "", OAUTH_CLIENT_SECRET: "" } });
+    for (const path of ["/oauth/login", "/oauth/callback", "/oauth/me", "/assets/style.css"])
+      expect((await fetch(people.url() + path)).status).toBe(404);
+    await people.world.restart();
   });
 });

@@ -1,0 +1,125 @@
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import type { Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { createApp } from "../../src/app.ts";
+import { readConfig } from "../../src/config.ts";
+import { createHttpServer } from "../../src/http-server.ts";
+import { createSite } from "../../src/pages/site.ts";
+import { createServices, type Services } from "../../src/services.ts";
+import { Router } from "express";
+import { aBrowser, type Browser } from "./browser.ts";
+import { aWorldOfPeople, type PeopleWorld } from "./people.ts";
+
+// Behind a proxy that ends https, as in life; and with a second web process on the same database.
+
+let people: PeopleWorld;
+const PROXY = { TRUST_PROXY: "1", WEB_JOBS: "off" };
+const VIA_PROXY = { "x-forwarded-proto": "https", "x-forwarded-host": "addon.example.com" };
+
+beforeAll(async () => {
+  people = await aWorldOfPeople({ environment: PROXY });
+});
+afterAll(() => people.close());
+
+describe("behind https", () => {
+  it("cookies are Secure, and taken from this very host alone", async () => {
+    const browser = people.browser(VIA_PROXY);
+    await people.signIn(browser);
+    const strict = "Path=/; HttpOnly; Secure; SameSite=Lax";
+    expect([...browser.cookies].map(([name, { attributes }]) => [name, attributes])).toEqual([
+      ["__Host-kit_sign_in", `Max-Age=600; ${strict}`],
+      ["__Host-kit_session", `Max-Age=43200; ${strict}`],
+    ]);
+    expect((await browser.get("/oauth/me")).status).toBe(200);
+    expect((await browser.post("/oauth/logout", { origin: "http://addon.example.com" })).status).toBe(403);
+    expect((await browser.post("/oauth/logout", { origin: "https://addon.example.com" })).status).toBe(303);
+    expect(browser.cookies.has("__Host-kit_session")).toBe(false);
+  });
+
+  it("a cookie without the prefix counts for nothing", async () => {
+    const browser = people.browser(VIA_PROXY);
+    await people.signIn(browser);
+    const { value } = browser.cookies.get("__Host-kit_session")!;
+    browser.cookies.clear();
+    browser.cookies.set("kit_session", { value, attributes: "Path=/" });
+    expect((await browser.get("/oauth/me")).status).toBe(401);
+  });
+
+  it("nobody but a proxy that is counted can say so", async () => {
+    await people.world.restart({ environment: { TRUST_PROXY: "0" } });
+    const browser = people.browser(VIA_PROXY);
+    await browser.get("/oauth/login");
+    expect([...browser.cookies.keys()]).toEqual(["kit_sign_in"]);
+    await people.world.restart();
+  });
+
+  it("PUBLIC_URL says where we are, whatever a request says, with the path it has", async () => {
+    await people.world.restart({
+      environment: { PUBLIC_URL: "https://example.com/teapots/", TRUST_PROXY: "0" },
+    });
+    const browser = people.browser();
+    expect((await people.signIn(browser)).location).toBe("/teapots/oauth/me");
+    const { text } = await browser.get("/oauth/me");
+    expect(text).toContain(`action="/teapots/oauth/logout"`);
+    expect(text).toContain(`href="/teapots/assets/style.css?v=`);
+    expect((await browser.post("/oauth/logout", { origin: people.url() })).status).toBe(403);
+    expect(await browser.post("/oauth/logout", { origin: "https://example.com" })).toMatchObject({
+      ...{ status: 303, location: "/teapots/oauth/me" },
+    });
+    await people.world.restart();
+  });
+});
+
+describe("two web processes on one database", () => {
+  let services: Services;
+  let server: Server;
+  let url: string;
+  beforeAll(async () => {
+    const config = readConfig(people.world.environment);
+    services = await createServices(config, "guest", { logTo: { write: () => undefined } });
+    const { pages, signIn, log } = services;
+    const site = createSite({
+      ...{ pages, log, routers: { "/oauth": signIn!.router } },
+      untilReady: () => Promise.resolve(),
+    });
+    const app = {
+      resourcesPath: "/resources",
+      partnerApi: Router(),
+      readiness: () => Promise.resolve("ready" as const),
+    };
+    server = createHttpServer(createApp({ ...app, site, isStopping: () => false, trustProxy: 0, log }));
+    await new Promise<void>((resolve) => server.listen(0, resolve));
+    url = `http://localhost:${(server.address() as AddressInfo).port}`;
+  });
+  afterAll(async () => {
+    await new Promise((resolve) => {
+      server.close(resolve);
+      server.closeAllConnections();
+    });
+    await services.close();
+  });
+
+  /** One browser whose requests go now to the one process, now to the other. */
+  function aBrowserOfBoth(): { one: Browser; other: Browser } {
+    const one = people.browser();
+    return { one, other: aBrowser(() => url, {}, one.cookies) };
+  }
+
+  it("a sign-in begun at one is completed at the other, once", async () => {
+    const { one, other } = aBrowserOfBoth();
+    const back = people.atPlatform(await one.get("/oauth/login"));
+    expect((await other.get(back)).status).toBe(303);
+    expect((await one.get(back)).status).toBe(400);
+    expect((await one.get("/oauth/me")).status).toBe(200);
+  });
+
+  it("who signs out at one is signed out at the other", async () => {
+    const { one, other } = aBrowserOfBoth();
+    await people.signIn(one);
+    const { value, attributes } = one.cookies.get("kit_session")!;
+    expect((await other.get("/oauth/me")).status).toBe(200);
+    await other.post("/oauth/logout");
+    one.cookies.set("kit_session", { value, attributes });
+    expect((await one.get("/oauth/me")).status).toBe(401);
+  });
+});

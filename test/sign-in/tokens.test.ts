@@ -1,0 +1,284 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
+import { randomBytes } from "node:crypto";
+import { runWeb } from "../../src/run-service.ts";
+import { createServices } from "../../src/services.ts";
+import { readConfig } from "../../src/config.ts";
+import { Secret } from "../../src/secret.ts";
+import { personPlace } from "../../src/sign-in/tokens/places.ts";
+import { createVault } from "../../src/vault/vault.ts";
+import { kitJson } from "../kit/kit.ts";
+import { eventually } from "../support/world.ts";
+import type { Browser } from "./browser.ts";
+import { aWorldOfPeople, type PeopleWorld } from "./people.ts";
+
+// A person's tokens: sealed, refreshed before they run out, and by one at a time.
+
+let people: PeopleWorld;
+let browser: Browser;
+beforeAll(async () => void (people = await aWorldOfPeople({ environment: { WEB_JOBS: "off" } })));
+beforeEach(async () => {
+  await people.forgetEverybody();
+  browser = people.browser();
+  await people.signIn(browser);
+});
+afterEach(() => people.control.clearFaults());
+afterAll(() => people.close());
+
+const makeDue = () => people.world.rows(`UPDATE people SET due_at = now(), leased_until = NULL`);
+const expire = () => people.world.rows(`UPDATE people SET expires_at = now() - interval '1 second'`);
+const person = async () => (await people.people())[0]!;
+const refreshes = (since: number) =>
+  people.control
+    .ledger({ since, reveal: true })
+    .entries.filter(
+      ({ request }) => (request.body as { grant_type?: string } | null)?.grant_type === "refresh_token",
+    );
+const position = () => people.control.ledger().next;
+const page = async () => {
+  const { status, text } = await browser.get("/oauth/me");
+  return { status, title: /<h1>(.*?)<\/h1>/.exec(text)![1] };
+};
+const SIGNED_IN = { status: 200, title: "You are signed in" };
+const SIGN_IN_AGAIN = { status: 401, title: "Please sign in again" };
+
+async function opened() {
+  const vault = await createVault(readConfig(people.world.environment));
+  const row = await person();
+  return {
+    access: vault.open(personPlace("sealed_access_token", row.uuid), row.sealed_access_token!).reveal(),
+    refresh: vault.open(personPlace("sealed_refresh_token", row.uuid), row.sealed_refresh_token!).reveal(),
+  };
+}
+
+describe("a refresh", () => {
+  it("is due at half of the tokens' life", async () => {
+    const [row] = await people.world.rows<{ due: number; life: number }>(
+      `SELECT extract(epoch FROM due_at - now())::int AS due, extract(epoch FROM expires_at - now())::int AS life FROM people`,
+    );
+    expect(row!.life / 3600).toBeCloseTo(8, 1);
+    expect(row!.due / 3600).toBeCloseTo(4, 1);
+  });
+
+  it("happens by itself when it is due, with the secret in the body", async () => {
+    const before = await opened();
+    await makeDue();
+    const since = position();
+    await people.job("refresh-people");
+    const [call] = refreshes(since);
+    expect(Object.keys(call!.request.body as object).sort()).toEqual([
+      "client_secret",
+      "grant_type",
+      "refresh_token",
+    ]);
+    const after = await opened();
+    expect(after.access).not.toBe(before.access);
+    expect(await person()).toMatchObject({ state: "active", generation: 2, last_error: null });
+    expect(await page()).toEqual(SIGNED_IN);
+  });
+
+  it("is left alone before it is due", async () => {
+    const since = position();
+    await people.job("refresh-people");
+    expect(refreshes(since)).toEqual([]);
+  });
+
+  it("comes within seconds when tokens live for seconds", async () => {
+    people.control.settings({ expiresIn: 2 });
+    await people.signIn(browser);
+    people.control.settings({ expiresIn: 28_800 });
+    await eventually(async () => expect(await person()).toMatchObject({ generation: 3 }));
+  });
+
+  it("happens on use when the token ran out, or the platform killed it", async () => {
+    await expire();
+    expect(await page()).toEqual(SIGNED_IN);
+    expect((await person()).generation).toBe(2);
+    people.control.fault("GET /account", { status: 401, body: { id: "unauthorized" } });
+    expect(await page()).toEqual(SIGNED_IN);
+    expect((await person()).generation).toBe(3);
+  });
+
+  it("takes over a refresh token that changed, and keeps the old one where none comes", async () => {
+    const before = await opened();
+    people.control.settings({ refreshToken: "new" });
+    await makeDue();
+    await people.job("refresh-people");
+    const changed = await opened();
+    expect(changed.refresh).not.toBe(before.refresh);
+    people.control.settings({ refreshToken: "none" });
+    await makeDue();
+    await people.job("refresh-people");
+    expect((await opened()).refresh).toBe(changed.refresh);
+    people.control.settings({ refreshToken: "same" });
+  });
+
+  it("is done once, however many processes find it due or in use", async () => {
+    const other = await createServices(readConfig(people.world.environment), "guest", {
+      logTo: { write: () => undefined },
+    });
+    try {
+      await expire();
+      await makeDue();
+      const since = position();
+      people.control.fault("POST /oauth/token", { delayMs: 500 });
+      const { uuid } = await person();
+      const signal = new AbortController().signal;
+      await Promise.all([
+        other.signIn!.refreshDue(signal),
+        people.world.service.services.signIn!.refreshDue(signal),
+        other.signIn!.tokensOf(uuid).current(),
+        page(),
+      ]);
+      expect(refreshes(since)).toHaveLength(1);
+      expect((await person()).generation).toBe(2);
+    } finally {
+      await other.close();
+    }
+  });
+
+  it.each([{ status: 500 }, { status: 429 }, { reset: "before" as const }, { status: 400, body: "oh" }])(
+    "that fails passingly harms nothing and is tried again later (%#)",
+    async (fault) => {
+      await makeDue();
+      people.control.fault("POST /oauth/token", fault);
+      await people.job("refresh-people");
+      expect(await person()).toMatchObject({ state: "active", attempts: 1, generation: 1 });
+      expect((await person()).last_error).not.toBeNull();
+      const [{ wait }] = (await people.world.rows<{ wait: number }>(
+        `SELECT extract(epoch FROM due_at - now())::float8 AS wait FROM people`,
+      )) as [{ wait: number }];
+      expect(wait).toBeGreaterThan(2);
+      expect(await page()).toEqual(SIGNED_IN);
+      await makeDue();
+      await people.job("refresh-people");
+      expect(await person()).toMatchObject({ attempts: 0, generation: 2, last_error: null });
+    },
+  );
+
+  it("that the platform refuses for good ends what the person may do here, and says so", async () => {
+    await makeDue();
+    people.control.fault("POST /oauth/token", { status: 400, body: { error: "invalid_grant" } });
+    await people.job("refresh-people");
+    expect(await person()).toMatchObject({
+      ...{ state: "needs_sign_in", sealed_access_token: null, sealed_refresh_token: null },
+    });
+    expect(await page()).toEqual(SIGN_IN_AGAIN);
+    await people.signIn(browser);
+    expect(await page()).toEqual(SIGNED_IN);
+    expect(await person()).toMatchObject({ state: "active" });
+  });
+
+  it("that the platform refuses on use says so at once", async () => {
+    await expire();
+    people.control.fault("POST /oauth/token", { status: 400, body: { error: "invalid_grant" } });
+    expect(await page()).toEqual(SIGN_IN_AGAIN);
+    expect(await page()).toEqual(SIGN_IN_AGAIN);
+  });
+
+  it("under a rejected client harms no row, raises one alarm, and is not tried all the time", async () => {
+    const alarms = () => people.world.logged().split(`"alarm":"oauth_client_rejected"`).length - 1;
+    const before = alarms();
+    await people.world.restart({
+      environment: { OAUTH_CLIENT_SECRET: "another-secret-than-the-platform-knows" },
+    });
+    const since = position();
+    for (let times = 1; times <= 3; times++) {
+      await makeDue();
+      await people.job("refresh-people");
+    }
+    expect(refreshes(since)).toHaveLength(1);
+    expect(alarms()).toBe(before + 1);
+    expect(await person()).toMatchObject({ state: "active", attempts: 0, generation: 1 });
+    await people.world.restart();
+    await makeDue();
+    await people.job("refresh-people");
+    expect((await person()).generation).toBe(2);
+  });
+
+  it("of a person who signed in anew meanwhile does not replace the newer tokens", async () => {
+    await makeDue();
+    people.control.fault("POST /oauth/token", { delayMs: 1_500 });
+    people.world.service.services.jobs.wake("refresh-people");
+    await eventually(async () => (await person()).lease === 1);
+    await people.signIn(people.browser());
+    const fresh = await opened();
+    await people.job("refresh-people");
+    expect(await opened()).toEqual(fresh);
+  });
+
+  it("of a person who signed out meanwhile brings nobody back", async () => {
+    await makeDue();
+    people.control.fault("POST /oauth/token", { delayMs: 1_000 });
+    people.world.service.services.jobs.wake("refresh-people");
+    await eventually(async () => (await person()).lease === 1);
+    await browser.post("/oauth/logout");
+    await people.job("refresh-people");
+    expect(await people.people()).toEqual([]);
+  });
+});
+
+describe("the keys", () => {
+  it("of people's tokens and sessions can be changed while they are signed in", async () => {
+    const before = await opened();
+    const oldKey = people.world.environment["ENCRYPTION_KEY"]!;
+    const newKey = randomBytes(24).toString("hex");
+    const both = { ENCRYPTION_KEY: newKey, DECRYPTION_KEYS: oldKey };
+    await people.world.restart({ environment: both });
+    expect(await page()).toEqual(SIGNED_IN);
+
+    const { code, data } = await kitJson<{ byKey: { keyId: string; rows: number }[] }>(
+      { ...people.world.environment, ...both },
+      ["keys", "reseal"],
+    );
+    expect(code).toBe(0);
+    const vault = await createVault({ encryptionKey: new Secret(newKey) });
+    // The person and the partner's client secret.
+    expect(data.byKey).toEqual([{ keyId: vault.keyId, rows: 2 }]);
+    const row = await person();
+    expect(vault.open(personPlace("sealed_access_token", row.uuid), row.sealed_access_token!).reveal()).toBe(
+      before.access,
+    );
+    Object.assign(people.world.environment, { ENCRYPTION_KEY: newKey });
+    await people.world.restart({ environment: { ENCRYPTION_KEY: newKey } });
+    // A session is known by a hash with the key that began it, so it ends with that key; its tokens do not.
+    expect((await page()).status).toBe(401);
+    await makeDue();
+    await people.job("refresh-people");
+    expect(await person()).toMatchObject({ state: "active", generation: 2 });
+  });
+
+  it("must be there at start, those that only people's tokens need too", async () => {
+    await people.world.rows(`DELETE FROM client_secrets`);
+    await people.world.service.stop();
+    const environment = { ...people.world.environment, ENCRYPTION_KEY: randomBytes(24).toString("hex") };
+    const service = await runWeb(readConfig(environment), { logTo: { write: () => undefined } });
+    await expect(service.ready).rejects.toThrow(/needs keys that are not among .*: 1 row\n/s);
+    const { data } = await kitJson<{ checks: { id: string; message: string }[] }>(environment, ["doctor"]);
+    expect(data.checks.find(({ id }) => id === "keys")!.message).toMatch(/not in the ring: \w+ \(1 row\)/);
+    await service.stop();
+    await people.world.restart();
+  });
+
+  it("that go missing later put tokens aside, unharmed, until they are back", async () => {
+    const stranger = await createVault({ encryptionKey: new Secret("s".repeat(40)) });
+    const { uuid } = await person();
+    const sealed = (column: "sealed_access_token" | "sealed_refresh_token") =>
+      stranger.seal(personPlace(column, uuid), "a-token");
+    await people.world.rows(`UPDATE people SET sealed_refresh_token = $1, due_at = now()`, [
+      sealed("sealed_refresh_token"),
+    ]);
+    const since = position();
+    await people.job("refresh-people");
+    expect(await person()).toMatchObject({ state: "quarantined", reason: "key_missing" });
+    expect(refreshes(since)).toEqual([]);
+    expect(people.world.logged()).toMatch(/"alarm":"quarantined"/);
+    // They are still who they are.
+    expect(await page()).toEqual(SIGNED_IN);
+    await people.job("reopen-people");
+    expect((await person()).state).toBe("quarantined");
+    await people.world.restart({ environment: { DECRYPTION_KEYS: "s".repeat(40) } });
+    await people.job("reopen-people");
+    expect((await person()).state).toBe("active");
+    await people.world.restart();
+  });
+});
