@@ -115,17 +115,15 @@ describe("reading JSON", () => {
 
   it("agrees with JSON.parse about every text that is one character away", () => {
     const signs = [..."{}[],:\"\\ \n\t/-+.05eEtnru'#\u0000\u00a0\ufeff"];
-    for (const text of texts) {
-      for (let at = 0; at <= text.length; at++) {
-        for (const sign of ["", ...signs]) {
-          for (const changed of [
-            text.slice(0, at) + sign + text.slice(at + 1),
-            text.slice(0, at) + sign + text.slice(at),
-          ])
-            expect([changed, isRead(changed)]).toEqual([changed, isParsed(changed)]);
-        }
-      }
-    }
+    const changed = texts.flatMap((text) =>
+      Array.from({ length: text.length + 1 }, (_, at) =>
+        ["", ...signs].flatMap((sign) =>
+          [0, 1].map((gone) => text.slice(0, at) + sign + text.slice(at + gone)),
+        ),
+      ).flat(),
+    );
+    expect(changed.length).toBeGreaterThan(10_000);
+    expect(changed.filter((text) => isRead(text) !== isParsed(text))).toEqual([]);
   });
 });
 
