@@ -1,0 +1,83 @@
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import express, { Router } from "express";
+import type { Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { createLog } from "../../src/log.ts";
+import { createPages } from "../../src/pages/pages.tsx";
+import { createSite } from "../../src/pages/site.ts";
+import { createScrubber } from "../../src/scrubber.ts";
+
+let server: Server;
+let url: string;
+const lines: string[] = [];
+
+beforeAll(() => {
+  const log = createLog("info", createScrubber(""), { write: (line) => void lines.push(line) });
+  const pages = createPages({ siteName: `Tea & "pots"`, publicUrl: undefined });
+  const router = Router();
+  router.get("/page", (request, response) =>
+    pages.show(request, response, { title: "<i>Hello</i>", content: "& all" }),
+  );
+  router.get("/broken", () => {
+    throw new Error("with a secret inside");
+  });
+  const site = createSite({ routers: { "/here": router }, pages, untilReady: () => Promise.resolve(), log });
+  server = express().disable("x-powered-by").use(site).listen(0);
+  url = `http://localhost:${(server.address() as AddressInfo).port}`;
+});
+afterAll(
+  () =>
+    new Promise((resolve) => {
+      server.close(resolve);
+      server.closeAllConnections();
+    }),
+);
+
+describe("a page", () => {
+  it("allows nothing but our stylesheet and our forms, is in no cache and in no frame", async () => {
+    const { headers } = await fetch(`${url}/here/page`);
+    expect(headers.get("content-security-policy")).toBe(
+      "default-src 'none';style-src 'self';img-src data:;form-action 'self';frame-ancestors 'none';base-uri 'none'",
+    );
+    expect(Object.fromEntries(headers)).toMatchObject({
+      "cache-control": "no-store",
+      "content-type": "text/html; charset=utf-8",
+      "referrer-policy": "same-origin",
+      "x-content-type-options": "nosniff",
+      "x-frame-options": "DENY",
+      "cross-origin-opener-policy": "same-origin",
+    });
+  });
+
+  it("shows text as text, and holds no script and no style of its own", async () => {
+    const text = await (await fetch(`${url}/here/page`)).text();
+    expect(text).toMatch(/^<!doctype html><html lang="en">/);
+    expect(text).toContain("<h1>&lt;i>Hello&lt;/i></h1>&amp; all</main>");
+    expect(text).not.toMatch(/<script|<style| style=| on\w+=/);
+  });
+
+  it("that breaks says so, and nothing of what is inside", async () => {
+    const response = await fetch(`${url}/here/broken`);
+    expect(response.status).toBe(500);
+    const text = await response.text();
+    expect(text).toContain("Something went wrong here");
+    expect(text).not.toContain("secret");
+    expect(lines.join("")).toContain("A page failed");
+  });
+});
+
+describe("the stylesheet", () => {
+  it("has a name that changes with its content, and may be kept for ever", async () => {
+    const [, href] = /<link rel="stylesheet" href="([^"]+)"/.exec(
+      await (await fetch(`${url}/here/page`)).text(),
+    )!;
+    expect(href).toMatch(/^\/assets\/style\.css\?v=[0-9a-f]{12}$/);
+    const response = await fetch(url + href);
+    expect(response.status).toBe(200);
+    expect(Object.fromEntries(response.headers)).toMatchObject({
+      "content-type": "text/css; charset=utf-8",
+      "cache-control": "public, max-age=31536000, immutable",
+    });
+    expect(await response.text()).toMatch(/Pico CSS[^]*main dl \{/);
+  });
+});

@@ -1,0 +1,109 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
+import express, { Router } from "express";
+import type { Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { createSite } from "../../src/pages/site.ts";
+import type { Person } from "../../src/sign-in/sign-in.ts";
+import { aBrowser } from "./browser.ts";
+import { aWorldOfPeople, type PeopleWorld } from "./people.ts";
+
+// What other parts build on: routes for signed-in people, for some of them, and for what they allowed.
+
+let people: PeopleWorld;
+let server: Server;
+let url: string;
+
+beforeAll(async () => {
+  people = await aWorldOfPeople({ environment: { WEB_JOBS: "off" } });
+  const { signIn, pages, log } = people.world.service.services;
+  const router = Router();
+  router.get("/open", async (request, response) => void response.json(await signIn!.personOf(request)));
+  const requirements = {
+    anybody: {},
+    owners: { isAllowed: ({ email }: Person) => email === "owner@example.com" },
+    readers: { scopes: ["read"] },
+  };
+  for (const [path, requirement] of Object.entries(requirements)) {
+    router.all(`/${path}`, signIn!.requirePerson(requirement), (_request, response) => {
+      response.json({ email: (response.locals["person"] as Person).email });
+    });
+  }
+  const site = createSite({
+    ...{ pages, log, routers: { "/oauth": signIn!.router, "/inside": router } },
+    untilReady: () => Promise.resolve(),
+  });
+  server = express().use(site).listen(0);
+  url = `http://localhost:${(server.address() as AddressInfo).port}`;
+});
+beforeEach(() => people.forgetEverybody());
+afterAll(async () => {
+  await new Promise((resolve) => {
+    server.close(resolve);
+    server.closeAllConnections();
+  });
+  await people.close();
+});
+
+const browser = () => aBrowser(() => url);
+
+describe("a page for signed-in people", () => {
+  it("sends others to sign in, and then back to where they wanted to be", async () => {
+    const visitor = browser();
+    const begun = await visitor.get("/inside/anybody?page=2");
+    expect(begun.status).toBe(303);
+    expect(begun.location).toContain("/oauth/authorize?");
+    expect((await visitor.get(people.atPlatform(begun))).location).toBe("/inside/anybody?page=2");
+    expect((await visitor.get("/inside/anybody?page=2")).text).toBe(`{"email":"owner@example.com"}`);
+  });
+
+  it("takes no form from others", async () => {
+    const { status, location, text } = await browser().post("/inside/anybody");
+    expect({ status, location }).toEqual({ status: 401, location: null });
+    expect(text).toContain("You are not signed in");
+  });
+
+  it("says no to accounts that are not on its list", async () => {
+    const [owner, colleague] = [browser(), browser()];
+    await people.signIn(owner);
+    await people.signIn(colleague, { user: "colleague@example.com" });
+    expect((await owner.get("/inside/owners")).status).toBe(200);
+    const refused = await colleague.get("/inside/owners");
+    expect(refused.status).toBe(403);
+    expect(refused.text).toContain("Not for this account");
+  });
+
+  it("asks for what a person has not allowed yet, and always who they are", async () => {
+    const visitor = browser();
+    await people.signIn(visitor);
+    const begun = await visitor.get("/inside/readers");
+    expect(new URL(begun.location!).searchParams.get("scope")).toBe("identity read");
+    await visitor.get(people.atPlatform(begun));
+    expect((await visitor.get("/inside/readers")).status).toBe(200);
+    const { text } = await visitor.get("/oauth/me");
+    expect(text).toContain("<code>read</code> read apps and resources, without account information");
+  });
+
+  it("does not let in whom the platform no longer vouches for", async () => {
+    const visitor = browser();
+    await people.signIn(visitor);
+    await people.world.rows(
+      `UPDATE people SET state = 'needs_sign_in', sealed_access_token = NULL, sealed_refresh_token = NULL`,
+    );
+    expect((await visitor.get("/inside/anybody")).status).toBe(303);
+    expect((await visitor.post("/inside/anybody")).status).toBe(401);
+    expect((await visitor.get("/inside/open")).text).toBe("null");
+  });
+});
+
+it("a page that only wants to know who is there gets nobody from a made-up session", async () => {
+  for (const cookie of [
+    "kit_session=made-up",
+    `kit_session=${"A".repeat(43)}`,
+    "kit_session=%zz",
+    "=;;=",
+    "",
+  ]) {
+    const response = await fetch(`${url}/inside/open`, { headers: { cookie } });
+    expect([response.status, await response.text()]).toEqual([200, "null"]);
+  }
+});
