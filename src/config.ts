@@ -2,6 +2,7 @@ import { existsSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { parseEnv } from "node:util";
 import { Misconfigured } from "./errors.ts";
+import { Secret } from "./secret.ts";
 import {
   clientSecret,
   cron,
@@ -125,7 +126,10 @@ export const settings = {
 
 type Settings = typeof settings;
 export type SettingName = keyof Settings;
-export type Config = { readonly [Name in SettingName]: ReturnType<Settings[Name]["read"]> };
+export type Config = { readonly [Name in SettingName]: ReturnType<Settings[Name]["read"]> } & {
+  /** Sentences about what was read differently from how it was written, for the log. */
+  readonly remarks: readonly string[];
+};
 
 /**
  * Reads the settings, checks all of them and freezes them. Throws one {@link Misconfigured} that names every bad
@@ -133,7 +137,8 @@ export type Config = { readonly [Name in SettingName]: ReturnType<Settings[Name]
  */
 export function readConfig(env: Environment, only?: readonly SettingName[]): Config {
   const faults: string[] = [];
-  const values: Record<string, unknown> = {};
+  const remarks: string[] = [];
+  const values: Record<string, unknown> = { remarks };
   const insecure = env["ALLOW_INSECURE_PLATFORM"] === "on";
   for (const [key, { name, about, standard, read }] of Object.entries(settings) as [
     SettingName,
@@ -143,7 +148,9 @@ export function readConfig(env: Environment, only?: readonly SettingName[]): Con
     const given = env[name] === undefined || env[name] === "" ? standard : env[name];
     try {
       if (given === undefined) throw new Error(`is required: ${about}`);
-      values[key] = read(given, insecure);
+      const value = (values[key] = read(given, insecure));
+      if (value instanceof Secret && value.reveal() !== given)
+        remarks.push(`${name} ended with a line end, which was dropped: set it without one.`);
     } catch (error) {
       faults.push(`${name} ${(error as Error).message}.`);
     }

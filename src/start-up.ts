@@ -30,6 +30,7 @@ export async function checkDatabase(services: Services, signal: AbortSignal): Pr
 async function check(services: Services): Promise<void> {
   await checkStored(services);
   await services.credentials.secrets.current();
+  for (const remark of services.config.remarks) services.log.warn(remark);
 }
 
 /** The same but once, for a command: that a client secret is known is left to those who need one. */

@@ -275,6 +275,8 @@ describe("a client secret", () => {
         { state: "active" },
       ]);
     });
+    const warned = world.logged().includes("CLIENT_SECRET ended with a line end, which was dropped");
+    expect(warned).toBe(tail !== "");
   });
 });
 

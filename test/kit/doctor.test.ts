@@ -64,6 +64,14 @@ describe("kit doctor", () => {
     expect(of("passwords").message).not.toContain("short");
   });
 
+  it("warns of a line end behind the client secret", async () => {
+    const { code, of } = await doctor({ CLIENT_SECRET: `${world.environment["CLIENT_SECRET"]}\n` });
+    expect({ code, settings: of("settings") }).toMatchObject({
+      code: 0,
+      settings: { ok: true, message: expect.stringMatching(/^CLIENT_SECRET ended with a line end/) },
+    });
+  });
+
   it("runs when a key is missing, and says which", async () => {
     const { code, of } = await doctor({ ENCRYPTION_KEY: "a-key-that-sealed-nothing-".repeat(2) });
     expect(code).toBe(1);

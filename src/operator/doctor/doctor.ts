@@ -2,7 +2,7 @@ import type { Config } from "../../config.ts";
 import { messageOf } from "../../errors.ts";
 import type { Services } from "../../services.ts";
 import type { OnProgress } from "../progress.ts";
-import { fault, fine, type Check, type Finding } from "./check.ts";
+import { fault, fine, warning, type Check, type Finding } from "./check.ts";
 import { attention, secret, sweeps } from "./credential-checks.ts";
 import { database, keys, migrations } from "./database-checks.ts";
 import { passwords, platform, platformStatus } from "./outward-checks.ts";
@@ -40,7 +40,8 @@ export async function examine(needs: {
   onProgress?: OnProgress | undefined;
 }): Promise<DoctorReport> {
   const settings = await finding("settings", () => {
-    needs.readSettings();
+    const { remarks } = needs.readSettings();
+    if (remarks.length > 0) return warning(remarks.join(" "), "Mend them where they are set.");
     return fine("All settings are there and make sense.");
   });
   if (!settings.ok) {
