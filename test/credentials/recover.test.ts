@@ -171,10 +171,13 @@ describe("recovering grants", () => {
   });
 
   it("stops when the secret turns out to be rejected by the exchange", async () => {
-    const uuids = await imported(3);
+    const uuids = await imported(30);
     world.sandbox.control.fault("POST /oauth/token", { status: 401, body: { error: "invalid_client" } }, 50);
+    const since = position();
     const data = await recover("all");
+    expect(calls(since, GRANTS).length).toBeLessThan(20);
     expect(new Set(data.failed.map(({ id }) => id))).toEqual(new Set(["client_secret_rejected"]));
+    await world.service.services.credentials.grants.settled();
     world.sandbox.control.clearFaults();
     await secrets().accepted(await secrets().current());
     const again = await recover("all");

@@ -106,6 +106,8 @@ async function recoverEach(
     yield* rows;
   })();
   let seen = 0;
+  let isSecretRejected = false;
+  const isHalted = () => isSecretRejected || asking.isHalted();
 
   async function handle({ uuid, state, isRecoverable, isOnItsWay }: Found): Promise<void> {
     if (!isRecoverable && !isOnItsWay) return void report.skipped.push({ uuid, reason: state });
@@ -116,10 +118,11 @@ async function recoverEach(
     if (end.is === "exchanged") report.done.push(uuid);
     else if (end.is === "gone") report.skipped.push({ uuid, reason: "deprovisioned" });
     else report.failed.push({ uuid, id: end.id, message: end.message });
+    isSecretRejected ||= end.is === "failed" && end.id === "client_secret_rejected";
   }
 
   async function work(): Promise<void> {
-    while (!asking.isHalted()) {
+    while (!isHalted()) {
       const { value: row, done } = await each.next();
       if (done) return;
       await handle(row).catch((error: unknown) =>
@@ -139,5 +142,5 @@ async function recoverEach(
   if (wrong) throw wrong;
   const { done, failed, skipped } = report;
   const told = done.length + failed.length + skipped.length;
-  return { report, left: asking.isHalted() ? Math.max(total - told, 0) : 0 };
+  return { report, left: isHalted() ? Math.max(total - told, 0) : 0 };
 }
