@@ -1,6 +1,6 @@
 import { Router } from "express";
 import type { Platform } from "../platform.ts";
-import { notFound } from "../refusal.ts";
+import { forbidden, notFound } from "../refusal.ts";
 import { couplingShape, pipelineShape } from "../shapes/pipeline.ts";
 import type { CouplingRecord, PipelineRecord } from "../world/records.ts";
 import { answer, answerList } from "./answer.ts";
@@ -34,8 +34,10 @@ export function pipelineEndpoints({ world }: Platform): Router {
   });
 
   router.get("/pipeline-couplings/:coupling", (req, res) => {
-    const coupling = reachableCouplings(callerOf(res)).find(({ id }) => id === req.params.coupling);
-    if (!coupling) throw notFound("There is no such pipeline coupling, or its app is out of reach.");
+    const coupling = world.couplings.get(req.params.coupling);
+    if (!coupling) throw notFound("There is no such pipeline coupling.");
+    if (!reachableCouplings(callerOf(res)).includes(coupling))
+      throw forbidden("The coupling's app is out of the token's reach.");
     answer(res, couplingShape(coupling), coupling);
   });
 
@@ -52,9 +54,9 @@ export function pipelineEndpoints({ world }: Platform): Router {
   }
 
   function reachPipeline(caller: Caller, pipeline: PipelineRecord | undefined): PipelineRecord {
-    if (!pipeline || !reachableCouplings(caller).some(({ pipelineId }) => pipelineId === pipeline.id)) {
-      throw notFound("There is no such pipeline, or this token reaches none of its apps.");
-    }
+    if (!pipeline) throw notFound("There is no such pipeline.");
+    if (!reachableCouplings(caller).some(({ pipelineId }) => pipelineId === pipeline.id))
+      throw forbidden("The token reaches none of the pipeline's apps.");
     return pipeline;
   }
 

@@ -5,14 +5,14 @@ import type { Caller } from "./caller.ts";
 
 /**
  * A partner's token reaches its own add-on resource and no other ("Authentication" 6); a user's those of their apps.
- * What is out of reach answers like what does not exist: a token must not tell which ids and names others have.
+ * What exists and is out of reach is an authorization error ("Errors": "Add-on calls an endpoint outside its access").
  */
 export function reachAddon(world: World, caller: Caller, idOrName: string): AddonRecord {
   const addon = world.addons.find(idOrName) ?? world.addons.get(idOrName.toLowerCase());
-  const app = addon && world.apps.get(addon.appId)!;
-  const isInReach =
-    app && (caller.kind === "partner" ? addon === caller.addon : isUsers(world, caller.user, app));
-  if (!isInReach) throw notFound("There is no such add-on, or it is out of this token's reach.");
+  if (!addon) throw notFound("There is no such add-on.");
+  const app = world.apps.get(addon.appId)!;
+  const isInReach = caller.kind === "partner" ? addon === caller.addon : isUsers(world, caller.user, app);
+  if (!isInReach) throw forbidden("This add-on is out of the token's reach.");
   refuseClosedTeam(world, caller, app);
   return addon;
 }
@@ -20,11 +20,10 @@ export function reachAddon(world: World, caller: Caller, idOrName: string): Addo
 /** A partner's token reaches the apps its add-on is attached to ("Add-on partner endpoints"). */
 export function reachApp(world: World, caller: Caller, idOrName: string): AppRecord {
   const app = world.apps.find(idOrName) ?? world.apps.get(idOrName.toLowerCase());
+  if (!app || app.destroyedAt !== undefined) throw notFound("There is no such app.");
   const isInReach =
-    app &&
-    app.destroyedAt === undefined &&
-    (caller.kind === "partner" ? isAttached(world, caller.addon, app) : isUsers(world, caller.user, app));
-  if (!isInReach) throw notFound("There is no such app, or it is out of this token's reach.");
+    caller.kind === "partner" ? isAttached(world, caller.addon, app) : isUsers(world, caller.user, app);
+  if (!isInReach) throw forbidden("This app is out of the token's reach: the add-on is not attached to it.");
   refuseClosedTeam(world, caller, app);
   return app;
 }
@@ -70,7 +69,8 @@ export function reachUser(world: World, caller: Caller, emailOrId: string): User
     caller.kind === "user" ? caller.user : world.users.get(world.apps.get(caller.addon.appId)!.ownerId)!;
   if (emailOrId === "~") return self;
   const user = world.users.find(emailOrId.toLowerCase());
-  if (user !== self) throw notFound("This token reaches no such account.");
+  if (!user) throw notFound("There is no such account.");
+  if (user !== self) throw forbidden("This account is out of the token's reach.");
   return user;
 }
 

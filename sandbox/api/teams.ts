@@ -1,6 +1,6 @@
 import { Router } from "express";
 import type { Platform } from "../platform.ts";
-import { notFound } from "../refusal.ts";
+import { forbidden, notFound } from "../refusal.ts";
 import { teamMemberShape } from "../shapes/team-member.ts";
 import { answerList } from "./answer.ts";
 import { callerOf } from "./caller.ts";
@@ -11,9 +11,9 @@ export function teamEndpoints({ world }: Platform): Router {
   const router = Router();
   router.get("/teams/:team/members", (req, res) => {
     const team = world.teams.find(req.params.team);
-    if (!team || !reachableApps(world, callerOf(res)).some(({ teamId }) => teamId === team.id)) {
-      throw notFound("There is no such team, or this token reaches none of its apps.");
-    }
+    if (!team) throw notFound("There is no such team.");
+    if (!reachableApps(world, callerOf(res)).some(({ teamId }) => teamId === team.id))
+      throw forbidden("The token reaches none of the team's apps.");
     answerList(req, res, world.members.of("team", team.id), (member) => teamMemberShape(world, member));
   });
   return router;

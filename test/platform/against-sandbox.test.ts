@@ -126,13 +126,13 @@ it("A token that the platform killed is renewed once, and the call goes on", asy
 
 it("Refusals say what the platform said", async () => {
   const foreign = world.control.createApp({ name: "foreign" });
-  const refusals: [Promise<unknown>, number, string][] = [
-    [api.apps.get(foreign.id), 404, "not_found"],
-    [api.addons.ofUser("nobody@example.com"), 404, "not_found"],
-    [api.config.update([{ name: "NOT_OURS", value: "x" }]), 422, "invalid_params"],
-    [api.logDrains.create(app.id, "ftp://x"), 422, "invalid_params"],
-    [api.actions.provision(), 422, "invalid_params"],
+  const refusals: [call: () => Promise<unknown>, number, string][] = [
+    [() => api.apps.get(foreign.id), 403, "forbidden"],
+    [() => api.addons.ofUser("nobody@example.com"), 404, "not_found"],
+    [() => api.config.update([{ name: "NOT_OURS", value: "x" }]), 422, "invalid_params"],
+    [() => api.logDrains.create(app.id, "ftp://x"), 422, "invalid_params"],
+    [() => api.actions.provision(), 422, "invalid_params"],
   ];
-  for (const [call, status, id] of refusals) await expect(call).rejects.toMatchObject({ status, id });
+  for (const [call, status, id] of refusals) await expect(call()).rejects.toMatchObject({ status, id });
   expect((await api.request("GET", `/apps/${app.id}/formation`)).status).toBe(403);
 });

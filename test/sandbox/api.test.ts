@@ -18,8 +18,8 @@ describe("the reach of a token", () => {
     }
     for (const path of ["", "/config", "/addon-attachments"]) {
       expect(await world.call(mine.token, `/addons/${other.addon.id}${path}`)).toMatchObject({
-        status: 404,
-        body: { id: "not_found" },
+        status: 403,
+        body: { id: "forbidden" },
       });
     }
     expect(await world.call(mine.token, "/addons/unknown")).toMatchObject({
@@ -40,7 +40,7 @@ describe("the reach of a token", () => {
   it("is the apps it is attached to", async () => {
     const { addon, token } = await world.installed();
     const second = world.control.createApp({ name: "second-app" });
-    expect(await world.call(token, "/apps/second-app")).toMatchObject({ status: 404 });
+    expect(await world.call(token, "/apps/second-app")).toMatchObject({ status: 403 });
     world.control.attach(addon.id, { app: second.id, name: "SPARE" });
     expect(await world.call(token, "/apps/second-app")).toMatchObject({
       status: 200,

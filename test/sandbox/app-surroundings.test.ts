@@ -122,8 +122,8 @@ it.each([
   "/apps/foreign-shop/collaborators",
   "/apps/unseen",
   "/apps/unseen/pipeline-couplings",
-])("What belongs to an app out of reach is not found: %s", async (path) => {
-  expect(await get(path)).toMatchObject({ status: 404 });
+])("What belongs to an app out of reach is forbidden: %s", async (path) => {
+  expect(await get(path)).toMatchObject({ status: 403 });
 });
 
 it("Apps are filtered by id, in the shape of a team's app", async () => {

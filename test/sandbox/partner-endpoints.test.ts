@@ -148,9 +148,9 @@ it.each(READ)("%s %s answers 304 to the ETag it gave, and counts it", async (...
 
 const OF_ONE = ENDPOINTS.filter(([, path]) => path.includes("{") && !path.startsWith("/users/{user"));
 
-it.each(OF_ONE)("%s %s does not exist for the token of another add-on", async (...endpoint: Endpoint) => {
+it.each(OF_ONE)("%s %s is forbidden to the token of another add-on", async (...endpoint: Endpoint) => {
   const answer = await call(stranger, endpoint);
-  expect(answer).toMatchObject({ status: 404, body: { id: "not_found", message: expect.any(String) } });
+  expect(answer).toMatchObject({ status: 403, body: { id: "forbidden", message: expect.any(String) } });
 });
 
 it.each(ENDPOINTS)(
@@ -172,7 +172,8 @@ it("Couplings are asked for by the pipeline's id, not its name", async () => {
 });
 
 it("A user's lists are those of the account the add-on belongs to, and of no other", async () => {
-  for (const user of ["colleague@example.com", "nobody@example.com", known["addon id"]!]) {
+  expect(await world.call(token, "/users/colleague@example.com/apps")).toMatchObject({ status: 403 });
+  for (const user of ["nobody@example.com", known["addon id"]!]) {
     expect(await world.call(token, `/users/${user}/apps`)).toMatchObject({ status: 404 });
   }
   const shouted = await world.call<Row[]>(token, "/users/OWNER%40example.com/apps");
@@ -213,7 +214,7 @@ describe("beyond the partner endpoints", () => {
     const path = "/apps/{app id}/formation";
     world.control.settings({ extraEndpoints: ["GET /apps/*/formation"] });
     expect(await call(token, ["GET", path, "many"])).toMatchObject({ status: 200, body: [] });
-    expect(await call(stranger, ["GET", path, "many"])).toMatchObject({ status: 404 });
+    expect(await call(stranger, ["GET", path, "many"])).toMatchObject({ status: 403 });
     expect(await call(token, ["PATCH", path, "many", {}])).toMatchObject({ status: 403 });
     world.control.settings({ extraEndpoints: [] });
     expect(await call(token, ["GET", path, "many"])).toMatchObject({ status: 403 });

@@ -113,7 +113,7 @@ describe("a user's reach", () => {
     const newcomer = tokenOf("newcomer@example.com");
     expect(await names(newcomer, "/apps")).toEqual([]);
     for (const path of ["/apps/my-shop", "/apps/team-shop/domains", `/addons/${addon.id}`]) {
-      expect(await world.call(newcomer, path)).toMatchObject({ status: 404 });
+      expect(await world.call(newcomer, path)).toMatchObject({ status: 403 });
     }
   });
 
