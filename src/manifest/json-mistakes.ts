@@ -43,5 +43,5 @@ function isComment(text: string, at: number): boolean {
 }
 
 function notClosed(text: string, opened: number): string {
-  return `The text ends here, before the ${text[opened]} of line ${text.slice(0, opened).split(/\r\n?|\n/).length} is closed.`;
+  return `The text ends here, before the ${text[opened]} of line ${text.slice(0, opened).split("\n").length} is closed.`;
 }

@@ -9,7 +9,7 @@ export interface Place {
 
 /** The place of each character of a text. */
 export function placesIn(text: string): (at: number) => Place {
-  const starts = [0, ...Array.from(text.matchAll(/\r\n?|\n/g), ({ 0: end, index }) => index + end.length)];
+  const starts = [0, ...Array.from(text.matchAll(/\n/g), ({ index }) => index + 1)];
   return (at) => {
     const line = starts.findLastIndex((start) => start <= at);
     return { line: line + 1, column: at - starts[line]! + 1 };
