@@ -1,9 +1,16 @@
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import type { VendorResource, YourService } from "../src/resources/contract.ts";
+import { yourService } from "../src/your-service/index.ts";
 import { aWorld, eventually, type World } from "./support/world.ts";
 
 let world: World;
+let bought: VendorResource;
+const vendor: YourService = {
+  ...yourService,
+  provision: (resource) => yourService.provision((bought = resource)),
+};
 beforeAll(async () => {
-  world = await aWorld();
+  world = await aWorld({ parts: { vendor } });
 });
 afterAll(() => world.close());
 
@@ -15,6 +22,18 @@ describe("a provision", () => {
     await eventually(async () => {
       const [row] = await world.rows(`SELECT state FROM credentials WHERE uuid = $1`, [addon.id]);
       expect(row).toEqual({ state: "active" });
+    });
+  });
+
+  it("tells the service what was bought: uuid, name, plan, region and options", async () => {
+    const options = { size: "2", verbose: true };
+    const { addon } = await world.sandbox.control.install({ plan: "premium", options });
+    expect(bought).toMatchObject({
+      uuid: addon.id,
+      name: addon.name,
+      plan: "premium",
+      region: "us",
+      options,
     });
   });
 });

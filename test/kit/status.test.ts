@@ -26,6 +26,7 @@ const CURRENT = {
     { system: "Apps", status: "green" },
     { system: "Tools", status: "yellow" },
     { system: "Data", status: "red" },
+    { system: "CLI", status: "blue" },
     { system: "Rest", status: "mauve" },
   ],
   incidents: [INCIDENT, { id: 6, title: "Over", resolved: true }],
@@ -55,7 +56,7 @@ describe("kit status", () => {
     const { code, stdout, stderr } = await run();
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
     expect(stdout.split("\n\n")[0]).toBe(
-      "Apps   ● Available\nTools  ▲ Performance Degradation\nData   ■ Service Disruption\nRest   mauve",
+      "Apps   ● Available\nTools  ▲ Performance Degradation\nData   ■ Service Disruption\nCLI    ◆ Maintenance\nRest   mauve",
     );
     expect(stdout).toContain("1 incident open:\n\n#7 Slow [31m builds  monitoring\n  opened 2");
     expect(stdout).toMatch(/opened \d{4}-\d\d-\d\d \d\d:\d\d:\d\d \(5 h ago\), UTC\n/);

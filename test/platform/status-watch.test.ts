@@ -1,5 +1,5 @@
 import { setTimeout as wait } from "node:timers/promises";
-import { afterEach, describe, expect, it } from "@jest/globals";
+import { afterEach, describe, expect, it, jest } from "@jest/globals";
 import { createLog } from "../../src/log.ts";
 import { createHttp } from "../../src/platform/http.ts";
 import { createIncidentNotes } from "../../src/platform/status-notes.ts";
@@ -61,6 +61,19 @@ describe("the watch on the status feed", () => {
     expect((await watch.next()).last?.status.incidents).toHaveLength(1);
     expect(askedAt).toHaveLength(2);
     expect(askedAt[1]! - askedAt[0]!).toBeGreaterThan(400);
+  });
+
+  it("asks every 30 s at the most, as often as the feed changes", async () => {
+    const current = jest.fn(() => Promise.reject(new Error("away")));
+    const watch = createStatusWatch({ feed: { current } });
+    const asked: number[] = [];
+    for (const ms of [0, 29_999, 30_000, 59_999, 60_000]) {
+      const now = jest.spyOn(performance, "now").mockReturnValue(1_000 + ms);
+      await watch.look();
+      now.mockRestore();
+      asked.push(current.mock.calls.length);
+    }
+    expect(asked).toEqual([1, 1, 2, 2, 3]);
   });
 
   it("keeps what it knew while the feed fails, and asks a dead feed as seldom as a living one", async () => {

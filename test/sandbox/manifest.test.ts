@@ -103,6 +103,11 @@ describe("a manifest that breaks a rule is refused with the place, and nothing i
     ["an image that is no string", { image: null }, /\/image must be a string/],
     ["env that is no object", { env: ["A"] }, /\/env must be an object/],
     ["a value that is no string", { env: { A: { value: 1 } } }, /\/env\/A\/value must be a string/],
+    [
+      "a config var's description that is no string",
+      { env: { A: { description: 1 } } },
+      /A\/description must be a string/,
+    ],
     ["a number for a config var", { env: { A: 1 } }, /\/env\/A must be a string or an object/],
     ["required that is no boolean", { env: { A: { required: "no" } } }, /\/env\/A\/required must be true or/],
     ["another generator", { env: { A: { generator: "uuid" } } }, /\/env\/A\/generator may only be secret/],
@@ -143,6 +148,11 @@ describe("a manifest that breaks a rule is refused with the place, and nothing i
       "a script without a command",
       { scripts: { postdeploy: { size: "l" } } },
       /postdeploy\/command is missing/,
+    ],
+    [
+      "a script's size that is no string",
+      { scripts: { "pr-predestroy": { command: "x", size: 2 } } },
+      /pr-predestroy\/size must be a string/,
     ],
     ["a third environment", { environments: { production: {} } }, /production may only be test or review/],
     [
@@ -202,6 +212,18 @@ describe("config vars", () => {
     expect([status, body.message]).toEqual([422, expect.stringMatching(/no value: \/env\/A\./)]);
     expect(world.control.state().apps).toEqual([]);
     expect(world.partner.requests).toHaveLength(0);
+  });
+
+  it("stand in no ledger, whoever reads or changes them", async () => {
+    const { body } = await create({ env: { A: "a-secret-of-the-app" } });
+    const { token } = world.control.userToken();
+    const path = `/apps/${body.id}/config-vars`;
+    expect(await world.call(token, path)).toMatchObject({ body: { A: "a-secret-of-the-app" } });
+    await world.call(token, path, { method: "PATCH", json: { B: "another-secret", A: null } });
+    const { entries } = world.control.ledger();
+    expect(JSON.stringify(entries)).not.toMatch(/a-secret-of-the-app|another-secret/);
+    expect(entries.at(-1)).toMatchObject({ request: { body: { A: null, B: "[secret]" } } });
+    expect(JSON.stringify(world.control.ledger({ reveal: true }))).toContain("another-secret");
   });
 
   it("are strings", async () => {

@@ -72,6 +72,20 @@ describe("an access token", () => {
   });
 });
 
+describe("the client secret", () => {
+  it("opens no endpoint of the API, and neither do the add-on's password and a refresh token", async () => {
+    const { addon, refreshToken } = await world.installed();
+    const { clientSecret, addonId, addonPassword } = world.sandbox.settings;
+    const basic = (text: string) => `Basic ${Buffer.from(text).toString("base64")}`;
+    const bearers = [clientSecret, addonPassword, refreshToken].map((secret) => `Bearer ${secret}`);
+    const named = [clientSecret, addonPassword].map((secret) => basic(`${addonId}:${secret}`));
+    for (const authorization of [...bearers, ...named, basic(`:${clientSecret}`)]) {
+      const answer = await world.call("", `/addons/${addon.id}`, { headers: { authorization } });
+      expect(answer).toMatchObject({ status: 401, body: { id: "unauthorized" } });
+    }
+  });
+});
+
 describe("settings of the refresh", () => {
   it("answers a new refresh token, and refuses the former one, under refreshToken: new", async () => {
     world.control.settings({ refreshToken: "new", refreshStatus: 200 });
