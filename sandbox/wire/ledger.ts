@@ -52,13 +52,13 @@ export function createLedger({ size, masking, onEntry }: LedgerNeeds): Ledger {
       calls.push({ seq: ++seq, call });
       // Dropped in batches: shifting one by one costs a copy of the list for each call.
       if (calls.length > size * 1.1 + 10) calls = calls.slice(-size);
-      onEntry?.(masking.mask(readable(seq, call)));
+      onEntry?.(masking.maskCall(readable(seq, call)));
     },
     read({ since = 0, reveal = false } = {}) {
       const first = calls[0]?.seq ?? 0;
       const wanted = calls.slice(Math.max(0, since - first + 1));
       const entries = wanted.map(({ seq, call }) => readable(seq, call));
-      return { entries: reveal ? entries : entries.map((entry) => masking.mask(entry)), next: seq };
+      return { entries: reveal ? entries : entries.map((entry) => masking.maskCall(entry)), next: seq };
     },
     clear() {
       calls = [];

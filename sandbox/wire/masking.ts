@@ -1,8 +1,16 @@
 import type { World } from "../world/world.ts";
 
+interface Call {
+  path: string;
+  request: { body: unknown };
+  response: { status: number; body: unknown } | null;
+}
+
 /** Hides what must not be seen in anything that is shown: by the name of its member, and by its value. */
 export interface Masking {
   mask<T>(value: T): T;
+  /** A call with its bodies; in those of an app's config vars every value may be a secret. */
+  maskCall<T extends Call>(call: T): T;
 }
 
 const MASK = "[secret]";
@@ -47,5 +55,25 @@ export function createMasking(world: World): Masking {
     );
   }
 
-  return { mask: <T>(value: T) => maskAny(value) as T };
+  return {
+    mask: <T>(value: T) => maskAny(value) as T,
+    maskCall: (call) => maskAny(isOfConfigVars(call.path) ? withoutValues(call) : call) as typeof call,
+  };
+}
+
+function isOfConfigVars(path: string): boolean {
+  return /^\/apps\/[^/?]+\/config-vars\/?(\?|$)/i.test(path);
+}
+
+function withoutValues<T extends Call>(call: T): T {
+  const { request, response } = call;
+  const hide = (body: unknown) => {
+    if (typeof body !== "object" || body === null || Array.isArray(body)) return body;
+    return Object.fromEntries(
+      Object.entries(body).map(([name, value]) => [name, value === null ? null : MASK]),
+    );
+  };
+  // A refusal names no value.
+  const answered = response && response.status < 300 ? { ...response, body: hide(response.body) } : response;
+  return { ...call, request: { ...request, body: hide(request.body) }, response: answered };
 }
