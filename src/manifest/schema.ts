@@ -2,14 +2,13 @@ import { z } from "zod";
 
 // The app manifest as the platform's document describes it (Resources, "App manifest"), once: the types below, the
 // check and the published JSON Schema all come from here. A key that is not here is no error (unknown-keys.ts), and
-// what is only advised is not here either (advice/).
+// what is only advised is not here either (advice/). Of two forms the object comes first: an editor takes the first for
+// the one that is meant.
 
 const MOST_NAME_CHARACTERS = 30;
 /** Some write flags of a command line behind the plan; they do no harm, and advice/addons.ts says where they belong. */
 const PLAN = /^[^\s:]+(:[^\s:]+)?( --\S+)*$/;
 const SUCCESS_URL = /^(\/|[A-Za-z][A-Za-z0-9+.-]*:\/\/\S)/;
-
-// Of two forms the object comes first: an editor takes the first for the one that is meant.
 
 const PLAN_SENTENCE = "An add-on is named as addon or addon:plan, without spaces.";
 const QUANTITY_SENTENCE = "This must be a whole number of processes, 0 or more, without quotes.";
