@@ -1,6 +1,7 @@
 import { inspect } from "node:util";
 import { describe, expect, it } from "@jest/globals";
 import { Refusal } from "../src/errors.ts";
+import { readableLogLine } from "../src/kit/log-lines.ts";
 import { createLog, type Log } from "../src/log.ts";
 import { createScrubber } from "../src/scrubber.ts";
 import { Secret } from "../src/secret.ts";
@@ -230,5 +231,19 @@ describe("the log", () => {
     log.warn("loud");
     expect(text()).not.toContain("quiet");
     expect(text()).toContain("loud");
+  });
+});
+
+describe("a log line under a command's output", () => {
+  it("names the incident that the platform reports", () => {
+    const line = {
+      level: "warn",
+      msg: "A grant ended",
+      uuid: "1",
+      incident: { id: 7, title: "Slow\u001bbuilds" },
+    };
+    expect(readableLogLine(JSON.stringify(line))).toBe(
+      "warn: A grant ended (1: the platform reports: Slow builds)",
+    );
   });
 });
