@@ -113,6 +113,8 @@ function refuse(world: World, addon: AddonRecord, grant: GrantRecord, response: 
     grant,
     `The provision request was answered with ${status}, which is no success: the grant is invalid.`,
   );
+  // That is what the service should say of what it has given back (decisions, section 1).
+  if (status === 410 && addon.deprovisionedAt !== null) return checkRefusal(response);
   if (wasExchanged)
     return [`A repeated provision request was answered with ${status} after the grant was exchanged.`];
   const message = (body as { message?: unknown } | null)?.message;

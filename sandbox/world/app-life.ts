@@ -35,6 +35,9 @@ export function runScript(world: World, app: AppRecord, script: "postdeploy" | "
 /** Takes an app away with what surrounds it, its add-ons apart; its name is free at once. */
 export function destroyApp(world: World, app: AppRecord): void {
   noteStep(world, app, "destroy");
+  const pipelines = world.couplings
+    .of("app", app.id)
+    .map(({ pipelineId }) => world.pipelines.get(pipelineId)!);
   for (const table of [
     world.collaborators,
     world.domains,
@@ -43,6 +46,9 @@ export function destroyApp(world: World, app: AppRecord): void {
     world.attachments,
   ]) {
     for (const row of table.of("app", app.id)) table.remove(row as never);
+  }
+  for (const pipeline of pipelines) {
+    if (world.couplings.count("pipeline", pipeline.id) === 0) world.pipelines.remove(pipeline);
   }
   world.apps.rename(app, () => (app.destroyedAt = world.clock.now()));
 }

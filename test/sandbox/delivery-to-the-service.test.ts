@@ -1,0 +1,95 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
+import { aLifecycle, type LifecycleWorld } from "../support/lifecycle.ts";
+import { eventually } from "../support/world.ts";
+
+/** The sandbox's worse days, as the service of this kit lives through them. */
+let life: LifecycleWorld;
+beforeAll(async () => void (life = await aLifecycle()));
+afterEach(() => {
+  life.control.clearFaults();
+  life.control.settings({ redeliveries: 0, acceptDelayMs: 0 });
+});
+afterAll(() => life.world.close());
+
+const PROVISION = "> POST /resources";
+const isActive = (uuid: string) =>
+  eventually(async () => expect(await life.credential(uuid)).toMatchObject({ state: "active" }));
+
+describe("an app made from a manifest", () => {
+  it("has its add-ons from the service before it is deployed, also those that take time", async () => {
+    const app = await life.control.createAppFromManifest({
+      manifest: {
+        addons: ["teapots:premium", { plan: "teapots:dedicated", as: "SPARE" }],
+        scripts: { postdeploy: "seed" },
+      },
+    });
+    const spare = app.addons.find(({ plan }) => plan === "dedicated")!;
+    expect(app.setup?.state).toBe("waiting");
+    await eventually(async () => {
+      await life.hurry(spare.id);
+      expect(life.control.app(app.id).setup?.state).toBe("deployed");
+    });
+    const { setup, config_vars } = life.control.app(app.id);
+    expect(setup?.steps.map(({ step }) => step)).toEqual(["addon", "addon", "deploy", "postdeploy"]);
+    expect(config_vars).toEqual(expect.arrayContaining(["TEAPOT_URL", "TEAPOT_TOKEN"]));
+    await life.control.destroyApp(app.id);
+    for (const { id } of app.addons)
+      expect(await life.resource(id)).toMatchObject({ state: "deprovisioned" });
+  });
+
+  it("for review has the plan that the service keeps for such apps", async () => {
+    const manifest = { addons: ["teapots:dedicated"] };
+    const { addons } = await life.control.createAppFromManifest({ manifest, environment: "review" });
+    expect(await life.resource(addons[0]!.id)).toMatchObject({ plan: "basic", state: "provisioned" });
+  });
+});
+
+it("A provision delivered twice at once is one resource, with one exchange", async () => {
+  life.control.fault(PROVISION, { duplicate: true });
+  const { addon } = await life.control.install();
+  await isActive(addon.id);
+  expect(life.exchangesOf(life.requestFor(addon.id).oauth_grant.code)).toHaveLength(1);
+  expect(life.vendor.callsOf(addon.id, "provision")).toHaveLength(1);
+});
+
+it("An answer that is lost is given again to the same request, and its grant works", async () => {
+  life.control.settings({ redeliveries: 1 });
+  life.control.fault(PROVISION, { reset: "after" });
+  const { addon } = await life.control.install();
+  expect(addon.state).toBe("provisioned");
+  await isActive(addon.id);
+  expect(life.vendor.callsOf(addon.id, "provision")).toHaveLength(1);
+});
+
+it("A request that comes byte by byte is understood", async () => {
+  life.control.fault(PROVISION, { drip: 1 });
+  const { addon, response } = await life.control.install();
+  expect([response.status, response.complaints]).toEqual([200, undefined]);
+  await isActive(addon.id);
+});
+
+it("A platform that is late to take note of an answer gets its exchange all the same", async () => {
+  life.control.settings({ acceptDelayMs: 1500 });
+  const { addon } = await life.control.install();
+  await isActive(addon.id);
+});
+
+it("A provision that was given up after 12 hours is deprovisioned at the service", async () => {
+  life.vendor.next("finish", () => Promise.reject(new Error("The kiln is cold.")));
+  const { addon } = await life.control.install({ plan: "dedicated" });
+  expect(addon.state).toBe("provisioning");
+  life.control.advanceClock(12 * 3600);
+  await eventually(async () =>
+    expect(await life.resource(addon.id)).toMatchObject({ state: "deprovisioned" }),
+  );
+  life.vendor.asUsual();
+  life.control.advanceClock(-12 * 3600);
+});
+
+it("A provision that a deprovision has overtaken is answered 410 when it is delivered again", async () => {
+  const { addon } = await life.control.install();
+  await isActive(addon.id);
+  await life.control.deprovision(addon.id);
+  const { response } = await life.control.redeliver(addon.id);
+  expect([response.status, response.complaints]).toEqual([410, undefined]);
+});
