@@ -1,6 +1,5 @@
 import type { AccountOf } from "../platform/account.ts";
 import type { IssuedTokens, TokenEndpoint } from "../platform/oauth.ts";
-import type { Scrubber } from "../scrubber.ts";
 import { Secret } from "../secret.ts";
 import type { Vault } from "../vault/vault.ts";
 import type { Attempts } from "./attempts.ts";
@@ -15,6 +14,8 @@ import { personPlace } from "./tokens/places.ts";
 export interface Returned {
   query: Readonly<Record<string, unknown>>;
   browser: Secret | null;
+  /** Keeps a secret out of the log until this is answered: what went wrong is logged at the very end. */
+  hide(secret: Secret): void;
 }
 
 /** A completed sign-in: the id for the browser's cookie, and where to go. */
@@ -36,11 +37,10 @@ export function createCallback(needs: {
   endpoint: TokenEndpoint;
   accountOf: AccountOf;
   vault: Vault;
-  scrubber: Scrubber;
   /** Called with the tokens' life, when they were stored. */
   onStored(lifeSeconds: number): void;
 }) {
-  const { attempts, sessions, client, endpoint, accountOf, vault, scrubber, onStored } = needs;
+  const { attempts, sessions, client, endpoint, accountOf, vault, onStored } = needs;
 
   async function attemptOf({ query, browser }: Returned) {
     const state = readId(query["state"]);
@@ -80,15 +80,10 @@ export function createCallback(needs: {
   return async function complete(returned: Returned): Promise<SignedIn> {
     const { scopes, returnTo } = await attemptOf(returned);
     const code = codeIn(returned);
-    const hidden = [scrubber.hide(code)];
-    try {
-      const tokens = await tokensFor(code);
-      hidden.push(
-        scrubber.hide(...[tokens.accessToken, tokens.refreshToken].filter((each) => each !== null)),
-      );
-      return { session: await open(tokens, scopes), returnTo };
-    } finally {
-      for (const reveal of hidden) reveal();
-    }
+    returned.hide(code);
+    const tokens = await tokensFor(code);
+    returned.hide(tokens.accessToken);
+    if (tokens.refreshToken) returned.hide(tokens.refreshToken);
+    return { session: await open(tokens, scopes), returnTo };
   };
 }

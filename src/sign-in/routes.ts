@@ -1,6 +1,7 @@
 import { Router, type Request } from "express";
 import { methodNotAllowed } from "../pages/method-not-allowed.ts";
 import type { Pages } from "../pages/pages.tsx";
+import type { Scrubber } from "../scrubber.ts";
 import type { Begin } from "./begin.ts";
 import type { Returned, SignedIn } from "./callback.ts";
 import type { Confirm } from "./confirm.ts";
@@ -22,9 +23,21 @@ export function signInRoutes(needs: {
   sessionCookie: IdCookie;
   scopes: readonly string[];
   pages: Pages;
+  scrubber: Scrubber;
 }): Router {
-  const { begin, complete, confirm, sessionOf, sessions, browserCookie, sessionCookie, scopes, pages } =
-    needs;
+  const {
+    begin,
+    complete,
+    confirm,
+    sessionOf,
+    sessions,
+    browserCookie,
+    sessionCookie,
+    scopes,
+    pages,
+    scrubber,
+  } = needs;
+
   const router = Router({ caseSensitive: true });
 
   router
@@ -40,6 +53,7 @@ export function signInRoutes(needs: {
       const { session, returnTo } = await complete({
         query: request.query,
         browser: browserCookie.read(request),
+        hide: (secret) => void response.on("close", scrubber.hide(secret)),
       });
       const former = sessionCookie.read(request);
       sessionCookie.set(request, response, session);

@@ -102,6 +102,7 @@ export function createSignIn(needs: {
   return {
     router: signInRoutes({
       ...{ begin, complete, confirm, sessionOf, sessions, browserCookie, sessionCookie, scopes, pages },
+      scrubber: needs.scrubber,
     }),
     async personOf(request) {
       const session = await sessionOf(request);

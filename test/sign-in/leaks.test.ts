@@ -44,8 +44,11 @@ async function failInManyWays(): Promise<void> {
     for (const call of ["POST /oauth/token", "GET /account"]) {
       const browser = people.browser();
       const back = people.atPlatform(await browser.get("/oauth/login"));
-      secrets.set(`a code met by ${call} ${JSON.stringify(fault)}`, new URL(back).searchParams.get("code")!);
-      people.control.fault(call, fault);
+      const code = new URL(back).searchParams.get("code")!;
+      secrets.set(`a code met by ${call} ${JSON.stringify(fault)}`, code);
+      // Of the account's endpoint nobody expects that it knows a code.
+      const told = { status: 403, body: { id: "forbidden", message: `Not with ${code}` } };
+      people.control.fault(call, call === "GET /account" && fault.status === 500 ? told : fault);
       shown += (await browser.get(back)).text;
       shown += (await browser.get(back)).text;
       people.control.clearFaults();
