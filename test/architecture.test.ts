@@ -27,7 +27,7 @@ const mayImport: Record<string, readonly string[]> = {
   "sign-in": ["pages", "platform", "vault", "database", "errors", "secret", "log", "scrubber"],
   jobs: ["resources", "sign-in", "database", "log"],
   // What an operator can do needs every layer below, and what may be missing when something is broken.
-  operator: ["resources", "platform", "vault", "database", "errors", "log", "scrubber"],
+  operator: ["resources", "platform", "vault", "database", "errors", "log", "scrubber", "manifest"],
   manifest: [],
   kit: ["operator", "manifest", "services", "start-up", "config", "database", "errors", "secret"],
   app: ["errors", "log"],

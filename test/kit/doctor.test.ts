@@ -1,5 +1,9 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { aWorld, eventually, type World } from "../support/world.ts";
+import { manifest } from "../../src/operator/doctor/manifest-check.ts";
 import { kit, kitJson } from "./kit.ts";
 
 interface Report {
@@ -17,6 +21,7 @@ const IDS = [
   "platform",
   "status",
   "passwords",
+  "manifest",
   "attention",
 ];
 const NOWHERE = "http://127.0.0.1:9";
@@ -89,6 +94,20 @@ describe("kit doctor", () => {
     const { ok, of } = await doctor({ DECRYPTION_KEYS: "an-old-key-that-is-not-in-use-".repeat(2) });
     expect(ok).toBe(true);
     expect(of("keys").fix).toContain("can be dropped");
+  });
+
+  it("looks at the app manifest, where there is one", async () => {
+    const folder = await mkdtemp(path.join(tmpdir(), "doctor-"));
+    try {
+      expect(await manifest(folder)).toMatchObject({ ok: true, fix: null });
+      await writeFile(path.join(folder, "app.json"), `{"name": "${"x".repeat(31)}", "env": {"A": 1}}`);
+      expect(await manifest(folder)).toMatchObject({
+        ok: false,
+        message: expect.stringContaining("breaks 2 rules"),
+      });
+    } finally {
+      await rm(folder, { recursive: true });
+    }
   });
 
   it("works when the platform is away", async () => {

@@ -5,6 +5,7 @@ import type { OnProgress } from "../progress.ts";
 import { fault, fine, warning, type Check, type Finding } from "./check.ts";
 import { attention, secret, sweeps } from "./credential-checks.ts";
 import { database, keys, migrations } from "./database-checks.ts";
+import { manifest } from "./manifest-check.ts";
 import { passwords, platform, platformStatus } from "./outward-checks.ts";
 
 export interface DoctorReport {
@@ -26,6 +27,7 @@ const CHECKS: readonly {
   { id: "platform", look: platform },
   { id: "status", look: platformStatus },
   { id: "passwords", look: passwords },
+  { id: "manifest", look: () => manifest(process.cwd()) },
   { id: "attention", after: "migrations", look: attention },
 ];
 
