@@ -56,7 +56,8 @@ function post(world: World, incident: IncidentRecord, wish: IncidentUpdateWish):
     contents: wish.contents ?? `${titleOf(type)}.`,
     state,
     systems: (wish.systems ?? []).map((system) => completeSystem(incident, system)),
-    createdAt: world.clock.now(),
+    // The first word on an incident is said as it is opened, not a moment later.
+    createdAt: incident.updates.length === 0 ? incident.createdAt : world.clock.now(),
   };
   incident.updates.push(update);
 }

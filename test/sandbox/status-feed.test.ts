@@ -62,6 +62,7 @@ describe("an incident", () => {
       tags: ["us"],
     });
     expect(status).toBe(201);
+    expect(body.updates).toMatchObject([{ created_at: body.created_at }]);
     world.control.advanceClock(90);
     world.control.updateIncident(body.id, { update_type: "identified", contents: "A full disk." });
     const milliseconds = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/) as string;
