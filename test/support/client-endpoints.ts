@@ -1,0 +1,45 @@
+import { createAccountOf } from "../../src/platform/account.ts";
+import { createPlatformApi } from "../../src/platform/api.ts";
+import { createAuthorizations } from "../../src/platform/authorizations.ts";
+import type { Http } from "../../src/platform/http.ts";
+import { createTokenEndpoint } from "../../src/platform/oauth.ts";
+import { createOauthGrantEndpoint } from "../../src/platform/oauth-grant.ts";
+import { createStatusFeed } from "../../src/platform/status.ts";
+import { Secret } from "../../src/secret.ts";
+
+/** Every endpoint of the platform that the kit can ask for, as `GET /apps/:id`: each method is called, and its call noted. */
+export async function clientEndpoints(): Promise<string[]> {
+  const asked = new Set<string>();
+  const http: Http = {
+    send({ method, url }) {
+      asked.add(`${method} ${new URL(url).pathname.replaceAll("KEY", ":id")}`);
+      return Promise.resolve({ status: 200, headers: {}, body: "[]" });
+    },
+    close: () => Promise.resolve(),
+  };
+  const secret = new Secret("x");
+  const url = "https://platform.example";
+  const needs = { http, apiUrl: url, mediaType: "application/json" };
+  const tokens = { current: () => Promise.resolve(secret), renew: () => Promise.resolve(secret) };
+
+  const { request: _request, pages: _pages, ...groups } = createPlatformApi(needs).forResource("KEY", tokens);
+  const endpoint = createTokenEndpoint({ http, authUrl: url });
+  const authorizations = createAuthorizations(needs);
+  const feed = createStatusFeed({ http, statusUrl: url });
+  const grants = createOauthGrantEndpoint({ ...needs, addonId: "x", addonPassword: secret });
+  const calls = Object.values(groups)
+    .flatMap((group) => Object.values(group) as ((...keys: unknown[]) => Promise<unknown>)[])
+    .map((call) => () => call("KEY", "KEY"));
+  const others = [
+    () => endpoint.exchange(secret, secret),
+    () => endpoint.refresh(secret, secret),
+    () => authorizations.create({ description: "x" }, secret),
+    () => authorizations.revoke("KEY", secret),
+    () => grants.grantOf("KEY"),
+    () => createAccountOf(needs)(secret),
+    ...[() => feed.current(), () => feed.incidents(), () => feed.incident("KEY" as never)],
+  ];
+  // What they make of the answer does not matter here.
+  await Promise.allSettled([...calls, ...others].map(async (call) => call()));
+  return [...asked];
+}
