@@ -113,8 +113,9 @@ export function createClientSecrets({
     takeProbe: async ({ version }) => (await db.query(takeProbe, [version])).length > 0,
 
     async rejected({ version }) {
-      seen = null;
       const [turned] = await db.query(reject, [version]);
+      // Forgotten only now: read anew while this was on its way, it would be remembered as it was before.
+      seen = null;
       if (turned) {
         log.error(
           { alarm: "client_secret_rejected", version },
@@ -125,8 +126,8 @@ export function createClientSecrets({
 
     async accepted({ version }) {
       if (seen && !seen.isRejected) return;
-      seen = null;
       const [turned] = await db.query(accept, [version]);
+      seen = null;
       if (turned) log.info({ version }, "The platform accepts our client secret again");
     },
 
