@@ -223,7 +223,7 @@ describe("after all that", () => {
     );
     expect(columns.length).toBeGreaterThanOrEqual(7);
     for (const { table, column } of columns) {
-      const left = await life.world.rows(`SELECT uuid FROM ${table} WHERE ${column} IS NOT NULL`);
+      const left = await life.world.rows(`SELECT 1 FROM ${table} WHERE ${column} IS NOT NULL`);
       expect({ table, column, left }).toEqual({ table, column, left: [] });
     }
     expect(seenIn(await dump())).toEqual([]);
