@@ -22,6 +22,7 @@ afterEach(() => {
   onTheWay = Promise.resolve();
   world.sandbox.control.clearFaults();
   world.sandbox.control.settings({ expiresIn: 28_800, refreshToken: "same", refreshStatus: 201 });
+  world.sandbox.control.settings({ thirdPartyOAuth: true });
 });
 
 async function anActiveResource(): Promise<string> {
@@ -229,11 +230,18 @@ describe("a call whose token is dead", () => {
     expect(refreshes(since)).toHaveLength(2);
   });
 
-  it("is not refreshed for a 403", async () => {
-    const uuid = await anActiveResource();
+  it("is not refreshed for a 403: the call of a team's app fails, and works once the team allows it again", async () => {
+    const { control } = world.sandbox;
+    const app = control.createApp({ team: "makers" });
+    const { addon } = await control.install({ app: app.id, plan: "basic" });
+    await eventually(async () => expect(await credential(addon.id)).toMatchObject({ state: "active" }));
+    control.settings({ thirdPartyOAuth: false });
     const since = position();
-    await expect(platform(uuid).teamMembers.ofTeam("nobody")).rejects.toThrow();
+    const call = () => platform(addon.id).apps.get(app.id);
+    await expect(call()).rejects.toMatchObject({ status: 403, id: "forbidden" });
     expect(refreshes(since)).toHaveLength(0);
+    control.settings({ thirdPartyOAuth: true });
+    expect((await call()).id).toBe(app.id);
   });
 
   it("is refreshed on use when it expired while everything slept", async () => {
