@@ -1,0 +1,56 @@
+import { execFileSync } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+
+// What the service is made of where it serves, as CycloneDX on standard output: npm run --silent sbom > sbom.cdx.json
+// Of npm's own `--omit dev` nothing is used: it also leaves out what both production and a dev dependency need (pg, for
+// one; https://github.com/npm/cli/issues/7909). So npm tells of everything, and the lockfile says what of it ships.
+
+const root = fileURLToPath(new URL("..", import.meta.url));
+const all = JSON.parse(
+  execFileSync("npm", ["sbom", "--sbom-format", "cyclonedx", "--package-lock-only"], {
+    cwd: root,
+    encoding: "utf8",
+    maxBuffer: 100_000_000,
+    stdio: ["ignore", "pipe", "inherit"],
+  }),
+) as Sbom;
+const shipped = shippedPackages();
+const itself = all.metadata.component["bom-ref"];
+const isShipped = (ref: string) => ref === itself || shipped.has(ref);
+
+console.log(
+  JSON.stringify(
+    {
+      ...all,
+      components: all.components.filter((each) => isShipped(each["bom-ref"])),
+      dependencies: all.dependencies
+        .filter(({ ref }) => isShipped(ref))
+        .map(({ ref, dependsOn }) => ({ ref, dependsOn: dependsOn.filter(isShipped) })),
+    },
+    null,
+    2,
+  ),
+);
+
+/** `name@version` of everything that `npm ci --omit=dev --omit=optional --omit=peer` installs. */
+function shippedPackages(): Set<string> {
+  const { packages } = JSON.parse(readFileSync(`${root}/package-lock.json`, "utf8")) as Lockfile;
+  const installed = Object.entries(packages).filter(
+    ([place, { dev, optional, devOptional, peer }]) =>
+      place !== "" && !dev && !optional && !devOptional && !peer,
+  );
+  return new Set(
+    installed.map(([place, { version }]) => `${place.split("node_modules/").at(-1)}@${version}`),
+  );
+}
+
+interface Sbom {
+  metadata: { component: { "bom-ref": string } };
+  components: { "bom-ref": string }[];
+  dependencies: { ref: string; dependsOn: string[] }[];
+}
+
+interface Lockfile {
+  packages: Record<string, { version: string; dev?: true; optional?: true; devOptional?: true; peer?: true }>;
+}
