@@ -53,6 +53,20 @@ describe("settings", () => {
     expect(() => Object.assign(config, { port: 1 })).toThrow(TypeError);
   });
 
+  it("name version 3 of the platform's API and the prefix of its tokens, unless they say otherwise", () => {
+    const { platformMediaType, platformTokenPrefix } = readConfig(good);
+    expect(platformMediaType).toBe("application/vnd.svc+json; version=3");
+    expect(platformTokenPrefix).toBe("SVCK-");
+    const other = {
+      PLATFORM_MEDIA_TYPE: "application/vnd.other+json; version=3",
+      PLATFORM_TOKEN_PREFIX: "OTH-",
+    };
+    expect(readConfig({ ...good, ...other })).toMatchObject({
+      platformMediaType: other.PLATFORM_MEDIA_TYPE,
+      platformTokenPrefix: "OTH-",
+    });
+  });
+
   it.each(Object.keys(good))("without %s are refused by its name", (name) => {
     for (const value of [undefined, ""]) {
       expect(refusalOf({ [name]: value })).toMatch(
