@@ -4,12 +4,15 @@ export interface Backoff {
   spread: number;
 }
 
-/** The platform refuses the code: it may not have registered our answer yet. 15 tries fill the five minutes. */
-export const GRANT_NOT_YET: Backoff = { seconds: [1, 2, 4, 8, 15, 30], spread: 0.25 };
+/**
+ * The platform refuses the code: it may not have registered our answer yet. The waits add up to 15 tries at most in the
+ * five minutes; they are not counted, because after an outage a first refusal comes late and is no less passing.
+ */
+export const GRANT_NOT_YET: Backoff = { seconds: [1.25, 2.5, 5, 10, 20, 33], spread: 0.1 };
 /** The token endpoint cannot be reached or fails, while a grant runs out. */
 export const GRANT_UNREACHABLE: Backoff = { seconds: [1, 2, 4, 8, 10], spread: 0.25 };
-/** A refresh has hours: half of the token's life is left. */
-export const REFRESH_UNREACHABLE: Backoff = { seconds: [5, 15, 30, 60, 120, 300], spread: 0.25 };
+/** A refresh has hours, and the breaker spares the token endpoint; so this only says how soon all is well again. */
+export const REFRESH_UNREACHABLE: Backoff = { seconds: [5, 15, 30, 45], spread: 0.25 };
 /** We sent something the platform calls malformed: only a new release mends that. */
 export const OUR_FAULT: Backoff = { seconds: [600], spread: 0.25 };
 /** The vendor's own code, and calls to the platform made on its behalf. */

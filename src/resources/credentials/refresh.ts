@@ -7,7 +7,7 @@ import type { Outage } from "./outage.ts";
 import type { CredentialStore } from "./store.ts";
 import { judgeFailedRefresh, type RefreshVerdict } from "./verdict.ts";
 
-/** More than this share refused within ten minutes is the platform's trouble, not so many lost customers. */
+/** More than this share refused at once is the platform's trouble, not so many lost customers. */
 const MASS_FAILURE_SHARE = 0.05;
 /** Below this many refusals a share says nothing. */
 const MASS_FAILURE_LEAST = 5;

@@ -59,7 +59,7 @@ const putOffGrant = statement(
   `UPDATE credentials SET
      attempts = attempts + 1, outcome_unknown = $4, last_error = $5,
      rejected_at = CASE WHEN $6 THEN coalesce(rejected_at, now()) ELSE rejected_at END,
-     due_at = least(now() + make_interval(secs => coalesce($3::float8, 600)), grant_deadline),
+     due_at = least(now() + make_interval(secs => $3::float8), grant_deadline),
      leased_until = NULL, sent_at = NULL
    WHERE uuid = $1 AND lease = $2 AND grant_number = $7 AND state = 'grant_pending' RETURNING uuid`,
 );
@@ -128,9 +128,11 @@ const suspect = statement(
   `UPDATE credentials SET verify_at = now() + interval '2 seconds' WHERE uuid = $1 AND state IN ('active', 'needs_reauth')`,
 );
 
+// One that is refused and not given up counts however long ago it began: the platform's trouble may last.
 const countRefused = statement(
   "count_refused",
-  `SELECT count(*) FILTER (WHERE rejected_at > now() - interval '10 minutes')::int AS refused, count(*)::int AS all
+  `SELECT count(*) FILTER (WHERE rejected_at > now() - interval '10 minutes' OR (rejected_at IS NOT NULL AND state = 'active'))::int
+       AS refused, count(*)::int AS all
    FROM credentials WHERE state IN ('active', 'needs_reauth')`,
 );
 
@@ -195,10 +197,10 @@ export function createCredentialStore(db: Queryable) {
     storeTokens: tokens,
     /** Gives a row back as it was: nothing was sent, or what came of it says nothing about the row. */
     release: async ({ uuid, lease }: Lease) => void (await db.query(release, [uuid, lease])),
-    /** Tries the grant again later; with null, only at its deadline. */
+    /** Tries the grant again later, at its deadline for the last time. */
     async putOffGrant(
       row: Lease & { grantNumber: number },
-      again: { againInSeconds: number | null; outcomeUnknown: boolean; refused: boolean; error: string },
+      again: { againInSeconds: number; outcomeUnknown: boolean; refused: boolean; error: string },
     ): Promise<void> {
       const { againInSeconds, outcomeUnknown, refused, error } = again;
       const values = [row.uuid, row.lease, againInSeconds, outcomeUnknown, error, refused, row.grantNumber];
@@ -222,7 +224,7 @@ export function createCredentialStore(db: Queryable) {
       (await db.query<{ uuid: string }>(reopen, [keyIds])).map(({ uuid }) => uuid),
     /** Has the stored token probed: the platform may have killed it. */
     suspect: async (uuid: string) => void (await db.query(suspect, [uuid])),
-    /** How many token pairs the platform refused within ten minutes, and how many there are. */
+    /** How many token pairs the platform refuses, or refused for good within ten minutes, and how many there are. */
     countRefused: async () => (await db.query<{ refused: number; all: number }>(countRefused, []))[0]!,
   };
 }

@@ -25,13 +25,12 @@ export interface RefreshFacts {
 type Failure = Exclude<TokenAnswer, { outcome: "issued" }>;
 
 export interface GrantVerdict {
-  /** Seconds until the next try; null: wait for the deadline, without another call. */
-  againInSeconds: number | null;
+  againInSeconds: number;
   outcomeUnknown: boolean;
 }
 
-/** A grant is called for at most this often. */
-const MOST_GRANT_CALLS = 15;
+/** A platform that asks for a longer rest than this is not heard: a grant has five minutes, and a customer hangs on it. */
+const LONGEST_GRANT_REST_SECONDS = 60;
 /** Two refusals this far apart, on a row read anew, and the refresh token counts as revoked. */
 const SECOND_REFUSAL_SECONDS = 60;
 const ASK_AGAIN_DAILY_SECONDS = 24 * 3600;
@@ -41,11 +40,10 @@ const ASK_AGAIN_DAILY_SECONDS = 24 * 3600;
  * registers our answer late), and an unknown outcome may still turn out well where the platform replays its answer.
  */
 export function judgeFailedExchange(facts: GrantFacts, { outcome, retryAfterMs }: Failure): GrantVerdict {
-  const tries = facts.attempts + 1;
   const backoff = outcome === "token_rejected" ? GRANT_NOT_YET : GRANT_UNREACHABLE;
-  const waitSeconds = Math.max(nextTryInSeconds(backoff, tries), (retryAfterMs ?? 0) / 1000);
+  const restSeconds = Math.min((retryAfterMs ?? 0) / 1000, LONGEST_GRANT_REST_SECONDS);
   return {
-    againInSeconds: outcome === "token_rejected" && tries >= MOST_GRANT_CALLS ? null : waitSeconds,
+    againInSeconds: Math.max(nextTryInSeconds(backoff, facts.attempts + 1), restSeconds),
     outcomeUnknown: facts.outcomeUnknown || outcome === "unknown",
   };
 }

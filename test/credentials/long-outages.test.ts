@@ -1,0 +1,270 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from "@jest/globals";
+import { createOutage } from "../../src/resources/credentials/outage.ts";
+import { aWorld, type World } from "../support/world.ts";
+import type { FaultAction } from "../../sandbox/index.ts";
+
+// Minutes and hours of the platform's trouble. Rows are aged instead of waited for; from the start the test alone looks
+// for due work.
+
+let world: World;
+beforeAll(async () => {
+  world = await aWorld({ environment: { WEB_JOBS: "off" } });
+  await world.service.services.jobs.stop();
+});
+afterAll(() => world.close());
+afterEach(async () => {
+  world.sandbox.control.clearFaults();
+  world.sandbox.control.settings({ acceptDelayMs: 0 });
+  await world.rows(`UPDATE credentials SET due_at = NULL`);
+});
+
+const TOKENS = "POST /oauth/token";
+const unavailable: FaultAction = { status: 503, body: { error: "temporarily_unavailable" } };
+const install = async () => (await world.sandbox.control.install({ plan: "basic" })).addon.id;
+const position = () => world.sandbox.control.ledger().next;
+const calls = (since: number) =>
+  world.sandbox.control.ledger({ since }).entries.filter(({ path }) => path === "/oauth/token").length;
+
+async function lookForGrants(): Promise<void> {
+  const { grants } = world.service.services.credentials;
+  await grants.due(new AbortController().signal);
+  await grants.settled();
+}
+
+async function lookForRefreshes(): Promise<void> {
+  const { refresh } = world.service.services.credentials;
+  await refresh.due(new AbortController().signal);
+  await refresh.settled();
+}
+
+/**
+ * A grant's five minutes in jumps from one try to the next. `trouble` says what the platform does to a call, by the
+ * seconds since the provision; answers when the tries were made, and how it ended.
+ */
+async function fiveMinutes(trouble: (second: number) => FaultAction | null) {
+  const uuid = await install();
+  const tries: number[] = [];
+  for (;;) {
+    const [row] = await world.rows<{ state: string; reason: string | null; second: number }>(
+      `UPDATE credentials SET due_at = now(), grant_deadline = grant_deadline - greatest(due_at - now(), interval '0')
+       WHERE uuid = $1 RETURNING state, reason, extract(epoch FROM now() + interval '305 seconds' - grant_deadline)::float8 AS second`,
+      [uuid],
+    );
+    if (row!.state !== "grant_pending") return { state: row!.state, reason: row!.reason, tries };
+    const action = trouble(row!.second);
+    if (action) world.sandbox.control.fault(TOKENS, action);
+    if (row!.second < 305) tries.push(row!.second);
+    await lookForGrants();
+    world.sandbox.control.clearFaults();
+  }
+}
+
+describe("a grant outlives", () => {
+  it("a token endpoint that is away for four minutes", async () => {
+    const { state, tries } = await fiveMinutes((second) => (second < 240 ? unavailable : null));
+    expect(state).toBe("active");
+    expect(tries.filter((second) => second > 180 && second < 240).length).toBeGreaterThanOrEqual(3);
+  });
+
+  it("a platform that is back after minutes, and only then registers our answer", async () => {
+    const late = { status: 400, body: { error: "invalid_grant" } };
+    const { state } = await fiveMinutes((second) =>
+      second < 200 ? unavailable : second < 220 ? late : null,
+    );
+    expect(state).toBe("active");
+  });
+
+  it("a platform that asks for a rest longer than the grant has", async () => {
+    const rest = { status: 429, headers: { "retry-after": "1000000000" } };
+    expect(await fiveMinutes((second) => (second < 150 ? rest : null))).toMatchObject({ state: "active" });
+  });
+});
+
+it("A grant that the platform never accepts is asked for 15 times at most, until its last minute", async () => {
+  world.sandbox.control.settings({ acceptDelayMs: 3_600_000 });
+  for (let grant = 0; grant < 5; grant++) {
+    const since = position();
+    const { state, reason, tries } = await fiveMinutes(() => null);
+    expect({ state, reason }).toEqual({ state: "grant_lost", reason: "never_accepted" });
+    expect(calls(since)).toBe(tries.length);
+    expect(tries.length).toBeLessThanOrEqual(15);
+    expect(tries.at(-1)).toBeGreaterThan(245);
+  }
+});
+
+/** Resources with tokens, and nothing due. */
+async function active(count: number): Promise<string[]> {
+  const uuids = await Promise.all(Array.from({ length: count }, install));
+  await world.rows(`UPDATE credentials SET due_at = now() WHERE uuid = ANY($1::uuid[])`, [uuids]);
+  await lookForGrants();
+  const rows = await states(uuids);
+  expect(rows).toEqual({ active: count });
+  return uuids;
+}
+
+async function states(uuids: string[]): Promise<Record<string, number>> {
+  const rows = await world.rows<{ state: string; count: number }>(
+    `SELECT state, count(*)::int AS count FROM credentials WHERE uuid = ANY($1::uuid[]) GROUP BY state`,
+    [uuids],
+  );
+  return Object.fromEntries(rows.map(({ state, count }) => [state, count]));
+}
+
+/** Everything that was written down about these rows happened this much earlier. */
+const age = (uuids: string[], by: string) =>
+  world.rows(
+    `UPDATE credentials SET due_at = due_at - $2::interval, issued_at = issued_at - $2::interval,
+       expires_at = expires_at - $2::interval, rejected_at = rejected_at - $2::interval WHERE uuid = ANY($1::uuid[])`,
+    [uuids, by],
+  );
+
+const makeDue = (uuids: string[]) =>
+  world.rows(`UPDATE credentials SET due_at = now() WHERE uuid = ANY($1::uuid[])`, [uuids]);
+
+/** Each stored token works at the platform, and no other of the resource does. */
+async function expectAlive(uuids: string[]): Promise<void> {
+  for (const uuid of uuids)
+    expect((await world.service.services.platformFor(uuid).addons.own()).id).toBe(uuid);
+}
+
+describe("tokens outlive", () => {
+  it("a token endpoint that is away for ten hours: few calls, no end, and all fresh a minute after it is back", async () => {
+    const uuids = await active(12);
+    const now = performance.now.bind(performance);
+    let later = 0;
+    const clock = jest.spyOn(performance, "now").mockImplementation(() => now() + later);
+    try {
+      world.sandbox.control.fault(TOKENS, unavailable, 10_000);
+      const since = position();
+      await makeDue(uuids);
+      for (let quarterMinute = 0; quarterMinute < 80; quarterMinute++) {
+        await lookForRefreshes();
+        await age(uuids, "15 seconds");
+        later += 15_000;
+      }
+      expect(calls(since)).toBeLessThanOrEqual(uuids.length + 80);
+      await age(uuids, "10 hours");
+      await world.rows(`UPDATE credentials SET due_at = due_at + interval '10 hours'`);
+      world.sandbox.control.advanceClock(36_000);
+      world.sandbox.control.clearFaults();
+      for (let quarterMinute = 0; quarterMinute < 5; quarterMinute++) {
+        await lookForRefreshes();
+        await age(uuids, "15 seconds");
+        later += 15_000;
+      }
+    } finally {
+      clock.mockRestore();
+    }
+    const rows = await world.rows(
+      `SELECT count(*)::int AS fresh FROM credentials WHERE uuid = ANY($1::uuid[]) AND state = 'active' AND generation = 2`,
+      [uuids],
+    );
+    expect(rows).toEqual([{ fresh: uuids.length }]);
+    const before = position();
+    await expectAlive(uuids);
+    expect(calls(before)).toBe(0);
+  });
+
+  it("a day during which nothing ran", async () => {
+    const uuids = await active(20);
+    await age(uuids, "24 hours");
+    world.sandbox.control.advanceClock(86_400);
+    const since = position();
+    await lookForRefreshes();
+    expect(calls(since)).toBe(20);
+    expect(await states(uuids)).toEqual({ active: 20 });
+    await expectAlive(uuids);
+  });
+
+  it("a backup of yesterday that is put back", async () => {
+    const uuids = await active(10);
+    await world.rows(`CREATE TABLE yesterday AS SELECT * FROM credentials WHERE uuid = ANY($1::uuid[])`, [
+      uuids,
+    ]);
+    await makeDue(uuids);
+    await lookForRefreshes();
+    await world.rows(`DELETE FROM credentials WHERE uuid = ANY($1::uuid[])`, [uuids]);
+    await world.rows(`INSERT INTO credentials SELECT * FROM yesterday`);
+    await world.rows(`DROP TABLE yesterday`);
+    // The access tokens that it holds were replaced since; half of them are found by use, half by the next sweep.
+    await expectAlive(uuids.slice(0, 5));
+    await age(uuids.slice(5), "24 hours");
+    await lookForRefreshes();
+    expect(await states(uuids)).toEqual({ active: 10 });
+    await expectAlive(uuids);
+  });
+});
+
+describe("refused refresh tokens", () => {
+  it("that are few are given up one by one, and nobody else is", async () => {
+    const uuids = await active(40);
+    const revoked = uuids.slice(0, 3);
+    for (const uuid of revoked) world.sandbox.control.revoke(uuid, "refresh");
+    await makeDue(uuids);
+    await lookForRefreshes();
+    await age(revoked, "62 seconds");
+    const since = position();
+    await lookForRefreshes();
+    expect(calls(since)).toBe(3);
+    expect(await states(uuids)).toEqual({ active: 37, needs_reauth: 3 });
+    expect(await states(revoked)).toEqual({ needs_reauth: 3 });
+  });
+
+  it("that are many are the platform's trouble, however long that lasts: none is given up", async () => {
+    await world.rows(`DELETE FROM credentials`);
+    const uuids = await active(30);
+    world.sandbox.control.fault(TOKENS, { status: 400, body: { error: "invalid_grant" } }, 10_000);
+    await makeDue(uuids.slice(0, 10));
+    for (const passes of ["62 seconds", "11 minutes", "11 minutes", "3 hours"]) {
+      await lookForRefreshes();
+      expect(await states(uuids)).toEqual({ active: 30 });
+      await age(uuids.slice(0, 10), passes);
+    }
+    expect(world.logged()).toMatch(/"alarm":"mass_refusal"/);
+    world.sandbox.control.clearFaults();
+    await lookForRefreshes();
+    await expectAlive(uuids);
+  });
+});
+
+describe("the breaker for refreshes", () => {
+  it("lets four calls a minute through while the token endpoint fails, and all once one succeeds", () => {
+    let now = 0;
+    const outage = createOutage(() => now);
+    expect(outage.allowance()).toBe(Infinity);
+    for (let failure = 0; failure < 5; failure++) outage.failed();
+    let calls = 0;
+    for (; now < 600_000; now += 1_000) {
+      if (outage.allowance() === 0) continue;
+      calls += 1;
+      outage.failed();
+    }
+    expect(calls).toBeLessThanOrEqual(40);
+    expect(calls).toBeGreaterThanOrEqual(39);
+    outage.succeeded();
+    expect(outage.allowance()).toBe(Infinity);
+  });
+
+  it("waits as long as the platform asks", () => {
+    let now = 0;
+    const outage = createOutage(() => now);
+    outage.failed(60_000);
+    now = 59_000;
+    expect(outage.allowance()).toBe(0);
+    now = 61_000;
+    expect(outage.allowance()).toBeGreaterThan(0);
+  });
+});
+
+it("What was put off by an outage is done within a minute after it", async () => {
+  const uuids = await active(1);
+  world.sandbox.control.fault(TOKENS, unavailable, 10_000);
+  for (let failure = 0; failure < 12; failure++) {
+    await world.service.services.credentials.refresh.now(uuids[0]!);
+    const [row] = await world.rows<{ seconds: number }>(
+      `SELECT extract(epoch FROM due_at - now())::float8 AS seconds FROM credentials WHERE uuid = $1`,
+      [uuids[0]],
+    );
+    expect(row!.seconds).toBeLessThanOrEqual(60);
+  }
+});
