@@ -91,11 +91,11 @@ const until = Date.now() + Number(values.minutes) * 60_000;
 const isOn = () => Date.now() < until;
 await Promise.all([keepDoing(customers.act, 100, 1_200), keepDoing(strike, 500, 3_000), rotateKeysOnce()]);
 
-await comeToRest({ sandbox, fleet, proxy, ask: database.ask });
+const left = await comeToRest({ sandbox, fleet, proxy, ask: database.ask });
 sandbox.control.settings({ expiresIn: 28_800 });
 const stops = await fleet.stop();
 stops.forEach((stop, index) => history.stops.push({ name: fleet.members[index]!.name, ...stop }));
-const findings = await judge({ ...{ sandbox, fleet, history }, ask: database.ask, settings: rotations.settings(), lifeSeconds: LIFE_SECONDS }); // prettier-ignore
+const findings = await judge({ ...{ sandbox, fleet, history, left }, ask: database.ask, settings: rotations.settings(), lifeSeconds: LIFE_SECONDS }); // prettier-ignore
 console.log(report(findings, history));
 
 await Promise.all([balancer.close(), proxy.close(), sandbox.close()]);

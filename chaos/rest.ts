@@ -7,13 +7,16 @@ import type { Fleet } from "./fleet.ts";
 /** The backlog must drain within this time once everything works again (I9), beside the leases of the killed. */
 const LONGEST_MS = 150_000;
 
-/** Puts everything right, lets grants that are beyond help reach their end, and waits until nothing is left to do. */
+/**
+ * Puts everything right, lets grants that are beyond help reach their end, and waits until nothing is left to do.
+ * Answers what is still left when the time is over.
+ */
 export async function comeToRest(needs: {
   sandbox: Sandbox;
   fleet: Fleet;
   proxy: DatabaseProxy;
   ask: Ask;
-}): Promise<void> {
+}): Promise<string[]> {
   const { sandbox, fleet, proxy, ask } = needs;
   proxy.mode("ok");
   sandbox.control.clearFaults();
@@ -33,16 +36,15 @@ export async function comeToRest(needs: {
     await ask(
       `UPDATE steps SET due_at = now() WHERE due_at > now() AND attempts > 0 AND leased_until IS NULL`,
     );
-    const [left] = await ask<{ count: number; what: string }>(LEFT);
-    if (left!.count === 0) return;
-    if (Date.now() > until)
-      return console.log(`After ${LONGEST_MS / 1000} s there is still something to do: ${left!.what}`);
+    const left = await ask<{ what: string }>(LEFT);
+    if (left.length === 0 || Date.now() > until) return left.map(({ what }) => what);
     await wait(500);
   }
 }
 
+/** Tokens fall due all the time; what a few sweeps have not taken is left. */
 const LEFT = `
-  SELECT count(*)::int AS count, string_agg(what, ', ') AS what FROM (
-    SELECT 'grant ' || uuid AS what FROM credentials WHERE state = 'grant_pending'
-    UNION ALL SELECT 'token ' || uuid FROM credentials WHERE state = 'active' AND (due_at < now() OR verify_at IS NOT NULL)
-    UNION ALL SELECT 'step ' || kind || ' of ' || uuid FROM steps) AS everything`;
+  SELECT 'grant ' || uuid AS what FROM credentials WHERE state = 'grant_pending'
+  UNION ALL SELECT 'token ' || uuid || coalesce(': ' || last_error, '') FROM credentials
+    WHERE state = 'active' AND (due_at < now() - interval '15 seconds' OR verify_at IS NOT NULL)
+  UNION ALL SELECT 'step ' || kind || ' of ' || uuid || coalesce(': ' || last_error, '') FROM steps`;

@@ -36,10 +36,12 @@ export async function judge(needs: {
   fleet: Fleet;
   settings: Settings;
   history: History;
+  /** What was still to do when everything should have come to rest. */
+  left: string[];
   /** How long an access token lived during the run. */
   lifeSeconds: number;
 }): Promise<Finding[]> {
-  const { sandbox, ask, fleet, settings, history, lifeSeconds } = needs;
+  const { sandbox, ask, fleet, settings, history, left, lifeSeconds } = needs;
   const { entries } = sandbox.control.ledger({ reveal: true });
   const calls = tokenCallsOf(entries);
   const rows = new Map((await ask<Row>(ROWS)).map((row) => [row.uuid, row]));
@@ -83,6 +85,7 @@ export async function judge(needs: {
     finding("I5", "no credential is given up that the platform did not end", givenUp().map(tell), `${history.revoked.size} revoked`),
     finding("I6", "what was deprovisioned is gone, and stays gone", resurrected.map(tell), `${history.deprovisioned.size} deprovisioned`),
     finding("I7", "no secret in output or database", leaks, "every secret of the run looked for"),
+    finding("I9", "what was left comes to an end once everything works", left, "nothing left to do"),
     finding("I10", "no process ended by itself, and each stopped in time", [...fleet.unaskedEnds.map(({ name, code }) => `${name} ended with ${code}`), ...badStops.map(({ name, code, ms }) => `${name} stopped with ${code} after ${ms} ms`)], `${history.stops.length} stops`),
   ]; // prettier-ignore
 
