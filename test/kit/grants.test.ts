@@ -1,4 +1,5 @@
 import { once } from "node:events";
+import { text } from "node:stream/consumers";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
 import { aVendor, type Vendor } from "../support/a-vendor.ts";
 import { aWorld, eventually, type World } from "../support/world.ts";
@@ -205,6 +206,28 @@ describe("kit grants recover", () => {
     expect(stdout).toMatch(/0 recovered, 3 failed, 0 skipped\.\n$/);
     expect(stderr).toContain("Stopped: 9 resources left. The same command goes on.");
     expect(calls(since, GRANTS)).toHaveLength(9);
+    world.sandbox.control.clearFaults();
+    expect((await recover(["--all"])).data.done).toEqual(uuids);
+  }, 60_000);
+
+  it("told to stop while the platform asks for a rest, stops at once and asks nobody again", async () => {
+    const uuids = await imported(3);
+    world.sandbox.control.fault(
+      "GET /vendor/resources/*/oauth-grant",
+      { status: 429, headers: { "retry-after": "20" } },
+      100,
+    );
+    const since = position();
+    const child = startKit(world.environment, ["grants", "recover", "--all"]);
+    const output = text(child.stderr!);
+    await eventually(() => expect(calls(since, GRANTS)).toHaveLength(1));
+    const toldAt = performance.now();
+    child.kill("SIGINT");
+    const [code] = (await once(child, "close")) as [number];
+    expect(performance.now() - toldAt).toBeLessThan(8_000);
+    expect(code).toBe(1);
+    expect(await output).toContain("Stopped: 3 resources left. The same command goes on.");
+    expect(calls(since, GRANTS)).toHaveLength(1);
     world.sandbox.control.clearFaults();
     expect((await recover(["--all"])).data.done).toEqual(uuids);
   }, 60_000);

@@ -35,21 +35,24 @@ export function createAsking(recover: Recover, signal: AbortSignal): Asking {
 
   const isHalted = () => wrong !== null || inTrouble >= MOST_IN_TROUBLE || signal.aborted;
 
-  async function once(uuid: string): Promise<Recovery> {
-    while (performance.now() < restUntilMs) await rest(restUntilMs - performance.now(), signal);
-    return recover(uuid);
+  /** Null: told to stop, so nobody was asked. */
+  async function once(uuid: string): Promise<Recovery | null> {
+    while (!signal.aborted && performance.now() < restUntilMs)
+      await rest(restUntilMs - performance.now(), signal);
+    return signal.aborted ? null : recover(uuid);
   }
 
-  async function persistently(uuid: string): Promise<Recovery> {
+  async function persistently(uuid: string): Promise<Recovery | null> {
+    let answer = await once(uuid);
     for (const pauseMs of TRY_AGAIN_AFTER_MS) {
-      const answer = await once(uuid);
-      if (answer.outcome !== "not_now" || signal.aborted) return answer;
+      if (answer?.outcome !== "not_now") break;
       // Who asks for rest asks it of all our calls.
       if (answer.retryAfterMs)
         restUntilMs = performance.now() + Math.min(answer.retryAfterMs, LONGEST_REST_MS);
       else await rest(pauseMs, signal);
+      answer = await once(uuid);
     }
-    return once(uuid);
+    return answer;
   }
 
   function judge(answer: Recovery): WhyNot | null {
@@ -65,7 +68,8 @@ export function createAsking(recover: Recover, signal: AbortSignal): Asking {
 
   async function ask(uuid: string): Promise<WhyNot | "halted" | null> {
     if (isHalted()) return "halted";
-    const why = judge(await persistently(uuid));
+    const answer = await persistently(uuid);
+    const why = answer ? judge(answer) : "halted";
     return wrong ? "halted" : why;
   }
 
