@@ -42,9 +42,13 @@ export async function comeToRest(needs: {
   }
 }
 
-/** Tokens fall due all the time; what a few sweeps have not taken is left. */
+/**
+ * Tokens fall due all the time; what a few sweeps have not taken is left. A step without a time waits for tokens: where
+ * the grant is lost within the honest limit, until somebody brings a new one.
+ */
 const LEFT = `
   SELECT 'grant ' || uuid AS what FROM credentials WHERE state = 'grant_pending'
   UNION ALL SELECT 'token ' || uuid || coalesce(': ' || last_error, '') FROM credentials
     WHERE state = 'active' AND (due_at < now() - interval '15 seconds' OR verify_at IS NOT NULL)
-  UNION ALL SELECT 'step ' || kind || ' of ' || uuid || coalesce(': ' || last_error, '') FROM steps`;
+  UNION ALL SELECT 'step ' || kind || ' of ' || uuid || coalesce(': ' || s.last_error, '') FROM steps s
+    JOIN credentials c USING (uuid) WHERE s.due_at IS NOT NULL OR c.state = 'active'`;
