@@ -1,4 +1,5 @@
 import { pino, stdSerializers, type LogFn, type Logger } from "pino";
+import { logOutput } from "./log-output.ts";
 import type { Scrubber } from "./scrubber.ts";
 
 export type Log = Logger;
@@ -40,7 +41,7 @@ export function createLog(
       streamWrite: (line: string) => scrubber.scrub(line),
     },
   };
-  return destination ? pino(options, destination) : pino(options);
+  return pino(options, destination ?? logOutput());
 }
 
 type NoteOn = (alarm: string) => object | null;

@@ -1,5 +1,6 @@
-import { schedule, type ScheduledTask } from "node-cron";
+import { schedule as cronSchedule, type ScheduledTask } from "node-cron";
 import type { Log } from "../log.ts";
+import { watchClock } from "./clock-watch.ts";
 
 /** Something that happens later. It finds its work by state, so a run too many does no harm. */
 export interface Job {
@@ -44,7 +45,8 @@ export function createJobs({
   const stopping = new AbortController();
   const running = new Map<string, { since: number; run: Promise<void> }>();
   const timers = new Map<string, { timer: NodeJS.Timeout; at: number }>();
-  const tasks: ScheduledTask[] = [];
+  let tasks: ScheduledTask[] = [];
+  let stopWatching = () => {};
   let isStarted = false;
 
   function tick(job: Job): void {
@@ -87,11 +89,29 @@ export function createJobs({
     timers.set(job.name, { timer, at });
   }
 
+  function schedule(cron: string): void {
+    tasks = jobs.map((job) => cronSchedule(cron, () => tick(job), { name: job.name }));
+  }
+
+  async function unschedule(): Promise<void> {
+    for (const task of tasks.splice(0)) await task.destroy();
+  }
+
+  /** A schedule waits for the moment that was next by the old clock: after an hour back, that is an hour away. */
+  async function onClockSet(cron: string, byMs: number): Promise<void> {
+    log.warn({ byMs: Math.round(byMs) }, "The clock was set; what is due goes by the database's");
+    await unschedule();
+    if (stopping.signal.aborted) return;
+    schedule(cron);
+    for (const job of jobs) wake(job, 0);
+  }
+
   return {
     start(cron) {
       isStarted = true;
       if (cron === null) return;
-      for (const job of jobs) tasks.push(schedule(cron, () => tick(job), { name: job.name }));
+      schedule(cron);
+      stopWatching = watchClock((byMs) => void onClockSet(cron, byMs));
     },
     wake(name, inMs = 0) {
       const job = jobs.find((each) => each.name === name);
@@ -103,7 +123,8 @@ export function createJobs({
     async stop() {
       stopping.abort();
       for (const { timer } of timers.values()) clearTimeout(timer);
-      for (const task of tasks) await task.destroy();
+      stopWatching();
+      await unschedule();
       await Promise.all([...running.values()].map(({ run }) => run));
       for (const job of jobs) await job.settled?.();
     },

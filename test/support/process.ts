@@ -11,6 +11,8 @@ export interface ServiceProcess {
   /** Everything it has written so far, to both outputs. */
   output(): string;
   signal(signal: NodeJS.Signals): void;
+  /** Nobody takes what it writes any more: the pipes are closed, or stand full. */
+  leaveOutput(how: "closed" | "full"): void;
   /** Resolves with its exit code, or the signal that ended it. */
   ended: Promise<number | NodeJS.Signals | null>;
 }
@@ -39,6 +41,11 @@ export async function aServiceProcess(
     url: /"url":"(http:[^"]+)"/.exec(output)?.[1] ?? null,
     output: () => output,
     signal: (signal) => void child.kill(signal),
+    leaveOutput(how) {
+      for (const stream of [child.stdout, child.stderr])
+        if (how === "closed") stream.destroy();
+        else stream.pause();
+    },
     ended,
   };
 }

@@ -1,0 +1,150 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { setTimeout as wait } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
+import { aProcessWorld, before, type ProcessWorld } from "./support/process-world.ts";
+import { eventually } from "./support/world.ts";
+
+// What happens to a process as a whole: signals, errors nobody caught, clocks, and a log that nobody takes.
+
+let life: ProcessWorld;
+beforeAll(async () => {
+  life = await aProcessWorld({ environment: { SWEEP_CRON: "* * * * * *" } });
+});
+afterEach(async () => {
+  life.control.clearFaults();
+  await life.killAll();
+});
+afterAll(() => life.world.close());
+
+const answers = async (url: string | null) => (await fetch(`${url}/readyz`)).status;
+
+describe("a process that is told to stop", () => {
+  it.each([
+    ["with SIGINT", ["SIGINT"]],
+    ["with SIGHUP, then with everything else", ["SIGHUP", "SIGTERM", "SIGINT", "SIGTERM"]],
+  ] as const)("%s ends in good order", async (_, signals) => {
+    const web = await life.start();
+    for (const signal of signals) web.signal(signal);
+    expect(await web.ended).toBe(0);
+    expect(web.output().match(/"msg":"Stopping: /g)).toHaveLength(1);
+  });
+
+  it("in the middle of a sweep stores what was sent, and leaves the rest to the next", async () => {
+    const web = await life.start("web", { TOKEN_CONCURRENCY: "8" });
+    const uuids = await life.install(60);
+    await life.become(uuids, 1);
+    life.control.fault("POST /oauth/token", { delayMs: 300 }, 1_000);
+    const since = life.position();
+    await life.makeDue(uuids);
+    await eventually(() => life.issuedSince(since) > 0);
+    web.signal("SIGTERM");
+    expect(await web.ended).toBe(0);
+    const [row] = await life.world.rowsApart<{ taken: number; fresh: number }>(
+      `SELECT count(*) FILTER (WHERE leased_until > now())::int AS taken, count(*) FILTER (WHERE generation = 2)::int AS fresh
+       FROM credentials WHERE uuid = ANY($1::uuid[])`,
+      [uuids],
+    );
+    expect(row!.taken).toBe(0);
+    expect(row!.fresh).toBe(life.issuedSince(since));
+    expect(row!.fresh).toBeLessThan(60);
+    life.control.clearFaults();
+    await life.start();
+    await life.become(uuids, 2);
+    expect(life.issuedSince(since)).toBe(60);
+  }, 60_000);
+});
+
+it("An error that nobody caught ends the process, without a secret in its last words; the next one goes on", async () => {
+  const { addonPassword } = life.world.sandbox.settings;
+  const error = `new Error("Cannot use SVCK-0123456789abcdef with ${addonPassword}", { cause: new Error("${addonPassword}") })`;
+  const uuids: string[] = [];
+  for (const raise of [`Promise.reject(${error})`, `setTimeout(() => { throw ${error}; })`]) {
+    const web = await life.start("web", before(`process.on("SIGUSR2", () => { ${raise}; });`));
+    uuids.push(...(await life.install(5)));
+    web.signal("SIGUSR2");
+    expect(await web.ended).toBe(1);
+    expect(web.output()).toMatch(/"alarm":"crash".*Cannot use/);
+    expect(web.output()).not.toContain(addonPassword);
+    expect(web.output()).not.toContain("0123456789abcdef");
+  }
+  await life.start();
+  await life.become(uuids, 1);
+}, 60_000);
+
+describe("time", () => {
+  it("during which the vendor's code lets nothing else run does no harm", async () => {
+    const block = `process.on("SIGUSR2", () => { for (const end = Date.now() + 5_000; Date.now() < end; ); });`;
+    const web = await life.start("web", before(block));
+    const known = await life.install(5);
+    await life.become(known, 1);
+    const since = life.position();
+    const uuids = await life.install(5);
+    web.signal("SIGUSR2");
+    await life.become(uuids, 1);
+    await life.makeDue(known).catch(() => life.makeDue(known));
+    await life.become(known, 2);
+    expect(life.issuedSince(since)).toBe(10);
+  }, 60_000);
+
+  it("by a clock that is wrong, and is set an hour back and two ahead, moves nothing that is due", async () => {
+    const clock = `
+      const Real = Date; const jumps = [-3_600_000, 7_200_000]; let off = 600_000;
+      globalThis.Date = class extends Real {
+        constructor(...given) { given.length ? super(...given) : super(Real.now() + off); }
+        static now() { return Real.now() + off; }
+      };
+      process.on("SIGUSR2", () => { off += jumps.shift(); });`;
+    const web = await life.start("web", before(clock));
+    const known = await life.install(3);
+    await life.become(known, 1);
+    for (const generation of [2, 3]) {
+      web.signal("SIGUSR2");
+      const since = life.position();
+      await life.become(await life.install(3), 1);
+      await wait(2_000);
+      // Nothing else fell due by it.
+      expect(life.issuedSince(since)).toBe(3);
+      await life.makeDue(known);
+      await life.become(known, generation, 10_000);
+      expect(life.issuedSince(since)).toBe(6);
+    }
+  }, 60_000);
+});
+
+describe("a log", () => {
+  it.each(["closed", "full"] as const)(
+    "whose end is %s keeps nobody from working",
+    async (how) => {
+      const web = await life.start("web", { LOG_LEVEL: "debug" });
+      web.leaveOutput(how);
+      for (let call = 0; call < 40; call++)
+        await Promise.all(
+          Array.from({ length: 50 }, () =>
+            fetch(`${web.url}/${"x".repeat(190)}`, { signal: AbortSignal.timeout(5_000) }),
+          ),
+        );
+      expect(await answers(web.url)).toBe(200);
+      await life.become(await life.install(3), 1);
+      web.signal("SIGTERM");
+      expect(await web.ended).toBe(0);
+    },
+    60_000,
+  );
+
+  it("drops what nobody takes, says how much that was, and lets the process end", async () => {
+    const file = fileURLToPath(new URL("../src/log-output.ts", import.meta.url));
+    const flood = `const { logOutput } = await import(${JSON.stringify(file)});
+      const log = logOutput();
+      for (let line = 0; line < 12_000; line++) log.write("x".repeat(999) + "\\n");
+      setTimeout(() => process.exit(0), 1_500);`;
+    const child = spawn(process.execPath, ["--import", "tsx", "--input-type=module", "-e", flood]);
+    let taken = "";
+    await wait(1_000);
+    child.stdout.on("data", (data: Buffer) => (taken += data.toString()));
+    expect(await once(child, "close")).toEqual([0, null]);
+    const [, dropped] = /"Nobody took the log: (\d+) lines were dropped"/.exec(taken) ?? [];
+    expect(taken.match(/^x{999}$/gm)!.length + Number(dropped)).toBe(12_000);
+  }, 20_000);
+});

@@ -1,0 +1,68 @@
+import { expect } from "@jest/globals";
+import { aServiceProcess, type ServiceProcess } from "./process.ts";
+import { aWorld, eventually, type Wishes } from "./world.ts";
+
+/**
+ * A platform and a database whose service is real processes, started and ended by the test. The database is asked over
+ * a connection of its own, for on the embedded one the process under test is its owner.
+ */
+export async function aProcessWorld(wishes: Wishes = {}) {
+  const world = await aWorld(wishes);
+  await world.service.stop();
+  const { control } = world.sandbox;
+  const running: ServiceProcess[] = [];
+
+  return {
+    world,
+    control,
+
+    async start(kind: "web" | "worker" = "web", environment: Record<string, string> = {}) {
+      const started = await aServiceProcess(kind, {
+        ...world.environment,
+        LOG_LEVEL: "info",
+        ...environment,
+      });
+      running.push(started);
+      if (started.url) control.partner({ partnerUrl: started.url });
+      return started;
+    },
+    async killAll(): Promise<void> {
+      for (const each of running.splice(0)) {
+        each.signal("SIGKILL");
+        await each.ended;
+      }
+    },
+
+    install: (count: number) =>
+      Promise.all(
+        Array.from({ length: count }, async () => (await control.install({ plan: "basic" })).addon.id),
+      ),
+    become: (uuids: string[], generation: number, withinMs = 30_000) =>
+      eventually(async () => {
+        const found = await world.rowsApart(
+          `SELECT state, generation, count(*)::int AS count FROM credentials WHERE uuid = ANY($1::uuid[]) GROUP BY 1, 2`,
+          [uuids],
+        );
+        expect(found).toEqual([{ state: "active", generation, count: uuids.length }]);
+      }, withinMs),
+    makeDue: (uuids: string[]) =>
+      world.rowsApart(`UPDATE credentials SET due_at = now() WHERE uuid = ANY($1::uuid[])`, [uuids]),
+    position: () => control.ledger().next,
+    /** Calls to the token endpoint that succeeded. */
+    issuedSince: (since: number) =>
+      control
+        .ledger({ since })
+        .entries.filter(({ path, response }) => path === "/oauth/token" && (response?.status ?? 500) < 300)
+        .length,
+  };
+}
+
+export type ProcessWorld = Awaited<ReturnType<typeof aProcessWorld>>;
+
+/**
+ * For the environment of a process: runs `code` before the service is loaded, which knows nothing of it. So a clock can
+ * be wrong, or an error come up where nobody expects it, without a switch in the service.
+ */
+export const before = (code: string): Record<string, string> => ({
+  NODE_OPTIONS: `--import data:text/javascript,${encodeURIComponent(code)}`,
+});
