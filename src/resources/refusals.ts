@@ -3,8 +3,13 @@ import type { Offer } from "./contract.ts";
 
 // The definite answers to the platform that are not a success (decisions, section 1).
 
+/** Characters of what was asked for. */
+const MOST_SHOWN = 60;
+
 export function unknownPlan({ plans }: Offer, asked: string): Refusal {
-  const shown = asked.length > 60 ? `${asked.slice(0, 60)}…` : asked;
+  // Whole characters: half of one would make the answer broken Unicode, which we ourselves refuse to read.
+  const first = [...asked.slice(0, 2 * MOST_SHOWN)].slice(0, MOST_SHOWN).join("");
+  const shown = first.length < asked.length ? `${first}…` : asked;
   return new Refusal(`There is no plan "${shown}". Plans: ${Object.keys(plans).join(", ")}.`, {
     id: "unknown_plan",
   });

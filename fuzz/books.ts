@@ -1,0 +1,92 @@
+import type { World } from "../test/support/world.ts";
+import type { Case } from "./provision-cases.ts";
+import { differences, read, type Reading } from "./reading.ts";
+import type { Sent } from "./send.ts";
+
+interface Row extends Omit<Reading, "uuid"> {
+  uuid: string | null;
+  plan: string;
+  state: string;
+  status: number | null;
+  credential: string | null;
+  steps: string[];
+}
+
+/** What was answered to a batch of requests, to be compared with what the database holds. */
+export function createBooks({ rows }: Pick<World, "rows">) {
+  const accepted = new Map<string, { reading: Reading; answer: string }>();
+  /** Of requests whose sender did not wait: they may have been accepted, or still be. */
+  const unknown = new Set<string>();
+
+  return {
+    /** Answers what is wrong with an answer. */
+    note({ plain }: Case, { status, text }: Sent): string[] {
+      const reading = read(plain);
+      if (status === null) {
+        if (reading) unknown.add(reading.uuid);
+        return [];
+      }
+      if (status >= 300) return [];
+      if (!reading) return ["accepted what no reader of JSON understands"];
+      const answer = `${status} ${text}`;
+      const first = accepted.get(reading.uuid) ?? { reading, answer };
+      accepted.set(reading.uuid, first);
+      // A repeated request may bring the grant that the first came without.
+      first.reading.hasCode ||= reading.hasCode;
+      return first.answer === answer ? [] : ["a repeated request got another answer than the first"];
+    },
+
+    /** Answers what the database holds that it should not, or lacks, and empties it. */
+    async close(): Promise<string[]> {
+      const kept = await rows<Row>(KEPT);
+      const [strays] = await rows<{ count: number }>(STRAYS);
+      const uuids = new Set(kept.map(({ uuid }) => uuid));
+      const faults = [
+        ...kept.flatMap(faultsOf),
+        ...[...accepted.keys()].filter((uuid) => !uuids.has(uuid)).map((uuid) => `accepted, and no row: ${uuid}`),
+        ...(strays!.count > 0 ? [`${strays!.count} steps or events of no resource`] : []),
+      ];
+      accepted.clear();
+      await rows(EMPTY);
+      return faults;
+    },
+  };
+
+  function faultsOf(row: Row): string[] {
+    const { uuid } = row;
+    if (!uuid) return ["a credential without a resource"];
+    const asked = accepted.get(uuid);
+    if (!asked && !unknown.has(uuid)) return [`refused, and a row: ${uuid}`];
+    const isAsAsked = unknown.has(uuid) || !asked ? [] : differences(asked.reading, row);
+    return [...isAsAsked.map((name) => `${name} is not as it was sent`), ...halves(row)].map(
+      (fault) => `${uuid}: ${fault}`,
+    );
+  }
+
+  /** What only half of a transaction would leave. */
+  function halves({ plan, state, status, credential, hasCode, steps, uuid }: Row): string[] {
+    const later = { state: "provisioning", status: 202, steps: ["finish"] };
+    const now = { state: "provisioned", status: 200, steps: [] };
+    const wanted = plan === "dedicated" ? later : now;
+    const isUnderWay = unknown.has(uuid!) && state === "provisioning";
+    const isWhole = isUnderWay || JSON.stringify({ state, status, steps }) === JSON.stringify(wanted);
+    return [
+      ...(isWhole ? [] : [`half done: ${JSON.stringify({ plan, state, status, steps })}`]),
+      ...(credential === (hasCode ? "grant_pending" : "no_grant") ? [] : [`its credential is ${credential}`]),
+    ];
+  }
+} // prettier-ignore
+
+const KEPT = `
+  SELECT r.uuid, r.plan, r.name, r.region, r.callback_url AS "callbackUrl", r.options, r.state, r.answer_status AS status,
+    c.state AS credential, c.sealed_grant_code IS NOT NULL AS "hasCode",
+    ARRAY(SELECT kind FROM steps s WHERE s.uuid = r.uuid) AS steps
+  FROM resources r FULL JOIN credentials c USING (uuid)`;
+
+const STRAYS = `
+  SELECT ((SELECT count(*) FROM steps WHERE uuid NOT IN (SELECT uuid FROM resources))
+    + (SELECT count(*) FROM events WHERE uuid NOT IN (SELECT uuid FROM resources)))::int AS count`;
+
+/** At one moment, so that what is written meanwhile stays whole. */
+const EMPTY = `
+  WITH a AS (DELETE FROM steps), b AS (DELETE FROM events), c AS (DELETE FROM credentials) DELETE FROM resources`;

@@ -1,0 +1,46 @@
+import { randomInt } from "node:crypto";
+import { parseArgs } from "node:util";
+import { aWorld } from "../test/support/world.ts";
+import { fuzzAuthorizations } from "./authorizations.ts";
+import { createLogWatch } from "./log-watch.ts";
+import { fuzzProvisions } from "./provisions.ts";
+import { report } from "./report.ts";
+
+// Provision requests and Authorization headers that no platform would send, at a service of this process with a
+// database of its own (the embedded one, or one on TEST_DATABASE_URL). Exit code 1: something was found.
+// npm run fuzz [-- --count 10000] [--headers 2000] [--seed 42]
+
+const { values } = parseArgs({
+  options: {
+    count: { type: "string", default: "10000" },
+    headers: { type: "string", default: "2000" },
+    seed: { type: "string", default: String(randomInt(1_000_000)) },
+  },
+});
+const [count, headers, seed] = [values.count, values.headers, values.seed].map(Number) as [
+  number,
+  number,
+  number,
+];
+/** No case may cost more than this many usual requests. */
+const MOST_TIMES = 50;
+
+console.log(`Seed ${seed} (repeat it with --count ${count} --seed ${seed})`);
+const log = createLogWatch();
+const world = await aWorld({ environment: { WEB_JOBS: "off" }, parts: { logTo: log } });
+const { addonId: user, addonPassword: password } = world.sandbox.settings;
+const onProgress = (done: number) => process.stdout.isTTY && process.stdout.write(`\r${done} of ${count}\r`);
+const provisions = await fuzzProvisions({ world, log, seed, count, onProgress });
+const authorizations = await fuzzAuthorizations({
+  url: world.service.url!,
+  user,
+  password,
+  seed,
+  count: headers,
+});
+await world.close();
+
+console.log(report(provisions, authorizations));
+const isDear = provisions.dearest.some(({ times }) => times > MOST_TIMES);
+if (isDear) console.log(`A case costs more than ${MOST_TIMES} usual requests.`);
+process.exit(isDear || provisions.faults.length + authorizations.faults.length > 0 ? 1 : 0);

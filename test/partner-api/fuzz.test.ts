@@ -1,0 +1,54 @@
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { fuzzAuthorizations } from "../../fuzz/authorizations.ts";
+import { createLogWatch } from "../../fuzz/log-watch.ts";
+import { fuzzProvisions } from "../../fuzz/provisions.ts";
+import { partnerCalls } from "../support/partner-calls.ts";
+import { aProvisionRequest } from "../support/a-provision-request.ts";
+import { aWorld, type World } from "../support/world.ts";
+
+/** What is always tried. Add the seed of a run of `npm run fuzz` that found something. */
+const SEEDS = [7, 4_711, 20_260];
+const CASES_PER_SEED = 500;
+const HEADERS = 2_000;
+
+const log = createLogWatch();
+let world: World;
+beforeAll(async () => {
+  // The sweeps stay out: the grants made up here are none of the sandbox's.
+  world = await aWorld({ environment: { WEB_JOBS: "off" }, parts: { logTo: log } });
+});
+afterAll(() => world.close());
+
+describe(`${CASES_PER_SEED} provision requests that no platform would send`, () => {
+  it.each(SEEDS)(
+    "seed %i: each is answered, kept whole or not at all, and shown to nobody",
+    async (seed) => {
+      const { faults, answers, dearest } = await fuzzProvisions({ world, log, seed, count: CASES_PER_SEED });
+      expect(faults).toEqual([]);
+      // Not all of them are refused: then nothing would have been tried.
+      expect(answers["200"]! + answers["202"]!).toBeGreaterThan(CASES_PER_SEED / 4);
+      expect(answers["400"]! + answers["422"]!).toBeGreaterThan(CASES_PER_SEED / 4);
+      expect(dearest.filter(({ times }) => times > 50)).toEqual([]);
+    },
+    60_000,
+  );
+});
+
+describe(`${HEADERS} Authorization headers that are not right`, () => {
+  it.each(SEEDS.slice(0, 1))(
+    "seed %i: all are refused, each like the other",
+    async (seed) => {
+      const { addonId: user, addonPassword: password } = world.sandbox.settings;
+      const wrong = { url: world.service.url!, user, password, seed, count: HEADERS };
+      expect((await fuzzAuthorizations(wrong)).faults).toEqual([]);
+      expect(await world.rows(`SELECT uuid FROM resources`)).toEqual([]);
+    },
+    60_000,
+  );
+});
+
+describe("after all that", () => {
+  it("a provision is answered as ever", async () => {
+    expect((await partnerCalls(world).provision(aProvisionRequest())).status).toBe(200);
+  });
+});
