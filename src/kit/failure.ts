@@ -21,7 +21,8 @@ const NEXT: Readonly<Record<string, string>> = {
   connection_failed: "Is the platform reachable from here? kit doctor tries.",
   timed_out: "Is the platform reachable from here? kit doctor tries.",
   erased: "It was deprovisioned: there is nothing left to ask with.",
-  grant_lost: "No token ever came. Where the platform opened its oauth-grant endpoint: kit grants recover UUID",
+  grant_lost:
+    "No token ever came. Where the platform opened its oauth-grant endpoint: kit grants recover UUID",
   no_grant: "No grant ever came. Where the platform opened its oauth-grant endpoint: kit grants recover UUID",
   grant_pending: "Its grant is not exchanged yet: try again in a few seconds.",
   user_token_rejected: "It may have expired: get a new one from the platform's own command-line tool.",
@@ -37,7 +38,10 @@ const NEXT: Readonly<Record<string, string>> = {
 
 export function failureOf(error: unknown): Failure {
   if (error instanceof CommanderError) {
-    const message = error.message.replace(/^error: /, "");
+    const isUnfinished = error.code === "commander.help";
+    const message = isUnfinished
+      ? "What to do is missing: a command."
+      : error.message.replace(/^error: /, "");
     return { id: "used_wrongly", message, next: null, exitCode: USED_WRONGLY };
   }
   if (error instanceof Misconfigured) {

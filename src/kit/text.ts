@@ -38,7 +38,7 @@ export function moment(iso: string): string {
 export function momentAway(iso: string, nowMs = Date.now()): string {
   const seconds = Math.round((Date.parse(iso) - nowMs) / 1000);
   const away = duration(Math.abs(seconds));
-  return `${moment(iso)} (${seconds < 0 ? `${away} ago` : `in ${away}`})`;
+  return `${moment(iso)} (${seconds === 0 ? "now" : seconds < 0 ? `${away} ago` : `in ${away}`})`;
 }
 
 function duration(seconds: number): string {

@@ -88,7 +88,7 @@ const TOLD = {
     ...{ status: 401, title: "Please sign in again", next: SIGN_IN },
     happened:
       "The platform no longer accepts what you allowed when you signed in; perhaps you took it back there.",
-    advice: "What was kept of it is deleted. Sign in again to go on.",
+    advice: "Nothing more is done in your name. Sign in again to go on.",
   },
   not_allowed: {
     ...{

@@ -121,7 +121,32 @@ describe("kit resources import", () => {
       Buffer.concat([Buffer.from([0xff, 0xfe, 0x0a]), Buffer.from(JSON.stringify(old))]),
     );
     expect(code).toBe(1);
-    expect(stdout).toBe("✗ line 1: not_json\n1 resource imported, 0 existed, 1 not usable.\n");
+    expect(stdout).toBe(
+      "✗ line 1: This is not one JSON object in UTF-8, of at most 64 kB.\n1 resource imported, 0 existed, 1 not usable.\n",
+    );
+  });
+
+  it("tells people in sentences what is wrong with a line", async () => {
+    const { uuid } = installation();
+    const lines = [
+      { plan: "basic" },
+      { uuid },
+      { uuid, plan: "gigantic" },
+      { uuid, plan: "basic", region: 7 },
+    ];
+    const { stdout } = await kit(
+      world.environment,
+      ["resources", "import"],
+      lines.map((line) => JSON.stringify(line)).join("\n"),
+    );
+    expect(stdout).toBe(
+      `✗ line 1: It has no uuid.
+✗ line 2: ${uuid}: It names no plan.
+✗ line 3: ${uuid}: Its plan is not on offer: src/your-service/plans.ts.
+✗ line 4: ${uuid}: Its region or name is no text that can be kept.
+0 resources imported, 0 existed, 4 not usable.
+`,
+    );
   });
 
   it("imports nothing from nothing", async () => {

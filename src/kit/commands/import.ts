@@ -1,11 +1,11 @@
 import type { Command } from "commander";
-import type { ImportReport } from "../../operator/import/import-resources.ts";
+import type { ImportReport, Skipped } from "../../operator/import/import-resources.ts";
 import { examples, type Act } from "../command.ts";
 import { DONE, FAILED } from "../exit-codes.ts";
 import { inputLines } from "../input-lines.ts";
 import { some } from "../report.ts";
 import type { Screen } from "../screen.ts";
-import { counted, safe } from "../text.ts";
+import { counted } from "../text.ts";
 
 /** `kit resources import`, a subcommand of `resources`. */
 export function addImport(resources: Command, act: Act): void {
@@ -36,13 +36,21 @@ A line is {"uuid": "…", "plan": "basic", "region": "us", "name": "…"}; regio
 never changed. Exit code 0: every line is imported or exists; 1: some line was not usable (its number and reason are
 told). Then: kit grants recover --all`;
 
+/** What is wrong with a line, for people. */
+const SENTENCES: Readonly<Record<Exclude<Skipped["reason"], "exists">, string>> = {
+  not_json: "This is not one JSON object in UTF-8, of at most 64 kB.",
+  no_uuid: "It has no uuid.",
+  no_plan: "It names no plan.",
+  unknown_plan: "Its plan is not on offer: src/your-service/plans.ts.",
+  bad_text: "Its region or name is no text that can be kept.",
+};
+
 function show({ paint }: Screen, { imported, skipped }: ImportReport): string {
-  const bad = skipped.filter(({ reason }) => reason !== "exists");
+  const bad = skipped.flatMap(({ line, uuid, reason }) =>
+    reason === "exists" ? [] : [`line ${line}: ${uuid ? `${uuid}: ` : ""}${SENTENCES[reason]}`],
+  );
   return [
-    ...some(
-      bad,
-      ({ line, uuid, reason }) => `${paint.red("✗")} line ${line}: ${safe(`${uuid ?? ""} ${reason}`.trim())}`,
-    ),
+    ...some(bad, (told) => `${paint.red("✗")} ${told}`),
     `${counted(imported, "resource")} imported, ${skipped.length - bad.length} existed, ${bad.length} not usable.`,
   ].join("\n");
 }
