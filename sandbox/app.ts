@@ -43,12 +43,14 @@ const answerError: ErrorRequestHandler = (error: unknown, req, res, _next) => {
     res.status(error.status).set("Cache-Control", "no-store");
     res.json({ error: error.error, error_description: error.message });
   } else if (error instanceof Refused) {
-    // RFC 6750 section 3; the legacy endpoint has named its own scheme before.
-    if (error.status === 401 && !res.hasHeader("WWW-Authenticate"))
-      res.set("WWW-Authenticate", 'Bearer realm="platform"');
+    // RFC 6750 section 3: no error where no token was sent. The legacy endpoint has named its own scheme before.
+    if (error.status === 401 && !res.hasHeader("WWW-Authenticate")) {
+      const reason = req.headers.authorization ? ', error="invalid_token"' : "";
+      res.set("WWW-Authenticate", `Bearer realm="platform"${reason}`);
+    }
     res.status(error.status).json({ id: error.id, message: error.message });
   } else if (isBadInput(error)) {
-    res.status(400).json({ id: "bad_request", message: error.message });
+    res.status(error.status).json({ id: "bad_request", message: error.message });
   } else {
     console.error(error);
     res
@@ -57,7 +59,8 @@ const answerError: ErrorRequestHandler = (error: unknown, req, res, _next) => {
   }
 };
 
-/** What Express throws on a broken percent-encoding in the path. */
-function isBadInput(error: unknown): error is Error {
-  return error instanceof Error && (error as { status?: unknown }).status === 400;
+/** What Express throws: at a broken percent-encoding in a path, at a body that is no JSON, too large or encoded. */
+function isBadInput(error: unknown): error is Error & { status: number } {
+  const { status } = error as { status?: unknown };
+  return error instanceof Error && typeof status === "number" && status >= 400 && status < 500;
 }

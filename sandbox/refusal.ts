@@ -17,6 +17,7 @@ export const forbidden = (message: string) => new Refused(403, "forbidden", mess
 export const notFound = (message: string) => new Refused(404, "not_found", message);
 export const conflict = (message: string) => new Refused(409, "conflict", message);
 export const gone = (message: string) => new Refused(410, "gone", message);
+export const tooLarge = (message: string) => new Refused(413, "payload_too_large", message);
 export const invalid = (message: string) => new Refused(422, "invalid_params", message);
 
 /** A refusal of the token endpoint, in the words of RFC 6749 section 5.2 (decisions, section 3). */
@@ -25,9 +26,14 @@ export class OAuthRefused extends Error {
   readonly error: string;
 
   constructor(error: string, description: string) {
-    super(description);
+    super(inErrorCharacters(description));
     this.name = "OAuthRefused";
     this.error = error;
     this.status = error === "invalid_client" ? 401 : 400;
   }
+}
+
+/** A sentence in the characters that an `error_description` may have (RFC 6749, sections 4.1.2.1 and 5.2). */
+export function inErrorCharacters(sentence: string): string {
+  return sentence.replaceAll('"', "'").replace(/[^\x20-\x5b\x5d-\x7e]/g, "?");
 }

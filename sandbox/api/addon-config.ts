@@ -1,15 +1,13 @@
 import { Router } from "express";
 import type { Platform } from "../platform.ts";
 import { invalid } from "../refusal.ts";
-import { isDeclared, mergeConfig } from "../world/addon-life.ts";
+import { isConfigVarName, isDeclared, mergeConfig } from "../world/addon-life.ts";
 import type { AddonRecord } from "../world/records.ts";
 import type { World } from "../world/world.ts";
 import { answer } from "./answer.ts";
 import { callerOf, partnerOf } from "./caller.ts";
 import { readObject } from "./json-body.ts";
 import { reachAddon } from "./reach.ts";
-
-const NAME = /^_?[A-Za-z][A-Za-z0-9_]*$/;
 
 /** "Add-on configuration" of the partner endpoints; PATCH merges by name, null removes (decisions, section 5). */
 export function addonConfigEndpoints({ world }: Platform): Router {
@@ -38,7 +36,7 @@ function readChanges(world: World, config: unknown): Map<string, string | null> 
   const changes = new Map<string, string | null>();
   for (const element of config as unknown[]) {
     const { name, value } = (element ?? {}) as { name?: unknown; value?: unknown };
-    if (typeof name !== "string" || !NAME.test(name)) {
+    if (typeof name !== "string" || !isConfigVarName(name)) {
       throw invalid(
         "Each element of config needs a name of letters, digits and underscores, a letter first.",
       );

@@ -1,6 +1,6 @@
 import type { Request, Response } from "express";
 import { badRequest, invalid } from "../refusal.ts";
-import { isJson } from "../wire/body.ts";
+import { isJson, isTooDeep } from "../wire/body.ts";
 import { bodyOf } from "../wire/recorder.ts";
 
 /** The body of a request that must have one: a JSON object, sent as such. */
@@ -15,5 +15,6 @@ export function readObject(req: Request, res: Response): Record<string, unknown>
   if (typeof value !== "object" || value === null || Array.isArray(value)) {
     throw invalid("The body must be a JSON object.");
   }
+  if (isTooDeep(value)) throw invalid("The body is nested too deep.");
   return value as Record<string, unknown>;
 }

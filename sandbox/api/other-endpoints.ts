@@ -66,7 +66,8 @@ const others: [methods: string, path: string][] = [
 /** The last to be asked: what is enabled answers an empty list, for what it would answer is not shown. */
 export function otherEndpoints({ world }: Platform): RequestHandler {
   return (req, res) => {
-    const { method, path } = req;
+    const { path } = req;
+    const method = req.method === "HEAD" ? "GET" : req.method;
     if (callerOf(res).kind === "user") {
       throw notFound(
         `The sandbox plays no ${method} ${path} for users; what it plays is the partners' part.`,
@@ -91,5 +92,5 @@ function isKnown(method: string, path: string): boolean {
 
 function matches(pattern: string, text: string): boolean {
   const expression = pattern.replace(/[.+?^${}()|[\]\\]/g, "\\$&").replace(/\*/g, "[^/]+");
-  return new RegExp(`^${expression}$`).test(text);
+  return new RegExp(`^${expression}/?$`, "i").test(text);
 }

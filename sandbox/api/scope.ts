@@ -7,7 +7,7 @@ type Needs = Record<"reading" | "writing", Ability>;
 
 /** What the paths need that are neither apps nor their resources. */
 const special: [path: RegExp, needs: Needs][] = [
-  [/^\/account$/i, { reading: "account", writing: "account" }],
+  [/^\/account\/?$/i, { reading: "account", writing: "account" }],
   [/^\/oauth(\/|$)/i, { reading: "manage access", writing: "manage access" }],
   [
     /^\/(apps\/[^/]+\/config-vars|addons\/[^/]+\/config)\/?$/i,
@@ -25,6 +25,9 @@ export const checkCallScope: RequestHandler = (req, res, next) => {
     const needs = special.find(([path]) => path.test(req.path))?.[1] ?? usual;
     const ability = needs[req.method === "GET" || req.method === "HEAD" ? "reading" : "writing"];
     if (!allows(caller.consent.scope, ability)) {
+      const enough = scopesThatAllow(ability).join(" ");
+      // RFC 6750, section 3.1.
+      res.set("WWW-Authenticate", `Bearer realm="platform", error="insufficient_scope", scope="${enough}"`);
       throw forbidden(
         `${req.method} ${req.path} takes one of the scopes ${scopesThatAllow(ability).join(", ")}; ` +
           `this token has ${caller.consent.scope.join(", ")}.`,

@@ -14,8 +14,11 @@ export function checkVersion({ world }: Platform): RequestHandler {
   };
 }
 
-/** Type and parameters in a fixed order, without white space; the weight `q` does not matter. */
+/** Type and parameters in a fixed order, without white space and quotes; the weight `q` does not matter. */
 function canonical(mediaType: string): string {
-  const [type, ...parameters] = mediaType.toLowerCase().replace(/\s+/g, "").split(";");
+  const [type, ...parameters] = mediaType
+    .toLowerCase()
+    .replace(/[\s"]+/g, "")
+    .split(";");
   return [type, ...parameters.filter((parameter) => !parameter.startsWith("q=")).sort()].join(";");
 }

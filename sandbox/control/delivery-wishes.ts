@@ -30,3 +30,13 @@ export function checkRedelivery(wish: object): RedeliverWish {
 export function checkPlanChange(wish: object): { plan: string; force?: boolean } {
   return checkMembers(wish, { plan: text, force: flag }, ["plan"]) as { plan: string; force?: boolean };
 }
+
+/** Checks who is to sign on: an e-mail, or an object with one. */
+export function checkSignOn(wish: object): { email: string | undefined; form: boolean } {
+  const { user, form = false } = checkMembers(wish, { user: personOf, form: flag });
+  return { email: user as string | undefined, form: form as boolean };
+}
+
+function personOf(value: unknown): unknown {
+  return text(typeof value === "string" ? value : (object(value) as { email?: unknown }).email);
+}

@@ -1,16 +1,20 @@
 import express, { Router, type Request } from "express";
 import { invalid, notFound } from "../refusal.ts";
+import { isTooDeep } from "../wire/body.ts";
 import type { FaultAction } from "../wire/faults.ts";
 import type { PartnerSettings } from "../settings.ts";
 import { checkAppWish } from "./app-wish.ts";
 import type { Control } from "./control.ts";
-import { checkInstall, checkPlanChange, checkRedelivery } from "./delivery-wishes.ts";
-import { type Check, checkMembers } from "./members.ts";
-import type { AuthorizeWish, UserTokenWish } from "./people.ts";
-import { checkTexts } from "./wishes.ts";
+import { checkInstall, checkPlanChange, checkRedelivery, checkSignOn } from "./delivery-wishes.ts";
+import { type Check, checkMembers, oneOf, text } from "./members.ts";
+import { checkAuthorize, checkClient, checkUserToken } from "./people-wishes.ts";
 
 /** What is in them is checked where faults are kept. */
 const asItIs: Check = (value) => value;
+const seconds: Check = (value) => {
+  if (typeof value !== "number" || !Number.isFinite(value)) throw new Error("must be a number of seconds");
+  return value;
+};
 const faultMembers = { match: asItIs, action: asItIs, times: asItIs };
 
 /** The control side over HTTP: what people, tests in other languages and the sandbox's own page call. */
@@ -36,8 +40,7 @@ export function controlRoutes(control: Control): Router {
   router.delete("/apps/:app", async (req, res) => void res.json(await control.destroyApp(req.params.app)));
   router.post("/apps/:app/deploys", (req, res) => void res.status(201).json(control.deploy(req.params.app)));
   router.patch("/apps/:app", (req, res) => {
-    const { name } = checkTexts(bodyOf<{ name?: string }>(req), "name");
-    if (name === undefined) throw invalid("name is missing.");
+    const { name } = checkMembers(bodyOf(req), { name: text }, ["name"]) as { name: string };
     res.json(control.renameApp(req.params.app, name));
   });
   router.get("/apps/:app/config-vars", (req, res) => void res.json(control.configVars(req.params.app)));
@@ -60,48 +63,32 @@ export function controlRoutes(control: Control): Router {
     res.json(await control.deprovision(req.params.id));
   });
   router.post("/addons/:id/attachments", (req, res) => {
-    const wish = checkTexts(bodyOf<{ app: string; name?: string }>(req), "app", "name");
-    if (!wish.app) throw invalid("app is missing.");
-    res.status(201).json(control.attach(req.params.id, wish));
+    const wish = checkMembers(bodyOf(req), { app: text, name: text }, ["app"]);
+    res.status(201).json(control.attach(req.params.id, wish as { app: string; name?: string }));
   });
   router.post("/addons/:id/sso", async (req, res) => {
-    const { user, form } = bodyOf<{ user?: string | { email?: string }; form?: boolean }>(req);
-    const email = typeof user === "object" ? user.email : user;
+    const { email, form } = checkSignOn(bodyOf(req));
     res.json(form ? control.signOnForm(req.params.id, email) : await control.signOn(req.params.id, email));
   });
   router.post("/addons/:id/revoke", (req, res) => {
-    const { token } = bodyOf<{ token?: string }>(req);
-    if (token !== "access" && token !== "refresh") throw invalid('token must be "access" or "refresh".');
-    control.revoke(req.params.id, token);
+    const { token } = checkMembers(bodyOf(req), { token: oneOf("access", "refresh") }, ["token"]);
+    control.revoke(req.params.id, token as "access" | "refresh");
     res.json(control.addon(req.params.id));
   });
 
   router.post("/client-secret/reset", (_req, res) => void res.json(control.resetClientSecret()));
   router.post("/users/:user/token", (req, res) => {
-    const wish = bodyOf<UserTokenWish>(req);
-    if (wish.scope !== undefined && !Array.isArray(wish.scope)) throw invalid("scope must be an array.");
-    if (wish.prefix !== undefined && typeof wish.prefix !== "boolean")
-      throw invalid("prefix must be true or false.");
-    res.status(201).json(control.userToken(req.params.user, wish));
+    res.status(201).json(control.userToken(req.params.user, checkUserToken(bodyOf(req))));
   });
   router.post("/clients", (req, res) => {
-    const body = bodyOf<{ name?: string; redirect_uri?: string; owner?: string }>(req);
-    const { name, redirect_uri: redirectUri, owner } = checkTexts(body, "name", "redirect_uri", "owner");
-    if (!name || !redirectUri) throw invalid("name and redirect_uri are needed.");
-    res.status(201).json(control.registerClient({ name, redirectUri, ...(owner && { owner }) }));
+    res.status(201).json(control.registerClient(checkClient(bodyOf(req))));
   });
   router.post("/authorize", (req, res) => {
-    const wish = checkTexts(bodyOf<AuthorizeWish>(req), "url", "user");
-    if (!wish.url) throw invalid("url is missing.");
-    if (wish.allow !== undefined && typeof wish.allow !== "boolean")
-      throw invalid("allow must be true or false.");
-    res.json({ location: control.authorize(wish) });
+    res.json({ location: control.authorize(checkAuthorize(bodyOf(req))) });
   });
   router.post("/clock", (req, res) => {
-    const { advance } = bodyOf<{ advance?: number }>(req);
-    if (typeof advance !== "number" || !Number.isFinite(advance))
-      throw invalid("advance must be a number of seconds.");
-    res.json(control.advanceClock(advance));
+    const { advance } = checkMembers(bodyOf(req), { advance: seconds }, ["advance"]);
+    res.json(control.advanceClock(advance as number));
   });
   router.get("/faults", (_req, res) => void res.json(control.faults()));
   router.post("/faults", (req, res) => {
@@ -126,5 +113,6 @@ function bodyOf<Body extends object>(req: Request): Body {
   const body: unknown = req.body ?? {};
   if (typeof body !== "object" || body === null || Array.isArray(body))
     throw invalid("The body must be a JSON object.");
+  if (isTooDeep(body)) throw invalid("The body is nested too deep.");
   return body as Body;
 }

@@ -1,4 +1,4 @@
-import { badRequest, Refused } from "../refusal.ts";
+import { badRequest, inErrorCharacters, Refused } from "../refusal.ts";
 import type { ClientRecord } from "../world/records.ts";
 import { checkScope } from "../world/scopes.ts";
 import type { World } from "../world/world.ts";
@@ -26,7 +26,7 @@ export function judgeRequest(world: World, search: string): Judged {
   const redirectUri = readRedirectUri(client, query);
   const state = rawMember(search, "state");
   const refuse = (error: string, description: string) => ({
-    location: backTo({ redirectUri, state }, { error, error_description: description }),
+    location: backTo({ redirectUri, state }, { error, error_description: inErrorCharacters(description) }),
   });
 
   const repeated = ["response_type", "scope", "state"].find((member) => query.getAll(member).length > 1);

@@ -1,6 +1,6 @@
 import { Router, type Response } from "express";
 import type { Platform } from "../platform.ts";
-import { OAuthRefused } from "../refusal.ts";
+import { OAuthRefused, Refused } from "../refusal.ts";
 import { bodyOf } from "../wire/recorder.ts";
 import { remainingCalls } from "../world/rate-limit.ts";
 import type { AccessTokenRecord } from "../world/records.ts";
@@ -30,6 +30,10 @@ export function tokenEndpoint({ world }: Platform): Router {
         "grant_type must be authorization_code or refresh_token.",
       );
     }
+  });
+  router.all("/oauth/token", (req, res) => {
+    res.set("Allow", "POST");
+    throw new Refused(405, "method_not_allowed", `The token endpoint takes POST, not ${req.method}.`);
   });
   return router;
 }

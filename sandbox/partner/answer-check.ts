@@ -1,5 +1,5 @@
 import { isJson } from "../wire/body.ts";
-import { isDeclared } from "../world/addon-life.ts";
+import { isConfigVarName, isDeclared } from "../world/addon-life.ts";
 import { isDrainUrl } from "../world/log-drains.ts";
 import type { World } from "../world/world.ts";
 import type { PartnerResponse } from "./calls.ts";
@@ -33,7 +33,9 @@ export function checkBody(world: World, response: PartnerResponse): CheckedBody 
   else if (logDrainUrl !== undefined) complaints.push("log_drain_url is not a syslog or http URL.");
   if (typeof config === "object" && config !== null && !Array.isArray(config)) {
     for (const [name, value] of Object.entries(config)) {
-      if (!isDeclared(world, name))
+      if (!isConfigVarName(name))
+        complaints.push(`${JSON.stringify(name)} is no name of a config var: letters, digits, underscores.`);
+      else if (!isDeclared(world, name))
         complaints.push(`The config var ${name} is not declared in the add-on's manifest.`);
       else if (typeof value !== "string")
         complaints.push(`The value of the config var ${name} is not a string.`);

@@ -1,5 +1,6 @@
 import { Router } from "express";
-import { render } from "preact-render-to-string";
+import { pageHeaders } from "../pages/headers.ts";
+import { sendPage } from "../pages/send-page.ts";
 import type { Platform } from "../platform.ts";
 import { notFound } from "../refusal.ts";
 import { seenIncidents } from "./current-status.ts";
@@ -8,10 +9,10 @@ import { IncidentPage } from "./incident-page.tsx";
 /** The human side of the feed: one page for each incident. */
 export function incidentPages(platform: Platform): Router {
   const router = Router();
-  router.get("/incidents/:id", (req, res) => {
+  router.get("/incidents/:id", pageHeaders, (req, res) => {
     const found = seenIncidents(platform).find(({ id }) => String(id) === req.params.id);
     if (!found) throw notFound(`There is no incident ${req.params.id}.`);
-    res.type("html").send(`<!doctype html>${render(<IncidentPage incident={found.shape} />)}`);
+    sendPage(res, 200, <IncidentPage incident={found.shape} />);
   });
   return router;
 }

@@ -1,7 +1,11 @@
 import type { IncomingMessage } from "node:http";
-import { badRequest } from "../refusal.ts";
+import { tooLarge } from "../refusal.ts";
 
 const LARGEST_BODY = 1024 * 1024;
+/** So much of a message is read for politeness: whoever is still sending does not listen to an answer. */
+const LARGEST_WASTE = 64 * LARGEST_BODY;
+/** Deeper than any honest document, and far from where a recursive walk runs out of stack. */
+const DEEPEST = 100;
 
 /** Reads a message to its end as text; rejects when it is cut off or larger than 1 MB. */
 export async function readBody(message: IncomingMessage): Promise<string> {
@@ -9,9 +13,10 @@ export async function readBody(message: IncomingMessage): Promise<string> {
   let size = 0;
   for await (const chunk of message as AsyncIterable<Buffer>) {
     size += chunk.length;
-    if (size > LARGEST_BODY) throw badRequest("The body is larger than 1 MB.");
-    chunks.push(chunk);
+    if (size <= LARGEST_BODY) chunks.push(chunk);
+    if (size > LARGEST_WASTE) break;
   }
+  if (size > LARGEST_BODY) throw tooLarge("The body is larger than 1 MB.");
   return Buffer.concat(chunks).toString("utf8");
 }
 
@@ -27,7 +32,16 @@ export function isJson(contentType: unknown): boolean {
   return /^application\/([\w.-]+\+)?json$/.test(mediaTypeOf(contentType));
 }
 
-/** A body as the ledger shows it: parsed where its content type allows, else the text. */
+/** Whether a JSON value is nested more than 100 levels deep; it is walked level by level, without recursion. */
+export function isTooDeep(value: unknown): boolean {
+  let level: unknown[] = [value];
+  for (let depth = 0; depth <= DEEPEST && level.length > 0; depth++) {
+    level = level.flatMap((item) => (typeof item === "object" && item !== null ? Object.values(item) : []));
+  }
+  return level.length > 0;
+}
+
+/** A body as the ledger shows it: parsed where its content type and its depth allow, else the text. */
 export function readableBody(text: string, contentType: unknown): unknown {
   if (text === "") return null;
   if (mediaTypeOf(contentType) === "application/x-www-form-urlencoded") {
@@ -35,7 +49,8 @@ export function readableBody(text: string, contentType: unknown): unknown {
   }
   if (!isJson(contentType)) return text;
   try {
-    return JSON.parse(text) as unknown;
+    const value: unknown = JSON.parse(text);
+    return isTooDeep(value) ? text : value;
   } catch {
     return text;
   }

@@ -1,3 +1,4 @@
+import { validateHeaderName, validateHeaderValue } from "node:http";
 import { invalid } from "../refusal.ts";
 import type { Fault, FaultAction } from "./faults.ts";
 
@@ -19,7 +20,7 @@ const checks: Record<keyof FaultAction, Check> = {
     "must be a status from 200 to 599",
   ],
   body: [() => true, ""],
-  headers: [isHeaders, "must be an object of strings"],
+  headers: [isHeaders, "must be an object of strings, as HTTP allows them"],
   delayMs: [(value) => isNumber(value, 0, LONGEST_MS), "must be a number of milliseconds, a day at most"],
   hang: [isOneOf(true, "before", "after"), 'must be true, "before" or "after"'],
   reset: [isOneOf("before", "after"), 'must be "before" or "after"'],
@@ -61,5 +62,17 @@ function checkAction(action: unknown): void {
 
 function isHeaders(value: unknown): boolean {
   if (typeof value !== "object" || value === null || Array.isArray(value)) return false;
-  return Object.values(value).every((header) => typeof header === "string");
+  return Object.entries(value).every(
+    ([name, header]) => typeof header === "string" && isSendable(name, header),
+  );
+}
+
+function isSendable(name: string, value: string): boolean {
+  try {
+    validateHeaderName(name);
+    validateHeaderValue(name, value);
+    return true;
+  } catch {
+    return false;
+  }
 }

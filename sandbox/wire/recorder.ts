@@ -7,6 +7,17 @@ import type { FaultAction } from "./faults.ts";
 /** The header of the second of two equal calls: it meets no further fault. */
 const COPY_HEADER = "x-sandbox-copy";
 
+/** What belongs to one connection, and is not copied to another. */
+const ownHeaders = new Set([
+  "host",
+  "connection",
+  "keep-alive",
+  "content-length",
+  "transfer-encoding",
+  "expect",
+  "upgrade",
+]);
+
 type Answered = {
   status: number;
   headers: Record<string, string | string[] | number | undefined>;
@@ -24,11 +35,11 @@ export function recordCalls(platform: Platform): RequestHandler {
     const startedAt = Date.now();
     const started = performance.now();
     const text = await readBody(req).catch((error: unknown) => {
-      // The caller went away in the middle of its request: nobody is left to answer.
-      if (req.destroyed) return null;
+      // The caller went away in the middle of its request, or never ends it: nobody is left to answer.
+      if (!req.complete) return null;
       throw error;
     });
-    if (text === null) return;
+    if (text === null) return void req.socket.destroy();
     res.locals["body"] = text;
     const headers = { ...req.headers };
     const isCopy = req.headers[COPY_HEADER] !== undefined;
@@ -116,9 +127,8 @@ function answerWithFault(res: Response, { status = 500, body, headers = {} }: Fa
 }
 
 async function makeCopy(platform: Platform, req: Request, text: string): Promise<void> {
-  const { host: _host, connection: _connection, "content-length": _length, ...headers } = req.headers;
-  const copied = Object.entries(headers).filter(
-    (header): header is [string, string] => typeof header[1] === "string",
+  const copied = Object.entries(req.headers).filter(
+    (header): header is [string, string] => typeof header[1] === "string" && !ownHeaders.has(header[0]),
   );
   const copy = await fetch(platform.url() + req.originalUrl, {
     method: req.method,

@@ -66,6 +66,11 @@ export function mergeConfig(
   }
 }
 
+/** Whether an app can have a config var of this name. */
+export function isConfigVarName(name: string): boolean {
+  return /^_?[A-Za-z][A-Za-z0-9_]*$/.test(name);
+}
+
 /** Whether the add-on's manifest allows a config var of this name: as it lists them, and with their prefix. */
 export function isDeclared(world: World, name: string): boolean {
   const { config_vars: declared, config_vars_prefix: prefix } = world.settings.addonManifest ?? {};

@@ -166,6 +166,22 @@ it.each(ENDPOINTS)(
   },
 );
 
+it.each(["GET /account", "HEAD /account", "GET /account/", "GET /Account", "HEAD /oauth/authorizations"])(
+  "%s is known, and outside an add-on's access",
+  async (call) => {
+    const [method, path] = call.split(" ") as [string, string];
+    const { token } = await world.installed();
+    expect((await world.call(token, path, { method })).status).toBe(403);
+  },
+);
+
+it("A token that is none is told so in the words of RFC 6750, and a missing one is only asked for", async () => {
+  const wrong = await world.call("SVCK-none", "/apps");
+  expect(wrong.headers.get("www-authenticate")).toBe('Bearer realm="platform", error="invalid_token"');
+  const missing = await fetch(`${world.sandbox.url}/apps`);
+  expect(missing.headers.get("www-authenticate")).toBe('Bearer realm="platform"');
+});
+
 it("Couplings are asked for by the pipeline's id, not its name", async () => {
   const { status } = await world.call(token, `/pipelines/${known["pipeline name"]}/pipeline-couplings`);
   expect(status).toBe(404);

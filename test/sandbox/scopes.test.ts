@@ -52,6 +52,22 @@ it.each(calls)("%s is open to the scopes %j, and to no other", async (call, open
   }
 });
 
+it("A slash at the end of a path opens nothing that is closed without it", async () => {
+  const { token } = world.control.userToken("owner@example.com", { scope: ["write-protected"] });
+  expect((await world.call(token, "/account/")).status).toBe(403);
+  const identity = world.control.userToken("owner@example.com", { scope: ["identity"] });
+  expect((await world.call(identity.token, "/account/")).status).toBe(200);
+});
+
+it("A refusal for want of a scope says which would do, in the words of RFC 6750", async () => {
+  const { token } = world.control.userToken("owner@example.com", { scope: ["identity"] });
+  const { status, headers } = await world.call(token, "/apps");
+  expect(status).toBe(403);
+  expect(headers.get("www-authenticate")).toMatch(
+    /^Bearer .*error="insufficient_scope", scope="global read /,
+  );
+});
+
 it("Several scopes add up", async () => {
   const { access_token } = await monitor.tokens({ scope: "identity read-protected write" });
   expect(await world.call(access_token, "/account")).toMatchObject({ status: 200 });

@@ -1,0 +1,20 @@
+import type { ClientWish } from "../world/clients.ts";
+import { checkMembers, flag, listOf, text } from "./members.ts";
+import type { AuthorizeWish, UserTokenWish } from "./people.ts";
+
+/** Checks which token a user is to have. */
+export function checkUserToken(wish: object): UserTokenWish {
+  return checkMembers(wish, { scope: listOf(text), prefix: flag });
+}
+
+/** Checks a client to be registered, in the words of the API. */
+export function checkClient(wish: object): ClientWish & { owner?: string } {
+  const members = { name: text, redirect_uri: text, owner: text };
+  const { redirect_uri: redirectUri, ...rest } = checkMembers(wish, members, ["name", "redirect_uri"]);
+  return { ...rest, redirectUri } as ClientWish & { owner?: string };
+}
+
+/** Checks what a person is to do at the authorize page. */
+export function checkAuthorize(wish: object): AuthorizeWish {
+  return checkMembers(wish, { url: text, user: text, allow: flag }, ["url"]) as unknown as AuthorizeWish;
+}

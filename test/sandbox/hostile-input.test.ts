@@ -1,0 +1,85 @@
+import { aWorld, type TestWorld } from "./world.ts";
+
+/** What nobody sends who means well, at every door of the sandbox: a clear refusal, and the sandbox goes on. */
+let world: TestWorld;
+let token: string;
+let addon: { id: string };
+beforeEach(async () => {
+  // Told of each call, as the command is: whatever is in a call must be showable.
+  world = await aWorld({ onEntry: () => undefined, addonManifest: null });
+  world.control.createApp({ name: "shop" });
+  ({ addon, token } = await world.installed({ app: "shop" }));
+});
+afterEach(() => world.close());
+
+const deep = "[".repeat(100_000) + "]".repeat(100_000);
+const large = "x".repeat(3 * 1024 * 1024);
+
+async function send(method: string, path: string, body: string, headers: Record<string, string> = {}) {
+  const response = await fetch(world.sandbox.url + path, {
+    method,
+    headers: {
+      accept: "application/vnd.svc+json; version=3",
+      authorization: `Bearer ${token}`,
+      "content-type": "application/json",
+      ...headers,
+    },
+    body,
+    signal: AbortSignal.timeout(5000),
+  });
+  return { status: response.status, body: (await response.json()) as { id: string; message: string } };
+}
+
+it.each([
+  ["POST", "/oauth/token", "application/x-www-form-urlencoded"],
+  ["PATCH", "/addons/widgets/config", "application/json"],
+  ["POST", "/sandbox/apps", "application/json"],
+])("%s %s refuses a body that is too large, and says so to a caller that sends it all", async (...call) => {
+  const [method, path, type] = call;
+  expect((await send(method, path, large, { "content-type": type })).status).toBe(413);
+});
+
+it.each([
+  ["PATCH", "/addons/:addon/config", `{"config": ${deep}}`],
+  ["POST", "/filters/apps", `{"in": {"id": ${deep}}}`],
+  ["POST", "/sandbox/apps", `{"manifest": {"addons": [{"plan": "redis", "options": {"a": ${deep}}}]}}`],
+  ["POST", "/sandbox/apps/shop/addons", `{"options": {"a": ${deep}}}`],
+  ["POST", "/sandbox/faults", `{"match": "GET /apps", "action": {"status": 500, "body": ${deep}}}`],
+])("%s %s refuses what is nested without end", async (method, path, body) => {
+  const refused = await send(method, path.replace(":addon", addon.id), body);
+  expect(refused).toMatchObject({ status: 422, body: { message: "The body is nested too deep." } });
+  expect(world.control.state()).toMatchObject({ apps: [{ name: "shop" }], addons: [{ id: addon.id }] });
+});
+
+it("keeps a deep answer of the service as text, and calls it no object", async () => {
+  world.partner.answers({ status: 200, body: `{"a": ${deep}}` });
+  const { response } = await world.control.install({ app: "shop" });
+  expect(response.complaints).toContain("The answer's body is not a JSON object.");
+  expect(typeof world.control.ledger().entries.at(-1)?.response?.body).toBe("string");
+});
+
+it("keeps a config var that no environment can hold out of the app", async () => {
+  world.partner.answers({ status: 200, body: { id: "1", config: { "NO NAME": "x", NAME: "y" } } });
+  const { addon, response } = await world.control.install({ app: "shop" });
+  expect(addon.config_vars).toEqual(["NAME"]);
+  expect(response.complaints).toEqual([expect.stringContaining("NO NAME")]);
+});
+
+it.each([
+  ["/addons/:addon/sso", { user: null }],
+  ["/addons/:addon/sso", { user: { email: 5 } }],
+  ["/addons/:addon/sso", { form: "yes" }],
+  ["/addons/:addon/sso", { from: true }],
+  ["/addons/:addon/revoke", { token: "both" }],
+  ["/addons/:addon/attachments", { app: "shop", as: "X" }],
+  ["/users/owner@example.com/token", { scope: [["global"]] }],
+  ["/users/owner@example.com/token", { scopes: ["read"] }],
+  ["/clients", { name: "A", redirect_uri: "https://a.example.com/", scope: [] }],
+  ["/authorize", { url: "/oauth/authorize", allowed: false }],
+  ["/clock", { advance: 1, unit: "minutes" }],
+  ["/faults", { match: "GET /apps", action: { status: 200, headers: { "no name": "x" } } }],
+  ["/faults", { match: "GET /apps", action: { status: 200, headers: { name: "a\r\nb: c" } } }],
+])("the control side refuses at %s what it would misread: %j", async (path, wish) => {
+  const refused = await send("POST", `/sandbox${path.replace(":addon", addon.id)}`, JSON.stringify(wish));
+  expect(refused).toMatchObject({ status: 422, body: { id: "invalid_params" } });
+});
