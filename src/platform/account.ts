@@ -1,7 +1,8 @@
 import type { Secret } from "../secret.ts";
-import { PlatformRefused, UnreadableAnswer } from "./api-errors.ts";
+import { askOnce } from "./ask-once.ts";
 import type { Http } from "./http.ts";
-import { isJsonObject, parsedJson } from "./json-object.ts";
+import { isJsonObject } from "./json-object.ts";
+import { baseAddress } from "./path.ts";
 
 /** Who gave us a token, in the platform's words; further members are not looked at. */
 export interface Account {
@@ -30,22 +31,19 @@ export function createAccountOf({
   mediaType: string;
   timeoutMs?: number;
 }): AccountOf {
-  const call = { method: "GET", url: new URL(`${apiUrl.replace(/\/+$/, "")}/account`) };
-  return async (token) => {
-    const headers = { accept: mediaType, authorization: `Bearer ${token.reveal()}` };
-    const answer = await http.send({ ...call, headers, timeoutMs, maxBytes: MOST_BYTES });
-    if (answer.status >= 400) throw new PlatformRefused(call, answer, [token.reveal()]);
-    const account = answer.status === 200 ? accountIn(parsedJson(answer.body)) : null;
-    if (!account) throw new UnreadableAnswer(call, answer.status, "an account with an id and an e-mail");
-    return account;
-  };
+  return (token) =>
+    askOnce(http, {
+      ...{ method: "GET", url: `${baseAddress(apiUrl)}/account`, headers: { accept: mediaType } },
+      ...{ token, timeoutMs, maxBytes: MOST_BYTES },
+      ...{ read: accountIn, expected: "an account with an id and an e-mail" },
+    });
 }
 
-function accountIn(body: unknown): Account | null {
-  if (!isJsonObject(body)) return null;
+function accountIn(body: unknown): Account | undefined {
+  if (!isJsonObject(body)) return undefined;
   const { id, email, name } = body;
-  if (typeof id !== "string" || !UUID.test(id.toLowerCase())) return null;
-  if (typeof email !== "string" || !/^[^\s\p{Cc}]{1,320}$/u.test(email)) return null;
+  if (typeof id !== "string" || !UUID.test(id.toLowerCase())) return undefined;
+  if (typeof email !== "string" || !/^[^\s\p{Cc}]{1,320}$/u.test(email)) return undefined;
   return { id: id.toLowerCase(), email, name: typeof name === "string" ? shownName(name) : null };
 }
 

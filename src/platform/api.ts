@@ -1,7 +1,7 @@
 import { setTimeout as sleepMs } from "node:timers/promises";
 import type { TokenSource } from "./caller.ts";
 import type { Http } from "./http.ts";
-import { path } from "./path.ts";
+import { baseAddress, path } from "./path.ts";
 import { rawPath } from "./raw-path.ts";
 import { type RawRequest, rawCall } from "./raw-request.ts";
 import { createResourceClient, type ResourceClient } from "./resource-client.ts";
@@ -34,7 +34,7 @@ export function createPlatformApi({
   sleep = (ms) => sleepMs(ms),
   random = Math.random,
 }: PlatformApiNeeds): PlatformApi {
-  const needs = { http, apiUrl: apiUrl.replace(/\/+$/, ""), mediaType, sleep, random };
+  const needs = { http, apiUrl: baseAddress(apiUrl), mediaType, sleep, random };
   const throttleOf = createThrottles({ nowMs, sleep });
   return {
     forResource: (uuid, tokens) =>

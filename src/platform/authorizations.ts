@@ -1,8 +1,7 @@
 import { Secret } from "../secret.ts";
-import { PlatformRefused, UnreadableAnswer } from "./api-errors.ts";
+import { askOnce } from "./ask-once.ts";
 import type { Http } from "./http.ts";
-import { parsedJson } from "./json-object.ts";
-import { path, type Path } from "./path.ts";
+import { baseAddress, path, type Path } from "./path.ts";
 import { anObject } from "./shape.ts";
 import type { Named, Open } from "./types.ts";
 
@@ -61,16 +60,13 @@ export function createAuthorizations({
   apiUrl: string;
   mediaType: string;
 }): Authorizations {
-  async function ask(method: string, below: Path, userToken: Secret, body?: object): Promise<Authorization> {
-    const url = apiUrl.replace(/\/+$/, "") + below;
-    const call = { method, url: new URL(url) };
+  function ask(method: string, below: Path, token: Secret, body?: object): Promise<Authorization> {
     const contentType = body && { "content-type": "application/json" };
-    const headers = { accept: mediaType, ...contentType, authorization: `Bearer ${userToken.reveal()}` };
-    const answer = await http.send({ method, url, headers, ...(body && { body: JSON.stringify(body) }) });
-    if (answer.status >= 400) throw new PlatformRefused(call, answer, [userToken.reveal()]);
-    const record = sealed(parsedJson(answer.body));
-    if (answer.status < 300 && shape.fits(record)) return record;
-    throw new UnreadableAnswer(call, answer.status, shape.expected);
+    return askOnce(http, {
+      ...{ method, url: baseAddress(apiUrl) + below, headers: { accept: mediaType, ...contentType } },
+      ...(body && { body: JSON.stringify(body) }),
+      ...{ token, read: recordIn, expected: shape.expected },
+    });
   }
 
   return {
@@ -92,6 +88,11 @@ export function revealed(value: unknown): unknown {
 }
 
 const shape = anObject<Authorization>();
+
+function recordIn(json: unknown): Authorization | undefined {
+  const record = sealed(json);
+  return shape.fits(record) ? record : undefined;
+}
 
 /** Members whose text lets its holder in, wherever they stand. */
 const SECRET_MEMBERS = ["token", "access_token", "refresh_token", "code", "secret", "session_nonce"];

@@ -1,7 +1,7 @@
 import type { Secret } from "../secret.ts";
 import { judgeGrantAnswer, judgeGrantFailure, type GrantAnswer } from "./grant-answer.ts";
 import type { Http } from "./http.ts";
-import { path } from "./path.ts";
+import { baseAddress, path } from "./path.ts";
 
 export type { GrantAnswer, NoGrant, NoGrantBecause, OauthGrant } from "./grant-answer.ts";
 
@@ -29,8 +29,7 @@ export function createOauthGrantEndpoint(needs: {
   addonPassword: Secret;
   timeoutMs?: number;
 }): OauthGrantEndpoint {
-  const { http, addonId, addonPassword, mediaType, timeoutMs = 10_000 } = needs;
-  const apiUrl = needs.apiUrl.replace(/\/+$/, "");
+  const { http, apiUrl, addonId, addonPassword, mediaType, timeoutMs = 10_000 } = needs;
 
   return {
     async grantOf(uuid) {
@@ -40,7 +39,7 @@ export function createOauthGrantEndpoint(needs: {
       try {
         const answer = await http.send({
           method: "GET",
-          url: apiUrl + path`/vendor/resources/${uuid}/oauth-grant`,
+          url: baseAddress(apiUrl) + path`/vendor/resources/${uuid}/oauth-grant`,
           headers: { accept: mediaType, authorization: `Basic ${credentials}` },
           timeoutMs,
           maxBytes: MOST_BYTES,

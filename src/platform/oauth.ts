@@ -1,6 +1,7 @@
 import type { Secret } from "../secret.ts";
 import type { Http } from "./http.ts";
 import { AnswerTooLarge, RedirectRefused, TransportError } from "./http-errors.ts";
+import { baseAddress } from "./path.ts";
 import { judgeNotIssued, judgeTokenAnswer, type NotIssued, type TokenAnswer } from "./token-answer.ts";
 
 export type { IssuedTokens, NotIssued, TokenAnswer, TokenFailure, TokenFlag } from "./token-answer.ts";
@@ -29,7 +30,7 @@ export function createTokenEndpoint({
   authUrl: string;
   timeoutMs?: number;
 }): TokenEndpoint {
-  const url = `${authUrl.replace(/\/+$/, "")}/oauth/token`;
+  const url = `${baseAddress(authUrl)}/oauth/token`;
 
   async function ask(form: Record<string, string>): Promise<TokenAnswer> {
     const sent = Object.values(form).filter((value) => value !== form["grant_type"]);

@@ -31,3 +31,8 @@ function encodeSegment(value: string): string {
     throw new InvalidPath("half a character cannot be encoded");
   }
 }
+
+/** An address of the platform that paths can be put behind: without a slash at its end. */
+export function baseAddress(url: string): string {
+  return url.replace(/\/+$/, "");
+}

@@ -1,7 +1,6 @@
-import { PlatformRefused, UnreadableAnswer } from "./api-errors.ts";
+import { askOnce } from "./ask-once.ts";
 import type { Http } from "./http.ts";
-import { parsedJson } from "./json-object.ts";
-import { path, type Path } from "./path.ts";
+import { baseAddress, path, type Path } from "./path.ts";
 import { readCurrentStatus, readIncident, readIncidents } from "./status-reading.ts";
 import type { CurrentStatus, Incident } from "./status-types.ts";
 
@@ -44,29 +43,23 @@ export function createStatusFeed({
   statusUrl: string;
   timeoutMs?: number;
 }): StatusFeed {
-  async function ask<T>(
+  function ask<T>(
     below: Path,
     read: (json: unknown) => T | undefined,
     expected: string,
     { query = {}, signal }: { query?: Record<string, string>; signal?: AbortSignal | undefined } = {},
   ): Promise<Told<T>> {
-    const url = new URL(statusUrl.replace(/\/+$/, "") + below);
+    const url = new URL(baseAddress(statusUrl) + below);
     url.search = new URLSearchParams(query).toString();
-    const call = { method: "GET", url };
-    const headers = { accept: "application/json" };
-    const answer = await http.send({
-      ...call,
-      headers,
-      timeoutMs,
-      maxBytes: MOST_BYTES,
-      ...(signal && { signal }),
+    return askOnce(http, {
+      ...{ method: "GET", url, headers: { accept: "application/json" } },
+      ...{ timeoutMs, maxBytes: MOST_BYTES, ...(signal && { signal }) },
+      expected,
+      read(json) {
+        const value = read(json);
+        return value === undefined ? undefined : { json, value };
+      },
     });
-    if (answer.status >= 400) throw new PlatformRefused(call, answer, []);
-    const json = parsedJson(answer.body);
-    const value = read(json);
-    if (answer.status >= 300 || value === undefined)
-      throw new UnreadableAnswer(call, answer.status, expected);
-    return { json, value };
   }
 
   return {
