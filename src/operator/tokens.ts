@@ -4,6 +4,7 @@ import { messageOf } from "../errors.ts";
 import type { Credentials } from "../resources/credentials/credentials.ts";
 import { typedUuid } from "./errors.ts";
 import type { OnProgress } from "./progress.ts";
+import { workThrough } from "./work-through.ts";
 
 /** What came of work on many resources: each is in one of the three lists. */
 export interface TokenReport {
@@ -82,10 +83,6 @@ async function refreshEach(
   { total, isWanted }: { total: number; isWanted(row: Found): boolean },
 ): Promise<TokenReport> {
   const report: TokenReport = { done: [], failed: [], skipped: [] };
-  const each = (async function* () {
-    yield* rows;
-  })();
-  let seen = 0;
 
   async function handle(row: Found): Promise<void> {
     const { uuid } = row;
@@ -97,17 +94,8 @@ async function refreshEach(
     else report.done.push(uuid);
   }
 
-  async function work(): Promise<void> {
-    while (!needs.signal.aborted) {
-      const { value: row, done } = await each.next();
-      if (done) return;
-      await handle(row);
-      needs.onProgress?.((seen += 1), total);
-    }
-  }
-
-  needs.onProgress?.(0, total);
-  await Promise.all(Array.from({ length: needs.concurrency }, work));
+  const { concurrency, signal, onProgress } = needs;
+  await workThrough(rows, handle, { concurrency, total, isHalted: () => signal.aborted, onProgress });
   return report;
 }
 

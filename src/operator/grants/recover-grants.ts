@@ -5,6 +5,7 @@ import { IS_RECOVERABLE, type Recover } from "../../resources/recover.ts";
 import { typedUuid } from "../errors.ts";
 import type { OnProgress } from "../progress.ts";
 import type { TokenReport } from "../tokens.ts";
+import { workThrough } from "../work-through.ts";
 import { createAsking } from "./asking.ts";
 import { LegacyGrantsOff, SecretIsRejected } from "./errors.ts";
 import { createWatching } from "./watching.ts";
@@ -102,10 +103,6 @@ async function recoverEach(
   const report: TokenReport = { done: [], failed: [], skipped: [] };
   const asking = createAsking(recover, signal);
   const watching = createWatching(needs);
-  const each = (async function* () {
-    yield* rows;
-  })();
-  let seen = 0;
   let isSecretRejected = false;
   const isHalted = () => isSecretRejected || asking.isHalted();
 
@@ -121,23 +118,13 @@ async function recoverEach(
     isSecretRejected ||= end.is === "failed" && end.id === "client_secret_rejected";
   }
 
-  async function work(): Promise<void> {
-    while (!isHalted()) {
-      const { value: row, done } = await each.next();
-      if (done) return;
-      await handle(row).catch((error: unknown) =>
-        report.failed.push({
-          uuid: row.uuid,
-          id: error instanceof KitError ? error.id : "internal_error",
-          message: messageOf(error),
-        }),
-      );
-      onProgress?.((seen += 1), total);
-    }
-  }
+  const alone = (row: Found) =>
+    handle(row).catch((error: unknown) => {
+      const id = error instanceof KitError ? error.id : "internal_error";
+      report.failed.push({ uuid: row.uuid, id, message: messageOf(error) });
+    });
 
-  onProgress?.(0, total);
-  await Promise.all(Array.from({ length: concurrency }, work));
+  await workThrough(rows, alone, { concurrency, total, isHalted, onProgress });
   const wrong = asking.wrong();
   if (wrong) throw wrong;
   const { done, failed, skipped } = report;
