@@ -26,7 +26,10 @@ afterAll(() => {
 const refused = () =>
   Object.assign(new Error("connect ECONNREFUSED 127.0.0.1:5432"), { code: "ECONNREFUSED" });
 const full = () =>
-  Object.assign(new Error("could not extend file: No space left on device"), { code: "53100" });
+  Object.assign(new Error("could not extend file: No space left on device"), {
+    code: "53100",
+    severity: "ERROR",
+  });
 
 const becomesActive = (uuid: string) =>
   eventually(async () => {
@@ -80,15 +83,18 @@ describe("a provision", () => {
 describe("an exchange", () => {
   it("is not sent while the disk is full, for the mark before it is a write", async () => {
     const since = world.sandbox.control.ledger().next;
-    trouble = (name, execute) => (name === "mark_sent" ? Promise.reject(full()) : execute());
+    let tries = 0;
+    trouble = (name, execute) => {
+      if (name !== "mark_sent") return execute();
+      tries += 1;
+      return Promise.reject(full());
+    };
     const { addon } = await world.sandbox.control.install({ plan: "basic" });
-    await eventually(() => expect(world.logged()).toMatch(/Work on a grant failed/));
-    trouble = null;
+    await eventually(() => tries >= 5);
     expect(
       world.sandbox.control.ledger({ since }).entries.filter(({ path }) => path === "/oauth/token"),
     ).toEqual([]);
-    await world.rows(`UPDATE credentials SET leased_until = NULL WHERE uuid = $1`, [addon.id]);
-    world.service.services.jobs.wake("exchange-grants");
+    trouble = null;
     await becomesActive(addon.id);
   });
 

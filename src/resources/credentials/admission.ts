@@ -1,4 +1,5 @@
-import type { ClaimedCredential } from "./claims.ts";
+import { waitingForDatabase } from "../../database/waiting.ts";
+import { BEFORE_CALL_MS, type ClaimedCredential } from "./claims.ts";
 import type { ClientSecret, ClientSecrets } from "./client-secrets.ts";
 
 /** A claimed row and the client secret its call will carry. */
@@ -28,7 +29,7 @@ export function createAdmission(secrets: ClientSecrets, release: (row: ClaimedCr
 
     /** Asked again just before the call: the secret may have been rejected, or replaced, since the claim. */
     async isStillGood({ secret, isProbe }: Admitted): Promise<boolean> {
-      const { version, isRejected } = await secrets.current();
+      const { version, isRejected } = await waitingForDatabase(secrets.current, { upToMs: BEFORE_CALL_MS });
       return version === secret.version && (isProbe || !isRejected);
     },
   };

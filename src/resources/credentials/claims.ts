@@ -10,6 +10,9 @@ export const LEASE_SECONDS = 45;
 /** A call may only be sent while this much of the lease is left: the longest call (20 s) and the time to store it. */
 export const NEEDED_LEASE_SECONDS = 24;
 
+/** How long a claimed row waits for a database that is away, before its call; else it would wait for the lease's end. */
+export const BEFORE_CALL_MS = 15_000;
+
 /** A credential row taken for a call to the token endpoint. */
 export interface ClaimedCredential {
   uuid: string;

@@ -1,5 +1,7 @@
 import { statement, type Queryable } from "../../database/database.ts";
 import { createGroupCommit } from "../../database/group-commit.ts";
+import { waitingForDatabase } from "../../database/waiting.ts";
+import { BEFORE_CALL_MS } from "./claims.ts";
 
 // What is written around a call to the token endpoint. The order is: claim, mark sent, call, store. Both writes are
 // fenced by the lease number, and both are collected into one statement for all rows that are ready at the same
@@ -192,7 +194,8 @@ export function createCredentialStore(db: Queryable) {
 
   return {
     /** Says "a call goes out now". False: the lease is not ours any more, or too short; then nothing may be sent. */
-    markSent: (lease: Lease, neededSeconds: number) => sent({ ...lease, neededSeconds }),
+    markSent: (lease: Lease, neededSeconds: number) =>
+      waitingForDatabase(() => sent({ ...lease, neededSeconds }), { upToMs: BEFORE_CALL_MS }),
     /** False: somebody else's claim came between, or the resource is gone. */
     storeTokens: tokens,
     /** Gives a row back as it was: nothing was sent, or what came of it says nothing about the row. */

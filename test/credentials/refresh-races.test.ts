@@ -1,0 +1,190 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
+import { randomUUID } from "node:crypto";
+import type { TokenEndpoint } from "../../src/platform/oauth.ts";
+import { shareOfLife } from "../../src/resources/credentials/verdict.ts";
+import { aWorld, eventually, type World } from "../support/world.ts";
+
+// Refreshes that meet something: another process, a deprovision, callers, a platform that wants rest.
+
+let world: World;
+/** Runs when the platform has answered a refresh, before anybody here knows; used up by it. */
+let onAnswer: (() => Promise<unknown>) | null = null;
+let inFlight = 0;
+let mostInFlight = 0;
+beforeAll(async () => {
+  const wrapTokenEndpoint = (endpoint: TokenEndpoint): TokenEndpoint => ({
+    ...endpoint,
+    async refresh(...given) {
+      mostInFlight = Math.max(mostInFlight, (inFlight += 1));
+      const answer = await endpoint.refresh(...given).finally(() => (inFlight -= 1));
+      const meanwhile = onAnswer;
+      onAnswer = null;
+      await meanwhile?.();
+      return answer;
+    },
+  });
+  world = await aWorld({
+    environment: { SWEEP_CRON: "* * * * * *", TOKEN_CONCURRENCY: "8" },
+    parts: { wrapTokenEndpoint },
+  });
+});
+afterAll(() => world.close());
+afterEach(() => {
+  onAnswer = null;
+  world.sandbox.control.clearFaults();
+});
+
+async function active(count: number): Promise<string[]> {
+  const installs = Array.from({ length: count }, () => world.sandbox.control.install({ plan: "basic" }));
+  const uuids = (await Promise.all(installs)).map(({ addon }) => addon.id);
+  await become(uuids, 1);
+  return uuids;
+}
+
+const become = (uuids: string[], generation: number) =>
+  eventually(async () => {
+    const found = await world.rows(
+      `SELECT state, generation, count(*)::int AS count FROM credentials WHERE uuid = ANY($1::uuid[]) GROUP BY 1, 2`,
+      [uuids],
+    );
+    expect(found).toEqual([{ state: "active", generation, count: uuids.length }]);
+  });
+const makeDue = (uuids: string[]) =>
+  world.rows(`UPDATE credentials SET due_at = now() WHERE uuid = ANY($1::uuid[])`, [uuids]);
+const platform = (uuid: string) => world.service.services.platformFor(uuid);
+const position = () => world.sandbox.control.ledger().next;
+const tokenCalls = (since: number) =>
+  world.sandbox.control.ledger({ since }).entries.filter(({ path }) => path === "/oauth/token");
+
+describe("a refresh", () => {
+  it("that is refused because somebody else changed the row meanwhile says nothing about it", async () => {
+    const [uuid] = (await active(1)) as [string];
+    world.sandbox.control.fault("POST /oauth/token", { status: 400, body: { error: "invalid_grant" } });
+    onAnswer = () =>
+      world.rows(
+        `UPDATE credentials SET lease = lease + 1, generation = 2, leased_until = NULL, sent_at = NULL,
+           due_at = now() + interval '1 hour' WHERE uuid = $1`,
+        [uuid],
+      );
+    await makeDue([uuid]);
+    await eventually(() =>
+      expect(world.logged()).toMatch(new RegExp(`"uuid":"${uuid}","outcome":"token_rejected"`)),
+    );
+    const [row] = await world.rows(
+      `SELECT state, generation, rejected_at, attempts FROM credentials WHERE uuid = $1`,
+      [uuid],
+    );
+    expect(row).toEqual({ state: "active", generation: 2, rejected_at: null, attempts: 0 });
+  });
+
+  it("whose answer comes after a deprovision leaves nothing", async () => {
+    const [uuid] = (await active(1)) as [string];
+    onAnswer = () => world.sandbox.control.deprovision(uuid);
+    await makeDue([uuid]);
+    await eventually(async () =>
+      expect(world.logged()).toMatch(new RegExp(`"uuid":"${uuid}","msg":"Tokens arrived`)),
+    );
+    const [row] = await world.rows(
+      `SELECT state, num_nonnulls(sealed_access_token, sealed_refresh_token, sealed_grant_code, verify_at, due_at) AS left
+       FROM credentials WHERE uuid = $1`,
+      [uuid],
+    );
+    expect(row).toEqual({ state: "erased", left: 0 });
+  });
+
+  it("that comes too late, but before the one that was stored, costs no further call", async () => {
+    const [uuid] = (await active(1)) as [string];
+    const since = position();
+    onAnswer = async () => {
+      // Another process takes over and stores the newest token; ours is an older one.
+      await world.rows(`UPDATE credentials SET leased_until = NULL, sent_at = NULL WHERE uuid = $1`, [uuid]);
+      expect(await world.service.services.credentials.refresh.now(uuid)).toMatchObject({ done: "stored" });
+    };
+    await makeDue([uuid]);
+    await become([uuid], 2);
+    await eventually(async () => {
+      const [row] = await world.rows(
+        `UPDATE credentials SET verify_at = now() WHERE uuid = $1 AND verify_at IS NOT NULL RETURNING 1`,
+        [uuid],
+      );
+      return row !== undefined;
+    });
+    world.service.services.jobs.wake("verify-tokens");
+    await eventually(async () => {
+      const [row] = await world.rows(`SELECT verify_at FROM credentials WHERE uuid = $1`, [uuid]);
+      expect(row).toEqual({ verify_at: null });
+    });
+    expect(tokenCalls(since)).toHaveLength(2);
+    expect((await platform(uuid).addons.own()).id).toBe(uuid);
+    expect(tokenCalls(since)).toHaveLength(2);
+  });
+
+  it("waits as long as the platform asks, and is then made", async () => {
+    const [uuid] = (await active(1)) as [string];
+    const since = position();
+    world.sandbox.control.fault("POST /oauth/token", { status: 429, headers: { "retry-after": "7" } });
+    await makeDue([uuid]);
+    await become([uuid], 2);
+    const [first, second] = tokenCalls(since).map(({ at }) => Date.parse(at));
+    expect(second! - first!).toBeGreaterThanOrEqual(7_000);
+  }, 30_000);
+
+  it("is noticed by none of those who call the platform meanwhile", async () => {
+    const [uuid] = (await active(1)) as [string];
+    let isOver = false;
+    let calls = 0;
+    const caller = async () => {
+      while (!isOver) {
+        expect((await platform(uuid).addons.own()).id).toBe(uuid);
+        calls += 1;
+      }
+    };
+    const callers = Promise.all(Array.from({ length: 20 }, caller)).finally(() => (isOver = true));
+    for (const generation of [2, 3, 4]) {
+      await makeDue([uuid]);
+      await become([uuid], generation);
+    }
+    isOver = true;
+    await callers;
+    expect(calls).toBeGreaterThan(50);
+    expect(await world.rows(`SELECT generation FROM credentials WHERE uuid = $1`, [uuid])).toEqual([
+      { generation: 4 },
+    ]);
+  }, 30_000);
+});
+
+describe("many tokens of one moment", () => {
+  it("are refreshed no more at a time than TOKEN_CONCURRENCY", async () => {
+    const uuids = await active(40);
+    mostInFlight = 0;
+    world.sandbox.control.fault("POST /oauth/token", { delayMs: 50 }, 40);
+    await makeDue(uuids);
+    await become(uuids, 2);
+    expect(mostInFlight).toBe(8);
+  });
+
+  it("fall due spread over a tenth of their life, in no minute more than twice the mean", () => {
+    const minutes = new Map<number, number>();
+    for (let one = 0; one < 10_000; one++) {
+      const share = shareOfLife(randomUUID());
+      expect(share).toBeGreaterThanOrEqual(0.45);
+      expect(share).toBeLessThanOrEqual(0.55);
+      const minute = Math.floor(share * 480);
+      minutes.set(minute, (minutes.get(minute) ?? 0) + 1);
+    }
+    expect(Math.max(...minutes.values())).toBeLessThanOrEqual((2 * 10_000) / 48);
+  });
+});
+
+it("Without sweeps anywhere, tokens are refreshed on use", async () => {
+  const uuids = await active(10);
+  await world.restart({ environment: { WEB_JOBS: "off" } });
+  await world.rows(
+    `UPDATE credentials SET expires_at = now() - interval '1 hour', due_at = now() - interval '5 hours' WHERE uuid = ANY($1::uuid[])`,
+    [uuids],
+  );
+  const since = position();
+  const addons = await Promise.all(uuids.flatMap((uuid) => [1, 2, 3].map(() => platform(uuid).addons.own())));
+  expect(new Set(addons.map(({ id }) => id))).toEqual(new Set(uuids));
+  expect(tokenCalls(since)).toHaveLength(10);
+});
