@@ -64,6 +64,11 @@ export const requestMutations: Record<string, Mutation> = {
   "an option of another type": (request, random) => {
     request["options"] = { size: junkValue(random), [junkKey(random)]: junkValue(random) };
   },
+  "deep options": (request, random) => {
+    const depth = random.one([10, 18, 19, 100, 5_000, 14_000]);
+    const [open, close] = random.one(["[ ]", '{"a": }'].map((pair) => pair.split(" ")));
+    request["options"] = { deep: raw(`${open!.repeat(depth)}0${close!.repeat(depth)}`) };
+  },
   "a body around the body": (request, random) =>
     random.one<() => unknown>([
       () => [request],

@@ -1,0 +1,174 @@
+import { randomBytes } from "node:crypto";
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import type { Environment } from "../../src/config.ts";
+import { migrate } from "../../src/database/database.ts";
+import { migrationNames } from "../../src/database/migrations-folder.ts";
+import { kitJson } from "../kit/kit.ts";
+import { aWorldOfPeople, type PeopleWorld } from "../sign-in/people.ts";
+import { testServerUrl } from "../support/database.ts";
+import { statementsOf, twoRoles } from "../support/database-roles.ts";
+import { eventually } from "../support/world.ts";
+
+const onPostgresql = testServerUrl ? describe : describe.skip;
+const [asAdministrator, asOwner, forOldTables, afterMigrating] = statementsOf("database.md") as [
+  ...[string[], string[], string[], string[]],
+];
+
+onPostgresql("a service whose role may change no schema, set up as docs/database.md says", () => {
+  const roles = twoRoles(testServerUrl!);
+  const toClose = [roles.close];
+  let people: PeopleWorld;
+  let settings: Environment;
+  let applied: unknown;
+  let uuid: string;
+
+  beforeAll(async () => {
+    await roles.ask("server", asAdministrator);
+    await roles.ask("owner", asOwner);
+    const addresses = { DATABASE_URL: roles.serviceUrl, MIGRATION_DATABASE_URL: roles.ownerUrl };
+    applied = await kitJson(addresses, ["migrate"]);
+    await roles.ask("owner", afterMigrating);
+    const environment = { DATABASE_URL: roles.serviceUrl, SWEEP_CRON: "* * * * * *" };
+    people = await aWorldOfPeople({ environment });
+    toClose.push(people.close);
+    settings = people.world.environment;
+  }, 60_000);
+  afterAll(async () => {
+    for (const close of toClose.reverse()) await close();
+  });
+
+  const look = async <Row>(text: string) => (await roles.ask("administrator", [text])) as Row[];
+  const isSettled = () =>
+    eventually(async () =>
+      expect(
+        await look(
+          `SELECT r.state, c.state AS credential FROM resources r JOIN credentials c USING (uuid)
+           WHERE uuid = '${uuid}' AND NOT EXISTS (SELECT 1 FROM steps s WHERE s.uuid = r.uuid)`,
+        ),
+      ).toEqual([{ state: "provisioned", credential: "active" }]),
+    );
+  /** What a command answered; it must have done what it was asked for. */
+  const kit = async (words: string[], input?: string) => {
+    const { code, data } = await kitJson(settings, words, input);
+    expect({ words, code, data }).toEqual({ words, code: 0, data });
+    return data;
+  };
+
+  it("is migrated by kit migrate, with the owner's role", async () => {
+    expect(applied).toEqual({ code: 0, data: { applied: await migrationNames() } });
+    const owners = await look(`SELECT DISTINCT tableowner FROM pg_tables WHERE schemaname = 'public'`);
+    expect(owners).toEqual([{ tableowner: new URL(roles.ownerUrl).username }]);
+    expect((await look(`SELECT DISTINCT usename FROM pg_stat_activity WHERE datname = current_database()
+      AND application_name = 'addon-service'`))).toEqual([{ usename: new URL(roles.serviceUrl).username }]); // prettier-ignore
+  });
+
+  it("provisions, at once and later, exchanges and refreshes", async () => {
+    for (const plan of ["dedicated", "basic"]) {
+      const { addon, response } = await people.control.install({ plan });
+      expect(response.status).toBe(plan === "basic" ? 200 : 202);
+      uuid = addon.id;
+      await isSettled();
+    }
+    expect(await kit(["tokens", "refresh", uuid])).toMatchObject({ done: [uuid] });
+  });
+
+  it("changes the plan, sets config vars, and imports", async () => {
+    expect((await people.control.changePlan(uuid, "premium")).response.status).toBe(200);
+    await isSettled();
+    await kit(["config", "set", uuid, "TEAPOT_URL=https://other.example"]);
+    const before = { uuid: "01234567-89ab-4def-8123-456789abcdef", plan: "basic" };
+    expect(await kit(["resources", "import"], JSON.stringify(before))).toMatchObject({ imported: 1 });
+    await kit(["resources", "erase", before.uuid]);
+  });
+
+  it("takes a new client secret, for which it locks a table", async () => {
+    const { secret } = people.control.resetClientSecret();
+    expect(await kit(["secret", "set"], secret)).toMatchObject({ version: 2 });
+  });
+
+  it("lets people in and out", async () => {
+    const browser = people.browser();
+    expect(await people.signIn(browser)).toMatchObject({ status: 303, location: "/oauth/me" });
+    expect((await browser.get("/oauth/me")).text).toContain("owner@example.com");
+    expect((await browser.post("/oauth/logout", { origin: people.url() })).status).toBe(303);
+    expect(await people.signIn(people.browser())).toMatchObject({ status: 303 });
+  });
+
+  it("seals everything with another key", async () => {
+    const change = { ENCRYPTION_KEY: randomBytes(24).toString("hex"), DECRYPTION_KEYS: settings["ENCRYPTION_KEY"]! };
+    Object.assign(settings, change);
+    await people.world.restart({ environment: settings });
+    expect(await kit(["keys", "reseal"])).toMatchObject({ byKey: [expect.anything()] });
+    const { checks } = (await kit(["doctor"])) as { checks: { id: string; ok: boolean }[] };
+    expect(checks.filter(({ ok }) => !ok)).toEqual([]);
+  }); // prettier-ignore
+
+  it("deprovisions", async () => {
+    expect((await people.control.deprovision(uuid)).response.status).toBe(204);
+    await eventually(async () => expect(await look(`SELECT 1 FROM steps`)).toEqual([]));
+  });
+
+  it("ran every job there is, and was refused nothing in all of this", async () => {
+    const jobs = await look<{ name: string }>(`SELECT name FROM heartbeats ORDER BY name`);
+    expect(jobs.map(({ name }) => name)).toEqual(
+      expect.arrayContaining(["exchange-grants", "prune-sign-ins", "refresh-people", "refresh-tokens", "run-steps"]),
+    );
+    expect(people.world.logged()).not.toMatch(/permission denied|must be owner|42501/);
+  }); // prettier-ignore
+
+  it.each([
+    "CREATE TABLE mine (x int)",
+    "CREATE TEMPORARY TABLE mine (x int)",
+    "CREATE SCHEMA mine",
+    "CREATE FUNCTION mine() RETURNS int LANGUAGE sql AS 'SELECT 1'",
+    "CREATE INDEX ON resources (plan)",
+    "CREATE TRIGGER mine BEFORE UPDATE ON resources EXECUTE FUNCTION suppress_redundant_updates_trigger()",
+    "ALTER TABLE resources ADD COLUMN mine int",
+    "ALTER TABLE credentials OWNER TO addon_service",
+    "DROP TABLE events",
+    "TRUNCATE events",
+    "ALTER SEQUENCE steps_id_seq RESTART",
+    "SELECT setval('client_secrets_version_seq', 1)",
+    "DELETE FROM _prisma_migrations",
+    "UPDATE _prisma_migrations SET finished_at = NULL",
+    "SET ROLE addon_owner",
+    "CREATE ROLE mine",
+  ])("may not: %s", async (text) => {
+    await expect(roles.ask("service", [text])).rejects.toMatchObject({ code: "42501" });
+  });
+
+  it("uses what the next migration makes without a new grant", async () => {
+    await roles.ask("owner", [`CREATE TABLE next (id bigserial PRIMARY KEY, what text)`]);
+    const rows = await roles.ask("service", [
+      `INSERT INTO next (what) VALUES ('a'), ('b')`,
+      `UPDATE next SET what = 'c' WHERE id = 1`,
+      `DELETE FROM next WHERE id = 2`,
+      `SELECT id, what FROM next`,
+    ]);
+    expect(rows).toEqual([{ id: "1", what: "c" }]);
+    await roles.ask("owner", [`DROP TABLE next`]);
+  });
+});
+
+onPostgresql("a database that was migrated before it had two roles", () => {
+  const roles = twoRoles(testServerUrl!);
+  afterAll(() => roles.close());
+
+  it("serves after the grants for the tables it has, and not before", async () => {
+    await roles.ask("server", asAdministrator);
+    await migrate({ url: roles.ownerUrl });
+    await roles.ask("owner", asOwner);
+    const use = [
+      `BEGIN`,
+      `LOCK TABLE client_secrets IN SHARE ROW EXCLUSIVE MODE`,
+      `SELECT nextval('client_secrets_version_seq')::int AS version`,
+    ];
+    await expect(roles.ask("service", use)).rejects.toMatchObject({ code: "42501" });
+    await roles.ask("owner", forOldTables);
+    expect(await roles.ask("service", use)).toEqual([{ version: 1 }]);
+  }, 60_000);
+});
+
+it("docs/database.md has the four pieces that were tried here", () => {
+  expect(statementsOf("database.md").map(({ length }) => length)).toEqual([5, 4, 2, 1]);
+});
