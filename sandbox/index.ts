@@ -10,7 +10,7 @@ import { completeSettings, type SandboxSettings } from "./settings.ts";
 import { createFaults } from "./wire/faults.ts";
 import { createLedger, type LedgerEntry } from "./wire/ledger.ts";
 import { createMasking } from "./wire/masking.ts";
-import { openStateFile } from "./world/state-file.ts";
+import { openStateFile, type StateFile } from "./world/state-file.ts";
 import { createWorld } from "./world/world.ts";
 
 export type { AddonManifest, AddonPlan } from "./addon-manifest.ts";
@@ -41,7 +41,7 @@ export interface StartOptions extends Partial<SandboxSettings> {
 export async function startSandbox({ onEntry, ...given }: StartOptions = {}): Promise<Sandbox> {
   const settings = completeSettings(given);
   const world = createWorld(settings);
-  const stateFile = settings.statePath === null ? null : openStateFile(settings.statePath, world, given);
+  let stateFile: StateFile | null = null;
   const ledger = createLedger({ size: settings.ledgerSize, masking: createMasking(world), onEntry });
   const closing = new AbortController();
   // Every call that is under way listens to it; a burst of them is no leak.
@@ -57,6 +57,8 @@ export async function startSandbox({ onEntry, ...given }: StartOptions = {}): Pr
     changed: () => stateFile?.changed(),
   };
   const control = createControl(platform);
+  // After the control side, which takes what is set now for what a reset leads back to.
+  if (settings.statePath !== null) stateFile = openStateFile(settings.statePath, world, given);
   const sweep = setInterval(() => giveUpOverdue(platform), SWEEP_MS).unref();
   server.on("request", createApp(platform, control));
   await listen(server, settings);

@@ -1,5 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { type AddonManifest, readAddonManifest } from "./addon-manifest.ts";
+import { type Check, httpUrl, path } from "./control/members.ts";
 
 /** What the platform knows of its partner; `PUT /sandbox/partner` changes it at run time. */
 export interface PartnerSettings {
@@ -92,15 +93,18 @@ const partnerVariables = {
   SSO_SALT: "ssoSalt",
 } as const;
 
-/** Reads the settings of the command from the environment; only those that are set are returned. */
+/** Those of them that a typing error would make useless. */
+const variableChecks: Record<string, Check> = { PARTNER_URL: httpUrl, RESOURCES_PATH: path };
+
+/** Reads the settings of the command from the environment; only those that are set are returned. Throws at a bad one. */
 export function settingsFromEnvironment(environment: NodeJS.ProcessEnv): Partial<SandboxSettings> {
   const settings: Partial<SandboxSettings> = { port: readPort(environment["SANDBOX_PORT"] || "4000") };
   for (const [variable, member] of Object.entries(partnerVariables)) {
     const value = environment[variable];
-    if (value) settings[member] = value;
+    if (value) settings[member] = naming(variable, () => (variableChecks[variable]?.(value), value));
   }
-  if (environment["ADDON_MANIFEST"])
-    settings.addonManifest = readAddonManifest(environment["ADDON_MANIFEST"]);
+  const manifest = environment["ADDON_MANIFEST"];
+  if (manifest) settings.addonManifest = naming("ADDON_MANIFEST", () => readAddonManifest(manifest));
   if (environment["SANDBOX_STATE"]) settings.statePath = environment["SANDBOX_STATE"];
   if (environment["SANDBOX_HOST"]) settings.host = environment["SANDBOX_HOST"];
   return settings;
@@ -111,4 +115,13 @@ function readPort(text: string): number {
   if (!Number.isInteger(port) || port < 0 || port > 65_535)
     throw new Error("SANDBOX_PORT is not a port number.");
   return port;
+}
+
+/** Lets an error tell which variable it is about. */
+function naming<Value>(variable: string, read: () => Value): Value {
+  try {
+    return read();
+  } catch (error) {
+    throw new Error(`${variable}: ${(error as Error).message}`, { cause: error });
+  }
 }

@@ -20,6 +20,18 @@ export const flag: Check = (value) => {
   return value;
 };
 
+export const httpUrl: Check = (value) => {
+  if (typeof value !== "string" || !/^https?:\/\//.test(value) || !URL.canParse(value))
+    throw new Error("must be an http URL");
+  return value;
+};
+
+export const path: Check = (value) => {
+  if (typeof value !== "string" || !/^\/[^\s?#]*[^\s?#/]$/.test(value))
+    throw new Error("must be a path like /resources");
+  return value;
+};
+
 export const isoTimestamp: Check = (value) => {
   if (typeof value !== "string" || !/^\d{4}-\d\d-\d\dT/.test(value) || Number.isNaN(Date.parse(value)))
     throw new Error("must be an ISO 8601 timestamp");

@@ -1,39 +1,10 @@
 import { checkAddonManifest, readAddonManifest } from "../addon-manifest.ts";
 import { invalid } from "../refusal.ts";
 import type { BehaviourSettings, PartnerSettings } from "../settings.ts";
+import { type Check, flag, httpUrl, listOf, oneOf, path, text } from "./members.ts";
 
-type Check = (value: unknown) => unknown;
-
-const text: Check = (value) => {
-  if (typeof value !== "string" || value === "") throw new Error("must be a string that is not empty");
-  return value;
-};
-const flag: Check = (value) => {
-  if (typeof value !== "boolean") throw new Error("must be true or false");
-  return value;
-};
 const count: Check = (value) => {
   if (!Number.isInteger(value) || Number(value) < 0) throw new Error("must be a whole number from 0");
-  return value;
-};
-const oneOf =
-  (...allowed: unknown[]): Check =>
-  (value) => {
-    if (!allowed.includes(value)) throw new Error(`must be one of ${allowed.join(", ")}`);
-    return value;
-  };
-const url: Check = (value) => {
-  if (!/^https?:\/\//.test(String(value)) || !URL.canParse(String(value)))
-    throw new Error("must be an http URL");
-  return value;
-};
-const texts: Check = (value) => {
-  if (!Array.isArray(value)) throw new Error("must be an array of strings");
-  return value.map((item: unknown) => text(item));
-};
-const path: Check = (value) => {
-  if (typeof value !== "string" || !/^\/.*[^/]$/.test(value))
-    throw new Error("must be a path like /resources");
   return value;
 };
 
@@ -47,13 +18,13 @@ const behaviourChecks: Record<keyof BehaviourSettings, Check> = {
   acceptDelayMs: count,
   thirdPartyOAuth: flag,
   rateLimit: count,
-  extraEndpoints: texts,
+  extraEndpoints: listOf(text),
   redeliveries: count,
   statusRefreshSeconds: count,
 };
 
 const partnerChecks: Record<keyof PartnerSettings, Check> = {
-  partnerUrl: url,
+  partnerUrl: httpUrl,
   resourcesPath: path,
   addonId: text,
   addonPassword: text,

@@ -1,4 +1,5 @@
-import { existsSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { accessSync, constants, existsSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { dirname } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import {
   type BehaviourSettings,
@@ -10,6 +11,8 @@ import { tablesOf, type World } from "./world.ts";
 
 /** Short, for a process that is killed forgets what it has not written, tokens it has issued among it. */
 const WRITE_DELAY_MS = 10;
+/** A large world takes long to write, whole as it is: it is written so rarely that four fifths of the time are left. */
+const PAUSE_PER_WRITE = 4;
 
 export interface StateFile {
   /** Something changed: written a moment later, together with what else changes until then. */
@@ -42,22 +45,38 @@ const partnerNames = [
   "addonManifest",
 ] as const satisfies (keyof PartnerPart)[];
 
-/** Keeps a world in a file across restarts: loads what is there, then writes it whole and at once after changes. */
+/**
+ * Keeps a world in a file across restarts: loads what is there, then writes it whole and at once after changes. Throws
+ * where the file is not one of ours, or cannot be written.
+ */
 export function openStateFile(path: string, world: World, given: Partial<SandboxSettings>): StateFile {
-  if (existsSync(path)) restore(world, JSON.parse(readFileSync(path, "utf8")) as Snapshot, given);
+  // A place that cannot be written to is to be known before anything is lost.
+  accessSync(dirname(path), constants.W_OK);
+  if (existsSync(path)) load(path, world, given);
   let timer: NodeJS.Timeout | undefined;
+  let tookMs = 0;
   const flush = () => {
     if (timer === undefined) return;
     clearTimeout(timer);
     timer = undefined;
+    const started = performance.now();
     // Written beside and renamed: a reader, and a crash, see the old state or the new one, never half.
     writeFileSync(`${path}.new`, JSON.stringify(snapshotOf(world, given)), { mode: 0o600 });
     renameSync(`${path}.new`, path);
+    tookMs = performance.now() - started;
   };
   return {
-    changed: () => void (timer ??= setTimeout(flush, WRITE_DELAY_MS)),
+    changed: () => void (timer ??= setTimeout(flush, Math.max(WRITE_DELAY_MS, tookMs * PAUSE_PER_WRITE))),
     flush,
   };
+}
+
+function load(path: string, world: World, given: Partial<SandboxSettings>): void {
+  try {
+    restore(world, JSON.parse(readFileSync(path, "utf8")) as Snapshot, given);
+  } catch (error) {
+    throw new Error(`${path} is no state file of the sandbox: ${(error as Error).message}`, { cause: error });
+  }
 }
 
 function snapshotOf(world: World, given: Partial<SandboxSettings>): Snapshot {

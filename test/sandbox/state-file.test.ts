@@ -1,4 +1,4 @@
-import { mkdtempSync, readdirSync, rmSync, statSync } from "node:fs";
+import { mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { startSandbox } from "../../sandbox/index.ts";
@@ -40,4 +40,28 @@ it("A sandbox goes on where the one before it stopped", async () => {
   expect(third.settings).toMatchObject({ clientSecret: "another", refreshStatus: 201 });
   await third.close();
   await partner.close();
+});
+
+it("A reset leads back to what the sandbox was started with, also after a restart", async () => {
+  const given = { statePath: join(folder, "state.json"), rateLimit: 100 };
+  const first = await startSandbox(given);
+  first.control.settings({ refreshStatus: 200 });
+  await first.close();
+  const second = await startSandbox(given);
+  expect(second.settings).toMatchObject({ refreshStatus: 200, rateLimit: 100 });
+  second.control.reset();
+  expect(second.settings).toMatchObject({ refreshStatus: 201, rateLimit: 100 });
+  await second.close();
+});
+
+it("A state file that is none, and a folder that is not there, are named before anything begins", async () => {
+  const path = join(folder, "notes.json");
+  for (const text of ["not JSON", "{}"]) {
+    writeFileSync(path, text);
+    await expect(startSandbox({ statePath: path })).rejects.toThrow(
+      `${path} is no state file of the sandbox`,
+    );
+  }
+  const nowhere = join(folder, "nowhere");
+  await expect(startSandbox({ statePath: join(nowhere, "state.json") })).rejects.toThrow(nowhere);
 });
