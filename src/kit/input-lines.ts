@@ -1,12 +1,17 @@
+import { addAbortSignal, type Readable } from "node:stream";
 import type { InputLine } from "../operator/import/import-resources.ts";
 
 /** A line of JSON with a uuid, a plan and a name; what is longer is none of ours. */
 const LONGEST_LINE_BYTES = 64_000;
 const LINE_END = 0x0a;
 
-/** The lines of standard input as they come, each read as UTF-8 by itself, so that a broken one spoils no other. */
+/**
+ * The lines of standard input as they come, each read as UTF-8 by itself, so that a broken one spoils no other. When
+ * `signal` says stop, they end with the last whole one, also while the next is waited for.
+ */
 export async function* inputLines(
-  input: AsyncIterable<Uint8Array | string> = process.stdin,
+  signal: AbortSignal,
+  input: Readable = process.stdin,
 ): AsyncGenerator<InputLine> {
   let number = 0;
   let parts: Buffer[] = [];
@@ -26,8 +31,8 @@ export async function* inputLines(
     return { number: (number += 1), text };
   }
 
-  for await (const chunk of input) {
-    let rest = Buffer.from(chunk as Uint8Array);
+  for await (const chunk of untilStopped(input, signal)) {
+    let rest = Buffer.from(chunk);
     for (let at = rest.indexOf(LINE_END); at >= 0; at = rest.indexOf(LINE_END)) {
       keep(rest.subarray(0, at));
       yield end();
@@ -35,7 +40,15 @@ export async function* inputLines(
     }
     keep(rest);
   }
-  if (bytes > 0) yield end();
+  if (bytes > 0 && !signal.aborted) yield end();
+}
+
+async function* untilStopped(input: Readable, signal: AbortSignal): AsyncGenerator<Uint8Array> {
+  try {
+    yield* addAbortSignal(signal, input) as AsyncIterable<Uint8Array>;
+  } catch (error) {
+    if (!signal.aborted) throw error;
+  }
 }
 
 function decoded(line: Buffer): string | null {

@@ -1,10 +1,12 @@
 import { randomUUID } from "node:crypto";
+import { once } from "node:events";
+import { text } from "node:stream/consumers";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
 import { aGrant, aProvisionRequest } from "../support/a-provision-request.ts";
 import { aVendor, type Vendor } from "../support/a-vendor.ts";
 import { partnerCalls } from "../support/partner-calls.ts";
 import { aWorld, eventually, type World } from "../support/world.ts";
-import { kit, kitJson } from "./kit.ts";
+import { kit, kitJson, startKit } from "./kit.ts";
 
 interface Report {
   imported: number;
@@ -148,6 +150,20 @@ describe("kit resources import", () => {
 `,
     );
   });
+
+  it("told to stop while it waits for more lines, ends with what was imported", async () => {
+    const [half, ...whole] = Array.from({ length: 501 }, () => installation());
+    const child = startKit(world.environment, ["resources", "import"]);
+    const output = text(child.stdout!);
+    const ended = once(child, "close");
+    child.stdin!.on("error", () => undefined).write(`${lines(...whole)}\n${JSON.stringify(half)}`);
+    // As many as are written at once; from now on it waits.
+    await eventually(async () => expect(await stored(whole[0]!.uuid)).toBeDefined());
+    child.kill("SIGINT");
+    expect(await ended).toEqual([1, null]);
+    expect(await output).toBe("500 resources imported, 0 existed, 0 not usable.\n");
+    expect(await stored(half!.uuid)).toBeUndefined();
+  }, 30_000);
 
   it("imports nothing from nothing", async () => {
     expect(await importing()).toEqual({ code: 0, data: { imported: 0, skipped: [] } });

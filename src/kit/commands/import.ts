@@ -18,13 +18,14 @@ export function addImport(resources: Command, act: Act): void {
         const { importInstallations, isWhole } = await import("../../operator/import/import-resources.ts");
         const { db, vault, offer } = await session.services();
         const { onProgress } = session;
-        const needs = { db, vault, offer, signal: session.stopSignal(), onProgress };
+        const signal = session.stopSignal();
+        const needs = { db, vault, offer, signal, onProgress };
         if (process.stdin.isTTY) session.say("Type or paste one JSON object a line; Ctrl-D ends.");
-        const report = await importInstallations(needs, inputLines());
+        const report = await importInstallations(needs, inputLines(signal));
         return {
           data: report,
           show: (screen) => show(screen, report),
-          exitCode: isWhole(report) && !needs.signal.aborted ? DONE : FAILED,
+          exitCode: isWhole(report) && !signal.aborted ? DONE : FAILED,
         };
       }),
     );
