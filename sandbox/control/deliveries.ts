@@ -4,6 +4,7 @@ import { sendPlanChange } from "../partner/plan-change.ts";
 import { sendProvision } from "../partner/provision.ts";
 import { sendSignOn, signForm } from "../partner/sign-on.ts";
 import type { Platform } from "../platform.ts";
+import { conflict } from "../refusal.ts";
 import { type AddonShape, addonShape } from "../shapes/addon.ts";
 import { addAddon } from "../world/addons.ts";
 import { addApp } from "../world/apps.ts";
@@ -44,6 +45,7 @@ export function createDeliveries(platform: Platform) {
   const delivered = async (addon: AddonRecord, response: Promise<PartnerResponse>): Promise<Delivery> => {
     platform.changed();
     const answered = await response;
+    if (!world.apps.get(addon.appId)) throw conflict("The sandbox was reset while the service was asked.");
     return { addon: addonShape(world, addon), response: answered };
   };
 

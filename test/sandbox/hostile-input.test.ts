@@ -1,3 +1,4 @@
+import { success } from "./partner.ts";
 import { aWorld, type TestWorld } from "./world.ts";
 
 /** What nobody sends who means well, at every door of the sandbox: a clear refusal, and the sandbox goes on. */
@@ -82,4 +83,14 @@ it.each([
 ])("the control side refuses at %s what it would misread: %j", async (path, wish) => {
   const refused = await send("POST", `/sandbox${path.replace(":addon", addon.id)}`, JSON.stringify(wish));
   expect(refused).toMatchObject({ status: 422, body: { id: "invalid_params" } });
+});
+
+it("A reset in the middle of an installation is no fault of the sandbox's", async () => {
+  world.partner.answers((request) => {
+    world.control.reset();
+    return success(request);
+  });
+  const refused = await send("POST", "/sandbox/apps/shop/addons", "{}");
+  expect(refused).toMatchObject({ status: 409, body: { id: "conflict" } });
+  expect(world.control.state()).toMatchObject({ apps: [], addons: [] });
 });
