@@ -1,0 +1,110 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
+import { readConfig } from "../../src/config.ts";
+import { runWorker, type RunningService } from "../../src/run-service.ts";
+import { Secret } from "../../src/secret.ts";
+import { aWorld, eventually, type World } from "../support/world.ts";
+
+// The client secret is reset while tokens are refreshed, differs between processes, and holds odd characters.
+
+let world: World;
+const others: RunningService[] = [];
+beforeAll(async () => {
+  world = await aWorld({ environment: { SWEEP_CRON: "* * * * * *", TOKEN_CONCURRENCY: "8" } });
+});
+afterAll(() => world.close());
+afterEach(async () => {
+  world.sandbox.control.clearFaults();
+  for (const other of others.splice(0)) await other.stop();
+});
+
+const { stringify } = JSON;
+const count = async (uuids: string[], where: string) =>
+  (
+    await world.rows<{ count: number }>(
+      `SELECT count(*)::int AS count FROM credentials WHERE uuid = ANY($1::uuid[]) AND ${where}`,
+      [uuids],
+    )
+  )[0]!.count;
+const position = () => world.sandbox.control.ledger().next;
+const tokenCalls = (since: number) =>
+  world.sandbox.control.ledger({ since }).entries.filter(({ path }) => path === "/oauth/token");
+
+async function active(many: number): Promise<string[]> {
+  const installs = Array.from({ length: many }, () => world.sandbox.control.install({ plan: "basic" }));
+  const uuids = (await Promise.all(installs)).map(({ addon }) => addon.id);
+  await eventually(async () => expect(await count(uuids, `state = 'active'`)).toBe(many));
+  return uuids;
+}
+
+/** The stored token of each works as it is. */
+async function expectAlive(uuids: string[]): Promise<void> {
+  const since = position();
+  for (const uuid of uuids)
+    expect((await world.service.services.platformFor(uuid).addons.own()).id).toBe(uuid);
+  expect(tokenCalls(since)).toEqual([]);
+}
+
+describe("a client secret that is reset", () => {
+  it("in the middle of a sweep changes no row, stops the calls, and with the new one all tokens are fresh", async () => {
+    const uuids = await active(80);
+    world.sandbox.control.fault("POST /oauth/token", { delayMs: 100 }, 80);
+    await world.rows(`UPDATE credentials SET due_at = now() WHERE uuid = ANY($1::uuid[])`, [uuids]);
+    await eventually(async () => (await count(uuids, `generation = 2`)) >= 30);
+    const since = position();
+    const { secret } = world.sandbox.control.resetClientSecret();
+    await eventually(() => expect(world.logged()).toMatch(/"alarm":"client_secret_rejected"/));
+    const readiness = await fetch(`${world.service.url}/readyz`);
+    expect({ status: readiness.status, body: await readiness.json() }).toEqual({
+      status: 200,
+      body: { status: "degraded" },
+    });
+    await new Promise((resolve) => setTimeout(resolve, 3_000));
+    expect(await count(uuids, `state = 'active' AND rejected_at IS NULL AND attempts = 0`)).toBe(80);
+    // What was in flight, and not one more.
+    expect(tokenCalls(since).length).toBeLessThanOrEqual(16);
+    const { version } = await world.service.services.credentials.secrets.set(new Secret(secret));
+    world.service.services.jobs.wakeAll();
+    await eventually(async () => expect(await count(uuids, `secret_version = ${version}`)).toBe(80), 20_000);
+    await expectAlive(uuids);
+  }, 60_000);
+
+  it("is known to a process with the old one in its environment as soon as one with the new one starts", async () => {
+    const uuids = await active(20);
+    const { secret } = world.sandbox.control.resetClientSecret();
+    const lines: string[] = [];
+    const other = await runWorker(readConfig({ ...world.environment, CLIENT_SECRET: secret }), {
+      logTo: { write: (line) => void lines.push(line) },
+    });
+    others.push(other);
+    await other.ready;
+    const [row] = await world.rows<{ version: number }>(`SELECT max(version) AS version FROM client_secrets`);
+    await eventually(
+      async () => expect(await count(uuids, `secret_version = ${row!.version}`)).toBe(20),
+      25_000,
+    );
+    await expectAlive(uuids);
+    const later = await active(5);
+    expect(await count(later, `secret_version = ${row!.version}`)).toBe(5);
+    await other.stop();
+    // A restart of the old one brings nothing back.
+    await world.restart();
+    expect(await world.rows(`SELECT max(version) AS version FROM client_secrets`)).toEqual([row]);
+    expect(lines.join("") + world.logged()).not.toContain(secret);
+  }, 60_000);
+
+  it.each([
+    "with a space and a +plus",
+    "a&b=c;d#e?f",
+    "100%25 %zz",
+    "geheim-ünïcode-🫖",
+    `"quoted" \\ 'and' <more>`,
+    "with/slashes:and@signs,~.",
+  ])("to %s is sent as it is", async (secret) => {
+    world.sandbox.control.partner({ clientSecret: secret });
+    await world.service.services.credentials.secrets.set(new Secret(secret));
+    await active(1);
+    expect(
+      stringify(await world.rows(`SELECT rejected_at FROM client_secrets ORDER BY version DESC LIMIT 1`)),
+    ).toBe(`[{"rejected_at":null}]`);
+  });
+});

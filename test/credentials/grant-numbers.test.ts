@@ -1,0 +1,122 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
+import { aWorld, eventually, type World } from "../support/world.ts";
+import type { FaultAction } from "../../sandbox/index.ts";
+
+// Many grants at once, and how many calls they cost.
+
+let world: World;
+beforeAll(async () => {
+  world = await aWorld();
+});
+afterAll(() => world.close());
+afterEach(async () => {
+  const { control } = world.sandbox;
+  control.clearFaults();
+  control.settings({ acceptDelayMs: 0 });
+});
+
+async function install(many: number): Promise<string[]> {
+  const installs = Array.from({ length: many }, () => world.sandbox.control.install({ plan: "basic" }));
+  return (await Promise.all(installs)).map(({ addon }) => addon.id);
+}
+
+const become = (uuids: string[], state: string, withinMs = 30_000) =>
+  eventually(async () => {
+    const found = await world.rows(
+      `SELECT state, count(*)::int AS count FROM credentials WHERE uuid = ANY($1::uuid[]) GROUP BY 1`,
+      [uuids],
+    );
+    expect(found).toEqual([{ state, count: uuids.length }]);
+  }, withinMs);
+
+const position = () => world.sandbox.control.ledger().next;
+const calls = (since: number) =>
+  world.sandbox.control.ledger({ since }).entries.filter(({ path }) => path === "/oauth/token").length;
+
+describe("a platform that registers our answers late", () => {
+  it.each([
+    [300, 1.1],
+    [1_800, 3],
+  ])("by %d ms costs no grant, and %f calls for each at most", async (acceptDelayMs, most) => {
+    world.sandbox.control.settings({ acceptDelayMs });
+    const since = position();
+    const uuids = await install(40);
+    await become(uuids, "active");
+    expect(calls(since) / 40).toBeLessThanOrEqual(most);
+  });
+});
+
+it.each([
+  ["ten minutes behind", -600],
+  ["ten minutes ahead", 600],
+])("A platform whose clock is %s sends grants that are exchanged all the same", async (_, seconds) => {
+  world.sandbox.control.advanceClock(seconds);
+  try {
+    await become(await install(10), "active");
+  } finally {
+    world.sandbox.control.advanceClock(-seconds);
+  }
+});
+
+it("A burst of provisions at a slow token endpoint loses no grant, and asks once for each", async () => {
+  world.sandbox.control.fault("POST /oauth/token", { delayMs: 2_000 }, 100);
+  const since = position();
+  const uuids = await install(100);
+  await become(uuids, "active", 60_000);
+  expect(calls(since)).toBe(100);
+}, 90_000);
+
+describe("tokens whose answer was lost", () => {
+  const lost: [string, FaultAction][] = [
+    ["cut off before its first byte", { reset: "after" }],
+    ["cut off in its middle", { truncate: true }],
+  ];
+
+  it.each(lost)(
+    "by an answer that was %s end as outcome_unknown, each of them, and none as active",
+    async (_, action) => {
+      world.sandbox.control.fault("POST /oauth/token", action, 20);
+      const uuids = await install(20);
+      await eventually(async () => {
+        const [row] = await world.rows(
+          `SELECT count(*)::int AS tried FROM credentials WHERE uuid = ANY($1::uuid[]) AND outcome_unknown AND attempts > 0`,
+          [uuids],
+        );
+        expect(row).toEqual({ tried: 20 });
+      });
+      await world.rows(
+        `UPDATE credentials SET grant_deadline = now() - interval '1 second', due_at = now() - interval '1 second' WHERE uuid = ANY($1::uuid[])`,
+        [uuids],
+      );
+      world.service.services.jobs.wakeAll();
+      await become(uuids, "grant_lost");
+      const [row] = await world.rows(
+        `SELECT array_agg(DISTINCT reason) AS reasons FROM credentials WHERE uuid = ANY($1::uuid[])`,
+        [uuids],
+      );
+      expect(row).toEqual({ reasons: ["outcome_unknown"] });
+    },
+  );
+
+  it("come again where the platform gives the same answer again", async () => {
+    world.sandbox.control.settings({ replayTokens: true });
+    world.sandbox.control.fault("POST /oauth/token", { truncate: true }, 20);
+    await become(await install(20), "active");
+    world.sandbox.control.settings({ replayTokens: false });
+  });
+});
+
+describe("the slowest of the platform's answers", () => {
+  it("is waited for 19 seconds, with one call; one that never comes is asked for again, once 20 have passed", async () => {
+    world.sandbox.control.settings({ replayTokens: true });
+    world.sandbox.control.fault("POST /oauth/token", { delayMs: 19_000 }, 3);
+    const since = position();
+    const slow = await install(3);
+    await eventually(() => world.sandbox.control.faults().length === 0);
+    world.sandbox.control.fault("POST /oauth/token", { hang: "after" }, 2);
+    const hanging = await install(2);
+    await become([...slow, ...hanging], "active", 45_000);
+    expect(calls(since)).toBe(3 + 2 + 2);
+    world.sandbox.control.settings({ replayTokens: false });
+  }, 60_000);
+});

@@ -1,0 +1,66 @@
+import { setTimeout as wait } from "node:timers/promises";
+import { afterEach, describe, expect, it, jest } from "@jest/globals";
+import { createJobs, type Job, type Jobs } from "../src/jobs/run.ts";
+import { createLog } from "../src/log.ts";
+import { createScrubber } from "../src/scrubber.ts";
+import { eventually } from "./support/world.ts";
+
+let jobs: Jobs;
+const beats: string[] = [];
+const lines: string[] = [];
+const log = createLog("info", createScrubber(""), { write: (line) => void lines.push(line) });
+function started(...given: Job[]): void {
+  jobs = createJobs({ jobs: given, beat: async (name) => void beats.push(name), log });
+  jobs.start("* * * * * *");
+}
+afterEach(async () => {
+  jest.restoreAllMocks();
+  await jobs.stop();
+});
+
+describe("a job", () => {
+  it("that throws runs again at the next tick, and keeps no other from running", async () => {
+    let tries = 0;
+    const fails = { name: "fails", run: () => Promise.reject(new Error(`no ${(tries += 1)}`)) };
+    started(fails, { name: "works", run: async () => {} });
+    await eventually(() => tries >= 2 && beats.filter((name) => name === "works").length >= 2);
+    expect(beats).not.toContain("fails");
+    expect(lines.join("")).toMatch(/"job":"fails".*no 1/);
+  });
+
+  it("that hangs does not run twice at once, until it has hung for a minute; then it is started anew, with an alarm", async () => {
+    const now = performance.now.bind(performance);
+    let later = 0;
+    jest.spyOn(performance, "now").mockImplementation(() => now() + later);
+    const ends: (() => void)[] = [];
+    started({ name: "hangs", run: () => new Promise<void>((resolve) => ends.push(resolve)) });
+    await eventually(() => ends.length === 1);
+    await wait(2_100);
+    expect(ends).toHaveLength(1);
+    later = 61_000;
+    await eventually(() => ends.length === 2);
+    expect(lines.join("")).toMatch(/"alarm":"job_hangs","job":"hangs"/);
+    for (const end of ends) end();
+    await eventually(() => beats.includes("hangs"));
+    for (const end of ends) end();
+    const stopped = jobs.stop();
+    while (ends.length > 2) ends.pop()!();
+    await stopped;
+  });
+
+  it("is told to claim no more when its process stops, and is waited for", async () => {
+    let seen: AbortSignal | undefined;
+    let isOver = false;
+    started({
+      name: "long",
+      async run(signal) {
+        seen = signal;
+        await wait(300);
+        isOver = true;
+      },
+    });
+    await eventually(() => seen !== undefined);
+    await jobs.stop();
+    expect({ isAborted: seen!.aborted, isOver }).toEqual({ isAborted: true, isOver: true });
+  });
+});
