@@ -67,13 +67,14 @@ const readGrant = statement(
   `SELECT state, sealed_grant_code AS "sealedGrantCode" FROM credentials WHERE uuid = $1`,
 );
 
-// A new code replaces one that was not exchanged, and starts its five minutes anew. Tokens that are there stay.
+// A new code replaces one that was not exchanged, and starts its five minutes anew. Tokens that are there stay. What an
+// earlier call came to stays unknown: the code may be the one it was made with, delivered again.
 const replaceGrant = statement(
   "replace_grant",
   `WITH replaced AS (
      UPDATE credentials SET state = 'grant_pending', reason = NULL, sealed_grant_code = $2, grant_expires_at = $3,
        grant_number = grant_number + 1, grant_deadline = now() + interval '305 seconds', due_at = now() + interval '1 second',
-       attempts = 0, outcome_unknown = false, rejected_at = NULL, last_error = NULL
+       attempts = 0, rejected_at = NULL, last_error = NULL
      WHERE uuid = $1 AND state IN ('grant_pending', 'grant_lost', 'no_grant') RETURNING uuid
    )
    INSERT INTO events (uuid, type) SELECT uuid, 'grant_replaced' FROM replaced RETURNING uuid`,

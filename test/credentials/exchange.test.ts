@@ -111,6 +111,18 @@ describe("exchanging a grant", () => {
     expect(world.logged()).toMatch(new RegExp(`"alarm":"grant_lost","uuid":"${uuid}"`));
   });
 
+  it("stays outcome_unknown when the same code is delivered again, which the platform has spent", async () => {
+    world.sandbox.control.fault("POST /oauth/token", { reset: "after" });
+    const uuid = await install();
+    await eventually(async () => expect((await credential(uuid)).attempts).toBeGreaterThan(0));
+    await ageGrant(uuid);
+    await becomes(uuid, "grant_lost");
+    await world.sandbox.control.redeliver(uuid);
+    await eventually(async () => expect((await credential(uuid)).last_error).toMatch(/invalid_grant/));
+    await ageGrant(uuid);
+    expect(await becomes(uuid, "grant_lost")).toMatchObject({ reason: "outcome_unknown" });
+  });
+
   it("ends as never_accepted when the platform refused the code to the end, and a redelivery revives it", async () => {
     world.sandbox.control.settings({ acceptDelayMs: 3_600_000 });
     const uuid = await install();
