@@ -3,8 +3,8 @@ import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { type Sandbox, startSandbox } from "../sandbox/index.ts";
+import { wrongCitations } from "./support/cited-tests.ts";
 import { clientEndpoints } from "./support/client-endpoints.ts";
-import { testTitles } from "./support/test-titles.ts";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const read = (file: string) => readFileSync(path.join(root, file), "utf8");
@@ -43,16 +43,7 @@ describe("docs/platform-coverage.md", () => {
   });
 
   it.each(covered)("names tests that exist: %s", (_row, _kit, _sandbox, tests) => {
-    for (const cited of tests.split(/; (?=`)/)) {
-      const [, file, list] = /^`(test\/[\w./-]+\.test\.ts)` ("[^"]+"(?:, "[^"]+")*)$/.exec(cited) ?? [];
-      expect({ cited, exists: file !== undefined && existsSync(path.join(root, file)) }).toEqual({
-        cited,
-        exists: true,
-      });
-      const titles = titlesIn(file!);
-      const parts = [...list!.matchAll(/"([^"]+)"/g)].map(([, part]) => part!);
-      expect(parts.filter((part) => !titles.some((title) => title.includes(part)))).toEqual([]);
-    }
+    expect(wrongCitations(tests)).toEqual([]);
   });
 
   it("names every endpoint that the kit's client asks for", async () => {
@@ -106,13 +97,6 @@ describe("the sandbox", () => {
     },
   );
 });
-
-const titlesOfFile = new Map<string, string[]>();
-function titlesIn(file: string): string[] {
-  const titles = titlesOfFile.get(file) ?? testTitles(path.join(root, file));
-  titlesOfFile.set(file, titles);
-  return titles;
-}
 
 function sources(folder: string): string[] {
   return readdirSync(path.join(root, folder), { recursive: true, encoding: "utf8" })

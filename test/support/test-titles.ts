@@ -16,9 +16,9 @@ export function testTitles(path: string): string[] {
   return titles;
 }
 
-/** `it`, `it.only`, `it.each(table)`: whatever hangs on one of the three names. */
+/** `it`, `it.only`, `it.each(table)`: whatever hangs on one of these names; the last is one of them where there is a PostgreSQL. */
 function isTest(callee: ts.Expression): boolean {
-  if (ts.isIdentifier(callee)) return ["describe", "it", "test"].includes(callee.text);
+  if (ts.isIdentifier(callee)) return ["describe", "it", "test", "onPostgresql"].includes(callee.text);
   return (ts.isPropertyAccessExpression(callee) || ts.isCallExpression(callee)) && isTest(callee.expression);
 }
 

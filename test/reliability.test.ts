@@ -1,0 +1,32 @@
+import { readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { describe, expect, it } from "@jest/globals";
+import { wrongCitations } from "./support/cited-tests.ts";
+
+const document = readFileSync(fileURLToPath(new URL("../docs/reliability.md", import.meta.url)), "utf8");
+
+const rows = [...document.matchAll(/^\| ((?:(?:AU|[A-K])\d+(?:, )?)+) \| (.+) \| (.+) \|$/gm)].map(
+  ([, faults, promise, shownBy]) => ({ faults: faults!, promise: promise!, shownBy: shownBy! }),
+);
+
+/** How many faults there are of each letter; D11 was never one. */
+const counts = { A: 20, B: 20, C: 17, D: 13, E: 12, F: 12, G: 7, H: 20, AU: 7, J: 6, K: 3 };
+const faults = Object.entries(counts)
+  .flatMap(([letter, count]) => Array.from({ length: count }, (_, index) => `${letter}${index + 1}`))
+  .filter((fault) => fault !== "D11");
+
+describe("docs/reliability.md", () => {
+  it("has each of the 136 faults once", () => {
+    expect(faults).toHaveLength(136);
+    expect(rows.flatMap((row) => row.faults.split(", ")).sort()).toEqual([...faults].sort());
+  });
+
+  it.each(rows)("names tests that exist, or says that there is none: $faults", ({ shownBy }) => {
+    expect(shownBy.startsWith("not shown by a test: ") ? [] : wrongCitations(shownBy)).toEqual([]);
+  });
+
+  it("names each promise once", () => {
+    const promises = [...document.matchAll(/^- (I\d+): /gm)].map(([, promise]) => promise);
+    expect(promises).toEqual(Array.from({ length: 10 }, (_, index) => `I${index + 1}`));
+  });
+});
