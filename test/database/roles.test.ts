@@ -15,14 +15,16 @@ const [asAdministrator, asOwner, forOldTables, afterMigrating] = statementsOf("d
 ];
 
 onPostgresql("a service whose role may change no schema, set up as docs/database.md says", () => {
-  const roles = twoRoles(testServerUrl!);
-  const toClose = [roles.close];
+  const toClose: (() => Promise<unknown>)[] = [];
+  let roles: ReturnType<typeof twoRoles>;
   let people: PeopleWorld;
   let settings: Environment;
   let applied: unknown;
   let uuid: string;
 
   beforeAll(async () => {
+    roles = twoRoles(testServerUrl!);
+    toClose.push(roles.close);
     await roles.ask("server", asAdministrator);
     await roles.ask("owner", asOwner);
     const addresses = { DATABASE_URL: roles.serviceUrl, MIGRATION_DATABASE_URL: roles.ownerUrl };
@@ -151,7 +153,8 @@ onPostgresql("a service whose role may change no schema, set up as docs/database
 });
 
 onPostgresql("a database that was migrated before it had two roles", () => {
-  const roles = twoRoles(testServerUrl!);
+  let roles: ReturnType<typeof twoRoles>;
+  beforeAll(() => void (roles = twoRoles(testServerUrl!)));
   afterAll(() => roles.close());
 
   it("serves after the grants for the tables it has, and not before", async () => {
