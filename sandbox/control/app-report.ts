@@ -1,3 +1,4 @@
+import { resolveSuccessUrl } from "../manifest/success-url.ts";
 import { appShape } from "../shapes/app.ts";
 import { configVarsOf } from "../world/attachments.ts";
 import type { AppRecord } from "../world/records.ts";
@@ -22,7 +23,7 @@ function setupReport(setup: NonNullable<AppRecord["setup"]>, webUrl: string | nu
     state: setup.state,
     environment: setup.environment,
     ...setup.about,
-    success_url: resolve(setup.successUrl, webUrl),
+    success_url: resolveSuccessUrl(setup.successUrl, webUrl),
     formation: setup.formation,
     buildpacks: setup.buildpacks,
     /** The last buildpack decides them. */
@@ -35,13 +36,6 @@ function setupReport(setup: NonNullable<AppRecord["setup"]>, webUrl: string | nu
     warnings: setup.warnings,
     steps: setup.steps.map(({ step, at, detail }) => ({ step, at: timestamp(at), ...detail })),
   };
-}
-
-/** A fully-qualified URL as it is; a path in the new app. */
-function resolve(successUrl: string | null, webUrl: string | null): string | null {
-  if (successUrl === null || webUrl === null) return null;
-  if (/^https?:\/\//.test(successUrl)) return successUrl;
-  return successUrl.startsWith("/") ? webUrl.replace(/\/$/, "") + successUrl : null;
 }
 
 function timestamp(ms: number): string {

@@ -19,7 +19,7 @@ const members = {
   stage: text,
   manifest: object,
   environment: oneOf("test", "review"),
-  env: tableOf(/^[A-Za-z_][A-Za-z0-9_]*$/, (value) => {
+  env: tableOf(/^[^=\0]+$/, (value) => {
     if (typeof value !== "string") throw new Error("must hold strings");
     return value;
   }),

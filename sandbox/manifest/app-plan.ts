@@ -50,7 +50,6 @@ function setupOf(
   foreign: { addon: ForeignAddonRecord }[],
 ): AppSetupRecord {
   const { name, description, keywords, website, repository, logo } = manifest;
-  const { postdeploy, "pr-predestroy": predestroy } = manifest.scripts ?? {};
   return {
     state: "creating",
     environment,
@@ -59,10 +58,7 @@ function setupOf(
     successUrl: manifest.success_url ?? null,
     formation: formationOf(manifest),
     buildpacks: (manifest.buildpacks ?? []).map(({ url }) => url),
-    scripts: {
-      ...(postdeploy !== undefined && { postdeploy: scriptOf(postdeploy) }),
-      ...(predestroy !== undefined && { "pr-predestroy": scriptOf(predestroy) }),
-    },
+    scripts: scriptsOf(manifest),
     foreignAddons: foreign.map(({ addon }) => addon),
     warnings: warningsOf(manifest),
     steps: [],
@@ -76,6 +72,15 @@ function formationOf({ formation = { web: {} } }: Manifest): AppSetupRecord["for
     quantity,
     size,
   }));
+}
+
+/** Those that run anything: an empty command does not. */
+function scriptsOf({ scripts = {} }: Manifest): AppSetupRecord["scripts"] {
+  const { postdeploy, "pr-predestroy": predestroy } = scripts;
+  const found = Object.entries({ postdeploy, "pr-predestroy": predestroy }).map(
+    ([name, script = ""]) => [name, scriptOf(script)] as const,
+  );
+  return Object.fromEntries(found.filter(([, { command }]) => command.trim() !== ""));
 }
 
 function scriptOf(script: string | Script): ScriptRecord {

@@ -1,16 +1,11 @@
+import { attachmentName } from "./attachment-name.ts";
 import * as rule from "./rules.ts";
 
 const LONGEST_NAME = 30;
 
-const configVarName = rule.matching(
-  /^[A-Za-z_][A-Za-z0-9_]*$/,
-  "must be a config var's name: letters, digits and underscores",
-);
-const attachmentName = rule.matching(
-  /^[A-Z][A-Z0-9_]*$/,
-  "must be an attachment's name: upper-case letters, digits and underscores",
-);
-const addonAndPlan = rule.matching(/^[^\s:]+(:[^\s:]+)?$/, "must be addon or addon:plan");
+const configVarName = rule.matching(/^[^=\0]+$/, "must be a config var's name: not empty, without = and NUL");
+/** Many a manifest has flags of a command line behind the plan. They have no effect. */
+const addonAndPlan = rule.matching(/^[^\s:]+(:[^\s:]+)?( +--\S.*)?$/, "must be addon or addon:plan");
 
 const envEntry = rule.members({
   description: rule.text,
@@ -18,10 +13,22 @@ const envEntry = rule.members({
   required: rule.flag,
   generator: rule.only("secret"),
 });
-const addonEntry = rule.members({ plan: addonAndPlan, as: attachmentName, options: rule.table(() => []) }, [
+const addonEntry = rule.members({ plan: addonAndPlan, as: rule.text, options: rule.table(() => []) }, [
   "plan",
 ]);
-const script = rule.members({ command: rule.filledText, size: rule.text }, ["command"]);
+const script = rule.members({ command: rule.text, size: rule.text }, ["command"]);
+
+/** An app has no two attachments of one name. */
+const differentNames: rule.Rule = (addons, pointer) => {
+  const taken = new Set<string>();
+  return (Array.isArray(addons) ? addons : []).flatMap((addon, index) => {
+    const name = rule.isObject(addon) && typeof addon["as"] === "string" ? attachmentName(addon["as"]) : "";
+    if (name !== "" && taken.has(name))
+      return [{ pointer: `${pointer}/${index}/as`, message: "is there twice" }];
+    taken.add(name);
+    return [];
+  });
+};
 
 /** The document's table, row by row. */
 const base: Record<string, rule.Rule> = {
@@ -36,11 +43,11 @@ const base: Record<string, rule.Rule> = {
   image: rule.text,
   env: rule.table(rule.either(rule.text, envEntry), configVarName),
   formation: rule.table(rule.members({ quantity: rule.count, size: rule.text })),
-  addons: rule.list(rule.either(addonAndPlan, addonEntry)),
+  addons: rule.both(rule.list(rule.either(addonAndPlan, addonEntry)), differentNames),
   buildpacks: rule.list(rule.members({ url: rule.filledText }, ["url"])),
   scripts: rule.members({
-    postdeploy: rule.either(rule.filledText, script),
-    "pr-predestroy": rule.either(rule.filledText, script),
+    postdeploy: rule.either(rule.text, script),
+    "pr-predestroy": rule.either(rule.text, script),
   }),
 };
 

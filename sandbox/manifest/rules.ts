@@ -20,7 +20,7 @@ export const flag: Rule = (value, pointer) =>
   typeof value === "boolean" ? [] : broken(pointer, "must be true or false");
 
 export const count: Rule = (value, pointer) =>
-  Number.isInteger(value) && Number(value) >= 0 ? [] : broken(pointer, "must be a whole number from 0");
+  Number.isSafeInteger(value) && Number(value) >= 0 ? [] : broken(pointer, "must be a whole number from 0");
 
 export const only =
   (...allowed: string[]): Rule =>
@@ -77,6 +77,11 @@ export const either =
     if (typeof value === "string") return short(value, pointer);
     return isObject(value) ? long(value, pointer) : broken(pointer, "must be a string or an object");
   };
+
+export const both =
+  (...rules: [Rule, Rule]): Rule =>
+  (value, pointer) =>
+    rules.flatMap((rule) => rule(value, pointer));
 
 export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);

@@ -1,4 +1,4 @@
-import { invalid } from "../refusal.ts";
+import { attachmentName, freeName, isAttachmentName } from "./attachment-name.ts";
 import type { Manifest } from "./manifest.ts";
 
 /** One add-on of a manifest. */
@@ -14,26 +14,16 @@ export interface WantedAddon {
 /** The add-ons of a manifest in all three forms, each with a name of its own. */
 export function wantedAddons({ addons = [] }: Manifest): WantedAddon[] {
   const entries = addons.map((addon) => (typeof addon === "string" ? { plan: addon } : addon));
-  const taken = new Set<string>();
-  entries.forEach(({ as }, index) => {
-    if (as === undefined) return;
-    if (taken.has(as))
-      throw invalid(`The app manifest cannot be used. /addons/${index}/as is there twice: ${as}.`);
-    taken.add(as);
-  });
-  return entries.map(({ plan: addonAndPlan, as, options }) => {
-    const [service, plan] = addonAndPlan.split(":") as [string, string | undefined];
-    return { service, plan: plan ?? null, as: as ?? freeName(service, taken), options: options ?? {} };
+  const wishes = entries.map(({ as = "" }) => attachmentName(as));
+  const taken = new Set(wishes.filter(isAttachmentName));
+  return entries.map(({ plan: text, options = {} }, index) => {
+    const wish = wishes[index]!;
+    const [service, plan = null] = withoutFlags(text).split(":") as [string, string?];
+    return { service, plan, as: isAttachmentName(wish) ? wish : freeName(wish || service, taken), options };
   });
 }
 
-function freeName(service: string, taken: Set<string>): string {
-  const base = service
-    .toUpperCase()
-    .replace(/[^A-Z0-9]/g, "_")
-    .replace(/^[^A-Z]/, "ADDON_$&");
-  let name = base;
-  for (let number = 2; taken.has(name); number++) name = `${base}_${number}`;
-  taken.add(name);
-  return name;
+/** addon or addon:plan, without the flags of a command line that some write behind it. */
+function withoutFlags(text: string): string {
+  return text.split(" ", 1)[0]!;
 }

@@ -1,10 +1,12 @@
+import { attachmentName, isAttachmentName } from "./attachment-name.ts";
 import type { Manifest } from "./manifest.ts";
+import { isFullUrl } from "./success-url.ts";
 
 const known = new Set([
   ..."name description keywords website repository logo success_url stack image env formation addons".split(
     " ",
   ),
-  ..."buildpacks scripts environments".split(" "),
+  ..."buildpacks scripts $schema".split(" "),
 ]);
 
 /** What is no fault, but not what its author may think. */
@@ -15,25 +17,54 @@ export function warningsOf(manifest: Omit<Manifest, "environments">): string[] {
       .map((key) => `/${key} is not known and has no effect.`),
     ...(manifest.image === undefined ? [] : ["/image is deprecated."]),
     ...urlWarnings(manifest),
-    ...optionWarnings(manifest),
+    ...addonWarnings(manifest),
     ...sizeWarnings(manifest),
-    ...Object.keys(manifest.scripts ?? {})
-      .filter((name) => name !== "postdeploy" && name !== "pr-predestroy")
-      .map((name) => `/scripts/${name} is not known and is never run.`),
+    ...scriptWarnings(manifest),
   ];
 }
 
 function urlWarnings({ success_url: successUrl }: Manifest): string[] {
-  if (successUrl === undefined || successUrl.startsWith("/") || /^https?:\/\//.test(successUrl)) return [];
+  if (successUrl === undefined || successUrl.startsWith("/") || isFullUrl(successUrl)) return [];
   return ["/success_url is neither a fully-qualified URL nor a path beginning with /: nobody is sent there."];
 }
 
-function optionWarnings({ addons = [] }: Manifest): string[] {
+function addonWarnings({ addons = [] }: Manifest): string[] {
   return addons.flatMap((addon, index) => {
-    const options = typeof addon === "string" ? {} : (addon.options ?? {});
-    return Object.entries(options)
-      .filter(([, value]) => typeof value !== "string" && value !== true)
-      .map(([name]) => `/addons/${index}/options/${name} should be a string, or true.`);
+    const at = `/addons/${index}`;
+    if (typeof addon === "string") return flagWarnings(at, addon);
+    const { plan, as = "", options = {} } = addon;
+    return [
+      ...flagWarnings(`${at}/plan`, plan),
+      ...nameWarnings(`${at}/as`, as),
+      ...optionWarnings(at, options),
+    ];
+  });
+}
+
+function flagWarnings(at: string, plan: string): string[] {
+  return plan.includes(" ")
+    ? [`${at} has no effect from the first blank on: options stand in the object form.`]
+    : [];
+}
+
+function nameWarnings(at: string, as: string): string[] {
+  const name = attachmentName(as);
+  if (name === "" || isAttachmentName(name)) return [];
+  return [`${at} is no attachment's name: letters, digits and underscores. One like it is given.`];
+}
+
+function optionWarnings(at: string, options: object): string[] {
+  return Object.entries(options)
+    .filter(([, value]) => typeof value !== "string" && value !== true)
+    .map(([name]) => `${at}/options/${name} should be a string, or true.`);
+}
+
+function scriptWarnings({ scripts = {} }: Manifest): string[] {
+  return Object.entries(scripts).flatMap(([name, script]) => {
+    if (name !== "postdeploy" && name !== "pr-predestroy")
+      return [`/scripts/${name} is not known and is never run.`];
+    const command = typeof script === "string" ? script : script.command;
+    return command.trim() === "" ? [`/scripts/${name} is empty: nothing is run.`] : [];
   });
 }
 

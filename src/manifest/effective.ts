@@ -6,6 +6,7 @@ import type { EnvironmentName, Manifest, ManifestKeys } from "./schema.ts";
  * that nobody knows; `environments` and the editor's `$schema` are gone.
  */
 export function effectiveManifest(manifest: Manifest, environment?: EnvironmentName): ManifestKeys {
-  const { $schema: _schema, environments = {}, ...app } = manifest;
-  return environment === undefined ? app : { ...app, ...environments[environment] };
+  const own = environment && manifest.environments?.[environment];
+  const { $schema: _schema, environments: _environments, ...app }: Manifest = { ...manifest, ...own };
+  return app;
 }

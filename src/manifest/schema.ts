@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { repeatedNames } from "./attachment-names.ts";
 
 // The app manifest as the platform's document describes it (Resources, "App manifest"), once: the types below, the
 // check and the published JSON Schema all come from here. A key that is not here is no error (unknown-keys.ts), and
@@ -7,10 +8,12 @@ import { z } from "zod";
 
 const MOST_NAME_CHARACTERS = 30;
 /** Some write flags of a command line behind the plan; they do no harm, and advice/addons.ts says where they belong. */
-const PLAN = /^[^\s:]+(:[^\s:]+)?( --\S+)*$/;
-const SUCCESS_URL = /^(\/|[A-Za-z][A-Za-z0-9+.-]*:\/\/\S)/;
+const PLAN = /^[^\s:]+(:[^\s:]+)?( +--\S.*)?$/;
+/** A process can see a variable of any other name than these: empty, or with = or NUL in it. */
+const VARIABLE_NAME = /^[^=\0]+$/;
 
 const PLAN_SENTENCE = "An add-on is named as addon or addon:plan, without spaces.";
+const VARIABLE_NAME_SENTENCE = "A config var's name cannot be empty, nor hold = or NUL: rename it.";
 const QUANTITY_SENTENCE = "This must be a whole number of processes, 0 or more, without quotes.";
 
 /** A string that must be there. Another type is named by the check's own sentences. */
@@ -61,6 +64,17 @@ const addon = z
   })
   .meta({ id: "addon", description: "An add-on that is provisioned before the app is deployed." });
 
+const addons = z
+  .array(z.union([addon, plan("")]))
+  .superRefine((all, { addIssue }) => {
+    for (const index of repeatedNames(all)) {
+      const message = "Another add-on has this name already: give each attachment its own.";
+      addIssue({ code: "custom", path: [index, "as"], message });
+    }
+  })
+  .optional()
+  .meta({ id: "addons", description: "The add-ons the app needs; the object form is preferred." });
+
 const buildpack = z
   .object({
     url: requiredText("say where the buildpack is, or its shorthand name.")
@@ -94,7 +108,6 @@ const keys = z.object({
   logo: z.string().optional().describe("The URL of a square image, as SVG, PNG or JPG."),
   success_url: z
     .string()
-    .regex(SUCCESS_URL, "This must be a full URL, or a path of the new app that begins with /.")
     .optional()
     .describe(
       "Where the user goes after the deploy: a full URL, or a path of the new app that begins with /.",
@@ -105,17 +118,14 @@ const keys = z.object({
     .optional()
     .meta({ description: "Deprecated. The image that local containers are made from.", deprecated: true }),
   env: z
-    .record(z.string(), z.union([variable, z.string()]))
+    .record(z.string().regex(VARIABLE_NAME, VARIABLE_NAME_SENTENCE), z.union([variable, z.string()]))
     .optional()
     .meta({ id: "env", description: "The config vars: a name, and a value or what to know about it." }),
   formation: z
     .record(z.string(), process)
     .optional()
     .meta({ id: "formation", description: "The processes to keep, by process type. Dynos are billed." }),
-  addons: z
-    .array(z.union([addon, plan("")]))
-    .optional()
-    .meta({ id: "addons", description: "The add-ons the app needs; the object form is preferred." }),
+  addons,
   buildpacks: z.array(buildpack).optional().meta({
     id: "buildpacks",
     description: "For apps of the older generation; newer ones name their buildpacks in project.toml.",
@@ -131,22 +141,15 @@ const keys = z.object({
     .meta({ id: "scripts", description: "Commands of the app's life. The dynos that run them are billed." }),
 });
 
-const environment = keys
-  .extend({
-    environments: z
-      .never({ error: "An environment cannot have environments of its own." })
-      .optional()
-      .describe("An environment cannot have environments of its own."),
-  })
-  .meta({
-    id: "environment",
-    description: "Keys of a manifest. Each replaces the whole of the app's own key: nothing is merged.",
-  });
+const environment = keys.meta({
+  id: "environment",
+  description: "Keys of a manifest. Each replaces the whole of the app's own key: nothing is merged.",
+});
 
 export const manifestSchema = keys
   .extend({
     $schema: z
-      .string()
+      .unknown()
       .optional()
       .describe("Where an editor finds this schema. The platform has no use for it."),
     environments: z

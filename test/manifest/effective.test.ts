@@ -47,6 +47,11 @@ describe("the manifest of an environment", () => {
     },
   );
 
+  it("has no environments, nor what an editor needs, even where the environment names some", () => {
+    const review = { $schema: 5, stack: "newest", environments: { test: {} } };
+    expect(effectiveManifest({ environments: { review } }, "review")).toEqual({ stack: "newest" });
+  });
+
   it("leaves the manifest as it was", () => {
     const before = structuredClone(manifest);
     effectiveManifest(manifest, "test");

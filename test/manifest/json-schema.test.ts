@@ -13,7 +13,8 @@ interface Schema {
   $ref?: string;
   properties?: Record<string, Schema>;
   definitions?: Record<string, Schema>;
-  allOf?: Schema[];
+  propertyNames?: Schema;
+  pattern?: string;
 }
 
 describe("app.schema.json", () => {
@@ -32,6 +33,14 @@ describe("app.schema.json", () => {
       for (const [key, property] of Object.entries(properties))
         expect([key, described(property)]).toEqual([key, expect.stringMatching(/^[A-Z"a-z].*\.$/)]);
     }
+  });
+
+  it("refuses the names that no config var can have, and limits no others", () => {
+    const limits = Object.values(published.definitions!).flatMap(({ propertyNames }) => propertyNames ?? []);
+    expect(limits).toEqual([{ type: "string", pattern: expect.any(String) }]);
+    const pattern = new RegExp(limits[0]!.pattern!, "u");
+    expect(["A", "A B", "1", "é"].filter((name) => !pattern.test(name))).toEqual([]);
+    expect(["", "A=B", "A\0"].filter((name) => pattern.test(name))).toEqual([]);
   });
 
   it("offers an environment no environments of its own", () => {

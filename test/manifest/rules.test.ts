@@ -73,24 +73,19 @@ describe("a manifest with one value of a wrong type", () => {
 describe("each rule", () => {
   const table: [name: string, pointer: string, good: readonly unknown[], bad: readonly unknown[]][] = [
     ["a name has at most 30 characters", "/name", ["a".repeat(30), "é😀".repeat(15)], ["a".repeat(31)]],
-    [
-      "success_url is a full URL or begins with /",
-      "/success_url",
-      ["/", "/welcome?x=1", "https://example.com/start", "app://start"],
-      ["welcome", "", "#top", "example.com/start", "https://"],
-    ],
     ["secret is the only generator", "/env/KEY/generator", ["secret"], ["uuid", "Secret", ""]],
     ["a quantity is a whole number from 0", "/formation/web/quantity", [0, 1, 3.0], [-1, 1.5, Infinity, "1"]],
     [
       "an add-on is addon or addon:plan",
       "/addons/0",
-      ["postgresql", "postgresql:basic", "postgresql:basic --version=17"],
-      ["", ":basic", "postgresql:", "a:b:c", "a b", " a"],
+      ["postgresql", "postgresql:basic", "postgresql:basic --version=17", "postgresql --version 17"],
+      ["", ":basic", "postgresql:", "a:b:c", "a b", " a", "a ", "a --"],
     ],
     ["so is an add-on's plan", "/addons/0/plan", ["redis", "redis:mini"], ["", "redis:", ":mini", "a:b:c"]],
     ["a buildpack says where it is", "/buildpacks/0/url", ["node", "https://example.com/b.git"], ["", " "]],
     ["the only environments are test and review", "/environments/production", [], [{}]],
-    ["an environment has none of its own", "/environments/test/environments", [], [{}, { review: {} }]],
+    ["a config var has a name", "/env/", [], ["x", { value: "x" }]],
+    ["no name of a config var holds =", "/env/A=B", [], ["x", {}]],
   ];
 
   it.each(table)("%s (%s)", (_, pointer, good, bad) => {
@@ -112,6 +107,12 @@ describe("each rule", () => {
     });
   });
 
+  it("gives a name to one attachment only, whatever its case", () => {
+    const named = (...names: string[]) => ({ addons: names.map((as) => ({ plan: "redis", as })) });
+    expect(errorsOf(named("ONE", "TWO", "", ""))).toEqual([]);
+    expect(errorsOf(named("ONE", "TWO", "one", "ONE"))).toEqual(["/addons/2/as", "/addons/3/as"]);
+  });
+
   it.each([[[]], ["app"], [null], [5], [undefined]])("refuses what is no object at all: %j", (value) => {
     expect(errorsOf(value)).toEqual([""]);
   });
@@ -131,6 +132,10 @@ describe("a sentence", () => {
     ["a quantity in quotes", { formation: { web: { quantity: "1" } } }, "without quotes"],
     ["null", { website: null }, "leave it out"],
     ["an object where a list belongs", { addons: {} }, "an array in [ ], not an object"],
+    ["a config var without a name", { env: { "": "x" } }, "rename it"],
+    ["a success_url that leads nowhere", { success_url: "welcome" }, "begins with /"],
+    ["a command that is empty", { scripts: { postdeploy: " " } }, "give a command, or leave it out"],
+    ["an attachment's empty name", { addons: [{ plan: "a", as: "" }] }, "leave it out"],
   ])("says what to do about %s", (_, manifest, advice) => {
     expect(checkManifest(manifest).faults.map(({ message }) => message)).toEqual([
       expect.stringContaining(advice),

@@ -44,6 +44,7 @@ async function control(method: string, path: string, json?: unknown) {
 const create = (manifest: unknown, wish: object = {}) => control("POST", "/apps", { manifest, ...wish });
 const varsOf = (app: string) => world.control.configVars(app);
 const stepsOf = ({ setup }: App) => setup.steps.map(({ step }) => step);
+const matching = (pattern: RegExp) => expect.stringMatching(pattern) as string;
 const asked = (index = 0) => JSON.parse(world.partner.requests[index]!.body) as Record<string, unknown>;
 
 it("A manifest is processed when its app is created: config vars, add-ons, deploy, postdeploy, in this order", async () => {
@@ -111,7 +112,8 @@ describe("a manifest that breaks a rule is refused with the place, and nothing i
     ["a number for a config var", { env: { A: 1 } }, /\/env\/A must be a string or an object/],
     ["required that is no boolean", { env: { A: { required: "no" } } }, /\/env\/A\/required must be true or/],
     ["another generator", { env: { A: { generator: "uuid" } } }, /\/env\/A\/generator may only be secret/],
-    ["a name of no config var", { env: { "A/B~": "x" } }, /\/env\/A~1B~0 must be a config var's name/],
+    ["a name of no config var", { env: { "A/=~": "x" } }, /\/env\/A~1=~0 must be a config var's name/],
+    ["a config var without a name", { env: { "": "x" } }, /\/env\/ must be a config var's name/],
     ["a negative quantity", { formation: { web: { quantity: -1 } } }, /\/formation\/web\/quantity must be/],
     [
       "a size that is no string",
@@ -122,16 +124,11 @@ describe("a manifest that breaks a rule is refused with the place, and nothing i
     ["an add-on without a plan", { addons: [{ as: "A" }] }, /\/addons\/0\/plan is missing/],
     ["a plan of three parts", { addons: ["a:b:c"] }, /\/addons\/0 must be addon or addon:plan/],
     [
-      "a lower-case attachment",
-      { addons: [{ plan: "a", as: "a b" }] },
-      /\/addons\/0\/as must be an attachment/,
-    ],
-    [
       "one name for two",
       {
         addons: [
           { plan: "a", as: "A" },
-          { plan: "b", as: "A" },
+          { plan: "b", as: "a" },
         ],
       },
       /\/addons\/1\/as is there/,
@@ -206,6 +203,14 @@ describe("config vars", () => {
     expect(JSON.stringify(body)).not.toContain("filled in");
   });
 
+  it("may have any name that a process can see, and the person fills those in too", async () => {
+    const { body } = await create(
+      { env: { "A B": "x", "1A": {}, "a.b": "y" } },
+      { env: { "1A": "filled in" } },
+    );
+    expect(varsOf(body.id)).toEqual({ "A B": "x", "1A": "filled in", "a.b": "y" });
+  });
+
   it("that are required and have no value stop the app before it is made, and are named", async () => {
     const env = { A: {}, B: { required: true }, C: { required: false }, D: { value: "" } };
     const { status, body } = await create({ env, addons: ["widgets"] }, { env: { B: "b" } });
@@ -228,11 +233,27 @@ describe("config vars", () => {
 
   it("are strings", async () => {
     expect(await create({}, { env: { A: 1 } })).toMatchObject({ status: 422 });
-    expect(await create({}, { env: { "no name": "x" } })).toMatchObject({ status: 422 });
+    expect(await create({}, { env: { "no=name": "x" } })).toMatchObject({ status: 422 });
   });
 });
 
 describe("add-ons", () => {
+  it("with flags of a command line behind the plan are provisioned without, and the flags warned of", async () => {
+    const addons = ["widgets:premium --version=1", { plan: "widgets:premium --size 2", as: "B" }];
+    const { status, body } = await create({ addons });
+    expect([status, body.addons.map(({ plan }) => plan)]).toEqual([201, ["premium", "premium"]]);
+    expect([asked(0), asked(1)]).toMatchObject([{ plan: "premium" }, { plan: "premium" }]);
+    expect(body.setup.warnings).toEqual([/^\/addons\/0 .*no effect/, /^\/addons\/1\/plan /].map(matching));
+  });
+
+  it("are attached under the name asked for in upper case, the default one, or one that is like it", async () => {
+    const names = ["db", "", "my db", " "];
+    const { body } = await create({ addons: names.map((as) => ({ plan: "widgets", as })) });
+    const steps = body.setup.steps.flatMap(({ as }) => as ?? []);
+    expect(steps).toEqual(["DB", "WIDGETS", "MY_DB", "WIDGETS_2"]);
+    expect(body.setup.warnings).toEqual([matching(/^\/addons\/2\/as /)]);
+  });
+
   it("are asked for in three forms, by default with the add-on's default plan", async () => {
     const options = { version: "2", verbose: true };
     const { body } = await create({
@@ -387,9 +408,29 @@ it("The stack is the manifest's, else the default", async () => {
 it.each([
   ["https://example.com/thanks", "https://example.com/thanks"],
   ["/welcome", expect.stringMatching(/^https:\/\/shop[^/]+\/welcome$/) as string],
+  ["app://thanks", "app://thanks"],
   ["welcome", null],
+  ["#TODO", null],
+  ["", null],
 ])("After the deploy the person is sent to success_url, %s", async (success_url, expected) => {
-  expect((await create({ success_url }, { name: "shop" })).body.setup.success_url).toEqual(expected);
+  const { setup } = (await create({ success_url }, { name: "shop" })).body;
+  expect(setup.success_url).toEqual(expected);
+  const warned = expected === null ? [expect.stringMatching(/success_url.*nobody is sent there/)] : [];
+  expect(setup.warnings).toEqual(warned);
+});
+
+it("A command that is empty is never run, and is warned of", async () => {
+  const scripts = { postdeploy: "", "pr-predestroy": { command: " " } };
+  const { id, setup } = (await create({ scripts }, { environment: "review" })).body;
+  expect(setup).toMatchObject({ scripts: {}, warnings: [/postdeploy/, /pr-predestroy/].map(matching) });
+  expect(stepsOf((await control("DELETE", `/apps/${id}`)).body)).toEqual(["deploy", "destroy"]);
+});
+
+it("What is the editor's has no effect; environments of an environment neither, with a word of warning", async () => {
+  const manifest = { $schema: 5, environments: { test: { environments: { test: { stack: "x" } } } } };
+  expect((await create(manifest)).body.setup.warnings).toEqual([]);
+  const { stack, setup } = (await create(manifest, { environment: "test" })).body;
+  expect([stack.name, setup.warnings]).toEqual(["default-24", [matching(/environments is not known/)]]);
 });
 
 describe("an app that is destroyed", () => {

@@ -1,3 +1,4 @@
+import { attachmentName } from "../attachment-names.ts";
 import type { ManifestKeys } from "../schema.ts";
 import type { Advice, Rule } from "./rule.ts";
 
@@ -11,6 +12,18 @@ export const stringForm: Rule = ({ addons = [] }) => {
   const message = `The object form is preferred: { "plan": "${planOf(addons[first]!)}" }.${others}`;
   return [{ path: ["addons", first], message }];
 };
+
+export const attachmentNames: Rule = ({ addons = [] }) =>
+  addons.flatMap((addon, index) => {
+    if (typeof addon === "string" || addon.as === undefined) return [];
+    const name = attachmentName(addon);
+    const path = ["addons", index, "as"];
+    if (name === "") return [{ path, message: "This is empty: leave it out to get the default name." }];
+    if (/^[A-Z][A-Z0-9_]*$/.test(name)) return [];
+    return [
+      { path, message: "A name that is sure to work begins with a letter, and holds letters, digits and _." },
+    ];
+  });
 
 export const options: Rule = ({ addons = [] }) =>
   addons.flatMap((addon, index) =>

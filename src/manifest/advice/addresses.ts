@@ -24,6 +24,17 @@ export const logo: Rule = ({ logo }) => {
     : [];
 };
 
+export const successUrl: Rule = ({ success_url: url }) =>
+  url === undefined || url.startsWith("/") || /^[a-z][a-z0-9+.-]*:\/\/\S/i.test(url)
+    ? []
+    : [
+        {
+          path: ["success_url"],
+          message:
+            "Nobody is sent there: give a full URL, or a path of the new app that begins with /, or leave it out.",
+        },
+      ];
+
 /** By their names; an address without one can be of any format. */
 const OTHER_FORMATS = /\.(gif|webp|avif|ico|bmp|tiff?|heic|pdf)$/i;
 

@@ -1,15 +1,16 @@
 import type { Finding } from "../finding.ts";
 import type { Manifest } from "../schema.ts";
-import { ephemeralPlans, flags, options, stringForm } from "./addons.ts";
-import { logo, repository, website } from "./addresses.ts";
+import { attachmentNames, ephemeralPlans, flags, options, stringForm } from "./addons.ts";
+import { logo, repository, successUrl, website } from "./addresses.ts";
 import { buildpacks, image } from "./build.ts";
-import { billedProcesses, billedScripts, sizes } from "./dynos.ts";
+import { billedProcesses, sizes } from "./dynos.ts";
 import type { Rule } from "./rule.ts";
-import { names, sources } from "./variables.ts";
+import { billedScripts, emptyScripts } from "./scripts.ts";
+import { sources } from "./variables.ts";
 
 const OF_APPS: readonly Rule[] = [
-  ...[website, repository, logo, image, names, sources, billedProcesses, sizes],
-  ...[stringForm, options, flags, buildpacks, billedScripts],
+  ...[website, repository, logo, successUrl, image, sources, billedProcesses, sizes],
+  ...[stringForm, attachmentNames, options, flags, buildpacks, billedScripts, emptyScripts],
 ];
 const OF_ENVIRONMENTS: readonly Rule[] = [...OF_APPS, ephemeralPlans];
 

@@ -11,8 +11,3 @@ export const sizes: Rule = ({ formation = {} }) => {
     ? [{ path: ["formation"], message: "With several process types it is better to give each its size." }]
     : [];
 };
-
-export const billedScripts: Rule = ({ scripts = {} }) =>
-  scripts.postdeploy !== undefined || scripts["pr-predestroy"] !== undefined
-    ? [{ path: ["scripts"], message: "The dynos that run scripts are billed.", isSaidOnce: true }]
-    : [];

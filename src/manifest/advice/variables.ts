@@ -1,10 +1,5 @@
 import type { Rule } from "./rule.ts";
 
-export const names: Rule = ({ env = {} }) =>
-  Object.keys(env)
-    .filter((name) => name === "" || /[=\0]/.test(name))
-    .map((name) => ({ path: ["env", name], message: "No process can have a variable of this name." }));
-
 export const sources: Rule = ({ env = {} }) =>
   Object.entries(env)
     .filter(

@@ -1,0 +1,11 @@
+/** A fully-qualified URL, of any scheme. */
+export function isFullUrl(successUrl: string): boolean {
+  return /^[A-Za-z][A-Za-z0-9+.-]*:\/\/\S/.test(successUrl);
+}
+
+/** "A fully-qualified URL is used as is; a value starting with `/` is a path in the new app." Null: neither. */
+export function resolveSuccessUrl(successUrl: string | null, webUrl: string | null): string | null {
+  if (successUrl === null || webUrl === null) return null;
+  if (isFullUrl(successUrl)) return successUrl;
+  return successUrl.startsWith("/") ? webUrl.replace(/\/$/, "") + successUrl : null;
+}

@@ -1,0 +1,235 @@
+import { describe, expect, it } from "@jest/globals";
+import { readManifest } from "../../sandbox/manifest/manifest.ts";
+import { checkManifest } from "../../src/manifest/check.ts";
+
+// The kit's check and the sandbox are two readings of one section of the platform document ("App manifest"). What one
+// calls sound the other must take, and what is wrong must be wrong for both, at the same place.
+
+const long = "n".repeat(31);
+
+const accepted: [what: string, manifest: object][] = [
+  ["nothing at all", {}],
+  ["a name of 30 characters, each of two units", { name: "😀".repeat(30) }],
+  ["every string empty", { name: "", description: "", website: "", repository: "", logo: "", stack: "" }],
+  ["keywords", { keywords: ["bot", ""] }],
+  ["addresses that are none", { website: "soon", repository: "soon", logo: "logo.gif" }],
+  ["a full success_url", { success_url: "https://example.com/start" }],
+  ["a success_url of another scheme", { success_url: "app://start" }],
+  ["a success_url in the new app", { success_url: "/welcome?x=1" }],
+  ["a success_url without its /", { success_url: "welcome" }],
+  ["a success_url that is a note", { success_url: "#TODO" }],
+  ["an empty success_url", { success_url: "" }],
+  ["a success_url of a scheme alone", { success_url: "https://" }],
+  ["the deprecated image", { image: "example/ruby" }],
+  ["a config var's value", { env: { PORT: "5000", EMPTY: "" } }],
+  ["a config var's object, whole and empty", { env: { A: whole("secret"), B: {} } }],
+  ["a config var's unknown member", { env: { A: { default: 5 } } }],
+  ["config vars of strange names", { env: { "A B": "x", "1A": "x", "a.b": { value: "x" }, "é/~": "x" } }],
+  ["config vars with the names of what objects inherit", { env: { constructor: "x", toString: "x" } }],
+  ["a process, whole and empty", { formation: { web: { quantity: 2, size: "small" }, worker: {} } }],
+  ["no process of a type", { formation: { web: { quantity: 0 } } }],
+  ["a process type of any name", { formation: { "": { quantity: 1 }, "a b": {} } }],
+  ["add-ons as strings", { addons: ["redis", "postgresql:mini"] }],
+  ["flags behind a string", { addons: ["a:b --version=1", "a --version=1 --fast"] }],
+  ["flags whose values stand apart", { addons: ["a:b --version 17"] }],
+  ["flags behind a plan", { addons: [{ plan: "a:b --version=1" }] }],
+  ["an add-on's object, whole", { addons: [{ plan: "a:b", as: "DB", options: { v: "1", fast: true } }] }],
+  ["options of other types", { addons: [{ plan: "a", options: { size: 2, list: [], none: null } }] }],
+  ["an attachment in lower case", { addons: [{ plan: "a", as: "db" }] }],
+  ["attachments without a name, twice", { addons: [as("a", ""), as("b", "")] }],
+  ["attachments whose names need mending", { addons: [as("a", "a b"), as("a", "a_b"), as("a", "1é")] }],
+  ["the same add-on twice", { addons: ["a", "a", { plan: "a" }] }],
+  ["a buildpack", { buildpacks: [{ url: "node" }, { url: "https://example.com/b.git" }] }],
+  [
+    "empty lists and objects",
+    { keywords: [], env: {}, formation: {}, addons: [], buildpacks: [], scripts: {} },
+  ],
+  ["scripts in both forms", { scripts: { postdeploy: "x", "pr-predestroy": { command: "y", size: "s" } } }],
+  ["empty commands", { scripts: { postdeploy: "", "pr-predestroy": { command: " " } } }],
+  ["scripts nobody knows", { scripts: { release: 5 } }],
+  ["keys nobody knows", { engines: 5, succes_url: null }],
+  ["a key that every object inherits", JSON.parse('{ "__proto__": 5 }') as object],
+  ["an address of the schema", { $schema: "./app.schema.json" }],
+  ["anything for the schema", { $schema: 5 }],
+];
+
+const acceptedAtTheTop: [what: string, manifest: object][] = [
+  ["no environments", { environments: {} }],
+  ["empty environments", { environments: { test: {}, review: {} } }],
+  ["environments of an environment", { environments: { test: { environments: { test: {} } } } }],
+  ["whatever is in those", { environments: { test: { environments: { production: 5 } }, review: {} } }],
+  ["anything for those", { environments: { review: { environments: 5 } } }],
+];
+
+const refused: [pointer: string, manifest: object][] = [
+  ["/name", { name: long }],
+  ["/name", { name: null }],
+  ["/description", { description: 5 }],
+  ["/keywords", { keywords: "bot" }],
+  ["/keywords/1", { keywords: ["bot", 5] }],
+  ["/website", { website: [] }],
+  ["/repository", { repository: { type: "git" } }],
+  ["/logo", { logo: false }],
+  ["/success_url", { success_url: null }],
+  ["/stack", { stack: 24 }],
+  ["/image", { image: {} }],
+  ["/env", { env: [] }],
+  ["/env/A", { env: { A: 5 } }],
+  ["/env/A", { env: { A: null } }],
+  ["/env/A/value", { env: { A: { value: 5 } } }],
+  ["/env/A/description", { env: { A: { description: [] } } }],
+  ["/env/A/required", { env: { A: { required: "true" } } }],
+  ["/env/A/generator", { env: { A: whole("uuid") } }],
+  ["/env/A/generator", { env: { A: whole("") } }],
+  ["/env/", { env: { "": "x" } }],
+  ["/env/A=B", { env: { "A=B": { value: "x" } } }],
+  ["/env/A\0", { env: { "A\0": "x" } }],
+  ["/env/a~1b~0c", { env: { "a/b~c": true } }],
+  ["/env/__proto__", JSON.parse('{ "env": { "__proto__": 5 } }') as object],
+  ["/formation", { formation: [{ process: "web" }] }],
+  ["/formation/web", { formation: { web: 1 } }],
+  ["/formation/web/quantity", { formation: { web: { quantity: -1 } } }],
+  ["/formation/web/quantity", { formation: { web: { quantity: 1.5 } } }],
+  ["/formation/web/quantity", { formation: { web: { quantity: "1" } } }],
+  ["/formation/web/quantity", { formation: { web: { quantity: 1e20 } } }],
+  ["/formation/web/size", { formation: { web: { size: 2 } } }],
+  ["/formation/__proto__", JSON.parse('{ "formation": { "__proto__": 5 } }') as object],
+  ["/addons", { addons: { plan: "a" } }],
+  ["/addons/1", { addons: ["a", null] }],
+  ["/addons/0", { addons: [""] }],
+  ["/addons/0", { addons: ["a:"] }],
+  ["/addons/0", { addons: [":b"] }],
+  ["/addons/0", { addons: ["a:b:c"] }],
+  ["/addons/0", { addons: ["a b"] }],
+  ["/addons/0", { addons: [" a"] }],
+  ["/addons/0/plan", { addons: [{ as: "A" }] }],
+  ["/addons/0/plan", { addons: [{ plan: "a b" }] }],
+  ["/addons/0/plan", { addons: [{ plan: ["a"] }] }],
+  ["/addons/0/as", { addons: [{ plan: "a", as: 5 }] }],
+  ["/addons/1/as", { addons: [as("a", "DB"), as("b", "db")] }],
+  ["/addons/2/as", { addons: [as("a", "DB"), "c", as("b", " DB ")] }],
+  ["/addons/0/options", { addons: [{ plan: "a", options: [] }] }],
+  ["/buildpacks", { buildpacks: { url: "node" } }],
+  ["/buildpacks/0", { buildpacks: ["node"] }],
+  ["/buildpacks/0/url", { buildpacks: [{}] }],
+  ["/buildpacks/0/url", { buildpacks: [{ url: " " }] }],
+  ["/scripts", { scripts: "x" }],
+  ["/scripts/postdeploy", { scripts: { postdeploy: ["x"] } }],
+  ["/scripts/postdeploy/command", { scripts: { postdeploy: { size: "s" } } }],
+  ["/scripts/pr-predestroy/command", { scripts: { "pr-predestroy": { command: null } } }],
+  ["/scripts/pr-predestroy/size", { scripts: { "pr-predestroy": { command: "x", size: 1 } } }],
+];
+
+const refusedAtTheTop: [pointer: string, manifest: unknown][] = [
+  ["", []],
+  ["", null],
+  ["", "app"],
+  ["/environments", { environments: [] }],
+  ["/environments/test", { environments: { test: null } }],
+  ["/environments/production", { environments: { production: {} } }],
+  ["/environments/__proto__", JSON.parse('{ "environments": { "__proto__": {} } }')],
+];
+
+describe("the kit's check and the sandbox", () => {
+  it.each([...accepted, ...accepted.map(inReview), ...acceptedAtTheTop])("both take %s", (_, manifest) => {
+    expect(readings(manifest)).toEqual({ kit: [], sandbox: undefined });
+  });
+
+  it.each([...refused, ...refused.map(pointedInReview), ...refusedAtTheTop])(
+    "both refuse, at %j: %j",
+    (pointer, manifest) => {
+      const { kit, sandbox } = readings(manifest);
+      expect(kit).toContain(pointer);
+      expect(sandbox).toContain(` ${pointer || "It"} `);
+    },
+  );
+
+  it("name every place of a manifest with many faults", () => {
+    const manifest = { name: long, env: { A: 1, "": "x" }, addons: ["a b", {}], scripts: { postdeploy: {} } };
+    const { kit, sandbox } = readings(manifest);
+    expect(kit).toHaveLength(6);
+    for (const pointer of kit) expect(sandbox).toContain(` ${pointer} `);
+  });
+});
+
+const odd = [
+  ...["", " ", "a", "a:b", "a=b", "/", "secret"],
+  ...[0, -0, 1, 2 ** 53, -1, 0.5, true, false, null],
+];
+const nested = [
+  [],
+  [[]],
+  [""],
+  ["a"],
+  [null],
+  {},
+  { a: "b" },
+  { a: {} },
+  { "": null },
+  { plan: "a" },
+  { url: "a" },
+];
+const values: unknown[] = [...odd, ...nested, { command: "" }, { test: {} }, { review: { name: 1 } }];
+
+const keys = "name description keywords website repository logo success_url stack image env formation addons";
+const places = [
+  ...`${keys} buildpacks scripts environments $schema unknown`.split(" "),
+  ...["env/A", "env/A/description", "env/A/value", "env/A/required", "env/A/generator"],
+  ...[
+    "formation/web",
+    "formation/web/quantity",
+    "formation/web/size",
+    "keywords/0",
+    "addons/0",
+    "addons/0/as",
+  ],
+  ...["addons/0/plan", "addons/0/options", "addons/0/options/a", "buildpacks/0", "buildpacks/0/url"],
+  ...["scripts/postdeploy", "scripts/postdeploy/command", "scripts/postdeploy/size", "scripts/pr-predestroy"],
+  ...["environments/test", "environments/review", "environments/other", "environments/test/environments"],
+];
+
+it.each(places)("whatever stands at /%s, the two agree on it", (place) => {
+  for (const value of values) {
+    const manifest = manifestWith(place.split("/"), value);
+    const { kit, sandbox } = readings(manifest);
+    expect({ manifest, isTaken: sandbox === undefined }).toEqual({ manifest, isTaken: kit.length === 0 });
+    if (sandbox) expect(kit.some((pointer) => sandbox.includes(` ${pointer} `))).toBe(true);
+  }
+});
+
+/** The pointers of the kit's errors, and with what words the sandbox refuses. */
+function readings(manifest: unknown): { kit: string[]; sandbox: string | undefined } {
+  const { ok, faults } = checkManifest(manifest);
+  const errors = faults.filter(({ severity }) => severity === "error");
+  expect(ok).toBe(errors.length === 0);
+  return { kit: errors.map(({ pointer }) => pointer), sandbox: refusalOf(manifest) };
+}
+
+function refusalOf(manifest: unknown): string | undefined {
+  try {
+    readManifest(manifest);
+    return undefined;
+  } catch (error) {
+    return (error as Error).message;
+  }
+}
+
+function manifestWith(steps: string[], value: unknown): unknown {
+  return steps.reduceRight((inner, step) => (step === "0" ? [inner] : { [step]: inner }), value);
+}
+
+function inReview([what, manifest]: [string, object]): [string, object] {
+  return [`${what}, in an environment`, { environments: { review: manifest } }];
+}
+
+function pointedInReview([pointer, manifest]: [string, object]): [string, object] {
+  return [`/environments/review${pointer}`, { environments: { review: manifest } }];
+}
+
+function whole(generator: string) {
+  return { description: "What it is for", value: "5", required: false, generator };
+}
+
+function as(plan: string, name: string) {
+  return { plan, as: name };
+}
