@@ -117,6 +117,11 @@ describe("the slowest of the platform's answers", () => {
     const hanging = await install(2);
     await become([...slow, ...hanging], "active", 45_000);
     expect(calls(since)).toBe(3 + 2 + 2);
+    // The three were heard to their end, not given up and asked again.
+    const heard = world.sandbox.control
+      .ledger({ since })
+      .entries.filter(({ fault, ms }) => fault?.delayMs && ms >= 19_000);
+    expect(heard.map(({ response }) => response?.status)).toEqual([200, 200, 200]);
     world.sandbox.control.settings({ replayTokens: false });
   }, 60_000);
 });
