@@ -122,6 +122,7 @@ const manifests: [name: string, manifest: object, faults: readonly string[]][] =
   ["a full success_url, of whatever scheme", { success_url: "app://start" }, []],
   ["a success_url of the new app", { success_url: "/welcome?x=1" }, []],
   ["a success_url that is a note", { success_url: "#TODO" }, ["warning /success_url"]],
+  ["a success_url of a scheme alone", { success_url: "https://" }, ["warning /success_url"]],
   ["an empty success_url", { success_url: "" }, ["warning /success_url"]],
   [
     "a success_url without its /, in an environment",

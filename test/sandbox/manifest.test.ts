@@ -205,10 +205,10 @@ describe("config vars", () => {
 
   it("may have any name that a process can see, and the person fills those in too", async () => {
     const { body } = await create(
-      { env: { "A B": "x", "1A": {}, "a.b": "y" } },
-      { env: { "1A": "filled in" } },
+      { env: { "A B": {}, "1A": "x", "a.b": "y" } },
+      { env: { "A B": "filled in" } },
     );
-    expect(varsOf(body.id)).toEqual({ "A B": "x", "1A": "filled in", "a.b": "y" });
+    expect(varsOf(body.id)).toEqual({ "A B": "filled in", "1A": "x", "a.b": "y" });
   });
 
   it("that are required and have no value stop the app before it is made, and are named", async () => {
@@ -411,6 +411,7 @@ it.each([
   ["app://thanks", "app://thanks"],
   ["welcome", null],
   ["#TODO", null],
+  ["https://", null],
   ["", null],
 ])("After the deploy the person is sent to success_url, %s", async (success_url, expected) => {
   const { setup } = (await create({ success_url }, { name: "shop" })).body;
