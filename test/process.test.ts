@@ -86,6 +86,9 @@ describe("time", () => {
     await life.makeDue(known).catch(() => life.makeDue(known));
     await life.become(known, 2);
     expect(life.issuedSince(since)).toBe(10);
+    // And the log says so in its own form.
+    expect(web.output()).toMatch(/missed/);
+    for (const line of web.output().trim().split("\n")) expect(JSON.parse(line)).toEqual(expect.any(Object));
   }, 60_000);
 
   it("by a clock that is wrong, and is set an hour back and two ahead, moves nothing that is due", async () => {

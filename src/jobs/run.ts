@@ -49,6 +49,15 @@ export function createJobs({
   let stopWatching = () => {};
   let isStarted = false;
 
+  // What the package has to say (a missed tick, when something blocked the process) goes into the log like all else.
+  const logger = {
+    info: (message: string) => log.debug(message),
+    debug: (message: string | Error) => log.debug(message),
+    warn: (message: string) => log.warn(message),
+    error: (message: string | Error, error?: Error) =>
+      log.error({ reason: error ?? message }, "The timetable failed"),
+  };
+
   function tick(job: Job): void {
     const present = running.get(job.name);
     if (stopping.signal.aborted) return;
@@ -90,7 +99,7 @@ export function createJobs({
   }
 
   function schedule(cron: string): void {
-    tasks = jobs.map((job) => cronSchedule(cron, () => tick(job), { name: job.name }));
+    tasks = jobs.map((job) => cronSchedule(cron, () => tick(job), { name: job.name, logger }));
   }
 
   async function unschedule(): Promise<void> {
