@@ -54,7 +54,9 @@ export function createTokenSources({
   const renewals = new Map<string, Promise<Secret>>();
   const forced = new Map<string, number[]>();
 
-  async function stored(uuid: string): Promise<Omit<TokenRow, "state" | "sealedAccessToken"> & { token: Secret }> {
+  async function stored(
+    uuid: string,
+  ): Promise<Omit<TokenRow, "state" | "sealedAccessToken"> & { token: Secret }> {
     const [row] = await db.query<TokenRow>(readToken, [uuid]);
     if (!row) throw new NoToken("not_found", `There is no resource ${uuid}.`, true);
     if (!row.sealedAccessToken || !["active", "needs_reauth"].includes(row.state)) {
