@@ -47,7 +47,7 @@ export function createBooks({ rows }: Pick<World, "rows">) {
         ...(strays!.count > 0 ? [`${strays!.count} steps or events of no resource`] : []),
       ];
       accepted.clear();
-      await rows(EMPTY);
+      for (const text of EMPTY) await rows(text);
       return faults;
     },
   };
@@ -87,6 +87,10 @@ const STRAYS = `
   SELECT ((SELECT count(*) FROM steps WHERE uuid NOT IN (SELECT uuid FROM resources))
     + (SELECT count(*) FROM events WHERE uuid NOT IN (SELECT uuid FROM resources)))::int AS count`;
 
-/** At one moment, so that what is written meanwhile stays whole. */
-const EMPTY = `
-  WITH a AS (DELETE FROM steps), b AS (DELETE FROM events), c AS (DELETE FROM credentials) DELETE FROM resources`;
+/** One after the other, so that nobody waits for two of them; what is born meanwhile stays whole. */
+const EMPTY = [
+  `DELETE FROM resources`,
+  ...["credentials", "steps", "events"].map(
+    (table) => `DELETE FROM ${table} WHERE uuid NOT IN (SELECT uuid FROM resources)`,
+  ),
+];

@@ -4,6 +4,8 @@ import type { Random } from "../chaos/random.ts";
 /** A body as it goes out. */
 export interface Envelope {
   headers: Record<string, string>;
+  /** The body before it was packed: what a reader of JSON sees if everything is understood. */
+  plain: Buffer;
   bytes: Buffer;
   /** How it is sent: whole, in pieces of unsaid number, left unfinished, or whole by a client that does not wait. */
   manner: "whole" | "chunked" | "cut" | "gone";
@@ -22,8 +24,9 @@ export const envelopeMutations: Record<string, (envelope: Envelope, random: Rand
   },
   "no type": ({ headers }) => void delete headers["content-type"],
   "another alphabet": (envelope, random) => {
-    const text = envelope.bytes.toString();
-    envelope.bytes = Buffer.from(text, random.one(["utf16le", "latin1"] as const));
+    const alphabet = random.one(["utf16le", "latin1"] as const);
+    // Latin-1 has no room for most letters: what it makes of them is what was sent.
+    envelope.plain = envelope.bytes = Buffer.from(envelope.plain.toString(), alphabet);
     if (random.chance(0.5)) envelope.headers["content-type"] = "application/json; charset=utf-16le";
   },
   packed: (envelope, random) => {

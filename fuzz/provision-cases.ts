@@ -9,8 +9,6 @@ import { textOf } from "./raw-json.ts";
 export interface Case extends Envelope {
   /** What was done to it; nothing: it is what the platform sends. */
   mutations: string[];
-  /** The body before it was packed: what a reader of JSON sees if everything is understood. */
-  plain: Buffer;
   /** What of it must be seen by nobody. */
   secrets: string[];
 }
@@ -57,13 +55,13 @@ export function createCases(random: Random, authorization: string) {
     );
     const envelope: Envelope = {
       headers: { authorization, "content-type": "application/json" },
-      bytes: plain,
+      ...{ plain, bytes: plain },
       manner: "whole",
     };
     for (const name of mutations) envelopeMutations[name]?.(envelope, random);
     // Who sends a secret as the name of a plan is told that there is no such plan.
     const secrets = made.secrets.filter((secret) => made.request["plan"] !== secret);
-    return { ...envelope, mutations, plain, secrets };
+    return { ...envelope, mutations, secrets };
   }
 
   return {
