@@ -7,6 +7,7 @@ import type { OAuthClient } from "./oauth-client.ts";
 import { accountProblem, authorizeProblem, exchangeProblem } from "./platform-problems.ts";
 import { problem } from "./problems.ts";
 import { readId } from "./random-id.ts";
+import { isEnough } from "./scopes.ts";
 import type { Sessions } from "./sessions.ts";
 import { personPlace } from "./tokens/places.ts";
 
@@ -84,6 +85,8 @@ export function createCallback(needs: {
     const tokens = await tokensFor(code);
     returned.hide(tokens.accessToken);
     if (tokens.refreshToken) returned.hide(tokens.refreshToken);
-    return { session: await open(tokens, scopes), returnTo };
+    // A page that needs more than was given would send the browser to the platform again, for ever.
+    const isServed = isEnough(tokens.scopes ?? scopes, scopes);
+    return { session: await open(tokens, scopes), returnTo: isServed ? returnTo : null };
   };
 }

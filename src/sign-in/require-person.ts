@@ -2,6 +2,7 @@ import type { Request, RequestHandler } from "express";
 import type { Begin } from "./begin.ts";
 import { problem } from "./problems.ts";
 import { localPath } from "./return-to.ts";
+import { isEnough } from "./scopes.ts";
 import type { Person, Session } from "./sessions.ts";
 
 export interface Requirement {
@@ -24,9 +25,9 @@ export function createRequirePerson({
   return ({ isAllowed = () => true, scopes = standard }: Requirement = {}): RequestHandler =>
     async (request, response, next) => {
       const session = await sessionOf(request);
-      const isEnough = session && !session.isRefused && hasAll(session.person.scopes, scopes);
-      if (isEnough && !isAllowed(session.person)) throw problem("not_allowed");
-      if (isEnough) {
+      const mayEnter = session && !session.isRefused && isEnough(session.person.scopes, scopes);
+      if (mayEnter && !isAllowed(session.person)) throw problem("not_allowed");
+      if (mayEnter) {
         response.locals["person"] = session.person;
         return next();
       }
@@ -34,8 +35,4 @@ export function createRequirePerson({
         throw problem(session ? "sign_in_again" : "not_signed_in");
       await begin(request, response, { scopes: [...scopes], returnTo: localPath(request.originalUrl) });
     };
-}
-
-function hasAll(given: readonly string[], needed: readonly string[]): boolean {
-  return given.includes("global") || needed.every((each) => given.includes(each));
 }

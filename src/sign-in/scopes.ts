@@ -13,6 +13,11 @@ export function scopesToAsk(wanted: readonly string[]): string[] {
   return scopes.some((each) => TELL_WHO.includes(each)) ? scopes : ["identity", ...scopes];
 }
 
+/** Whether what was given holds everything that is needed. */
+export function isEnough(given: readonly string[], needed: readonly string[]): boolean {
+  return given.includes("global") || needed.every((each) => given.includes(each));
+}
+
 const MEANINGS: Readonly<Record<string, string>> = {
   global: "read and change the whole account, its apps and its resources",
   identity: "read the account's name and e-mail",

@@ -83,6 +83,19 @@ describe("a page for signed-in people", () => {
     expect(text).toContain("<code>read</code> read apps and resources, without account information");
   });
 
+  it("does not send for ever to a platform that gives less than was asked for", async () => {
+    const visitor = browser();
+    await people.signIn(visitor);
+    const begun = await visitor.get("/inside/readers");
+    const { token } = people.control.userToken("owner@example.com", { scope: ["identity"] });
+    people.control.fault("POST /oauth/token", {
+      status: 200,
+      body: { access_token: token, token_type: "Bearer", expires_in: 28_800, scope: "identity" },
+    });
+    expect((await visitor.get(people.atPlatform(begun))).location).toBe("/oauth/me");
+    expect((await visitor.get("/oauth/me")).text).not.toContain("<code>read</code>");
+  });
+
   it("does not let in whom the platform no longer vouches for", async () => {
     const visitor = browser();
     await people.signIn(visitor);
