@@ -26,7 +26,7 @@ export function createSite({
 }): Router {
   const site = Router({ caseSensitive: true });
   const whenReady: RequestHandler = (_request, _response, next) => void untilReady().then(() => next(), next);
-  site.route(STYLESHEET_PATH).get(sendStylesheet).all(methodNotAllowed("GET"));
+  site.route(STYLESHEET_PATH).get(sendStylesheet).all(methodNotAllowed("GET, HEAD"));
   for (const [path, router] of Object.entries(routers)) {
     site.use(path, securityHeaders, whenReady, router, showProblem(pages, log));
   }

@@ -12,6 +12,12 @@ import { hashesOf, hashOf } from "./random-id.ts";
 /** How long a person may take to sign in at the platform. */
 export const ATTEMPT_SECONDS = 600;
 
+/**
+ * How many sign-ins may be on their way at once. Anybody can begin one, without credentials: so what they leave in the
+ * database is bounded, at the price that whoever begins this many keeps others from signing in for ten minutes.
+ */
+const MOST_SIGN_INS_WAITING = 10_000;
+
 /** What was asked for when a sign-in began. */
 export interface Attempt {
   scopes: string[];
@@ -24,8 +30,14 @@ export type Taken =
 
 const begin = statement(
   "begin_sign_in",
-  `INSERT INTO sign_in_attempts (state_hash, browser_hash, scopes, return_to, expires_at)
-   VALUES ($1, $2, $3, $4, now() + interval '${ATTEMPT_SECONDS} seconds') ON CONFLICT DO NOTHING`,
+  `WITH waiting AS (
+     SELECT count(*) < ${MOST_SIGN_INS_WAITING} AS "hasRoom"
+     FROM (SELECT 1 FROM sign_in_attempts WHERE expires_at > now() LIMIT ${MOST_SIGN_INS_WAITING}) each
+   ), begun AS (
+     INSERT INTO sign_in_attempts (state_hash, browser_hash, scopes, return_to, expires_at)
+     SELECT $1, $2, $3, $4, now() + interval '${ATTEMPT_SECONDS} seconds' FROM waiting WHERE "hasRoom" ON CONFLICT DO NOTHING
+   )
+   SELECT "hasRoom" FROM waiting`,
 );
 // Single use is the DELETE: of two that bring the same state, one gets the row. Another browser leaves it alone, so that
 // nobody who saw a state can spoil it.
@@ -46,9 +58,11 @@ type Row = { isMine: boolean; isLive: boolean | null } & Attempt;
 /** Sign-ins under way: the `state` of each, bound to the browser it began in (platform document, "Authentication" 2). */
 export function createAttempts({ db, vault }: { db: Queryable; vault: Vault }) {
   return {
-    async begin(state: Secret, browser: Secret, { scopes, returnTo }: Attempt): Promise<void> {
+    /** False: so many are on their way that no more are taken. */
+    async begin(state: Secret, browser: Secret, { scopes, returnTo }: Attempt): Promise<boolean> {
       const values = [hashOf(vault, "state", state), hashOf(vault, "browser", browser), scopes, returnTo];
-      await waitingForDatabase(() => db.query(begin, values), { upToMs: 2_000 });
+      const work = () => db.query<{ hasRoom: boolean }>(begin, values);
+      return (await waitingForDatabase(work, { upToMs: 2_000 }))[0]!.hasRoom;
     },
 
     async take(state: Secret, browser: Secret | null): Promise<Taken> {

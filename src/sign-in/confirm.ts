@@ -1,9 +1,9 @@
 import { KitError } from "../errors.ts";
-import type { AccountOf } from "../platform/account.ts";
-import type { TokenSource } from "../platform/api.ts";
+import type { Account, AccountOf } from "../platform/account.ts";
 import { PlatformRefused } from "../platform/api-errors.ts";
+import type { Secret } from "../secret.ts";
 import type { Person, Sessions } from "./sessions.ts";
-import { NoPersonToken } from "./tokens/token-source.ts";
+import { NoPersonToken, type PersonTokens } from "./tokens/token-source.ts";
 
 /** `unknown`: the platform could not be asked. `refused`: it no longer accepts what the person allowed. */
 export type Confirmed = { person: Person; as: "live" | "unknown" } | { as: "refused" };
@@ -14,32 +14,51 @@ export function createConfirm({
   accountOf,
   sessions,
 }: {
-  tokensOf(person: string): TokenSource;
+  tokensOf(person: string): PersonTokens;
   accountOf: AccountOf;
   sessions: Sessions;
 }) {
-  async function ask(person: Person): Promise<Person> {
+  async function ask(person: Person): Promise<Person | null> {
     const tokens = tokensOf(person.id);
     const token = await tokens.current();
-    const { email, name } = await accountOf(token).catch(async (error: unknown) => {
-      if (!(error instanceof PlatformRefused && error.status === 401)) throw error;
-      return accountOf(await tokens.renew(token));
-    });
+    const account =
+      (await accountOf(token).catch(nullIfRefused)) ??
+      (await askWithFresh(tokens, await tokens.renew(token)));
+    if (!account) return null;
+    const { email, name } = account;
     if (email !== person.email || name !== person.name) await sessions.rename(person.id, email, name);
     return { ...person, email, name };
   }
 
+  /** Null: the platform refuses even this one, and the person was told to sign in again. */
+  async function askWithFresh(tokens: PersonTokens, token: Secret): Promise<Account | null> {
+    try {
+      return await accountOf(token);
+    } catch (error) {
+      if (isRefused(error) && (await tokens.giveUp(token))) return null;
+      throw error;
+    }
+  }
+
   return async function confirm(person: Person): Promise<Confirmed> {
     try {
-      return { person: await ask(person), as: "live" };
+      const confirmed = await ask(person);
+      return confirmed ? { person: confirmed, as: "live" } : { as: "refused" };
     } catch (error) {
       if (!(error instanceof KitError)) throw error;
-      const isRefused =
-        (error instanceof NoPersonToken && error.id === "refused") ||
-        (error instanceof PlatformRefused && error.status === 401);
-      return isRefused ? { as: "refused" } : { person, as: "unknown" };
+      const isOver = error instanceof NoPersonToken && error.id === "refused";
+      return isOver ? { as: "refused" } : { person, as: "unknown" };
     }
   };
+}
+
+function isRefused(error: unknown): boolean {
+  return error instanceof PlatformRefused && error.status === 401;
+}
+
+function nullIfRefused(error: unknown): null {
+  if (isRefused(error)) return null;
+  throw error;
 }
 
 export type Confirm = ReturnType<typeof createConfirm>;

@@ -49,6 +49,12 @@ const TOLD = {
     happened: "You were to be sent to an address that is not part of this service after signing in.",
     advice: "If somebody sent you the link you followed, do not follow it again. You can sign in without it.",
   },
+  too_many: {
+    ...{ status: 503, title: "Too many are signing in", next: AGAIN },
+    happened:
+      "So many sign-ins have begun here and were not completed that no more are taken for the moment.",
+    advice: `${NOTHING_DONE} Wait a few minutes, then try again. Who is signed in already stays so.`,
+  },
   platform_says_later: {
     ...{ status: 503, title: "The platform does not answer", next: AGAIN },
     happened: "The platform could not be reached, or it has trouble of its own.",

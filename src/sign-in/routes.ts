@@ -39,9 +39,11 @@ export function signInRoutes(needs: {
   } = needs;
 
   const router = Router({ caseSensitive: true });
+  // HEAD is a GET to Express; where a GET leaves something behind or uses something up, it must not be.
 
   router
     .route("/login")
+    .head(methodNotAllowed("GET"))
     .get((request, response) =>
       begin(request, response, { scopes: [...scopes], returnTo: returnToOf(request) }),
     )
@@ -49,6 +51,7 @@ export function signInRoutes(needs: {
 
   router
     .route("/callback")
+    .head(methodNotAllowed("GET"))
     .get(async (request, response) => {
       const { session, returnTo } = await complete({
         query: request.query,
@@ -81,7 +84,7 @@ export function signInRoutes(needs: {
       const { base } = pages.addressOf(request);
       pages.show(request, response, whoPage(confirmed.person, { base, isLive: confirmed.as === "live" }));
     })
-    .all(methodNotAllowed("GET"));
+    .all(methodNotAllowed("GET, HEAD"));
 
   router
     .route("/logout")

@@ -214,12 +214,43 @@ describe("the routes", () => {
     ["POST", "/oauth/login", "GET"],
     ["POST", "/oauth/callback", "GET"],
     ["GET", "/oauth/logout", "POST"],
-    ["DELETE", "/oauth/me", "GET"],
+    ["DELETE", "/oauth/me", "GET, HEAD"],
+    ["POST", "/assets/style.css", "GET, HEAD"],
   ])("answer %s %s with 405", async (method, path, allowed) => {
     const response = await fetch(people.url() + path, { method });
     expect(response.status).toBe(405);
     expect(response.headers.get("allow")).toBe(allowed);
     expect(await response.json()).toMatchObject({ id: "method_not_allowed" });
+  });
+
+  it("begin nothing and use nothing up for who only asks for headers", async () => {
+    const browser = people.browser();
+    const back = people.atPlatform(await browser.get("/oauth/login"));
+    const { pathname, search } = new URL(back);
+    const waiting = (await people.attempts()).length;
+    for (const path of ["/oauth/login", pathname + search]) {
+      const { status, headers } = await fetch(people.url() + path, { method: "HEAD", redirect: "manual" });
+      expect([path, status, headers.get("allow")]).toEqual([path, 405, "GET"]);
+    }
+    expect(await people.attempts()).toHaveLength(waiting);
+    expect((await browser.get(back)).location).toBe("/oauth/me");
+    expect((await fetch(`${people.url()}/oauth/me`, { method: "HEAD" })).status).toBe(401);
+  });
+
+  it("take no more sign-ins than can be kept, and take them again when some have run out", async () => {
+    await people.world.rows(
+      `INSERT INTO sign_in_attempts (state_hash, browser_hash, expires_at)
+       SELECT decode(md5(n::text), 'hex'), '', now() + interval '10 minutes' FROM generate_series(1, 10000) n`,
+    );
+    const waiting = (await people.attempts()).length;
+    const refused = await people.browser().get("/oauth/login");
+    expect([refused.status, refused.headers.get("retry-after"), refused.location]).toEqual([503, "5", null]);
+    expect(refused.text).toContain("Too many are signing in");
+    expect(await people.attempts()).toHaveLength(waiting);
+    await people.world.rows(`UPDATE sign_in_attempts SET expires_at = now()`);
+    expect((await people.browser().get("/oauth/login")).status).toBe(303);
+    await people.job("prune-sign-ins");
+    expect(await people.attempts()).toHaveLength(1);
   });
 
   it("answer what does not exist as JSON, like everywhere", async () => {

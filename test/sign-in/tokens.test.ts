@@ -175,6 +175,28 @@ describe("a refresh", () => {
     expect(await page()).toEqual(SIGN_IN_AGAIN);
   });
 
+  it("whose fresh token is refused too ends what the person may do here, for every page and process", async () => {
+    const since = position();
+    for (let times = 1; times <= 2; times++)
+      people.control.fault("GET /account", { status: 401, body: { id: "unauthorized" } });
+    expect(await page()).toEqual(SIGN_IN_AGAIN);
+    expect(refreshes(since)).toHaveLength(1);
+    expect(await person()).toMatchObject({
+      ...{ state: "needs_sign_in", reason: "access_token_rejected" },
+      ...{ sealed_access_token: null, sealed_refresh_token: null },
+    });
+    await people.signIn(browser);
+    expect(await page()).toEqual(SIGNED_IN);
+  });
+
+  it("that cannot happen, for want of a refresh token, ends with the access token", async () => {
+    await people.world.rows(`UPDATE people SET sealed_refresh_token = NULL, due_at = NULL`);
+    expect(await page()).toEqual(SIGNED_IN);
+    await expire();
+    expect(await page()).toEqual(SIGN_IN_AGAIN);
+    expect(await person()).toMatchObject({ state: "needs_sign_in", sealed_access_token: null });
+  });
+
   it("under a rejected client harms no row, raises one alarm, and is not tried all the time", async () => {
     const alarms = () => people.world.logged().split(`"alarm":"oauth_client_rejected"`).length - 1;
     const before = alarms();

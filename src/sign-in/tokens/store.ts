@@ -70,6 +70,14 @@ const refuse = statement(
      sealed_access_token = NULL, sealed_refresh_token = NULL
    WHERE uuid = $1 AND lease = $2 AND state = 'active' RETURNING uuid`,
 );
+// The same without a lease, for whoever saw a pair refused in use: only while it is still that pair. The lease moves on,
+// so what a refresh of it brings is not stored.
+const giveUp = statement(
+  "give_up_person",
+  `UPDATE people SET state = 'needs_sign_in', reason = 'access_token_rejected', due_at = NULL, leased_until = NULL,
+     lease = lease + 1, sealed_access_token = NULL, sealed_refresh_token = NULL
+   WHERE uuid = $1 AND generation = $2 AND state = 'active' RETURNING uuid`,
+);
 const quarantine = statement(
   "quarantine_person",
   `UPDATE people SET state = 'quarantined', reason = $3, due_at = NULL, leased_until = NULL
@@ -113,6 +121,8 @@ export function createTokenStore(db: Queryable) {
       void (await db.query(putOff, [uuid, lease, againInSeconds, error])),
     /** The platform said no for good: the tokens go, and the person must sign in again. */
     refuse: ({ uuid, lease }: Lease) => applies(refuse, [uuid, lease]),
+    /** The same for a pair that is of no use to anybody. False: it is another pair by now. */
+    giveUp: (uuid: string, generation: number) => applies(giveUp, [uuid, generation]),
     /** Puts aside what does not open. False: somebody else did, or it is another pair by now. */
     quarantine: (uuid: string, sealed: Uint8Array, reason: string) =>
       applies(quarantine, [uuid, sealed, reason]),

@@ -16,6 +16,12 @@ export class NoPersonToken extends KitError {
   }
 }
 
+/** A person's tokens at work. */
+export interface PersonTokens extends TokenSource {
+  /** Says that the platform refuses even a fresh token: the person must sign in again. False: there is another by now. */
+  giveUp(refused: Secret): Promise<boolean>;
+}
+
 /** How long a caller waits for the process that is just refreshing the same tokens. */
 const PATIENCE_MS = 5_000;
 
@@ -28,7 +34,7 @@ export function createTokenSources({
   store: TokenStore;
   opening: Opening;
   refresh: Refresh;
-}): (person: string) => TokenSource {
+}): (person: string) => PersonTokens {
   async function stored(uuid: string) {
     const row = await store.read(uuid);
     const token = row?.sealedAccessToken
@@ -39,12 +45,16 @@ export function createTokenSources({
     return { ...row, token };
   }
 
+  /** Without a refresh token nothing brings another. `busy`: somebody else has just brought one all the same. */
+  const giveUp = async (uuid: string, generation: number) =>
+    (await store.giveUp(uuid, generation)) ? "refused" : "busy";
+
   /** A token other than `dead`, made by whoever gets the lease first. */
   async function renew(uuid: string, dead: Secret): Promise<Secret> {
     for (const until = performance.now() + PATIENCE_MS; ;) {
       const { token, canRefresh, generation } = await stored(uuid);
       if (token.reveal() !== dead.reveal()) return token;
-      const result = canRefresh ? await refresh.now(uuid, generation) : "refused";
+      const result = canRefresh ? await refresh.now(uuid, generation) : await giveUp(uuid, generation);
       if (result === "refused" || result === "quarantined")
         throw new NoPersonToken("refused", "The platform no longer accepts this person's tokens.", true);
       if (result === "later" || (result === "busy" && performance.now() > until))
@@ -59,5 +69,9 @@ export function createTokenSources({
       return isExpired ? renew(uuid, token) : token;
     },
     renew: (rejected) => renew(uuid, rejected),
+    async giveUp(refused) {
+      const { token, generation } = await stored(uuid);
+      return token.reveal() === refused.reveal() && store.giveUp(uuid, generation);
+    },
   });
 }
