@@ -1,0 +1,80 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { createDatabases, type Database, type Databases } from "./databases.ts";
+import { pinApart } from "./pinning.ts";
+import { startPlatform, type Platform } from "./platform-process.ts";
+import { startPostgres } from "./postgres.ts";
+import { startFloor, startProgram, type Program, type Settings } from "./program.ts";
+import { ADDON } from "./provisions.ts";
+
+export interface Options {
+  /** The folder of the built service. */
+  dist: string;
+  /** Shorter rounds and fewer rows: everything in less than three minutes. */
+  quick: boolean;
+  /** A folder for profiles by function; unset: none are made. */
+  profiles?: string | undefined;
+  databaseUrl?: string | undefined;
+}
+
+/** What every work is given: the service, its floors, and what both need around them. */
+export interface Bench {
+  options: Options;
+  /** Sentences about the machine, for the head of the report. */
+  says: string[];
+  platform: Platform;
+  databases: Databases;
+  /** The settings of a service on this database. */
+  settingsFor(database: Pick<Database, "url">, more?: Settings): Settings;
+  /** The built service as a process of its own. */
+  startService(kind: "web" | "worker", settings: Settings): Promise<Program>;
+  startFloor(name: string, settings: Settings): Promise<Program>;
+  close(): Promise<void>;
+}
+
+/** The key that everything is sealed with in a bench, so that what is stored can be opened and looked at. */
+export const ENCRYPTION_KEY = "a-key-of-the-bench-with-more-than-32-characters";
+
+export async function createBench(options: Options): Promise<Bench> {
+  const pinning = pinApart();
+  const platform = await startPlatform();
+  const server = await startPostgres(options.databaseUrl);
+  const folder = mkdtempSync(path.join(tmpdir(), "bench-"));
+  const base: Settings = {
+    ADDON_ID: ADDON.id,
+    ADDON_PASSWORD: ADDON.password,
+    CLIENT_SECRET: "a-client-secret-for-the-bench-only",
+    ENCRYPTION_KEY,
+    PLATFORM_API_URL: platform.url,
+    PLATFORM_AUTH_URL: platform.url,
+    PLATFORM_STATUS_URL: platform.url,
+    ALLOW_INSECURE_PLATFORM: "on",
+  };
+  const settingsFor: Bench["settingsFor"] = ({ url }, more = {}) => ({ ...base, DATABASE_URL: url, ...more });
+  const databases = await createDatabases(server.url, options.dist, base);
+  return {
+    options,
+    says: [`node ${process.versions.node}`, server.says, pinning.says],
+    platform,
+    databases,
+    settingsFor,
+    startService: (kind, settings) =>
+      startProgram(
+        [...profiling(options), path.join(options.dist, `${kind}.js`)],
+        settings,
+        pinning.forService,
+      ),
+    startFloor: (name, settings) => startFloor(name, settings, pinning.forService),
+    async close() {
+      platform.stop();
+      await databases.close();
+      await server.stop();
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+function profiling({ profiles }: Options): string[] {
+  return profiles === undefined ? [] : ["--cpu-prof", `--cpu-prof-dir=${profiles}`];
+}

@@ -1,0 +1,61 @@
+import { execFileSync } from "node:child_process";
+import path from "node:path";
+import pg from "pg";
+
+/** A database of a contestant's own, with our schema in it. */
+export interface Database {
+  url: string;
+  ask<Row extends object = Record<string, unknown>>(text: string, values?: unknown[]): Promise<Row[]>;
+  drop(): Promise<void>;
+}
+
+export interface Databases {
+  create(): Promise<Database>;
+  /** Drops what is left. */
+  close(): Promise<void>;
+}
+
+const TEMPLATE = `bench_template_${process.pid}`;
+
+/** Databases on `serverUrl`. The schema is made once, by the service's own command, and copied. */
+export async function createDatabases(
+  serverUrl: string,
+  dist: string,
+  settings: Record<string, string>,
+): Promise<Databases> {
+  const admin = new pg.Pool({ connectionString: serverUrl, max: 1 });
+  const urlOf = (name: string) => Object.assign(new URL(serverUrl), { pathname: `/${name}` }).href;
+  const made = new Set<string>();
+  let count = 0;
+  const drop = async (name: string) =>
+    void (await admin.query(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`));
+
+  await admin.query(`CREATE DATABASE ${TEMPLATE}`);
+  execFileSync(process.execPath, [path.join(dist, "kit.js"), "migrate"], {
+    env: { PATH: process.env["PATH"], ...settings, DATABASE_URL: urlOf(TEMPLATE) },
+  });
+
+  return {
+    async create() {
+      const name = `bench_${process.pid}_${++count}`;
+      await admin.query(`CREATE DATABASE ${name} TEMPLATE ${TEMPLATE}`);
+      made.add(name);
+      const pool = new pg.Pool({ connectionString: urlOf(name), max: 2 });
+      pool.on("error", () => undefined);
+      return {
+        url: urlOf(name),
+        ask: async <Row extends object>(text: string, values: unknown[] = []) =>
+          (await pool.query<Row>(text, values)).rows,
+        async drop() {
+          await pool.end();
+          await drop(name);
+          made.delete(name);
+        },
+      };
+    },
+    async close() {
+      for (const name of [...made, TEMPLATE]) await drop(name);
+      await admin.end();
+    },
+  };
+}

@@ -1,0 +1,90 @@
+import http, { type IncomingMessage } from "node:http";
+import type { AddressInfo } from "node:net";
+
+// The platform, as far as the benches need one: a process of its own, as fast as node is, which keeps count of every
+// call. What it issues names what it was issued for, so that whoever opens a stored token can tell whether it belongs
+// there. It is asked for its counts and told how slow to be over the channel to its parent.
+
+/** What the parent sends: how long a call of the token endpoint takes from now on. Each message is answered with {@link Counts}. */
+export interface Orders {
+  tokenMs?: number;
+}
+
+/** How many calls were answered since the start: exchanges, refreshes, calls of the API. */
+export interface Counts {
+  exchanged: number;
+  refreshed: number;
+  api: number;
+  /** Calls that were not understood. */
+  strange: string[];
+}
+
+const counts: Counts = { exchanged: 0, refreshed: 0, api: 0, strange: [] };
+let tokenMs = 0;
+
+const server = http.createServer((request, response) => {
+  let body = "";
+  request.setEncoding("latin1");
+  request.on("data", (chunk: string) => (body += chunk));
+  request.on("end", () => {
+    const [status, answer] = answerTo(request, body);
+    const text = JSON.stringify(answer);
+    const send = () =>
+      response
+        .writeHead(status, { "Content-Type": "application/json", "Content-Length": Buffer.byteLength(text) })
+        .end(text);
+    if (tokenMs > 0 && request.url === "/oauth/token") setTimeout(send, tokenMs);
+    else send();
+  });
+});
+server.keepAliveTimeout = 60_000;
+
+function answerTo({ method, url = "" }: IncomingMessage, body: string): [number, unknown] {
+  if (url === "/oauth/token") return tokenAnswer(body);
+  counts.api += 1;
+  const [, uuid, rest = ""] = /^\/addons\/([0-9a-f-]{36})(\/.*)?$/.exec(url) ?? [];
+  if (uuid && rest === "") return [200, addonOf(uuid)];
+  if (uuid && rest === "/addon-attachments") return [200, []];
+  if (uuid && rest === "/config")
+    return [200, method === "GET" ? [] : (JSON.parse(body) as { config: unknown }).config];
+  if (uuid && rest === "/actions/provision") return [200, {}];
+  counts.strange.push(`${method} ${url}`);
+  return [404, { id: "not_found", message: "The bench's platform does not know this." }];
+}
+
+function tokenAnswer(body: string): [number, unknown] {
+  const [, code] = /(?:^|&)code=grant-([0-9a-f-]{36})/.exec(body) ?? [];
+  const [, refreshed] = /(?:^|&)refresh_token=refresh-([0-9a-f-]{36})/.exec(body) ?? [];
+  if (code) counts.exchanged += 1;
+  else if (refreshed) counts.refreshed += 1;
+  else return [400, { error: "invalid_request" }];
+  const uuid = (code ?? refreshed)!;
+  const issue = counts.exchanged + counts.refreshed;
+  // 65 characters, as the platform's are.
+  const token = `SVCK-${uuid}-${String(issue).padStart(23, "0")}`;
+  return [
+    code ? 200 : 201,
+    { access_token: token, refresh_token: `refresh-${uuid}`, expires_in: 28_800, token_type: "Bearer" },
+  ];
+}
+
+function addonOf(uuid: string) {
+  const app = { id: "01234567-89ab-4def-8123-456789abcdef", name: "sushi" };
+  const at = "2026-01-01T00:00:00Z";
+  return {
+    id: uuid,
+    name: "teapots-cubed-1234",
+    state: "provisioning",
+    app,
+    config_vars: [],
+    created_at: at,
+    updated_at: at,
+  };
+}
+
+process.on("message", (orders: Orders) => {
+  tokenMs = orders.tokenMs ?? tokenMs;
+  process.send!(counts);
+});
+process.on("disconnect", () => process.exit());
+server.listen(0, "127.0.0.1", () => process.send!({ port: (server.address() as AddressInfo).port }));

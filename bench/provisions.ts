@@ -1,0 +1,56 @@
+import { randomUUID } from "node:crypto";
+import type { Traffic } from "./load.ts";
+
+/** The Basic credentials of the platform in every bench. */
+export const ADDON = { id: "teapots", password: "a-password-for-the-bench-only" };
+
+/** The grant code a resource is given; so whoever looks at a row knows which code it must hold. */
+export const codeOf = (uuid: string): string => `grant-${uuid}`;
+
+/** Provision requests as the platform sends them, each for a new resource; `uuids` grows by those that were answered. */
+export function provisions({
+  plan,
+  status,
+}: {
+  plan: string;
+  status: number;
+}): Traffic & { uuids: string[] } {
+  const uuids: string[] = [];
+  return {
+    uuids,
+    next() {
+      const uuid = randomUUID();
+      return {
+        bytes: requestFor(uuid, plan),
+        isRight(given, body) {
+          const isRight = given === status && idOf(body) === uuid;
+          if (isRight) uuids.push(uuid);
+          return isRight;
+        },
+      };
+    },
+  };
+}
+
+const authorization = `Basic ${Buffer.from(`${ADDON.id}:${ADDON.password}`).toString("base64")}`;
+
+function requestFor(uuid: string, plan: string): Buffer {
+  const body =
+    `{"uuid":"${uuid}","name":"teapots-cubed-1234","plan":"${plan}","region":"us","options":{"colour":"blue"},` +
+    `"callback_url":"https://api.example.com/addons/${uuid}","oauth_grant":{"code":"${codeOf(uuid)}",` +
+    `"type":"authorization_code","expires_at":"2100-01-01T00:00:00+0000"}}`;
+  return Buffer.from(
+    `POST /resources HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: ${authorization}\r\n` +
+      `Accept: application/vnd.svc-addons+json; version=3\r\nContent-Type: application/json\r\n` +
+      `Content-Length: ${body.length}\r\n\r\n${body}`,
+    "latin1",
+  );
+}
+
+function idOf(body: string): unknown {
+  try {
+    return (JSON.parse(body) as { id?: unknown }).id;
+  } catch {
+    return undefined;
+  }
+}

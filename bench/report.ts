@@ -1,0 +1,38 @@
+import { isMet, type Line } from "./works/work.ts";
+
+const COLUMNS = ["work", "floor", "subject", "ratio", "target", "p50 ms", "p99 ms", "CPU µs", "MB", ""];
+
+/** The table for people: one row a line, the first column to the left and the figures to the right. */
+export function table(lines: readonly Line[]): string {
+  const rows = [COLUMNS, ...lines.map(cells)];
+  const widths = COLUMNS.map((_, column) => Math.max(...rows.map((row) => row[column]!.length)));
+  return rows
+    .map((row) =>
+      row.map((cell, i) => (i === 0 ? cell.padEnd(widths[i]!) : cell.padStart(widths[i]!))).join("  "),
+    )
+    .join("\n");
+}
+
+export function cells(line: Line): string[] {
+  const { work, unit, floor, subject, ratio, target, sample = {} } = line;
+  return [
+    work,
+    floor ? `${floor.name} ${figure(floor.value)}` : "",
+    `${figure(subject)} ${unit}`,
+    ratio === null ? "" : ratio.toFixed(2),
+    [
+      target.atLeast !== undefined && `≥ ${target.atLeast}`,
+      target.atMost !== undefined && `≤ ${target.atMost}`,
+    ]
+      .filter(Boolean)
+      .join(" "),
+    ...[sample.p50Ms, sample.p99Ms, sample.cpuMicros, sample.memoryMb].map(figure),
+    isMet(line) ? "met" : "MISSED",
+  ];
+}
+
+/** Three digits that count. */
+function figure(value: number | undefined): string {
+  if (value === undefined || Number.isNaN(value)) return "";
+  return value >= 100 ? value.toFixed(0) : value.toPrecision(3);
+}
