@@ -12,12 +12,12 @@ export interface AppWish extends PipelineWish {
   name?: string;
   /** The name of a team; made when it is new. */
   team?: string;
-  /** `cedar` (also `older`) or `fir` (also `newer`). */
   generation?: string;
 }
 
 const APP_NAME = /^[a-z][a-z0-9-]{1,28}[a-z0-9]$/;
-const generations = new Map(Object.entries({ older: "cedar", newer: "fir", cedar: "cedar", fir: "fir" }));
+/** What the platform calls its generations is not shown; these are the platform document's own words for them. */
+const GENERATIONS = ["older", "newer"];
 
 /** An app as a customer would create it, with what surrounds an app: people, domains, a pipeline, perhaps a team. */
 export function addApp(world: World, wish: AppWish): AppRecord {
@@ -58,7 +58,7 @@ export function renameApp(world: World, app: AppRecord, name: string): AppRecord
 
 /** The newer generation takes no log drains and no buildpacks. */
 export function isNewerGeneration({ generation }: Pick<AppRecord, "generation">): boolean {
-  return generation !== "cedar";
+  return generation === "newer";
 }
 
 function checkName(world: World, name: string): void {
@@ -70,11 +70,10 @@ function checkName(world: World, name: string): void {
   if (world.apps.find(name)) throw conflict(`The name ${name} is already taken.`);
 }
 
-/** The platform's own name of a generation. */
+/** The name of a generation. Throws when there is none of that name. */
 export function generationOf(wish: string): string {
-  const generation = generations.get(wish);
-  if (generation === undefined) throw invalid(`There is no generation ${wish}: it is older or newer.`);
-  return generation;
+  if (!GENERATIONS.includes(wish)) throw invalid(`There is no generation ${wish}: it is older or newer.`);
+  return wish;
 }
 
 function addCollaborators(

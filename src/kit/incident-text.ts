@@ -36,7 +36,8 @@ function headline({ paint }: Screen, { id, title, state, resolved }: Incident): 
 }
 
 function span({ created_at: opened, resolved_at: ended }: Incident): string {
-  const times = [opened && `opened ${momentAway(opened)}`, ended && `resolved ${momentAway(ended)}`].filter(
+  const begin = opened && Date.parse(opened) > Date.now() ? "begins" : "opened";
+  const times = [opened && `${begin} ${momentAway(opened)}`, ended && `resolved ${momentAway(ended)}`].filter(
     Boolean,
   );
   return times.length > 0 ? `${times.join(", ")}, UTC` : "no times given";

@@ -10,8 +10,8 @@ import {
   type Authorizations,
 } from "../platform/authorizations.ts";
 import { TransportError } from "../platform/http-errors.ts";
-import { createHttp } from "../platform/http.ts";
 import { InvalidPath } from "../platform/path.ts";
+import { withHttp } from "../platform/with-http.ts";
 import type { Secret } from "../secret.ts";
 import { UsedWrongly } from "./errors.ts";
 
@@ -69,13 +69,10 @@ async function asking(
     throw new UsedWrongly(
       "What came on standard input is not a token: it has white space or odd characters.",
     );
-  const http = createHttp();
   try {
-    return await ask(createAuthorizations({ http, apiUrl, mediaType }));
+    return await withHttp((http) => ask(createAuthorizations({ http, apiUrl, mediaType })));
   } catch (error) {
     throw inWords(error);
-  } finally {
-    await http.close();
   }
 }
 

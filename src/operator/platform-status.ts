@@ -1,7 +1,6 @@
 import type { Config, SettingName } from "../config.ts";
 import { KitError, messageOf } from "../errors.ts";
 import { PlatformRefused } from "../platform/api-errors.ts";
-import { createHttp } from "../platform/http.ts";
 import {
   createStatusFeed,
   type CurrentStatus,
@@ -9,6 +8,7 @@ import {
   type StatusFeed,
   type Told,
 } from "../platform/status.ts";
+import { withHttp } from "../platform/with-http.ts";
 import { UsedWrongly } from "./errors.ts";
 
 export { openIncidents } from "../platform/status.ts";
@@ -64,13 +64,10 @@ async function asking<T>(
   ask: (feed: StatusFeed) => Promise<T>,
   meaningOf: (status: number) => KitError | null = () => null,
 ): Promise<T> {
-  const http = createHttp();
   try {
-    return await ask(createStatusFeed({ http, statusUrl }));
+    return await withHttp((http) => ask(createStatusFeed({ http, statusUrl })));
   } catch (error) {
     throw (error instanceof PlatformRefused && meaningOf(error.status)) || new StatusUnavailable(error);
-  } finally {
-    await http.close();
   }
 }
 

@@ -20,6 +20,7 @@ const IDS = [
   "sweeps",
   "platform",
   "status",
+  "sign-in",
   "passwords",
   "manifest",
   "attention",
@@ -114,6 +115,26 @@ describe("kit doctor", () => {
     const { code, of } = await doctor({ PLATFORM_API_URL: NOWHERE });
     expect(code).toBe(1);
     expect(of("platform")).toMatchObject({ ok: false, message: expect.stringContaining("PLATFORM_API_URL") });
+  });
+
+  it("asks whether people can sign in, where they are meant to", async () => {
+    expect((await doctor()).of("sign-in")).toMatchObject({
+      ...{ ok: true, fix: null, message: expect.stringContaining("Nobody can sign in") },
+    });
+    const redirectUri = "https://teapots.example/oauth/callback";
+    const client = world.sandbox.control.registerClient({ name: "Teapots", redirectUri });
+    const settings = { OAUTH_CLIENT_ID: client.id, OAUTH_CLIENT_SECRET: client.secret! };
+    expect((await doctor(settings)).of("sign-in")).toMatchObject({
+      ...{ ok: true, fix: expect.stringContaining("PUBLIC_URL") },
+    });
+    const whole = await doctor({ ...settings, PUBLIC_URL: "https://teapots.example" });
+    expect(whole.of("sign-in")).toMatchObject({
+      ...{ ok: true, fix: null, message: expect.stringContaining(redirectUri) },
+    });
+    const { code, of } = await doctor({ ...settings, OAUTH_CLIENT_SECRET: "one-of-yesterday" });
+    expect(code).toBe(1);
+    expect(of("sign-in")).toMatchObject({ ok: false, fix: expect.stringContaining("OAUTH_CLIENT_SECRET") });
+    expect(of("sign-in").message).not.toContain("yesterday");
   });
 
   it("tells of an open incident, and takes neither that nor a feed that is away for a fault", async () => {

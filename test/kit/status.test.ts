@@ -30,7 +30,7 @@ const CURRENT = {
     { system: "Rest", status: "mauve" },
   ],
   incidents: [INCIDENT, { id: 6, title: "Over", resolved: true }],
-  scheduled: [MAINTENANCE],
+  scheduled: [MAINTENANCE, { ...MAINTENANCE, id: 9, title: "Newer disks", created_at: hoursAgo(-3) }],
 };
 
 let answer: Answering;
@@ -64,6 +64,7 @@ describe("kit status", () => {
     expect(stdout).toMatch(/\(3 h ago\) {2}update {2}Update\n {4}The last word\./);
     expect(stdout).toContain("https://status.example/incidents/7");
     expect(stdout).toMatch(/Maintenance:\n\n#8 New disks {2}scheduled\n {2}opened .* \(2 days ago\), UTC/);
+    expect(stdout).toMatch(/#9 Newer disks {2}scheduled\n {2}begins .* \(in 3 h\), UTC/);
     for (const other of ["first word", "Over", "\u001b"]) expect(stdout).not.toContain(other);
   });
 

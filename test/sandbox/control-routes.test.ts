@@ -24,7 +24,7 @@ it("An add-on lives its whole life through the control side", async () => {
     team: "makers",
     generation: "newer",
   });
-  expect(app).toMatchObject({ status: 201, body: { name: "my-shop", generation: { name: "fir" } } });
+  expect(app).toMatchObject({ status: 201, body: { name: "my-shop", generation: { name: "newer" } } });
   const { status, body } = await control<Installed>("POST", "/apps/my-shop/addons", {
     plan: "basic",
     as: "MAIN",

@@ -1,8 +1,10 @@
 import { messageOf } from "../../errors.ts";
 import { RedirectRefused } from "../../platform/http-errors.ts";
-import { createHttp, type Http } from "../../platform/http.ts";
+import type { Http } from "../../platform/http.ts";
 import { openIncidents } from "../../platform/status.ts";
+import { withHttp } from "../../platform/with-http.ts";
 import type { Services } from "../../services.ts";
+import { isRejected } from "../secret-check.ts";
 import { counted, fault, fine, warning, type Finding } from "./check.ts";
 
 const PATIENCE_MS = 5_000;
@@ -10,24 +12,23 @@ const LEAST_PASSWORD = 16;
 
 /** Whether the platform's two services can be reached. Any answer counts: nothing is asked that needs a token. */
 export async function platform({ config }: Services): Promise<Finding> {
-  const http = createHttp({ timeoutMs: PATIENCE_MS });
   const addresses = { PLATFORM_API_URL: config.platformApiUrl, PLATFORM_AUTH_URL: config.platformAuthUrl };
-  try {
-    const problems = await Promise.all(
-      Object.entries(addresses).map(async ([name, url]) => {
-        const problem = await whyUnreachable(http, url);
-        return problem === null ? [] : [`${name}: ${problem}`];
-      }),
-    );
-    const all = problems.flat();
-    if (all.length === 0) return fine("The platform's API and its authorization service answer.");
-    return fault(
-      `The platform cannot be reached. ${all.join("; ")}`,
-      "Check the address, and the way out of here.",
-    );
-  } finally {
-    await http.close();
-  }
+  const problems = await withHttp(
+    (http) =>
+      Promise.all(
+        Object.entries(addresses).map(async ([name, url]) => {
+          const problem = await whyUnreachable(http, url);
+          return problem === null ? [] : [`${name}: ${problem}`];
+        }),
+      ),
+    { timeoutMs: PATIENCE_MS },
+  );
+  const all = problems.flat();
+  if (all.length === 0) return fine("The platform's API and its authorization service answer.");
+  return fault(
+    `The platform cannot be reached. ${all.join("; ")}`,
+    "Check the address, and the way out of here.",
+  );
 }
 
 async function whyUnreachable(http: Http, url: string): Promise<string | null> {
@@ -52,6 +53,23 @@ export async function platformStatus({ status }: Services): Promise<Finding> {
   return warning(
     `${counted(open.length, "incident")} open at the platform: ${titles}`,
     "Read more: kit status",
+  );
+}
+
+/** The client that people sign in with, if there is one: whether the platform takes its secret. */
+export async function signInClient({ config }: Services): Promise<Finding> {
+  const { oauthClientId: id, oauthClientSecret: secret, platformAuthUrl } = config;
+  if (!id || !secret) return fine("Nobody can sign in here: OAUTH_CLIENT_ID is not set.");
+  if (await isRejected(platformAuthUrl, secret)) {
+    return fault(
+      "The platform rejects OAUTH_CLIENT_SECRET: nobody can sign in.",
+      "Set OAUTH_CLIENT_ID and OAUTH_CLIENT_SECRET to what the platform shows now, and restart.",
+    );
+  }
+  if (config.publicUrl) return fine(`People sign in, and come back to ${config.publicUrl}/oauth/callback.`);
+  return warning(
+    "People sign in, and come back to whatever address their request names.",
+    "Set PUBLIC_URL: the platform sends people to the callback that was registered, and nowhere else.",
   );
 }
 
