@@ -12,6 +12,7 @@ const root = fileURLToPath(new URL("..", import.meta.url));
 const mayImport: Record<string, readonly string[]> = {
   secret: [],
   errors: [],
+  uuid: [],
   scrubber: ["secret"],
   log: ["log-output", "scrubber"],
   "log-output": [],
@@ -19,16 +20,16 @@ const mayImport: Record<string, readonly string[]> = {
   config: ["setting-kinds", "secret", "errors"],
   vault: ["errors", "secret"],
   database: ["errors"],
-  platform: ["errors", "secret"],
+  platform: ["errors", "secret", "uuid"],
   resources: ["platform", "vault", "database", "errors", "secret", "log", "scrubber"],
   "your-service": [],
-  "partner-api": ["resources", "errors", "secret", "scrubber"],
+  "partner-api": ["resources", "errors", "secret", "scrubber", "uuid"],
   // What people see: the frame of every page. And people coming in.
   pages: ["errors", "log"],
   "sign-in": ["pages", "platform", "vault", "database", "errors", "secret", "log", "scrubber"],
   jobs: ["resources", "sign-in", "database", "log"],
   // What an operator can do needs every layer below, and what may be missing when something is broken.
-  operator: ["resources", "platform", "vault", "database", "errors", "log", "scrubber", "manifest"],
+  operator: ["resources", "platform", "vault", "database", "errors", "log", "scrubber", "manifest", "uuid"],
   manifest: [],
   kit: ["operator", "manifest", "services", "start-up", "config", "database", "errors", "secret"],
   app: ["errors", "log"],

@@ -1,4 +1,5 @@
 import { KitError } from "../errors.ts";
+import { readUuid } from "../uuid.ts";
 
 /** What was asked for makes no sense: a malformed uuid, an unknown state. Nothing was done. */
 export class UsedWrongly extends KitError {
@@ -21,11 +22,9 @@ export class Interrupted extends KitError {
   }
 }
 
-const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
-
 /** A uuid that somebody typed, in the one form we keep. Throws {@link UsedWrongly}. */
 export function typedUuid(text: string): string {
-  const uuid = text.trim().toLowerCase();
-  if (!UUID.test(uuid)) throw new UsedWrongly(`"${text}" is not the uuid of a resource.`);
+  const uuid = readUuid(text.trim());
+  if (!uuid) throw new UsedWrongly(`"${text}" is not the uuid of a resource.`);
   return uuid;
 }

@@ -2,12 +2,12 @@ import { Refusal } from "../errors.ts";
 import { readTime } from "../resources/grant-time.ts";
 import type { Grant, ProvisionRequest } from "../resources/provision-store.ts";
 import { Secret } from "../secret.ts";
+import { readUuid } from "../uuid.ts";
 import { refuseUnkeepable } from "./foreign-text.ts";
 
 // Reading what the platform sends (decisions, section 1). Each member we use is taken by name; what we do not know is
 // ignored. Only uuid and plan are required, and little is refused: a refusal costs a sale.
 
-const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 const LONGEST_CODE = 2048;
 
 /** The members of a provision request. Throws a {@link Refusal} (422) that names the member. */
@@ -31,11 +31,6 @@ export function readProvision(body: unknown): ProvisionRequest {
 /** The plan of a plan change request. Throws a {@link Refusal} (422). */
 export function readPlanChange(body: unknown): string {
   return readPlan(readObject(body));
-}
-
-/** A resource's uuid in the one form we keep, lower case; null if it is none. */
-export function readUuid(value: unknown): string | null {
-  return typeof value === "string" && UUID.test(value) ? value.toLowerCase() : null;
 }
 
 function readObject(body: unknown): Record<string, unknown> {

@@ -10,7 +10,8 @@ import type { Provision } from "../resources/provision.ts";
 import type { Answer } from "../resources/provision-answers.ts";
 import { notFound } from "../resources/refusals.ts";
 import { authenticate } from "./authenticate.ts";
-import { readPlanChange, readProvision, readUuid } from "./requests.ts";
+import { readUuid } from "../uuid.ts";
+import { readPlanChange, readProvision } from "./requests.ts";
 
 /** Larger bodies are answered 413; compressed ones count as they come out. */
 const MOST_BODY_BYTES = 64 * 1024;

@@ -1,4 +1,5 @@
 import type { Secret } from "../secret.ts";
+import { readUuid } from "../uuid.ts";
 import { askOnce } from "./ask-once.ts";
 import type { Http } from "./http.ts";
 import { isJsonObject } from "./json-object.ts";
@@ -15,7 +16,6 @@ export interface Account {
 /** Asks whose token this is, once. Throws `PlatformRefused`, `UnreadableAnswer` or a `TransportError`. */
 export type AccountOf = (token: Secret) => Promise<Account>;
 
-const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 const MOST_BYTES = 64_000;
 const LONGEST_NAME = 200;
 
@@ -41,10 +41,11 @@ export function createAccountOf({
 
 function accountIn(body: unknown): Account | undefined {
   if (!isJsonObject(body)) return undefined;
-  const { id, email, name } = body;
-  if (typeof id !== "string" || !UUID.test(id.toLowerCase())) return undefined;
+  const { email, name } = body;
+  const id = readUuid(body["id"]);
+  if (!id) return undefined;
   if (typeof email !== "string" || !/^[^\s\p{Cc}]{1,320}$/u.test(email)) return undefined;
-  return { id: id.toLowerCase(), email, name: typeof name === "string" ? shownName(name) : null };
+  return { id, email, name: typeof name === "string" ? shownName(name) : null };
 }
 
 /** As it may be kept and shown: one line, of whole characters, and not too long; null if nothing is left. */

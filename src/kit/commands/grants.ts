@@ -1,6 +1,6 @@
-import { typedUuid, UsedWrongly } from "../../operator/errors.ts";
 import { examples, type AddCommand } from "../command.ts";
 import { DONE, FAILED } from "../exit-codes.ts";
+import { namesOrAll } from "../names-or-all.ts";
 import { showReport } from "../report.ts";
 import { counted } from "../text.ts";
 
@@ -14,9 +14,8 @@ export const addGrants: AddCommand = (program, act) => {
     .description("get lost grants again at the platform's oauth-grant endpoint, and exchange them")
     .addHelpText("after", examples("kit grants recover --all", `kit grants recover ${EXAMPLE}`) + BEFORE)
     .action(
-      act(async (session, uuids: string[], { all = false }: { all?: boolean }) => {
-        if (all === uuids.length > 0) throw new UsedWrongly("Name the resources by uuid, or say --all.");
-        uuids.forEach(typedUuid);
+      act(async (session, typed: string[], options: { all?: boolean }) => {
+        const which = namesOrAll(typed, options);
         const { recoverAllGrants, recoverGrants, refuseUnlessOn } =
           await import("../../operator/grants/recover-grants.ts");
         refuseUnlessOn(session.settings(["legacyGrants"]).legacyGrants);
@@ -28,7 +27,9 @@ export const addGrants: AddCommand = (program, act) => {
           signal: session.stopSignal(),
           onProgress: session.onProgress,
         };
-        const { report, left } = await (all ? recoverAllGrants(needs) : recoverGrants(needs, uuids));
+        const { report, left } = await (which === "all"
+          ? recoverAllGrants(needs)
+          : recoverGrants(needs, which));
         if (left > 0) session.say(`Stopped: ${counted(left, "resource")} left. The same command goes on.`);
         const isDone = report.failed.length === 0 && left === 0 && !needs.signal.aborted;
         return {

@@ -1,6 +1,6 @@
-import { typedUuid, UsedWrongly } from "../../operator/errors.ts";
 import { examples, type AddCommand } from "../command.ts";
 import { DONE, FAILED } from "../exit-codes.ts";
+import { namesOrAll } from "../names-or-all.ts";
 import { showReport } from "../report.ts";
 
 export const addTokens: AddCommand = (program, act) => {
@@ -16,10 +16,9 @@ export const addTokens: AddCommand = (program, act) => {
       examples("kit tokens refresh 01234567-89ab-cdef-0123-456789abcdef", "kit tokens refresh --all"),
     )
     .action(
-      act(async (session, uuids: string[], { all = false }: { all?: boolean }) => {
-        if (all === uuids.length > 0) throw new UsedWrongly("Name the resources by uuid, or say --all.");
+      act(async (session, typed: string[], options: { all?: boolean }) => {
+        const which = namesOrAll(typed, options);
         const { refreshAllTokens, refreshTokens } = await import("../../operator/tokens.ts");
-        uuids.forEach(typedUuid);
         const { db, credentials, config } = await session.services();
         const { onProgress } = session;
         const needs = {
@@ -29,7 +28,7 @@ export const addTokens: AddCommand = (program, act) => {
           signal: session.stopSignal(),
           onProgress,
         };
-        const report = await (all ? refreshAllTokens(needs) : refreshTokens(needs, uuids));
+        const report = await (which === "all" ? refreshAllTokens(needs) : refreshTokens(needs, which));
         const exitCode = report.failed.length > 0 || needs.signal.aborted ? FAILED : DONE;
         return { data: report, show: (screen) => showReport(screen, report, "refreshed"), exitCode };
       }),

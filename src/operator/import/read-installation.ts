@@ -1,5 +1,6 @@
 import type { Offer } from "../../resources/contract.ts";
 import type { Installation } from "../../resources/import.ts";
+import { readUuid } from "../../uuid.ts";
 
 /** What is wrong with a line: a machine word, and the uuid where it can be told. */
 export interface BadLine {
@@ -9,8 +10,6 @@ export interface BadLine {
 
 export type ReadLine = Installation | BadLine;
 
-const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
-
 /**
  * One line of an import, `{uuid, plan, region?, name?}`; further members are ignored. The plan is the bare name or, as
  * the platform's API writes it, `service:plan`. It must be on offer: the vendor's functions are called with it later.
@@ -18,8 +17,8 @@ const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 export function readInstallation(line: string, offer: Offer): ReadLine {
   const members = membersOf(line);
   if (!members) return { uuid: null, reason: "not_json" };
-  const uuid = text(members["uuid"])?.trim().toLowerCase();
-  if (!uuid || !UUID.test(uuid)) return { uuid: null, reason: "no_uuid" };
+  const uuid = readUuid(text(members["uuid"])?.trim());
+  if (!uuid) return { uuid: null, reason: "no_uuid" };
   const plan = text(members["plan"])?.replace(/^[^:]*:/, "");
   if (!plan) return { uuid, reason: "no_plan" };
   if (!Object.hasOwn(offer.plans, plan)) return { uuid, reason: "unknown_plan" };
