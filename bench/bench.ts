@@ -5,7 +5,7 @@ import { createDatabases, type Database, type Databases } from "./databases.ts";
 import { pinApart } from "./pinning.ts";
 import { startPlatform, type Platform } from "./platform-process.ts";
 import { startPostgres } from "./postgres.ts";
-import { startFloor, startProgram, type Program, type Settings } from "./program.ts";
+import { floorWords, runProgram, startProgram, type Program, type Settings } from "./program.ts";
 import { ADDON } from "./provisions.ts";
 
 export interface Options {
@@ -29,7 +29,14 @@ export interface Bench {
   settingsFor(database: Pick<Database, "url">, more?: Settings): Settings;
   /** The built service as a process of its own. */
   startService(kind: "web" | "worker", settings: Settings): Promise<Program>;
+  /** A floor that listens as the service does. */
   startFloor(name: string, settings: Settings): Promise<Program>;
+  /** A floor that does its work and says in JSON what it did. */
+  runFloor<Answer>(name: string, settings: Settings): Promise<Answer>;
+  /** A command of the built service, beside it and out of its way; what it answers as JSON. */
+  runKit<Answer>(command: string, settings: Settings): Promise<Answer>;
+  /** Ends a service at once, or while profiles are made, so that it writes its own. */
+  end(service: Program): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -65,7 +72,19 @@ export async function createBench(options: Options): Promise<Bench> {
         settings,
         pinning.forService,
       ),
-    startFloor: (name, settings) => startFloor(name, settings, pinning.forService),
+    startFloor: (name, settings) => startProgram(floorWords(name), settings, pinning.forService),
+    runFloor: async (name, settings) =>
+      JSON.parse(await runProgram(floorWords(name), settings, pinning.forService)) as never,
+    runKit: async (command, settings) => {
+      const words = [path.join(options.dist, "kit.js"), ...command.split(" "), "--json"];
+      return JSON.parse(await runProgram(words, settings)) as never;
+    },
+    async end(service) {
+      if (options.profiles === undefined) return service.kill();
+      const ended = service.stop();
+      await platform.tell({ tokenMs: 0 });
+      return ended;
+    },
     async close() {
       platform.stop();
       await databases.close();

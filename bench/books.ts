@@ -1,53 +1,93 @@
-import type { Database } from "./databases.ts";
-import { ENCRYPTION_KEY } from "./bench.ts";
-import { codeOf } from "./provisions.ts";
 import { Secret } from "../src/secret.ts";
-import { createVault } from "../src/vault/vault.ts";
+import { createVault, type Vault } from "../src/vault/vault.ts";
+import { ENCRYPTION_KEY } from "./bench.ts";
+import type { Database } from "./databases.ts";
+import { codeOf } from "./provisions.ts";
 
-// What was promised against what is there. Rows are counted and, with the key of the bench, everything sealed is opened.
+// What was promised against what is there: rows are counted, and with the key of the bench everything sealed is opened.
 
 /** Something was answered and is not in the database, or not as it should be. */
 export class Missing extends Error {}
-
-/** The resources and credentials of `uuids`, and no others, each with its answer, and with its grant code unless exchanged. */
-export async function checkProvisions(
-  { ask }: Database,
-  uuids: readonly string[],
-  status: number,
-): Promise<void> {
-  const vault = await createVault({ encryptionKey: new Secret(ENCRYPTION_KEY) });
-  const rows = await ask<Row>(
-    `SELECT r.uuid, r.answer_status AS status, r.sealed_answer AS answer, c.sealed_grant_code AS code
-     FROM resources r JOIN credentials c USING (uuid)`,
-  );
-  expectAll(
-    rows.map((row) => row.uuid),
-    uuids,
-  );
-  for (const { uuid, ...row } of rows) {
-    const answer =
-      row.answer && vault.open({ table: "resources", column: "sealed_answer", uuid }, row.answer).reveal();
-    const code =
-      row.code && vault.open({ table: "credentials", column: "sealed_grant_code", uuid }, row.code).reveal();
-    if (row.status !== status || !answer?.includes(uuid))
-      throw new Missing(`${uuid} was answered ${status}, which is not stored`);
-    if (code !== codeOf(uuid)) throw new Missing(`The grant code of ${uuid} is not stored`);
-  }
-}
 
 interface Row {
   uuid: string;
   status: number | null;
   answer: Buffer | null;
   code: Buffer | null;
+  access: Buffer | null;
+  refresh: Buffer | null;
+  generation: number;
+}
+
+const READ = `
+  SELECT uuid, r.answer_status AS status, r.sealed_answer AS answer, c.sealed_grant_code AS code,
+    c.sealed_access_token AS access, c.sealed_refresh_token AS refresh, c.generation
+  FROM resources r JOIN credentials c USING (uuid)`;
+
+/** The resources of `uuids` are there, and no others: each with its answer, and with its grant or what came of it. */
+export async function checkProvisions(
+  { ask }: Pick<Database, "ask">,
+  uuids: readonly string[],
+  status: number,
+): Promise<void> {
+  const [vault, rows] = [await openVault(), await ask<Row>(READ)];
+  expectAll(rows, uuids);
+  for (const row of rows) {
+    const { uuid } = row;
+    const answer = opened(vault, "resources", "sealed_answer", uuid, row.answer);
+    if (row.status !== status || !answer?.includes(uuid))
+      throw new Missing(`The answer ${status} to ${uuid} is not stored`);
+    if (row.code === null) expectTokens(vault, row);
+    else if (opened(vault, "credentials", "sealed_grant_code", uuid, row.code) !== codeOf(uuid))
+      throw new Missing(`The grant code of ${uuid} is not stored`);
+  }
+}
+
+/** The token pairs of `uuids` are there and open, each issued for its resource, each of this generation. */
+export async function checkTokens(
+  { ask }: Pick<Database, "ask">,
+  uuids: readonly string[],
+  generation: number,
+  key = ENCRYPTION_KEY,
+): Promise<void> {
+  const [vault, rows] = [
+    await openVault(key),
+    await ask<Row>(`${READ} WHERE uuid = ANY($1::uuid[])`, [uuids]),
+  ];
+  expectAll(rows, uuids);
+  for (const row of rows) {
+    expectTokens(vault, row);
+    if (row.generation !== generation)
+      throw new Missing(`${row.uuid} has token pair ${row.generation}, not ${generation}`);
+  }
 }
 
 /** Every uuid that was answered is there, and none besides. */
-export function expectAll(found: readonly string[], answered: readonly string[]): void {
-  const there = new Set(found);
-  const missing = answered.filter((uuid) => !there.has(uuid));
-  if (missing.length > 0)
-    throw new Missing(`${missing.length} of ${answered.length} answered provisions have no row`);
-  if (there.size !== answered.length)
-    throw new Missing(`${there.size} rows for ${answered.length} answered provisions`);
+export function expectAll(rows: readonly { uuid: string }[], answered: readonly string[]): void {
+  const there = new Set(rows.map(({ uuid }) => uuid));
+  const missing = answered.filter((uuid) => !there.has(uuid)).length;
+  if (missing > 0) throw new Missing(`${missing} of ${answered.length} that were answered have no row`);
+  if (there.size !== answered.length) throw new Missing(`${there.size} rows, but ${answered.length} answers`);
+}
+
+function openVault(key = ENCRYPTION_KEY): Promise<Vault> {
+  return createVault({ encryptionKey: new Secret(key) });
+}
+
+function opened(
+  vault: Vault,
+  table: string,
+  column: string,
+  uuid: string,
+  sealed: Buffer | null,
+): string | null {
+  return sealed && vault.open({ table, column, uuid }, sealed).reveal();
+}
+
+/** The platform writes into a token for whom it is. */
+function expectTokens(vault: Vault, { uuid, access, refresh }: Row): void {
+  const accessToken = opened(vault, "credentials", "sealed_access_token", uuid, access);
+  const refreshToken = opened(vault, "credentials", "sealed_refresh_token", uuid, refresh);
+  if (!accessToken?.startsWith(`SVCK-${uuid}-`) || refreshToken !== `refresh-${uuid}`)
+    throw new Missing(`The tokens of ${uuid} are not stored`);
 }

@@ -21,6 +21,8 @@ export interface Counts {
 
 const counts: Counts = { exchanged: 0, refreshed: 0, api: 0, strange: [] };
 let tokenMs = 0;
+/** Answers of the token endpoint on their way; another order lets them go at once. */
+const held = new Map<NodeJS.Timeout, () => void>();
 
 const server = http.createServer((request, response) => {
   let body = "";
@@ -33,8 +35,9 @@ const server = http.createServer((request, response) => {
       response
         .writeHead(status, { "Content-Type": "application/json", "Content-Length": Buffer.byteLength(text) })
         .end(text);
-    if (tokenMs > 0 && request.url === "/oauth/token") setTimeout(send, tokenMs);
-    else send();
+    if (tokenMs === 0 || request.url !== "/oauth/token") return send();
+    const timer = setTimeout(() => held.delete(timer) && send(), tokenMs);
+    held.set(timer, send);
   });
 });
 server.keepAliveTimeout = 60_000;
@@ -83,7 +86,14 @@ function addonOf(uuid: string) {
 }
 
 process.on("message", (orders: Orders) => {
-  tokenMs = orders.tokenMs ?? tokenMs;
+  if (orders.tokenMs !== undefined) {
+    tokenMs = orders.tokenMs;
+    for (const [timer, send] of held) {
+      clearTimeout(timer);
+      send();
+    }
+    held.clear();
+  }
   process.send!(counts);
 });
 process.on("disconnect", () => process.exit());

@@ -1,4 +1,4 @@
-import { spawn } from "node:child_process";
+import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 
@@ -7,18 +7,32 @@ export type Settings = Readonly<Record<string, string>>;
 /** A process that is measured: the built service, or a floor in its place. */
 export interface Program {
   pid: number;
+  /** Where it listens; of a worker, which does not, an address nobody has. */
   url: URL;
-  /** From the start of the process to the line that says it listens. */
+  /** From the start of the process to the line that says it listens, or is ready. */
   startMs: number;
   /** Ends it at once: what it has promised must be in the database by now. */
   kill(): Promise<void>;
-  /** Asks it to end and waits, so that it can write what it has measured. */
+  /** Asks it to end and waits, so that it can write down what it knows. */
   stop(): Promise<void>;
 }
 
 /** Nothing of it outlives us, whatever ends us. */
-const running = new Set<ReturnType<typeof spawn>>();
+const running = new Set<ChildProcess>();
 process.on("exit", () => running.forEach((child) => child.kill("SIGKILL")));
+
+function start([command, ...words]: readonly string[], settings: Settings) {
+  const child = spawn(command!, words, {
+    env: { PATH: process.env["PATH"], HOME: process.env["HOME"], PORT: "0", ...settings },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  running.add(child);
+  const ended = once(child, "exit").then(([code, signal]) => {
+    running.delete(child);
+    return (code ?? signal) as number | string;
+  });
+  return { child, ended };
+}
 
 /** Starts `node` with `words`, pinned by `before`. Resolves when it listens; rejects with what it said if it ends first. */
 export async function startProgram(
@@ -26,14 +40,8 @@ export async function startProgram(
   settings: Settings,
   before: readonly string[] = [],
 ): Promise<Program> {
-  const [command, ...rest] = [...before, process.execPath, ...words];
   const startedAt = performance.now();
-  const child = spawn(command!, rest, {
-    env: { PATH: process.env["PATH"], HOME: process.env["HOME"], PORT: "0", ...settings },
-    stdio: ["ignore", "pipe", "pipe"],
-  });
-  running.add(child);
-  const ended = once(child, "exit").finally(() => running.delete(child));
+  const { child, ended } = start([...before, process.execPath, ...words], settings);
   const url = await listening(child);
   const startMs = performance.now() - startedAt;
   const end = async (signal: NodeJS.Signals) => {
@@ -43,29 +51,40 @@ export async function startProgram(
   return { pid: child.pid!, url, startMs, kill: () => end("SIGKILL"), stop: () => end("SIGTERM") };
 }
 
-/** A floor of this folder, which is TypeScript as it stands. */
-export function startFloor(
-  name: string,
+/** Runs `node` to its end and answers what it wrote; rejects with that if it failed. */
+export async function runProgram(
+  words: readonly string[],
   settings: Settings,
   before: readonly string[] = [],
-): Promise<Program> {
-  const file = fileURLToPath(new URL(`floors/${name}.ts`, import.meta.url));
-  return startProgram(["--import", "tsx", file], settings, before);
+): Promise<string> {
+  const { child, ended } = start([...before, process.execPath, ...words], settings);
+  const said = ["", ""];
+  [child.stdout, child.stderr].forEach((stream, i) =>
+    stream.on("data", (text: Buffer) => (said[i] += text.toString())),
+  );
+  const [code] = await Promise.all([ended, once(child, "close")]);
+  if (code !== 0) throw new Error(`${words.join(" ")} ended with ${code}:\n${said.join("")}`);
+  return said[0]!;
 }
 
-/** The address in the first line with one; from then on what the process says is read and dropped, as a log would be. */
-function listening({ stdout, stderr, pid, ...child }: ReturnType<typeof spawn>): Promise<URL> {
+/** The words that run a floor of this folder, which is TypeScript as it stands. */
+export function floorWords(name: string): string[] {
+  return ["--import", "tsx", fileURLToPath(new URL(`floors/${name}.ts`, import.meta.url))];
+}
+
+/** The first address it says, or that it is ready; from then on what it says is read and dropped, as a log would be. */
+function listening(child: ChildProcess): Promise<URL> {
+  const streams = [child.stdout!, child.stderr!];
   return new Promise((resolve, reject) => {
     let said = "";
     const listen = (text: Buffer) => {
       said += text.toString();
-      const [, url] = /(http:\/\/(?:localhost|127\.0\.0\.1):\d+)/.exec(said) ?? [];
-      if (!url) return;
-      for (const stream of [stdout!, stderr!]) stream.removeListener("data", listen).resume();
-      resolve(new URL(url.replace("localhost", "127.0.0.1")));
+      const [, port = said.includes('"msg":"Ready"') ? "1" : null] = /http:\/\/[\w.]+:(\d+)/.exec(said) ?? [];
+      if (!port) return;
+      for (const stream of streams) stream.removeListener("data", listen).resume();
+      resolve(new URL(`http://127.0.0.1:${port}`));
     };
-    for (const stream of [stdout!, stderr!]) stream.on("data", listen);
-    stdout!.on("close", () => reject(new Error(`The process ${pid} ended before it listened:\n${said}`)));
-    void child;
+    for (const stream of streams) stream.on("data", listen);
+    child.on("close", () => reject(new Error(`A process ended before it listened:\n${said}`)));
   });
 }

@@ -54,7 +54,7 @@ async function compare(
     await contestant(service, asked.service, quick),
     quick ? 2 : 6,
   );
-  await Promise.all([floor.kill(), service.stop()]);
+  await Promise.all([floor.kill(), bench.end(service)]);
   await checkProvisions(database, asked.service.uuids, status);
   await checkFloor(floorName, floorDatabase, asked.floor.uuids);
   await Promise.all([database.drop(), floorDatabase.drop()]);
@@ -89,9 +89,5 @@ async function checkFloor(
   uuids: readonly string[],
 ): Promise<void> {
   const table = name === "bare-http" ? "floor" : "resources";
-  const rows = await ask<{ uuid: string }>(`SELECT uuid FROM ${table}`);
-  expectAll(
-    rows.map(({ uuid }) => uuid),
-    uuids,
-  );
+  expectAll(await ask<{ uuid: string }>(`SELECT uuid FROM ${table}`), uuids);
 }

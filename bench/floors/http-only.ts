@@ -1,0 +1,45 @@
+import http from "node:http";
+
+// The floor of a refresh sweep that waits for nobody: the same calls, as many at once, with node's own client and
+// connections kept alive. Each answer is read, and nothing is done with it: no database, nothing sealed, no log.
+
+const [count, atOnce] = [Number(process.env["COUNT"]), Number(process.env["AT_ONCE"])];
+const url = new URL("/oauth/token", process.env["PLATFORM_AUTH_URL"]);
+const agent = new http.Agent({ keepAlive: true, maxSockets: atOnce });
+const headers = { "content-type": "application/x-www-form-urlencoded", accept: "application/json" };
+
+function refresh(uuid: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const request = http.request(url, { method: "POST", agent, headers }, (response) => {
+      let body = "";
+      response.setEncoding("utf8");
+      response.on("data", (text: string) => (body += text));
+      response.on("end", () => resolve((JSON.parse(body) as { access_token: string }).access_token));
+    });
+    request.on("error", reject);
+    request.end(
+      new URLSearchParams({
+        grant_type: "refresh_token",
+        refresh_token: `refresh-${uuid}`,
+        client_secret: process.env["CLIENT_SECRET"]!,
+      }).toString(),
+    );
+  });
+}
+
+async function sweep(calls: number): Promise<void> {
+  let begun = 0;
+  const one = async () => {
+    while (begun < calls) {
+      const uuid = `01234567-89ab-4def-8123-${String(begun++).padStart(12, "0")}`;
+      if (!(await refresh(uuid)).includes(uuid)) throw new Error(`A wrong token for ${uuid}`);
+    }
+  };
+  await Promise.all(Array.from({ length: atOnce }, one));
+}
+
+await sweep(count / 4);
+const startedAt = performance.now();
+await sweep(count);
+console.log(JSON.stringify({ perSecond: count / ((performance.now() - startedAt) / 1_000) }));
+process.exit();
