@@ -3,6 +3,7 @@ export default {
   testMatch: ["<rootDir>/test/**/*.test.ts"],
   extensionsToTreatAsEsm: [".ts", ".tsx"],
   transform: { "\\.tsx?$": "@swc/jest" },
+  globalSetup: "<rootDir>/test/support/compile-programs.js",
   testEnvironment: "node",
   testTimeout: 30_000,
   maxWorkers: 2,

@@ -13,6 +13,7 @@ import { openDatabase, statement } from "../src/database/database.ts";
 import { runWeb } from "../src/run-service.ts";
 import { aProvisionRequest } from "./support/a-provision-request.ts";
 import { aFreshDatabase, type FreshDatabase } from "./support/database.ts";
+import { program } from "./support/program.ts";
 import { aWorld, eventually, type World } from "./support/world.ts";
 
 const KEY = "0123456789abcdef0123456789abcdef";
@@ -295,12 +296,10 @@ describe("a client secret", () => {
 });
 
 describe("the process", () => {
-  const web = fileURLToPath(new URL("../src/web.ts", import.meta.url));
-
   async function run(environment: Environment) {
     const started = performance.now();
     const { PATH, HOME } = process.env;
-    const child = spawn(process.execPath, ["--import", "tsx", web], {
+    const child = spawn(process.execPath, [program("src/web.ts")], {
       cwd: fileURLToPath(new URL("..", import.meta.url)),
       env: { PATH, HOME, ...environment },
     });

@@ -1,9 +1,9 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { setTimeout as wait } from "node:timers/promises";
-import { fileURLToPath } from "node:url";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
 import { aProcessWorld, before, type ProcessWorld } from "./support/process-world.ts";
+import { program } from "./support/program.ts";
 import { eventually } from "./support/world.ts";
 
 // What happens to a process as a whole: signals, errors nobody caught, clocks, and a log that nobody takes.
@@ -137,12 +137,12 @@ describe("a log", () => {
   );
 
   it("drops what nobody takes, says how much that was, and lets the process end", async () => {
-    const file = fileURLToPath(new URL("../src/log-output.ts", import.meta.url));
+    const file = program("src/log-output.ts");
     const flood = `const { logOutput } = await import(${JSON.stringify(file)});
       const log = logOutput();
       for (let line = 0; line < 12_000; line++) log.write("x".repeat(999) + "\\n");
       setTimeout(() => process.exit(0), 1_500);`;
-    const child = spawn(process.execPath, ["--import", "tsx", "--input-type=module", "-e", flood]);
+    const child = spawn(process.execPath, ["--input-type=module", "-e", flood]);
     let taken = "";
     await wait(1_000);
     child.stdout.on("data", (data: Buffer) => (taken += data.toString()));

@@ -1,10 +1,9 @@
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
-import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { text } from "node:stream/consumers";
-import { fileURLToPath, pathToFileURL } from "node:url";
 import type { Environment } from "../../src/config.ts";
+import { program } from "../support/program.ts";
 
 /** What a command said and how it ended. */
 export interface Said {
@@ -13,14 +12,11 @@ export interface Said {
   stderr: string;
 }
 
-const ENTRY = fileURLToPath(new URL("../../src/kit.ts", import.meta.url));
-const TSX = pathToFileURL(createRequire(import.meta.url).resolve("tsx")).href;
-
 /** The real command line, as a process of its own, with nothing of our environment but the way to programs. */
 export function startKit(environment: Environment, words: readonly string[]): ChildProcess {
   const env = { PATH: process.env["PATH"], ...environment };
   // Not in the project's folder, where a developer may keep a .env.
-  return spawn(process.execPath, ["--import", TSX, ENTRY, ...words], { env, cwd: tmpdir(), stdio: "pipe" });
+  return spawn(process.execPath, [program("src/kit.ts"), ...words], { env, cwd: tmpdir(), stdio: "pipe" });
 }
 
 /** Runs one command to its end. */

@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 import { openDatabase, statement, type DatabaseSettings } from "../../src/database/database.ts";
 import { messageOf } from "../../src/errors.ts";
+import { program } from "./program.ts";
 
 /** A process of its own with the database open: what another web process, or the command line, is to this one. */
 export type DatabaseProcess = {
@@ -18,8 +19,8 @@ export type DatabaseProcess = {
 
 /** Resolves when it has the database open; rejects if it could not open it. */
 export async function aDatabaseProcess(settings: DatabaseSettings): Promise<DatabaseProcess> {
-  const child = fork(fileURLToPath(import.meta.url), [JSON.stringify(settings)], {
-    execArgv: ["--import", "tsx"],
+  const child = fork(program("test/support/database-process.ts"), [JSON.stringify(settings)], {
+    execArgv: [],
   });
   const gone = once(child, "exit");
   const asked = new Map<number, (answer: Answer) => void>();

@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { fileURLToPath } from "node:url";
 import type { Environment } from "../../src/config.ts";
+import { program } from "./program.ts";
 
 /** A process of the service, as the Procfile starts it. */
 export interface ServiceProcess {
@@ -22,9 +22,8 @@ export async function aServiceProcess(
   kind: "web" | "worker",
   environment: Environment,
 ): Promise<ServiceProcess> {
-  const entry = fileURLToPath(new URL(`../../src/${kind}.ts`, import.meta.url));
   const { PATH, HOME } = process.env;
-  const child = spawn(process.execPath, ["--import", "tsx", entry], { env: { PATH, HOME, ...environment } });
+  const child = spawn(process.execPath, [program(`src/${kind}.ts`)], { env: { PATH, HOME, ...environment } });
   let output = "";
   for (const stream of [child.stdout, child.stderr])
     stream.on("data", (data: Buffer) => (output += data.toString()));

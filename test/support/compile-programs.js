@@ -1,0 +1,63 @@
+import { transform } from "@swc/core";
+import { createHash } from "node:crypto";
+import { existsSync } from "node:fs";
+import { mkdir, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
+import path from "node:path";
+import process from "node:process";
+import { fileURLToPath, URL } from "node:url";
+
+const root = fileURLToPath(new URL("../..", import.meta.url));
+/** All that a process may be started from, or load, or read beside itself. */
+const FOLDERS = ["src", "sandbox", "dev", "prisma/migrations", "test/support"];
+const CACHE = path.join(root, "node_modules/.cache/addon-test-programs");
+
+/**
+ * Before the first test: compiles what tests start as processes, since one that compiles while it starts takes three
+ * times as long, and there are hundreds. Each state of the code has a folder, so that nothing older than it ever runs.
+ */
+export default async function compilePrograms() {
+  const files = (await Promise.all(FOLDERS.map(filesIn))).flat();
+  const folder = path.join(CACHE, fingerprint(files));
+  if (!existsSync(folder)) await compile(files, folder);
+  process.env["TEST_PROGRAMS"] = folder;
+}
+
+async function filesIn(folder) {
+  const entries = await readdir(path.join(root, folder), { recursive: true, withFileTypes: true });
+  const names = entries
+    .filter((entry) => entry.isFile())
+    .map((entry) => path.join(entry.parentPath, entry.name));
+  return Promise.all(
+    names.sort().map(async (name) => ({ name: path.relative(root, name), content: await readFile(name) })),
+  );
+}
+
+function fingerprint(files) {
+  const hash = createHash("sha256");
+  for (const { name, content } of files) hash.update(`${name} ${content.length} `).update(content);
+  return hash.digest("hex").slice(0, 16);
+}
+
+async function compile(files, folder) {
+  const unfinished = `${folder}.${process.pid}`;
+  await mkdir(unfinished, { recursive: true });
+  await writeFile(path.join(unfinished, "package.json"), `{"type":"module"}`);
+  for (const { name, content } of files) {
+    const file = path.join(unfinished, name);
+    await mkdir(path.dirname(file), { recursive: true });
+    if (!/\.tsx?$/.test(name)) await writeFile(file, content);
+    else await writeFile(file.replace(/\.tsx?$/, ".js"), await javascript(name, content));
+  }
+  // Another run may have put the same there meanwhile.
+  await rename(unfinished, folder).catch(() => rm(unfinished, { recursive: true }));
+}
+
+/** As in tests: `.swcrc` says how types and JSX go; a process also needs the names that the files have now. */
+async function javascript(name, content) {
+  const options = {
+    filename: path.join(root, name),
+    sourceMaps: false,
+    jsc: { rewriteRelativeImportExtensions: true },
+  };
+  return (await transform(content.toString("utf8"), options)).code;
+}
