@@ -1,0 +1,86 @@
+import { createHash, timingSafeEqual } from "node:crypto";
+import type { Answer, Request, ServiceSettings } from "./types.ts";
+
+// What the example does at each point where a service can go wrong. The tests of the rules change one of these at a
+// time and expect that the rule which names it, and no other, notices.
+
+const UUID = /^[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}$/i;
+const LARGEST_BODY = 64 * 1024;
+
+export const refusal = (status: number, id: string, message: string): Answer => ({ status, body: { id, message } });
+
+export interface Body {
+  uuid: string;
+  plan: string;
+  code: string | null;
+}
+
+export const goodHabits = {
+  plans: ["basic", "premium", "slow"],
+  asyncPlans: ["slow"],
+
+  /** Before anything is read or looked up. */
+  isPlatform({ addonId, addonPassword }: ServiceSettings, { headers }: Request): boolean {
+    const [, base64 = ""] = /^Basic ([A-Za-z0-9+/]+=*)$/i.exec(headers.authorization ?? "") ?? [];
+    const hash = (text: string) => createHash("sha256").update(text).digest();
+    const given = Buffer.from(base64, "base64").toString();
+    return timingSafeEqual(hash(given), hash(`${addonId}:${addonPassword}`));
+  },
+
+  unauthorized(): Answer {
+    const answer = refusal(401, "unauthorized", "Send the add-on's id and password.");
+    return { ...answer, headers: { "www-authenticate": 'Basic realm="example"' } };
+  },
+
+  /** The members of a JSON object, or what is wrong with the body. */
+  read({ headers, text }: Request): Record<string, unknown> | Answer {
+    if (text.length > LARGEST_BODY) return refusal(413, "too_large", "The body is too large.");
+    if (!/^application\/([\w.-]+\+)?json/i.test(headers["content-type"] ?? ""))
+      return refusal(415, "unsupported_media_type", "The body must be JSON.");
+    try {
+      const value: unknown = JSON.parse(text);
+      if (typeof value === "object" && value !== null && !Array.isArray(value))
+        return value as Record<string, unknown>;
+    } catch {
+      // Answered below.
+    }
+    return refusal(400, "bad_request", "The body must be a JSON object.");
+  },
+
+  /** The members that are used; the others are none of our business. */
+  readProvision(members: Record<string, unknown>): Body | Answer {
+    const { uuid, plan, oauth_grant: grant } = members;
+    if (typeof uuid !== "string" || !UUID.test(uuid)) return refusal(422, "invalid_params", "uuid must be a UUID.");
+    if (typeof plan !== "string") return refusal(422, "invalid_params", "plan must be a plan's name.");
+    const { code } = (grant ?? {}) as { code?: unknown };
+    return { uuid: uuid.toLowerCase(), plan, code: typeof code === "string" ? code : null };
+  },
+
+  isUuid: (text: string) => UUID.test(text),
+  uuidOf: (path: string) => path.toLowerCase(),
+
+  /** The answer to a provision; kept and given again. */
+  provisioned: (uuid: string, plan: string): Answer => ({
+    status: 200,
+    body: { id: `example-${uuid}`, message: "Ready.", config: configOf(uuid, plan) },
+  }),
+  begun: (uuid: string): Answer => ({ status: 202, body: { id: `example-${uuid}`, message: "It takes a moment." } }),
+  changed: (uuid: string, plan: string): Answer => ({
+    status: 200,
+    body: { message: `Now ${plan}.`, config: configOf(uuid, plan) },
+  }),
+  deprovisioned: (): Answer => ({ status: 204 }),
+  unknownPlan: () => refusal(422, "unknown_plan", "There is no such plan."),
+  unknown: () => refusal(404, "not_found", "There is no such resource."),
+  gone: () => refusal(410, "gone", "The resource was deprovisioned."),
+
+  /** How long an answer takes. */
+  answerTakesMs: (_request: Request) => 0,
+  /** A second provision of a resource there is. */
+  again: (kept: Answer, _wanted: Body): Answer => kept,
+  otherMethod: () => refusal(405, "method_not_allowed", "Only POST, PUT and DELETE."),
+};
+
+export function configOf(uuid: string, plan: string): Record<string, string> {
+  return { EXAMPLE_URL: `https://${plan}.example.com/${uuid}`, EXAMPLE_KEY: uuid.replaceAll("-", "") };
+}

@@ -1,0 +1,40 @@
+import { createHash } from "node:crypto";
+import type { Answer } from "./types.ts";
+
+const digest = (algorithm: "sha1" | "sha256", ...parts: string[]) =>
+  createHash(algorithm).update(parts.join(":")).digest("hex");
+
+export type Form = Record<string, string>;
+
+/** What is checked of a customer's form; each check answers whether it is right. */
+export const goodSignOnHabits = {
+  isResourceToken: ({ resource_id = "", timestamp = "", resource_token }: Form, salt: string) =>
+    resource_token === digest("sha1", resource_id, salt, timestamp),
+  isUserToken({ resource_id = "", timestamp = "", user_id = "", email = "", user_scoped_resource_token }: Form, salt: string) {
+    return user_scoped_resource_token === digest("sha256", resource_id, salt, timestamp, user_id, email);
+  },
+  isOld: (timestamp: number) => Date.now() / 1000 - timestamp > 300,
+  isAhead: (timestamp: number) => timestamp - Date.now() / 1000 > 60,
+  refusesReplays: true,
+  opensWhatIsGone: false,
+  welcome: (uuid: string): Answer => ({
+    status: 303,
+    headers: { location: `/customer/${uuid}`, "set-cookie": "session=one; HttpOnly; SameSite=Lax" },
+  }),
+};
+
+/** Lets a customer in who comes from the platform's dashboard. */
+export function createSignOn(salt: string, habits: typeof goodSignOnHabits, has: (uuid: string) => boolean) {
+  const seen = new Set<string>();
+  return (form: Form): Answer => {
+    const timestamp = Number(form["timestamp"] ?? Number.NaN);
+    const isSigned = form["user_scoped_resource_token"] ? habits.isUserToken(form, salt) : habits.isResourceToken(form, salt);
+    const isReplay = habits.refusesReplays && seen.has(form["user_scoped_resource_token"] ?? form["resource_token"] ?? "");
+    const isThere = habits.opensWhatIsGone || has(form["resource_id"] ?? "");
+    const isInTime = !Number.isNaN(timestamp) && !habits.isOld(timestamp) && !habits.isAhead(timestamp);
+    if (!isSigned || isReplay || !isThere || !isInTime)
+      return { status: 403, body: { id: "forbidden", message: "This sign-on is not valid." } };
+    seen.add(form["user_scoped_resource_token"] ?? form["resource_token"]!);
+    return habits.welcome(form["resource_id"]!);
+  };
+}

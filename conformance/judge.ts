@@ -1,0 +1,67 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { plain } from "./probes.ts";
+import { Broken, NotJudged, type Rule } from "./rule.ts";
+import type { Stage } from "./stage/stage.ts";
+
+/** What came of one rule. */
+export interface Verdict {
+  rule: Rule;
+  status: "passed" | "failed" | "skipped";
+  /** Why it failed, or why nothing can be said. */
+  reason: string | null;
+  ms: number;
+}
+
+/** Rules that are over quickly come in so many at a time: a small service is not to be knocked over. */
+const AT_A_TIME = 6;
+
+/**
+ * Judges the service by each rule. Those that watch for long go on side by side with all others; those that look at
+ * everything come last. `onVerdict` is told each one as it falls.
+ */
+export async function judge(
+  stage: Stage,
+  rules: readonly Rule[],
+  onVerdict: (verdict: Verdict) => void = () => undefined,
+): Promise<Verdict[]> {
+  const verdicts = new Map<Rule, Verdict>();
+  const decide = async (rule: Rule) => {
+    const verdict = await verdictOf(stage, rule);
+    verdicts.set(rule, verdict);
+    onVerdict(verdict);
+  };
+  const early = rules.filter(({ isLast }) => !isLast);
+  const queue = early.filter(({ isPatient }) => !isPatient);
+  const lane = async () => {
+    for (let rule = queue.shift(); rule; rule = queue.shift()) await decide(rule);
+  };
+  await Promise.all([
+    ...early
+      .filter(({ isPatient }) => isPatient)
+      .map((rule, index) => sleep(index * stage.settings.patience.betweenMs).then(() => decide(rule))),
+    ...Array.from({ length: AT_A_TIME }, lane),
+  ]);
+  // What looks at everything needs something to look at, also where it was asked for alone.
+  await plain(stage).catch(() => undefined);
+  for (const rule of rules) if (rule.isLast) await decide(rule);
+  return rules.map((rule) => verdicts.get(rule)!);
+}
+
+async function verdictOf(stage: Stage, rule: Rule): Promise<Verdict> {
+  const started = performance.now();
+  const since = () => Math.round(performance.now() - started);
+  try {
+    await rule.check(stage);
+    return { rule, status: "passed", reason: null, ms: since() };
+  } catch (error) {
+    if (error instanceof NotJudged) return { rule, status: "skipped", reason: error.message, ms: since() };
+    const reason = error instanceof Broken ? error.message : `There was no answer: ${messageOf(error)}`;
+    return { rule, status: "failed", reason, ms: since() };
+  }
+}
+
+/** What Node throws where a connection breaks; some of it says nothing but its code. */
+function messageOf(error: unknown): string {
+  const { message, code } = error as NodeJS.ErrnoException;
+  return (message || code) ?? String(error);
+}

@@ -1,0 +1,101 @@
+import { randomBytes } from "node:crypto";
+import { createServer } from "node:net";
+import type { AddressInfo } from "node:net";
+import { readFileSync } from "node:fs";
+import type { AddonManifest } from "../sandbox/index.ts";
+import { type Options, UsedWrongly } from "./options.ts";
+import { type Settings, usualPatience } from "./settings.ts";
+
+type Environment = Record<string, string | undefined>;
+
+/** Where a service is told that the platform is, if nobody says otherwise; the sandbox's own port. */
+const USUAL_PORT = 4000;
+
+/** Completes what was asked for from the environment, the manifest and `readPassword`. Throws {@link UsedWrongly}. */
+export async function readSettings(
+  options: Options,
+  env: Environment,
+  readPassword: () => Promise<string>,
+): Promise<Settings> {
+  const isStarted = options.command !== undefined;
+  const url = options.url ?? options.partner ?? (isStarted ? `http://127.0.0.1:${await freePort()}` : undefined);
+  if (!url || !/^https?:\/\//.test(url) || !URL.canParse(url))
+    throw new UsedWrongly("Say where the service is with --url http://…, or how to start it with --command.");
+  const addonId = options.id ?? options.addonId ?? env["ADDON_ID"] ?? (isStarted ? "conformance" : undefined);
+  if (!addonId) throw new UsedWrongly("Say who the platform is to the service: --id, or ADDON_ID.");
+  const manifest = readManifest(options.manifest ?? env["ADDON_MANIFEST"]);
+  return {
+    ...{ url, addonId, manifest, ...plansOf(options, manifest) },
+    addonPassword: await passwordOf(options, env, addonId, readPassword),
+    clientSecret: options.clientSecret ?? (env["CLIENT_SECRET"] || (isStarted ? strangeSecret() : null)),
+    ssoSalt: options.ssoSalt ?? (env["SSO_SALT"] || null),
+    resourcesPath: options.resourcesPath ?? (env["RESOURCES_PATH"] || "/resources"),
+    ssoPath: options.ssoPath,
+    region: options.region,
+    platformPort: numberIn(options.platformPort, "--platform-port", 65_535) ?? (isStarted ? 0 : USUAL_PORT),
+    platformHost: options.platformHost,
+    patience: {
+      ...usualPatience,
+      ...seconds(options.patience, "--patience", (eventMs) => ({ eventMs })),
+      ...seconds(options.tokenLife, "--token-life", (ms) => ({ tokenLifeSeconds: ms / 1000 })),
+    },
+  };
+}
+
+/** That of the environment belongs to the environment's own add-on. */
+async function passwordOf(options: Options, env: Environment, addonId: string, readPassword: () => Promise<string>) {
+  if (options.password) return options.password;
+  if (env["ADDON_PASSWORD"] && addonId === (env["ADDON_ID"] ?? addonId)) return env["ADDON_PASSWORD"];
+  if (options.command !== undefined) return randomBytes(16).toString("hex");
+  const read = (await readPassword()).split(/\r?\n/, 1)[0];
+  if (!read) throw new UsedWrongly("The add-on's password is missing: ADDON_PASSWORD, or on standard input.");
+  return read;
+}
+
+/** With characters that have a meaning in a form, so that it shows whether they are encoded. */
+function strangeSecret(): string {
+  return `${randomBytes(16).toString("hex")}&+%=${randomBytes(4).toString("hex")}`;
+}
+
+function plansOf(options: Options, manifest: AddonManifest | null) {
+  const names = manifest?.plans.map(({ name }) => name) ?? [];
+  const plan = options.plan ?? manifest?.default_plan ?? names[0] ?? "basic";
+  const asyncPlan = options.asyncPlan ?? null;
+  const otherPlan = options.otherPlan ?? names.find((name) => name !== plan && name !== asyncPlan) ?? null;
+  return { plan, otherPlan, asyncPlan };
+}
+
+function readManifest(fileOrJson: string | undefined): AddonManifest | null {
+  if (!fileOrJson) return null;
+  try {
+    const text = fileOrJson.trimStart().startsWith("{") ? fileOrJson : readFileSync(fileOrJson, "utf8");
+    const manifest = JSON.parse(text) as AddonManifest;
+    if (!Array.isArray(manifest.plans)) throw new Error("it has no plans.");
+    return manifest;
+  } catch (error) {
+    throw new UsedWrongly(`The add-on's manifest cannot be read: ${(error as Error).message}`);
+  }
+}
+
+function seconds<Part>(text: string | undefined, name: string, part: (ms: number) => Part): Part | object {
+  const value = numberIn(text, name, 3600);
+  return value === undefined ? {} : part(value * 1000);
+}
+
+function numberIn(text: string | undefined, name: string, most: number): number | undefined {
+  if (text === undefined) return undefined;
+  const number = Number(text);
+  if (Number.isInteger(number) && number > 0 && number <= most) return number;
+  throw new UsedWrongly(`${name} must be a whole number from 1 to ${most}.`);
+}
+
+function freePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const server = createServer();
+    server.once("error", reject);
+    server.listen(0, "127.0.0.1", () => {
+      const { port } = server.address() as AddressInfo;
+      server.close(() => resolve(port));
+    });
+  });
+}

@@ -1,0 +1,71 @@
+import { stripVTControlCharacters } from "node:util";
+import type { createColors } from "picocolors";
+import type { Verdict } from "../judge.ts";
+import { groups } from "../rules/index.ts";
+import { countOf, isFit, type Outcome, outcomeOf, type Report } from "./report.ts";
+
+export type Paint = ReturnType<typeof createColors>;
+
+const COLUMNS = 80;
+const INDENT = "      ";
+
+/** The report as a person reads it, in 80 columns. What is broken says why, what to do about it, and where it is written. */
+export function humanReport(report: Report, paint: Paint): string {
+  const parts = groups.map(({ title, rules }) => {
+    const own = report.verdicts.filter(({ rule }) => rules.includes(rule));
+    if (own.length === 0) return "";
+    return [paint.bold(title), ...own.map((verdict) => told(verdict, paint)), ""].join("\n");
+  });
+  return [...parts.filter((part) => part !== ""), ending(report, paint)].join("\n");
+}
+
+const MARKS: Record<Outcome, (paint: Paint) => string> = {
+  passed: (paint) => paint.green("✓"),
+  broken: (paint) => paint.red("✗"),
+  warning: (paint) => paint.yellow("!"),
+  skipped: (paint) => paint.dim("–"),
+};
+
+function told(verdict: Verdict, paint: Paint): string {
+  const { rule, reason } = verdict;
+  const outcome = outcomeOf(verdict);
+  const head = `  ${MARKS[outcome](paint)} ${rule.id.padEnd(9)}${wrapped(rule.title, " ".repeat(13))}`;
+  if (outcome === "passed") return head;
+  if (outcome === "skipped") return `${head}\n${paint.dim(block(`Skipped: ${reason}`))}`;
+  const colour = outcome === "broken" ? paint.red : paint.yellow;
+  return [head, colour(block(reason ?? "")), block(`→ ${rule.mend}`), paint.dim(block(`(${rule.section})`))].join("\n");
+}
+
+function ending(report: Report, paint: Paint): string {
+  const counts = [
+    `${countOf(report, "passed")} passed`,
+    `${countOf(report, "broken")} broken`,
+    `${countOf(report, "warning")} should be better`,
+    `${countOf(report, "skipped")} skipped`,
+  ].join(", ");
+  const verdict = isFit(report)
+    ? paint.green("Every must-rule that could be judged holds.")
+    : paint.red("The service is not fit for the platform yet.");
+  return `${verdict}\n${paint.dim(`${report.url}: ${counts}, in ${Math.round(report.ms / 1000)} s.`)}`;
+}
+
+/** A paragraph below a rule. */
+const block = (text: string) => INDENT + wrapped(safe(text), INDENT);
+
+/** Breaks a text between words, where every line but the first gets `indent`, and the first stands as far in. */
+function wrapped(text: string, indent: string): string {
+  const lines: string[] = [];
+  for (const word of text.split(" ")) {
+    const last = lines.at(-1);
+    if (last !== undefined && last.length + 1 + word.length <= COLUMNS - indent.length)
+      lines[lines.length - 1] = `${last} ${word}`;
+    else lines.push(word);
+  }
+  return lines.join(`\n${indent}`);
+}
+
+/** What a service has answered may not steer the terminal. */
+function safe(text: string): string {
+  // eslint-disable-next-line no-control-regex
+  return stripVTControlCharacters(text).replace(/[\u0000-\u001f\u007f]/g, "?");
+}

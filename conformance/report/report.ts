@@ -1,0 +1,25 @@
+import type { Verdict } from "../judge.ts";
+
+/** What came of a run, as all forms of the report tell it. */
+export interface Report {
+  url: string;
+  verdicts: readonly Verdict[];
+  ms: number;
+}
+
+/** How a verdict counts: only a broken must-rule makes a service unfit. */
+export type Outcome = "passed" | "broken" | "warning" | "skipped";
+
+export function outcomeOf({ status, rule }: Verdict): Outcome {
+  if (status !== "failed") return status;
+  return rule.severity === "must" ? "broken" : "warning";
+}
+
+export function countOf({ verdicts }: Report, outcome: Outcome): number {
+  return verdicts.filter((verdict) => outcomeOf(verdict) === outcome).length;
+}
+
+/** Fit: no must-rule is broken, and at least one was judged. */
+export function isFit(report: Report): boolean {
+  return countOf(report, "broken") === 0 && countOf(report, "passed") > 0;
+}

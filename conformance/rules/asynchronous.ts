@@ -1,0 +1,237 @@
+import { answeredWith, begun, begunOnce, callOf, completed, firstReply, isApi, isConfigPush, isDone, isMark, isRefresh, marked, membersOf } from "../probes.ts";
+import { nameFaults } from "../config-vars.ts";
+import { Broken, holds, needs, type RuleGroup } from "../rule.ts";
+import { decisions, platform } from "../sections.ts";
+import type { Call } from "../stage/books.ts";
+import { firstTimes, type Reaction } from "../stage/script.ts";
+import type { Stage } from "../stage/stage.ts";
+import { jsonReply, membersIn } from "../stage/wire.ts";
+
+const section = decisions(2);
+const API_VERSION = /^application\/vnd\.[\w.-]+\+json\s*;\s*version=3$/i;
+
+/** The first successful push of config vars in an asynchronous provision. */
+async function push(stage: Stage) {
+  const resource = await completed(stage);
+  const call = stage.callsOf(resource).find((call) => isConfigPush(call));
+  needs(call, "config vars have to be set first (ASYNC-04).");
+  return call;
+}
+
+/** The config vars of a push; null where its body is of another shape. */
+function pushed(text: string): { name: unknown; value: unknown }[] | null {
+  const { config } = membersIn(text);
+  const isList = Array.isArray(config) && config.every((each) => typeof each === "object" && each !== null);
+  return isList ? (config as { name: unknown; value: unknown }[]) : null;
+}
+
+/** An asynchronous provision whose first call to the API meets `reaction`, watched to its end. */
+async function despite(stage: Stage, reaction: () => Reaction, what: string) {
+  await completed(stage);
+  const resource = await begun(stage, { react: firstTimes(1, isApi, reaction) });
+  const call = await callOf(stage, resource, (call) => isMark(call) && isDone(call));
+  holds(call, `The platform API answered ${what} once, and the provision was never completed.`);
+  return stage.callsOf(resource);
+}
+
+export const asynchronous: RuleGroup = {
+  title: "Asynchronous provisioning",
+  rules: [
+    {
+      id: "ASYNC-01",
+      title: "A 202 carries no config",
+      section,
+      severity: "must",
+      mend: "Leave config out, and set it through the platform API when the work is done.",
+      async check(stage) {
+        const { config } = membersOf(firstReply(await begunOnce(stage))!);
+        const isEmpty = config === undefined || Object.keys((config ?? {}) as object).length === 0;
+        holds(isEmpty, "The 202 has a config.");
+      },
+    },
+    {
+      id: "ASYNC-02",
+      title: "A 202 has an id and a message",
+      section,
+      severity: "must",
+      mend: "Answer {id, message}: the customer reads the message while waiting.",
+      async check(stage) {
+        const { id, message } = membersOf(firstReply(await begunOnce(stage))!);
+        holds(typeof id === "string" && id !== "", "The 202 has no id.");
+        holds(typeof message === "string" && message !== "", "The 202 has no message.");
+      },
+    },
+    {
+      id: "ASYNC-03",
+      title: "The end is told with POST /addons/{uuid}/actions/provision",
+      section,
+      severity: "must",
+      mend: "Call it with the resource's own token when all is ready; the platform gives up after 12 hours.",
+      isPatient: true,
+      async check(stage) {
+        const resource = await begunOnce(stage);
+        const seconds = Math.round(stage.settings.patience.eventMs / 1000);
+        const call = await callOf(stage, resource, (call) => isMark(call) && isDone(call));
+        holds(call, `Nobody said within ${seconds} s that the provision is done. (Does it take longer? --patience SECONDS.)`);
+      },
+    },
+    {
+      id: "ASYNC-04",
+      title: "The config vars are set before that",
+      section,
+      severity: "must",
+      mend: "PATCH /addons/{uuid}/config first: with the end told, the customer's app starts.",
+      isPatient: true,
+      async check(stage) {
+        const resource = await begunOnce(stage);
+        const mark = await marked(stage, resource);
+        const set = stage.callsOf(resource).find((call) => isConfigPush(call) && isDone(call));
+        holds(set && set.at < mark.at, set ? "They were set after the end had been told." : "No config vars were set.");
+      },
+    },
+    {
+      id: "ASYNC-05",
+      title: "They are sent as {config: [{name, value}]} in JSON",
+      section: platform("Add-on config update body"),
+      severity: "must",
+      mend: "Send a list of objects with name and value, both texts, and Content-Type: application/json.",
+      isPatient: true,
+      async check(stage) {
+        const { headers, text } = await push(stage);
+        holds(/^application\/([\w.-]+\+)?json\b/i.test(headers["content-type"] ?? ""), "The Content-Type is not JSON.");
+        const config = pushed(text);
+        holds(config, "The body is not {config: [{name, value}]}.");
+        const isText = config.every(({ name, value }) => typeof name === "string" && (typeof value === "string" || value === null));
+        holds(isText, "A name or a value is no text.");
+      },
+    },
+    {
+      id: "ASYNC-06",
+      title: "They have the names that the add-on's manifest declares",
+      section,
+      severity: "must",
+      mend: "Declare each config var in the manifest, with its prefix.",
+      isPatient: true,
+      async check(stage) {
+        const config = pushed((await push(stage)).text);
+        needs(config, "they have to be sent in the right shape first (ASYNC-05).");
+        const [fault] = nameFaults(config.map(({ name }) => String(name)), stage.settings.manifest);
+        if (fault) throw new Broken(fault);
+      },
+    },
+    {
+      id: "ASYNC-07",
+      title: "Calls to the platform API ask for version 3",
+      section: platform("Versioning"),
+      severity: "must",
+      mend: "Send Accept: application/vnd.svc+json; version=3.",
+      isPatient: true,
+      async check(stage) {
+        const strange = apiCalls(stage, await begunToEnd(stage)).find(({ headers }) => !API_VERSION.test(headers.accept ?? ""));
+        holds(!strange, `${strange?.method} was sent with Accept: ${strange?.headers.accept ?? "(none)"}.`);
+      },
+    },
+    {
+      id: "ASYNC-08",
+      title: "They are made with the resource's own access token",
+      section: platform("Add-on partner endpoints"),
+      severity: "must",
+      mend: "Send Authorization: Bearer and the token that was exchanged for this resource.",
+      isPatient: true,
+      async check(stage) {
+        const resource = await begunToEnd(stage);
+        const isOwn = ({ headers }: Call) => {
+          const [, shown = ""] = /^Bearer (.+)$/i.exec(headers.authorization ?? "") ?? [];
+          const token = stage.books.tokens.get(shown);
+          return token?.kind === "access" && token.uuid === resource.uuid;
+        };
+        holds(apiCalls(stage, resource).every(isOwn), "A call was made without it, or with another.");
+      },
+    },
+    {
+      id: "ASYNC-09",
+      title: "A provision that comes again while the work goes on gets the same 202",
+      section: decisions(1),
+      severity: "must",
+      mend: "Answer from what is stored. The work is not begun again.",
+      async check(stage) {
+        const slow = stage.settings.patience.quietMs / 2;
+        const resource = await begun(stage, { react: firstTimes(1, isApi, () => ({ delayMs: slow })) });
+        const { reply } = await stage.redeliver(resource);
+        answeredWith(reply, 200, 202);
+        const first = firstReply(resource)!;
+        holds(reply.text === first.text && reply.status === first.status, "The second answer differs from the first.");
+      },
+    },
+    {
+      id: "ASYNC-10",
+      title: "A 503 of the platform API only delays the end",
+      section: decisions(4),
+      severity: "must",
+      mend: "Try each call again, a little later each time.",
+      isPatient: true,
+      check: async (stage) => void (await despite(stage, () => ({ reply: jsonReply(503, { id: "service_unavailable", message: "Later." }) }), "503")),
+    },
+    {
+      id: "ASYNC-11",
+      title: "A 429 of the platform API only delays the end",
+      section: platform("Limits"),
+      severity: "must",
+      mend: "Wait, for Retry-After where there is one, and try again.",
+      isPatient: true,
+      check: async (stage) => void (await despite(stage, () => ({ reply: jsonReply(429, { id: "rate_limit", message: "Too many." }, { "retry-after": "1" }) }), "429")),
+    },
+    {
+      id: "ASYNC-12",
+      title: "A 401 of the platform API leads to a refresh, and the call is made again",
+      section: platform("States and transitions"),
+      severity: "must",
+      mend: "An access token may end early. Refresh it at a 401, then repeat the call with the new one.",
+      isPatient: true,
+      async check(stage) {
+        const reply = jsonReply(401, { id: "unauthorized", message: "The access token is not valid any more." });
+        const calls = await despite(stage, () => ({ reply }), "401");
+        holds(calls.some((call) => isRefresh(call) && isDone(call)), "After a 401 no token was refreshed.");
+      },
+    },
+    {
+      id: "ASYNC-13",
+      title: "Tokens are taken as they are, whatever their length and beginning",
+      section: platform("Token response (authorization service)"),
+      severity: "must",
+      mend: "Keep tokens as texts; check no prefix, cut nothing off.",
+      isPatient: true,
+      async check(stage) {
+        await completed(stage);
+        const disguise = (token: string) => `older.${token.replace(/^SVCK-/, "")}_${"x".repeat(300)}`;
+        const resource = await begun(stage, { disguise });
+        const call = await callOf(stage, resource, (call) => isMark(call) && isDone(call));
+        holds(call, "With a token of 300 characters and without the usual prefix the provision was never completed.");
+      },
+    },
+    {
+      id: "ASYNC-14",
+      title: "The end is told once",
+      section,
+      severity: "should",
+      mend: "Remember that the platform knows. (Where the answer was lost, ask GET /addons/{uuid} first.)",
+      isPatient: true,
+      async check(stage) {
+        const resource = await completed(stage);
+        await stage.books.until(() => null, stage.settings.patience.quietMs);
+        const count = stage.callsOf(resource).filter((call) => isMark(call) && isDone(call)).length;
+        holds(count === 1, `It was told ${count} times.`);
+      },
+    },
+  ],
+};
+
+/** With the plan's own resource, once its end was told. */
+async function begunToEnd(stage: Stage) {
+  const resource = await begunOnce(stage);
+  const some = await callOf(stage, resource, (call) => isApi(call));
+  needs(some, "the platform API has to be called first (ASYNC-03).");
+  return resource;
+}
+
+const apiCalls = (stage: Stage, resource: Parameters<Stage["callsOf"]>[0]) => stage.callsOf(resource).filter(isApi);

@@ -1,0 +1,178 @@
+import { randomUUID } from "node:crypto";
+import { answeredWith, plain, plainAnswer } from "../probes.ts";
+import { Broken, holds, type RuleGroup } from "../rule.ts";
+import { decisions } from "../sections.ts";
+import { aGrant, aProvision, basic } from "../stage/service-calls.ts";
+import type { Stage } from "../stage/stage.ts";
+
+const section = decisions(1);
+
+/** A provision that should not get in. */
+function knock({ service, settings }: Stage, authorization: string | null, change: object = {}) {
+  return service.send({ method: "POST", body: aProvision(settings), authorization, ...change });
+}
+
+/** Each must be answered 401; the first that is not is named. */
+async function allRefused(stage: Stage, headers: Record<string, string>): Promise<void> {
+  for (const [what, authorization] of Object.entries(headers)) {
+    const { status } = await knock(stage, authorization);
+    holds(status === 401, `${what} was answered with ${status}; 401 was due.`);
+  }
+}
+
+export const authentication: RuleGroup = {
+  title: "Authentication",
+  rules: [
+    {
+      id: "AUTH-01",
+      title: "A call without credentials is refused with 401",
+      section,
+      severity: "must",
+      mend: "Ask for HTTP Basic on every call of the platform, in every environment.",
+      async check(stage) {
+        answeredWith(await knock(stage, null), 401);
+      },
+    },
+    {
+      id: "AUTH-02",
+      title: "A wrong password is refused with 401",
+      section,
+      severity: "must",
+      mend: "Compare the password with the add-on's; answer 401 where they differ.",
+      check: (stage) =>
+        allRefused(stage, {
+          "A wrong password": basic(stage.settings.addonId, "a-wrong-password"),
+          "An empty password": basic(stage.settings.addonId, ""),
+        }),
+    },
+    {
+      id: "AUTH-03",
+      title: "Another user with the right password is refused with 401",
+      section,
+      severity: "must",
+      mend: "Compare the user name too: it is the add-on's id.",
+      check: (stage) =>
+        allRefused(stage, {
+          "Another user": basic("somebody-else", stage.settings.addonPassword),
+          "An empty user": basic("", stage.settings.addonPassword),
+        }),
+    },
+    {
+      id: "AUTH-04",
+      title: "The password is compared as a whole",
+      section,
+      severity: "must",
+      mend: "Compare whole strings, in constant time; no prefix, no trimming, no folding of case.",
+      check: (stage) => {
+        const { addonId, addonPassword } = stage.settings;
+        return allRefused(stage, {
+          "The password without its last character": basic(addonId, addonPassword.slice(0, -1)),
+          "The password with a character more": basic(addonId, `${addonPassword}x`),
+          "The password with a blank more": basic(addonId, `${addonPassword} `),
+        });
+      },
+    },
+    {
+      id: "AUTH-05",
+      title: "A malformed Authorization header is refused with 401, as any wrong one",
+      section,
+      severity: "must",
+      mend: "Treat what cannot be read as no credentials: 401, neither 400 nor 500.",
+      check: (stage) =>
+        allRefused(stage, {
+          "The word Basic alone": "Basic",
+          "Base64 that is none": "Basic %%%%",
+          "A user without a colon": `Basic ${Buffer.from(stage.settings.addonId).toString("base64")}`,
+          "Another scheme": `Bearer ${stage.settings.addonPassword}`,
+        }),
+    },
+    {
+      id: "AUTH-06",
+      title: "Plan change and deprovision ask for credentials as provision does",
+      section,
+      severity: "must",
+      mend: "Put the check in front of all three calls.",
+      async check(stage) {
+        const below = `/${(await plain(stage)).uuid}`;
+        const body = { plan: stage.settings.plan };
+        const changed = await stage.service.send({ method: "PUT", below, body, authorization: null });
+        holds(changed.status === 401, `A plan change without credentials was answered with ${changed.status}.`);
+        const unknown = `/${randomUUID()}`;
+        const ended = await stage.service.send({ method: "DELETE", below: unknown, authorization: null });
+        holds(ended.status === 401, `A deprovision without credentials was answered with ${ended.status}.`);
+      },
+    },
+    {
+      id: "AUTH-07",
+      title: "The answer to a stranger does not tell which resources there are",
+      section,
+      severity: "must",
+      mend: "Check the credentials before the uuid is looked up.",
+      async check(stage) {
+        await plainAnswer(stage);
+        const ask = (uuid: string) =>
+          stage.service.send({ method: "PUT", below: `/${uuid}`, body: { plan: stage.settings.plan }, authorization: null });
+        const known = await ask((await plain(stage)).uuid);
+        const unknown = await ask(randomUUID());
+        holds(
+          known.status === unknown.status && known.text === unknown.text,
+          `A known uuid was answered with ${known.status}, an unknown one with ${unknown.status}, or with other words.`,
+        );
+      },
+    },
+    {
+      id: "AUTH-08",
+      title: "Credentials are checked before the body is read",
+      section,
+      severity: "should",
+      mend: "Put the check in front of the body parser: a stranger learns nothing and costs nothing.",
+      async check(stage) {
+        const { status } = await knock(stage, null, { body: '{"uuid": broken' });
+        holds(status === 401, `Broken JSON without credentials was answered with ${status}; 401 was due.`);
+      },
+    },
+    {
+      id: "AUTH-09",
+      title: "A refused call has no effect",
+      section,
+      severity: "must",
+      mend: "Refuse before anything is done.",
+      async check(stage) {
+        const body = aProvision(stage.settings, { oauth_grant: aGrant() });
+        const { status } = await stage.service.send({ method: "POST", body, authorization: null });
+        const below = `/${String(body["uuid"])}`;
+        const after = await stage.service.send({ method: "PUT", below, body: { plan: stage.settings.plan } });
+        if (after.status >= 300) return;
+        await stage.service.send({ method: "DELETE", below });
+        throw new Broken(`A provision that was answered with ${status} has made a resource all the same.`);
+      },
+    },
+    {
+      id: "AUTH-10",
+      title: "A 401 says with WWW-Authenticate that HTTP Basic is wanted",
+      section,
+      severity: "should",
+      mend: 'Send WWW-Authenticate: Basic realm="…" with each 401.',
+      async check(stage) {
+        const { status, headers } = await knock(stage, null);
+        answeredWith(await knock(stage, null), 401);
+        const challenge = headers["www-authenticate"] ?? "";
+        holds(/^Basic\b/i.test(challenge), `The ${status} has ${challenge ? "another" : "no"} WWW-Authenticate.`);
+      },
+    },
+    {
+      id: "AUTH-11",
+      title: "The scheme's name is read in any case",
+      section: `${section}; RFC 9110, section 11.1`,
+      severity: "should",
+      mend: 'Compare "Basic" without regard to case.',
+      async check(stage) {
+        const { addonId, addonPassword } = stage.settings;
+        const below = `/${randomUUID()}`;
+        const authorization = basic(addonId, addonPassword).replace("Basic", "basic");
+        const { status } = await stage.service.send({ method: "DELETE", below, authorization });
+        holds(status !== 401, 'The right credentials under "basic" were refused.');
+      },
+    },
+  ],
+};

@@ -1,0 +1,105 @@
+import { randomUUID } from "node:crypto";
+import { answeredWith, begun, callOf, installed, isExchange, isRefresh, life, quiet } from "../probes.ts";
+import { holds, needs, type RuleGroup } from "../rule.ts";
+import { decisions, platform } from "../sections.ts";
+import type { Call } from "../stage/books.ts";
+import { jsonReply } from "../stage/wire.ts";
+
+const section = decisions(1);
+const later = { reply: jsonReply(503, { id: "service_unavailable", message: "Later." }) };
+const whileExchangeFails = (call: Call) => (isExchange(call) ? later : undefined);
+
+export const deprovision: RuleGroup = {
+  title: "Deprovision",
+  rules: [
+    {
+      id: "DEPR-01",
+      title: "A deprovision is answered with 204",
+      section,
+      severity: "must",
+      mend: "Answer 204 as soon as it is written down, and clean up afterwards if that takes long.",
+      async check(stage) {
+        const resource = await installed(stage);
+        answeredWith((await stage.deprovision(resource)).reply, 204);
+      },
+    },
+    {
+      id: "DEPR-02",
+      title: "A deprovision of a resource that never was is answered with 404",
+      section,
+      severity: "must",
+      mend: "Look the uuid up: 404 where it was never seen.",
+      async check(stage) {
+        answeredWith(await stage.service.send({ method: "DELETE", below: `/${randomUUID()}` }), 404);
+      },
+    },
+    {
+      id: "DEPR-03",
+      title: "What is no uuid in the path is answered with 404",
+      section,
+      severity: "should",
+      mend: "Check the uuid's form before it goes to a database.",
+      async check(stage) {
+        answeredWith(await stage.service.send({ method: "DELETE", below: "/not-a-uuid" }), 404);
+      },
+    },
+    {
+      id: "DEPR-04",
+      title: "A resource can go before its grant is exchanged",
+      section,
+      severity: "must",
+      mend: "Do not wait for tokens: what has none has less to give back.",
+      isPatient: true,
+      async check(stage) {
+        const resource = await installed(stage, { react: whileExchangeFails });
+        answeredWith((await stage.deprovision(resource)).reply, 204);
+      },
+    },
+    {
+      id: "DEPR-05",
+      title: "After it, the grant is no longer exchanged",
+      section: platform("Limits"),
+      severity: "must",
+      mend: "Take back the work that waits when the resource goes, and erase the code.",
+      isPatient: true,
+      async check(stage) {
+        const resource = await installed(stage, { react: whileExchangeFails });
+        const tried = await callOf(stage, resource, (call) => isExchange(call) && call.endedAt !== null);
+        needs(tried, "a grant has to be exchanged first (EXCH-01).");
+        const { reply } = await stage.deprovision(resource);
+        needs(reply && reply.status < 300, "a deprovision has to succeed first (DEPR-01).");
+        const endedAt = performance.now();
+        await quiet(stage);
+        const tries = stage.callsOf(resource).filter((call) => isExchange(call) && call.at > endedAt);
+        holds(tries.length === 0, "The code was sent after the resource had been deprovisioned.");
+      },
+    },
+    {
+      id: "DEPR-06",
+      title: "After it, its tokens are neither used nor refreshed",
+      section: platform("Limits"),
+      severity: "must",
+      mend: "Erase both tokens when the resource goes: they live as long as the add-on.",
+      isPatient: true,
+      async check(stage) {
+        const { resource, endedAt } = await life(stage);
+        await quiet(stage, stage.settings.patience.tokenLifeSeconds * 1000);
+        const calls = stage.callsOf(resource).filter(({ at }) => at > endedAt);
+        const what = calls.some(isRefresh) ? "refreshed" : "used";
+        holds(calls.length === 0, `Its tokens were ${what} after the resource had been deprovisioned.`);
+      },
+    },
+    {
+      id: "DEPR-07",
+      title: "A resource can go while it is still being provisioned",
+      section: decisions(1),
+      severity: "must",
+      mend: "Cancel the running work, answer 204, and let the work clean up behind itself.",
+      isPatient: true,
+      async check(stage) {
+        const resource = await begun(stage, { react: whileExchangeFails });
+        answeredWith((await stage.deprovision(resource)).reply, 204);
+      },
+    },
+  ],
+};

@@ -1,0 +1,76 @@
+import { randomUUID } from "node:crypto";
+import { firstReply, plainAnswer, shown, strangePlan } from "../probes.ts";
+import { holds, needs, type RuleGroup } from "../rule.ts";
+import { decisions } from "../sections.ts";
+import { basic } from "../stage/service-calls.ts";
+import { membersIn, type Reply } from "../stage/wire.ts";
+
+const section = decisions(1);
+/** What a stack of calls looks like in the languages that show one. */
+const STACK = /\n\s+at \S+.*:\d+|Traceback \(most recent call last\)|\.rb:\d+:in |goroutine \d+ \[/;
+
+function isTold({ text, headers }: Reply): boolean {
+  const { id, message } = membersIn(text);
+  const isJson = /^application\/([\w.-]+\+)?json\b/i.test(headers["content-type"] ?? "");
+  return isJson && typeof id === "string" && typeof message === "string" && message !== "";
+}
+
+export const errors: RuleGroup = {
+  title: "Refusals and their words",
+  rules: [
+    {
+      id: "ERR-01",
+      title: "A refused provision says why: {id, message} in JSON",
+      section,
+      severity: "must",
+      mend: "Answer with a machine word in id and a sentence in message: the customer reads it.",
+      async check(stage) {
+        await plainAnswer(stage);
+        const reply = firstReply(await strangePlan(stage));
+        needs(reply && reply.status >= 400, `no provision was refused: an unknown plan was answered with ${shown(reply)}.`);
+        holds(isTold(reply), `The body of the ${reply.status} is not {id, message} in JSON.`);
+      },
+    },
+    {
+      id: "ERR-02",
+      title: "So do 400, 401 and 404",
+      section,
+      severity: "should",
+      mend: "Give all errors one shape, those of the framework too.",
+      async check({ service, settings }) {
+        const below = `/${randomUUID()}`;
+        const replies = [
+          await service.send({ method: "DELETE", below }),
+          await service.send({ method: "DELETE", below, authorization: basic(settings.addonId, "wrong") }),
+          await service.send({ method: "POST", body: "{" }),
+        ];
+        const strange = replies.find((reply) => reply.status >= 400 && !isTold(reply));
+        holds(!strange, `The body of a ${strange?.status} is not {id, message} in JSON.`);
+      },
+    },
+    {
+      id: "ERR-03",
+      title: "No answer shows where in the code it was made",
+      section,
+      severity: "must",
+      mend: "Answer with a sentence; write the stack into your log.",
+      isLast: true,
+      async check({ books }) {
+        const found = books.replies.find(({ text }) => STACK.test(text));
+        holds(!found, `The body of a ${found?.status} shows a stack of calls.`);
+      },
+    },
+    {
+      id: "ERR-04",
+      title: "Nothing that was sent makes the service answer a 5xx",
+      section,
+      severity: "must",
+      mend: "A passing fault is no reason for a 5xx: write down, answer, finish later. Bad input is a 4xx.",
+      isLast: true,
+      async check({ books }) {
+        const count = books.replies.filter(({ status }) => status >= 500).length;
+        holds(count === 0, `${count} of ${books.replies.length} calls were answered with a 5xx.`);
+      },
+    },
+  ],
+};

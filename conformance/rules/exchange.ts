@@ -1,0 +1,190 @@
+import { callOf, exchanged, installed, isDone, isExchange, isRefusal, firstReply, needsSecret, plain, plainAnswer, plainAttempt, plainExchange, quiet, strangePlan } from "../probes.ts";
+import { holds, needs, type RuleGroup } from "../rule.ts";
+import { decisions, platform } from "../sections.ts";
+import { firstTimes } from "../stage/script.ts";
+import { jsonReply } from "../stage/wire.ts";
+
+const states = platform("States and transitions");
+const endpoint = platform("Authorization service");
+
+export const exchange: RuleGroup = {
+  title: "The grant's exchange",
+  rules: [
+    {
+      id: "EXCH-01",
+      title: "The grant code is exchanged for tokens",
+      section: states,
+      severity: "must",
+      mend: "POST the code to the platform's /oauth/token within five minutes, as soon as the request is answered.",
+      isPatient: true,
+      async check(stage) {
+        await plainAnswer(stage);
+        const call = await callOf(stage, await plain(stage), isExchange);
+        const seconds = Math.round(stage.settings.patience.eventMs / 1000);
+        holds(call, `No exchange was seen within ${seconds} s. (Does it come later? --patience SECONDS.)`);
+      },
+    },
+    {
+      id: "EXCH-02",
+      title: "It is not exchanged before the provision request is answered",
+      section: states,
+      severity: "must",
+      mend: "Answer first. Until the platform has seen a success, the code is worth nothing.",
+      isPatient: true,
+      async check(stage) {
+        const { isEarly } = await plainAttempt(stage);
+        holds(!isEarly, "The code came while the provision request was still waiting for its answer.");
+      },
+    },
+    {
+      id: "EXCH-03",
+      title: "It is exchanged once",
+      section: states,
+      severity: "must",
+      mend: "Make the exchange one durable piece of work for each resource, and remember that it was done.",
+      isPatient: true,
+      async check(stage) {
+        const { at } = await plainExchange(stage);
+        await quiet(stage);
+        const others = stage.callsOf(await plain(stage)).filter((call) => isExchange(call) && call.at > at);
+        holds(others.length === 0, `After the exchange had succeeded the code was sent ${others.length} more times.`);
+      },
+    },
+    {
+      id: "EXCH-04",
+      title: "The code of a refused provision is not sent",
+      section: states,
+      severity: "must",
+      mend: "Exchange only what you have answered with 200 or 202: the others' codes are invalid.",
+      isPatient: true,
+      async check(stage) {
+        await plainAnswer(stage);
+        const resource = await strangePlan(stage);
+        const reply = firstReply(resource);
+        needs(reply && isRefusal(reply), "no provision was refused (PROV-09).");
+        await plainAttempt(stage);
+        await quiet(stage);
+        holds(!stage.callsOf(resource).some(isExchange), "The code of a provision answered with a refusal was sent.");
+      },
+    },
+    {
+      id: "EXCH-05",
+      title: "The exchange is a POST of a form",
+      section: endpoint,
+      severity: "must",
+      mend: "Send application/x-www-form-urlencoded in the body; not JSON, not a query.",
+      isPatient: true,
+      async check(stage) {
+        const { method, headers } = await plainAttempt(stage);
+        const type = headers["content-type"] ?? "";
+        holds(method === "POST", `It was a ${method}.`);
+        holds(/^application\/x-www-form-urlencoded\b/i.test(type), `The Content-Type was ${type || "missing"}.`);
+      },
+    },
+    {
+      id: "EXCH-06",
+      title: "Its grant_type is authorization_code, its code the one that came",
+      section: endpoint,
+      severity: "must",
+      mend: "Send grant_type=authorization_code and the code, unchanged.",
+      isPatient: true,
+      async check(stage) {
+        const call = await plainAttempt(stage);
+        needs(Object.keys(call.form).length > 0, "the exchange has to be a form first (EXCH-05).");
+        holds(call.form["grant_type"] === "authorization_code", `grant_type was ${call.form["grant_type"] ? "another" : "missing"}.`);
+        holds(stage.books.codes.has(call.form["code"] ?? ""), "code was missing, or was not the one of the request.");
+      },
+    },
+    {
+      id: "EXCH-07",
+      title: "The client secret is a member of the form",
+      section: endpoint,
+      severity: "must",
+      mend: "Send client_secret in the body, as the platform's document says.",
+      isPatient: true,
+      async check(stage) {
+        const call = await plainAttempt(stage);
+        needs(Object.keys(call.form).length > 0, "the exchange has to be a form first (EXCH-05).");
+        holds(call.form["client_secret"], "The form has no client_secret.");
+      },
+    },
+    {
+      id: "EXCH-08",
+      title: "The client secret arrives as it is, whatever characters are in it",
+      section: endpoint,
+      severity: "must",
+      mend: "Encode it as a form does: & + % = and blanks have a meaning there. Mind a line break at its end.",
+      isPatient: true,
+      async check(stage) {
+        needsSecret(stage);
+        const { form } = await plainAttempt(stage);
+        needs(form["client_secret"], "the client secret has to be in the form first (EXCH-07).");
+        holds(form["client_secret"] === stage.settings.clientSecret, "It is not the client secret of the platform.");
+      },
+    },
+    {
+      id: "EXCH-09",
+      title: "Neither code nor client secret is sent in an address",
+      section: endpoint,
+      severity: "must",
+      mend: "Put them into the body: addresses end up in logs.",
+      isPatient: true,
+      async check(stage) {
+        const { path } = await plainAttempt(stage);
+        holds(!path.includes("?"), "The token endpoint was called with a query.");
+      },
+    },
+    {
+      id: "EXCH-10",
+      title: "The client secret is not in a header",
+      section: endpoint,
+      severity: "should",
+      mend: "Send it in the form alone; tell your OAuth library to use client_secret_post.",
+      isPatient: true,
+      async check(stage) {
+        const { headers } = await plainAttempt(stage);
+        holds(headers.authorization === undefined, "The token endpoint was called with an Authorization header.");
+      },
+    },
+    {
+      id: "EXCH-11",
+      title: "An exchange that comes a moment too soon for the platform is tried again",
+      section: decisions(3),
+      severity: "should",
+      mend: "Take invalid_grant for not yet, again and again, until the five minutes are over.",
+      isPatient: true,
+      async check(stage) {
+        const body = { error: "invalid_grant", error_description: "The provision is not registered yet." };
+        const resource = await installed(stage, { react: firstTimes(1, isExchange, () => ({ reply: jsonReply(400, body) })) });
+        const first = await callOf(stage, resource, isExchange);
+        needs(first, "a grant has to be exchanged first (EXCH-01).");
+        const second = await callOf(stage, resource, (call) => isExchange(call) && isDone(call));
+        holds(second, "After one invalid_grant the code was never sent again.");
+      },
+    },
+    {
+      id: "EXCH-12",
+      title: "An answer of the token endpoint with more in it than expected is taken",
+      section: platform("Token response (authorization service)"),
+      severity: "must",
+      mend: "Ignore members you do not know, and take 200 and 201 alike.",
+      isPatient: true,
+      async check(stage) {
+        const resource = await installed(stage, {
+          react: () => ({
+            rewrite: (reply) =>
+              reply.status < 300
+                ? jsonReply(201, { ...(JSON.parse(reply.text) as object), user_id: SOMEBODY, session_nonce: "n", scope: null })
+                : reply,
+          }),
+        });
+        const { at } = await exchanged(stage, resource);
+        await quiet(stage);
+        const again = stage.callsOf(resource).some((call) => isExchange(call) && call.at > at);
+        holds(!again, "An answer of 201 with user_id and session_nonce was not taken: the code was sent again.");
+      },
+    },
+  ],
+};
+
+const SOMEBODY = "00000000-0000-4000-8000-000000000000";

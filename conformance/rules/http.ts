@@ -1,0 +1,88 @@
+import { randomUUID } from "node:crypto";
+import { firstReply, isSuccess, plainAnswer, shown } from "../probes.ts";
+import { holds, type RuleGroup } from "../rule.ts";
+import { decisions } from "../sections.ts";
+import type { Stage } from "../stage/stage.ts";
+import type { Outgoing } from "../stage/wire.ts";
+
+const section = decisions(1);
+const BURST = 12;
+
+/** A provision whose body comes as bodies sometimes come. */
+async function accepted(stage: Stage, alter: (request: Outgoing) => void, what: string): Promise<void> {
+  await plainAnswer(stage);
+  const reply = firstReply(await stage.install({ alter: (request) => void (request.method === "POST" && alter(request)) }));
+  holds(isSuccess(reply), `${what} was answered with ${shown(reply)}.`);
+}
+
+export const http: RuleGroup = {
+  title: "HTTP",
+  rules: [
+    {
+      id: "HTTP-01",
+      title: "A body without a Content-Length is read",
+      section: `${section}; RFC 9112, section 7.1`,
+      severity: "must",
+      mend: "Read bodies that come in chunks; proxies send them so.",
+      check: (stage) => accepted(stage, (request) => (request.pieces = { bytes: 100, pauseMs: 1 }), "A body in chunks"),
+    },
+    {
+      id: "HTTP-02",
+      title: "A body that comes slowly is waited for",
+      section,
+      severity: "should",
+      mend: "Give a request some seconds to arrive.",
+      check: (stage) => accepted(stage, (request) => (request.pieces = { bytes: 60, pauseMs: 100 }), "A slow body"),
+    },
+    {
+      id: "HTTP-03",
+      title: "A connection carries several calls",
+      section: `${section}; RFC 9112, section 9.3`,
+      severity: "should",
+      mend: "Leave connections open after an answer; a platform makes many calls.",
+      async check({ service }) {
+        const call = () => ({ method: "DELETE", below: `/${randomUUID()}` });
+        const replies = await service.onOneConnection([call(), call(), call()]);
+        holds(replies.some(({ isReused }) => isReused), "Every answer closed its connection.");
+      },
+    },
+    {
+      id: "HTTP-04",
+      title: "A method that means nothing is refused",
+      section,
+      severity: "should",
+      mend: "Answer 405 (or 404) to what is neither POST, PUT nor DELETE.",
+      async check({ service }) {
+        for (const method of ["GET", "PATCH"]) {
+          const { status } = await service.send({ method, below: `/${randomUUID()}` });
+          holds(status >= 400 && status < 500, `${method} of a resource was answered with ${status}.`);
+        }
+      },
+    },
+    {
+      id: "HTTP-05",
+      title: `${BURST} provisions at the same moment are all accepted`,
+      section: decisions(1),
+      severity: "must",
+      mend: "Do little before the answer; let connections to your database wait for each other, not fail.",
+      async check(stage) {
+        await plainAnswer(stage);
+        const all = await Promise.all(Array.from({ length: BURST }, () => stage.install()));
+        const refused = all.map(firstReply).filter((reply) => !isSuccess(reply));
+        holds(refused.length === 0, `${refused.length} of ${BURST} were not: the first with ${shown(refused[0] ?? null)}.`);
+      },
+    },
+    {
+      id: "HTTP-06",
+      title: "A 204 has no body",
+      section: "RFC 9110, section 15.3.5",
+      severity: "must",
+      mend: "Send 204 alone, without a body and without a Content-Length other than 0.",
+      isLast: true,
+      async check({ books }) {
+        const found = books.replies.find(({ status, headers }) => status === 204 && (headers["content-length"] ?? "0") !== "0");
+        holds(!found, `A 204 promises ${found?.headers["content-length"]} bytes.`);
+      },
+    },
+  ],
+};

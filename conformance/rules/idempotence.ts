@@ -1,0 +1,117 @@
+import { answeredWith, callOf, firstReply, isDone, isExchange, isSuccess, otherPlan, plainAnswer, quiet, settled, shown, probe } from "../probes.ts";
+import { holds, needs, type RuleGroup } from "../rule.ts";
+import { decisions } from "../sections.ts";
+import { aProvision } from "../stage/service-calls.ts";
+
+const section = decisions(1);
+
+/** A provision that comes again after all was well. */
+const repeated = probe(async (stage) => {
+  const resource = await settled(stage);
+  const { reply } = await stage.redeliver(resource);
+  return { resource, first: firstReply(resource)!, again: reply };
+});
+
+export const idempotence: RuleGroup = {
+  title: "Idempotence",
+  rules: [
+    {
+      id: "IDEM-01",
+      title: "A provision that comes again is answered with success again",
+      section,
+      severity: "must",
+      mend: "Look the uuid up first. Delivery is at least once, and no other answer than success keeps the grant alive.",
+      async check(stage) {
+        const { again } = await repeated(stage);
+        answeredWith(again, 200, 202);
+      },
+    },
+    {
+      id: "IDEM-02",
+      title: "It gets the same answer, byte for byte",
+      section,
+      severity: "must",
+      mend: "Keep the answer with the resource and send it again: new passwords or ids are those of nobody.",
+      async check(stage) {
+        const { first, again } = await repeated(stage);
+        needs(isSuccess(again), "the repeated provision was refused (IDEM-01).");
+        holds(first.status === again.status, `First it was ${first.status}, then ${again.status}.`);
+        holds(first.text === again.text, "The second answer's body differs from the first's.");
+      },
+    },
+    {
+      id: "IDEM-03",
+      title: "The same uuid with another plan gets the stored answer, not a refusal",
+      section,
+      severity: "must",
+      mend: "The uuid is the identity. Log the difference, answer as before: a refusal would kill the grant.",
+      async check(stage) {
+        const plan = otherPlan(stage);
+        const resource = await settled(stage);
+        const { reply } = await stage.redeliver(resource, { plan });
+        answeredWith(reply, 200, 202);
+        holds(reply.text === firstReply(resource)!.text, "The answer is another one than the first.");
+      },
+    },
+    {
+      id: "IDEM-04",
+      title: "Two equal provisions at the same moment get the same answer",
+      section,
+      severity: "must",
+      mend: "Let a unique constraint on the uuid decide who makes the resource; the other waits and answers the same.",
+      async check(stage) {
+        await plainAnswer(stage);
+        const body = aProvision(stage.settings);
+        const call = () => stage.service.send({ method: "POST", body });
+        const [one, two] = await Promise.all([call(), call()]);
+        await stage.service.send({ method: "DELETE", below: `/${String(body["uuid"])}` });
+        holds(isSuccess(one) && isSuccess(two), `They were answered with ${shown(one)} and ${shown(two)}.`);
+        holds(one.text === two.text, "Their answers differ.");
+      },
+    },
+    {
+      id: "IDEM-05",
+      title: "A repeated provision exchanges nothing a second time",
+      section: decisions(3),
+      severity: "must",
+      mend: "A code works once. Keep with the resource that it was exchanged.",
+      isPatient: true,
+      async check(stage) {
+        const { resource } = await repeated(stage);
+        await quiet(stage);
+        const calls = stage.callsOf(resource).filter(isExchange);
+        holds(calls.findIndex(isDone) === calls.length - 1, "The code was sent again after it had been exchanged.");
+      },
+    },
+    {
+      id: "IDEM-06",
+      title: "An answer that got lost is given again, and the grant is exchanged then",
+      section,
+      severity: "must",
+      mend: "Answer the second delivery as the first, and try the exchange again while the grant lives.",
+      isPatient: true,
+      async check(stage) {
+        await plainAnswer(stage);
+        const resource = await stage.install({ lostAnswers: 1 });
+        const first = firstReply(resource);
+        const { reply } = await stage.redeliver(resource);
+        answeredWith(reply, 200, 202);
+        holds(first?.text === reply.text, "The second delivery got another answer than the first.");
+        const call = await callOf(stage, resource, (call) => isExchange(call) && isDone(call));
+        holds(call, "The grant of a provision whose first answer was lost was never exchanged.");
+      },
+    },
+    {
+      id: "IDEM-07",
+      title: "A new code for a resource that has its tokens does no harm",
+      section,
+      severity: "must",
+      mend: "Answer as before. What is exchanged is exchanged; go on with the tokens you have.",
+      async check(stage) {
+        const resource = await settled(stage);
+        const { reply } = await stage.redeliver(resource, { newCode: true });
+        holds(isSuccess(reply), `A repeated provision with a new code was answered with ${shown(reply)}.`);
+      },
+    },
+  ],
+};

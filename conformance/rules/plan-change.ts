@@ -1,0 +1,133 @@
+import { randomUUID } from "node:crypto";
+import { answeredWith, firstReply, installed, isExchange, isRefusal, isSuccess, membersOf, otherPlan, plain, plainAnswer, probe, settled } from "../probes.ts";
+import { valueFaults } from "../config-vars.ts";
+import { Broken, holds, needs, type RuleGroup } from "../rule.ts";
+import { decisions } from "../sections.ts";
+import { jsonReply } from "../stage/wire.ts";
+
+const section = decisions(1);
+
+const changed = probe(async (stage) => {
+  const plan = otherPlan(stage);
+  const resource = await settled(stage);
+  return { resource, plan, reply: (await stage.changePlan(resource, plan)).reply };
+});
+
+export const planChange: RuleGroup = {
+  title: "Plan change",
+  rules: [
+    {
+      id: "PLAN-01",
+      title: "A change to another plan is answered with 200 or 202",
+      section,
+      severity: "must",
+      mend: "Answer PUT with 200 when it is done, with 202 when it will be.",
+      check: async (stage) => answeredWith((await changed(stage)).reply, 200, 202),
+    },
+    {
+      id: "PLAN-02",
+      title: "Its answer is a JSON object, its config one of texts",
+      section,
+      severity: "must",
+      mend: "Answer as to a provision: {config?, message?}, and say so in Content-Type.",
+      async check(stage) {
+        const { reply } = await changed(stage);
+        needs(isSuccess(reply), "a plan change has to succeed first (PLAN-01).");
+        holds(/^application\/([\w.-]+\+)?json\b/i.test(reply.headers["content-type"] ?? ""), "The Content-Type is not JSON.");
+        const { config } = membersOf(reply);
+        const [fault] = config === undefined ? [] : valueFaults(config);
+        if (fault) throw new Broken(fault);
+      },
+    },
+    {
+      id: "PLAN-03",
+      title: "A change to the plan it has succeeds",
+      section,
+      severity: "must",
+      mend: "Answer 200 and do nothing: delivery is at least once.",
+      async check(stage) {
+        await plainAnswer(stage);
+        answeredWith((await stage.changePlan(await plain(stage), stage.settings.plan)).reply, 200, 202);
+      },
+    },
+    {
+      id: "PLAN-04",
+      title: "A change to a plan that is not sold is refused with 422",
+      section,
+      severity: "must",
+      mend: "Look the plan up, and answer 422 with a message where it is unknown or not allowed.",
+      async check(stage) {
+        await plainAnswer(stage);
+        const below = `/${(await plain(stage)).uuid}`;
+        answeredWith(await stage.service.send({ method: "PUT", below, body: { plan: "no-such-plan-of-anybody" } }), 422);
+      },
+    },
+    {
+      id: "PLAN-05",
+      title: "A change of a resource that never was is answered with 404",
+      section,
+      severity: "must",
+      mend: "Look the uuid up; make nothing.",
+      async check(stage) {
+        const body = { plan: stage.settings.plan };
+        answeredWith(await stage.service.send({ method: "PUT", below: `/${randomUUID()}`, body }), 404);
+      },
+    },
+    {
+      id: "PLAN-06",
+      title: "A change without a plan, or with a broken body, is refused with a 4xx",
+      section,
+      severity: "must",
+      mend: "Check the body; change nothing where it makes no sense.",
+      async check(stage) {
+        await plainAnswer(stage);
+        const below = `/${(await plain(stage)).uuid}`;
+        const bodies = { "A body without a plan": "{}", "Broken JSON": '{"plan":', "A plan that is a number": '{"plan": 7}' };
+        for (const [what, body] of Object.entries(bodies)) {
+          const reply = await stage.service.send({ method: "PUT", below, body });
+          holds(isRefusal(reply) && reply.status !== 401, `${what} was answered with ${reply.status}.`);
+        }
+      },
+    },
+    {
+      id: "PLAN-07",
+      title: "Members that nobody knows are ignored here too",
+      section,
+      severity: "must",
+      mend: "Read plan by its name and leave the others alone.",
+      async check(stage) {
+        const plan = otherPlan(stage);
+        const below = `/${(await installed(stage)).uuid}`;
+        const body = { plan, from_tomorrow: [1], options: {} };
+        answeredWith(await stage.service.send({ method: "PUT", below, body }), 200, 202);
+      },
+    },
+    {
+      id: "PLAN-08",
+      title: "A plan change before the grant is exchanged is accepted",
+      section,
+      severity: "should",
+      mend: "Do it at once if it needs no token; answer 202 and do it later if it does.",
+      async check(stage) {
+        const plan = otherPlan(stage);
+        const later = { reply: jsonReply(503, { id: "service_unavailable", message: "Later." }) };
+        const resource = await installed(stage, { react: (call) => (isExchange(call) ? later : undefined) });
+        answeredWith((await stage.changePlan(resource, plan)).reply, 200, 202);
+      },
+    },
+    {
+      id: "PLAN-09",
+      title: "After a plan change a repeated provision is still a success",
+      section,
+      severity: "must",
+      mend: "A provision of a uuid you know is answered with success, whatever its plan is by now.",
+      async check(stage) {
+        const plan = otherPlan(stage);
+        const resource = await settled(stage);
+        needs(isSuccess((await stage.changePlan(resource, plan)).reply), "a plan change has to succeed first (PLAN-01).");
+        needs(isSuccess(firstReply(resource)), "a provision has to be accepted first (PROV-01).");
+        answeredWith((await stage.redeliver(resource)).reply, 200, 202);
+      },
+    },
+  ],
+};

@@ -1,0 +1,146 @@
+import { callOf, firstReply, installed, isDone, isExchange, isSuccess, plainAttempt, quiet, shown } from "../probes.ts";
+import { holds, needs, type RuleGroup } from "../rule.ts";
+import { decisions, platform } from "../sections.ts";
+import type { Call } from "../stage/books.ts";
+import { firstTimes, type Reaction } from "../stage/script.ts";
+import type { Resource, Stage } from "../stage/stage.ts";
+import { jsonReply } from "../stage/wire.ts";
+
+const section = platform("States and transitions");
+const RETRY_AFTER_SECONDS = 2;
+/** Calls to the token endpoint in the quiet time. */
+const MANY_TRIES = 12;
+
+const unavailable = () => ({ reply: jsonReply(503, { id: "service_unavailable", message: "Later, please." }) });
+const rateLimited = (seconds: number) => ({
+  reply: jsonReply(429, { id: "rate_limit", message: "Too many." }, { "retry-after": String(seconds) }),
+});
+
+/** A provision whose exchange fails so often, and then is watched until it succeeds. */
+async function exchangeThatFails(stage: Stage, times: number, reaction: () => Reaction, what: string) {
+  await plainAttempt(stage);
+  const resource = await installed(stage, { react: firstTimes(times, isExchange, reaction) });
+  const call = await callOf(stage, resource, (call) => isExchange(call) && isDone(call));
+  holds(call, `${what}, and the code was never exchanged afterwards.`);
+  return exchangesOf(stage, resource);
+}
+
+const exchangesOf = (stage: Stage, resource: Resource): Call[] => stage.callsOf(resource).filter(isExchange);
+
+export const platformFails: RuleGroup = {
+  title: "While the platform fails",
+  rules: [
+    {
+      id: "FAIL-01",
+      title: "An exchange that meets 503 is tried again until it succeeds",
+      section,
+      severity: "must",
+      mend: "Try again after 1, 2, 4, 8, 10 … seconds for as long as the grant lives.",
+      isPatient: true,
+      check: async (stage) => void (await exchangeThatFails(stage, 2, unavailable, "The token endpoint answered 503 twice")),
+    },
+    {
+      id: "FAIL-02",
+      title: "An exchange whose connection is cut is tried again",
+      section,
+      severity: "must",
+      mend: "Take a broken connection for a passing fault, as a 5xx.",
+      isPatient: true,
+      check: async (stage) =>
+        void (await exchangeThatFails(stage, 1, () => ({ cut: true }), "The connection to the token endpoint was cut once")),
+    },
+    {
+      id: "FAIL-03",
+      title: "An exchange that meets 429 is tried again, and not before Retry-After",
+      section: `${platform("Limits")}; ${decisions(4)}`,
+      severity: "should",
+      mend: "Wait for as many seconds as Retry-After says, then try again.",
+      isPatient: true,
+      async check(stage) {
+        const calls = await exchangeThatFails(stage, 1, () => rateLimited(RETRY_AFTER_SECONDS), "The token endpoint answered 429 once");
+        const waitedMs = calls[1]!.at - calls[0]!.endedAt!;
+        // Clocks of two processes need not agree on a few milliseconds.
+        holds(waitedMs > RETRY_AFTER_SECONDS * 1000 - 50, `Retry-After said ${RETRY_AFTER_SECONDS} s, the next try came after ${(waitedMs / 1000).toFixed(1)} s.`);
+      },
+    },
+    {
+      id: "FAIL-04",
+      title: "A slow answer of the token endpoint is waited for",
+      section,
+      severity: "must",
+      mend: "Wait at least 20 s: the code is used up while you hang up, and its tokens are lost.",
+      isPatient: true,
+      async check(stage) {
+        const delayMs = stage.settings.patience.slowMs;
+        const calls = await exchangeThatFails(stage, 1, () => ({ delayMs }), `The token endpoint took ${delayMs / 1000} s`);
+        holds(calls.length === 1, `The token endpoint took ${delayMs / 1000} s, and in that time the code was sent again.`);
+      },
+    },
+    {
+      id: "FAIL-05",
+      title: "A page instead of tokens is taken for a fault, and the exchange tried again",
+      section,
+      severity: "should",
+      mend: "Check that the answer is JSON with an access_token before you believe its status.",
+      isPatient: true,
+      async check(stage) {
+        const page = { ...jsonReply(200, ""), text: "<html>Maintenance</html>", headers: { "content-type": "text/html" } };
+        await plainAttempt(stage);
+        const resource = await installed(stage, { react: firstTimes(1, isExchange, () => ({ reply: page })) });
+        const again = () => exchangesOf(stage, resource)[1];
+        holds(await stage.books.until(again, stage.settings.patience.eventMs), "A page of HTML with status 200 was taken for tokens.");
+      },
+    },
+    {
+      id: "FAIL-06",
+      title: "A redirect of the token endpoint is not followed",
+      section: decisions(3),
+      severity: "must",
+      mend: "Turn redirects off in your HTTP client: a 307 sends the client secret to whoever is named.",
+      isPatient: true,
+      async check(stage) {
+        await plainAttempt(stage);
+        const location = `${stage.platformUrl}/elsewhere`;
+        const reply = { ...jsonReply(307, {}), headers: { location } };
+        const resource = await installed(stage, { react: firstTimes(1, isExchange, () => ({ reply })) });
+        needs(await callOf(stage, resource, isExchange), "a grant has to be exchanged first (EXCH-01).");
+        await quiet(stage);
+        const strayed = stage.callsOf(resource).some(({ path }) => path.startsWith("/elsewhere"));
+        holds(!strayed, "The code and the client secret were sent to where a 307 pointed.");
+      },
+    },
+    {
+      id: "FAIL-07",
+      title: "While the token endpoint fails, provisions are still accepted",
+      section: platform("Errors"),
+      severity: "must",
+      mend: "Answer without asking the platform: a refusal is final, an outage passes.",
+      isPatient: true,
+      async check(stage) {
+        await plainAttempt(stage);
+        const resource = await stage.install({ react: (call) => (isExchange(call) ? unavailable() : undefined) });
+        needs(await callOf(stage, resource, isExchange), "a grant has to be exchanged first (EXCH-01).");
+        const other = await stage.install();
+        holds(isSuccess(firstReply(other)), `A provision was answered with ${shown(firstReply(other))}.`);
+        const { reply } = await stage.redeliver(resource);
+        holds(isSuccess(reply), `A provision whose exchange fails was answered with ${shown(reply)} when it came again.`);
+      },
+    },
+    {
+      id: "FAIL-08",
+      title: "A token endpoint that keeps failing is not called in a storm",
+      section: platform("Limits"),
+      severity: "should",
+      mend: "Double the wait from try to try, up to ten seconds.",
+      isPatient: true,
+      async check(stage) {
+        await plainAttempt(stage);
+        const resource = await installed(stage, { react: (call) => (isExchange(call) ? unavailable() : undefined) });
+        needs(await callOf(stage, resource, isExchange), "a grant has to be exchanged first (EXCH-01).");
+        await quiet(stage);
+        const count = exchangesOf(stage, resource).length;
+        holds(count <= MANY_TRIES, `In ${stage.settings.patience.quietMs / 1000} s it was called ${count} times for one grant.`);
+      },
+    },
+  ],
+};

@@ -1,0 +1,144 @@
+import { firstReply, isSuccess, membersOf, plainAnswer, plain, shown, strangePlan } from "../probes.ts";
+import { Broken, holds, needs, type RuleGroup } from "../rule.ts";
+import { decisions, platform } from "../sections.ts";
+import { nameFaults, valueFaults } from "../config-vars.ts";
+import type { Stage } from "../stage/stage.ts";
+
+const section = decisions(1);
+const request = platform("Provision request received by an add-on partner");
+const PROMISED_MS = 3_000;
+
+export const provision: RuleGroup = {
+  title: "Provision: the answer",
+  rules: [
+    {
+      id: "PROV-01",
+      title: "A provision is answered with 200 or 202",
+      section: platform("Errors"),
+      severity: "must",
+      mend: "Answer 200 when it is done, 202 when it will be; never 201. Anything else ends the grant for good.",
+      async check(stage) {
+        const reply = firstReply(await plain(stage));
+        if (isSuccess(reply)) return;
+        const why = reply && typeof membersOf(reply)["message"] === "string" ? `: ${String(membersOf(reply)["message"])}` : "";
+        throw new Broken(
+          `A provision of the plan ${stage.settings.plan} was answered with ${shown(reply)}${why}. ` +
+            "(If you do not sell that plan, name another with --plan.)",
+        );
+      },
+    },
+    {
+      id: "PROV-02",
+      title: "The answer is a JSON object and says so in its Content-Type",
+      section,
+      severity: "must",
+      mend: "Send Content-Type: application/json and an object.",
+      async check(stage) {
+        const { headers, text } = await plainAnswer(stage);
+        const type = headers["content-type"] ?? "";
+        holds(/^application\/([\w.-]+\+)?json\b/i.test(type), `The Content-Type is ${type || "missing"}.`);
+        holds(/^\s*\{/.test(text) && Object.keys(JSON.parse(text) as object), "The body is no JSON object.");
+      },
+    },
+    {
+      id: "PROV-03",
+      title: "The answer has an id, a text that names the resource at the partner",
+      section,
+      severity: "must",
+      mend: "Answer with your own name for the resource in id, as a string. The uuid itself will do.",
+      async check(stage) {
+        const { id } = membersOf(await plainAnswer(stage));
+        holds(typeof id === "string" && id !== "", id === undefined ? "There is no id." : "id is no text, or an empty one.");
+      },
+    },
+    {
+      id: "PROV-04",
+      title: "config is an object of texts",
+      section,
+      severity: "must",
+      mend: "Send every value as a string; numbers and null are none.",
+      async check(stage) {
+        const { config } = membersOf(await plainAnswer(stage));
+        needs(config !== undefined, "the answer has no config.");
+        const [fault] = valueFaults(config);
+        if (fault) throw new Broken(fault);
+      },
+    },
+    {
+      id: "PROV-05",
+      title: "Config vars have names that an environment can hold",
+      section: platform("Add-on config update body"),
+      severity: "must",
+      mend: "Use letters, digits and underscores, beginning with a letter.",
+      check: (stage) => configNames(stage, () => null),
+    },
+    {
+      id: "PROV-06",
+      title: "Config vars are those of the add-on's manifest, with its prefix",
+      section,
+      severity: "must",
+      mend: "Declare each config var in the add-on's manifest, or do not send it.",
+      async check(stage) {
+        const { manifest } = stage.settings;
+        needs(manifest?.config_vars ?? manifest?.config_vars_prefix, "no manifest with config vars was given (--manifest).");
+        await configNames(stage, () => manifest);
+      },
+    },
+    {
+      id: "PROV-07",
+      title: "message, where there is one, is a sentence for the customer",
+      section,
+      severity: "should",
+      mend: "Send message as a string, or leave it out.",
+      async check(stage) {
+        const { message } = membersOf(await plainAnswer(stage));
+        needs(message !== undefined, "the answer has no message.");
+        holds(typeof message === "string", "message is no text.");
+      },
+    },
+    {
+      id: "PROV-08",
+      title: "A provision is answered within 3 seconds",
+      section,
+      severity: "should",
+      mend: "Write it down, answer 202 and do the slow part afterwards.",
+      async check(stage) {
+        const { ms } = await plainAnswer(stage);
+        holds(ms <= PROMISED_MS, `The answer took ${(ms / 1000).toFixed(1)} s.`);
+      },
+    },
+    {
+      id: "PROV-09",
+      title: "A plan that is not sold is refused with 422",
+      section,
+      severity: "should",
+      mend: "Look the plan up, and answer 422 with a message where it is unknown.",
+      async check(stage) {
+        await plainAnswer(stage);
+        const reply = firstReply(await strangePlan(stage));
+        holds(reply?.status === 422, `An unknown plan was answered with ${shown(reply)}.`);
+      },
+    },
+    {
+      id: "PROV-10",
+      title: "The uuid of a resource is the same in capital letters",
+      section: request,
+      severity: "should",
+      mend: "Keep uuids in lower case, whatever case they come in.",
+      async check(stage) {
+        await plainAnswer(stage);
+        const { uuid } = await plain(stage);
+        const body = { plan: stage.settings.plan };
+        const { status } = await stage.service.send({ method: "PUT", below: `/${uuid.toUpperCase()}`, body });
+        holds(status !== 404, "In capital letters the uuid was not known.");
+      },
+    },
+  ],
+};
+
+async function configNames(stage: Stage, manifest: () => Stage["settings"]["manifest"]): Promise<void> {
+  const { config } = membersOf(await plainAnswer(stage));
+  needs(config !== undefined && config !== null, "the answer has no config.");
+  const [fault] = nameFaults(Object.keys(config), manifest());
+  if (fault) throw new Broken(fault);
+}

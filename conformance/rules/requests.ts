@@ -1,0 +1,199 @@
+import { firstReply, isRefusal, isSuccess, plainAnswer, shown } from "../probes.ts";
+import { holds, type Rule, type RuleGroup } from "../rule.ts";
+import { decisions, platform } from "../sections.ts";
+import { aProvision } from "../stage/service-calls.ts";
+import type { Stage } from "../stage/stage.ts";
+import { membersIn, type Outgoing } from "../stage/wire.ts";
+
+const section = decisions(1);
+const LARGE_BODY_BYTES = 5 * 1024 * 1024;
+
+/** A provision whose request was changed on its way, and has to be accepted. */
+async function accepted(stage: Stage, alter: (request: Outgoing) => void, what: string): Promise<void> {
+  await plainAnswer(stage);
+  let left = 1;
+  const resource = await stage.install({ alter: (request) => void (left-- > 0 && alter(request)) });
+  const reply = firstReply(resource);
+  holds(isSuccess(reply), `${what} was answered with ${shown(reply)}.`);
+}
+
+/** Changes members of a request's body; undefined takes one away. */
+const members = (change: Record<string, unknown>) => (request: Outgoing) => {
+  request.body = JSON.stringify({ ...membersIn(String(request.body)), ...change });
+};
+
+const headers = (change: Record<string, string>) => (request: Outgoing) => {
+  Object.assign(request.headers, change);
+};
+
+/** A request that cannot be meant, and has to be refused: by a 4xx, not by falling over. */
+async function refused({ service }: Stage, bodies: Record<string, unknown>): Promise<void> {
+  for (const [what, body] of Object.entries(bodies)) {
+    const reply = await service.send({ method: "POST", body });
+    holds(isRefusal(reply) && reply.status !== 401, `${what} was answered with ${reply.status}; a 4xx was due.`);
+  }
+}
+
+const rule = (
+  id: string,
+  severity: Rule["severity"],
+  title: string,
+  mend: string,
+  check: Rule["check"],
+  where = section,
+): Rule => ({ id, title, section: where, severity, mend, check });
+
+export const requests: RuleGroup = {
+  title: "Provision: the request",
+  rules: [
+    rule(
+      "REQ-01",
+      "must",
+      "Members that nobody knows are ignored",
+      "Read the members you use by name and leave the others alone.",
+      (stage) => accepted(stage, members({ from_tomorrow: { a: [1] }, version: 4 }), "A request with two new members"),
+    ),
+    rule(
+      "REQ-02",
+      "must",
+      "Options that nobody knows are no reason to refuse",
+      "Keep what you do not know, or drop it; a refusal costs a sale.",
+      (stage) => accepted(stage, members({ options: { no_such_option: "true", size: 7 } }), "A request with unknown options"),
+    ),
+    rule(
+      "REQ-03",
+      "must",
+      "Only uuid and plan are needed",
+      "Treat every other member as one that can be absent.",
+      (stage) =>
+        accepted(
+          stage,
+          members({ name: undefined, region: undefined, options: undefined, callback_url: undefined }),
+          "A request without name, region, options and callback_url",
+        ),
+    ),
+    rule(
+      "REQ-04",
+      "should",
+      "A request without a grant is accepted",
+      "Provision it all the same; the platform can give a grant later.",
+      (stage) => accepted(stage, members({ oauth_grant: null }), "A request whose oauth_grant is null"),
+    ),
+    rule(
+      "REQ-05",
+      "must",
+      "The end of a grant is read with and without a colon in the offset",
+      "Accept +hhmm, +hh:mm and Z; parsers of ISO 8601 often know only two of them.",
+      async (stage) => {
+        const end = new Date(Date.now() + 300_000).toISOString().slice(0, 19);
+        for (const offset of ["+0000", "+00:00", "Z"])
+          await accepted(stage, grantThatEnds(end + offset), `An expires_at that ends in ${offset}`);
+      },
+      platform("OAuth grant (partner)"),
+    ),
+    rule(
+      "REQ-06",
+      "should",
+      "An end of a grant that cannot be read costs no sale",
+      "Take five minutes from now where expires_at makes no sense.",
+      (stage) => accepted(stage, grantThatEnds("soon"), "An expires_at that is no time"),
+    ),
+    rule(
+      "REQ-07",
+      "must",
+      "No Accept header is refused",
+      "Ignore Accept: the platform's media type on these calls may change. Never answer 406.",
+      (stage) => accepted(stage, headers({ accept: "application/vnd.svc-addons+json; version=4" }), "Another Accept"),
+    ),
+    rule(
+      "REQ-08",
+      "must",
+      "Every JSON media type is read as JSON",
+      "Parse application/json and every application/…+json, with or without a charset.",
+      async (stage) => {
+        for (const type of ["application/vnd.svc-addons+json; version=3", "application/json; charset=utf-8"])
+          await accepted(stage, headers({ "content-type": type }), `A body of the type ${type}`);
+      },
+    ),
+    rule(
+      "REQ-09",
+      "must",
+      "Text in any script is kept as it is",
+      "Read and store UTF-8.",
+      (stage) => accepted(stage, members({ name: "Ünïcode-日本-🫖", options: { note: "наклейка" } }), "A name in other scripts"),
+    ),
+    rule(
+      "REQ-10",
+      "should",
+      "20 kB of options are no reason to refuse",
+      "Let a body be at least 32 kB long.",
+      (stage) => accepted(stage, members({ options: { note: "x".repeat(20_000) } }), "A request of 20 kB"),
+    ),
+    rule(
+      "REQ-11",
+      "must",
+      "A body that is no JSON object is refused with a 4xx",
+      "Catch what the JSON parser throws, and check that an object came out of it.",
+      (stage) => refused(stage, { "Broken JSON": '{"uuid": ', "An array": "[]", null: "null", "A text": '"uuid"' }),
+    ),
+    rule(
+      "REQ-12",
+      "must",
+      "A request without uuid or without plan is refused with a 4xx",
+      "Check both before anything is made.",
+      (stage) =>
+        refused(stage, {
+          "A request without a uuid": aProvision(stage.settings, { uuid: undefined }),
+          "A request whose uuid is a number": aProvision(stage.settings, { uuid: 7 }),
+          "A request without a plan": aProvision(stage.settings, { plan: undefined }),
+          "A request whose plan is an object": aProvision(stage.settings, { plan: {} }),
+        }),
+    ),
+    rule(
+      "REQ-13",
+      "should",
+      "What is no UUID is refused as one",
+      "Check the form of the uuid: it ends up in paths and in queries.",
+      (stage) =>
+        refused(stage, {
+          "A path instead of a uuid": aProvision(stage.settings, { uuid: "../../admin" }),
+          "An empty uuid": aProvision(stage.settings, { uuid: "" }),
+        }),
+    ),
+    rule(
+      "REQ-14",
+      "must",
+      "Text that no database keeps does not make the service fail",
+      "Refuse NUL and broken Unicode with 422, or drop them; no answer may be a 5xx.",
+      async (stage) => {
+        for (const name of ["nul\u0000nul", "\ud800 alone"]) {
+          const body = aProvision(stage.settings, { name, options: { name } });
+          const reply = await stage.service.send({ method: "POST", body });
+          if (reply.status < 300) await stage.service.send({ method: "DELETE", below: `/${String(body["uuid"])}` });
+          holds(reply.status < 500, `${JSON.stringify(name)} as a name was answered with ${reply.status}.`);
+        }
+      },
+    ),
+    rule(
+      "REQ-15",
+      "should",
+      "A body of 5 MB is refused, and the service goes on",
+      "Limit bodies (64 kB are plenty) and answer 413, or close the connection.",
+      async (stage) => {
+        const body = aProvision(stage.settings, { options: { note: "x".repeat(LARGE_BODY_BYTES) } });
+        // A service may hang up in the middle of it.
+        const reply = await stage.service.send({ method: "POST", body }).catch(() => null);
+        if (reply && reply.status < 300)
+          await stage.service.send({ method: "DELETE", below: `/${String(body["uuid"])}` });
+        holds(!reply || isRefusal(reply), `5 MB were answered with ${shown(reply)}; 413 was due.`);
+      },
+    ),
+  ],
+};
+
+function grantThatEnds(expiresAt: string) {
+  return (request: Outgoing) => {
+    const { oauth_grant: grant } = membersIn(String(request.body));
+    members({ oauth_grant: { ...(grant as object), expires_at: expiresAt } })(request);
+  };
+}

@@ -1,0 +1,197 @@
+import { createHash, randomUUID } from "node:crypto";
+import { installed, life, probe } from "../probes.ts";
+import { holds, needs, type RuleGroup } from "../rule.ts";
+import { decisions } from "../sections.ts";
+import type { Stage } from "../stage/stage.ts";
+import type { Reply } from "../stage/wire.ts";
+
+const section = decisions(6);
+const STALE_SECONDS = 6 * 60;
+const AHEAD_SECONDS = 5 * 60;
+
+const digest = (algorithm: "sha1" | "sha256", ...parts: string[]) =>
+  createHash(algorithm).update(parts.join(":")).digest("hex");
+
+interface Customer {
+  uuid: string;
+  /** Seconds from now. */
+  offset?: number;
+  salt?: string;
+  email?: string;
+}
+
+function saltOf({ settings }: Stage): string {
+  needs(settings.ssoSalt, "no sign-on salt was given (SSO_SALT).");
+  return settings.ssoSalt;
+}
+
+/** A form signed as the platform signs it; each is of another user, so that none is a replay. */
+function signed(stage: Stage, { uuid, offset = 0, salt = saltOf(stage), email }: Customer): Record<string, string> {
+  const timestamp = String(Math.floor(Date.now() / 1000) + offset);
+  const userId = randomUUID();
+  const address = email ?? `${userId.slice(0, 8)}@example.com`;
+  return {
+    resource_id: uuid,
+    timestamp,
+    resource_token: digest("sha1", uuid, salt, timestamp),
+    user_scoped_resource_token: digest("sha256", uuid, salt, timestamp, userId, address),
+    user_id: userId,
+    email: address,
+    app: "an-app",
+    context_app: "an-app",
+  };
+}
+
+const isIn = ({ status, headers }: Reply) => (status === 302 || status === 303) && headers.location !== undefined;
+
+function refused(reply: Reply, what: string): void {
+  holds(reply.status === 403, `${what} was answered with ${reply.status}; 403 was due.`);
+}
+
+/** Each rule has a resource of its own: two forms of one second have the same resource_token. */
+const aResource = (stage: Stage) => (saltOf(stage), installed(stage));
+
+const signedOn = probe(async (stage) => {
+  const resource = await aResource(stage);
+  const form = signed(stage, resource);
+  return { form, reply: await stage.service.signOn(form) };
+});
+
+/** Where nobody gets in, a refusal says nothing. */
+async function worksAtAll(stage: Stage): Promise<void> {
+  saltOf(stage);
+  const { reply } = await signedOn(stage);
+  needs(isIn(reply), "a customer has to get in first (SSO-01).");
+}
+
+/** A form that must not get in. */
+async function mustNot(stage: Stage, what: string, change: (form: Record<string, string>) => Record<string, string>, customer: Partial<Customer> = {}) {
+  await worksAtAll(stage);
+  const resource = await aResource(stage);
+  refused(await stage.service.signOn(change(signed(stage, { ...resource, ...customer }))), what);
+}
+
+const same = (form: Record<string, string>) => form;
+const without = (...names: string[]) => (form: Record<string, string>) =>
+  Object.fromEntries(Object.entries(form).filter(([name]) => !names.includes(name)));
+
+export const signOn: RuleGroup = {
+  title: "Sign-on of a customer",
+  rules: [
+    {
+      id: "SSO-01",
+      title: "A signed form lets a customer in, with a redirect to the resource's page",
+      section,
+      severity: "must",
+      mend: "Check the token, open a session, answer 303. No Basic credentials come with it.",
+      async check(stage) {
+        saltOf(stage);
+        const { reply } = await signedOn(stage);
+        holds(isIn(reply), `It was answered with ${reply.status}; 303 was due.`);
+      },
+    },
+    {
+      id: "SSO-02",
+      title: "A wrong token is refused with 403",
+      section,
+      severity: "must",
+      mend: "Compare both tokens with your own, in constant time.",
+      async check(stage) {
+        await mustNot(stage, "A form signed with another salt", same, { salt: "another-salt" });
+      },
+    },
+    {
+      id: "SSO-03",
+      title: "The user-scoped token counts where there is one",
+      section,
+      severity: "must",
+      mend: "Check user_scoped_resource_token when it is sent: the other one signs neither user nor e-mail.",
+      check: (stage) => mustNot(stage, "A form with another e-mail than the signed one", (form) => ({ ...form, email: "thief@example.com" })),
+    },
+    {
+      id: "SSO-04",
+      title: "A form older than 5 minutes is refused with 403",
+      section,
+      severity: "must",
+      mend: "Compare timestamp with the time.",
+      check: (stage) => mustNot(stage, `A form of ${STALE_SECONDS / 60} minutes ago`, same, { offset: -STALE_SECONDS }),
+    },
+    {
+      id: "SSO-05",
+      title: "A form from the future is refused with 403",
+      section,
+      severity: "must",
+      mend: "Allow a minute for clocks that differ, no more.",
+      check: (stage) => mustNot(stage, `A form of ${AHEAD_SECONDS / 60} minutes ahead`, same, { offset: AHEAD_SECONDS }),
+    },
+    {
+      id: "SSO-06",
+      title: "A form that comes a second time is refused with 403",
+      section,
+      severity: "must",
+      mend: "Remember the tokens of the last six minutes.",
+      async check(stage) {
+        await worksAtAll(stage);
+        const form = signed(stage, await aResource(stage));
+        needs(isIn(await stage.service.signOn(form)), "a customer has to get in first (SSO-01).");
+        refused(await stage.service.signOn(form), "The same form");
+      },
+    },
+    {
+      id: "SSO-07",
+      title: "A token of one resource opens no other",
+      section,
+      severity: "must",
+      mend: "Compute the token from the resource_id of the form.",
+      async check(stage) {
+        await worksAtAll(stage);
+        const [one, other] = [await aResource(stage), await aResource(stage)];
+        refused(await stage.service.signOn({ ...signed(stage, one), resource_id: other.uuid }), "A token of another resource");
+      },
+    },
+    {
+      id: "SSO-08",
+      title: "A form without tokens, or without a timestamp, is refused with a 4xx",
+      section,
+      severity: "must",
+      mend: "Take what is absent for wrong.",
+      async check(stage) {
+        await worksAtAll(stage);
+        const resource = await aResource(stage);
+        for (const names of [["resource_token", "user_scoped_resource_token"], ["timestamp"], ["resource_id"]]) {
+          const { status } = await stage.service.signOn(without(...names)(signed(stage, resource)));
+          holds(status >= 400 && status < 500, `A form without ${names.join(" and ")} was answered with ${status}.`);
+        }
+      },
+    },
+    {
+      id: "SSO-09",
+      title: "Nobody gets into a resource that never was, or is gone",
+      section,
+      severity: "must",
+      mend: "Look the resource up after the token; answer 403 or 404.",
+      async check(stage) {
+        await worksAtAll(stage);
+        const unknown = await stage.service.signOn(signed(stage, { uuid: randomUUID() }));
+        holds(unknown.status >= 400 && unknown.status < 500, `An unknown resource was answered with ${unknown.status}.`);
+        const { resource } = await life(stage);
+        const gone = await stage.service.signOn(signed(stage, resource));
+        holds(gone.status >= 400 && gone.status < 500, `A deprovisioned resource was answered with ${gone.status}.`);
+      },
+    },
+    {
+      id: "SSO-10",
+      title: "The session's cookie is out of reach of scripts",
+      section,
+      severity: "should",
+      mend: "Set HttpOnly on it, and SameSite; Secure where you are reached by https.",
+      async check(stage) {
+        await worksAtAll(stage);
+        const cookies = (await signedOn(stage)).reply.headers["set-cookie"] ?? [];
+        needs(cookies.length > 0, "no cookie was set.");
+        holds(cookies.every((cookie) => /;\s*HttpOnly/i.test(cookie)), "A cookie was set without HttpOnly.");
+      },
+    },
+  ],
+};
+

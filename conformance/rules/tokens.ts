@@ -1,0 +1,190 @@
+import { callOf, installed, isDone, isExchange, isRefresh, probe, quiet } from "../probes.ts";
+import { Broken, holds, needs, type RuleGroup } from "../rule.ts";
+import { decisions, platform } from "../sections.ts";
+import type { Call } from "../stage/books.ts";
+import { firstTimes, type Script } from "../stage/script.ts";
+import type { Stage } from "../stage/stage.ts";
+import { jsonReply, membersIn } from "../stage/wire.ts";
+
+const states = platform("States and transitions");
+const section = decisions(3);
+/** More than this in one life of a token is a storm. */
+const MANY_REFRESHES = 10;
+
+const lifeMs = ({ settings }: Stage) => settings.patience.tokenLifeSeconds * 1000;
+/** The end of a token's life is met with this much kindness. */
+const GRACE_MS = 2_000;
+
+/** A resource whose tokens live for seconds, watched from its exchange on. */
+async function shortLived(stage: Stage, script: Script = {}) {
+  const resource = await installed(stage, { tokenLifeSeconds: stage.settings.patience.tokenLifeSeconds, ...script });
+  const exchange = await callOf(stage, resource, (call) => isExchange(call) && isDone(call));
+  needs(exchange, "a grant has to be exchanged first (EXCH-01).");
+  /** The n-th refresh that was answered, if it comes within a life of the one before. */
+  async function refresh(nth: number): Promise<Call | null> {
+    const look = () => stage.callsOf(resource).filter((call) => isRefresh(call) && call.endedAt !== null)[nth - 1];
+    return stage.books.until(look, lifeMs(stage) + GRACE_MS);
+  }
+  return { resource, exchange, refresh };
+}
+
+function mustRefresh(call: Call | null): asserts call is Call {
+  needs(call, "a token has to be refreshed by itself first, and none was (TOK-01).");
+}
+
+/** A token's whole life and the next one's beginning, nothing going wrong. */
+const lived = probe(async (stage) => {
+  const seen = await shortLived(stage);
+  const first = await seen.refresh(1);
+  return { ...seen, first };
+});
+
+export const tokens: RuleGroup = {
+  title: "Tokens and their refresh",
+  rules: [
+    {
+      id: "TOK-01",
+      title: "An access token is refreshed before it ends",
+      section: states,
+      severity: "should",
+      mend: "Refresh at about half of expires_in (never more than 8 hours), without waiting for somebody to need it.",
+      isPatient: true,
+      async check(stage) {
+        const { exchange, first } = await lived(stage);
+        const seconds = stage.settings.patience.tokenLifeSeconds;
+        holds(first, `A token that lives for ${seconds} s was not refreshed in that time.`);
+        const late = first.at - exchange.endedAt! > lifeMs(stage);
+        holds(!late, `A token that lives for ${seconds} s was refreshed after its end.`);
+      },
+    },
+    {
+      id: "TOK-02",
+      title: "A refresh is a POST of a form with grant_type refresh_token",
+      section: platform("Authorization service"),
+      severity: "must",
+      mend: "Send grant_type=refresh_token, refresh_token and client_secret as application/x-www-form-urlencoded.",
+      isPatient: true,
+      async check(stage) {
+        const { first } = await lived(stage);
+        mustRefresh(first);
+        const { method, form, headers, path } = first;
+        holds(method === "POST" && Object.keys(form).length > 0, "It was no POST of a form.");
+        holds(form["grant_type"] === "refresh_token", "grant_type was missing or another.");
+        holds(form["client_secret"], "The form has no client_secret.");
+        holds(!path.includes("?") && !headers.authorization, "Something of it was in the address or in a header.");
+      },
+    },
+    {
+      id: "TOK-03",
+      title: "A refresh sends the resource's own refresh token",
+      section: states,
+      severity: "must",
+      mend: "Keep the refresh token with the resource it was given for, as a text of any length.",
+      isPatient: true,
+      async check(stage) {
+        const { first, resource } = await lived(stage);
+        mustRefresh(first);
+        const token = stage.books.tokens.get(first.form["refresh_token"] ?? "");
+        holds(token?.kind === "refresh" && token.uuid === resource.uuid, "refresh_token is not the one that was given.");
+      },
+    },
+    {
+      id: "TOK-04",
+      title: "A token with its whole life before it is not refreshed again",
+      section: states,
+      severity: "should",
+      mend: "After a refresh wait for half of the new expires_in; an answer of 200 is as good as one of 201.",
+      isPatient: true,
+      async check(stage) {
+        const { resource, first } = await lived(stage);
+        mustRefresh(first);
+        await quiet(stage, lifeMs(stage) / 4);
+        const count = stage.callsOf(resource).filter(isRefresh).length;
+        holds(count < MANY_REFRESHES, `There were ${count} refreshes in about one life of a token.`);
+      },
+    },
+    {
+      id: "TOK-05",
+      title: "Where a refresh brings another refresh token, the next one uses it",
+      section,
+      severity: "must",
+      mend: "Store the refresh token of each answer that has one, together with its access token.",
+      isPatient: true,
+      async check(stage) {
+        const newest = await replacedRefreshTokens(stage, (real, nth) => `${real}-${nth}`);
+        holds(newest.isUsed, "The second refresh still sent the first refresh token.");
+      },
+    },
+    {
+      id: "TOK-06",
+      title: "Where a refresh brings no refresh token, the old one goes on",
+      section,
+      severity: "must",
+      mend: "Keep the refresh token you have where the answer has none.",
+      isPatient: true,
+      async check(stage) {
+        const { refresh } = await shortLived(stage, { react: (call) => (isRefresh(call) ? { rewrite: withoutRefreshToken } : undefined) });
+        const first = await refresh(1);
+        mustRefresh(first);
+        const second = await refresh(2);
+        holds(second, "After an answer without a refresh token there was no second refresh.");
+        holds(first.form["refresh_token"] === second.form["refresh_token"], "The second refresh did not send the token of the first.");
+      },
+    },
+    {
+      id: "TOK-07",
+      title: "While one refresh is under way, no other of that resource is begun",
+      section: states,
+      severity: "must",
+      mend: "Let one worker hold the resource while it refreshes: each success kills the access token before it.",
+      isPatient: true,
+      async check(stage) {
+        const delayMs = Math.max(stage.settings.patience.slowMs / 2, lifeMs(stage) / 3);
+        const { resource, refresh } = await shortLived(stage, { react: firstTimes(1, isRefresh, () => ({ delayMs })) });
+        const first = await refresh(1);
+        mustRefresh(first);
+        const calls = stage.callsOf(resource).filter(isRefresh);
+        const overlap = calls.some((one) => calls.some((two) => two.at > one.at && two.at < (one.endedAt ?? Infinity)));
+        holds(!overlap, "A second refresh was sent while the first was waiting for its answer.");
+      },
+    },
+    {
+      id: "TOK-08",
+      title: "A refresh that the platform could not serve is made again, with the same token",
+      section: decisions(3),
+      severity: "must",
+      mend: "Take a 5xx for a passing fault: wait a little, and try again with what you have.",
+      isPatient: true,
+      async check(stage) {
+        const reply = () => ({ reply: jsonReply(503, { id: "service_unavailable", message: "Later, please." }) });
+        const { resource, refresh } = await shortLived(stage, { react: firstTimes(1, isRefresh, reply) });
+        const failed = await refresh(1);
+        mustRefresh(failed);
+        const good = await callOf(stage, resource, (call) => isRefresh(call) && isDone(call));
+        holds(good, "After one 503 the token was never refreshed.");
+        holds(good.form["refresh_token"] === failed.form["refresh_token"], "The second try sent another refresh token.");
+      },
+    },
+  ],
+};
+
+/** Two refreshes, of which the first brings a new refresh token. */
+async function replacedRefreshTokens(stage: Stage, name: (real: string, nth: number) => string) {
+  let given = 0;
+  let newest = "";
+  const { resource, refresh } = await shortLived(stage, {
+    disguise: (token, kind) => (kind === "access" ? token : (newest = name(token, ++given))),
+  });
+  mustRefresh(await refresh(1));
+  const expected = newest;
+  const second = await refresh(2);
+  if (!second) throw new Broken("After a refresh with a new refresh token there was no second one.");
+  const used = stage.callsOf(resource).filter(isRefresh)[1]!.form["refresh_token"];
+  return { isUsed: used === expected };
+}
+
+function withoutRefreshToken(reply: Parameters<NonNullable<ReturnType<NonNullable<Script["react"]>>>["rewrite"] & object>[0]) {
+  if (reply.status >= 300) return reply;
+  const { refresh_token: _dropped, ...rest } = membersIn(reply.text);
+  return jsonReply(reply.status, rest);
+}

@@ -1,0 +1,78 @@
+import { spawn } from "node:child_process";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Settings } from "./settings.ts";
+
+/** A service that was started by its command. */
+export interface ServiceProcess {
+  stop(): Promise<void>;
+}
+
+const ANSWERS_WITHIN_MS = 90_000;
+const STOPS_WITHIN_MS = 30_000;
+const LAST_LINES = 15;
+
+/** Starts a command with everything a service needs in its environment; resolves once it answers. Throws where not. */
+export async function startService(command: string, settings: Settings, platformUrl: string): Promise<ServiceProcess> {
+  const child = spawn(command, {
+    // A group of its own, so that what the shell starts is stopped with it.
+    ...{ shell: true, detached: true, stdio: ["ignore", "pipe", "pipe"] },
+    env: { ...process.env, ...environmentOf(settings, platformUrl) },
+  });
+  let said = "";
+  const listen = (chunk: Buffer) => void (said = (said + chunk.toString()).slice(-10_000));
+  child.stdout!.on("data", listen);
+  child.stderr!.on("data", listen);
+  let isOver = false;
+  const over = new Promise<void>((resolve) => child.once("close", () => resolve(void (isOver = true))));
+  const signal = (name: NodeJS.Signals) => {
+    try {
+      process.kill(-child.pid!, name);
+    } catch {
+      // It has gone by itself.
+    }
+  };
+
+  async function stop(): Promise<void> {
+    signal("SIGTERM");
+    await Promise.race([over, sleep(STOPS_WITHIN_MS, undefined, { ref: false })]);
+    if (!isOver) signal("SIGKILL");
+    await over;
+  }
+
+  const until = performance.now() + ANSWERS_WITHIN_MS;
+  while (!(await answers(settings.url))) {
+    if (!isOver && performance.now() < until) {
+      await sleep(100);
+      continue;
+    }
+    const what = isOver ? "ended before it answered" : `did not answer at ${settings.url}`;
+    await stop();
+    throw new Error(`The service ${what}. Its last lines:\n${said.trim().split("\n").slice(-LAST_LINES).join("\n")}`);
+  }
+  return { stop };
+}
+
+/** Whether anybody answers there, whatever it is. */
+export async function answers(url: string): Promise<boolean> {
+  try {
+    await (await fetch(url, { redirect: "manual", signal: AbortSignal.timeout(5_000) })).arrayBuffer();
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function environmentOf({ url, addonId, addonPassword, clientSecret, ssoSalt, resourcesPath }: Settings, platformUrl: string) {
+  return {
+    PORT: new URL(url).port || "80",
+    ADDON_ID: addonId,
+    ADDON_PASSWORD: addonPassword,
+    CLIENT_SECRET: clientSecret ?? "",
+    RESOURCES_PATH: resourcesPath,
+    PLATFORM_API_URL: platformUrl,
+    PLATFORM_AUTH_URL: platformUrl,
+    PLATFORM_STATUS_URL: platformUrl,
+    ALLOW_INSECURE_PLATFORM: "on",
+    ...(ssoSalt !== null && { SSO_SALT: ssoSalt }),
+  };
+}

@@ -1,0 +1,101 @@
+import { EventEmitter } from "node:events";
+import type { IncomingHttpHeaders } from "node:http";
+import type { Reply } from "./wire.ts";
+
+/** One call of the service to the platform. Times are those of `performance.now()`. */
+export interface Call {
+  at: number;
+  method: string;
+  /** With the query. */
+  path: string;
+  headers: IncomingHttpHeaders;
+  text: string;
+  /** The members of a form; empty where the body is none. */
+  form: Record<string, string>;
+  kind: "exchange" | "refresh" | "token" | "api";
+  /** The resource it is about; null where nothing in it says so. */
+  uuid: string | null;
+  /** An exchange that came before the provision request was answered. */
+  isEarly: boolean;
+  /** Null until it is answered, and where the connection was cut. */
+  reply: Reply | null;
+  endedAt: number | null;
+}
+
+/** A grant code on its way. */
+export interface Code {
+  uuid: string;
+  /** The service has answered the request that carried it. */
+  isAnswered: boolean;
+  /** And the platform has taken notice. */
+  isSettled: boolean;
+}
+
+/** A token as the service knows it, and as the platform does. */
+export interface Token {
+  uuid: string;
+  kind: "access" | "refresh";
+  real: string;
+  /** When it dies, where that is played; by `performance.now()`. */
+  endsAt: number | null;
+}
+
+/** What has passed both ways, and the secrets that were handed out. */
+export function createBooks() {
+  const changes = new EventEmitter().setMaxListeners(0);
+  const calls: Call[] = [];
+  const replies: Reply[] = [];
+  const codes = new Map<string, Code>();
+  const tokens = new Map<string, Token>();
+
+  return {
+    calls,
+    /** Everything the service has answered. */
+    replies,
+    codes,
+    tokens,
+    /** To be called after each change that somebody may wait for. */
+    changed: () => void changes.emit("change"),
+
+    /** Waits until `look` finds something, for at most so many milliseconds; then null. */
+    async until<Found>(look: () => Found | undefined | null | false, withinMs: number): Promise<Found | null> {
+      const first = look();
+      if (first) return first;
+      return new Promise((resolve) => {
+        const end = (found: Found | null) => {
+          clearTimeout(timer);
+          changes.off("change", again);
+          resolve(found);
+        };
+        const again = () => {
+          const found = look();
+          if (found) end(found);
+        };
+        // What has arrived but was not yet read counts: one more round of the event loop.
+        const timer = setTimeout(() => setImmediate(() => setImmediate(() => end(look() || null))), withinMs);
+        changes.on("change", again);
+      });
+    },
+
+    /** The resource a call is about: by its path, or by a secret of that resource anywhere in it. */
+    uuidOf({ path, headers, text }: Pick<Call, "path" | "headers" | "text">): string | null {
+      const [inPath] = /[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}/i.exec(path) ?? [];
+      if (inPath) return inPath.toLowerCase();
+      const said = decoded(`${path} ${headers.authorization ?? ""} ${text}`);
+      for (const known of [codes, tokens] as Map<string, { uuid: string }>[]) {
+        for (const [secret, { uuid }] of known) if (said.includes(secret)) return uuid;
+      }
+      return null;
+    },
+  };
+}
+
+export type Books = ReturnType<typeof createBooks>;
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}

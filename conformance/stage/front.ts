@@ -1,0 +1,118 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Books, Call } from "./books.ts";
+import type { Script } from "./script.ts";
+import { giveReply, jsonReply, listen, membersIn, passedOn, readText, type Reply, send } from "./wire.ts";
+
+/** A call right after the service's answer may overtake that answer on a network; longer it does not take. */
+const OVERTAKES_BY_MS = 250;
+const SETTLES_WITHIN_MS = 5_000;
+
+/**
+ * The platform as the service sees it: every call is written down, met with what its resource's script says, and
+ * otherwise passed to the sandbox behind.
+ */
+export function openFront(needs: {
+  books: Books;
+  scripts: ReadonlyMap<string, Script>;
+  sandboxUrl(): string;
+  /** Told each client secret that the service sends. */
+  onSecret(secret: string): void;
+  port: number;
+  host: string;
+}) {
+  const { books, scripts, sandboxUrl, onSecret } = needs;
+
+  /** True where the exchange comes before the answer; else waits until the platform knows the answer. */
+  async function isEarly({ form, text, path }: Call): Promise<boolean> {
+    const [, code] = [...books.codes].find(([secret]) => secret === form["code"] || (text + path).includes(secret)) ?? [];
+    if (!code || (await books.until(() => code.isSettled, OVERTAKES_BY_MS))) return false;
+    if (!code.isAnswered) return true;
+    await books.until(() => code.isSettled, SETTLES_WITHIN_MS);
+    return false;
+  }
+
+  function expired({ headers }: Call): Reply | null {
+    const token = books.tokens.get(bearerOf(headers.authorization));
+    if (token?.endsAt == null || performance.now() < token.endsAt) return null;
+    return jsonReply(401, { id: "unauthorized", message: "The access token has expired." });
+  }
+
+  /** The sandbox's own answer; tokens in disguise are shown to it as it knows them. */
+  function forward({ method, path, headers, text }: Call): Promise<Reply> {
+    const bearer = books.tokens.get(bearerOf(headers.authorization));
+    const sent = passedOn(headers);
+    if (bearer) sent["authorization"] = `Bearer ${bearer.real}`;
+    let body = text;
+    for (const [shown, { real }] of books.tokens)
+      if (shown !== real) body = body.replaceAll(encodeURIComponent(shown), encodeURIComponent(real));
+    return send(sandboxUrl(), { method, path, headers: sent, ...(body !== "" && { body }) });
+  }
+
+  /** Keeps the tokens of an answer, dressed as the script says. */
+  function handOut(uuid: string, reply: Reply, { disguise, tokenLifeSeconds }: Script): Reply {
+    const members = membersIn(reply.text);
+    for (const kind of ["access", "refresh"] as const) {
+      const real = members[`${kind}_token`];
+      if (typeof real !== "string") continue;
+      const shown = disguise?.(real, kind) ?? real;
+      const endsAt =
+        kind === "access" && tokenLifeSeconds ? performance.now() + tokenLifeSeconds * 1000 : null;
+      books.tokens.set(shown, { uuid, kind, real, endsAt });
+      members[`${kind}_token`] = shown;
+    }
+    if (tokenLifeSeconds) members["expires_in"] = tokenLifeSeconds;
+    return { ...reply, text: JSON.stringify(members) };
+  }
+
+  async function answer(call: Call, script: Script): Promise<Reply | null> {
+    if (call.form["client_secret"]) onSecret(call.form["client_secret"]);
+    if (call.kind === "exchange") call.isEarly = await isEarly(call);
+    const reaction = script.react?.(call) ?? {};
+    if (reaction.delayMs !== undefined) await sleep(reaction.delayMs);
+    if (reaction.cut) return null;
+    if (reaction.reply) return reaction.reply;
+    const reply = expired(call) ?? (await forward(call));
+    const isTokens = call.kind !== "api" && reply.status < 300;
+    const handed = isTokens && call.uuid ? handOut(call.uuid, reply, script) : reply;
+    return reaction.rewrite?.(handed) ?? handed;
+  }
+
+  return listen(
+    async (request, response) => {
+      const text = await readText(request);
+      const { method = "", url: path = "", headers } = request;
+      const uuid = books.uuidOf({ path, headers, text });
+      const call: Call = {
+        ...{ at: performance.now(), method, path, headers, text, uuid },
+        ...{ form: formIn(headers["content-type"], text), kind: kindOf(books, path, text) },
+        ...{ isEarly: false, reply: null, endedAt: null },
+      };
+      books.calls.push(call);
+      books.changed();
+      const reply = await answer(call, scripts.get(uuid ?? "") ?? {});
+      Object.assign(call, { reply, endedAt: performance.now() });
+      books.changed();
+      if (reply) giveReply(response, reply);
+      else request.socket.destroy();
+    },
+    { port: needs.port, host: needs.host },
+  );
+}
+
+function bearerOf(authorization = ""): string {
+  return /^Bearer (.+)$/i.exec(authorization)?.[1] ?? "";
+}
+
+function formIn(contentType: string | undefined, text: string): Record<string, string> {
+  if (!/^application\/x-www-form-urlencoded\b/i.test(contentType ?? "")) return {};
+  return Object.fromEntries(new URLSearchParams(text));
+}
+
+/** By what is in it, so that a call that is made wrongly is still known for what it is. */
+function kindOf({ codes }: Books, path: string, text: string): Call["kind"] {
+  if (!path.startsWith("/oauth/token")) return "api";
+  const said = `${path} ${text}`;
+  if (said.includes("authorization_code") || [...codes.keys()].some((code) => said.includes(code)))
+    return "exchange";
+  return said.includes("refresh_token") ? "refresh" : "token";
+}

@@ -1,0 +1,81 @@
+import type { Books } from "./books.ts";
+import type { Script } from "./script.ts";
+import { giveReply, listen, membersIn, type Outgoing, passedOn, readText, type Reply, send } from "./wire.ts";
+
+/** One call to the service and its answer; null where none came. */
+export interface Delivery {
+  request: Outgoing;
+  reply: Reply | null;
+}
+
+/** What is known of one resource: how the platform treats it, and what the service was asked. */
+export interface Resource {
+  uuid: string;
+  script: Script;
+  deliveries: Delivery[];
+}
+
+/** Stands between the sandbox and the service: a script may change what is sent, or lose what is answered. */
+export async function openRelay(needs: {
+  books: Books;
+  resources: Map<string, Resource>;
+  call(outgoing: Outgoing): Promise<Reply>;
+}) {
+  const { books, resources, call } = needs;
+  let next: { script: Script; arrived(resource: Resource): void } | null = null;
+
+  function resourceOf(uuid: string): Resource {
+    const known = resources.get(uuid);
+    if (known) return known;
+    const made: Resource = { uuid, script: next?.script ?? {}, deliveries: [] };
+    resources.set(uuid, made);
+    next?.arrived(made);
+    next = null;
+    return made;
+  }
+
+  /** The grant's code as it leaves the platform, before anything is changed about the request. */
+  function noteCode(text: string, uuid: string) {
+    const grant = membersIn(text)["oauth_grant"] as { code?: string } | undefined;
+    if (!grant?.code) return null;
+    const code = books.codes.get(grant.code) ?? { uuid, isAnswered: false, isSettled: false };
+    books.codes.set(grant.code, code);
+    return code;
+  }
+
+  const server = await listen(async (request, response) => {
+    const text = await readText(request);
+    const { method = "", url: path = "", headers } = request;
+    const uuid = books.uuidOf({ path, headers: {}, text }) ?? String(membersIn(text)["uuid"]);
+    const resource = resourceOf(uuid);
+    const outgoing: Outgoing = { method, path, headers: passedOn(headers), ...(text !== "" && { body: text }) };
+    const code = noteCode(text, uuid);
+    resource.script.alter?.(outgoing);
+    const reply = await call(outgoing).catch(() => null);
+    resource.deliveries.push({ request: outgoing, reply });
+    const isLost = (resource.script.lostAnswers ?? 0) > 0 || reply === null;
+    if (isLost) resource.script.lostAnswers = (resource.script.lostAnswers ?? 1) - 1;
+    if (code && !isLost) code.isAnswered = true;
+    books.changed();
+    if (isLost) request.socket.destroy();
+    else giveReply(response, reply);
+  });
+
+  return {
+    ...server,
+    /** The next resource that was never seen gets this script. */
+    expect: (script: Script) =>
+      new Promise<Resource>((resolve) => {
+        next = { script, arrived: resolve };
+      }),
+  };
+}
+
+/** The service itself, by its address; everything it answers is written down. */
+export function createServiceLine(books: Books, url: string) {
+  return async (outgoing: Outgoing): Promise<Reply> => {
+    const reply = await send(url, outgoing);
+    books.replies.push(reply);
+    return reply;
+  };
+}

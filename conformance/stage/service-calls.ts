@@ -1,0 +1,91 @@
+import { randomBytes, randomUUID } from "node:crypto";
+import http from "node:http";
+import type { Settings } from "../settings.ts";
+import { type Outgoing, type Reply, send } from "./wire.ts";
+
+/** A call to the service that is written by hand. */
+export interface HandmadeCall {
+  method: string;
+  /** Below the resources' path: `/uuid`, or nothing. */
+  below?: string;
+  /** Another path altogether. */
+  path?: string;
+  /** A value is sent as JSON, a text or bytes as they are. */
+  body?: unknown;
+  /** The Authorization header; null: none. Absent: the right one. */
+  authorization?: string | null;
+  /** Added to the usual headers. */
+  headers?: Record<string, string>;
+}
+
+export const MEDIA_TYPE = "application/vnd.svc-addons+json; version=3";
+
+export function basic(user: string, password: string): string {
+  return `Basic ${Buffer.from(`${user}:${password}`).toString("base64")}`;
+}
+
+/** A provision request as it could come, with a grant that no platform has given. */
+export function aProvision(settings: Settings, change: Record<string, unknown> = {}): Record<string, unknown> {
+  const uuid = randomUUID();
+  return {
+    uuid,
+    name: `conformance-${uuid.slice(0, 8)}`,
+    plan: settings.plan,
+    region: settings.region,
+    options: {},
+    callback_url: `https://api.platform.example/addons/${uuid}`,
+    oauth_grant: aGrant(),
+    ...change,
+  };
+}
+
+export function aGrant(): { code: string; type: string; expires_at: string } {
+  const end = new Date(Date.now() + 5 * 60_000).toISOString().slice(0, 19);
+  return { code: randomBytes(20).toString("hex"), type: "authorization_code", expires_at: `${end}+0000` };
+}
+
+/** Calls that the sandbox would not make. */
+export function createServiceCalls(settings: Settings, line: (outgoing: Outgoing) => Promise<Reply>) {
+  function outgoing({ method, below = "", path, body, authorization, headers = {} }: HandmadeCall): Outgoing {
+    const right = basic(settings.addonId, settings.addonPassword);
+    const isRaw = typeof body === "string" || Buffer.isBuffer(body);
+    return {
+      method,
+      path: path ?? settings.resourcesPath + below,
+      headers: {
+        accept: MEDIA_TYPE,
+        ...(authorization !== null && { authorization: authorization ?? right }),
+        ...(body !== undefined && { "content-type": "application/json" }),
+        ...headers,
+      },
+      ...(body !== undefined && { body: isRaw ? body : JSON.stringify(body) }),
+    };
+  }
+
+  return {
+    send: (call: HandmadeCall): Promise<Reply> => line(outgoing(call)),
+
+    /** Several calls, one after the other, on one connection where the service keeps it. */
+    async onOneConnection(calls: readonly HandmadeCall[]): Promise<Reply[]> {
+      const agent = new http.Agent({ keepAlive: true, maxSockets: 1 });
+      const replies: Reply[] = [];
+      try {
+        for (const call of calls) replies.push(await send(settings.url, outgoing(call), agent));
+        return replies;
+      } finally {
+        agent.destroy();
+      }
+    },
+
+    /** The form with which a customer comes from the platform's dashboard. */
+    signOn: (form: Record<string, string>): Promise<Reply> =>
+      line({
+        method: "POST",
+        path: settings.ssoPath,
+        headers: { accept: "text/html", "content-type": "application/x-www-form-urlencoded" },
+        body: new URLSearchParams(form).toString(),
+      }),
+  };
+}
+
+export type ServiceCalls = ReturnType<typeof createServiceCalls>;

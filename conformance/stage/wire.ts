@@ -1,0 +1,147 @@
+import http, { type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from "node:http";
+import https from "node:https";
+import type { AddressInfo } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
+
+/** A request as it is to be sent, to the last header. */
+export interface Outgoing {
+  method: string;
+  /** Below the address of whoever is called. */
+  path: string;
+  headers: Record<string, string | string[]>;
+  body?: string | Buffer;
+  /** Sends the body in pieces of so many bytes with a pause after each, and without a Content-Length. */
+  pieces?: { bytes: number; pauseMs: number };
+}
+
+/** An answer that was received, or that is given. */
+export interface Reply {
+  status: number;
+  headers: IncomingHttpHeaders;
+  text: string;
+  /** From the request's first byte to the answer's last. */
+  ms: number;
+  /** The connection had carried another request before. */
+  isReused?: boolean;
+}
+
+const NO_ANSWER_AFTER_MS = 25_000;
+
+/** What belongs to one connection and is not passed on. */
+const OWN_HEADERS = new Set(["host", "connection", "keep-alive", "content-length", "transfer-encoding"]);
+
+/** Sends one request and reads its whole answer; redirects are answers like any other. Rejects where none comes. */
+export function send(base: string, { method, path, headers, body, pieces }: Outgoing, agent?: http.Agent) {
+  const url = new URL(base.replace(/\/+$/, "") + path);
+  const { request: open } = url.protocol === "https:" ? https : http;
+  const length =
+    body === undefined || pieces ? {} : { "content-length": String(Buffer.byteLength(body)) };
+  const started = performance.now();
+  return new Promise<Reply>((resolve, reject) => {
+    const options = { method, headers: { ...length, ...headers }, agent: agent ?? false };
+    const request = open(url, options as http.RequestOptions);
+    const timer = setTimeout(
+      () => request.destroy(new Error(`There was no answer within ${NO_ANSWER_AFTER_MS / 1000} s.`)),
+      NO_ANSWER_AFTER_MS,
+    );
+    request.on("close", () => clearTimeout(timer));
+    request.on("error", reject);
+    request.on("response", (response: IncomingMessage) => {
+      readText(response).then(
+        (text) =>
+          resolve({
+            status: response.statusCode ?? 0,
+            headers: response.headers,
+            text,
+            ms: Math.round(performance.now() - started),
+            isReused: request.reusedSocket,
+          }),
+        reject,
+      );
+    });
+    if (pieces && body !== undefined) void sendPieces(request, Buffer.from(body), pieces);
+    else request.end(body);
+  });
+}
+
+async function sendPieces(request: http.ClientRequest, body: Buffer, pieces: { bytes: number; pauseMs: number }) {
+  for (let at = 0; at < body.length && !request.destroyed; at += pieces.bytes) {
+    request.write(body.subarray(at, at + pieces.bytes));
+    await sleep(pieces.pauseMs);
+  }
+  request.end();
+}
+
+export async function readText(message: IncomingMessage): Promise<string> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of message as AsyncIterable<Buffer>) chunks.push(chunk);
+  return Buffer.concat(chunks).toString("utf8");
+}
+
+/** Headers as they can be sent on over another connection. */
+export function passedOn(headers: IncomingHttpHeaders): Record<string, string | string[]> {
+  const entries = Object.entries(headers).filter(([name, value]) => value !== undefined && !OWN_HEADERS.has(name));
+  return Object.fromEntries(entries) as Record<string, string | string[]>;
+}
+
+export function giveReply(response: ServerResponse, { status, headers, text }: Reply): void {
+  const hasBody = status !== 204 && status !== 304;
+  const length = hasBody ? { "content-length": Buffer.byteLength(text) } : {};
+  response.writeHead(status, { ...passedOn(headers), ...length });
+  response.end(hasBody ? text : undefined);
+}
+
+/** An answer in JSON. */
+export function jsonReply(status: number, body: unknown, headers: IncomingHttpHeaders = {}): Reply {
+  return {
+    status,
+    headers: { "content-type": "application/json; charset=utf-8", ...headers },
+    text: JSON.stringify(body),
+    ms: 0,
+  };
+}
+
+/** The JSON value of a text; undefined where it is none. */
+export function jsonIn(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** The members of a JSON object; an empty one where the text is something else. */
+export function membersIn(text: string): Record<string, unknown> {
+  const value = jsonIn(text);
+  const isObject = typeof value === "object" && value !== null && !Array.isArray(value);
+  return isObject ? (value as Record<string, unknown>) : {};
+}
+
+export interface Listening {
+  url: string;
+  close(): Promise<void>;
+}
+
+/** A server for `handle`; what it throws cuts the connection. */
+export async function listen(
+  handle: (request: IncomingMessage, response: ServerResponse) => Promise<void>,
+  { port = 0, host = "127.0.0.1" } = {},
+): Promise<Listening> {
+  const server = http.createServer((request, response) => {
+    handle(request, response).catch(() => request.socket.destroy());
+  });
+  await new Promise<void>((resolve, reject) => {
+    server.once("error", reject);
+    server.listen(port, host, resolve);
+  });
+  const address = server.address() as AddressInfo;
+  const shown = host === "0.0.0.0" || host === "::" ? "127.0.0.1" : host;
+  return {
+    url: `http://${shown}:${address.port}`,
+    async close() {
+      const closed = new Promise((resolve) => server.close(resolve));
+      server.closeAllConnections();
+      await closed;
+    },
+  };
+}
