@@ -1,3 +1,5 @@
+// Again on PostgreSQL: the whole way once, as most people run it.
+
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import type { VendorResource, YourService } from "../src/resources/contract.ts";
 import { yourService } from "../src/your-service/index.ts";

@@ -1,3 +1,5 @@
+// Again on PostgreSQL: who wins is decided by row locks.
+
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
 import type { Database } from "../src/database/database.ts";
 import { Refusal } from "../src/errors.ts";

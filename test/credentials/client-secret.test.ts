@@ -1,3 +1,5 @@
+// Again on PostgreSQL: which rows a new secret makes due is one statement.
+
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
 import { readConfig } from "../../src/config.ts";
 import { runWorker, type RunningService } from "../../src/run-service.ts";

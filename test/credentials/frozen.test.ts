@@ -1,3 +1,5 @@
+// Again on PostgreSQL: leases go by the database's clock, and are fenced by it.
+
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
 import { aProcessWorld, type ProcessWorld } from "../support/process-world.ts";
 import { eventually } from "../support/world.ts";

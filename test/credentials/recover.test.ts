@@ -1,3 +1,5 @@
+// Again on PostgreSQL: who may store a grant is decided by statements under locks.
+
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
 import type { FaultAction } from "../../sandbox/index.ts";
 import { recoverAllGrants, recoverGrants } from "../../src/operator/grants/recover-grants.ts";

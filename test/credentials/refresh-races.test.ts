@@ -1,3 +1,5 @@
+// Again on PostgreSQL: who wins is decided by row locks.
+
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
 import { randomUUID } from "node:crypto";
 import type { TokenEndpoint } from "../../src/platform/oauth.ts";

@@ -1,3 +1,5 @@
+// Again on PostgreSQL: it is about the driver and its pool.
+
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { openDatabase, statement, type Database } from "../../src/database/database.ts";
 import { aFreshDatabase, testServerUrl, type FreshDatabase } from "../support/database.ts";

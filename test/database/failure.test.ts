@@ -1,3 +1,5 @@
+// Again on PostgreSQL: the server's own errors tell what may pass.
+
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import {
   isConflict,

@@ -1,3 +1,5 @@
+// Again on PostgreSQL: commits are shared by many connections there.
+
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import {
   createGroupCommit,

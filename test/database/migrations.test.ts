@@ -1,3 +1,5 @@
+// Again on PostgreSQL: the migrations run on both kinds.
+
 import { afterEach, expect, test } from "@jest/globals";
 import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";

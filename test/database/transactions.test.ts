@@ -1,3 +1,5 @@
+// Again on PostgreSQL: isolation and retries are the server's.
+
 import { afterAll, beforeAll, beforeEach, expect, test } from "@jest/globals";
 import { openDatabase, statement, waitingForDatabase, type Database } from "../../src/database/database.ts";
 import { createPool } from "../../src/database/pool.ts";

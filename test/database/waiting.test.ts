@@ -1,3 +1,5 @@
+// Again on PostgreSQL: what an absent server looks like is the driver's to say.
+
 import { expect, test } from "@jest/globals";
 import { aWaitingRoom, DatabaseUnavailable, waitingForDatabase } from "../../src/database/database.ts";
 

@@ -1,3 +1,5 @@
+// Again on PostgreSQL: rows are sealed anew page by page, beside a running service.
+
 import { randomBytes } from "node:crypto";
 import { afterAll, afterEach, beforeAll, expect, it } from "@jest/globals";
 import { readConfig } from "../../src/config.ts";

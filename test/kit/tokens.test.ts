@@ -1,3 +1,5 @@
+// Again on PostgreSQL: the commands claim rows beside the service.
+
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { aWorld, eventually, type World } from "../support/world.ts";
 import { kit, kitJson } from "./kit.ts";

@@ -1,3 +1,5 @@
+// Again on PostgreSQL: whatever arrives becomes values of statements.
+
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { fuzzAuthorizations } from "../../fuzz/authorizations.ts";
 import { createLogWatch } from "../../fuzz/log-watch.ts";

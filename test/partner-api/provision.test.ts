@@ -1,3 +1,5 @@
+// Again on PostgreSQL: a resource is made once, by a unique key.
+
 import { setTimeout as wait } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
 import { Refusal } from "../../src/errors.ts";

@@ -1,3 +1,5 @@
+// Again on PostgreSQL: steps are claimed by SKIP LOCKED.
+
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
 import { Refusal } from "../../src/errors.ts";
 import { yourService } from "../../src/your-service/index.ts";

@@ -1,3 +1,5 @@
+// Again on PostgreSQL: people's tokens are claimed by SQL.
+
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
 import { randomBytes } from "node:crypto";
 import { runWeb } from "../../src/run-service.ts";
