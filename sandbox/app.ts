@@ -7,6 +7,7 @@ import { authorizeEndpoint } from "./oauth/authorize-endpoint.ts";
 import { oauthGrantEndpoint } from "./oauth/oauth-grant.ts";
 import { tokenEndpoint } from "./oauth/token-endpoint.ts";
 import { pageAssets } from "./pages/assets.ts";
+import { marketplace } from "./pages/market/market.tsx";
 import type { Platform } from "./platform.ts";
 import { OAuthRefused, Refused } from "./refusal.ts";
 import { statusFeed } from "./status/feed.ts";
@@ -24,6 +25,7 @@ export function createApp(platform: Platform, control: Control): Express {
   });
   app.use(pageAssets());
   app.use("/sandbox", controlRoutes(control));
+  app.use(marketplace(platform, control));
   app.use(recordCalls(platform));
   app.use(authorizeEndpoint(platform));
   app.use(tokenEndpoint(platform));

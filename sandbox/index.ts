@@ -2,6 +2,7 @@ import { setMaxListeners } from "node:events";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { createApp } from "./app.ts";
+import { createChanges } from "./changes.ts";
 import { type Control, createControl } from "./control/control.ts";
 import { giveUpOverdue } from "./partner/give-up.ts";
 import { createAgents } from "./partner/http.ts";
@@ -43,18 +44,29 @@ export async function startSandbox({ onEntry, ...given }: StartOptions = {}): Pr
   const world = createWorld(settings);
   let stateFile: StateFile | null = null;
   const ledger = createLedger({ size: settings.ledgerSize, masking: createMasking(world), onEntry });
+  const changes = createChanges();
   const closing = new AbortController();
   // Every call that is under way listens to it; a burst of them is no leak.
   setMaxListeners(0, closing.signal);
   const server = createServer();
   const platform: Platform = {
     world,
-    ledger,
+    ledger: {
+      ...ledger,
+      add(call) {
+        ledger.add(call);
+        changes.tell();
+      },
+    },
     faults: createFaults(world.faults),
     url: () => urlOf(server, settings.host),
     agents: createAgents(),
     closing: closing.signal,
-    changed: () => stateFile?.changed(),
+    changes,
+    changed() {
+      stateFile?.changed();
+      changes.tell();
+    },
   };
   const control = createControl(platform);
   // After the control side, which takes what is set now for what a reset leads back to.

@@ -1,5 +1,6 @@
 import type { Agent as HttpAgent } from "node:http";
 import type { Agent as HttpsAgent } from "node:https";
+import type { Changes } from "./changes.ts";
 import type { Faults } from "./wire/faults.ts";
 import type { Ledger } from "./wire/ledger.ts";
 import type { World } from "./world/world.ts";
@@ -14,6 +15,8 @@ export interface Platform {
   agents: { http: HttpAgent; https: HttpsAgent };
   /** Aborted when the sandbox closes: nothing it waits for may outlive it. */
   closing: AbortSignal;
+  /** For those who look on. */
+  changes: Changes;
   /** To be called after anything that a restart must remember. */
   changed(): void;
 }

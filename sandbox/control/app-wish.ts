@@ -15,6 +15,7 @@ const members = {
   name: text,
   team: text,
   generation: text,
+  region: text,
   pipeline: text,
   stage: text,
   manifest: object,

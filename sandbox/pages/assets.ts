@@ -6,10 +6,16 @@ export const ASSETS = "/sandbox/assets";
 
 const files = {
   "pico.css": createRequire(import.meta.url).resolve("@picocss/pico/css/pico.min.css"),
-  "pages.css": fileURLToPath(new URL("pages.css", import.meta.url)),
+  "pages.css": ours("pages.css"),
+  "market.css": ours("market.css"),
+  "live.js": ours("live.js"),
 };
 
-/** The styles of the sandbox's pages. */
+function ours(name: string): string {
+  return fileURLToPath(new URL(name, import.meta.url));
+}
+
+/** The styles of the sandbox's pages, and the script of those that show what happens. */
 export function pageAssets(): Router {
   const router = Router();
   for (const [name, file] of Object.entries(files)) {

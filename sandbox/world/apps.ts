@@ -13,6 +13,8 @@ export interface AppWish extends PipelineWish {
   /** The name of a team; made when it is new. */
   team?: string;
   generation?: string;
+  /** One of the add-on's regions, where it names any; the first of them when absent. */
+  region?: string;
 }
 
 const APP_NAME = /^[a-z][a-z0-9-]{1,28}[a-z0-9]$/;
@@ -24,6 +26,7 @@ export function addApp(world: World, wish: AppWish): AppRecord {
   const name = wish.name ?? newName("app", (taken) => world.apps.find(taken) !== undefined);
   checkName(world, name);
   const generation = generationOf(wish.generation ?? "older");
+  const region = regionOf(world, wish.region);
   const owner = userNamed(world, "owner@example.com");
   const pipelineOwner =
     wish.team === undefined
@@ -38,7 +41,7 @@ export function addApp(world: World, wish: AppWish): AppRecord {
     ownerId: owner.id,
     teamId: team?.id ?? null,
     generation,
-    region: world.settings.addonManifest?.regions?.[0] ?? "us",
+    region,
     createdAt: now,
     updatedAt: now,
   });
@@ -74,6 +77,13 @@ function checkName(world: World, name: string): void {
 export function generationOf(wish: string): string {
   if (!GENERATIONS.includes(wish)) throw invalid(`There is no generation ${wish}: it is older or newer.`);
   return wish;
+}
+
+function regionOf({ settings }: World, wish: string | undefined): string {
+  const regions = settings.addonManifest?.regions ?? [];
+  if (wish !== undefined && regions.length > 0 && !regions.includes(wish))
+    throw invalid(`There is no region ${wish}: there are ${regions.join(", ")}.`);
+  return wish ?? regions[0] ?? "us";
 }
 
 function addCollaborators(

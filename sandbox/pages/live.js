@@ -1,0 +1,86 @@
+/* global document, EventSource, DOMParser, fetch, location, history, URL */
+
+/**
+ * What this page cannot do without a script: show what happens as it happens. At each word from the sandbox the page
+ * asks again for itself, and takes over the parts that are marked as live.
+ */
+const announcement = document.querySelector("[data-announce]");
+let source = null;
+let isBusy = false;
+let isStale = false;
+
+forgetNotice();
+document.addEventListener("visibilitychange", listen);
+listen();
+
+/** A page that nobody looks at keeps no connection: a browser has few for each host. */
+function listen() {
+  if (document.hidden) {
+    source?.close();
+    source = null;
+    return;
+  }
+  if (source) return;
+  source = new EventSource("/marketplace/live");
+  source.onopen = () => {
+    announcement.textContent = announcement.dataset.connected;
+    document.body.dataset.live = "on";
+    void renew();
+  };
+  source.onerror = () => {
+    announcement.textContent = "The sandbox does not answer; this page goes on when it does.";
+    document.body.dataset.live = "off";
+  };
+  source.onmessage = () => void renew();
+}
+
+/** One at a time, and once more when something happened meanwhile. */
+async function renew() {
+  if (isBusy) {
+    isStale = true;
+    return;
+  }
+  isBusy = true;
+  try {
+    const response = await fetch(location.href, { headers: { accept: "text/html" } });
+    const fresh = new DOMParser().parseFromString(await response.text(), "text/html");
+    for (const old of document.querySelectorAll("[data-live]")) takeOver(old, fresh.getElementById(old.id));
+  } catch {
+    // It is told by the connection that is lost too.
+  }
+  isBusy = false;
+  if (isStale) {
+    isStale = false;
+    await renew();
+  }
+}
+
+function takeOver(old, fresh) {
+  if (!fresh || old.innerHTML === fresh.innerHTML) return;
+  const known = new Set([...old.querySelectorAll("li[id]")].map(({ id }) => id));
+  for (const item of fresh.querySelectorAll("li[id]")) {
+    if (!known.has(item.id) && known.size > 0) item.classList.add("new");
+  }
+  const open = new Set([...old.querySelectorAll("details[open]")].map(({ dataset }) => dataset.key));
+  for (const details of fresh.querySelectorAll("details")) details.open = open.has(details.dataset.key);
+  const focused = old.contains(document.activeElement) ? placeOf(old, document.activeElement) : null;
+  old.replaceChildren(...fresh.childNodes);
+  if (focused) old.querySelectorAll(focused.kind)[focused.index]?.focus({ preventScroll: true });
+}
+
+/** Which of its kind it is, counted from the end where lists grow. */
+function placeOf(region, element) {
+  const owner = element.closest("details[data-key]");
+  if (owner && element.localName === "summary")
+    return { kind: `details[data-key="${owner.dataset.key}"] > summary`, index: 0 };
+  const kind = element.localName;
+  return { kind, index: [...region.querySelectorAll(kind)].indexOf(element) };
+}
+
+/** What was said once is not to be asked for again. */
+function forgetNotice() {
+  const here = new URL(location.href);
+  if (!here.searchParams.has("told")) return;
+  here.searchParams.delete("told");
+  history.replaceState(history.state, "", here);
+}

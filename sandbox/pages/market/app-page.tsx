@@ -1,0 +1,214 @@
+import { appReport } from "../../control/app-report.ts";
+import { findApp } from "../../control/find.ts";
+import { addonConfigOf } from "../../world/attachments.ts";
+import type { AddonRecord, AppRecord } from "../../world/records.ts";
+import type { World } from "../../world/world.ts";
+import { addonAt, appAt } from "./addresses.ts";
+import { ButtonForm, CardsField, Careful, ChoiceField, FormOf, TextField } from "./form-parts.tsx";
+import { regionsOf } from "./home-page.tsx";
+import type { ShowPage, View } from "./page.ts";
+import { Empty, Facts, priceText, Section, State } from "./parts.tsx";
+
+/** One app as its owner sees it: its add-ons, its config vars, and what can be installed. */
+export const appPage: ShowPage = (view, id) => {
+  const { world } = view.platform;
+  const app = findApp(world, id);
+  return {
+    title: app.name,
+    part: "apps",
+    content: (
+      <>
+        <Title world={world} app={app} />
+        <div class="columns">
+          <div>
+            <AddonsOf world={world} app={app} />
+            <ConfigVars world={world} app={app} />
+            {app.setup && <SetUp world={world} app={app} />}
+          </div>
+          <div>
+            <Install view={view} app={app} />
+            <Ending view={view} app={app} />
+          </div>
+        </div>
+      </>
+    ),
+  };
+};
+
+function Title({ world, app }: { world: World; app: AppRecord }) {
+  const { region, generation, team, owner } = appReport(world, app);
+  return (
+    <>
+      <h1>{app.name}</h1>
+      <p class="lead">
+        An app in <strong>{region.name}</strong>, of the <strong>{generation.name}</strong> generation,{" "}
+        {team ? `of the team ${team.name}` : `of ${owner.email}`}.
+      </p>
+    </>
+  );
+}
+
+function AddonsOf({ world, app }: { world: World; app: AppRecord }) {
+  const attached = world.attachments
+    .of("app", app.id)
+    .map(({ name, addonId }) => ({ as: name, addon: world.addons.get(addonId)! }));
+  return (
+    <Section title="Add-ons" id="addons" isLive>
+      {attached.length === 0 ? (
+        <Empty>
+          No add-on yet. Install one: the platform asks your service for a resource, and the config vars of
+          its answer become config vars of this app.
+        </Empty>
+      ) : (
+        <ul class="tiles">
+          {attached.map(({ as, addon }) => (
+            <li id={`addon-${addon.id}`}>
+              <a href={addonAt(addon.name)}>{addon.name}</a>
+              <span>
+                {addon.plan} as <code>{as}</code> <State of={addon.state} />
+              </span>
+              <Remark addon={addon} app={app} world={world} />
+            </li>
+          ))}
+        </ul>
+      )}
+    </Section>
+  );
+}
+
+function Remark({ addon, app, world }: { addon: AddonRecord; app: AppRecord; world: World }) {
+  if (addon.appId !== app.id) return <small>of the app {world.apps.get(addon.appId)!.name}</small>;
+  return addon.provisionMessage === null ? null : <small>{addon.provisionMessage}</small>;
+}
+
+function ConfigVars({ world, app }: { world: World; app: AppRecord }) {
+  const brought = Object.keys(addonConfigOf(world, app));
+  const own = Object.keys(app.configVars ?? {});
+  const names = [...new Set([...brought, ...own])].sort();
+  return (
+    <Section title="Config vars" id="config-vars" isLive>
+      {names.length === 0 ? (
+        <Empty>
+          None yet. They arrive with the answer of an add-on's service, or later, when it sets them.
+        </Empty>
+      ) : (
+        <>
+          <ul class="vars">
+            {names.map((name) => (
+              <li id={`var-${name}`}>
+                <code>{name}</code>
+                <small>{own.includes(name) ? "of the app itself" : "from an add-on"}</small>
+              </li>
+            ))}
+          </ul>
+          <p class="hint">
+            Their values may be secrets and stay hidden here. What the app runs with:{" "}
+            <a href={`/sandbox/apps/${app.name}/config-vars`}>its config vars as JSON</a>.
+          </p>
+        </>
+      )}
+    </Section>
+  );
+}
+
+function SetUp({ world, app }: { world: World; app: AppRecord }) {
+  const setup = appReport(world, app).setup!;
+  return (
+    <Section title="What its app.json made of it" id="setup" isLive>
+      <Facts
+        of={[
+          ["set-up", <State of={setup.state} />],
+          setup.environment !== null && [
+            "kind",
+            `a ${setup.environment} app: its add-ons are of the ephemeral plan`,
+          ],
+          setup.success_url !== null && ["sends you to", setup.success_url],
+          [
+            "processes",
+            setup.formation.map(({ type, quantity, size }) => `${quantity} × ${type} (${size})`).join(", "),
+          ],
+          setup.foreign_addons.length > 0 && [
+            "other add-ons",
+            setup.foreign_addons.map(({ service }) => service).join(", "),
+          ],
+          setup.steps.length > 0 && ["done", setup.steps.map(({ step }) => step).join(", ")],
+        ]}
+      />
+      {setup.warnings.map((warning) => (
+        <p class="hint">{warning}</p>
+      ))}
+    </Section>
+  );
+}
+
+function Install({ view: { platform, attempt }, app }: { view: View; app: AppRecord }) {
+  const { world } = platform;
+  const { addonManifest, addonId } = world.settings;
+  const plans = addonManifest?.plans ?? [];
+  const cards = plans.map(({ name, description, price }) => ({
+    value: name,
+    title: name,
+    text: description,
+    remark: priceText(price),
+  }));
+  const initial = addonManifest?.default_plan ?? plans[0]?.name ?? "basic";
+  const regions = regionsOf(world).map((name) => [name, name] as [string, string]);
+  return (
+    <Section title={`Install ${addonManifest?.name ?? addonId}`} id="install-panel">
+      <FormOf form="install" action={`${appAt(app.name)}/install`} attempt={attempt} button="Install">
+        {plans.length > 0 ? (
+          <CardsField name="plan" label="Plan" cards={cards} initial={initial} />
+        ) : (
+          <TextField name="plan" label="Plan" initial={initial} />
+        )}
+        <details class="more" open={attempt?.form === "install"}>
+          <summary>Options, region, name</summary>
+          <TextField
+            name="options"
+            label="Options"
+            rows={2}
+            placeholder="colour=blue"
+            hint="One NAME=VALUE a line; they go to your service as they are."
+          />
+          <ChoiceField
+            name="region"
+            label="Region"
+            choices={[["", `the app's own, ${app.region}`], ...regions]}
+          />
+          <TextField
+            name="as"
+            label="Attached as"
+            placeholder="TEAPOTS"
+            hint="Empty: named after the add-on."
+          />
+        </details>
+      </FormOf>
+    </Section>
+  );
+}
+
+function Ending({ view: { attempt }, app }: { view: View; app: AppRecord }) {
+  return (
+    <Section title="The app itself" id="ending">
+      {app.setup && (
+        <ButtonForm
+          form="deploy"
+          action={`${appAt(app.name)}/deploy`}
+          attempt={attempt}
+          button="Deploy again"
+          look="secondary outline"
+        />
+      )}
+      <Careful title="Destroy the app…">
+        <p>Its add-ons are deprovisioned first; attachments from other apps just end.</p>
+        <ButtonForm
+          form="destroy"
+          action={`${appAt(app.name)}/destroy`}
+          attempt={attempt}
+          button={`Destroy ${app.name}`}
+          look="danger"
+        />
+      </Careful>
+    </Section>
+  );
+}

@@ -1,0 +1,47 @@
+import type { LedgerEntry } from "../../wire/ledger.ts";
+
+/** What each call is for, in a few words; a leading `>` marks the platform's calls to the service. */
+const names: readonly [call: string, name: string][] = [
+  ["> POST /sso/login", "sign-on of a customer"],
+  ["> POST *", "provision"],
+  ["> PUT */*", "plan change"],
+  ["> DELETE */*", "deprovision"],
+  ["GET /addons/*", "looks at its add-on"],
+  ["GET /addons/*/addon-attachments", "which apps is it attached to?"],
+  ["GET /addons/*/config", "reads the config vars"],
+  ["PATCH /addons/*/config", "sets the config vars"],
+  ["POST /addons/*/actions/provision", "it is ready now"],
+  ["POST /addons/*/actions/deprovision", "it cannot be provisioned"],
+  ["GET /vendor/resources/*/oauth-grant", "asks for a lost grant"],
+  ["GET /apps/*", "looks at an app"],
+  ["GET /account", "whose token is this?"],
+  ["GET /oauth/authorize", "a person comes to sign in"],
+  ["POST /oauth/authorize", "a person decides"],
+  ["POST /oauth/authorize/sign-in", "a person signs in"],
+  ["GET /api/v4/current-status", "how is the platform?"],
+  ["GET /api/v4/incidents", "what happened lately?"],
+];
+
+/** A few words for a call; empty where its path says it all. */
+export function callName({ direction, method, path, request }: LedgerEntry): string {
+  const [pathname = ""] = path.split("?");
+  if (direction === "in" && pathname === "/oauth/token") return tokenCall(request.body);
+  const call = `${direction === "out" ? "> " : ""}${method} ${pathname}`;
+  return names.find(([pattern]) => isLike(call, pattern))?.[1] ?? "";
+}
+
+function tokenCall(body: unknown): string {
+  const { grant_type: type } = (body ?? {}) as { grant_type?: unknown };
+  return type === "refresh_token" ? "refreshes its token" : "exchanges the grant";
+}
+
+/** `*` stands for a part of the path; behind `> POST` and the like, for the whole path of resources. */
+function isLike(call: string, pattern: string): boolean {
+  const any = pattern.startsWith(">") ? "\\S+" : "[^/]+";
+  return new RegExp(`^${pattern.replaceAll("*", any)}$`).test(call);
+}
+
+/** A path with its ids cut short, as it fits into a diagram. */
+export function shortPath(path: string): string {
+  return path.replace(/([0-9a-f]{8})-[0-9a-f]{4}-[0-9a-f-]{22}/g, "$1…");
+}

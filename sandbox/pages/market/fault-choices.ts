@@ -1,0 +1,26 @@
+import type { SandboxSettings } from "../../settings.ts";
+import type { FaultAction } from "../../wire/faults.ts";
+
+/** The calls that a person may want to see go wrong. */
+export function faultCalls({ resourcesPath }: SandboxSettings): { match: string; text: string }[] {
+  return [
+    { match: `> POST ${resourcesPath}`, text: "a provision is asked for" },
+    { match: `> PUT ${resourcesPath}/*`, text: "a plan is changed" },
+    { match: `> DELETE ${resourcesPath}/*`, text: "a resource is deprovisioned" },
+    { match: "POST /oauth/token", text: "your service exchanges or refreshes" },
+    { match: "PATCH /addons/*/config", text: "your service sets config vars" },
+    { match: "* /addons/*", text: "your service asks about an add-on" },
+    { match: "GET /api/v4/*", text: "your service reads the status feed" },
+  ];
+}
+
+/** What may go wrong with them. */
+export const faultKinds: Record<string, { text: string; action: FaultAction }> = {
+  lost: { text: "the work is done and the answer is lost", action: { reset: "after" } },
+  cut: { text: "the connection is cut before anything is done", action: { reset: "before" } },
+  unavailable: { text: "503 is answered, nothing is done", action: { status: 503 } },
+  limited: { text: "429 is answered, nothing is done", action: { status: 429 } },
+  slow: { text: "it takes 5 seconds longer", action: { delayMs: 5000 } },
+  twice: { text: "it arrives twice", action: { duplicate: true } },
+  half: { text: "half of the answer arrives", action: { truncate: true } },
+};

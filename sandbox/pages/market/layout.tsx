@@ -1,0 +1,100 @@
+import { ASSETS } from "../assets.ts";
+import { HOME, LEDGER, PLATFORM } from "./addresses.ts";
+import type { Attempt, MarketPage, Notice, Part } from "./page.ts";
+
+const parts: readonly [part: Part, at: string, text: string][] = [
+  ["apps", HOME, "Apps"],
+  ["ledger", LEDGER, "Ledger"],
+  ["platform", PLATFORM, "Platform"],
+];
+
+interface LayoutProps extends MarketPage {
+  notice: Notice | null;
+  attempt: Attempt | null;
+  /** Where this page can be asked for again. */
+  at: string;
+}
+
+/** The frame of the marketplace's pages: what to go to, what was just done, and the page itself. */
+export function MarketLayout({ title, part, content, notice, attempt, at }: LayoutProps) {
+  return (
+    <html lang="en">
+      <head>
+        <meta charset="utf-8" />
+        <meta name="viewport" content="width=device-width, initial-scale=1" />
+        <meta name="color-scheme" content="light dark" />
+        <title>{`${title} · The platform, played locally`}</title>
+        <link rel="icon" href="data:," />
+        <link rel="stylesheet" href={`${ASSETS}/pico.css`} />
+        <link rel="stylesheet" href={`${ASSETS}/pages.css`} />
+        <link rel="stylesheet" href={`${ASSETS}/market.css`} />
+        <script src={`${ASSETS}/live.js`} defer />
+      </head>
+      <body class="market">
+        <a class="skip" href="#content">
+          To the content
+        </a>
+        <header class="top">
+          <div class="container">
+            <a class="brand" href={HOME}>
+              <strong>Marketplace</strong> <small>the platform, played locally</small>
+            </a>
+            <nav aria-label="Parts of the marketplace">
+              <ul>
+                {parts.map(([each, address, text]) => (
+                  <li>
+                    <a href={address} {...(each === part && { "aria-current": "page" })}>
+                      {text}
+                    </a>
+                  </li>
+                ))}
+              </ul>
+            </nav>
+          </div>
+        </header>
+        <main class="container" id="content" tabIndex={-1}>
+          {notice && <Told {...notice} />}
+          {attempt && <NotDone {...attempt} />}
+          {content}
+        </main>
+        <footer class="container foot">
+          <p
+            class="live-state"
+            role="status"
+            data-announce
+            data-connected="Live: this page shows what happens."
+          >
+            <a href={at}>Load this page again</a> to see what is new.
+          </p>
+          <p>A sandbox: no account, no bill and no platform here is real. Nothing leaves this machine.</p>
+        </footer>
+      </body>
+    </html>
+  );
+}
+
+function Told({ text, complaints = [], secret }: Notice) {
+  return (
+    <div class={`told ${complaints.length > 0 ? "bad" : ""}`} role="status">
+      <p>{text}</p>
+      {complaints.map((complaint) => (
+        <p>{complaint}</p>
+      ))}
+      {secret !== undefined && (
+        <p>
+          <label for="secret">It is shown this once</label>
+          <input id="secret" class="secret" readOnly value={secret} autoComplete="off" spellcheck={false} />
+        </p>
+      )}
+    </div>
+  );
+}
+
+/** A form that was refused, at the top of its page too, with the way to what is to be mended. */
+function NotDone({ form, field, message }: Attempt) {
+  return (
+    <div class="told bad" role="alert">
+      <p>Nothing was done. {field === null ? message : <a href={`#${form}-${field}`}>{message}</a>}</p>
+    </div>
+  );
+}

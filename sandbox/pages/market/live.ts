@@ -1,0 +1,28 @@
+import type { RequestHandler } from "express";
+import type { Platform } from "../../platform.ts";
+
+/** What happens together is told together. */
+const GATHER_MS = 60;
+
+/** Server-sent events without content: each says that something has happened, and the page asks again for itself. */
+export function liveEvents({ changes, closing }: Platform): RequestHandler {
+  return (req, res) => {
+    res.status(200).type("text/event-stream");
+    res.write("retry: 1000\n\n");
+    let timer: NodeJS.Timeout | undefined;
+    const stopWatching = changes.watch(() => {
+      timer ??= setTimeout(() => {
+        timer = undefined;
+        res.write("data: changed\n\n");
+      }, GATHER_MS);
+    });
+    const end = () => {
+      stopWatching();
+      clearTimeout(timer);
+      closing.removeEventListener("abort", end);
+      res.end();
+    };
+    req.on("close", end);
+    closing.addEventListener("abort", end);
+  };
+}

@@ -1,0 +1,90 @@
+import type { ComponentChildren } from "preact";
+
+const tones: Record<string, string> = {
+  provisioned: "good",
+  exchanged: "good",
+  valid: "good",
+  deployed: "good",
+  green: "good",
+  resolved: "good",
+  provisioning: "busy",
+  deprovisioning: "busy",
+  issued: "busy",
+  exchangeable: "busy",
+  creating: "busy",
+  waiting: "busy",
+  blue: "busy",
+  upcoming: "busy",
+  invalid: "bad",
+  revoked: "bad",
+  failed: "bad",
+  red: "bad",
+};
+
+/** A state as a word; its colour says no more than the word does. */
+export function State({ of: state }: { of: string }) {
+  const calm = ["deprovisioned", "expired"].includes(state);
+  return (
+    <span class={`state ${tones[state] ?? (calm ? "gone" : "busy")}`}>{state.replaceAll("_", " ")}</span>
+  );
+}
+
+interface SectionProps {
+  title: string;
+  id: string;
+  /** Renewed as things happen; whatever a person can type into is not. */
+  isLive?: boolean;
+  intro?: ComponentChildren;
+  children: ComponentChildren;
+}
+
+export function Section({ title, id, isLive = false, intro, children }: SectionProps) {
+  return (
+    <section class="panel" id={id} aria-labelledby={`${id}-title`} {...(isLive && { "data-live": "" })}>
+      <h2 id={`${id}-title`}>{title}</h2>
+      {intro !== undefined && <p class="intro">{intro}</p>}
+      {children}
+    </section>
+  );
+}
+
+/** Facts as pairs of a name and a value. */
+export function Facts({
+  of: facts,
+}: {
+  of: readonly (readonly [string, ComponentChildren] | false | null)[];
+}) {
+  return (
+    <dl class="facts">
+      {facts.map(
+        (fact) =>
+          fact && (
+            <div>
+              <dt>{fact[0]}</dt>
+              <dd>{fact[1]}</dd>
+            </div>
+          ),
+      )}
+    </dl>
+  );
+}
+
+/** Nothing there yet: what it is, and how there comes to be one. */
+export function Empty({ children }: { children: ComponentChildren }) {
+  return <p class="empty">{children}</p>;
+}
+
+/** A moment of the sandbox's time, to the second. */
+export function Moment({ at }: { at: string }) {
+  return <time dateTime={at}>{at.replace("T", " ").replace(/(\.\d+)?Z$/, " UTC")}</time>;
+}
+
+/** "9.00 a month". */
+export function priceText(price: { cents: number; unit: string } | undefined): string | undefined {
+  return price && `${(price.cents / 100).toFixed(2)} a ${price.unit}`;
+}
+
+/** "1 app", "3 apps". */
+export function count(number: number, one: string): string {
+  return `${number} ${one}${number === 1 ? "" : "s"}`;
+}

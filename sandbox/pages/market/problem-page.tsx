@@ -1,0 +1,19 @@
+import { HOME } from "./addresses.ts";
+import type { ShowPage } from "./page.ts";
+
+/** What is asked for is not there, or not to be had. */
+export function problemPage(message: string): ShowPage {
+  return () => ({
+    title: "Not here",
+    part: "apps",
+    content: (
+      <>
+        <h1>That did not work</h1>
+        <p class="lead">{message}</p>
+        <p>
+          <a href={HOME}>To the apps</a>
+        </p>
+      </>
+    ),
+  });
+}

@@ -1,0 +1,65 @@
+import type { AddonState } from "../../control/state.ts";
+
+type Mark = "done" | "failed" | "open";
+
+interface Step {
+  title: string;
+  mark: Mark;
+  text: string;
+}
+
+/** The way of a resource in four steps, as far as the platform knows of it. */
+export function Progress({ addon }: { addon: AddonState }) {
+  return (
+    <ol class="progress">
+      {stepsOf(addon).map(({ title, mark, text }) => (
+        <li class={mark}>
+          <strong>{title}</strong>
+          <span class="visually-hidden">{`: ${mark}. `}</span>
+          <small>{text}</small>
+        </li>
+      ))}
+    </ol>
+  );
+}
+
+function stepsOf(addon: AddonState): Step[] {
+  const { plan, region, config_vars: vars, state } = addon;
+  const isOver = state === "deprovisioned";
+  const mark = (isDone: boolean): Mark => (isDone ? "done" : isOver ? "failed" : "open");
+  return [
+    { title: "Asked", mark: "done", text: `for ${plan.name} in ${region}` },
+    answerStep(addon),
+    exchangeStep(addon),
+    {
+      title: "Config vars",
+      mark: mark(vars.length > 0),
+      text: vars.length > 0 ? vars.join(", ") : isOver ? "there came none" : "none yet",
+    },
+  ];
+}
+
+function answerStep({ grant, state }: AddonState): Step {
+  const title = "Answered";
+  if (grant === null) return { title, mark: "open", text: "never asked: installed before your service" };
+  if (grant.state === "issued" || grant.state === "expired")
+    return { title, mark: state === "deprovisioned" ? "failed" : "open", text: "no answer yet" };
+  if (grant.state === "invalid" && state === "deprovisioned")
+    return { title, mark: "failed", text: "it is over: the grant is invalid" };
+  return {
+    title,
+    mark: "done",
+    text: state === "provisioning" ? "later: the work goes on" : "your service said yes",
+  };
+}
+
+function exchangeStep({ grant, tokens }: AddonState): Step {
+  const title = "Grant exchanged";
+  if (tokens.length > 0) return { title, mark: "done", text: "your service has its tokens" };
+  const isDead = grant?.state === "invalid" || grant?.state === "expired";
+  return {
+    title,
+    mark: isDead ? "failed" : "open",
+    text: isDead ? `the grant is ${grant.state}` : "within 5 minutes",
+  };
+}

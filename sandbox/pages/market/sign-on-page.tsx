@@ -1,0 +1,60 @@
+import { addonAt } from "./addresses.ts";
+import { FormOf } from "./form-parts.tsx";
+import type { ShowPage } from "./page.ts";
+import { Facts, Section } from "./parts.tsx";
+
+const hidden = new Set(["resource_token", "user_scoped_resource_token"]);
+
+/** The signed form with which a customer's browser goes to the add-on, ready to be posted. */
+export const signOnPage: ShowPage = ({ control, query, attempt }, id) => {
+  const { name } = control.addon(id);
+  const email = attempt?.values["email"] ?? (typeof query["email"] === "string" ? query["email"] : "");
+  const { action, form } = control.signOnForm(id, email.trim() || undefined);
+  return {
+    title: `Sign on to ${name}`,
+    part: "apps",
+    content: (
+      <>
+        <h1>Sign on to {name}</h1>
+        <p class="lead">
+          Your browser takes this form to <code>{action}</code>. The platform has signed it just now; it is
+          good for five minutes, and once.
+        </p>
+        <div class="columns">
+          <Section title="The form" id="form-panel">
+            <Facts
+              of={Object.entries(form).map(
+                ([member, value]) =>
+                  [member, <code>{hidden.has(member) ? "[secret]" : value}</code>] as const,
+              )}
+            />
+            <form method="post" action={action} id="go">
+              {Object.entries(form).map(([member, value]) => (
+                <input type="hidden" name={member} value={value} />
+              ))}
+              <button type="submit">Go on to the add-on</button>
+            </form>
+          </Section>
+          <Section title="Or only see what is answered" id="try-panel">
+            <p>
+              The platform posts such a form itself, and the answer is in the ledger. Nobody is signed on by
+              it: your browser learns nothing.
+            </p>
+            <FormOf
+              form="try-sign-on"
+              action={`${addonAt(name)}/sign-on`}
+              attempt={attempt}
+              button="Ask the service"
+              look="secondary"
+            >
+              <input type="hidden" name="email" value={form["email"] ?? ""} />
+            </FormOf>
+            <p>
+              <a href={addonAt(name)}>Back to {name}</a>
+            </p>
+          </Section>
+        </div>
+      </>
+    ),
+  };
+};
