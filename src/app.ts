@@ -16,6 +16,10 @@ export type Readiness = "ready" | "degraded" | "unavailable";
 export function createApp(needs: {
   resourcesPath: string;
   partnerApi: Router;
+  /** `/metrics`, if anybody may read it. */
+  metrics?: Router | null;
+  /** Told of each request as it begins. */
+  observe?(request: Request, response: Response): void;
   /** Everything that is for people, if there is anything. */
   site?: Router | null;
   /** Whether provisions can be answered; `degraded`: they can, and an operator should look. */
@@ -24,13 +28,14 @@ export function createApp(needs: {
   trustProxy: number;
   log: Log;
 }): Express {
-  const { resourcesPath, partnerApi, site, readiness, isStopping, trustProxy, log } = needs;
+  const { resourcesPath, partnerApi, metrics, observe, site, readiness, isStopping, trustProxy, log } = needs;
   const app = express();
   app.disable("x-powered-by");
   app.disable("etag");
   app.set("trust proxy", trustProxy);
 
-  app.use((_request, response, next) => {
+  app.use((request, response, next) => {
+    observe?.(request, response);
     if (isStopping()) response.setHeader("Connection", "close");
     next();
   });
@@ -42,6 +47,7 @@ export function createApp(needs: {
     response.status(status === "unavailable" ? 503 : 200).json({ status });
   });
   app.use(resourcesPath, partnerApi);
+  if (metrics) app.use("/metrics", metrics);
   if (site) app.use(site);
   app.use(() => {
     throw new Refusal("There is nothing here.", { id: "not_found", status: 404 });

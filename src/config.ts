@@ -99,6 +99,12 @@ export const settings = {
     onOrOff,
     "off",
   ),
+  operatorPassword: setting(
+    "OPERATOR_PASSWORD",
+    "password of the user operator, for /metrics; unset: not served",
+    optional(secret),
+    "",
+  ),
   oauthClientId: setting("OAUTH_CLIENT_ID", "the OAuth client that people sign in with", optional(text), ""),
   oauthClientSecret: setting(
     "OAUTH_CLIENT_SECRET",

@@ -1,8 +1,13 @@
 import type { Server } from "node:http";
 import type { AddressInfo } from "node:net";
+import type { Router } from "express";
 import { createApp, type Readiness } from "./app.ts";
 import type { Config } from "./config.ts";
 import { createHttpServer } from "./http-server.ts";
+import { countedCalls } from "./metrics/counted-calls.ts";
+import { metricsRoutes } from "./metrics/routes.ts";
+import { timedRequests } from "./metrics/timed-requests.ts";
+import { authenticate } from "./partner-api/authenticate.ts";
 import { createSite } from "./pages/site.ts";
 import { partnerApi } from "./partner-api/routes.ts";
 import { createServices, type Parts, type Services } from "./services.ts";
@@ -30,13 +35,13 @@ const LONGEST_REQUEST_MS = 20_000;
 /** Starts the web process: listens at once, and works as soon as its database answers. */
 export async function runWeb(config: Config, parts?: Partial<Parts>): Promise<RunningService> {
   const services = await createServices(config, "owner", parts);
-  const { lifecycle, jobs, pages, signIn, scrubber, log } = services;
+  const { lifecycle, jobs, pages, signIn, metrics, scrubber, log } = services;
   const stopping = new AbortController();
   const ready = becomeReady(services, stopping.signal, config.webJobs);
 
   const untilReady = () => within(ready, START_PATIENCE_MS);
   const api = partnerApi({
-    ...{ ...lifecycle, scrubber },
+    ...{ ...countedCalls(lifecycle, metrics), scrubber },
     addonId: config.addonId,
     passwords: [config.addonPassword, config.addonPasswordPrevious].filter((each) => each !== undefined),
     untilReady,
@@ -45,6 +50,8 @@ export async function runWeb(config: Config, parts?: Partial<Parts>): Promise<Ru
   const app = createApp({
     resourcesPath: config.resourcesPath,
     partnerApi: api,
+    metrics: metricsFor(services),
+    observe: timedRequests(metrics, [config.resourcesPath, "/metrics", "/oauth"]),
     site: signIn && createSite({ routers: { "/oauth": signIn.router }, pages, untilReady, log }),
     readiness: () => readiness(services, ready),
     isStopping: () => stopping.signal.aborted,
@@ -83,6 +90,17 @@ export async function runWorker(config: Config, parts?: Partial<Parts>): Promise
   };
 }
 
+/** `/metrics`, for the operator alone; null while the operator has no password. */
+function metricsFor({ config: { operatorPassword }, keptMetrics }: Services): Router | null {
+  if (!operatorPassword) return null;
+  const asked = {
+    realm: "operator",
+    message: "Send the user operator and OPERATOR_PASSWORD with HTTP Basic authentication.",
+  };
+  const guard = authenticate("operator", [operatorPassword], asked);
+  return metricsRoutes({ guard, scrape: keptMetrics.createScrape() });
+}
+
 /**
  * Takes no new connection and waits for the requests that were accepted. A connection that was busy when asked to stop
  * is idle afterwards, so they are looked for again and again; one that never completes its request is cut.
@@ -105,6 +123,7 @@ function once(work: () => Promise<void>): () => Promise<void> {
 function becomeReady(services: Services, stopping: AbortSignal, withSweeps: boolean): Promise<void> {
   const ready = checkDatabase(services, stopping).then(() => {
     if (stopping.aborted) return;
+    if (services.config.operatorPassword) services.keptMetrics.start();
     services.jobs.start(withSweeps ? services.config.sweepCron : null);
     if (withSweeps) services.jobs.wakeAll();
     services.log.info({ sweeps: withSweeps, database: services.db.kind }, "Ready");

@@ -3,6 +3,11 @@ import { openDatabase, statement, type Database } from "./database/database.ts";
 import { createJobs, type Jobs } from "./jobs/run.ts";
 import { timetable } from "./jobs/timetable.ts";
 import { createLog, type Log } from "./log.ts";
+import { createKeptMetrics } from "./metrics/kept-metrics.ts";
+import { countedTokens } from "./metrics/counted-tokens.ts";
+import { createMetrics } from "./metrics/metrics.ts";
+import { timedDatabase } from "./metrics/timed-database.ts";
+import { timedHttp } from "./metrics/timed-http.ts";
 import { createPages } from "./pages/pages.tsx";
 import { createPlatformApi } from "./platform/api.ts";
 import { createHttp } from "./platform/http.ts";
@@ -18,7 +23,7 @@ import { createPlatformFor } from "./resources/platform-for.ts";
 import { createRecover } from "./resources/recover.ts";
 import { createScrubber, type Scrubber } from "./scrubber.ts";
 import { createPrune } from "./sign-in/prune.ts";
-import { createSignIn } from "./sign-in/sign-in.ts";
+import { createSignIn, type SignIn } from "./sign-in/sign-in.ts";
 import { createVault } from "./vault/vault.ts";
 import { yourService } from "./your-service/index.ts";
 import { offer as yourOffer } from "./your-service/plans.ts";
@@ -47,13 +52,17 @@ const beat = statement(
 export async function createServices(config: Config, role: "owner" | "guest", parts: Partial<Parts> = {}) {
   const scrubber = createScrubber(config.platformTokenPrefix);
   hideOwnSecrets(scrubber, config);
+  const metrics = createMetrics();
   // On connections of its own, so that a feed that hangs takes none from anybody.
-  const statusHttp = createHttp({ maxSockets: 1 });
+  const statusHttp = timedHttp(createHttp({ maxSockets: 1 }), metrics);
   const status = createStatusWatch({
     feed: createStatusFeed({ http: statusHttp, statusUrl: config.platformStatusUrl }),
   });
   const noteOn = createIncidentNotes({ watch: status, tell: (note, text) => log.warn(note, text) });
-  const log: Log = createLog(config.logLevel, scrubber, parts.logTo, noteOn);
+  const log: Log = createLog(config.logLevel, scrubber, parts.logTo, (alarm) => {
+    metrics.alarm(alarm);
+    return noteOn(alarm);
+  });
   const vault = await createVault(config);
   const opened = await openDatabase({
     url: config.databaseUrl?.reveal(),
@@ -63,8 +72,8 @@ export async function createServices(config: Config, role: "owner" | "guest", pa
     ca: config.databaseCa,
     log,
   });
-  const db = parts.wrapDatabase?.(opened) ?? opened;
-  const http = createHttp({ maxSockets: config.tokenConcurrency + SOCKETS_FOR_API });
+  const db = timedDatabase(parts.wrapDatabase?.(opened) ?? opened, metrics);
+  const http = timedHttp(createHttp({ maxSockets: config.tokenConcurrency + SOCKETS_FOR_API }), metrics);
   const endpoint = createTokenEndpoint({ http, authUrl: config.platformAuthUrl });
   const calls = { http, apiUrl: config.platformApiUrl, mediaType: config.platformMediaType };
   const api = createPlatformApi(calls);
@@ -76,7 +85,7 @@ export async function createServices(config: Config, role: "owner" | "guest", pa
     vault,
     scrubber,
     log,
-    endpoint: parts.wrapTokenEndpoint?.(endpoint) ?? endpoint,
+    endpoint: countedTokens(parts.wrapTokenEndpoint?.(endpoint) ?? endpoint, metrics),
     concurrency: config.tokenConcurrency,
     onIssued(refreshInSeconds) {
       onSettled();
@@ -86,6 +95,8 @@ export async function createServices(config: Config, role: "owner" | "guest", pa
     onLost: () => lifecycle.failStranded(),
     onGrantEnd: () => jobs.wake("exchange-grants", AFTER_AN_END_MS),
     onRefreshEnd: () => jobs.wake("refresh-tokens", AFTER_AN_END_MS),
+    onSteal: metrics.steal,
+    onOutage: metrics.breakerOpens,
   });
   const platformFor = createPlatformFor(api, credentials.tokensOf);
   const { addonId, addonPassword } = config;
@@ -94,35 +105,43 @@ export async function createServices(config: Config, role: "owner" | "guest", pa
   const vendor = parts.vendor ?? yourService;
   const lifecycle = createLifecycle({ db, vault, offer, vendor, platformFor, scrubber, onSettled, log });
   const pages = createPages({ siteName: config.addonId, publicUrl: config.publicUrl });
-  const { oauthClientId: id, oauthClientSecret: secret, platformAuthUrl: authUrl } = config;
-  const signIn =
-    id && secret
-      ? createSignIn({
-          ...{ ...calls, client: { id, secret }, authUrl, db, vault, pages, scrubber, log },
-          endpoint: createTokenEndpoint({ http, authUrl, timeoutMs: PERSON_WAITS_MS }),
-          onStored(lifeSeconds) {
-            if (lifeSeconds < 120) jobs.wake("refresh-people", lifeSeconds * 500);
-          },
-        })
-      : null;
+  const signIn = peopleSignIn(config, {
+    ...{ ...calls, db, vault, pages, scrubber, log },
+    onStored(lifeSeconds) {
+      if (lifeSeconds < 120) jobs.wake("refresh-people", lifeSeconds * 500);
+    },
+  });
   const jobs: Jobs = createJobs({
     jobs: timetable({ db, credentials, lifecycle, platformFor, signIn, pruneSignIns: createPrune(db), log }),
     beat: async (name) => void (await db.query(beat, [name])),
     log,
   });
+  const keptMetrics = createKeptMetrics({ db, metrics, log });
 
   return {
     ...{ config, log, scrubber, vault, db, offer, credentials, lifecycle, platformFor, recover, jobs },
-    ...{ pages, signIn },
+    ...{ pages, signIn, metrics },
+    keptMetrics,
     status,
     /** Ends what was opened here, in reverse order: nothing is claimed any more, and what was sent is stored. */
     async close() {
       status.close();
       await jobs.stop();
+      await keptMetrics.stop();
       await Promise.all([http.close(), statusHttp.close()]);
       await db.close();
     },
   };
+}
+
+/** People coming in by the platform's web flow, where a client is registered for it; else null. */
+function peopleSignIn(
+  { oauthClientId: id, oauthClientSecret: secret, platformAuthUrl: authUrl }: Config,
+  parts: Omit<Parameters<typeof createSignIn>[0], "client" | "authUrl" | "endpoint">,
+): SignIn | null {
+  if (!id || !secret) return null;
+  const endpoint = createTokenEndpoint({ http: parts.http, authUrl, timeoutMs: PERSON_WAITS_MS });
+  return createSignIn({ ...parts, authUrl, endpoint, client: { id, secret } });
 }
 
 /** What ended may leave something due; one look serves all that ends within this time. */
@@ -143,6 +162,7 @@ function hideOwnSecrets(scrubber: Scrubber, config: Config): void {
     ...(decryptionKeys ?? []),
     config.databaseUrl,
     config.oauthClientSecret,
+    config.operatorPassword,
   ];
   scrubber.hide(...secrets.filter((each) => each !== undefined));
 }

@@ -27,6 +27,8 @@ const mayImport: Record<string, readonly string[]> = {
   // What people see: the frame of every page. And people coming in.
   pages: ["errors", "log"],
   "sign-in": ["pages", "platform", "vault", "database", "errors", "secret", "log", "scrubber"],
+  // What is counted and timed, around the parts that do the work.
+  metrics: ["platform", "resources", "database", "errors", "log"],
   jobs: ["resources", "sign-in", "database", "log"],
   // What an operator can do needs every layer below, and what may be missing when something is broken.
   operator: ["resources", "platform", "vault", "database", "errors", "log", "scrubber", "manifest", "uuid"],
@@ -39,6 +41,7 @@ const mayImport: Record<string, readonly string[]> = {
     "database",
     "jobs",
     "log",
+    "metrics",
     "pages",
     "platform",
     "resources",
@@ -49,7 +52,16 @@ const mayImport: Record<string, readonly string[]> = {
     "secret",
   ],
   "start-up": ["database", "errors", "resources", "services"],
-  "run-service": ["app", "config", "http-server", "pages", "partner-api", "services", "start-up"],
+  "run-service": [
+    "app",
+    "config",
+    "http-server",
+    "metrics",
+    "pages",
+    "partner-api",
+    "services",
+    "start-up",
+  ],
   process: ["errors", "run-service"],
   web: ["config", "process", "run-service"],
   worker: ["config", "errors", "process", "run-service"],

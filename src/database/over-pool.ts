@@ -37,6 +37,10 @@ export function overPool({ kind, pool, close }: Needs): Database {
     prisma: () => (prisma ??= openPrisma(pool)),
     ping: async () => void (await query(PING)),
     pendingMigrations: () => pendingMigrations({ query }),
+    connections: () => {
+      const { totalCount, idleCount: idle, waitingCount: waiting } = pool;
+      return { inUse: totalCount - idle, idle, waiting };
+    },
     async close() {
       await (await prisma)?.$disconnect();
       await pool.end();

@@ -15,6 +15,8 @@ export type Database = Queryable & {
   ping(): Promise<void>;
   /** The migrations that the database still lacks, oldest first; always none on the embedded one. */
   pendingMigrations(): Promise<string[]>;
+  /** What this process has of connections, and how many statements wait for one. */
+  connections(): { inUse: number; idle: number; waiting: number };
   /** Waits for what is under way, then closes every connection. Once, and last. */
   close(): Promise<void>;
 };

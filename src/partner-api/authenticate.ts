@@ -3,28 +3,32 @@ import basicAuth from "express-basic-auth";
 import type { NextFunction, Request, RequestHandler, Response } from "express";
 import type { Secret } from "../secret.ts";
 
-const REALM = "add-on partner";
+const THE_PLATFORM = {
+  realm: "add-on partner",
+  message: "Send the add-on's id and password with HTTP Basic authentication.",
+};
 
 /**
- * Lets only the platform in: HTTP Basic with the add-on's id and one of its passwords (decisions, section 1). Comes
+ * Lets only the platform in, or whom else `asked` describes: HTTP Basic with the add-on's id and one of its passwords (decisions, section 1). Comes
  * before the body is read and the uuid is looked up, in every environment. Each refusal looks the same.
  */
-export function authenticate(user: string, passwords: readonly Secret[]): RequestHandler[] {
+export function authenticate(
+  user: string,
+  passwords: readonly Secret[],
+  asked: { realm: string; message: string } = THE_PLATFORM,
+): RequestHandler[] {
   const isKnown = oneOf(passwords.map((password) => `${user}:${password.reveal()}`));
   return [
     dropMalformed,
     basicAuth({
       challenge: true,
-      realm: REALM,
+      realm: asked.realm,
       // One comparison of user and password together: a colon cannot stand in the user name.
       authorizer: (givenUser: string, givenPassword: string) => isKnown(`${givenUser}:${givenPassword}`),
       unauthorizedResponse(request: Request) {
         // The body of a refused request is not read, so the connection cannot be used again.
         request.res?.setHeader("Connection", "close");
-        return {
-          id: "unauthorized",
-          message: "Send the add-on's id and password with HTTP Basic authentication.",
-        };
+        return { id: "unauthorized", message: asked.message };
       },
     }),
     readOn,

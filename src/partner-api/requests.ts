@@ -10,8 +10,8 @@ import { refuseUnkeepable } from "./foreign-text.ts";
 
 const LONGEST_CODE = 2048;
 
-/** The members of a provision request. Throws a {@link Refusal} (422) that names the member. */
-export function readProvision(body: unknown): ProvisionRequest {
+/** The members of a provision request, which the log calls `requestId`. Throws a {@link Refusal} (422) that names the member. */
+export function readProvision(body: unknown, requestId: string): ProvisionRequest {
   const members = readObject(body);
   const uuid = readUuid(members["uuid"]);
   if (!uuid) throw invalid("uuid", "must be the resource's UUID");
@@ -25,6 +25,7 @@ export function readProvision(body: unknown): ProvisionRequest {
     logInputUrl: optionalSecret(members["log_input_url"]),
     logDrainToken: optionalSecret(members["log_drain_token"]),
     grant: readGrant(members["oauth_grant"]),
+    requestId,
   };
 }
 

@@ -37,7 +37,7 @@ export function partnerApi(needs: {
   router
     .route("/")
     .post(json, async (request, response) => {
-      const wanted = readProvision(bodyOf(request));
+      const wanted = readProvision(bodyOf(request), String(request.id));
       const hidden = [wanted.grant?.code, wanted.logInputUrl, wanted.logDrainToken].filter(
         (each) => each != null,
       );
@@ -56,12 +56,12 @@ export function partnerApi(needs: {
       const plan = readPlanChange(bodyOf(request));
       const uuid = uuidOf(request);
       await untilReady();
-      send(response, await changePlan(uuid, plan));
+      send(response, await changePlan(uuid, plan, String(request.id)));
     })
     .delete(async (request, response) => {
       const uuid = uuidOf(request);
       await untilReady();
-      await deprovision(uuid);
+      await deprovision(uuid, String(request.id));
       response.status(204).end();
     })
     .all(methodNotAllowed("PUT, DELETE"));

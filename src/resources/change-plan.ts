@@ -16,8 +16,8 @@ import type { Settlements } from "./steps/settle.ts";
 import type { VendorSteps } from "./steps/vendor-steps.ts";
 import type { InTurn } from "./turns.ts";
 
-/** Answers a plan change (decisions, section 1). Throws a `Refusal` for what cannot be changed. */
-export type ChangePlan = (uuid: string, plan: string) => Promise<Answer>;
+/** Answers a plan change, which the log calls `requestId` (decisions, section 1). Throws a `Refusal` for what cannot be changed. */
+export type ChangePlan = (uuid: string, plan: string, requestId: string) => Promise<Answer>;
 
 /** How long a plan change waits for the one before it, which another process is just answering. */
 const PATIENCE_MS = 3_000;
@@ -32,13 +32,13 @@ const openSteps = statement(
 );
 const begin = statement(
   "begin_plan_change",
-  `INSERT INTO steps (uuid, key, kind, detail, due_at, attempts, lease, leased_until)
-   VALUES ($1, $3, 'change_plan', $2, now(), 1, 1, now() + interval '${STEP_LEASE_SECONDS} seconds') RETURNING id`,
+  `INSERT INTO steps (uuid, key, kind, detail, due_at, attempts, lease, leased_until, request_id)
+   VALUES ($1, $3, 'change_plan', $2, now(), 1, 1, now() + interval '${STEP_LEASE_SECONDS} seconds', $4) RETURNING id`,
 );
 // The platform is told yes, so the plan counts from now on; the work stands in the queue behind what runs.
 const enqueue = statement(
   "enqueue_plan_change",
-  `WITH step AS (INSERT INTO steps (uuid, key, kind, detail, due_at) VALUES ($1, $4, 'change_plan', $2, now())
+  `WITH step AS (INSERT INTO steps (uuid, key, kind, detail, due_at, request_id) VALUES ($1, $4, 'change_plan', $2, now(), $5)
    ), told AS (INSERT INTO events (uuid, type, detail) VALUES ($1, 'plan_change_queued', $2)
    )
    UPDATE resources SET plan = $3, updated_at = now() WHERE uuid = $1`,
@@ -69,7 +69,7 @@ export function createChangePlan(needs: {
 }): ChangePlan {
   const { db, vault, offer, vendor, runner, settlements, vendorSteps, inTurn, onSettled } = needs;
 
-  return (uuid, plan) => {
+  return (uuid, plan, requestId) => {
     const patience = createPatience();
     const key = randomUUID();
     return inTurn(uuid, async () => {
@@ -77,7 +77,7 @@ export function createChangePlan(needs: {
       for (;;) {
         const mayQueue = performance.now() > until;
         const begun = await patience(() =>
-          db.transaction((tx) => beginOrQueue(tx, { uuid, plan, key, mayQueue })),
+          db.transaction((tx) => beginOrQueue(tx, { uuid, plan, key, requestId, mayQueue })),
         );
         if (begun.is === "unchanged")
           return { status: 200, body: answerBody({ message: `The plan is ${plan} already.` }) };
@@ -96,8 +96,9 @@ export function createChangePlan(needs: {
 
   async function beginOrQueue(
     tx: Queryable,
-    { uuid, plan, key, mayQueue }: { uuid: string; plan: string; key: string; mayQueue: boolean },
+    { mayQueue, ...wish }: Wish & { mayQueue: boolean },
   ): Promise<Begun> {
+    const { uuid, plan, key, requestId } = wish;
     const [resource] = await tx.query<ResourceRow>(lockResource, [uuid]);
     if (!resource) throw notFound();
     if (resource.state === "deprovisioned") throw deprovisioned();
@@ -106,8 +107,7 @@ export function createChangePlan(needs: {
     const open = await tx.query<OpenStep>(openSteps, [uuid]);
     const own = open.find((step) => step.key === key);
     // Written by an earlier try of this request, whose acknowledgement was lost.
-    if (own)
-      return own.isRunning ? { is: "begun", step: newStep(resource, own.id, key, plan) } : { is: "queued" };
+    if (own) return own.isRunning ? { is: "begun", step: newStep(resource, own.id, wish) } : { is: "queued" };
     const isAnswering = open.some(({ kind, isRunning }) => kind === "change_plan" && isRunning);
     if (isAnswering && !mayQueue) return { is: "running" };
     if (resource.plan === plan) {
@@ -116,11 +116,11 @@ export function createChangePlan(needs: {
     }
     const detail = JSON.stringify({ previousPlan: resource.appliedPlan, plan });
     if (open.length > 0 || resource.state === "provisioning") {
-      await tx.query(enqueue, [uuid, detail, plan, key]);
+      await tx.query(enqueue, [uuid, detail, plan, key, requestId]);
       return { is: "queued" };
     }
-    const [row] = await tx.query<{ id: number }>(begin, [uuid, detail, key]);
-    return { is: "begun", step: newStep(resource, row!.id, key, plan) };
+    const [row] = await tx.query<{ id: number }>(begin, [uuid, detail, key, requestId]);
+    return { is: "begun", step: newStep(resource, row!.id, wish) };
   }
 
   async function answer(step: Step, plan: string, patience: Patience): Promise<Answer> {
@@ -167,7 +167,15 @@ interface OpenStep {
   isRunning: boolean | null;
 }
 
-function newStep(resource: ResourceRow, id: number, key: string, plan: string): Step {
+/** A plan change that was asked for, under the idempotency key of its step. */
+interface Wish {
+  uuid: string;
+  plan: string;
+  key: string;
+  requestId: string;
+}
+
+function newStep(resource: ResourceRow, id: number, { key, plan, requestId }: Wish): Step {
   const detail = { previousPlan: resource.appliedPlan, plan };
-  return { id, key, kind: "change_plan", detail, attempts: 1, lease: 1, resource };
+  return { id, key, kind: "change_plan", detail, attempts: 1, lease: 1, requestId, resource };
 }

@@ -5,8 +5,11 @@ import { createPatience } from "./patience.ts";
 import { deprovisioned, notFound } from "./refusals.ts";
 import { findResource } from "./rows.ts";
 
-/** Answers a deprovision (decisions, section 1): throws a `Refusal` for a uuid never seen (404) or gone already (410). */
-export type Deprovision = (uuid: string) => Promise<void>;
+/**
+ * Answers a deprovision, which the log calls `requestId` (decisions, section 1): throws a `Refusal` for a uuid never seen
+ * (404) or gone already (410).
+ */
+export type Deprovision = (uuid: string, requestId?: string) => Promise<void>;
 
 // The end, in one statement: a tombstone, every secret gone, running work fenced off (the lease moves on and the steps
 // vanish), and the clean-up written down. It waits for work that still runs to notice.
@@ -25,8 +28,8 @@ const bury = statement(
    ), cancelled AS (
      DELETE FROM steps s USING gone WHERE s.uuid = gone.uuid RETURNING s.leased_until
    ), cleaning AS (
-     INSERT INTO steps (uuid, kind, due_at)
-     SELECT uuid, 'clean_up', greatest(now(), (SELECT max(leased_until) FROM cancelled)) FROM gone
+     INSERT INTO steps (uuid, kind, due_at, request_id)
+     SELECT uuid, 'clean_up', greatest(now(), (SELECT max(leased_until) FROM cancelled)), $2 FROM gone
    )
    INSERT INTO events (uuid, type) SELECT uuid, 'deprovisioned' FROM gone RETURNING uuid`,
 );
@@ -40,14 +43,14 @@ export function createDeprovision({
   onSettled(): void;
   log: Log;
 }): Deprovision {
-  return async (uuid) => {
+  return async (uuid, requestId) => {
     const patience = createPatience();
     let tries = 0;
     const [gone] = await patience(() =>
       db.transaction(async (tx) => {
         tries += 1;
         await lockWhole(tx, uuid);
-        return tx.query(bury, [uuid]);
+        return tx.query(bury, [uuid, requestId ?? null]);
       }),
     );
     if (!gone) {
@@ -56,7 +59,7 @@ export function createDeprovision({
       // If an earlier try took effect and its acknowledgement was lost, this request is still the first.
       if (tries === 1) throw deprovisioned();
     }
-    log.info({ uuid }, "Deprovisioned: a tombstone stays, every secret is erased");
+    log.info({ uuid, requestId }, "Deprovisioned: a tombstone stays, every secret is erased");
     onSettled();
   };
 }

@@ -96,7 +96,10 @@ export function createProvisionAnswers(db: Queryable, vault: Vault, log: Log): P
     async decide(step, result) {
       const { uuid } = step.resource;
       if (result.is === "failed")
-        log.warn({ uuid, error: result.error }, "provision() failed; answering later and trying again");
+        log.warn(
+          { uuid, requestId: step.requestId, error: result.error },
+          "provision() failed; answering later and trying again",
+        );
       const decision = { uuid, config: {}, step, ...decisionFor(uuid, result) };
       return (await write(decision)) ? decision.answer : null;
     },

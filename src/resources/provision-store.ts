@@ -18,6 +18,8 @@ export interface ProvisionRequest {
   logInputUrl: Secret | null;
   logDrainToken: Secret | null;
   grant: Grant | null;
+  /** What the log calls the request, so that what follows from it can be found. */
+  requestId: string;
 }
 
 export interface Grant {
@@ -39,26 +41,26 @@ const insert = statement(
   "provision",
   `WITH incoming AS (
      SELECT * FROM unnest($1::uuid[], $2::text[], $3::text[], $4::text[], $5::jsonb[], $6::text[], $7::bytea[], $8::bytea[],
-         $9::int[], $10::bytea[], $11::bytea[], $12::timestamptz[], $13::uuid[])
+         $9::int[], $10::bytea[], $11::bytea[], $12::timestamptz[], $13::uuid[], $14::text[])
        AS i(uuid, plan, name, region, options, callback_url, log_input_url, log_drain_token,
-         answer_status, answer, grant_code, grant_expires_at, key)
+         answer_status, answer, grant_code, grant_expires_at, key, request_id)
    ), born AS (
      INSERT INTO resources (uuid, plan, applied_plan, name, region, options, callback_url, sealed_log_input_url, sealed_log_drain_token,
          answer_status, sealed_answer)
      SELECT uuid, plan, plan, name, region, options, callback_url, log_input_url, log_drain_token, answer_status, answer
      FROM incoming ON CONFLICT (uuid) DO NOTHING RETURNING uuid
    ), credential AS (
-     INSERT INTO credentials (uuid, state, sealed_grant_code, grant_number, grant_expires_at, grant_deadline, due_at)
+     INSERT INTO credentials (uuid, state, sealed_grant_code, grant_number, grant_expires_at, grant_deadline, due_at, request_id)
      SELECT uuid, CASE WHEN grant_code IS NULL THEN 'no_grant' ELSE 'grant_pending' END, grant_code,
        CASE WHEN grant_code IS NULL THEN 0 ELSE 1 END, grant_expires_at,
        CASE WHEN grant_code IS NOT NULL THEN now() + interval '305 seconds' END,
-       CASE WHEN grant_code IS NOT NULL AND answer_status IS NOT NULL THEN now() + interval '1 second' END
+       CASE WHEN grant_code IS NOT NULL AND answer_status IS NOT NULL THEN now() + interval '1 second' END, request_id
      FROM incoming JOIN born USING (uuid)
    )
-   INSERT INTO steps (uuid, key, kind, due_at, lease, leased_until)
+   INSERT INTO steps (uuid, key, kind, due_at, lease, leased_until, request_id)
    SELECT uuid, key, CASE WHEN answer_status IS NULL THEN 'provision' ELSE 'finish' END,
      CASE WHEN answer_status IS NULL THEN now() END, 1,
-     CASE WHEN answer_status IS NULL THEN now() + interval '${STEP_LEASE_SECONDS} seconds' END
+     CASE WHEN answer_status IS NULL THEN now() + interval '${STEP_LEASE_SECONDS} seconds' END, request_id
    FROM incoming JOIN born USING (uuid) RETURNING uuid, id AS "stepId"`,
 );
 
@@ -74,7 +76,7 @@ const replaceGrant = statement(
   `WITH replaced AS (
      UPDATE credentials SET state = 'grant_pending', reason = NULL, sealed_grant_code = $2, grant_expires_at = $3,
        grant_number = grant_number + 1, grant_deadline = now() + interval '305 seconds', due_at = now() + interval '1 second',
-       attempts = 0, rejected_at = NULL, last_error = NULL
+       attempts = 0, rejected_at = NULL, last_error = NULL, request_id = $4
      WHERE uuid = $1 AND state IN ('grant_pending', 'grant_lost', 'no_grant') RETURNING uuid
    )
    INSERT INTO events (uuid, type) SELECT uuid, 'grant_replaced' FROM replaced RETURNING uuid`,
@@ -108,6 +110,7 @@ export function createProvisionStore(db: Queryable, vault: Vault) {
         rows.map((row) => row.grant && sealCode(row.uuid, row.grant.code)),
         rows.map((row) => row.grant?.expiresAt ?? null),
         rows.map((row) => row.key),
+        rows.map((row) => row.requestId),
       ];
       const births = await db.query<Birth & { uuid: string }>(insert, values);
       const byUuid = new Map(births.map((birth) => [birth.uuid, birth]));
@@ -137,10 +140,11 @@ export function createProvisionStore(db: Queryable, vault: Vault) {
       commit({ ...request, key, answer }),
 
     /** Takes over the grant of a repeated request. True if it will be exchanged, false if it is not needed. */
-    async receiveGrant(uuid: string, grant: Grant): Promise<boolean> {
+    async receiveGrant(uuid: string, grant: Grant, requestId: string): Promise<boolean> {
       const [row] = await db.query<{ state: string; sealedGrantCode: Buffer | null }>(readGrant, [uuid]);
       if (row?.state === "grant_pending" && isSameCode(uuid, row.sealedGrantCode, grant.code)) return false;
-      return (await db.query(replaceGrant, [uuid, sealCode(uuid, grant.code), grant.expiresAt])).length > 0;
+      const values = [uuid, sealCode(uuid, grant.code), grant.expiresAt, requestId];
+      return (await db.query(replaceGrant, values)).length > 0;
     },
   };
 }

@@ -58,7 +58,7 @@ export function createProvision(needs: {
       const birth = await patience(() => store.insert(request, key, answer));
       if (!birth) return again(request, key, patience);
       if (!request.grant)
-        log.warn({ alarm: "no_grant", uuid: request.uuid }, "A provision came without a grant");
+        log.warn({ alarm: "no_grant", ...named(request) }, "A provision came without a grant");
       return answer ?? firstAnswer(newStep(request, birth.stepId, key), patience, request);
     });
   };
@@ -120,13 +120,13 @@ export function createProvision(needs: {
     }
     if (resource.plan !== request.plan || resource.region !== request.region) {
       log.warn(
-        { uuid, kept: resource.plan, asked: request.plan },
+        { ...named(request), kept: resource.plan, asked: request.plan },
         "A repeated provision differs; the first answer stands",
       );
     }
-    const { grant } = request;
-    if (answer.status < 300 && grant && (await patience(() => store.receiveGrant(uuid, grant)))) {
-      log.info({ uuid }, "A repeated provision brought a new grant");
+    const { grant, requestId } = request;
+    if (answer.status < 300 && grant && (await patience(() => store.receiveGrant(uuid, grant, requestId)))) {
+      log.info(named(request), "A repeated provision brought a new grant");
     }
     return answer;
   }
@@ -153,8 +153,13 @@ export async function inTime<Result>(call: Promise<Result>): Promise<Result | { 
   }
 }
 
+/** For the log. */
+function named({ uuid, requestId }: ProvisionRequest) {
+  return { uuid, requestId };
+}
+
 function newStep(request: ProvisionRequest, id: number, key: string): Step {
-  const { uuid, name, plan, region, options } = request;
+  const { uuid, name, plan, region, options, requestId } = request;
   const resource: ResourceRow = {
     uuid,
     name,
@@ -169,5 +174,5 @@ function newStep(request: ProvisionRequest, id: number, key: string): Step {
     sealedLogInputUrl: null,
     sealedLogDrainToken: null,
   };
-  return { id, key, kind: "provision", detail: {}, attempts: 1, lease: 1, resource };
+  return { id, key, kind: "provision", detail: {}, attempts: 1, lease: 1, requestId, resource };
 }

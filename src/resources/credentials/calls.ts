@@ -75,7 +75,7 @@ export function createTokenCall({
     };
     if (sealed.first && !refreshToken) {
       log.error(
-        { alarm: "no_refresh_token", uuid: row.uuid },
+        { alarm: "no_refresh_token", uuid: row.uuid, requestId: row.requestId },
         "The platform sent no refresh token: access ends with this token",
       );
     }

@@ -24,8 +24,12 @@ export interface ClaimedCredential {
   sealedRefreshToken: Buffer | null;
   isOver: boolean;
   outcomeUnknown: boolean;
+  /** The request that brought the grant, as the log calls it. */
+  requestId: string | null;
   wasRefused: boolean;
   rejectedForSeconds: number | null;
+  /** Its holder neither finished nor gave it back: the statement still sees the row as it was before. */
+  wasHeld: boolean;
 }
 
 const TAKE = `
@@ -42,8 +46,10 @@ const TAKEN = `
     sealed_refresh_token AS "sealedRefreshToken",
     coalesce(grant_deadline <= now(), false) AS "isOver",
     outcome_unknown AS "outcomeUnknown",
+    request_id AS "requestId",
     rejected_at IS NOT NULL AS "wasRefused",
-    extract(epoch FROM now() - rejected_at)::float8 AS "rejectedForSeconds"`;
+    extract(epoch FROM now() - rejected_at)::float8 AS "rejectedForSeconds",
+    (SELECT before.leased_until IS NOT NULL FROM credentials before WHERE before.uuid = credentials.uuid) AS "wasHeld"`;
 
 const IS_FREE = `(leased_until IS NULL OR leased_until <= now())`;
 
@@ -91,19 +97,25 @@ const nextDue = (name: string, states: string) =>
 const nextGrantDue = nextDue("next_grant_due", "'grant_pending'");
 const nextRefreshDue = nextDue("next_refresh_due", "'active', 'needs_reauth'");
 
-export function createClaims(db: Queryable) {
+export function createClaims(db: Queryable, onSteal: (rows: number) => void) {
   const secondsOf = async (what: Statement) =>
     (await db.query<{ seconds: number | null }>(what))[0]?.seconds ?? null;
+  const take = async (...claim: Parameters<Queryable["query"]>): Promise<ClaimedCredential[]> => {
+    const rows = await db.query<ClaimedCredential>(...claim);
+    const stolen = rows.filter(({ wasHeld }) => wasHeld).length;
+    if (stolen > 0) onSteal(stolen);
+    return rows;
+  };
   return {
     /** Grants that may be exchanged now, the most urgent first. */
-    grants: (most: number) => db.query<ClaimedCredential>(claimGrants, [most]),
+    grants: (most: number) => take(claimGrants, [most]),
     /** Grants whose time is over: they need no call, only an end. */
-    expiredGrants: (most: number) => db.query<ClaimedCredential>(claimExpiredGrants, [most]),
+    expiredGrants: (most: number) => take(claimExpiredGrants, [most]),
     /** Token pairs due for a refresh. */
-    refreshes: (most: number) => db.query<ClaimedCredential>(claimRefreshes, [most]),
+    refreshes: (most: number) => take(claimRefreshes, [most]),
     /** One token pair, due or not; null while another process holds it, there is none, or it is not `generation` any more. */
     refresh: async (uuid: string, generation: number | null = null) =>
-      (await db.query<ClaimedCredential>(claimRefresh, [uuid, generation]))[0] ?? null,
+      (await take(claimRefresh, [uuid, generation]))[0] ?? null,
     /** Seconds until the next grant falls due; null: none is waiting. */
     nextGrantInSeconds: () => secondsOf(nextGrantDue),
     /** Seconds until the next token pair falls due; null: none is waiting. */

@@ -43,9 +43,13 @@ export function createCredentials(needs: {
   /** Called when work on a grant or on a refresh ended: another try may be due soon. */
   onGrantEnd(): void;
   onRefreshEnd(): void;
+  /** Called with the number of rows taken over from somebody who held them and did not finish. */
+  onSteal(rows: number): void;
+  /** Called when refreshes are held back, because the token endpoint keeps failing. */
+  onOutage(): void;
 }): Credentials {
   const { db, vault, concurrency, onIssued, onLost, log } = needs;
-  const claims = createClaims(db);
+  const claims = createClaims(db, needs.onSteal);
   const store = createCredentialStore(db);
   const spread = createSecretSpread(db);
   const secrets = createClientSecrets({ ...needs, spread });
@@ -53,7 +57,11 @@ export function createCredentials(needs: {
   const admission = createAdmission(secrets, store.release);
   const call = createTokenCall({ ...needs, store, secrets, opening });
   const shared = { claims, store, admission, call, concurrency, log };
-  const refresh = createRefresh({ ...shared, outage: createOutage(), onEnd: needs.onRefreshEnd });
+  const refresh = createRefresh({
+    ...shared,
+    outage: createOutage(undefined, needs.onOutage),
+    onEnd: needs.onRefreshEnd,
+  });
   return {
     claims,
     secrets,

@@ -30,11 +30,12 @@ export function createExchange(needs: {
 
   async function exchange(admitted: Admitted): Promise<void> {
     const { row, secret } = admitted;
+    const { uuid, requestId } = row;
     if (row.isOver) return end(row);
     if (!(await admission.isStillGood(admitted))) return store.release(row);
     const result = await call(row, secret);
     if (result.done === "stored") {
-      log.info({ uuid: row.uuid }, "Grant exchanged, tokens sealed");
+      log.info({ uuid, requestId }, "Grant exchanged, tokens sealed");
       onIssued(result.refreshInSeconds);
     }
     if (result.done !== "failed") return;
@@ -46,13 +47,14 @@ export function createExchange(needs: {
       refused: outcome === "token_rejected",
       error: `${error.id}: ${error.message}`,
     });
-    log.warn({ uuid: row.uuid, outcome, reason: error, ...verdict }, "A grant is not exchanged yet");
+    log.warn({ uuid, requestId, outcome, reason: error, ...verdict }, "A grant is not exchanged yet");
   }
 
   async function end(row: ClaimedCredential): Promise<void> {
     const reason = reasonForLoss(row);
     if (!(await store.loseGrant(row, reason))) return;
-    log.error({ alarm: "grant_lost", uuid: row.uuid, reason }, "A grant ended without tokens");
+    const { uuid, requestId } = row;
+    log.error({ alarm: "grant_lost", uuid, requestId, reason }, "A grant ended without tokens");
     await onLost();
   }
 

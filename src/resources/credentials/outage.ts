@@ -12,8 +12,11 @@ export interface Outage {
 const FAILURES_TO_OPEN = 5;
 const PROBE_EVERY_MS = 15_000;
 
-/** `now` is a monotonic clock in milliseconds. */
-export function createOutage(now: () => number = () => performance.now()): Outage {
+/** `now` is a monotonic clock in milliseconds; `onOpen` is called when the breaker opens. */
+export function createOutage(
+  now: () => number = () => performance.now(),
+  onOpen: () => void = () => {},
+): Outage {
   let failures = 0;
   let closedUntil = 0;
   return {
@@ -29,7 +32,10 @@ export function createOutage(now: () => number = () => performance.now()): Outag
     },
     failed(retryAfterMs = 0) {
       failures += 1;
-      if (failures === FAILURES_TO_OPEN) closedUntil = now() + PROBE_EVERY_MS;
+      if (failures === FAILURES_TO_OPEN) {
+        closedUntil = now() + PROBE_EVERY_MS;
+        onOpen();
+      }
       if (retryAfterMs > 0) closedUntil = Math.max(closedUntil, now() + retryAfterMs);
     },
   };

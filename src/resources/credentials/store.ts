@@ -45,11 +45,11 @@ const storeTokens = statement(
        OR (i.first AND c.state = 'grant_pending')
        OR (i.first AND c.state = 'grant_lost' AND NOT EXISTS (
          SELECT 1 FROM resources r WHERE r.uuid = c.uuid AND r.state = 'failed')))
-     RETURNING c.uuid, i.first
+     RETURNING c.uuid, i.first, c.request_id
    ), woken AS (
      UPDATE steps s SET due_at = now() FROM stored WHERE s.uuid = stored.uuid AND stored.first AND s.due_at IS NULL
    ), discovery AS (
-     INSERT INTO steps (uuid, kind, due_at) SELECT uuid, 'discover', now() FROM stored WHERE first
+     INSERT INTO steps (uuid, kind, due_at, request_id) SELECT uuid, 'discover', now(), request_id FROM stored WHERE first
    ), told AS (
      INSERT INTO events (uuid, type) SELECT uuid, 'tokens_issued' FROM stored WHERE first
    )

@@ -44,7 +44,8 @@ export function createPlatformSteps(needs: {
       const platform = platformFor(uuid);
       await pushConfig(vault, db, platformFor, uuid);
       if (step.resource.state === "provisioning") await markProvisioned(platform);
-      if (await settlements.provisioned(step)) log.info({ uuid }, "The platform knows the config vars");
+      if (await settlements.provisioned(step))
+        log.info({ uuid, requestId: step.requestId }, "The platform knows the config vars");
     },
 
     /** Finds the primary app and all attached apps (platform document, "Usage rules" 1). */
@@ -52,7 +53,8 @@ export function createPlatformSteps(needs: {
       const { uuid } = step.resource;
       const { primary, attachments } = await findApps(db, platformFor, uuid);
       await db.query(tellDiscovered, [uuid, attachments.length]);
-      log.info({ uuid, app: primary.name, attached: attachments.length }, "Found the attached apps");
+      const found = { app: primary.name, attached: attachments.length };
+      log.info({ uuid, requestId: step.requestId, ...found }, "Found the attached apps");
       await queue.finish(step);
     },
 

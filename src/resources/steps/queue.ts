@@ -16,6 +16,8 @@ export interface Step {
   detail: { previousPlan?: string; plan?: string };
   attempts: number;
   lease: number;
+  /** The request it came from, as the log calls it; null for steps from before that was kept, and for those of no request. */
+  requestId: string | null;
   resource: ResourceRow;
 }
 
@@ -28,7 +30,7 @@ const TAKE = `
   FROM resources r`;
 
 const TAKEN = `
-  RETURNING s.id, s.key, s.kind, s.detail, s.attempts, s.lease, ${RESOURCE_COLUMNS}`;
+  RETURNING s.id, s.key, s.kind, s.detail, s.attempts, s.lease, s.request_id AS "requestId", ${RESOURCE_COLUMNS}`;
 
 const claimDue = statement(
   "claim_steps",
@@ -83,8 +85,8 @@ const nextDue = statement(
 
 type StepRow = Omit<Step, "resource"> & ResourceRow;
 
-function toStep({ id, key, kind, detail, attempts, lease, ...resource }: StepRow): Step {
-  return { id, key, kind, detail, attempts, lease, resource };
+function toStep({ id, key, kind, detail, attempts, lease, requestId, ...resource }: StepRow): Step {
+  return { id, key, kind, detail, attempts, lease, requestId, resource };
 }
 
 export function createStepQueue(db: Queryable) {

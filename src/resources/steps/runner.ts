@@ -69,12 +69,12 @@ export function createStepRunner(needs: {
   }
 
   async function putOff(step: Step, error: unknown): Promise<void> {
-    const { kind, attempts, resource } = step;
+    const { kind, attempts, requestId, resource } = step;
     const againInSeconds = nextTryInSeconds(STEP_AGAIN, attempts);
     const alarm = attempts === ALARM_AFTER_ATTEMPTS ? { alarm: "step_stuck" } : {};
     await hiding(step, async () => {
       log.warn(
-        { ...alarm, uuid: resource.uuid, kind, attempts, againInSeconds, error },
+        { ...alarm, uuid: resource.uuid, requestId, kind, attempts, againInSeconds, error },
         "A step will be tried again",
       );
       await queue.putOff(step, againInSeconds, scrubber.scrub(messageOf(error)).slice(0, 500));

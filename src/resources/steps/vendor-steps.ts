@@ -32,6 +32,7 @@ export function createVendorSteps(needs: {
 
   async function settle(step: Step, result: Attempt): Promise<void> {
     const { uuid, state, appliedPlan } = step.resource;
+    const { requestId } = step;
     const isChange = step.kind === "change_plan";
     const plan = isChange ? (step.detail.plan ?? appliedPlan) : appliedPlan;
     if (result.is === "failed") throw result.error;
@@ -42,12 +43,15 @@ export function createVendorSteps(needs: {
     }
     const error = result.refusal;
     if (state === "provisioning" && !isChange) {
-      log.error({ alarm: "provision_failed", uuid, error }, "The service refused what it had put off");
+      log.error(
+        { alarm: "provision_failed", uuid, requestId, error },
+        "The service refused what it had put off",
+      );
       return void (await settlements.fail(step));
     }
     const kept = isChange ? appliedPlan : (step.detail.previousPlan ?? appliedPlan);
     log.error(
-      { alarm: "plan_change_refused", uuid, plan, kept, error },
+      { alarm: "plan_change_refused", uuid, requestId, plan, kept, error },
       "The service refused an accepted plan",
     );
     await settlements.keepPlan(step, plan, kept);

@@ -1,0 +1,18 @@
+import type { TokenEndpoint } from "../platform/oauth.ts";
+import type { Metrics } from "./metrics.ts";
+
+/** The token endpoint, each call counted by its outcome. */
+export function countedTokens({ exchange, refresh }: TokenEndpoint, metrics: Metrics): TokenEndpoint {
+  return {
+    async exchange(...grant) {
+      const answer = await exchange(...grant);
+      metrics.exchange(answer.outcome);
+      return answer;
+    },
+    async refresh(...token) {
+      const answer = await refresh(...token);
+      metrics.refresh(answer.outcome);
+      return answer;
+    },
+  };
+}

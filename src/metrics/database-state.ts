@@ -1,0 +1,143 @@
+import { statement, type Queryable } from "../database/database.ts";
+import { gauge, histogram, type Family } from "./families.ts";
+
+// What the rows say, whoever works on them. Each statement reads a bounded part, however many resources there are: the
+// head of a queue's index, the few that need attention, and of all credentials a sample of whole pages.
+
+/** A queue is counted to this length. */
+const MOST_ROWS_WAITING = 10_000;
+/** Of `credentials` at most this many pages (8 KiB each) are read; smaller tables whole. */
+const MOST_SAMPLE_PAGES = 2_000;
+
+const queue = (name: string, from: string, due: string, condition = "true") =>
+  `SELECT '${name}' AS queue, count(*)::int AS due, coalesce(extract(epoch FROM now() - min(at)), 0)::float8 AS "ageSeconds"
+   FROM (SELECT ${due} AS at FROM ${from} WHERE ${due} <= now() AND ${condition} ORDER BY 1 LIMIT ${MOST_ROWS_WAITING}) waiting`;
+const readQueues = statement(
+  "metrics_queues",
+  [
+    queue("grants", "credentials", "due_at", "state = 'grant_pending'"),
+    queue(
+      "refreshes",
+      "credentials",
+      "due_at",
+      "state IN ('active', 'needs_reauth') AND sealed_refresh_token IS NOT NULL",
+    ),
+    queue("verifications", "credentials", "verify_at", "verify_at IS NOT NULL"),
+    queue("steps", "steps", "due_at", "due_at IS NOT NULL"),
+    queue("people", "people", "due_at", "state = 'active'"),
+  ].join("\nUNION ALL\n"),
+);
+// Only where a customer is waiting: a resource that failed or is gone needs nobody.
+const readAttention = statement(
+  "metrics_attention",
+  `SELECT c.state, coalesce(c.reason, '') AS reason, count(*)::int AS count
+   FROM (SELECT uuid, state, reason FROM credentials
+     WHERE state IN ('grant_lost', 'needs_reauth', 'no_grant', 'quarantined') LIMIT ${MOST_ROWS_WAITING}) c
+   JOIN resources r USING (uuid) WHERE r.state IN ('provisioning', 'provisioned') GROUP BY 1, 2`,
+);
+const readUnknown = statement(
+  "metrics_outcome_unknown",
+  `SELECT count(*)::int AS count FROM (SELECT 1 FROM credentials
+   WHERE state = 'grant_pending' AND outcome_unknown LIMIT ${MOST_ROWS_WAITING}) unknown`,
+);
+const readSecret = statement(
+  "metrics_client_secret",
+  `SELECT (rejected_at IS NOT NULL)::int AS rejected FROM client_secrets ORDER BY version DESC LIMIT 1`,
+);
+const readSweeps = statement(
+  "metrics_sweeps",
+  `SELECT name AS job, extract(epoch FROM now() - at)::float8 AS "ageSeconds" FROM heartbeats`,
+);
+const readShare = statement(
+  "metrics_sample_share",
+  `SELECT least(100, 100.0 * ${MOST_SAMPLE_PAGES} * current_setting('block_size')::int
+     / greatest(pg_relation_size('credentials'), 1))::float8 AS share`,
+);
+const AGE = `extract(epoch FROM now() - issued_at)::float8`;
+const readSample = statement(
+  "metrics_credentials",
+  `SELECT state, CASE WHEN state = 'active' THEN width_bucket(${AGE}, $2::float8[]) END AS bucket,
+     count(*)::int AS count, coalesce(sum(CASE WHEN state = 'active' THEN ${AGE} END), 0)::float8 AS "ageSeconds"
+   FROM credentials TABLESAMPLE SYSTEM ($1::float8) GROUP BY 1, 2`,
+);
+
+const MINUTE = 60;
+const HOUR = 60 * MINUTE;
+const AGES = [15 * MINUTE, 30 * MINUTE, ...[1, 2, 3, 4, 5, 6, 7, 8, 10].map((hours) => hours * HOUR)];
+const STATES = ["grant_pending", "active", "needs_reauth", "grant_lost", "no_grant", "quarantined", "erased"];
+
+/** The state of the work, as gauges. Throws when the database does not answer. */
+export async function databaseState(db: Queryable): Promise<Family[]> {
+  const queues = await db.query<{ queue: string; due: number; ageSeconds: number }>(readQueues);
+  const attention = await db.query<{ state: string; reason: string; count: number }>(readAttention);
+  const unknown = await db.query<{ count: number }>(readUnknown);
+  const secret = await db.query<{ rejected: number }>(readSecret);
+  const sweeps = await db.query<{ job: string; ageSeconds: number }>(readSweeps);
+  return [
+    gauge("addon_due", "What is due and not done, by queue; 10000 means that or more", queues, (row) => [
+      { queue: row.queue },
+      row.due,
+    ]),
+    gauge("addon_due_age_seconds", "For how long the oldest of it has been due", queues, (row) => [
+      { queue: row.queue },
+      row.ageSeconds,
+    ]),
+    gauge(
+      "addon_credentials_needing_attention",
+      "Customers whose credential needs a person",
+      attention,
+      (row) => [{ state: row.state, reason: row.reason }, row.count],
+    ),
+    gauge(
+      "addon_grants_outcome_unknown",
+      "Grants whose exchange may have been done, its answer lost",
+      unknown,
+      (row) => [{}, row.count],
+    ),
+    gauge("addon_client_secret_rejected", "1: the platform rejects our client secret", secret, (row) => [
+      {},
+      row.rejected,
+    ]),
+    gauge(
+      "addon_sweep_age_seconds",
+      "Since a job last ran to its end, in whichever process",
+      sweeps,
+      (row) => [{ job: row.job }, row.ageSeconds],
+    ),
+    ...(await credentials(db)),
+  ];
+}
+
+/** How many credentials are in which state, and how old the tokens are; scaled up where only a sample was read. */
+async function credentials(db: Queryable): Promise<Family[]> {
+  const [{ share }] = (await db.query<{ share: number }>(readShare)) as [{ share: number }];
+  const rows = await db.query<Sampled>(readSample, [share, AGES]);
+  const scaled = rows.map((row) => ({ ...row, count: Math.round((row.count * 100) / share) }));
+  const states = STATES.map((state) => ({ state, count: sum(scaled.filter((row) => row.state === state)) }));
+  const active = scaled.filter(({ bucket }) => bucket !== null);
+  return [
+    gauge(
+      "addon_credentials",
+      "Credentials by state; a large table is estimated from a sample",
+      states,
+      (row) => [{ state: row.state }, row.count],
+    ),
+    histogram("addon_token_age_seconds", "Age of the access tokens in use, as of now", {
+      bounds: AGES,
+      counts: AGES.map((_, index) => sum(active.filter(({ bucket }) => bucket === index))),
+      count: sum(active),
+      sum: (active.reduce((seconds, row) => seconds + row.ageSeconds, 0) * 100) / share,
+    }),
+  ];
+}
+
+interface Sampled {
+  state: string;
+  bucket: number | null;
+  count: number;
+  ageSeconds: number;
+}
+
+function sum(rows: readonly { count: number }[]): number {
+  return rows.reduce((total, { count }) => total + count, 0);
+}

@@ -1,0 +1,29 @@
+import { collectDefaultMetrics, Gauge, Registry } from "prom-client";
+import type { Database } from "../database/database.ts";
+
+/** What is known of the answering process alone: memory, event loop, garbage, connections. */
+export function ownProcess(db: Pick<Database, "connections">): Registry {
+  const registry = new Registry();
+  const registers = [registry];
+  collectDefaultMetrics({ register: registry });
+  new Gauge({
+    name: "addon_database_connections",
+    help: "Connections of this process to the database",
+    labelNames: ["state"],
+    registers,
+    collect() {
+      const { inUse, idle } = db.connections();
+      this.set({ state: "in_use" }, inUse);
+      this.set({ state: "idle" }, idle);
+    },
+  });
+  new Gauge({
+    name: "addon_database_waiting",
+    help: "Statements of this process that wait for a connection",
+    registers,
+    collect() {
+      this.set(db.connections().waiting);
+    },
+  });
+  return registry;
+}

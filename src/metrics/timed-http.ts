@@ -1,0 +1,27 @@
+import type { Http, HttpRequest } from "../platform/http.ts";
+import { endpointOf } from "./platform-endpoints.ts";
+import type { Metrics } from "./metrics.ts";
+
+/** A way out to the platform whose calls are timed, by endpoint and by the status that came. */
+export function timedHttp({ send, close }: Http, { platformCall: observe }: Metrics): Http {
+  async function timed(request: HttpRequest) {
+    const startedMs = performance.now();
+    let status = "none";
+    try {
+      const answer = await send(request);
+      status = known(answer.status);
+      return answer;
+    } finally {
+      const labels = { endpoint: endpointOf(request.method, request.url), status };
+      observe(labels, (performance.now() - startedMs) / 1_000);
+    }
+  }
+  return { send: timed, close };
+}
+
+/** Those that say something by themselves; of the others, which may be anything, the class. */
+function known(status: number): string {
+  return TELLING.includes(status) ? String(status) : `${Math.floor(status / 100)}xx`;
+}
+
+const TELLING = [200, 201, 401, 403, 404, 422, 429, 503];

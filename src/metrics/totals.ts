@@ -1,0 +1,94 @@
+import type { Registry } from "prom-client";
+import { statement, type Queryable } from "../database/database.ts";
+import type { Family, Value } from "./families.ts";
+
+// One total a series, for all processes and beyond their ends. Behind a router a scrape reaches any of the web processes
+// and no worker; totals of one process alone would jump from scrape to scrape, and miss what a worker does. Written in
+// the order of the key, so that two processes never wait for each other.
+
+const add = statement(
+  "add_metric_totals",
+  `INSERT INTO metric_totals AS t (sample, labels, value)
+   SELECT sample, labels, value FROM unnest($1::text[], $2::text[], $3::float8[]) AS i(sample, labels, value) ORDER BY sample, labels
+   ON CONFLICT (sample, labels) DO UPDATE SET value = t.value + excluded.value`,
+);
+const readAll = statement("read_metric_totals", `SELECT sample, labels, value FROM metric_totals`);
+
+/** One number of a metric: a counter's, or one of a histogram's. */
+interface Total {
+  sample: string;
+  /** JSON, in the order of the names. */
+  labels: string;
+  value: number;
+}
+
+/** Keeps what the metrics of `registry` came to in the database, beside what other processes add. */
+export function createTotals({ db, registry }: { db: Queryable; registry: Registry }) {
+  const stored = new Map<string, number>();
+  let storing: Promise<void> | null = null;
+
+  async function storeNews(): Promise<void> {
+    const families = (await registry.getMetricsAsJSON()) as unknown as Family[];
+    const all = families.flatMap((family) => family.values.map((value) => totalOf(family.name, value)));
+    const news = all
+      .map((total) => ({ ...total, before: stored.get(keyOf(total)) }))
+      .filter(({ value, before }) => value !== before);
+    if (news.length === 0) return;
+    await db.query(add, [
+      news.map(({ sample }) => sample),
+      news.map(({ labels }) => labels),
+      news.map(({ value, before = 0 }) => value - before),
+    ]);
+    for (const total of news) stored.set(keyOf(total), total.value);
+  }
+
+  return {
+    /** Adds what happened here since the last time. What could not be stored is added the next time. */
+    store: (): Promise<void> => (storing ??= storeNews().finally(() => (storing = null))),
+
+    /** The metrics as they are over all processes. */
+    async read(): Promise<Family[]> {
+      const totals = await db.query<Total>(readAll);
+      const families = (await registry.getMetricsAsJSON()) as unknown as Family[];
+      return families.map((family) => ({
+        ...family,
+        values: totals
+          .filter(({ sample }) => belongsTo(family, sample))
+          .map(valueOf)
+          .sort(asShown),
+      }));
+    },
+  };
+}
+
+export type Totals = ReturnType<typeof createTotals>;
+
+const keyOf = ({ sample, labels }: Total): string => `${sample} ${labels}`;
+
+function totalOf(name: string, { metricName = name, labels, value }: Value): Total {
+  const sorted = Object.entries(labels).sort(([one], [other]) => (one < other ? -1 : 1));
+  return { sample: metricName, labels: JSON.stringify(Object.fromEntries(sorted)), value };
+}
+
+function valueOf({ sample, labels, value }: Total): Value {
+  return { metricName: sample, labels: JSON.parse(labels) as Value["labels"], value };
+}
+
+function belongsTo({ name, type }: Family, sample: string): boolean {
+  const isHistogram = type === "histogram";
+  return isHistogram ? ["_bucket", "_count", "_sum"].some((end) => sample === name + end) : sample === name;
+}
+
+/** Series by series, the buckets of each from the smallest on. */
+function asShown(one: Value, other: Value): number {
+  const [a, b] = [one, other].map(({ labels: { le: _, ...series } }) => JSON.stringify(series)) as [
+    string,
+    string,
+  ];
+  if (a !== b) return a < b ? -1 : 1;
+  return boundOf(one) - boundOf(other);
+}
+
+function boundOf({ labels: { le } }: Value): number {
+  return le === undefined ? Infinity : Number(le === "+Inf" ? Number.MAX_VALUE : le);
+}
