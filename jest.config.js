@@ -5,6 +5,7 @@ export default {
   transform: { "\\.tsx?$": "@swc/jest" },
   globalSetup: "<rootDir>/test/support/compile-programs.js",
   testEnvironment: "node",
-  testTimeout: 30_000,
+  // Against hanging only: a slow machine under load is no failure.
+  testTimeout: 90_000,
   maxWorkers: 2,
 };

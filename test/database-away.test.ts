@@ -56,7 +56,7 @@ describe("a provision", () => {
     expect(await world.rows(`SELECT 1 FROM resources WHERE uuid = $1`, [addon.id])).toEqual([]);
     expect((await world.sandbox.control.redeliver(addon.id, { newCode: true })).response.status).toBe(200);
     await becomesActive(addon.id);
-  }, 40_000);
+  });
 
   it.each(["basic", "dedicated"])(
     "of %s happens once when the commits' acknowledgements are lost",

@@ -147,7 +147,7 @@ describe("a provision that was put off", () => {
     expect(repeated.response.status).toBe(202);
     await life.hurry(uuid);
     await eventually(async () => expect((await life.resource(uuid))?.state).toBe("provisioned"));
-  }, 30_000);
+  });
 });
 
 describe("plan changes", () => {

@@ -85,7 +85,7 @@ describe("a killed process", () => {
         [uuid],
       );
       expect(row!.sent).toBe(true);
-    }, 20_000);
+    });
     web.signal("SIGKILL");
     await web.ended;
     // Its lease runs out.
@@ -96,7 +96,7 @@ describe("a killed process", () => {
         uuid,
       ]);
       expect(row).toEqual({ state: "active", generation: 2 });
-    }, 20_000);
+    });
   }, 90_000);
 });
 
@@ -138,7 +138,7 @@ describe("a process asked to stop while a request is still arriving", () => {
     await eventually(() => expect(answer).toMatch(/^HTTP\/1.1 200 /));
     expect(await web.ended).toBe(0);
     socket.destroy();
-  }, 15_000);
+  });
 });
 
 if (severalCanShare) {

@@ -165,7 +165,7 @@ describe("recovering grants", () => {
       new Set([`/vendor/resources/${uuid}/oauth-grant`]),
     );
     expect(await credential(uuid!)).toMatchObject({ state: "no_grant" });
-  }, 20_000);
+  });
 
   it("asks for no grant while the platform rejects our client secret", async () => {
     await imported(2);
@@ -188,7 +188,7 @@ describe("recovering grants", () => {
     await secretIsAccepted();
     const again = await recover("all");
     expect(again.done).toEqual(uuids);
-  }, 30_000);
+  });
 
   it("seals the code before anything else happens to it", async () => {
     const [uuid] = await imported(1);

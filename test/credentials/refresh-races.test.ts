@@ -39,7 +39,7 @@ afterEach(() => {
 async function active(count: number): Promise<string[]> {
   const installs = Array.from({ length: count }, () => world.sandbox.control.install({ plan: "basic" }));
   const uuids = (await Promise.all(installs)).map(({ addon }) => addon.id);
-  await become(uuids, 1);
+  await world.quiet(uuids);
   return uuids;
 }
 
@@ -129,7 +129,7 @@ describe("a refresh", () => {
     await become([uuid], 2);
     const [first, second] = tokenCalls(since).map(({ at }) => Date.parse(at));
     expect(second! - first!).toBeGreaterThanOrEqual(7_000);
-  }, 30_000);
+  });
 
   it("is noticed by none of those who call the platform meanwhile", async () => {
     const [uuid] = (await active(1)) as [string];
@@ -152,7 +152,7 @@ describe("a refresh", () => {
     expect(await world.rows(`SELECT generation FROM credentials WHERE uuid = $1`, [uuid])).toEqual([
       { generation: 4 },
     ]);
-  }, 30_000);
+  });
 });
 
 describe("many tokens of one moment", () => {

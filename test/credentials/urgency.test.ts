@@ -46,7 +46,7 @@ it("exchanges the grant whose time is over first, first, in whatever order they 
   expect(codes.map(uuidOf)).toEqual(
     [...uuids].sort((one, other) => left[uuids.indexOf(one)]! - left[uuids.indexOf(other)]!),
   );
-}, 30_000);
+});
 
 /** Whose grant a code was, from the provision request that carried it. */
 function uuidOf(code: string): string {

@@ -165,7 +165,7 @@ describe("kit resources import", () => {
     expect(await ended).toEqual([1, null]);
     expect(await output).toBe("500 resources imported, 0 existed, 0 not usable.\n");
     expect(await stored(half!.uuid)).toBeUndefined();
-  }, 30_000);
+  });
 
   it("imports nothing from nothing", async () => {
     expect(await importing()).toEqual({ code: 0, data: { imported: 0, skipped: [] } });

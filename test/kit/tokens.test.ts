@@ -21,7 +21,7 @@ beforeAll(async () => {
   world = await aWorld({ environment: { WEB_JOBS: "off" } });
   const installed = await Promise.all([1, 2, 3].map(() => world.sandbox.control.install({ plan: "basic" })));
   uuids = installed.map(({ addon }) => addon.id).sort();
-  await eventually(async () => (await generations()).every(({ generation }) => generation === 1));
+  await world.quiet(uuids);
 });
 afterAll(() => world.close());
 

@@ -45,7 +45,7 @@ export interface Bench {
 }
 
 /** A client of the resource UUID against a local server that answers as told, on a clock that only sleeping moves. */
-export async function aBench(answer: Answering, { timeoutMs = 300, apiPath = "" } = {}): Promise<Bench> {
+export async function aBench(answer: Answering, { timeoutMs = 10_000, apiPath = "" } = {}): Promise<Bench> {
   const server = await aServer(answer);
   const http = createHttp({ timeoutMs });
   const { tokens, renewed } = aTokenSource();

@@ -30,7 +30,7 @@ afterEach(async () => {
 
 async function aClient(answer: Answering, { below = "" } = {}) {
   const { url, seen, close } = await aServer(answer);
-  const http = createHttp({ timeoutMs: 300 });
+  const http = createHttp();
   closing.push(http.close, close);
   return { seen, url, ...createAuthorizations({ http, apiUrl: url + below, mediaType: MEDIA_TYPE }) };
 }

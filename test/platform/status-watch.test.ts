@@ -95,7 +95,8 @@ describe("the watch on the status feed", () => {
     watch.close();
     expect(await asked).toMatchObject({ last: null, failure: expect.any(String) });
     await Promise.all([watch.look(), watch.next()]);
-    expect(performance.now() - begun).toBeLessThan(500);
+    // Less than a call may take.
+    expect(performance.now() - begun).toBeLessThan(10_000);
     expect(seen).toHaveLength(1);
   });
 
@@ -116,7 +117,7 @@ async function aLog(answer: Answering, everyMs = 60_000) {
   const noteOn = createIncidentNotes({ watch, tell: (note, text) => log.warn(note, text) });
   const destination = { write: (line: string) => void lines.push(JSON.parse(line)) };
   const log = createLog("info", createScrubber("SVCK-"), destination, noteOn);
-  const until = (count: number) => eventually(() => lines.length >= count, 5_000);
+  const until = (count: number) => eventually(() => lines.length >= count);
   return { log, lines, seen, watch, until };
 }
 

@@ -12,7 +12,7 @@ afterEach(async () => {
   closing = [];
 });
 
-async function aFeed(answer: Answering, { below = "", timeoutMs = 300 } = {}) {
+async function aFeed(answer: Answering, { below = "", timeoutMs = 2_000 } = {}) {
   const { url, seen, close } = await aServer(answer);
   const http = createHttp();
   closing.push(http.close, close);

@@ -1,7 +1,6 @@
-import { expect } from "@jest/globals";
 import { aVendor } from "./a-vendor.ts";
 import { partnerCalls } from "./partner-calls.ts";
-import { aWorld, eventually, type Wishes } from "./world.ts";
+import { aWorld, type Wishes } from "./world.ts";
 
 /** A world whose vendor can be watched and told what to do, and what the tests of a resource's life ask of it. */
 export async function aLifecycle(wishes: Wishes = {}) {
@@ -67,10 +66,7 @@ export async function aLifecycle(wishes: Wishes = {}) {
     /** Installs and waits until the grant is exchanged and nothing is left to do. */
     async settled(plan = "basic"): Promise<string> {
       const { addon } = await control.install({ plan });
-      await eventually(async () => {
-        expect(await look("state", "credentials", addon.id)).toEqual({ state: "active" });
-        expect(await look("id", "steps", addon.id)).toBeUndefined();
-      });
+      await world.quiet([addon.id]);
       return addon.id;
     },
   };

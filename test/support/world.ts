@@ -24,6 +24,11 @@ export interface World {
   rows<Row = Record<string, unknown>>(text: string, values?: unknown[]): Promise<Row[]>;
   /** The same with a connection of its own, which on the embedded database leaves nothing in its owner's way. */
   rowsApart<Row = Record<string, unknown>>(text: string, values?: unknown[]): Promise<Row[]>;
+  /**
+   * Resolves when nothing is left to be done for these resources: tokens are stored, the app is known. Before that, calls
+   * of the service's own come to the ledger at any moment.
+   */
+  quiet(uuids: string[]): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -78,6 +83,12 @@ export async function aWorld({
         await apart.close();
       }
     },
+    async quiet(uuids) {
+      await eventually(async () => {
+        const [row] = await this.rows<{ busy: number }>(STILL_BUSY, [uuids]);
+        return row!.busy === 0;
+      });
+    },
     async close() {
       await db.close();
       await service.stop();
@@ -86,6 +97,9 @@ export async function aWorld({
     },
   };
 }
+
+const STILL_BUSY = `SELECT count(*)::int AS busy FROM credentials c WHERE uuid = ANY($1::uuid[])
+  AND (state <> 'active' OR EXISTS (SELECT 1 FROM steps s WHERE s.uuid = c.uuid))`;
 
 function environmentFor({ url, settings }: Sandbox): Environment {
   return {
@@ -109,7 +123,7 @@ function databaseSettings({ url, dataDir }: { url?: string | undefined; dataDir:
 /** Looks until `look` neither throws nor finds `false` or `null`, for at most `withinMs`; fails with the last error or finding. */
 export async function eventually<Found>(
   look: () => Promise<Found> | Found,
-  withinMs = 15_000,
+  withinMs = 30_000,
 ): Promise<NonNullable<Found>> {
   const until = performance.now() + withinMs;
   for (;;) {
