@@ -7,7 +7,7 @@ import { gauge, type Family } from "./families.ts";
 import type { Totals } from "./totals.ts";
 
 /** However often somebody asks, the database is asked no more often than this. */
-const FRESH_MS = 5_000;
+const FRESH_MS = 2_000;
 
 /**
  * The text of a scrape: the totals of all processes, the state of the work, and this process. While the database is
@@ -36,6 +36,6 @@ export function createScrape(needs: { db: Database; totals: Totals; own: Registr
 }
 
 function isUp(value: 0 | 1): Family {
-  const help = "1: the database answered when it was last asked, at most 5 seconds ago";
+  const help = "1: the database answered when it was last asked, at most 2 seconds ago";
   return gauge("addon_database_up", help, [value], () => [{}, value]);
 }

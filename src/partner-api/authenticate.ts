@@ -9,8 +9,9 @@ const THE_PLATFORM = {
 };
 
 /**
- * Lets only the platform in, or whom else `asked` describes: HTTP Basic with the add-on's id and one of its passwords (decisions, section 1). Comes
- * before the body is read and the uuid is looked up, in every environment. Each refusal looks the same.
+ * Lets only the platform in: HTTP Basic with the add-on's id and one of its passwords (decisions, section 1); or whom
+ * else `asked` is said to. Comes before the body is read and the uuid is looked up, in every environment. Each refusal
+ * looks the same.
  */
 export function authenticate(
   user: string,

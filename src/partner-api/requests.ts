@@ -10,7 +10,7 @@ import { refuseUnkeepable } from "./foreign-text.ts";
 
 const LONGEST_CODE = 2048;
 
-/** The members of a provision request, which the log calls `requestId`. Throws a {@link Refusal} (422) that names the member. */
+/** The members of a provision request, which the log calls `requestId`. Throws a {@link Refusal} (422) naming a member. */
 export function readProvision(body: unknown, requestId: string): ProvisionRequest {
   const members = readObject(body);
   const uuid = readUuid(members["uuid"]);

@@ -1,0 +1,151 @@
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { randomUUID } from "node:crypto";
+import { aProvisionRequest } from "../support/a-provision-request.ts";
+import { aLifecycle, type LifecycleWorld } from "../support/lifecycle.ts";
+import { eventually } from "../support/world.ts";
+import { operator, PASSWORD } from "./operator.ts";
+
+let life: LifecycleWorld;
+beforeAll(async () => {
+  life = await aLifecycle({ environment: { OPERATOR_PASSWORD: PASSWORD } });
+});
+afterAll(() => life.world.close());
+
+/** What a scrape says of a series, once it is that. */
+const becomes = (series: string, value: number | null) =>
+  eventually(async () => expect((await operator(life.world).samples()).get(series) ?? null).toBe(value));
+const valueOf = async (series: string) => (await operator(life.world).samples()).get(series) ?? 0;
+
+describe("GET /metrics", () => {
+  it("is for the operator alone", async () => {
+    const { ask, basic } = operator(life.world);
+    for (const credentials of [null, basic("operator", "guessed"), basic("admin", PASSWORD), "Bearer x"]) {
+      const refused = await ask(credentials);
+      expect([refused.status, refused.headers.get("www-authenticate")]).toEqual([
+        401,
+        'Basic realm="operator"',
+      ]);
+      expect(await refused.text()).not.toContain("addon_");
+    }
+    const answer = await ask(basic("operator", PASSWORD));
+    expect(answer.status).toBe(200);
+    expect(answer.headers.get("content-type")).toBe("text/plain; version=0.0.4; charset=utf-8");
+    expect(answer.headers.get("cache-control")).toBe("no-store");
+    expect((await ask(basic("operator", PASSWORD), "HEAD")).status).toBe(200);
+    const wrong = await ask(basic("operator", PASSWORD), "POST");
+    expect([wrong.status, wrong.headers.get("allow")]).toEqual([405, "GET, HEAD"]);
+  });
+
+  it("is not served, and nothing is kept, without a password", async () => {
+    await life.world.restart({ environment: { OPERATOR_PASSWORD: "" } });
+    await life.world.rows(`DELETE FROM metric_totals`);
+    const { ask, basic } = operator(life.world);
+    expect((await ask(basic("operator", PASSWORD))).status).toBe(404);
+    await life.platform.provision({});
+    await life.world.restart();
+    expect(await life.world.rows(`SELECT 1 FROM metric_totals`)).toEqual([]);
+  });
+
+  it("counts what the platform asked, and what came of it", async () => {
+    const results = ["done", "later", "refused"];
+    const series = results.map((result) => `addon_provisions_total{result="${result}"}`);
+    const before = await Promise.all(series.map(valueOf));
+    const { addon } = await life.control.install({ plan: "basic" });
+    await life.settled("dedicated");
+    await life.platform.provision(aProvisionRequest({ plan: "samovar" }));
+    for (const [index, each] of series.entries()) await becomes(each, before[index]! + 1);
+
+    await life.control.changePlan(addon.id, "premium");
+    await becomes(`addon_plan_changes_total{result="done"}`, 1);
+    await life.control.deprovision(addon.id);
+    await life.platform.deprovision(addon.id);
+    await becomes(`addon_deprovisions_total{result="done"}`, 1);
+    await becomes(`addon_deprovisions_total{result="refused"}`, 1);
+  });
+
+  it("counts exchanges and refreshes by what the platform answered", async () => {
+    const [exchanged, refused] = await Promise.all(
+      ["issued", "token_rejected"].map((result) => valueOf(`addon_exchanges_total{result="${result}"}`)),
+    );
+    life.control.fault("POST /oauth/token", { status: 400, body: { error: "invalid_grant" } });
+    const uuid = await life.settled();
+    await becomes(`addon_exchanges_total{result="issued"}`, exchanged! + 1);
+    await becomes(`addon_exchanges_total{result="token_rejected"}`, refused! + 1);
+    const refreshed = await valueOf(`addon_refreshes_total{result="issued"}`);
+    await life.world.rows(`UPDATE credentials SET due_at = now() WHERE uuid = $1`, [uuid]);
+    await becomes(`addon_refreshes_total{result="issued"}`, refreshed + 1);
+  });
+
+  it("times requests by the route, the platform's endpoints and the statements, and by nothing that anybody sent", async () => {
+    const uuid = await life.settled();
+    await life.platform.deprovision("no-uuid-at-all", { headers: { authorization: null } });
+    for (const path of [`/${uuid}`, "/oauth/anything", `/resources-${uuid}?a=${uuid}`, "/ReSources"])
+      await fetch(life.world.service.url + path, { method: "PROPFIND" });
+    const count = "addon_http_request_duration_seconds_count";
+    await becomes(`${count}{method="other",route="other",status="404"}`, 1);
+    expect(await valueOf(`${count}{method="DELETE",route="/resources",status="401"}`)).toBe(1);
+    const text = await operator(life.world).metrics();
+    const labels = (name: string) => [
+      ...new Set([...text.matchAll(new RegExp(`[{,]${name}="([^"]*)"`, "g"))].map(([, value]) => value!)),
+    ];
+    expect(labels("route").filter((route) => !ROUTES.includes(route))).toEqual([]);
+    expect(labels("route")).toEqual(expect.arrayContaining(["/resources", "/resources/:uuid", "other"]));
+    expect(labels("endpoint")).toEqual(
+      expect.arrayContaining(["POST /oauth/token", "GET /addons/:id", "GET /addons/:id/addon-attachments"]),
+    );
+    expect(labels("statement")).toEqual(
+      expect.arrayContaining(["provision", "store_tokens", "claim_grants"]),
+    );
+    expect(text).not.toMatch(/[0-9a-f]{8}-[0-9a-f]{4}/);
+    expect(text).not.toContain("teapots");
+  });
+
+  it("tells the backlog, the states, the tokens' age and the sweeps from the rows", async () => {
+    const uuid = await life.settled();
+    const lost = randomUUID();
+    await life.world.rows(
+      `INSERT INTO resources (uuid, plan, applied_plan, state) VALUES ($1, 'basic', 'basic', 'provisioned')`,
+      [lost],
+    );
+    await life.world.rows(
+      `INSERT INTO credentials (uuid, state, reason) VALUES ($1, 'grant_lost', 'outcome_unknown')`,
+      [lost],
+    );
+    await life.world.rows(
+      `UPDATE credentials SET issued_at = now() - interval '6 hours', due_at = NULL WHERE uuid = $1`,
+      [uuid],
+    );
+    await life.world.rows(
+      `UPDATE heartbeats SET at = now() - interval '2 hours' WHERE name = 'verify-tokens'`,
+    );
+    const attention = `addon_credentials_needing_attention{state="grant_lost",reason="outcome_unknown"}`;
+    await becomes(attention, 1);
+    const samples = await operator(life.world).samples();
+    const [actual] = await life.world.rows<{ active: number; young: number }>(
+      `SELECT count(*)::int AS active, count(*) FILTER (WHERE issued_at > now() - interval '5 hours')::int AS young
+       FROM credentials WHERE state = 'active'`,
+    );
+    expect(samples.get(`addon_credentials{state="active"}`)).toBe(actual!.active);
+    expect(samples.get(`addon_credentials{state="grant_lost"}`)).toBe(1);
+    expect(samples.get(`addon_token_age_seconds_bucket{le="18000"}`)).toBe(actual!.young);
+    expect(samples.get(`addon_token_age_seconds_bucket{le="+Inf"}`)).toBe(actual!.active);
+    expect(samples.get(`addon_token_age_seconds_sum`)).toBeGreaterThanOrEqual(6 * 3600);
+    expect(samples.get(`addon_due{queue="grants"}`)).toBe(0);
+    expect(samples.get(`addon_client_secret_rejected`)).toBe(0);
+    expect(samples.get(`addon_sweep_age_seconds{job="exchange-grants"}`)).toBeLessThan(60);
+    expect(samples.get(`addon_database_up`)).toBe(1);
+    expect(samples.get(`process_resident_memory_bytes`)).toBeGreaterThan(1e6);
+    expect(samples.get(`addon_database_waiting`)).toEqual(expect.any(Number));
+  });
+
+  it("counts alarms by their word, and says while the client secret is rejected", async () => {
+    const uuid = await life.settled();
+    life.control.resetClientSecret();
+    await life.world.rows(`UPDATE credentials SET due_at = now() WHERE uuid = $1`, [uuid]);
+    await becomes(`addon_client_secret_rejected`, 1);
+    await becomes(`addon_alarms_total{alarm="client_secret_rejected"}`, 1);
+    expect(await valueOf(`addon_refreshes_total{result="client_rejected"}`)).toBeGreaterThan(0);
+  });
+});
+
+const ROUTES = ["/resources", "/resources/:uuid", "/metrics", "/healthz", "/readyz", "/oauth", "other"];
