@@ -1,7 +1,7 @@
 // Again on PostgreSQL: the commands claim rows beside the service.
 
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { aWorld, eventually, type World } from "../support/world.ts";
+import { aWorld, type World } from "../support/world.ts";
 import { kit, kitJson } from "./kit.ts";
 
 const UNKNOWN = "01234567-89ab-cdef-0123-456789abcdef";

@@ -85,7 +85,7 @@ export async function aWorld({
     },
     async quiet(uuids) {
       await eventually(async () => {
-        const [row] = await this.rows<{ busy: number }>(STILL_BUSY, [uuids]);
+        const [row] = await db.query<{ busy: number }>(stillBusy, [uuids]);
         return row!.busy === 0;
       });
     },
@@ -98,8 +98,11 @@ export async function aWorld({
   };
 }
 
-const STILL_BUSY = `SELECT count(*)::int AS busy FROM credentials c WHERE uuid = ANY($1::uuid[])
-  AND (state <> 'active' OR EXISTS (SELECT 1 FROM steps s WHERE s.uuid = c.uuid))`;
+const stillBusy = statement(
+  "test_still_busy",
+  `SELECT count(*)::int AS busy FROM credentials c WHERE uuid = ANY($1::uuid[])
+     AND (state <> 'active' OR EXISTS (SELECT 1 FROM steps s WHERE s.uuid = c.uuid))`,
+);
 
 function environmentFor({ url, settings }: Sandbox): Environment {
   return {
