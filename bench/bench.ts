@@ -27,14 +27,14 @@ export interface Bench {
   databases: Databases;
   /** The settings of a service on this database. */
   settingsFor(database: Pick<Database, "url">, more?: Settings): Settings;
-  /** The built service as a process of its own. */
-  startService(kind: "web" | "worker", settings: Settings): Promise<Program>;
+  /** The built service as a process of its own; `free`: on whichever processor has time. */
+  startService(kind: "web" | "worker", settings: Settings, where?: "pinned" | "free"): Promise<Program>;
   /** A floor that listens as the service does. */
   startFloor(name: string, settings: Settings): Promise<Program>;
   /** A floor that does its work and says in JSON what it did. */
   runFloor<Answer>(name: string, settings: Settings): Promise<Answer>;
-  /** A command of the built service, beside it and out of its way; what it answers as JSON. */
-  runKit<Answer>(command: string, settings: Settings): Promise<Answer>;
+  /** A command of the built service and what it answers as JSON; `aside`: in nobody's way, as if on another machine. */
+  runKit<Answer>(command: string, settings: Settings, how?: "aside"): Promise<Answer>;
   /** Ends a service at once, or while profiles are made, so that it writes its own. */
   end(service: Program): Promise<void>;
   close(): Promise<void>;
@@ -42,6 +42,8 @@ export interface Bench {
 
 /** The key that everything is sealed with in a bench, so that what is stored can be opened and looked at. */
 export const ENCRYPTION_KEY = "a-key-of-the-bench-with-more-than-32-characters";
+/** One that takes turns with it where keys are rotated. */
+export const OTHER_KEY = "another-key-of-the-bench-with-more-than-32-characters";
 
 export async function createBench(options: Options): Promise<Bench> {
   const pinning = pinApart();
@@ -66,18 +68,18 @@ export async function createBench(options: Options): Promise<Bench> {
     platform,
     databases,
     settingsFor,
-    startService: (kind, settings) =>
+    startService: (kind, settings, where = "pinned") =>
       startProgram(
         [...profiling(options), path.join(options.dist, `${kind}.js`)],
         settings,
-        pinning.forService,
+        where === "pinned" ? pinning.forService : pinning.forAnybody,
       ),
     startFloor: (name, settings) => startProgram(floorWords(name), settings, pinning.forService),
     runFloor: async (name, settings) =>
       JSON.parse(await runProgram(floorWords(name), settings, pinning.forService)) as never,
-    runKit: async (command, settings) => {
+    runKit: async (command, settings, how) => {
       const words = [path.join(options.dist, "kit.js"), ...command.split(" "), "--json"];
-      return JSON.parse(await runProgram(words, settings)) as never;
+      return JSON.parse(await runProgram(words, settings, how ? ["nice", "-n", "19"] : [])) as never;
     },
     async end(service) {
       if (options.profiles === undefined) return service.kill();

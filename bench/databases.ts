@@ -24,6 +24,7 @@ export async function createDatabases(
   settings: Record<string, string>,
 ): Promise<Databases> {
   const admin = new pg.Pool({ connectionString: serverUrl, max: 1 });
+  admin.on("error", () => undefined);
   const urlOf = (name: string) => Object.assign(new URL(serverUrl), { pathname: `/${name}` }).href;
   const made = new Set<string>();
   let count = 0;
@@ -40,7 +41,7 @@ export async function createDatabases(
       const name = `bench_${process.pid}_${++count}`;
       await admin.query(`CREATE DATABASE ${name} TEMPLATE ${TEMPLATE}`);
       made.add(name);
-      const pool = new pg.Pool({ connectionString: urlOf(name), max: 2 });
+      const pool = new pg.Pool({ connectionString: urlOf(name), max: 1 });
       pool.on("error", () => undefined);
       return {
         url: urlOf(name),

@@ -42,7 +42,8 @@ export async function drain(
   await look(async () => (await platform.tell()).refreshed - before.refreshed >= uuids.length, 10);
   const to = await look(async () => {
     const [row] = await ask<{ left: number }>(
-      `SELECT count(*)::int AS left FROM credentials WHERE due_at <= now() + interval '1 hour' AND generation <= $1`,
+      `SELECT count(*)::int AS left FROM credentials
+       WHERE state = 'active' AND due_at <= now() + interval '1 hour' AND generation <= $1`,
       [generation],
     );
     return row!.left === 0;

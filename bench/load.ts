@@ -29,6 +29,8 @@ export interface LoadPlan {
   most?: number;
   /** Each connection begins a request only so often, and what waits for its turn counts as waiting. */
   everyMs?: number;
+  /** Ends the load before its time. */
+  signal?: AbortSignal;
 }
 
 /** So many wrong answers are enough to know. */
@@ -39,13 +41,14 @@ const MOST_WRONG = 20;
  * resolves when the last one that was asked for has come.
  */
 export async function load(url: URL, traffic: Traffic, plan: LoadPlan): Promise<LoadResult> {
-  const { forMs, most = Infinity, everyMs = 0 } = plan;
+  const { forMs, most = Infinity, everyMs = 0, signal } = plan;
   const latencies: number[] = [];
   const wrong: string[] = [];
   const connections = await Promise.all(Array.from({ length: plan.connections }, () => openConnection(url)));
   let begun = 0;
   const startedAt = performance.now();
-  const mayBegin = () => begun < most && wrong.length < MOST_WRONG && performance.now() - startedAt < forMs;
+  const mayBegin = () =>
+    begun < most && wrong.length < MOST_WRONG && performance.now() - startedAt < forMs && !signal?.aborted;
 
   async function keepBusy({ exchange }: Connection, dueAt: number): Promise<void> {
     for (; mayBegin(); dueAt += everyMs) {

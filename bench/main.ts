@@ -1,37 +1,49 @@
-import { existsSync } from "node:fs";
+import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { createBench } from "./bench.ts";
+import { writeDocs } from "./docs.ts";
+import { profileText, readProfiles } from "./profile.ts";
 import { table } from "./report.ts";
 import { works } from "./works/all.ts";
 import type { Line } from "./works/work.ts";
 
-// Each claim of docs/performance.md as a ratio against a floor that is measured in the same run.
-// npm run bench [-- --quick] [--only NAME…] [--json]
+// Each claim of docs/performance.md as a ratio against a floor that is measured in the same run. Exit 1 if anything was
+// answered wrongly or is not stored, 2 if used wrongly.
+// npm run bench [-- --quick] [--only NAME]… [--json] [--profile] [--write-docs] [--dist FOLDER]
 
 const { values } = parseArgs({
   options: {
     only: { type: "string", multiple: true, default: [] },
     quick: { type: "boolean", default: false },
     json: { type: "boolean", default: false },
+    profile: { type: "boolean", default: false },
+    "write-docs": { type: "boolean", default: false },
     dist: { type: "string", default: fileURLToPath(new URL("../dist", import.meta.url)) },
   },
 });
+const { only, quick, json, dist } = values;
 const say = (text: string) => void process.stderr.write(`${text}\n`);
-const unknown = values.only.filter((name) => !works.some((work) => work.name === name));
-if (unknown.length > 0)
-  exit(2, `There is no ${unknown.join(", ")}. There are: ${works.map(({ name }) => name).join(", ")}`);
-if (!existsSync(path.join(values.dist, "web.js")))
-  exit(2, `There is no built service in ${values.dist}: npm run build`);
+const strange = only.filter((name) => !works.some((work) => work.name === name));
+if (strange.length > 0)
+  exit(2, `There is no ${strange.join(", ")}. There are: ${works.map(({ name }) => name).join(", ")}`);
+if (values["write-docs"] && (only.length > 0 || quick || values.profile))
+  exit(2, "--write-docs writes the figures of a whole run: leave --only, --quick and --profile out.");
+if (!existsSync(path.join(dist, "web.js"))) exit(2, `There is no built service in ${dist}: npm run build`);
 
-const bench = await createBench({ ...values, databaseUrl: process.env["BENCH_DATABASE_URL"] }).catch(
-  (error: Error) => exit(2, error.message),
+for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, () => exit(1, "Stopped."));
+
+const profiles = values.profile ? mkdtempSync(path.join(tmpdir(), "bench-profiles-")) : undefined;
+const databaseUrl = process.env["BENCH_DATABASE_URL"];
+const bench = await createBench({ dist, quick, profiles, databaseUrl }).catch((error: Error) =>
+  exit(2, error.message),
 );
 say(bench.says.join(" · "));
 const lines: Line[] = [];
 const faults: string[] = [];
-for (const work of works.filter(({ name }) => values.only.length === 0 || values.only.includes(name))) {
+for (const work of works.filter(({ name }) => only.length === 0 || only.includes(name))) {
   const startedAt = performance.now();
   try {
     lines.push(...(await work.measure(bench)));
@@ -40,9 +52,12 @@ for (const work of works.filter(({ name }) => values.only.length === 0 || values
     faults.push(`${work.name}: ${error instanceof Error ? error.message : String(error)}`);
     say(`WRONG  ${faults.at(-1)}`);
   }
+  if (profiles) say(profileText(readProfiles(profiles)));
 }
+console.log(json ? JSON.stringify({ says: bench.says, lines, faults }, null, 2) : `\n${table(lines)}`);
 await bench.close();
-console.log(values.json ? JSON.stringify({ says: bench.says, lines, faults }, null, 2) : `\n${table(lines)}`);
+if (profiles) rmSync(profiles, { recursive: true });
+if (faults.length === 0 && values["write-docs"]) writeDocs(bench.says, lines);
 exit(faults.length > 0 ? 1 : 0, faults.map((fault) => `WRONG  ${fault}`).join("\n"));
 
 function exit(code: number, why: string): never {

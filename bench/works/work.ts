@@ -12,6 +12,8 @@ export interface Line {
   ratio: number | null;
   target: Target;
   sample?: Partial<Sample>;
+  /** Where the subject stands in a drawing; see plots.ts. */
+  point?: { plot: "processes" | "resources"; x: number };
 }
 
 /** What the ratio, or without a floor the subject, should be. */

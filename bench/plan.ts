@@ -1,0 +1,36 @@
+import { Missing } from "./books.ts";
+
+/** A node of a plan, as EXPLAIN (ANALYZE, FORMAT JSON) shows it. */
+interface PlanNode {
+  "Node Type": string;
+  "Index Name"?: string;
+  "Relation Name"?: string;
+  "Actual Rows": number;
+  "Actual Loops": number;
+  "Rows Removed by Filter"?: number;
+  Plans?: PlanNode[];
+}
+
+/**
+ * Throws unless a claim's plan reads its queue by an index, touches no more rows than the batch, and reads no table from
+ * end to end.
+ */
+export function expectBoundedPlan(name: string, explained: unknown, batch: number): void {
+  const [{ Plan }] = explained as [{ Plan: PlanNode }];
+  const nodes = flatten(Plan);
+  const whole = nodes.find((node) => node["Node Type"] === "Seq Scan");
+  if (whole) throw new Missing(`${name} reads all of ${whole["Relation Name"]}`);
+  const indexes = nodes.flatMap((node) => node["Index Name"] ?? []);
+  if (!indexes.some((index) => index.startsWith("credentials_")))
+    throw new Missing(`${name} uses none of its queue's indexes, only ${indexes.join(", ")}`);
+  const most = Math.max(...nodes.map(rowsOf));
+  if (most > batch) throw new Missing(`${name} reads ${most} rows for a batch of ${batch}`);
+}
+
+function rowsOf(node: PlanNode): number {
+  return (node["Actual Rows"] + (node["Rows Removed by Filter"] ?? 0)) * node["Actual Loops"];
+}
+
+function flatten(node: PlanNode): PlanNode[] {
+  return [node, ...(node.Plans ?? []).flatMap(flatten)];
+}

@@ -1,0 +1,37 @@
+import * as echarts from "echarts";
+import type { Line } from "./works/work.ts";
+
+const PLOTS = {
+  processes: { title: "Refreshes a second by worker processes", x: "processes" },
+  resources: { title: "One process among more and more resources, work a second", x: "resources" },
+};
+
+/** The drawings of what grows, by file name: SVG, drawn without a browser. */
+export function plots(lines: readonly Line[]): Record<string, string> {
+  const drawn = (Object.keys(PLOTS) as (keyof typeof PLOTS)[]).flatMap((plot) => {
+    const points = lines.filter(({ point }) => point?.plot === plot);
+    return points.length === 0 ? [] : [[`${plot}.svg`, draw(PLOTS[plot], points)]];
+  });
+  return Object.fromEntries(drawn) as Record<string, string>;
+}
+
+function draw({ title, x }: { title: string; x: string }, lines: readonly Line[]): string {
+  const units = [...new Set(lines.map(({ unit }) => unit))];
+  const steps = [...new Set(lines.map(({ point }) => point!.x))];
+  const chart = echarts.init(null, null, { renderer: "svg", ssr: true, width: 640, height: 360 });
+  chart.setOption({
+    title: { text: title, left: "center", textStyle: { fontSize: 15 } },
+    backgroundColor: "#ffffff",
+    legend: { bottom: 0 },
+    grid: { left: 70, right: 30, top: 50, bottom: 70 },
+    xAxis: { type: "category", name: x, nameLocation: "middle", nameGap: 28, data: steps.map((step) => step.toLocaleString("en")) }, // prettier-ignore
+    yAxis: { type: "value", min: 0 },
+    series: units.map((unit) => ({
+      ...{ type: "line", name: unit, symbolSize: 8, label: { show: true, position: "top" } },
+      data: lines.filter((line) => line.unit === unit).map(({ subject }) => Math.round(subject)),
+    })),
+  });
+  const svg = chart.renderToSVGString();
+  chart.dispose();
+  return svg;
+}

@@ -1,0 +1,95 @@
+import { openDatabase, type Queryable, type Statement } from "../../src/database/database.ts";
+import { createClaims } from "../../src/resources/credentials/claims.ts";
+import { Missing } from "../books.ts";
+import { median } from "../contest.ts";
+import type { Database } from "../databases.ts";
+import { expectBoundedPlan } from "../plan.ts";
+import { fill } from "../seed.ts";
+import type { Bench } from "../bench.ts";
+import type { Work } from "./work.ts";
+
+const BATCH = 256;
+const FEW = 10_000;
+const DUE = 8_000;
+
+/** How long a claim of due work takes among a million resources, against one among ten thousand with as many due. */
+export const claim: Work = {
+  name: "claim",
+  async measure(bench) {
+    const sides = [];
+    const many = bench.options.quick ? 100_000 : 1_000_000;
+    for (const size of [FEW, many]) sides.push(await createSide(bench, size));
+    const rounds = Math.floor(DUE / BATCH);
+    const ms: number[][] = [[], []];
+    for (let round = 0; round < rounds; round++)
+      for (const side of round % 2 === 0 ? [0, 1] : [1, 0]) ms[side]!.push(await sides[side]!.claim());
+    for (const side of sides) await side.close();
+    const [small, large] = ms.map(median) as [number, number];
+    return [
+      {
+        work: `claim ${BATCH} of ${DUE.toLocaleString("en")} due among ${many.toLocaleString("en")}`,
+        unit: "ms",
+        floor: { name: `among ${FEW.toLocaleString("en")}`, value: small },
+        subject: large,
+        ratio: large / small,
+        target: { atMost: 1.3 },
+      },
+    ];
+  },
+};
+
+async function createSide(bench: Bench, size: number) {
+  const database = await bench.databases.create();
+  await fill(database, size);
+  await makeDue(database);
+  const service = await openDatabase({ url: database.url, dataDir: "", role: "guest", poolSize: 2 });
+  const claims = createClaims(service, ignore);
+  await expectPlans(database);
+  return {
+    async claim(): Promise<number> {
+      const startedAt = performance.now();
+      const rows = await claims.refreshes(BATCH);
+      if (rows.length !== BATCH) throw new Missing(`${rows.length} of ${BATCH} due rows were claimed`);
+      return performance.now() - startedAt;
+    },
+    async close() {
+      await service.close();
+      await database.drop();
+    },
+  };
+}
+
+async function makeDue({ ask }: Database): Promise<void> {
+  await ask(
+    `UPDATE credentials SET due_at = now() - random() * interval '1 hour'
+     WHERE uuid IN (SELECT uuid FROM credentials ORDER BY uuid LIMIT $1)`,
+    [DUE],
+  );
+  await ask("VACUUM ANALYZE");
+}
+
+/** The statements of the service itself, as PostgreSQL would run them here. */
+async function expectPlans({ ask }: Database): Promise<void> {
+  const seen: Statement[] = [];
+  const listening: Queryable = {
+    query: async (asked) => {
+      seen.push(asked);
+      return [];
+    },
+  };
+  const claims = createClaims(listening, ignore);
+  await claims.refreshes(BATCH);
+  await claims.grants(BATCH);
+  for (const { name, text } of seen) {
+    // A claim changes rows, so that looking at one must be undone.
+    await ask("BEGIN");
+    const [row] = await ask<{ "QUERY PLAN": unknown }>(
+      `EXPLAIN (ANALYZE, FORMAT JSON) ${text.replace("$1", String(BATCH))}`,
+    );
+    await ask("ROLLBACK");
+    expectBoundedPlan(name, row!["QUERY PLAN"], BATCH);
+  }
+}
+
+/** Nothing is taken over here from processes that died. */
+function ignore(): void {}

@@ -1,0 +1,87 @@
+import { checkTokens, Missing } from "../books.ts";
+import { contest, measureLoad, type Contestant, type Sample } from "../contest.ts";
+import type { Database } from "../databases.ts";
+import { cpuMicrosOf } from "../proc.ts";
+import type { Program } from "../program.ts";
+import { provisions } from "../provisions.ts";
+import { setTimeout as wait } from "node:timers/promises";
+import type { Work } from "./work.ts";
+
+// From the first request to the last token pair stored. The twin exchanges in the process that answered, with nothing
+// kept for another try. The service exchanges from its durable queue, not before a second after the commit, and by then
+// asks the platform for the app as well; all that counts against it.
+
+const CONNECTIONS = 32;
+const LONGEST_MS = 120_000;
+
+export const endToEnd: Work = {
+  name: "end-to-end",
+  async measure(bench) {
+    await bench.platform.tell({ tokenMs: 0 });
+    const { quick } = bench.options;
+    const [twinDatabase, database] = [await bench.databases.create(), await bench.databases.create()];
+    const twin = await bench.startFloor("plain-twin", bench.settingsFor(twinDatabase, { EXCHANGE: "on" }));
+    const service = await bench.startService("web", bench.settingsFor(database));
+    const [asked, twinAsked] = [
+      provisions({ plan: "dedicated", status: 202 }),
+      provisions({ plan: "dedicated", status: 202 }),
+    ];
+    const before = await bench.platform.tell();
+
+    const outcome = await contest(
+      contestant(twinDatabase, twin, twinAsked, quick ? 500 : 2_000),
+      contestant(database, service, asked, quick ? 5_000 : 20_000),
+      quick ? 2 : 4,
+    );
+    await Promise.all([twin.kill(), bench.end(service)]);
+    await checkTokens(database, asked.uuids, 1);
+    const exchanged = (await bench.platform.tell()).exchanged - before.exchanged;
+    if (exchanged !== asked.uuids.length + twinAsked.uuids.length)
+      throw new Missing(`${exchanged} exchanges for ${asked.uuids.length + twinAsked.uuids.length} grants`);
+    await Promise.all([database.drop(), twinDatabase.drop()]);
+    return [
+      {
+        work: "provision to stored token pair",
+        unit: "/s",
+        floor: { name: "plain-twin", value: outcome.floor.perSecond },
+        subject: outcome.subject.perSecond,
+        ratio: outcome.ratio,
+        target: { atLeast: 10 },
+        sample: outcome.subject,
+      },
+    ];
+  },
+};
+
+function contestant(
+  { ask }: Database,
+  program: Program,
+  traffic: ReturnType<typeof provisions>,
+  count: number,
+): Contestant {
+  const allStored = async () => {
+    const until = performance.now() + LONGEST_MS;
+    for (;;) {
+      const [row] = await ask<{ stored: number }>(
+        `SELECT count(*)::int AS stored FROM credentials WHERE state = 'active'`,
+      );
+      if (row!.stored >= traffic.uuids.length) return;
+      if (performance.now() > until)
+        throw new Missing(`${traffic.uuids.length - row!.stored} grants were not exchanged`);
+      await wait(10);
+    }
+  };
+  return {
+    async round(): Promise<Sample> {
+      const [startedAt, cpu] = [performance.now(), cpuMicrosOf(program.pid)];
+      const sample = await measureLoad(program, traffic, {
+        connections: CONNECTIONS,
+        forMs: LONGEST_MS,
+        most: count,
+      });
+      await allStored();
+      const perSecond = count / ((performance.now() - startedAt) / 1_000);
+      return { ...sample, perSecond, cpuMicros: (cpuMicrosOf(program.pid) - cpu) / count };
+    },
+  };
+}

@@ -1,0 +1,81 @@
+import { setTimeout as wait } from "node:timers/promises";
+import { ENCRYPTION_KEY, OTHER_KEY } from "../bench.ts";
+import { checkProvisions } from "../books.ts";
+import { measureLoad, median } from "../contest.ts";
+import { drain, EAGER } from "../drain.ts";
+import { provisions } from "../provisions.ts";
+import { seedTokens } from "../seed.ts";
+import type { Line, Work } from "./work.ts";
+
+// How long the slowest of a hundred provisions takes in the process that does everything else too: 200 a second come in,
+// whatever became of the ones before, and each is exchanged and finished beside. Commands run as if on another machine.
+
+const CALM = { connections: 20, everyMs: 100 };
+const REFRESHES = 10_000;
+const TOKEN_MS = 50;
+const LONGEST_MS = 150_000;
+
+export const mixed: Work = {
+  name: "mixed",
+  async measure(bench) {
+    const { quick } = bench.options;
+    const forMs = quick ? 3_000 : 15_000;
+    const database = await bench.databases.create();
+    const due = await seedTokens(database, REFRESHES);
+    const settings = bench.settingsFor(database, { ...EAGER, DECRYPTION_KEYS: OTHER_KEY });
+    await bench.platform.tell({ tokenMs: TOKEN_MS });
+    const web = await bench.startService("web", settings);
+    const asked = provisions({ plan: "dedicated", status: 202 });
+
+    /** The slowest of a hundred provisions while `beside` happens. */
+    async function p99(beside: () => Promise<unknown>): Promise<number> {
+      const over = new AbortController();
+      const load = measureLoad(web, asked, { ...CALM, forMs: LONGEST_MS, signal: over.signal });
+      const [sample, event] = await Promise.allSettled([load, beside().finally(() => over.abort())]);
+      if (event.status === "rejected") throw event.reason;
+      if (sample.status === "rejected") throw sample.reason;
+      return sample.value.p99Ms;
+    }
+    const again = (work: () => Promise<unknown>) => async () => {
+      for (const until = performance.now() + forMs; performance.now() < until;) await work();
+    };
+    const keys: [string, string] = [OTHER_KEY, ENCRYPTION_KEY];
+    const reseal = () => {
+      const [current, old] = keys;
+      keys.reverse();
+      return bench.runKit(
+        "keys reseal",
+        { ...settings, ENCRYPTION_KEY: current, DECRYPTION_KEYS: old },
+        "aside",
+      );
+    };
+    const besides = {
+      [`while ${REFRESHES.toLocaleString("en")} refreshes drain`]: () => drain(bench, database, [web], due),
+      "while everything is re-sealed": again(reseal),
+      "while an operator lists resources": again(() => bench.runKit("resources list", settings, "aside")),
+    };
+
+    const quiet: number[] = [];
+    const busy: Record<string, number[]> = {};
+    await p99(() => wait(1_000));
+    for (let round = 0; round < (quick ? 1 : 4); round++) {
+      quiet.push(await p99(() => wait(forMs)));
+      for (const [when, beside] of Object.entries(besides)) (busy[when] ??= []).push(await p99(beside));
+    }
+    await bench.end(web);
+    await checkProvisions(database, asked.uuids, 202);
+    await database.drop();
+    return Object.entries(busy).map(([when, all]) => lineFor(when, quiet, all));
+  },
+};
+
+function lineFor(when: string, quiet: readonly number[], busy: readonly number[]): Line {
+  return {
+    work: `p99 of a provision ${when}`,
+    unit: "ms",
+    floor: { name: "quiet", value: median(quiet) },
+    subject: median(busy),
+    ratio: median(busy.map((ms, round) => ms / quiet[round]!)),
+    target: { atMost: 3 },
+  };
+}
