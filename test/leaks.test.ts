@@ -4,12 +4,14 @@ import { addonManifest } from "../src/operator/addon-manifest.ts";
 import { offer } from "../src/your-service/plans.ts";
 import { aLifecycle, type LifecycleWorld } from "./support/lifecycle.ts";
 import { eventually } from "./support/world.ts";
+import { operator, PASSWORD } from "./metrics/operator.ts";
 
 /** The secrets that we can choose; the platform's own are read from its ledger. */
 const chosen = {
   addonPassword: "canary/password+of=the&add-on",
   formerPassword: "canary-password-of-yesterday",
   clientSecret: "canary secret & +%= of the client ü",
+  operatorPassword: PASSWORD,
   encryptionKey: "canary-key-that-seals-everything-0123456789",
   formerKey: "canary-key-that-sealed-it-before-0123456789",
   configValue: "canary-value-of-a-config-var",
@@ -30,6 +32,7 @@ beforeAll(async () => {
       ADDON_PASSWORD_PREVIOUS: chosen.formerPassword,
       ENCRYPTION_KEY: chosen.encryptionKey,
       DECRYPTION_KEYS: chosen.formerKey,
+      OPERATOR_PASSWORD: chosen.operatorPassword,
       LOG_LEVEL: "trace",
     },
   });
@@ -205,6 +208,16 @@ describe("after all that", () => {
     expect(answers.length).toBeGreaterThan(5);
     const given = JSON.stringify(answers.map(({ response }) => response));
     expect(seenIn(given, ["configValue"])).toEqual([]);
+  });
+
+  it("none of them stands in the metrics, and neither does any resource", async () => {
+    const { ask, basic, metrics } = operator(life.world);
+    const text = await metrics();
+    expect(text).toContain(`addon_alarms_total{alarm="client_secret_rejected"} 1`);
+    expect(text).toContain(`endpoint="PATCH /addons/:id/config"`);
+    expect(seenIn(text)).toEqual([]);
+    for (const each of [...uuids, "SVCK-", "canary", "teapots"]) expect(text).not.toContain(each);
+    expect(seenIn(await (await ask(basic("operator", chosen.addonPassword))).text())).toEqual([]);
   });
 
   it("none of them ever stood in an address or a header but Authorization", () => {

@@ -1,0 +1,86 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
+import { aProcessWorld, type ProcessWorld } from "../support/process-world.ts";
+import type { ServiceProcess } from "../support/process.ts";
+import { eventually } from "../support/world.ts";
+import { operator, PASSWORD } from "./operator.ts";
+
+// Real processes: what one of them did is told by another. On the embedded database there is but one.
+const severalCanShare = Boolean(process.env["TEST_DATABASE_URL"]);
+
+let life: ProcessWorld;
+beforeAll(async () => {
+  life = await aProcessWorld({ environment: { OPERATOR_PASSWORD: PASSWORD } });
+});
+afterEach(() => life.killAll());
+afterAll(() => life.world.close());
+
+/** The lines of a process that carry an id: of the request itself, or of what followed from it. */
+function linesOf({ output }: ServiceProcess, id: string): string[] {
+  const lines = output()
+    .split("\n")
+    .filter((line) => line.startsWith("{"))
+    .map((line) => JSON.parse(line) as { msg: string; requestId?: string; req?: { id: string } });
+  return lines.filter(({ requestId, req }) => (requestId ?? req?.id) === id).map(({ msg }) => msg);
+}
+
+async function stopped(each: ServiceProcess): Promise<void> {
+  each.signal("SIGTERM");
+  expect(await each.ended).toBe(0);
+}
+
+(severalCanShare ? describe : describe.skip)(
+  "one provision, answered by a web process and finished by a worker",
+  () => {
+    it("is told by any web process, and has one id in the log of both", async () => {
+      const settings = { WEB_JOBS: "off", SWEEP_CRON: "* * * * * *" };
+      const web = await life.start("web", settings);
+      const [uuid] = (await life.install(1)) as [string];
+      await stopped(web);
+      const worker = await life.start("worker", settings);
+      await life.become([uuid], 1);
+      const [{ id }] = (await life.world.rowsApart<{ id: string }>(
+        `SELECT request_id AS id FROM credentials WHERE uuid = $1`,
+        [uuid],
+      )) as [{ id: string }];
+      expect(linesOf(web, id)).toEqual(["POST answered 200"]);
+      await eventually(() =>
+        expect(linesOf(worker, id)).toEqual(
+          expect.arrayContaining(["Grant exchanged, tokens sealed", "Found the attached apps"]),
+        ),
+      );
+      await stopped(worker);
+
+      const other = await life.start("web", settings);
+      const samples = await operator({ service: { url: other.url } }).samples();
+      expect(samples.get(`addon_provisions_total{result="done"}`)).toBe(1);
+      expect(samples.get(`addon_exchanges_total{result="issued"}`)).toBe(1);
+      expect(samples.get(`addon_database_query_duration_seconds_count{statement="store_tokens"}`)).toBe(1);
+      expect(samples.get(`addon_lease_steals_total`)).toBe(0);
+    });
+  },
+);
+
+describe("a process that is killed in the middle of a call", () => {
+  it("is told of by whoever takes over its row", async () => {
+    const settings = { SWEEP_CRON: "* * * * * *" };
+    const first = await life.start("web", settings);
+    const uuids = await life.install(1);
+    await life.become(uuids, 1);
+    const since = life.position();
+    life.control.fault("POST /oauth/token", { delayMs: 3_000 });
+    await life.makeDue(uuids);
+    await eventually(() => expect(life.control.ledger({ since }).entries).not.toEqual([]));
+    first.signal("SIGKILL");
+    await first.ended;
+    await life.world.rowsApart(`UPDATE credentials SET leased_until = now() WHERE uuid = ANY($1::uuid[])`, [
+      uuids,
+    ]);
+    const second = await life.start("web", settings);
+    await life.become(uuids, 2);
+    await eventually(async () =>
+      expect(
+        (await operator({ service: { url: second.url } }).samples()).get("addon_lease_steals_total"),
+      ).toBe(1),
+    );
+  });
+});
