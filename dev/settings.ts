@@ -54,6 +54,7 @@ function madeUp(): Record<string, string> {
     ADDON_PASSWORD: randomBytes(24).toString("hex"),
     CLIENT_SECRET: randomBytes(32).toString("hex"),
     ENCRYPTION_KEY: randomBytes(32).toString("hex"),
+    SSO_SALT: randomBytes(20).toString("hex"),
   };
 }
 

@@ -41,6 +41,7 @@ export async function setStage(
     addonPassword: config.addonPassword.reveal(),
     resourcesPath: config.resourcesPath,
     ...(config.clientSecret && { clientSecret: config.clientSecret.reveal() }),
+    ssoSalt: config.ssoSalt?.reveal() ?? null,
     onEntry: narrator.call,
   });
   const client = oauthClient(sandbox.control, config);

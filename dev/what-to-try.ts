@@ -27,6 +27,7 @@ export function whatToTry(scene: Scene): string {
     row("who is signed in?", `${serviceUrl}/oauth/me`, "and sign out there"),
     title("Make it yours"),
     row("plans and texts", "src/your-service/plans.ts"),
+    row("your customers' page", "src/your-service/customer-page.tsx"),
     row("your code", "src/your-service/index.ts", "then Ctrl-C and npm run dev: it goes on from here"),
     ...(startOver ? [row("start over", startOver)] : []),
   ].join("\n");
@@ -43,6 +44,7 @@ function customer(scene: Scene, { name, plan, app }: AddonState): string[] {
     ...(later
       ? [row("one that takes time", curl(scene, "POST", `/apps/${app.name}/addons`, { plan: later }))]
       : []),
+    row("sign on to it", `${scene.platformUrl}/marketplace/addons/${name}/sign-on`, "in a browser"),
     row("remove the add-on", curl(scene, "DELETE", `/addons/${name}`)),
   ];
 }

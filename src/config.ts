@@ -112,6 +112,18 @@ export const settings = {
     optional(clientSecret),
     "",
   ),
+  ssoSalt: setting(
+    "SSO_SALT",
+    "the salt of sign-on from the platform's dashboard; unset: not served",
+    optional(secret),
+    "",
+  ),
+  ssoRequireUser: setting(
+    "SSO_REQUIRE_USER",
+    "on: only sign-ons whose token says who the customer is",
+    onOrOff,
+    "off",
+  ),
   encryptionKey: setting("ENCRYPTION_KEY", "the key that seals: at least 32 characters", encryptionKey),
   decryptionKeys: setting("DECRYPTION_KEYS", "further keys that may open, comma separated", keyList, ""),
   sweepCron: setting("SWEEP_CRON", "when the jobs look for due work", cron, "*/15 * * * * *"),

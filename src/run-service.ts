@@ -35,7 +35,7 @@ const LONGEST_REQUEST_MS = 20_000;
 /** Starts the web process: listens at once, and works as soon as its database answers. */
 export async function runWeb(config: Config, parts?: Partial<Parts>): Promise<RunningService> {
   const services = await createServices(config, "owner", parts);
-  const { lifecycle, jobs, pages, signIn, metrics, scrubber, log } = services;
+  const { lifecycle, jobs, metrics, scrubber, log } = services;
   const stopping = new AbortController();
   const ready = becomeReady(services, stopping.signal, config.webJobs);
 
@@ -51,8 +51,8 @@ export async function runWeb(config: Config, parts?: Partial<Parts>): Promise<Ru
     resourcesPath: config.resourcesPath,
     partnerApi: api,
     metrics: metricsFor(services),
-    observe: timedRequests(metrics, [config.resourcesPath, "/metrics", "/oauth"]),
-    site: signIn && createSite({ routers: { "/oauth": signIn.router }, pages, untilReady, log }),
+    observe: timedRequests(metrics, [config.resourcesPath, "/metrics", "/oauth", "/sso", "/customer"]),
+    site: siteOf(services, untilReady),
     readiness: () => readiness(services, ready),
     isStopping: () => stopping.signal.aborted,
     trustProxy: config.trustProxy,
@@ -73,6 +73,12 @@ export async function runWeb(config: Config, parts?: Partial<Parts>): Promise<Ru
       await services.close();
     }),
   };
+}
+
+/** What is for people, as far as the settings have it served. */
+function siteOf({ signIn, customers, pages, log }: Services, untilReady: () => Promise<void>): Router | null {
+  const routers = { ...(signIn && { "/oauth": signIn.router }), ...customers?.routers };
+  return Object.keys(routers).length > 0 ? createSite({ routers, pages, untilReady, log }) : null;
 }
 
 /** Starts a process that runs the jobs and nothing else. */

@@ -1,4 +1,7 @@
 import type { Config } from "./config.ts";
+import type { CustomerPage } from "./customer/contract.ts";
+import { createCustomers } from "./customer/customers.ts";
+import { createPruneCustomers } from "./customer/prune.ts";
 import { openDatabase, statement, type Database } from "./database/database.ts";
 import { createJobs, type Jobs } from "./jobs/run.ts";
 import { timetable } from "./jobs/timetable.ts";
@@ -25,6 +28,7 @@ import { createScrubber, type Scrubber } from "./scrubber.ts";
 import { createPrune } from "./sign-in/prune.ts";
 import { createSignIn, type SignIn } from "./sign-in/sign-in.ts";
 import { createVault } from "./vault/vault.ts";
+import { customerPage as yourCustomerPage } from "./your-service/customer-page.tsx";
 import { yourService } from "./your-service/index.ts";
 import { offer as yourOffer } from "./your-service/plans.ts";
 
@@ -32,6 +36,7 @@ import { offer as yourOffer } from "./your-service/plans.ts";
 export interface Parts {
   offer: Offer;
   vendor: YourService;
+  customerPage: CustomerPage;
   /** Where log lines go; standard output unless given. */
   logTo: { write(line: string): void };
   wrapDatabase(database: Database): Database;
@@ -111,8 +116,14 @@ export async function createServices(config: Config, role: "owner" | "guest", pa
       if (lifeSeconds < 120) jobs.wake("refresh-people", lifeSeconds * 500);
     },
   });
+  const { ssoSalt: salt, ssoRequireUser: mustNameUser } = config;
+  const customerPage = parts.customerPage ?? yourCustomerPage;
+  const customers = salt
+    ? createCustomers({ salt, mustNameUser, customerPage, db, vault, pages, scrubber })
+    : null;
+  const prune = { pruneSignIns: createPrune(db), pruneCustomers: createPruneCustomers(db) };
   const jobs: Jobs = createJobs({
-    jobs: timetable({ db, credentials, lifecycle, platformFor, signIn, pruneSignIns: createPrune(db), log }),
+    jobs: timetable({ db, credentials, lifecycle, platformFor, signIn, ...prune, log }),
     beat: async (name) => void (await db.query(beat, [name])),
     log,
   });
@@ -122,6 +133,7 @@ export async function createServices(config: Config, role: "owner" | "guest", pa
     ...{ config, log, scrubber, vault, db, offer, credentials, lifecycle, platformFor, recover, jobs },
     ...{ pages, signIn, metrics },
     keptMetrics,
+    customers,
     status,
     /** Ends what was opened here, in reverse order: nothing is claimed any more, and what was sent is stored. */
     async close() {
@@ -163,6 +175,7 @@ function hideOwnSecrets(scrubber: Scrubber, config: Config): void {
     config.databaseUrl,
     config.oauthClientSecret,
     config.operatorPassword,
+    config.ssoSalt,
   ];
   scrubber.hide(...secrets.filter((each) => each !== undefined));
 }

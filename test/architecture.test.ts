@@ -29,6 +29,8 @@ const mayImport: Record<string, readonly string[]> = {
   "sign-in": ["pages", "platform", "vault", "database", "errors", "secret", "log", "scrubber"],
   // What is counted and timed, around the parts that do the work.
   metrics: ["platform", "resources", "database", "errors", "log"],
+  // Customers who come from the platform's dashboard.
+  customer: ["sign-in", "pages", "vault", "database", "errors", "secret", "scrubber", "uuid"],
   jobs: ["resources", "sign-in", "database", "log"],
   // What an operator can do needs every layer below, and what may be missing when something is broken.
   operator: ["resources", "platform", "vault", "database", "errors", "log", "scrubber", "manifest", "uuid"],
@@ -38,6 +40,7 @@ const mayImport: Record<string, readonly string[]> = {
   "http-server": [],
   services: [
     "config",
+    "customer",
     "database",
     "jobs",
     "log",
@@ -52,16 +55,7 @@ const mayImport: Record<string, readonly string[]> = {
     "secret",
   ],
   "start-up": ["database", "errors", "resources", "services"],
-  "run-service": [
-    "app",
-    "config",
-    "http-server",
-    "metrics",
-    "pages",
-    "partner-api",
-    "services",
-    "start-up",
-  ],
+  "run-service": ["app", "config", "http-server", "metrics", "pages", "partner-api", "services", "start-up"],
   process: ["errors", "run-service"],
   web: ["config", "process", "run-service"],
   worker: ["config", "errors", "process", "run-service"],
@@ -69,7 +63,7 @@ const mayImport: Record<string, readonly string[]> = {
 
 /** Types alone: what a room may know of another without needing it to run. */
 const mayImportTypes: Record<string, readonly string[]> = {
-  "your-service": ["resources"],
+  "your-service": ["resources", "customer"],
   operator: ["services", "config", "secret"],
   kit: ["resources"],
 };

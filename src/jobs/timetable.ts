@@ -19,11 +19,12 @@ export function timetable(needs: {
   /** Null: people cannot sign in here. */
   signIn: SignIn | null;
   pruneSignIns(): Promise<void>;
+  pruneCustomers(): Promise<void>;
   log: Log;
 }): Job[] {
   const { claims, grants, refresh, reopenQuarantined, spreadSecret } = needs.credentials;
   const { runner, queue, failStranded } = needs.lifecycle;
-  const { signIn, pruneSignIns } = needs;
+  const { signIn, pruneSignIns, pruneCustomers } = needs;
   return [
     {
       name: "exchange-grants",
@@ -49,5 +50,6 @@ export function timetable(needs: {
     },
     { name: "reopen-people", run: async () => signIn?.reopenQuarantined() },
     { name: "prune-sign-ins", run: pruneSignIns },
+    { name: "prune-customers", run: pruneCustomers },
   ];
 }

@@ -6,7 +6,7 @@ const BYTES = 32;
 const FORM = /^[A-Za-z0-9_-]{43}$/;
 
 /** What an id is for; the same bytes for another purpose have another hash. */
-export type Purpose = "state" | "browser" | "session";
+export type Purpose = "state" | "browser" | "session" | "customer";
 
 /** 256 random bits that nobody can guess; the database only ever sees their keyed hash. */
 export function randomId(): Secret {

@@ -1,7 +1,8 @@
 /** A browser as far as signing in needs one: it keeps cookies by host and path, and shows what it was answered. */
 export interface Browser {
   get(address: string, headers?: Record<string, string>): Promise<Shown>;
-  post(address: string, headers?: Record<string, string>): Promise<Shown>;
+  /** With the members of a form, or with another body. */
+  post(address: string, headers?: Record<string, string>, body?: URLSearchParams | string): Promise<Shown>;
   /** Cookies by name, with their attributes as they were set. */
   cookies: Map<string, { value: string; attributes: string }>;
 }
@@ -20,12 +21,18 @@ export function aBrowser(
   standard: Record<string, string> = {},
   cookies: Browser["cookies"] = new Map(),
 ): Browser {
-  async function send(method: string, address: string, headers: Record<string, string> = {}): Promise<Shown> {
+  async function send(
+    method: string,
+    address: string,
+    headers: Record<string, string> = {},
+    body: URLSearchParams | string | null = null,
+  ): Promise<Shown> {
     const { pathname, search } = new URL(address, url());
     const response = await fetch(url() + pathname + search, {
       method,
       redirect: "manual",
       headers: { ...standard, ...headers, cookie: cookiesFor(pathname) },
+      body,
     });
     for (const line of response.headers.getSetCookie()) keep(line);
     const { status } = response;
@@ -50,6 +57,6 @@ export function aBrowser(
   return {
     cookies,
     get: (address, headers) => send("GET", address, headers),
-    post: (address, headers) => send("POST", address, headers),
+    post: (address, headers, body) => send("POST", address, headers, body),
   };
 }

@@ -1,0 +1,38 @@
+import type { Router } from "express";
+import type { Queryable } from "../database/database.ts";
+import type { Pages } from "../pages/pages.tsx";
+import type { Scrubber } from "../scrubber.ts";
+import type { Secret } from "../secret.ts";
+import { createIdCookie } from "../sign-in/cookies.ts";
+import type { Vault } from "../vault/vault.ts";
+import type { CustomerPage } from "./contract.ts";
+import { customerRoutes } from "./routes.ts";
+import { createCustomerSessions, CUSTOMER_SESSION_SECONDS } from "./sessions.ts";
+import { signOnRoutes } from "./sign-on.ts";
+
+/** Customers who come from the platform's dashboard (decisions, section 6): the way in, and the page it leads to. */
+export interface Customers {
+  routers: Record<"/sso" | "/customer", Router>;
+}
+
+export function createCustomers(needs: {
+  salt: Secret;
+  /** Only sign-ons that say who the customer is. */
+  mustNameUser: boolean;
+  customerPage: CustomerPage;
+  db: Queryable;
+  vault: Vault;
+  pages: Pages;
+  scrubber: Scrubber;
+}): Customers {
+  const { pages } = needs;
+  const sessions = createCustomerSessions(needs);
+  // A cookie for each resource: who has two open in two tabs is signed on to both.
+  const cookieOf = (uuid: string) =>
+    createIdCookie(pages.addressOf, {
+      ...{ name: `kit_customer_${uuid}`, path: `/customer/${uuid}` },
+      maxAgeSeconds: CUSTOMER_SESSION_SECONDS,
+    });
+  const parts = { ...needs, sessions, cookieOf };
+  return { routers: { "/sso": signOnRoutes(parts), "/customer": customerRoutes(parts) } };
+}

@@ -1,0 +1,28 @@
+import type { Page } from "../pages/page.ts";
+import type { CustomerSession } from "./sessions.ts";
+
+/** The vendor's page, and below it who is signed on, and the way out. */
+export function framed({ content, ...page }: Page, { email, resource }: CustomerSession, base: string): Page {
+  return {
+    ...page,
+    content: (
+      <>
+        {content}
+        <hr />
+        {email !== null && (
+          <p>
+            You are signed on as <strong>{email}</strong>.
+          </p>
+        )}
+        <form method="post" action={`${base}/customer/${resource.uuid}/sign-out`}>
+          <button type="submit">Sign out</button>
+        </form>
+      </>
+    ),
+  };
+}
+
+export const SIGNED_OUT: Page = {
+  title: "You are signed out",
+  content: <p>To come back, open the add-on from the platform's dashboard.</p>,
+};

@@ -1,0 +1,80 @@
+import { Router, type Request } from "express";
+import { methodNotAllowed } from "../pages/method-not-allowed.ts";
+import type { Page } from "../pages/page.ts";
+import type { Pages } from "../pages/pages.tsx";
+import type { IdCookie } from "../sign-in/cookies.ts";
+import { isFromOurPage } from "../sign-in/same-origin.ts";
+import { readUuid } from "../uuid.ts";
+import type { CustomerPage, CustomerResource } from "./contract.ts";
+import { framed, SIGNED_OUT } from "./page-frame.tsx";
+import { customerProblem } from "./problems.ts";
+import type { CustomerSession, CustomerSessions } from "./sessions.ts";
+
+/** A customer looks at a browser; a service that takes longer has a fault of its own. */
+const PAGE_TIME_MS = 5_000;
+
+/** The pages of customers, to be mounted at `/customer`: a resource's page, and the way out. */
+export function customerRoutes(needs: {
+  customerPage: CustomerPage;
+  sessions: CustomerSessions;
+  cookieOf(uuid: string): IdCookie;
+  pages: Pages;
+}): Router {
+  const { customerPage, sessions, cookieOf, pages } = needs;
+  const router = Router({ caseSensitive: true });
+
+  async function sessionOf(request: Request): Promise<CustomerSession | null> {
+    const uuid = uuidIn(request);
+    const id = uuid && cookieOf(uuid).read(request);
+    return uuid && id ? sessions.find(id, uuid) : null;
+  }
+
+  router
+    .route("/signed-out")
+    .get((request, response) => pages.show(request, response, SIGNED_OUT))
+    .all(methodNotAllowed("GET, HEAD"));
+
+  router
+    .route("/:uuid")
+    .get(async (request, response) => {
+      const session = await sessionOf(request);
+      if (!session) throw customerProblem("not_signed_on");
+      const page = await inTime(customerPage, session.resource);
+      pages.show(request, response, framed(page, session, pages.addressOf(request).base));
+    })
+    .all(methodNotAllowed("GET, HEAD"));
+
+  router
+    .route("/:uuid/sign-out")
+    .post(async (request, response) => {
+      if (!isFromOurPage(request, pages.addressOf)) throw customerProblem("cross_site");
+      const uuid = uuidIn(request);
+      const session = uuid && cookieOf(uuid).read(request);
+      if (session) await sessions.close(session);
+      if (uuid) cookieOf(uuid).clear(request, response);
+      response
+        .status(303)
+        .set("Location", `${pages.addressOf(request).base}/customer/signed-out`)
+        .end();
+    })
+    .all(methodNotAllowed("POST"));
+
+  return router;
+}
+
+function uuidIn({ params }: Request): string | null {
+  return readUuid(params["uuid"]);
+}
+
+/** The vendor's page, or the news that it takes too long. */
+async function inTime(customerPage: CustomerPage, resource: CustomerResource): Promise<Page> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(customerProblem("page_late")), PAGE_TIME_MS);
+  });
+  try {
+    return await Promise.race([customerPage(resource), late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

@@ -1,0 +1,99 @@
+import {
+  DatabaseUnavailable,
+  isPassing,
+  statement,
+  waitingForDatabase,
+  type Queryable,
+} from "../database/database.ts";
+import type { Secret } from "../secret.ts";
+import { hashesOf, hashOf, randomId } from "../sign-in/random-id.ts";
+import type { Vault } from "../vault/vault.ts";
+import type { CustomerResource } from "./contract.ts";
+import type { SignedForm } from "./signed-form.ts";
+
+/** How long a customer stays signed on; the way back is one click in the platform's dashboard. */
+export const CUSTOMER_SESSION_SECONDS = 4 * 3600;
+
+/** A customer who is signed on to one resource. `email` is null where the platform vouched for nobody in particular. */
+export interface CustomerSession {
+  email: string | null;
+  resource: CustomerResource;
+}
+
+/** `stale`: too old, or signed in the future. `used`: this form came before. `gone`: there is no such resource any more. */
+export type Opened = { session: Secret } | "stale" | "used" | "gone";
+
+const PATIENCE = { upToMs: 4_000 };
+
+// Everything at once, by the database's clock alone: whether the form comes in time, whether it comes for the first
+// time (of two, one gets the row), and the session. A token is remembered for longer than it is good. Beside the token
+// that counts, the weaker one is used up too, or whoever saw the form could send that alone.
+const open = statement(
+  "open_customer_session",
+  `WITH timely AS (
+     SELECT to_timestamp($2::float8) BETWEEN now() - interval '5 minutes' AND now() + interval '60 seconds' AS "isTimely"
+   ), known AS (
+     SELECT r.uuid FROM resources r, timely
+     WHERE r.uuid = $1 AND r.state IN ('provisioning', 'provisioned') AND "isTimely"
+   ), weaker AS (
+     INSERT INTO used_sign_ons (token_hash, expires_at)
+     SELECT $4::bytea, to_timestamp($2::float8) + interval '10 minutes' FROM known WHERE $4::bytea IS NOT NULL
+     ON CONFLICT DO NOTHING
+   ), spent AS (
+     INSERT INTO used_sign_ons (token_hash, expires_at)
+     SELECT $3::bytea, to_timestamp($2::float8) + interval '10 minutes' FROM known ON CONFLICT DO NOTHING RETURNING 1
+   ), opened AS (
+     INSERT INTO customer_sessions (id_hash, uuid, email, expires_at)
+     SELECT $5, known.uuid, $6, now() + interval '${CUSTOMER_SESSION_SECONDS} seconds' FROM known, spent
+     ON CONFLICT DO NOTHING RETURNING 1
+   )
+   SELECT "isTimely", EXISTS (SELECT 1 FROM known) AS "isKnown", EXISTS (SELECT 1 FROM opened) AS "isOpened" FROM timely`,
+);
+// With its resource each time: a session ends with it, in the same moment.
+const find = statement(
+  "find_customer_session",
+  `SELECT s.email, r.uuid, r.name, r.plan, r.plan <> r.applied_plan AS "isChangingPlan", r.region, r.state,
+     r.app_name AS "appName", r.created_at AS "createdAt"
+   FROM customer_sessions s JOIN resources r ON r.uuid = s.uuid
+   WHERE s.id_hash = ANY($1::bytea[]) AND s.uuid = $2 AND s.expires_at > now()
+     AND r.state IN ('provisioning', 'provisioned')`,
+);
+const close = statement(
+  "close_customer_session",
+  `DELETE FROM customer_sessions WHERE id_hash = ANY($1::bytea[])`,
+);
+
+/** Customers' sessions, each of one resource. What the cookie holds is known by its keyed hash alone. */
+export function createCustomerSessions({ db, vault }: { db: Queryable; vault: Vault }) {
+  return {
+    /** Uses a signed form up and opens a session with it. */
+    async open({ uuid, timestamp, tokenHash, weakerTokenHash, email }: SignedForm): Promise<Opened> {
+      const session = randomId();
+      const values = [uuid, timestamp, tokenHash, weakerTokenHash, hashOf(vault, "customer", session), email];
+      // Not tried again: if the answer to the first try was lost, the second would find the form used.
+      const [row] = await db.query<Record<"isTimely" | "isKnown" | "isOpened", boolean>>(open, values).catch(unavailableIfPassing); // prettier-ignore
+      if (row!.isOpened) return { session };
+      if (!row!.isTimely) return "stale";
+      return row!.isKnown ? "used" : "gone";
+    },
+
+    async find(session: Secret, uuid: string): Promise<CustomerSession | null> {
+      const values = [hashesOf(vault, "customer", session), uuid];
+      const work = () => db.query<CustomerResource & { email: string | null }>(find, values);
+      const [row] = await waitingForDatabase(work, PATIENCE);
+      if (!row) return null;
+      const { email, ...resource } = row;
+      return { email, resource };
+    },
+
+    async close(session: Secret): Promise<void> {
+      await waitingForDatabase(() => db.query(close, [hashesOf(vault, "customer", session)]), PATIENCE);
+    },
+  };
+}
+
+function unavailableIfPassing(error: unknown): never {
+  throw isPassing(error) ? new DatabaseUnavailable("the database does not answer", { cause: error }) : error;
+}
+
+export type CustomerSessions = ReturnType<typeof createCustomerSessions>;

@@ -1,0 +1,57 @@
+import express, { Router, type ErrorRequestHandler, type Request } from "express";
+import { methodNotAllowed } from "../pages/method-not-allowed.ts";
+import type { Pages } from "../pages/pages.tsx";
+import type { Scrubber } from "../scrubber.ts";
+import { Secret } from "../secret.ts";
+import type { IdCookie } from "../sign-in/cookies.ts";
+import { customerProblem } from "./problems.ts";
+import type { CustomerSessions } from "./sessions.ts";
+import { readSignedForm } from "./signed-form.ts";
+
+/** Eight members of a form; the longest is an e-mail address. */
+const MOST_BODY_BYTES = 16 * 1024;
+
+/** The way in for customers, to be mounted at `/sso`: a form that the platform's dashboard signed (decisions, section 6). */
+export function signOnRoutes(needs: {
+  salt: Secret;
+  mustNameUser: boolean;
+  sessions: CustomerSessions;
+  cookieOf(uuid: string): IdCookie;
+  pages: Pages;
+  scrubber: Scrubber;
+}): Router {
+  const { salt, mustNameUser, sessions, cookieOf, pages, scrubber } = needs;
+  const router = Router({ caseSensitive: true });
+  const readForm = express.urlencoded({ extended: false, limit: MOST_BODY_BYTES, parameterLimit: 50 });
+
+  router
+    .route("/login")
+    .post(readForm, async (request, response) => {
+      response.on("close", scrubber.hide(...tokensIn(request)));
+      const form = readSignedForm(request.body, salt, { mustNameUser });
+      if (typeof form === "string") throw customerProblem("sign_on_refused", form);
+      const opened = await sessions.open(form);
+      if (typeof opened === "string") throw customerProblem("sign_on_refused", opened);
+      // The id is a new one each time: nobody can hand a browser a session to be signed on with.
+      cookieOf(form.uuid).set(request, response, opened.session);
+      request.log.info({ uuid: form.uuid, namesUser: form.email !== null }, "A customer signed on");
+      const { base } = pages.addressOf(request);
+      response.status(303).set("Location", `${base}/customer/${form.uuid}`).end();
+    })
+    .all(methodNotAllowed("POST"));
+  router.use(refuseUnreadable);
+  return router;
+}
+
+/** What the parser throws quotes the body. A body that it cannot read is no sign-on. */
+const refuseUnreadable: ErrorRequestHandler = (error: unknown, _request, _response, next) => {
+  const { status, type } = error as { status?: unknown; type?: unknown };
+  const isUnreadable = typeof type === "string" && typeof status === "number" && status < 500;
+  next(isUnreadable ? customerProblem("sign_on_refused", "unreadable") : error);
+};
+
+function tokensIn({ body }: Request): Secret[] {
+  const members = (body ?? {}) as Record<string, unknown>;
+  const tokens = [members["resource_token"], members["user_scoped_resource_token"]];
+  return tokens.filter((each) => typeof each === "string").map((each) => new Secret(each));
+}

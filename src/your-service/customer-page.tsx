@@ -1,0 +1,52 @@
+import type { CustomerPage, CustomerResource } from "../customer/contract.ts";
+import { offer } from "./plans.ts";
+import { usageOf, type Usage } from "./usage.ts";
+
+/**
+ * The sample's page for customers who come from the platform's dashboard. Write yours here: plain HTML looks good
+ * without classes, and every value is escaped. Who is signed on, and the way out, the kit adds below.
+ */
+export const customerPage: CustomerPage = async (resource) => {
+  const usage = await usageOf(resource).catch(() => null);
+  return {
+    title: resource.name ?? "Your teapot",
+    content: (
+      <>
+        <dl>
+          <dt>Plan</dt>
+          <dd>{planInWords(resource)}</dd>
+          <dt>Region</dt>
+          <dd>{resource.region ?? "any"}</dd>
+          <dt>State</dt>
+          <dd>{resource.state === "provisioned" ? "Ready" : "Being made; this takes a few minutes"}</dd>
+          {resource.appName !== null && (
+            <>
+              <dt>App</dt>
+              <dd>{resource.appName}</dd>
+            </>
+          )}
+        </dl>
+        <h2>Usage</h2>
+        <UsageBar usage={usage} />
+      </>
+    ),
+  };
+};
+
+function planInWords({ plan, isChangingPlan }: CustomerResource): string {
+  const description = offer.plans[plan]?.description;
+  const name = description ? `${plan}: ${description}` : plan;
+  return isChangingPlan ? `${name} (the change is under way)` : name;
+}
+
+function UsageBar({ usage }: { usage: Usage | null }) {
+  if (!usage) return <p>It cannot be told just now. Load this page again in a moment.</p>;
+  const { used, included, unit } = usage;
+  const words = `${used} of ${included} ${unit}`;
+  return (
+    <p>
+      <progress value={used} max={Math.max(included, 1)} aria-label={words} />
+      {words}
+    </p>
+  );
+}

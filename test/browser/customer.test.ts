@@ -1,0 +1,77 @@
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import type { Browser, Page } from "playwright-core";
+import { aWorldOfCustomers, type CustomersWorld, type Form } from "../customer/customers.ts";
+import { aVisitor, chromiumPath, seriousFindings, startChromium } from "../support/chromium.ts";
+
+// A customer with a real browser, who comes from another site: cookies, redirect and policy are the browser's to judge.
+
+const DASHBOARD = "https://dashboard.example/";
+
+let customers: CustomersWorld;
+let browser: Browser;
+let uuid: string;
+
+(chromiumPath ? describe : describe.skip)(
+  "a customer with a browser (Chromium; CHROMIUM_PATH names one)",
+  () => {
+    beforeAll(async () => {
+      customers = await aWorldOfCustomers();
+      uuid = await customers.life.settled();
+      browser = await startChromium();
+    }, 60_000);
+    afterAll(async () => {
+      await browser?.close();
+      await customers?.close();
+    });
+
+    it.each([
+      ["on a desk", { viewport: { width: 1280, height: 800 } }],
+      ["on a phone, in the dark", { viewport: { width: 360, height: 740 }, colorScheme: "dark" as const }],
+    ])("signs on, sees the page, and signs out: %s", async (where, look) => {
+      const { context, page, problems } = await aVisitor({ browser, bypassCSP: true, ...look });
+      await fromDashboard(page, customers.signedForm(uuid, `${where.replace(/\W+/g, "-")}@example.com`));
+      await page.waitForURL(`${customers.url()}/customer/${uuid}`);
+      expect(await page.textContent("main")).toMatch(/Plan.*basic.*Usage.*cups today.*signed on as/s);
+      expect(await seriousFindings(page)).toEqual([]);
+      expect(await overflow(page)).toBeLessThanOrEqual(0);
+
+      await page.getByRole("button", { name: "Sign out" }).click();
+      await page.waitForURL(`${customers.url()}/customer/signed-out`);
+      expect(await seriousFindings(page)).toEqual([]);
+      expect(await context.cookies()).toEqual([]);
+      await page.goto(`${customers.url()}/customer/${uuid}`);
+      expect(await page.textContent("h1")).toBe("You are not signed on");
+      expect(problems).toEqual([]);
+      await context.close();
+    });
+
+    it("needs no JavaScript, and is told when a way in is used again", async () => {
+      const { context, page } = await aVisitor({ browser, javaScriptEnabled: false });
+      const form = customers.signedForm(uuid, "without@example.com");
+      await fromDashboard(page, form);
+      await page.waitForURL(`${customers.url()}/customer/${uuid}`);
+      await fromDashboard(page, form);
+      await page.waitForURL(`${customers.url()}/sso/login`);
+      expect(await page.textContent("h1")).toBe("You are not signed on");
+      // The first sign-on goes on: nobody can end it with a form.
+      expect((await page.goto(`${customers.url()}/customer/${uuid}`))!.status()).toBe(200);
+      await context.close();
+    });
+  },
+);
+
+/** Opens the platform's dashboard and presses its button there. */
+async function fromDashboard(page: Page, form: Form): Promise<void> {
+  const members = Object.entries(form).map(
+    ([name, value]) => `<input type="hidden" name="${name}" value="${value}">`,
+  );
+  const body = `<form method="post" action="${customers.url()}/sso/login">${members.join("")}<button>Open</button></form>`;
+  await page.route(DASHBOARD, (route) => route.fulfill({ contentType: "text/html", body }));
+  await page.goto(DASHBOARD);
+  await page.getByRole("button", { name: "Open" }).click();
+}
+
+/** How many pixels of the page stand out on the right. */
+function overflow(page: Page): Promise<number> {
+  return page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth");
+}

@@ -1,0 +1,61 @@
+import { createHash } from "node:crypto";
+import { aLifecycle } from "../support/lifecycle.ts";
+import { eventually, type Wishes } from "../support/world.ts";
+import { aBrowser, type Browser } from "../sign-in/browser.ts";
+
+export const SALT = "2f97bfa52ca102f8874716e2eb1d3b4920ad0be4";
+
+export type Form = Record<string, string>;
+
+/** A world whose platform and service have the same sign-on salt, and what customers do there. */
+export async function aWorldOfCustomers(wishes: Wishes = {}) {
+  const life = await aLifecycle({
+    ...wishes,
+    sandbox: { ssoSalt: SALT, ...wishes.sandbox },
+    environment: { SSO_SALT: SALT, WEB_JOBS: "on", ...wishes.environment },
+  });
+  const { world, control } = life;
+  const url = () => world.service.url!;
+  const signedForm = (uuid: string, user?: string): Form => control.signOnForm(uuid, user).form;
+
+  return {
+    ...{ world, control, life, url, signedForm },
+    browser: (headers?: Record<string, string>) => aBrowser(url, headers),
+    /** Posts a form, by default as the platform has just signed it. */
+    signOn: (browser: Browser, form: Form | string) =>
+      browser.post("/sso/login", {}, typeof form === "string" ? form : new URLSearchParams(form)),
+    /** The signed form of another moment. */
+    signedAt: (uuid: string, secondsFromNow: number): Form =>
+      signed({ ...signedForm(uuid), timestamp: String(Math.floor(Date.now() / 1_000) + secondsFromNow) }),
+    used: () => world.rows(`SELECT * FROM used_sign_ons`),
+    sessions: () => world.rows(`SELECT * FROM customer_sessions`),
+    async prune(): Promise<void> {
+      await world.rows(`DELETE FROM heartbeats WHERE name = 'prune-customers'`);
+      world.service.services.jobs.wake("prune-customers");
+      const beats = () => world.rows(`SELECT 1 FROM heartbeats WHERE name = 'prune-customers'`);
+      await eventually(async () => (await beats()).length === 1);
+    },
+    close: () => world.close(),
+  };
+}
+
+export type CustomersWorld = Awaited<ReturnType<typeof aWorldOfCustomers>>;
+
+/** Signs a form as the platform does: for what the sandbox, which is honest, never sends. */
+export function signed(form: Form, salt = SALT): Form {
+  const { resource_id, timestamp, user_id, email } = form;
+  const text = `${resource_id}:${salt}:${timestamp}`;
+  return {
+    ...form,
+    resource_token: digest("sha1", text),
+    user_scoped_resource_token: digest("sha256", `${text}:${user_id}:${email}`),
+  };
+}
+
+export function without(form: Form, ...names: string[]): Form {
+  return Object.fromEntries(Object.entries(form).filter(([name]) => !names.includes(name)));
+}
+
+function digest(algorithm: string, text: string): string {
+  return createHash(algorithm).update(text).digest("hex");
+}

@@ -1,0 +1,155 @@
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import type { CustomerPage } from "../../src/customer/contract.ts";
+import { eventually } from "../support/world.ts";
+import { aWorldOfCustomers, type CustomersWorld } from "./customers.ts";
+
+let customers: CustomersWorld;
+beforeAll(async () => {
+  customers = await aWorldOfCustomers({ environment: { LOG_LEVEL: "trace" } });
+}, 60_000);
+afterAll(() => customers.close());
+
+/** A customer signed on to a new resource. */
+async function aCustomer(plan = "basic") {
+  const uuid = await customers.life.settled(plan);
+  const browser = customers.browser();
+  await customers.signOn(browser, customers.signedForm(uuid));
+  return { uuid, browser, page: () => browser.get(`/customer/${uuid}`) };
+}
+
+describe("a customer's page", () => {
+  it("shows plan, region, state, app and usage, and who is signed on", async () => {
+    const { uuid, page } = await aCustomer();
+    const { status, text } = await page();
+    expect(status).toBe(200);
+    const { app } = customers.control.addon(uuid);
+    for (const shown of ["basic: A teapot for one", "<dd>us</dd>", "Ready", app.name, "of 8 cups today"])
+      expect(text).toContain(shown);
+    expect(text).toContain("<strong>owner@example.com</strong>");
+  });
+
+  it("shows the plan of now, not of then", async () => {
+    const { uuid, page } = await aCustomer();
+    await customers.control.changePlan(uuid, "premium");
+    await eventually(async () => expect((await page()).text).toContain("premium: A teapot for six"));
+  });
+
+  it("says that a resource is still being made", async () => {
+    const { addon } = await customers.control.install({ plan: "dedicated" });
+    await customers.world.rows(`UPDATE resources SET state = 'provisioning' WHERE uuid = $1`, [addon.id]);
+    const browser = customers.browser();
+    const { location } = await customers.signOn(browser, customers.signedForm(addon.id));
+    expect((await browser.get(location!)).text).toContain("Being made");
+  });
+
+  it("is for that resource alone: with its cookie no other opens", async () => {
+    const [one, other] = [await aCustomer(), await aCustomer()];
+    const { value } = [...one.browser.cookies.values()][0]!;
+    for (const name of [...one.browser.cookies.keys(), ...other.browser.cookies.keys()]) {
+      const { status } = await fetch(`${customers.url()}/customer/${other.uuid}`, {
+        headers: { cookie: `${name}=${value}` },
+      });
+      expect(status).toBe(401);
+    }
+  });
+
+  it("of two resources is open in one browser, each by its own sign-on", async () => {
+    const { uuid, browser } = await aCustomer();
+    const second = await customers.life.settled();
+    await customers.signOn(browser, customers.signedForm(second));
+    for (const each of [uuid, second]) expect((await browser.get(`/customer/${each}`)).status).toBe(200);
+  });
+
+  it("is dead with its resource, at once, and nothing of the customer is kept", async () => {
+    const { uuid, page } = await aCustomer();
+    await customers.control.deprovision(uuid);
+    const { status, text } = await page();
+    expect(status).toBe(401);
+    expect(text).toContain("the add-on was removed");
+    await customers.prune();
+    const left = await customers.world.rows(`SELECT 1 FROM customer_sessions WHERE uuid = $1`, [uuid]);
+    expect(left).toEqual([]);
+  });
+
+  it("runs out, and what ran out is forgotten", async () => {
+    const { uuid, page } = await aCustomer();
+    await customers.world.rows(`UPDATE customer_sessions SET expires_at = now() WHERE uuid = $1`, [uuid]);
+    await customers.world.rows(`UPDATE used_sign_ons SET expires_at = now()`);
+    expect((await page()).status).toBe(401);
+    const other = await aCustomer();
+    await customers.prune();
+    expect(await customers.used()).toHaveLength(2);
+    expect((await other.page()).status).toBe(200);
+  });
+
+  it.each(["", "teapot", "01234567-89ab-cdef-0123-456789abcdef/", "01234567-89AB-CDEF-0123-456789ABCDEF"])(
+    "opens for no stranger: /customer/%s",
+    async (path) => {
+      const { status } = await customers.browser().get(`/customer/${path}`);
+      expect(status).toBe(path === "" ? 404 : 401);
+    },
+  );
+});
+
+describe("signing out", () => {
+  it("ends the session here and everywhere, with a page that says how to come back", async () => {
+    const { uuid, browser, page } = await aCustomer();
+    const before = new Map(browser.cookies);
+    const out = await browser.post(`/customer/${uuid}/sign-out`, { origin: customers.url() });
+    expect(out).toMatchObject({ status: 303, location: "/customer/signed-out" });
+    expect((await browser.get(out.location!)).text).toContain("open the add-on from the platform");
+    expect(browser.cookies.size).toBe(0);
+    for (const [name, cookie] of before) browser.cookies.set(name, cookie);
+    expect((await page()).status).toBe(401);
+  });
+
+  it("cannot be done by another site", async () => {
+    const { uuid, browser, page } = await aCustomer();
+    const out = await browser.post(`/customer/${uuid}/sign-out`, { origin: "https://evil.example" });
+    expect(out.status).toBe(403);
+    expect((await page()).status).toBe(200);
+  });
+});
+
+describe("a vendor's page", () => {
+  const restart = (customerPage: CustomerPage) => customers.world.restart({ parts: { customerPage } });
+
+  it("is shown as the vendor makes it, what is in it is escaped, and what it throws stays inside", async () => {
+    const { page } = await aCustomer();
+    await restart(({ plan }) => ({ title: "Kettle", content: `<b>${plan}</b>` }));
+    expect((await page()).text).toContain("&lt;b>basic&lt;/b>");
+    await restart(() => {
+      throw new Error("the kettle's password is hunter2");
+    });
+    const broken = await page();
+    expect(broken.status).toBe(500);
+    expect(broken.text).not.toContain("hunter2");
+  });
+
+  it("that never comes is waited for no longer than a person waits", async () => {
+    const { page } = await aCustomer();
+    await restart(() => new Promise(() => undefined));
+    const { status, text, headers } = await page();
+    expect({ status, retry: headers.get("retry-after") }).toEqual({ status: 503, retry: "5" });
+    expect(text).toContain("Your add-on works");
+  });
+});
+
+it("nothing secret of all this stands in the log, on a page or in the database", async () => {
+  const { uuid, browser } = await aCustomer();
+  const form = customers.signedAt(uuid, -100);
+  const answers = [await customers.signOn(browser, form), await customers.signOn(browser, form)];
+  answers.push(await customers.signOn(browser, { ...form, email: "eve@example.com" }));
+  answers.push(await browser.get(`/customer/${uuid}`));
+  const shown = answers.map(({ text, location }) => `${text}${location}`).join("\n");
+  const rows = [...(await customers.used()), ...(await customers.sessions())].flatMap(Object.values);
+  const stored = rows.map((value) =>
+    value instanceof Buffer ? value.toString("latin1") + value.toString("hex") : String(value),
+  );
+  const cookies = [...browser.cookies.values()].map(({ value }) => value);
+  const secrets = [form["resource_token"]!, form["user_scoped_resource_token"]!, ...cookies];
+  const { SSO_SALT: salt } = customers.world.environment;
+  for (const secret of [...secrets, salt!])
+    for (const place of [customers.world.logged(), shown, stored.join("\n")])
+      expect(place).not.toContain(secret);
+});

@@ -1,0 +1,169 @@
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { readSignedForm } from "../../src/customer/signed-form.ts";
+import { Secret } from "../../src/secret.ts";
+import { aWorldOfCustomers, SALT, signed, without, type CustomersWorld, type Form } from "./customers.ts";
+
+let customers: CustomersWorld;
+let uuid: string;
+beforeAll(async () => {
+  customers = await aWorldOfCustomers();
+  uuid = await customers.life.settled();
+}, 60_000);
+afterAll(() => customers.close());
+
+const send = (form: Form | string) => customers.signOn(customers.browser(), form);
+const fresh = (user?: string) => customers.signedForm(uuid, user);
+
+describe("a sign-on from the platform's dashboard", () => {
+  it("leads to the resource's page, with a cookie that scripts and other pages do not get", async () => {
+    const browser = customers.browser();
+    const answer = await customers.signOn(browser, fresh());
+    expect(answer).toMatchObject({ status: 303, location: `/customer/${uuid}`, text: "" });
+    const [name, { attributes }] = [...browser.cookies][0]!;
+    expect(name).toBe(`kit_customer_${uuid}`);
+    expect(attributes).toContain(`Path=/customer/${uuid}; HttpOnly; SameSite=Lax`);
+    expect((await browser.get(answer.location!)).status).toBe(200);
+  });
+
+  it("is taken with the user-scoped token alone, and then knows who the customer is", async () => {
+    const browser = customers.browser();
+    const { location } = await customers.signOn(browser, without(fresh("ann@example.com"), "resource_token"));
+    expect((await browser.get(location!)).text).toContain("<strong>ann@example.com</strong>");
+  });
+
+  it("is taken with the older token alone, and then believes nobody's name", async () => {
+    const browser = customers.browser();
+    const form = without(customers.signedAt(uuid, -1), "user_scoped_resource_token");
+    const { status, location } = await customers.signOn(browser, { ...form, email: "eve@example.com" });
+    expect(status).toBe(303);
+    expect((await browser.get(location!)).text).not.toContain("eve@example.com");
+  });
+
+  it("may be five minutes old and a minute ahead, but for what the way takes", async () => {
+    for (const seconds of [-270, 50])
+      expect({ seconds, status: (await send(customers.signedAt(uuid, seconds))).status }).toEqual({ seconds, status: 303 }); // prettier-ignore
+  });
+
+  it("is recognised by what the platform's documentation shows as an example", () => {
+    const form = {
+      resource_id: "01234567-89ab-cdef-0123-456789abcdef",
+      timestamp: "1267597772",
+      resource_token: "7659cc00fc08ff8b7bb76cd8c9762bcf528b4173",
+      user_scoped_resource_token: "c65f5adc40b9b20404090f99908f11f57be27fb87fea5c53936a2c681f9662ef",
+      user_id: "89abcdef-0123-4567-89ab-cdef01234567",
+      email: "user@example.com",
+    };
+    const read = readSignedForm(form, new Secret(SALT), { mustNameUser: true });
+    expect(read).toMatchObject({ uuid: form.resource_id, timestamp: 1267597772, email: "user@example.com" });
+  });
+});
+
+const SOMEBODY_ELSE = "01234567-89ab-cdef-0123-456789abcdef";
+const refusals: [string, () => Form | string][] = [
+  ["signed with another salt", () => signed(fresh(), "another-salt-than-ours-for-these-tests")],
+  ["of more than five minutes ago", () => customers.signedAt(uuid, -310)],
+  ["of more than a minute ahead", () => customers.signedAt(uuid, 70)],
+  ["of another time than was signed", () => ({ ...fresh(), timestamp: String(Math.floor(Date.now() / 1_000) + 5) })],
+  ["for another resource than was signed", () => ({ ...fresh(), resource_id: SOMEBODY_ELSE })],
+  ["for a resource that never was", () => signed({ ...fresh(), resource_id: SOMEBODY_ELSE })],
+  ["for another user than was signed", () => ({ ...fresh(), email: "eve@example.com" })],
+  ["whose user swallows the e-mail's beginning", () => {
+    const form = signed({ ...fresh(), user_id: "a", email: "b:c@example.com" });
+    return { ...form, user_id: "a:b", email: "c@example.com" };
+  }],
+  ["with the older token in the place of the user's", () => {
+    const { resource_token, ...form } = fresh();
+    return { ...form, user_scoped_resource_token: resource_token! };
+  }],
+  ["with the user's token in the place of the older", () => {
+    const { user_scoped_resource_token, ...form } = fresh();
+    return { ...form, resource_token: user_scoped_resource_token! };
+  }],
+  ["with one right token and one wrong", () => ({ ...fresh(), resource_token: "0".repeat(40) })],
+  ["with the other right and the one wrong", () => ({ ...fresh(), user_scoped_resource_token: "0".repeat(64) })],
+  ["without any token", () => without(fresh(), "resource_token", "user_scoped_resource_token")],
+  ["with empty tokens", () => ({ ...fresh(), resource_token: "", user_scoped_resource_token: "" })],
+  ["without a resource", () => without(fresh(), "resource_id")],
+  ["without a time", () => without(fresh(), "timestamp")],
+  ["with a time that is no number", () => signed({ ...fresh(), timestamp: "1e9" })],
+  ["of a user without an e-mail", () => without(fresh(), "email")],
+  ["that names its resource twice", () => `${new URLSearchParams(fresh()).toString()}&resource_id=${uuid}`],
+  ["that is JSON", () => JSON.stringify(fresh())],
+  ["that is far too long", () => ({ ...fresh(), app: "a".repeat(20_000) })],
+  ["that is empty", () => ""],
+]; // prettier-ignore
+
+describe("a sign-on that is refused", () => {
+  it.each(refusals)("%s, in words that do not say what was wrong", async (_, form) => {
+    const sessions = (await customers.sessions()).length;
+    const browser = customers.browser();
+    const { status, text, headers } = await customers.signOn(browser, form());
+    expect(status).toBe(403);
+    expect(headers.get("content-type")).toBe("text/html; charset=utf-8");
+    expect(text).toContain("This way in is not valid, or not any more.");
+    expect(text.replace(/\d/g, "")).toBe((await send("x=1")).text.replace(/\d/g, ""));
+    expect(browser.cookies.size).toBe(0);
+    expect(await customers.sessions()).toHaveLength(sessions);
+  });
+
+  it("was used before, also by another process, and also of two at the same moment only one is taken", async () => {
+    const form = customers.signedAt(uuid, -20);
+    const statuses = await Promise.all(Array.from({ length: 4 }, async () => (await send(form)).status));
+    expect(statuses.sort()).toEqual([303, 403, 403, 403]);
+    await customers.world.restart();
+    expect((await send(form)).status).toBe(403);
+  });
+
+  it("is the weaker half of one that was used", async () => {
+    const form = customers.signedAt(uuid, -30);
+    expect((await send(form)).status).toBe(303);
+    expect((await send(without(form, "user_scoped_resource_token"))).status).toBe(403);
+  });
+
+  it("does not keep two customers from coming in the same second", async () => {
+    const timestamp = String(Math.floor(Date.now() / 1_000) - 40);
+    const forms = ["ann@example.com", "bob@example.com"].map((user) => signed({ ...fresh(user), timestamp }));
+    expect([(await send(forms[0]!)).status, (await send(forms[1]!)).status]).toEqual([303, 303]);
+  });
+
+  it("tells the operator's log what was wrong", async () => {
+    await send(customers.signedAt(uuid, -400));
+    await send(signed(fresh(), "another-salt-than-ours-for-these-tests"));
+    const logged = customers.world.logged();
+    expect(logged).toContain("signed more than 5 minutes ago");
+    expect(logged).toContain("does not fit SSO_SALT");
+  });
+
+  it("is no form: nothing but POST can be used, and the answer is JSON as everywhere", async () => {
+    const browser = customers.browser();
+    const query = new URLSearchParams(fresh()).toString();
+    const { status, headers, text } = await browser.get(`/sso/login?${query}`);
+    expect({ status, allow: headers.get("allow") }).toEqual({ status: 405, allow: "POST" });
+    expect(JSON.parse(text)).toMatchObject({ id: "method_not_allowed" });
+  });
+
+  it("is for a resource that was removed a moment ago", async () => {
+    const gone = await customers.life.settled();
+    const form = customers.signedForm(gone);
+    await customers.control.deprovision(gone);
+    expect((await send(form)).status).toBe(403);
+  });
+});
+
+describe("the settings of sign-on", () => {
+  it("can want that each customer is named", async () => {
+    await customers.world.restart({ environment: { SSO_REQUIRE_USER: "on" } });
+    const form = customers.signedAt(uuid, -60);
+    expect((await send(without(form, "user_scoped_resource_token"))).status).toBe(403);
+    expect((await send(form)).status).toBe(303);
+  });
+
+  it("serve nothing without a salt", async () => {
+    await customers.world.restart({ environment: { SSO_SALT: "" } });
+    const browser = customers.browser();
+    for (const answer of [await customers.signOn(browser, fresh()), await browser.get(`/customer/${uuid}`)]) {
+      expect(answer.status).toBe(404);
+      expect(JSON.parse(answer.text)).toMatchObject({ id: "not_found" });
+    }
+  });
+});
