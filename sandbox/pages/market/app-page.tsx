@@ -4,10 +4,11 @@ import { addonConfigOf } from "../../world/attachments.ts";
 import type { AddonRecord, AppRecord } from "../../world/records.ts";
 import type { World } from "../../world/world.ts";
 import { addonAt, appAt } from "./addresses.ts";
-import { ButtonForm, CardsField, Careful, ChoiceField, FormOf, TextField } from "./form-parts.tsx";
-import { regionsOf } from "./home-page.tsx";
+import { ButtonForm, Careful } from "./form-of.tsx";
+import { Install } from "./install.tsx";
 import type { ShowPage, View } from "./page.ts";
-import { Empty, Facts, priceText, Section, State } from "./parts.tsx";
+import { Empty, Section, State } from "./parts.tsx";
+import { SetUp } from "./set-up.tsx";
 
 /** One app as its owner sees it: its add-ons, its config vars, and what can be installed. */
 export const appPage: ShowPage = (view, id) => {
@@ -107,82 +108,6 @@ function ConfigVars({ world, app }: { world: World; app: AppRecord }) {
           </p>
         </>
       )}
-    </Section>
-  );
-}
-
-function SetUp({ world, app }: { world: World; app: AppRecord }) {
-  const setup = appReport(world, app).setup!;
-  return (
-    <Section title="What its app.json made of it" id="setup" isLive>
-      <Facts
-        of={[
-          ["set-up", <State of={setup.state} />],
-          setup.environment !== null && [
-            "kind",
-            `a ${setup.environment} app: its add-ons are of the ephemeral plan`,
-          ],
-          setup.success_url !== null && ["sends you to", setup.success_url],
-          [
-            "processes",
-            setup.formation.map(({ type, quantity, size }) => `${quantity} × ${type} (${size})`).join(", "),
-          ],
-          setup.foreign_addons.length > 0 && [
-            "other add-ons",
-            setup.foreign_addons.map(({ service }) => service).join(", "),
-          ],
-          setup.steps.length > 0 && ["done", setup.steps.map(({ step }) => step).join(", ")],
-        ]}
-      />
-      {setup.warnings.map((warning) => (
-        <p class="hint">{warning}</p>
-      ))}
-    </Section>
-  );
-}
-
-function Install({ view: { platform, attempt }, app }: { view: View; app: AppRecord }) {
-  const { world } = platform;
-  const { addonManifest, addonId } = world.settings;
-  const plans = addonManifest?.plans ?? [];
-  const cards = plans.map(({ name, description, price }) => ({
-    value: name,
-    title: name,
-    text: description,
-    remark: priceText(price),
-  }));
-  const initial = addonManifest?.default_plan ?? plans[0]?.name ?? "basic";
-  const regions = regionsOf(world).map((name) => [name, name] as [string, string]);
-  return (
-    <Section title={`Install ${addonManifest?.name ?? addonId}`} id="install-panel">
-      <FormOf form="install" action={`${appAt(app.name)}/install`} attempt={attempt} button="Install">
-        {plans.length > 0 ? (
-          <CardsField name="plan" label="Plan" cards={cards} initial={initial} />
-        ) : (
-          <TextField name="plan" label="Plan" initial={initial} />
-        )}
-        <details class="more" open={attempt?.form === "install"}>
-          <summary>Options, region, name</summary>
-          <TextField
-            name="options"
-            label="Options"
-            rows={2}
-            placeholder="colour=blue"
-            hint="One NAME=VALUE a line; they go to your service as they are."
-          />
-          <ChoiceField
-            name="region"
-            label="Region"
-            choices={[["", `the app's own, ${app.region}`], ...regions]}
-          />
-          <TextField
-            name="as"
-            label="Attached as"
-            placeholder="TEAPOTS"
-            hint="Empty: named after the add-on."
-          />
-        </details>
-      </FormOf>
     </Section>
   );
 }

@@ -82,8 +82,15 @@ function Told({ text, complaints = [], secret }: Notice) {
       ))}
       {secret !== undefined && (
         <p>
-          <label for="secret">It is shown this once</label>
-          <input id="secret" class="secret" readOnly value={secret} autoComplete="off" spellcheck={false} />
+          <label for="told-secret">It is shown this once</label>
+          <input
+            id="told-secret"
+            class="secret"
+            readOnly
+            value={secret}
+            autoComplete="off"
+            spellcheck={false}
+          />
         </p>
       )}
     </div>

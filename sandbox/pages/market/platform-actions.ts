@@ -58,7 +58,7 @@ export const platformActions: Action[] = [
     ...onItsPage,
     path: `${PLATFORM}/incidents`,
     form: "incident",
-    blame: { title: /^title/ },
+    blame: { title: /^title/, kind: /^kind/, contents: /^contents/ },
     act({ control }, form) {
       const { system = "Apps", ...wish } = filled(form, "title", "contents", "kind", "system");
       if (wish.title === undefined) throw new FieldRefused("title", "Say in a few words what happens.");

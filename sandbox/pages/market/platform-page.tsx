@@ -1,9 +1,10 @@
-import { currentStatus } from "../../status/current-status.ts";
 import { PLATFORM } from "./addresses.ts";
-import { faultCalls, faultKinds } from "./fault-choices.ts";
-import { ButtonForm, Careful, ChoiceField, FormOf, TextField } from "./form-parts.tsx";
+import { Faults } from "./fault-panel.tsx";
+import { TextField } from "./fields.tsx";
+import { ButtonForm, Careful, FormOf } from "./form-of.tsx";
+import { Incidents } from "./incident-panel.tsx";
 import type { ShowPage, View } from "./page.ts";
-import { count, Empty, Facts, Moment, Section, State } from "./parts.tsx";
+import { Facts, Moment, Section } from "./parts.tsx";
 
 /** What the platform itself can do: to its clock, its secrets, its wires, its status. */
 export const platformPage: ShowPage = (view) => ({
@@ -27,116 +28,6 @@ export const platformPage: ShowPage = (view) => ({
     </>
   ),
 });
-
-function Faults({ view: { platform, attempt, control } }: { view: View }) {
-  const pending = control.faults();
-  return (
-    <Section
-      title="Faults on the wire"
-      id="faults-panel"
-      intro="The next calls that fit go wrong. Nothing else does."
-    >
-      <div id="faults" data-live="">
-        {pending.length === 0 ? (
-          <Empty>No fault waits: every call arrives, and so does its answer.</Empty>
-        ) : (
-          <ul class="vars">
-            {pending.map(({ match, times, action }) => (
-              <li>
-                <code>{match}</code>
-                <span>
-                  {count(times, "time")}: <code>{JSON.stringify(action)}</code>
-                </span>
-              </li>
-            ))}
-          </ul>
-        )}
-      </div>
-      <FormOf
-        form="fault"
-        action={`${PLATFORM}/faults`}
-        attempt={attempt}
-        button="Play this fault"
-        look="secondary"
-      >
-        <ChoiceField
-          name="call"
-          label="When"
-          choices={faultCalls(platform.world.settings).map(({ match, text }) => [match, text])}
-        />
-        <ChoiceField
-          name="kind"
-          label="Then"
-          choices={Object.entries(faultKinds).map(([kind, { text }]) => [kind, text])}
-        />
-        <TextField name="times" label="How often" inputMode="numeric" initial="1" />
-      </FormOf>
-      {pending.length > 0 && (
-        <ButtonForm
-          form="clear-faults"
-          action={`${PLATFORM}/faults/clear`}
-          attempt={attempt}
-          button="Play none of them"
-          look="secondary outline"
-        />
-      )}
-    </Section>
-  );
-}
-
-function Incidents({ view: { platform, attempt } }: { view: View }) {
-  const { status, incidents, scheduled } = currentStatus(platform);
-  return (
-    <Section
-      title="Status and incidents"
-      id="incidents-panel"
-      intro="What the platform's status feed says; your service reads it."
-    >
-      <div id="incidents" data-live="">
-        <Facts of={status.map(({ system, status: colour }) => [system, <State of={colour} />] as const)} />
-        {[...incidents, ...scheduled].map(({ id, title, state }) => (
-          <div class="incident">
-            <p>
-              <a href={`/incidents/${id}`}>{title}</a> <State of={state} />
-            </p>
-            <ButtonForm
-              form={`resolve-${id}`}
-              action={`${PLATFORM}/incidents/${id}/resolve`}
-              attempt={attempt}
-              button="Resolve"
-              look="secondary outline"
-            />
-          </div>
-        ))}
-      </div>
-      <FormOf
-        form="incident"
-        action={`${PLATFORM}/incidents`}
-        attempt={attempt}
-        button="Post it"
-        look="secondary"
-      >
-        <TextField name="title" label="What happens" placeholder="Config changes are slow" />
-        <TextField name="contents" label="What customers are told" rows={2} />
-        <div class="pair">
-          <ChoiceField
-            name="kind"
-            label="It is"
-            choices={[
-              ["incident", "an incident"],
-              ["maintenance", "a maintenance"],
-            ]}
-          />
-          <ChoiceField
-            name="system"
-            label="Where"
-            choices={["Apps", "Data", "Tools"].map((name) => [name, name])}
-          />
-        </div>
-      </FormOf>
-    </Section>
-  );
-}
 
 function Clock({ view: { platform, attempt } }: { view: View }) {
   const { clock } = platform.world;

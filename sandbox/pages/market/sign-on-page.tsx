@@ -1,5 +1,5 @@
 import { addonAt } from "./addresses.ts";
-import { FormOf } from "./form-parts.tsx";
+import { FormOf } from "./form-of.tsx";
 import type { ShowPage } from "./page.ts";
 import { Facts, Section } from "./parts.tsx";
 

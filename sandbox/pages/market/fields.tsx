@@ -1,53 +1,6 @@
-import { type ComponentChildren, createContext } from "preact";
+import type { ComponentChildren } from "preact";
 import { useContext } from "preact/hooks";
-import type { Attempt } from "./page.ts";
-
-/** The form that is being drawn, and what an earlier attempt at it left. */
-const Current = createContext<{ form: string; attempt: Attempt | null }>({ form: "", attempt: null });
-
-interface FormProps {
-  form: string;
-  action: string;
-  attempt: Attempt | null;
-  button: string;
-  /** Of the button. */
-  look?: string;
-  hasFile?: boolean;
-  /** Its button stands beside its one field. */
-  isRow?: boolean;
-  children?: ComponentChildren;
-}
-
-/** A form that works without a script; what is wrong with it as a whole stands above its button. */
-export function FormOf({
-  form,
-  action,
-  attempt,
-  button,
-  look = "",
-  hasFile = false,
-  isRow = false,
-  children,
-}: FormProps) {
-  const own = attempt?.form === form ? attempt : null;
-  return (
-    <Current.Provider value={{ form, attempt: own }}>
-      <form
-        method="post"
-        action={action}
-        id={form}
-        class={isRow ? "row" : ""}
-        {...(hasFile && { encType: "multipart/form-data" })}
-      >
-        {children}
-        {own && own.field === null && <p class="fault">{own.message}</p>}
-        <button type="submit" class={look}>
-          {button}
-        </button>
-      </form>
-    </Current.Provider>
-  );
-}
+import { CurrentForm } from "./form-of.tsx";
 
 interface FieldProps {
   name: string;
@@ -59,7 +12,7 @@ interface FieldProps {
 
 /** What every field has: its value, its description, and what is wrong with it. */
 function useField({ name, hint, initial = "" }: FieldProps) {
-  const { form, attempt } = useContext(Current);
+  const { form, attempt } = useContext(CurrentForm);
   const id = `${form}-${name}`;
   const fault = attempt?.field === name ? attempt.message : null;
   const describedBy = [fault !== null && `${id}-fault`, hint !== undefined && `${id}-hint`].filter(Boolean);
@@ -179,29 +132,5 @@ export function CardsField(props: CardsProps) {
       ))}
       <Remarks {...{ id, fault, hint: props.hint }} />
     </fieldset>
-  );
-}
-
-/** A form of a single button, for what needs no more said. */
-export function ButtonForm(
-  props: Omit<FormProps, "children" | "hasFile"> & { values?: Record<string, string> },
-) {
-  const { values = {}, ...form } = props;
-  return (
-    <FormOf {...form}>
-      {Object.entries(values).map(([name, value]) => (
-        <input type="hidden" name={name} value={value} />
-      ))}
-    </FormOf>
-  );
-}
-
-/** What takes something away is opened before it is pressed: that is the question whether it is meant. */
-export function Careful({ title, children }: { title: string; children: ComponentChildren }) {
-  return (
-    <details class="careful" data-key={title}>
-      <summary>{title}</summary>
-      {children}
-    </details>
   );
 }

@@ -1,0 +1,123 @@
+import type { AddonRecord } from "../../world/records.ts";
+import { addonAt } from "./addresses.ts";
+import { ChoiceField, TextField } from "./fields.tsx";
+import { ButtonForm, Careful, FormOf } from "./form-of.tsx";
+import type { View } from "./page.ts";
+import { Section } from "./parts.tsx";
+
+/** A customer's part: plan, sign-on, the end. */
+export function OwnerForms({ view: { platform, attempt }, addon }: { view: View; addon: AddonRecord }) {
+  const { addonManifest, ssoSalt } = platform.world.settings;
+  const at = addonAt(addon.name);
+  const plans = addonManifest?.plans.map(({ name }) => name) ?? [];
+  const next = plans.find((name) => name !== addon.plan) ?? addon.plan;
+  return (
+    <Section title="What its owner can do" id="actions">
+      <FormOf
+        form="plan"
+        action={`${at}/plan`}
+        attempt={attempt}
+        button="Change the plan"
+        look="secondary"
+        isRow
+      >
+        {plans.length > 0 ? (
+          <ChoiceField name="plan" label="Plan" choices={plans.map((name) => [name, name])} initial={next} />
+        ) : (
+          <TextField name="plan" label="Plan" initial={addon.plan} />
+        )}
+      </FormOf>
+      {ssoSalt ? (
+        <form method="get" action={`${at}/sign-on`} id="sign-on" class="row">
+          <div class="field">
+            <label for="sign-on-email">Sign on as</label>
+            <input
+              id="sign-on-email"
+              name="email"
+              type="email"
+              value="owner@example.com"
+              autoComplete="off"
+              required
+            />
+          </div>
+          <button type="submit" class="secondary">
+            Open the add-on's page
+          </button>
+        </form>
+      ) : (
+        <p class="hint">
+          To sign on to the add-on, the platform needs the salt that your service checks with: start the
+          sandbox with <code>SSO_SALT</code>.
+        </p>
+      )}
+      <Careful title="Uninstall…">
+        <p>Your service is told to take the resource down; its tokens die, and the config vars go.</p>
+        <ButtonForm
+          form="uninstall"
+          action={`${at}/uninstall`}
+          attempt={attempt}
+          button={`Uninstall ${addon.name}`}
+          look="danger"
+        />
+      </Careful>
+    </Section>
+  );
+}
+
+/** The platform's part: what comes again, and what is taken away. */
+export function PlatformForms({ view: { attempt }, addon }: { view: View; addon: AddonRecord }) {
+  const at = addonAt(addon.name);
+  return (
+    <Section
+      title="What the platform can do"
+      id="again"
+      intro="It delivers at least once: the same request may come again, and must change nothing."
+    >
+      <FormOf
+        form="redeliver"
+        action={`${at}/redeliver`}
+        attempt={attempt}
+        button="Deliver the provision request again"
+        look="secondary"
+      >
+        <div class="pair">
+          <ChoiceField
+            name="code"
+            label="With"
+            choices={[
+              ["same", "the same grant as before"],
+              ["new", "a new grant"],
+            ]}
+          />
+          <ChoiceField
+            name="fault"
+            label="And the answer"
+            choices={[
+              ["", "arrives"],
+              ["lost", "is lost on its way"],
+            ]}
+          />
+        </div>
+      </FormOf>
+      {addon.state !== "deprovisioned" && (
+        <FormOf
+          form="revoke"
+          action={`${at}/revoke`}
+          attempt={attempt}
+          button="Revoke"
+          look="secondary outline"
+          isRow
+        >
+          <ChoiceField
+            name="token"
+            label="A token"
+            choices={[
+              ["access", "its access token"],
+              ["refresh", "its refresh token"],
+            ]}
+          />
+        </FormOf>
+      )}
+    </Section>
+  );
+}

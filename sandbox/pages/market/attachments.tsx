@@ -1,0 +1,53 @@
+import type { AddonRecord } from "../../world/records.ts";
+import { addonAt, appAt, HOME } from "./addresses.ts";
+import { ChoiceField, TextField } from "./fields.tsx";
+import { FormOf } from "./form-of.tsx";
+import type { View } from "./page.ts";
+import { Empty, Section } from "./parts.tsx";
+
+/** The apps that an add-on serves, and how it comes to serve another. */
+export function Attachments({ view: { platform, attempt }, addon }: { view: View; addon: AddonRecord }) {
+  const { world } = platform;
+  const attachments = world.attachments.of("addon", addon.id);
+  const attached = new Set(attachments.map(({ appId }) => appId));
+  const others = world.apps
+    .all()
+    .filter(({ id, destroyedAt }) => destroyedAt === undefined && !attached.has(id));
+  return (
+    <Section title="Apps it is attached to" id="attachments-panel">
+      <div id="attachments" data-live="">
+        {attachments.length === 0 ? (
+          <Empty>None any more.</Empty>
+        ) : (
+          <ul class="vars">
+            {attachments.map(({ id, name, appId }) => (
+              <li id={`attachment-${id}`}>
+                <a href={appAt(world.apps.get(appId)!.name)}>{world.apps.get(appId)!.name}</a>{" "}
+                <code>{name}</code>
+              </li>
+            ))}
+          </ul>
+        )}
+      </div>
+      {addon.state !== "deprovisioned" &&
+        (others.length === 0 ? (
+          <p class="hint">
+            To share it, there must be a second app: <a href={`${HOME}#create`}>create one</a>.
+          </p>
+        ) : (
+          <FormOf
+            form="attach"
+            action={`${addonAt(addon.name)}/attach`}
+            attempt={attempt}
+            button="Attach"
+            look="secondary"
+          >
+            <div class="pair">
+              <ChoiceField name="app" label="Attach it to" choices={others.map(({ name }) => [name, name])} />
+              <TextField name="as" label="As" placeholder="GADGET" />
+            </div>
+          </FormOf>
+        ))}
+    </Section>
+  );
+}

@@ -1,0 +1,48 @@
+import type { AddonState } from "../../control/state.ts";
+import { Facts, Moment, Section, State } from "./parts.tsx";
+
+/** What an add-on holds, as far as it may be told: of its grant and tokens the states. */
+export function Credentials({ addon }: { addon: AddonState }) {
+  const token = addon.tokens.at(-1);
+  return (
+    <Section title="Its grant and tokens" id="credentials" isLive>
+      <Facts
+        of={[
+          addon.grant
+            ? [
+                "grant",
+                <>
+                  <State of={addon.grant.state} /> <Until {...addon.grant} />
+                </>,
+              ]
+            : ["grant", "none was issued"],
+          token
+            ? [
+                "access token",
+                <>
+                  <State of={token.state} /> <Until {...token} />
+                </>,
+              ]
+            : ["access token", "none: the grant was not exchanged yet"],
+          addon.refresh_token && [
+            "refresh token",
+            <>
+              <State of={addon.refresh_token.state} /> lives as long as the add-on
+            </>,
+          ],
+        ]}
+      />
+    </Section>
+  );
+}
+
+/** How long a grant or a token is good for, or was. */
+function Until({ state, expires_at: at }: { state: string; expires_at: string }) {
+  if (state === "exchanged") return <>and so spent</>;
+  if (state === "invalid" || state === "revoked") return <>before its time</>;
+  return (
+    <>
+      {state === "expired" ? "since" : "good until"} <Moment at={at} />
+    </>
+  );
+}

@@ -1,0 +1,63 @@
+import { PLATFORM } from "./addresses.ts";
+import { faultCalls, faultKinds } from "./fault-choices.ts";
+import { ChoiceField, TextField } from "./fields.tsx";
+import { ButtonForm, FormOf } from "./form-of.tsx";
+import type { View } from "./page.ts";
+import { count, Empty, Section } from "./parts.tsx";
+
+/** What goes wrong next on the wire. */
+export function Faults({ view: { platform, attempt, control } }: { view: View }) {
+  const pending = control.faults();
+  return (
+    <Section
+      title="Faults on the wire"
+      id="faults-panel"
+      intro="The next calls that fit go wrong. Nothing else does."
+    >
+      <div id="faults" data-live="">
+        {pending.length === 0 ? (
+          <Empty>No fault waits: every call arrives, and so does its answer.</Empty>
+        ) : (
+          <ul class="vars">
+            {pending.map(({ match, times, action }) => (
+              <li>
+                <code>{match}</code>
+                <span>
+                  {count(times, "time")}: <code>{JSON.stringify(action)}</code>
+                </span>
+              </li>
+            ))}
+          </ul>
+        )}
+      </div>
+      <FormOf
+        form="fault"
+        action={`${PLATFORM}/faults`}
+        attempt={attempt}
+        button="Play this fault"
+        look="secondary"
+      >
+        <ChoiceField
+          name="call"
+          label="When"
+          choices={faultCalls(platform.world.settings).map(({ match, text }) => [match, text])}
+        />
+        <ChoiceField
+          name="kind"
+          label="Then"
+          choices={Object.entries(faultKinds).map(([kind, { text }]) => [kind, text])}
+        />
+        <TextField name="times" label="How often" inputMode="numeric" initial="1" />
+      </FormOf>
+      {pending.length > 0 && (
+        <ButtonForm
+          form="clear-faults"
+          action={`${PLATFORM}/faults/clear`}
+          attempt={attempt}
+          button="Play none of them"
+          look="secondary outline"
+        />
+      )}
+    </Section>
+  );
+}

@@ -1,0 +1,61 @@
+import { currentStatus } from "../../status/current-status.ts";
+import { PLATFORM } from "./addresses.ts";
+import { ChoiceField, TextField } from "./fields.tsx";
+import { ButtonForm, FormOf } from "./form-of.tsx";
+import type { View } from "./page.ts";
+import { Facts, Section, State } from "./parts.tsx";
+
+/** What the status feed says, and what is to be said there. */
+export function Incidents({ view: { platform, attempt } }: { view: View }) {
+  const { status, incidents, scheduled } = currentStatus(platform);
+  return (
+    <Section
+      title="Status and incidents"
+      id="incidents-panel"
+      intro="What the platform's status feed says; your service reads it."
+    >
+      <div id="incidents" data-live="">
+        <Facts of={status.map(({ system, status: colour }) => [system, <State of={colour} />] as const)} />
+        {[...incidents, ...scheduled].map(({ id, title, state }) => (
+          <div class="incident">
+            <p>
+              <a href={`/incidents/${id}`}>{title}</a> <State of={state} />
+            </p>
+            <ButtonForm
+              form={`resolve-${id}`}
+              action={`${PLATFORM}/incidents/${id}/resolve`}
+              attempt={attempt}
+              button="Resolve"
+              look="secondary outline"
+            />
+          </div>
+        ))}
+      </div>
+      <FormOf
+        form="incident"
+        action={`${PLATFORM}/incidents`}
+        attempt={attempt}
+        button="Post it"
+        look="secondary"
+      >
+        <TextField name="title" label="What happens" placeholder="Config changes are slow" />
+        <TextField name="contents" label="What customers are told" rows={2} />
+        <div class="pair">
+          <ChoiceField
+            name="kind"
+            label="It is"
+            choices={[
+              ["incident", "an incident"],
+              ["maintenance", "a maintenance"],
+            ]}
+          />
+          <ChoiceField
+            name="system"
+            label="Where"
+            choices={["Apps", "Data", "Tools"].map((name) => [name, name])}
+          />
+        </div>
+      </FormOf>
+    </Section>
+  );
+}

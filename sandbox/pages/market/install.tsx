@@ -1,0 +1,54 @@
+import type { AppRecord } from "../../world/records.ts";
+import { appAt } from "./addresses.ts";
+import { CardsField, ChoiceField, TextField } from "./fields.tsx";
+import { FormOf } from "./form-of.tsx";
+import type { View } from "./page.ts";
+import { priceText, Section } from "./parts.tsx";
+import { regionsOf } from "./regions.ts";
+
+/** The add-on for an app: its plan, and what else a customer may choose. */
+export function Install({ view: { platform, attempt }, app }: { view: View; app: AppRecord }) {
+  const { world } = platform;
+  const { addonManifest, addonId } = world.settings;
+  const plans = addonManifest?.plans ?? [];
+  const cards = plans.map(({ name, description, price }) => ({
+    value: name,
+    title: name,
+    text: description,
+    remark: priceText(price),
+  }));
+  const initial = addonManifest?.default_plan ?? plans[0]?.name ?? "basic";
+  const regions = regionsOf(world).map((name) => [name, name] as [string, string]);
+  return (
+    <Section title={`Install ${addonManifest?.name ?? addonId}`} id="install-panel">
+      <FormOf form="install" action={`${appAt(app.name)}/install`} attempt={attempt} button="Install">
+        {plans.length > 0 ? (
+          <CardsField name="plan" label="Plan" cards={cards} initial={initial} />
+        ) : (
+          <TextField name="plan" label="Plan" initial={initial} />
+        )}
+        <details class="more" open={attempt?.form === "install"}>
+          <summary>Options, region, name</summary>
+          <TextField
+            name="options"
+            label="Options"
+            rows={2}
+            placeholder="colour=blue"
+            hint="One NAME=VALUE a line; they go to your service as they are."
+          />
+          <ChoiceField
+            name="region"
+            label="Region"
+            choices={[["", `the app's own, ${app.region}`], ...regions]}
+          />
+          <TextField
+            name="as"
+            label="Attached as"
+            placeholder="TEAPOTS"
+            hint="Empty: named after the add-on."
+          />
+        </details>
+      </FormOf>
+    </Section>
+  );
+}

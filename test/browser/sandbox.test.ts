@@ -1,0 +1,233 @@
+import { mkdirSync, statSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import type { Browser, Page } from "playwright-core";
+import { aVisitor, chromiumPath, seriousFindings, startChromium } from "../support/chromium.ts";
+import { aWorld, eventually, type World } from "../support/world.ts";
+
+/** With SCREENSHOTS set, what docs/images shows is made anew. */
+const wantsScreenshots = Boolean(process.env["SCREENSHOTS"]);
+const images = fileURLToPath(new URL("../../docs/images/", import.meta.url));
+const LARGEST_IMAGE = 150_000;
+
+const whereThereIsOne = chromiumPath === undefined ? describe.skip : describe;
+if (chromiumPath === undefined)
+  console.warn(
+    "Tests in a real browser are skipped: no Chromium is here. Install one, or name it in CHROMIUM_PATH.",
+  );
+
+let world: World;
+let browser: Browser;
+const base = () => world.sandbox.url;
+const control = () => world.sandbox.control;
+const addonOf = (app: string) =>
+  control()
+    .state()
+    .addons.findLast((addon) => addon.app.name === app)!;
+
+whereThereIsOne("a person at the marketplace", () => {
+  beforeAll(async () => {
+    world = await aWorld({
+      sandbox: { ssoSalt: "a-sign-on-salt-of-this-test" },
+      environment: { SSO_SALT: "a-sign-on-salt-of-this-test", SWEEP_CRON: "* * * * * *" },
+    });
+    browser = await startChromium();
+  }, 60_000);
+  afterAll(async () => {
+    await browser.close();
+    await world.close();
+  });
+
+  it("plays the whole story, and sees what happens as it happens", async () => {
+    const { context, page, problems } = await aVisitor({ browser });
+    await story(page, "shop", "blog", async (words) => {
+      await page.getByText(words).first().waitFor();
+    });
+    await context.close();
+    expect(problems).toEqual([]);
+  }, 120_000);
+
+  it("plays the same story without a script, and loads a page again to see what is new", async () => {
+    const { context, page } = await aVisitor({ browser, javaScriptEnabled: false });
+    await story(page, "kiosk", "stall", async (words) => {
+      await eventually(async () => {
+        await page.reload();
+        return (await page.getByText(words).count()) > 0;
+      });
+    });
+    await context.close();
+  }, 120_000);
+
+  it("reaches and presses everything with the keyboard alone", async () => {
+    const { context, page } = await aVisitor({ browser });
+    await page.goto(base());
+    await page.keyboard.press("Tab");
+    expect(await focused(page)).toBe("To the content");
+    await page.keyboard.press("Enter");
+    while ((await focused(page)) !== "create-app-name") await page.keyboard.press("Tab");
+    await page.keyboard.type("by-keyboard");
+    await page.keyboard.press("Enter");
+    await page.waitForURL(`${base()}/marketplace/apps/by-keyboard?*`);
+    expect(
+      control()
+        .state()
+        .apps.map(({ name }) => name),
+    ).toContain("by-keyboard");
+    await context.close();
+  });
+
+  it("is led to the field that is wrong, and keeps the place when the page renews itself", async () => {
+    const { context, page } = await aVisitor({ browser });
+    await page.goto(base());
+    await page.getByLabel("Name").fill("Not a name");
+    await page.getByRole("button", { name: "Create the app" }).click();
+    await page.getByText("Nothing was done.").waitFor();
+    expect(await focused(page)).toBe("create-app-name");
+    control().createApp({ name: "made-elsewhere" });
+    await page.getByRole("link", { name: "made-elsewhere" }).waitFor();
+    expect(await focused(page)).toBe("create-app-name");
+    expect(await page.getByLabel("Name").inputValue()).toBe("Not a name");
+    await context.close();
+  });
+
+  describe("on every page", () => {
+    const looks = [
+      ["a wide screen, light", { viewport: { width: 1280, height: 800 }, colorScheme: "light" }],
+      ["a phone, dark", { viewport: { width: 360, height: 740 }, colorScheme: "dark" }],
+    ] as const;
+
+    it.each(looks)(
+      "finds no serious fault of accessibility, and nothing out of sight, on %s",
+      async (_look, options) => {
+        const { context, page } = await aVisitor({ browser, bypassCSP: true, ...options });
+        const { addon } = await control().install({ plan: "premium" });
+        const paths = [
+          "/",
+          "/marketplace/ledger?before=6",
+          "/marketplace/ledger?view=list&before=6",
+          "/marketplace/platform",
+          "/marketplace/apps/no",
+          `/marketplace/apps/${addon.app.name}`,
+          `/marketplace/addons/${addon.name}`,
+          `/marketplace/addons/${addon.name}/sign-on`,
+        ];
+        for (const path of paths) {
+          await page.goto(base() + path);
+          await page.evaluate(openAll);
+          const width = await page.evaluate("document.documentElement.scrollWidth");
+          expect([path, await seriousFindings(page), width]).toEqual([path, [], options.viewport.width]);
+        }
+        await context.close();
+      },
+      180_000,
+    );
+  });
+});
+
+/** Everything that can be opened; of calls only the first, for one is like the other. */
+const openAll = `for (const each of document.querySelectorAll("details")) each.open = !each.matches("li + li > *");`;
+
+/** What stands in the issue: one story from the first app to the end of the add-on. `see` waits for words on the page. */
+async function story(
+  page: Page,
+  shop: string,
+  blog: string,
+  see: (words: string) => Promise<void>,
+): Promise<void> {
+  const press = (name: string) => page.getByRole("button", { name, exact: true }).click();
+  const open = (title: string) => page.getByText(title, { exact: true }).click();
+  const addonPage = () => page.goto(`${base()}/marketplace/addons/${addonOf(shop).name}`);
+  const platformPage = () => page.goto(`${base()}/marketplace/platform`);
+
+  for (const name of [blog, shop]) {
+    await page.goto(base());
+    await page.getByLabel("Name").fill(name);
+    await press("Create the app");
+    await page.getByText(`The app ${name} is there.`).waitFor();
+  }
+
+  await page.getByLabel("premium").check();
+  await open("Options, region, name");
+  await page.getByLabel("Options").fill("colour=blue");
+  await press("Install");
+  await page.getByText("your service answered 200").waitFor();
+  await see("your service has its tokens");
+  await see("TEAPOT_URL, TEAPOT_TOKEN");
+  await see("exchanges the grant");
+  await shoot(page, "sandbox-addon");
+
+  await page.getByLabel("Attach it to").selectOption(blog);
+  await press("Attach");
+  await page.getByText(`Attached to ${blog}`).waitFor();
+  expect(control().configVars(blog)).toHaveProperty("TEAPOT_URL");
+
+  await page.getByLabel("Plan").selectOption("basic");
+  await press("Change the plan");
+  await page.getByText("Plan change to basic: your service answered 200").waitFor();
+  expect(addonOf(shop).plan.name).toBe("teapots:basic");
+
+  await press("Open the add-on's page");
+  await press("Go on to the add-on");
+  await page.waitForURL((url) => url.origin === new URL(world.service.url!).origin);
+
+  await addonPage();
+  await press("Deliver the provision request again");
+  await page.getByText("Provision, again: your service answered 200").waitFor();
+  await page.getByLabel("And the answer").selectOption("lost");
+  await press("Deliver the provision request again");
+  await page.getByText("Provision, again: there was no answer.").waitFor();
+  await see("a fault was played");
+  expect(addonOf(shop).state).toBe("provisioned");
+
+  await platformPage();
+  await open("Reset it…");
+  await press("Reset the client secret");
+  await page.getByText("The client secret was reset.").waitFor();
+  const secret = await page.getByLabel("It is shown this once").inputValue();
+  expect(addonOf(shop).tokens.at(-1)).toMatchObject({ state: "revoked" });
+  await world.restart({ environment: { CLIENT_SECRET: secret } });
+
+  const before = Date.parse(control().state().now);
+  await press("Move the clock");
+  await page.getByText("At the platform it is").waitFor();
+  expect(Date.parse(control().state().now) - before).toBeGreaterThanOrEqual(8 * 3_600_000);
+
+  await page.getByLabel("What happens").fill("Config changes are slow");
+  await press("Post it");
+  await see("investigating");
+  await shoot(page, "sandbox-platform");
+  await press("Resolve");
+  await page.getByText("Resolved: Config changes are slow").waitFor();
+
+  await page.goto(`${base()}/marketplace/ledger`);
+  await see("exchanges the grant");
+  await shoot(page, "sandbox-ledger");
+  await page.goto(base());
+  await shoot(page, "sandbox");
+
+  await addonPage();
+  await open("Uninstall…");
+  await press(`Uninstall ${addonOf(shop).name}`);
+  await page.getByText("Deprovision: your service answered 204").waitFor();
+  expect(addonOf(shop).state).toBe("deprovisioned");
+}
+
+/** The text or the id of what has the focus. */
+function focused(page: Page): Promise<string> {
+  return page.evaluate("document.activeElement.id || document.activeElement.textContent.trim()");
+}
+
+/** As wide as a desk and as narrow as a phone; only where a script runs, so that there is one of each. */
+async function shoot(page: Page, name: string): Promise<void> {
+  if (!wantsScreenshots || (await page.locator("[data-live='on']").count()) === 0) return;
+  mkdirSync(images, { recursive: true });
+  for (const [suffix, width, height] of [
+    ["", 1280, 900],
+    ["-phone", 360, 740],
+  ] as const) {
+    await page.setViewportSize({ width, height });
+    const path = `${images}${name}${suffix}.png`;
+    await page.screenshot({ path, animations: "disabled" });
+    expect(statSync(path).size).toBeLessThan(LARGEST_IMAGE);
+  }
+  await page.setViewportSize({ width: 1280, height: 720 });
+}

@@ -1,0 +1,180 @@
+import { aPerson, faultAt, type Person } from "./market.ts";
+import { aWorld, type TestWorld } from "./world.ts";
+
+let world: TestWorld;
+let person: Person;
+let name: string;
+let id: string;
+beforeEach(async () => {
+  world = await aWorld();
+  person = aPerson(world);
+  world.control.createApp({ name: "shop" });
+  ({ name, id } = (await world.installed({ app: "shop" })).addon);
+});
+afterEach(() => world.close());
+
+const at = (rest = "") => `/marketplace/addons/${name}${rest}`;
+const addon = () => world.control.addon(id);
+const calls = () => world.partner.requests.map(({ method, path }) => `${method} ${path}`);
+
+describe("the page of an add-on", () => {
+  it("tells how far it has come, what it holds, and every call about it", async () => {
+    const { status, text } = await person.visit(at());
+    expect(status).toBe(200);
+    for (const words of ["provisioned", "your service has its tokens", "WIDGET_URL", "exchanges the grant"])
+      expect(text).toContain(words);
+  });
+
+  it("shows no secret: neither code, token, password nor value", async () => {
+    const { entries } = world.control.ledger({ reveal: true });
+    const { access_token, refresh_token } = entries.at(-1)!.response!.body as Record<string, string>;
+    const { addonPassword, clientSecret } = world.sandbox.settings;
+    const secrets = [
+      world.lastCode(),
+      access_token,
+      refresh_token,
+      addonPassword,
+      clientSecret,
+      "w.example.com",
+    ];
+    for (const path of [
+      at(),
+      "/",
+      "/marketplace/apps/shop",
+      "/marketplace/ledger",
+      "/marketplace/platform",
+    ]) {
+      const { html } = await person.visit(path);
+      expect(secrets.filter((secret) => html.includes(secret!))).toEqual([]);
+    }
+  });
+
+  it("shows the calls about this add-on, and not those about another", async () => {
+    const { addon: other } = await world.installed({ app: "shop", as: "OTHER" });
+    const { html } = await person.visit(at());
+    expect(html).toContain(id);
+    expect(html).not.toContain(other.id);
+  });
+});
+
+describe("its owner and the platform", () => {
+  it("its plan is changed", async () => {
+    const page = await person.send(at("/plan"), { plan: "premium" });
+    expect([page.at, addon().plan.name]).toEqual([at(), "widgets:premium"]);
+    expect(page.text).toContain("Plan change to premium: your service answered 200");
+  });
+
+  it.each([
+    ["", "Choose a plan."],
+    ["huge", expect.stringContaining("no plan huge")],
+  ])("a plan %p is refused at its field, and the service hears nothing of it", async (plan, fault) => {
+    const before = calls();
+    const page = await person.send(at("/plan"), { plan });
+    expect([page.status, faultAt(page, "plan-plan"), calls()]).toEqual([422, fault, before]);
+  });
+
+  it("is attached to a second app, where its config vars are then", async () => {
+    world.control.createApp({ name: "blog" });
+    const page = await person.send(at("/attach"), { app: "blog", as: "GADGET" });
+    expect(page.text).toContain("Attached to blog as GADGET");
+    expect(world.control.configVars("blog")).toEqual(world.control.configVars("shop"));
+    const blog = await person.visit("/marketplace/apps/blog");
+    expect(blog.text).toContain("WIDGET_URL");
+    expect(blog.text).toContain("of the app shop");
+  });
+
+  it.each([
+    ["as", { app: "blog", as: "gadget" }, /upper-case letters/],
+    ["app", { app: "nope" }, /no app nope/],
+    ["app", {}, /Choose an app/],
+  ])("a wrong attachment is refused at %s", async (field, form, fault) => {
+    world.control.createApp({ name: "blog" });
+    const page = await person.send(at("/attach"), form as Record<string, string>);
+    expect(faultAt(page, `attach-${field}`)).toMatch(fault);
+    expect(world.control.configVars("blog")).toEqual({});
+  });
+
+  it.each([
+    ["same", "exchanged"],
+    ["new", "exchangeable"],
+  ])("its provision request is delivered again with the %s grant", async (code, state) => {
+    const page = await person.send(at("/redeliver"), { code, fault: "" });
+    expect(page.text).toContain("Provision, again: your service answered 200");
+    expect([calls(), addon().grant?.state]).toEqual([["POST /resources", "POST /resources"], state]);
+  });
+
+  it("and its answer is lost on its way, where that is wished", async () => {
+    const page = await person.send(at("/redeliver"), { code: "same", fault: "lost" });
+    expect(page.text).toContain("Provision, again: there was no answer.");
+    expect([calls().length, world.control.ledger().entries.at(-1)!.response]).toEqual([2, null]);
+    expect(page.text).toContain("a fault was played");
+  });
+
+  it.each([
+    ["access", { tokens: [{ state: "revoked" }] }],
+    ["refresh", { refresh_token: { state: "revoked" } }],
+  ])("its %s token is revoked", async (token, state) => {
+    await person.send(at("/revoke"), { token });
+    expect(addon()).toMatchObject(state);
+  });
+
+  it("a token that it does not have cannot be revoked", async () => {
+    const { addon: fresh } = await world.control.install({ app: "shop", as: "FRESH" });
+    const page = await person.send(`/marketplace/addons/${fresh.name}/revoke`, { token: "access" });
+    expect([page.status, faultAt(page, "revoke-token")]).toEqual([404, expect.stringContaining("no token")]);
+  });
+
+  it("is uninstalled; what is left can only be read", async () => {
+    const page = await person.send(at("/uninstall"), {});
+    expect([page.at, addon().state]).toEqual(["/marketplace/apps/shop", "deprovisioned"]);
+    const { text, html } = await person.visit(at());
+    expect(text).toContain("It is gone");
+    expect(html).not.toContain(at("/uninstall"));
+  });
+
+  it("stays where the service does not let it go, and says so", async () => {
+    world.partner.answers({ status: 500, body: { id: "oops", message: "Not now." } });
+    const page = await person.send(at("/uninstall"), {});
+    expect([page.at, addon().state]).toEqual([at(), "deprovisioning"]);
+    expect(page.text).toContain("answered 500");
+  });
+
+  it("a form's address, asked for as a page, leads to the page it stands on", async () => {
+    expect((await person.visit(at("/plan"))).at).toBe(at());
+  });
+});
+
+describe("signing on", () => {
+  const formOf = (html: string) =>
+    Object.fromEntries(
+      [...html.matchAll(/<input type="hidden" name="(\w+)" value="([^"]*)"/g)].map(([, key, value]) => [
+        key!,
+        value!,
+      ]),
+    );
+
+  it("signs the form that the browser takes to the service, and shows none of its tokens", async () => {
+    const page = await person.visit(`${at("/sign-on")}?email=owner@example.com`);
+    const form = formOf(page.html);
+    expect(page.html).toContain(`action="${world.partner.url}/sso/login"`);
+    expect(form).toMatchObject({ resource_id: id, email: "owner@example.com", app: "shop" });
+    expect(form["user_scoped_resource_token"]).toMatch(/^[0-9a-f]{64}$/);
+    expect(page.text).not.toContain(form["resource_token"]);
+    // The service may send the browser on to wherever it likes.
+    expect(page.headers.get("content-security-policy")).toContain("form-action 'self' http: https:");
+  });
+
+  it("can be left to the platform, to see what is answered", async () => {
+    world.partner.answers({ status: 303, body: "" });
+    const page = await person.send(at("/sign-on"), { email: "colleague@example.com" });
+    expect(page.text).toContain("Sign-on: your service answered 303");
+    expect(calls().at(-1)).toBe("POST /sso/login");
+  });
+
+  it("is not offered without a salt, and says what is missing", async () => {
+    world.control.partner({ ssoSalt: null });
+    expect((await person.visit(at())).text).toContain("SSO_SALT");
+    const page = await person.visit(at("/sign-on"));
+    expect([page.status, page.text]).toEqual([422, expect.stringContaining("no sign-on salt")]);
+  });
+});

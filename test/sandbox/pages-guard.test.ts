@@ -1,0 +1,128 @@
+import { request } from "node:http";
+import { aPerson, type Person } from "./market.ts";
+import { aWorld, type TestWorld } from "./world.ts";
+
+let world: TestWorld;
+let person: Person;
+beforeAll(async () => {
+  world = await aWorld();
+  person = aPerson(world);
+});
+afterAll(() => world.close());
+
+const apps = () => world.control.state().apps;
+
+/** A request under any name, which `fetch` does not allow. */
+function statusUnder(host: string, path = "/", method = "GET"): Promise<number | undefined> {
+  const { hostname, port } = new URL(world.sandbox.url);
+  return new Promise((resolve, reject) => {
+    const headers = { host, accept: "text/html", origin: `http://${host}` };
+    request({ hostname, port, path, method, headers }, (response) => {
+      response.resume();
+      resolve(response.statusCode);
+    })
+      .on("error", reject)
+      .end();
+  });
+}
+
+describe("the pages are for whoever sits at this machine", () => {
+  it.each(["https://evil.example", "null", "http://localhost:1", ""])(
+    "a form from %p does nothing",
+    async (origin) => {
+      const page = await person.send("/marketplace/apps", { name: "shop" }, { origin });
+      expect([page.status, page.text, apps()]).toEqual([
+        403,
+        expect.stringContaining("page of the sandbox"),
+        [],
+      ]);
+    },
+  );
+
+  it.each(["evil.example", "127.0.0.1.evil.example:80", "localhost.evil.example"])(
+    "a page under the name %s is not shown, and its form not taken",
+    async (host) => {
+      expect(await statusUnder(host)).toBe(403);
+      expect(await statusUnder(host, "/marketplace/platform/reset", "POST")).toBe(403);
+    },
+  );
+
+  it.each(["localhost:4000", "127.0.0.1", "[::1]:4000"])("a page is shown under %s", async (host) => {
+    expect(await statusUnder(host)).toBe(200);
+  });
+
+  it("in a container, where the sandbox listens to everybody, its name is nobody's business", async () => {
+    const open = await aWorld({ host: "0.0.0.0" });
+    const { port } = new URL(open.sandbox.url);
+    const response = await fetch(`http://127.0.0.1:${port}/`, { headers: { accept: "text/html" } });
+    await open.close();
+    expect(response.status).toBe(200);
+  });
+});
+
+describe("every page", () => {
+  const policy =
+    "default-src 'none';style-src 'self';script-src 'self';connect-src 'self';img-src 'self' data:;base-uri 'none';frame-ancestors 'none';form-action 'self'";
+
+  it.each(["/", "/marketplace/ledger", "/marketplace/platform", "/marketplace/apps/nope"])(
+    "%s allows no script and no style but ours, in no frame, and is kept nowhere",
+    async (path) => {
+      const { headers, html } = await person.visit(path);
+      expect(headers.get("content-security-policy")).toBe(policy);
+      expect([headers.get("cache-control"), headers.get("referrer-policy")]).toEqual([
+        "no-store",
+        "same-origin",
+      ]);
+      expect(html).not.toMatch(/ style=|<style| on\w+="/);
+      expect(html.match(/<script[^>]*>/g)).toEqual(['<script src="/sandbox/assets/live.js" defer>']);
+    },
+  );
+
+  it("has its styles and its script", async () => {
+    for (const name of ["pico.css", "pages.css", "market.css", "live.js"]) {
+      expect([name, (await person.visit(`/sandbox/assets/${name}`)).status]).toEqual([name, 200]);
+    }
+  });
+});
+
+describe("what is sent instead of a form", () => {
+  const post = (body: string, type: string) =>
+    fetch(`${world.sandbox.url}/marketplace/apps`, {
+      method: "POST",
+      body,
+      headers: { "content-type": type, origin: world.sandbox.url },
+    });
+
+  it.each([
+    ["JSON", '{"name":"shop"}', "application/json", 400],
+    ["a torn form", "--b\r\nContent-Disposition: form-data; na", "multipart/form-data; boundary=b", 400],
+    ["no boundary", "--b--", "multipart/form-data", 400],
+    ["2 MB", `name=${"x".repeat(2 * 1024 * 1024)}`, "application/x-www-form-urlencoded", 413],
+  ])("%s is refused in words, and makes nothing", async (_what, body, type, status) => {
+    const response = await post(body, type);
+    expect([response.status, response.headers.get("content-type")]).toEqual([
+      status,
+      expect.stringContaining("html"),
+    ]);
+    expect(apps()).toEqual([]);
+  });
+});
+
+describe("live events", () => {
+  it("say that something has happened, and end with the sandbox", async () => {
+    const own = await aWorld();
+    const response = await fetch(`${own.sandbox.url}/marketplace/live`);
+    expect(response.headers.get("content-type")).toContain("text/event-stream");
+    const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader();
+    expect((await reader.read()).value).toContain("retry:");
+    own.control.createApp({ name: "shop" });
+    expect((await reader.read()).value).toBe("data: changed\n\n");
+    await own.close();
+    expect(
+      await reader.read().then(
+        ({ done }) => done,
+        () => true,
+      ),
+    ).toBe(true);
+  });
+});
