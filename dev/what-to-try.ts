@@ -20,7 +20,8 @@ export function whatToTry(scene: Scene): string {
   return [
     title("What runs"),
     row("your service", `${serviceUrl}/readyz`, `its log: ${logFile}`),
-    row("the platform", `${platformUrl}/sandbox/state`, "all it knows; every call: /sandbox/ledger"),
+    row("the platform", platformUrl, "a marketplace to play with in the browser"),
+    row("the same as JSON", `${platformUrl}/sandbox/state`, "all it knows; every call: /sandbox/ledger"),
     ...(addon ? [...customer(scene, addon), ...platform(scene, addon), ...operator(scene, addon)] : []),
     title("Sign in as somebody who has an account at the platform"),
     row("sign in", `${serviceUrl}/oauth/login`),
