@@ -1,4 +1,3 @@
-import { randomUUID } from "node:crypto";
 import express, {
   type ErrorRequestHandler,
   type Express,
@@ -6,9 +5,9 @@ import express, {
   type Response,
   type Router,
 } from "express";
-import { pinoHttp } from "pino-http";
 import { KitError, Refusal } from "./errors.ts";
 import type { Log } from "./log.ts";
+import { requestLog } from "./request-log.ts";
 
 export type Readiness = "ready" | "degraded" | "unavailable";
 
@@ -66,37 +65,6 @@ export function createApp(needs: {
       throw new Refusal(`Only ${method} can be used here.`, { id: "method_not_allowed", status: 405 });
     });
   }
-}
-
-/** One line a request, without headers, query or body: a few members cost little and leak nothing. */
-function requestLog(log: Log) {
-  return pinoHttp({
-    logger: log,
-    genReqId: (request, response) => {
-      const given = request.headers["request-id"] ?? request.headers["x-request-id"];
-      const id = typeof given === "string" && /^[\w-]{8,64}$/.test(given) ? given : randomUUID();
-      response.setHeader("Request-Id", id);
-      return id;
-    },
-    autoLogging: { ignore: ({ url }) => url === "/healthz" || url === "/readyz" },
-    customAttributeKeys: { responseTime: "ms", err: "error" },
-    customSuccessMessage: ({ method }, { statusCode }) => `${method} answered ${statusCode}`,
-    customErrorMessage: ({ method }, { statusCode }) => `${method} answered ${statusCode}`,
-    customLogLevel: (_request, { statusCode }, error) => (error || statusCode >= 500 ? "error" : "info"),
-    serializers: {
-      req: ({ id, method, url }: { id: string; method: string; url: string }) => ({
-        id,
-        method,
-        path: pathOf(url),
-      }),
-      res: ({ statusCode }: { statusCode: number }) => ({ status: statusCode }),
-    },
-    wrapSerializers: true,
-  });
-}
-
-function pathOf(url: string): string {
-  return url.split("?", 1)[0]!.slice(0, 200);
 }
 
 /** Every error's answer: `{id, message}`; nothing of our inside. */

@@ -2,6 +2,9 @@ import { pino } from "pino";
 
 /** What waits for a reader at most, in bytes; of what comes then, nothing is kept but how many lines it was. */
 const MOST_WAITING = 8_000_000;
+/** Lines are handed over by so many bytes, or after so long: each handing over costs as much as writing ten lines. */
+const MOST_HELD_BYTES = 4_096;
+const AT_THE_LATEST_MS = 50;
 /** How long a process that ends waits for somebody to take its last lines. */
 const LAST_LINES_MS = 2_000;
 
@@ -17,6 +20,8 @@ export function logOutput(): { write(line: string): void } {
     dest: 1,
     sync: false,
     maxLength: MOST_WAITING,
+    minLength: MOST_HELD_BYTES,
+    periodicFlush: AT_THE_LATEST_MS,
     retryEAGAIN: () => performance.now() < endsAt,
   });
   const flush = output.flushSync.bind(output);

@@ -39,7 +39,13 @@ export async function runWeb(config: Config, parts?: Partial<Parts>): Promise<Ru
   const stopping = new AbortController();
   const ready = becomeReady(services, stopping.signal, config.webJobs);
 
-  const untilReady = () => within(ready, START_PATIENCE_MS);
+  let isReady = false;
+  ready.then(
+    () => (isReady = true),
+    () => undefined,
+  );
+  // Nearly every request finds the service ready, and then pays for no timer.
+  const untilReady = async () => (isReady ? undefined : within(ready, START_PATIENCE_MS));
   const api = partnerApi({
     ...{ ...countedCalls(lifecycle, metrics), scrubber },
     addonId: config.addonId,

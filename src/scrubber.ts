@@ -118,10 +118,11 @@ function escaped(value: string): string[] {
  * there are three ways to begin, and the first and last character may be shared with a neighbour.
  */
 function base64Of(value: string): string[] {
+  const bytes = Buffer.from(`\0\0${value}`);
   return [0, 1, 2].flatMap((before) => {
-    const bytes = Buffer.from("\0".repeat(before) + value);
     const first = Math.ceil((before * 8) / 6);
-    const form = bytes.toString("base64").slice(first, Math.floor((bytes.length * 8) / 6));
+    const last = Math.floor(((bytes.length - 2 + before) * 8) / 6);
+    const form = bytes.toString("base64", 2 - before).slice(first, last);
     return /[+/]/.test(form) ? [form, form.replaceAll("+", "-").replaceAll("/", "_")] : [form];
   });
 }

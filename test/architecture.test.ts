@@ -36,7 +36,8 @@ const mayImport: Record<string, readonly string[]> = {
   operator: ["resources", "platform", "vault", "database", "errors", "log", "scrubber", "manifest", "uuid"],
   manifest: [],
   kit: ["operator", "manifest", "services", "start-up", "config", "database", "errors", "secret"],
-  app: ["errors", "log"],
+  app: ["errors", "log", "request-log"],
+  "request-log": ["log"],
   "http-server": [],
   services: [
     "config",

@@ -1,6 +1,7 @@
 import type pg from "pg";
 import type { PrismaClient } from "./client/client.ts";
 import type { Database } from "./types.ts";
+import { bytesInBinary } from "./byte-arrays.ts";
 import { leavesConnectionSound } from "./failure.ts";
 import { pendingMigrations } from "./migrate.ts";
 import { statement, type Queryable } from "./statement.ts";
@@ -51,11 +52,11 @@ export function overPool({ kind, pool, close }: Needs): Database {
 
 /** PostgreSQL parses a named statement once per connection, which saves it a quarter of the work. */
 const sendNamed: Send = async (client, { name, text }, values = []) =>
-  (await client.query({ name, text, values: [...values] })).rows;
+  (await client.query({ name, text, values: values.map(bytesInBinary) })).rows;
 
 /** All connections to the embedded database share one session, where one's named statements would meet another's. */
 const sendUnnamed: Send = async (client, { text }, values = []) =>
-  (await client.query({ text, values: [...values] })).rows;
+  (await client.query({ text, values: values.map(bytesInBinary) })).rows;
 
 async function openPrisma(pool: pg.Pool): Promise<PrismaClient> {
   const [{ PrismaClient }, { PrismaPg }] = await Promise.all([

@@ -57,17 +57,12 @@ function takeSeat(room: WaitingRoom, cause: unknown): true {
   return true;
 }
 
-async function before<T>(timeLeftMs: number, work: Promise<T>): Promise<T> {
-  let timer: NodeJS.Timeout | undefined;
-  const tooLate = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(unavailable("did not answer in time")), Math.max(timeLeftMs, 0));
+function before<T>(timeLeftMs: number, work: Promise<T>): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const tooLate = () => reject(unavailable("did not answer in time"));
+    const timer = setTimeout(tooLate, Math.max(timeLeftMs, 0));
+    work.finally(() => clearTimeout(timer)).then(resolve, reject);
   });
-  try {
-    return await Promise.race([work, tooLate]);
-  } finally {
-    clearTimeout(timer);
-    work.catch(() => undefined);
-  }
 }
 
 function unavailable(what: string, cause?: unknown): DatabaseUnavailable {

@@ -1,7 +1,8 @@
 import { randomBytes, createHmac, timingSafeEqual } from "node:crypto";
 import basicAuth from "express-basic-auth";
-import type { NextFunction, Request, RequestHandler, Response } from "express";
+import { Router, type NextFunction, type Request, type RequestHandler, type Response } from "express";
 import type { Secret } from "../secret.ts";
+import { createRemembered } from "./remembered.ts";
 
 const THE_PLATFORM = {
   realm: "add-on partner",
@@ -19,7 +20,8 @@ export function authenticate(
   asked: { realm: string; message: string } = THE_PLATFORM,
 ): RequestHandler[] {
   const isKnown = oneOf(passwords.map((password) => `${user}:${password.reveal()}`));
-  return [
+  const remembered = createRemembered();
+  const judge = Router().use(
     dropMalformed,
     basicAuth({
       challenge: true,
@@ -32,6 +34,16 @@ export function authenticate(
         return { id: "unauthorized", message: asked.message };
       },
     }),
+    (request, _response, next) => {
+      remembered.add(request.headers.authorization);
+      next();
+    },
+  );
+  return [
+    (request, response, next) =>
+      remembered.knows(request.headers.authorization) && isOnlyOne(request)
+        ? next()
+        : judge(request, response, next),
     readOn,
   ];
 }
@@ -66,9 +78,10 @@ function isStrict(authorization: string): boolean {
 }
 
 function isOnlyOne({ rawHeaders }: Request): boolean {
-  return (
-    rawHeaders.filter((name, index) => index % 2 === 0 && name.toLowerCase() === "authorization").length === 1
-  );
+  let found = 0;
+  for (let i = 0; i < rawHeaders.length; i += 2)
+    if (rawHeaders[i]!.toLowerCase() === "authorization") found += 1;
+  return found === 1;
 }
 
 /** A client that asked first (`Expect: 100-continue`) may send its body only now. */

@@ -1,7 +1,7 @@
 /** A timestamp whose offset is `+hhmm` (as the platform writes a grant's), `+hh:mm` or `Z`; null if it cannot be read. */
 export function readTime(value: unknown): Date | null {
   if (typeof value !== "string") return null;
-  const time = new Date(value.replace(/([+-]\d{2})(\d{2})$/, "$1:$2"));
+  const time = new Date(/[+-]\d{4}$/.test(value) ? `${value.slice(0, -2)}:${value.slice(-2)}` : value);
   const year = time.getUTCFullYear();
   return year >= 2000 && year < 10_000 ? time : null;
 }

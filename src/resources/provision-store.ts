@@ -83,40 +83,38 @@ const replaceGrant = statement(
 );
 
 export function createProvisionStore(db: Queryable, vault: Vault) {
-  type Row = ProvisionRequest & { key: string; answer: (Answer & { sealed: Uint8Array }) | null };
+  type Row = { request: ProvisionRequest; key: string; answer: (Answer & { sealed: Uint8Array }) | null };
 
   const commit = createGroupCommit<Row, Birth | null>({
     maxRows: 200,
     maxQueued: 10_000,
     async write(rows) {
+      const requests = rows.map(({ request }) => request);
       const values = [
-        rows.map((row) => row.uuid),
-        rows.map((row) => row.plan),
-        rows.map((row) => row.name),
-        rows.map((row) => row.region),
-        rows.map((row) => JSON.stringify(row.options)),
-        rows.map((row) => row.callbackUrl),
-        rows.map(
-          (row) =>
-            row.logInputUrl && vault.seal(resourcePlace("sealed_log_input_url", row.uuid), row.logInputUrl),
-        ),
-        rows.map(
-          (row) =>
-            row.logDrainToken &&
-            vault.seal(resourcePlace("sealed_log_drain_token", row.uuid), row.logDrainToken),
-        ),
-        rows.map((row) => row.answer?.status ?? null),
-        rows.map((row) => row.answer?.sealed ?? null),
-        rows.map((row) => row.grant && sealCode(row.uuid, row.grant.code)),
-        rows.map((row) => row.grant?.expiresAt ?? null),
-        rows.map((row) => row.key),
-        rows.map((row) => row.requestId),
+        requests.map(({ uuid }) => uuid),
+        requests.map(({ plan }) => plan),
+        requests.map(({ name }) => name),
+        requests.map(({ region }) => region),
+        requests.map(({ options }) => JSON.stringify(options)),
+        requests.map(({ callbackUrl }) => callbackUrl),
+        requests.map((it) => it.logInputUrl && sealed("sealed_log_input_url", it.uuid, it.logInputUrl)),
+        requests.map((it) => it.logDrainToken && sealed("sealed_log_drain_token", it.uuid, it.logDrainToken)),
+        rows.map(({ answer }) => answer?.status ?? null),
+        rows.map(({ answer }) => answer?.sealed ?? null),
+        requests.map(({ uuid, grant }) => grant && sealCode(uuid, grant.code)),
+        requests.map(({ grant }) => grant?.expiresAt ?? null),
+        rows.map(({ key }) => key),
+        requests.map(({ requestId }) => requestId),
       ];
       const births = await db.query<Birth & { uuid: string }>(insert, values);
       const byUuid = new Map(births.map((birth) => [birth.uuid, birth]));
-      return rows.map(({ uuid }) => byUuid.get(uuid) ?? null);
+      return requests.map(({ uuid }) => byUuid.get(uuid) ?? null);
     },
   });
+
+  function sealed(column: "sealed_log_input_url" | "sealed_log_drain_token", uuid: string, value: Secret) {
+    return vault.seal(resourcePlace(column, uuid), value);
+  }
 
   function sealCode(uuid: string, code: Secret) {
     return vault.seal(credentialPlace("sealed_grant_code", uuid), code);
@@ -137,7 +135,7 @@ export function createProvisionStore(db: Queryable, vault: Vault) {
      * `key`. Null: the uuid was known.
      */
     insert: (request: ProvisionRequest, key: string, answer: Row["answer"]) =>
-      commit({ ...request, key, answer }),
+      commit({ request, key, answer }),
 
     /** Takes over the grant of a repeated request. True if it will be exchanged, false if it is not needed. */
     async receiveGrant(uuid: string, grant: Grant, requestId: string): Promise<boolean> {

@@ -141,16 +141,11 @@ export function createProvision(needs: {
 }
 
 /** A vendor's call within its time, or `slow`. */
-export async function inTime<Result>(call: Promise<Result>): Promise<Result | { is: "slow" }> {
-  const timer = new AbortController();
-  try {
-    return await Promise.race([
-      call,
-      wait(VENDOR_TIME_MS, { is: "slow" as const }, { signal: timer.signal }),
-    ]);
-  } finally {
-    timer.abort();
-  }
+export function inTime<Result>(call: Promise<Result>): Promise<Result | { is: "slow" }> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => resolve({ is: "slow" }), VENDOR_TIME_MS);
+    call.finally(() => clearTimeout(timer)).then(resolve, reject);
+  });
 }
 
 /** For the log. */

@@ -1,4 +1,5 @@
 import { Router, type Request } from "express";
+import type { Log } from "../log.ts";
 import { methodNotAllowed } from "../pages/method-not-allowed.ts";
 import type { Pages } from "../pages/pages.tsx";
 import type { Scrubber } from "../scrubber.ts";
@@ -24,6 +25,7 @@ export function signInRoutes(needs: {
   scopes: readonly string[];
   pages: Pages;
   scrubber: Scrubber;
+  log: Log;
 }): Router {
   const {
     begin,
@@ -36,6 +38,7 @@ export function signInRoutes(needs: {
     scopes,
     pages,
     scrubber,
+    log,
   } = needs;
 
   const router = Router({ caseSensitive: true });
@@ -65,7 +68,10 @@ export function signInRoutes(needs: {
         await sessions
           .close(former)
           .catch((error: unknown) =>
-            request.log.warn({ error }, "A former session could not be ended; it runs out by itself"),
+            log.warn(
+              { requestId: request.id, error },
+              "A former session could not be ended; it runs out by itself",
+            ),
           );
       response
         .status(303)

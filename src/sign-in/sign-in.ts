@@ -102,7 +102,7 @@ export function createSignIn(needs: {
   return {
     router: signInRoutes({
       ...{ begin, complete, confirm, sessionOf, sessions, browserCookie, sessionCookie, scopes, pages },
-      scrubber: needs.scrubber,
+      ...{ scrubber: needs.scrubber, log: needs.log },
     }),
     async personOf(request) {
       const session = await sessionOf(request);
