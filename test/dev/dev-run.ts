@@ -30,7 +30,7 @@ export function run(entry: keyof typeof START, environment: Environment = {}) {
     async until(text: string): Promise<string> {
       let code: number | NodeJS.Signals | null = null;
       void ended.then((how) => (code = how));
-      await eventually(() => output.includes(text) || code !== null, 40_000);
+      await eventually(() => output.includes(text) || code !== null, 80_000);
       if (!output.includes(text)) throw new Error(`It ended with ${code}, without "${text}":\n${output}`);
       return output;
     },

@@ -199,8 +199,9 @@ describe("kit grants recover", () => {
 
   it("stops early when the endpoint answers nobody, and the same command goes on later", async () => {
     const uuids = await imported(12);
-    world.sandbox.control.fault("GET /vendor/*", { status: 503 }, 100);
-    world.sandbox.control.fault("GET /vendor/resources/*/oauth-grant", { status: 503 }, 100);
+    const rest = { status: 503, headers: { "retry-after": "1" } };
+    world.sandbox.control.fault("GET /vendor/*", rest, 100);
+    world.sandbox.control.fault("GET /vendor/resources/*/oauth-grant", rest, 100);
     const since = position();
     const { code, stdout, stderr } = await kit(world.environment, ["grants", "recover", "--all"]);
     said.push(stdout, stderr);

@@ -1,37 +1,35 @@
-import { createHash } from "node:crypto";
+import { createHash, randomBytes } from "node:crypto";
 import { existsSync } from "node:fs";
-import { mkdir, rename, rm } from "node:fs/promises";
+import { rename, rm } from "node:fs/promises";
 import { createRequire } from "node:module";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
-import lockfile from "proper-lockfile";
 import { migrate, openDatabase } from "../../src/database/database.ts";
 import { migrationList } from "../../src/database/migrations-folder.ts";
 import { administer, databaseUrl } from "./database.ts";
 
-/** Built once, by whichever test file comes first, and kept until a migration or PGlite changes: it takes 5 seconds. */
+/** Kept until a migration or PGlite changes: to build it takes 5 seconds. */
 const CACHE = fileURLToPath(new URL("../../node_modules/.cache/addon-test-database", import.meta.url));
 
+let template: Promise<string> | undefined;
+
 /** @returns the `DATA_DIR` of a migrated embedded database, to be copied */
-export async function embeddedTemplate(): Promise<string> {
-  const folder = path.join(CACHE, await fingerprint());
-  if (existsSync(folder)) return folder;
-  await mkdir(CACHE, { recursive: true });
-  const release = await lockfile.lock(CACHE, { retries: { retries: 300, factor: 1, minTimeout: 100 } });
-  try {
-    if (!existsSync(folder)) await build(folder);
-  } finally {
-    await release();
-  }
-  return folder;
+export function embeddedTemplate(): Promise<string> {
+  return (template ??= build());
 }
 
-async function build(folder: string): Promise<void> {
-  const building = `${folder}.building`;
-  await rm(building, { recursive: true, force: true });
+/**
+ * Whoever comes first builds one, and of several that come at once each builds its own and one is kept: building stands
+ * still for so long at a time that a lock would be taken for a dead one's.
+ */
+async function build(): Promise<string> {
+  const folder = path.join(CACHE, await fingerprint());
+  if (existsSync(folder)) return folder;
+  const building = `${folder}.${process.pid}.${randomBytes(4).toString("hex")}`;
   const database = await openDatabase({ dataDir: building, role: "owner", poolSize: 1 });
   await database.close();
-  await rename(building, folder);
+  await rename(building, folder).catch(() => rm(building, { recursive: true }));
+  return folder;
 }
 
 /** @returns the name of a migrated database on the server, to be copied */

@@ -85,8 +85,8 @@ export async function aWorld({
     },
     async quiet(uuids) {
       await eventually(async () => {
-        const [row] = await db.query<{ busy: number }>(stillBusy, [uuids]);
-        return row!.busy === 0;
+        const [row] = await db.query<{ quiet: number }>(countQuiet, [uuids]);
+        return row!.quiet === uuids.length;
       });
     },
     async close() {
@@ -98,10 +98,10 @@ export async function aWorld({
   };
 }
 
-const stillBusy = statement(
-  "test_still_busy",
-  `SELECT count(*)::int AS busy FROM credentials c WHERE uuid = ANY($1::uuid[])
-     AND (state <> 'active' OR EXISTS (SELECT 1 FROM steps s WHERE s.uuid = c.uuid))`,
+const countQuiet = statement(
+  "test_count_quiet",
+  `SELECT count(*)::int AS quiet FROM credentials c WHERE uuid = ANY($1::uuid[])
+     AND state = 'active' AND NOT EXISTS (SELECT 1 FROM steps s WHERE s.uuid = c.uuid)`,
 );
 
 function environmentFor({ url, settings }: Sandbox): Environment {
