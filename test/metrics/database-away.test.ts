@@ -1,0 +1,45 @@
+import { afterAll, beforeAll, expect, it } from "@jest/globals";
+import { DatabaseUnavailable } from "../../src/database/database.ts";
+import { aWorld, eventually, type World } from "../support/world.ts";
+import { operator, PASSWORD } from "./operator.ts";
+
+let world: World;
+let isAway = false;
+beforeAll(async () => {
+  world = await aWorld({
+    environment: { OPERATOR_PASSWORD: PASSWORD, WEB_JOBS: "off" },
+    parts: {
+      wrapDatabase: (db) => ({
+        ...db,
+        query: (...asked) =>
+          isAway ? Promise.reject(new DatabaseUnavailable("the database is away")) : db.query(...asked),
+      }),
+    },
+  });
+});
+afterAll(() => world.close());
+
+const refused = `addon_http_request_duration_seconds_count{method="POST",route="/resources",status="401"}`;
+const samples = () => operator(world).samples();
+const isUp = (value: number) =>
+  eventually(async () => expect((await samples()).get("addon_database_up")).toBe(value));
+
+it("while the database is away metrics say so, hold what is known without it, and no total that would fall", async () => {
+  await isUp(1);
+  isAway = true;
+  await isUp(0);
+  const left = await samples();
+  expect(left.get("process_resident_memory_bytes")).toBeGreaterThan(0);
+  expect([...left.keys()].filter((name) => name.startsWith("addon_provisions_total"))).toEqual([]);
+});
+
+it("what was counted meanwhile is told when it is back, once", async () => {
+  const answer = await fetch(`${world.service.url}/resources`, { method: "POST" });
+  expect(answer.status).toBe(401);
+  isAway = false;
+  await isUp(1);
+  await eventually(async () => expect((await samples()).get(refused)).toBe(1));
+  await world.restart();
+  await isUp(1);
+  expect((await samples()).get(refused)).toBe(1);
+});
