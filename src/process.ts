@@ -1,4 +1,5 @@
 import { Misconfigured } from "./errors.ts";
+import { watchEventLoop } from "./event-loop-watch.ts";
 import type { RunningService } from "./run-service.ts";
 
 /** What a misconfigured process exits with (EX_CONFIG). */
@@ -17,6 +18,7 @@ export async function runProcess(start: () => Promise<RunningService>): Promise<
     const service = await start();
     const isStopping = stopOnSignals(service);
     stopOnBug(service);
+    tellWhenBlocked(service);
     await service.ready.catch((error: unknown) => {
       if (!isStopping()) throw error;
     });
@@ -79,4 +81,14 @@ function stopOnBug({ stop, services: { log } }: RunningService): void {
   process.on("unhandledRejection", onBug);
   // A log that nobody reads any more is no reason to stop working.
   process.stdout.on("error", () => undefined);
+}
+
+/** What blocks the event loop blocks every answer meanwhile, and is nearly always the vendor's own code. */
+function tellWhenBlocked({ services: { log } }: RunningService): void {
+  watchEventLoop((ms) =>
+    log.error(
+      { alarm: "event_loop_blocked", ms },
+      "Something let nothing else run; no request was answered meanwhile",
+    ),
+  );
 }

@@ -57,7 +57,8 @@ const mayImport: Record<string, readonly string[]> = {
   ],
   "start-up": ["database", "errors", "resources", "services"],
   "run-service": ["app", "config", "http-server", "metrics", "pages", "partner-api", "services", "start-up"],
-  process: ["errors", "run-service"],
+  process: ["errors", "event-loop-watch", "run-service"],
+  "event-loop-watch": [],
   web: ["config", "process", "run-service"],
   worker: ["config", "errors", "process", "run-service"],
 };

@@ -86,9 +86,22 @@ describe("time", () => {
     await life.makeDue(known).catch(() => life.makeDue(known));
     await life.become(known, 2);
     expect(life.issuedSince(since)).toBe(10);
-    // And the log says so in its own form.
+    // And the log says so in its own form: once to the operator, for a block of five seconds.
     expect(web.output()).toMatch(/missed/);
+    expect(web.output()).toMatch(/"alarm":"event_loop_blocked","ms":[45]\d\d\d/);
     for (const line of web.output().trim().split("\n")) expect(JSON.parse(line)).toEqual(expect.any(Object));
+  }, 60_000);
+
+  it("during which an idle process was frozen is no alarm: nothing blocked it", async () => {
+    const web = await life.start("web", { SWEEP_CRON: "0 0 * * * *" });
+    await life.become(await life.install(1), 1);
+    for (const signal of ["SIGSTOP", "SIGCONT", "SIGSTOP", "SIGCONT"] as const) {
+      web.signal(signal);
+      await wait(signal === "SIGSTOP" ? 1_500 : 500);
+    }
+    await life.become(await life.install(1), 1);
+    // It may have been at work when one of them came.
+    expect(web.output().split("event_loop_blocked").length - 1).toBeLessThan(2);
   }, 60_000);
 
   it("by a clock that is wrong, and is set an hour back and two ahead, moves nothing that is due", async () => {

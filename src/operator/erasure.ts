@@ -2,6 +2,7 @@ import { statement, type Database } from "../database/database.ts";
 import { Refusal } from "../errors.ts";
 import { createLog } from "../log.ts";
 import { createDeprovision, type Deprovision } from "../resources/deprovision.ts";
+import { findResource } from "../resources/rows.ts";
 import { createScrubber } from "../scrubber.ts";
 import { typedUuid, UnknownResource } from "./errors.ts";
 
@@ -28,11 +29,12 @@ export async function eraseResource(
   typed: string,
 ): Promise<{ erased: string }> {
   const uuid = typedUuid(typed);
+  // A deprovision would leave a tombstone even so, which is for the platform's requests that overtake each other.
+  if (!(await findResource(db, uuid))) throw new UnknownResource(uuid);
   try {
     await deprovision(uuid);
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
-    if (error.status === 404) throw new UnknownResource(uuid);
     await db.query(clear, [uuid]);
   }
   return { erased: uuid };

@@ -8,7 +8,7 @@ import { createPatience, type Patience } from "./patience.ts";
 import { inTime } from "./provision.ts";
 import { answerBody, type Answer } from "./provision-answers.ts";
 import { deprovisioned, neverProvisioned, notFound, unknownPlan } from "./refusals.ts";
-import { RESOURCE_COLUMNS, vendorResource, type ResourceRow } from "./rows.ts";
+import { RESOURCE_COLUMNS, vendorResource, wasNeverProvisioned, type ResourceRow } from "./rows.ts";
 import { attempt } from "./steps/attempt.ts";
 import { STEP_LEASE_SECONDS, type Step } from "./steps/queue.ts";
 import type { StepRunner } from "./steps/runner.ts";
@@ -21,6 +21,8 @@ export type ChangePlan = (uuid: string, plan: string, requestId: string) => Prom
 
 /** How long a plan change waits for the one before it, which another process is just answering. */
 const PATIENCE_MS = 3_000;
+/** So many changes of one resource to the plan it has may come within an hour; one more, and somebody should look. */
+const MOST_UNCHANGED_CALLS = 3;
 
 const lockResource = statement(
   "lock_resource",
@@ -43,15 +45,18 @@ const enqueue = statement(
    )
    UPDATE resources SET plan = $3, updated_at = now() WHERE uuid = $1`,
 );
+// Answers how often the same was asked within the hour before. A statement does not see what it inserts itself.
 const tellUnchanged = statement(
   "tell_unchanged",
-  `INSERT INTO events (uuid, type) VALUES ($1, 'plan_unchanged')`,
+  `WITH told AS (INSERT INTO events (uuid, type) VALUES ($1, 'plan_unchanged'))
+   SELECT count(*)::int AS earlier FROM events
+   WHERE uuid = $1 AND type = 'plan_unchanged' AND at > now() - interval '1 hour'`,
 );
 
 type Begun =
   | { is: "begun"; step: Step }
   | { is: "queued" }
-  | { is: "unchanged" }
+  | { is: "unchanged"; earlier: number }
   /** Another plan change is being answered: its outcome decides what this one starts from. */
   | { is: "running" };
 
@@ -67,7 +72,7 @@ export function createChangePlan(needs: {
   onSettled(): void;
   log: Log;
 }): ChangePlan {
-  const { db, vault, offer, vendor, runner, settlements, vendorSteps, inTurn, onSettled } = needs;
+  const { db, vault, offer, vendor, runner, settlements, vendorSteps, inTurn, onSettled, log } = needs;
 
   return (uuid, plan, requestId) => {
     const patience = createPatience();
@@ -79,8 +84,15 @@ export function createChangePlan(needs: {
         const begun = await patience(() =>
           db.transaction((tx) => beginOrQueue(tx, { uuid, plan, key, requestId, mayQueue })),
         );
-        if (begun.is === "unchanged")
+        if (begun.is === "unchanged") {
+          // Once, when the limit is passed: a flood of calls is no reason for a flood of alarms.
+          if (begun.earlier === MOST_UNCHANGED_CALLS)
+            log.error(
+              { alarm: "plan_unchanged_often", uuid, plan },
+              "Asked again and again for the plan it has",
+            );
           return { status: 200, body: answerBody({ message: `The plan is ${plan} already.` }) };
+        }
         if (begun.is === "queued") {
           onSettled();
           return {
@@ -100,7 +112,7 @@ export function createChangePlan(needs: {
   ): Promise<Begun> {
     const { uuid, plan, key, requestId } = wish;
     const [resource] = await tx.query<ResourceRow>(lockResource, [uuid]);
-    if (!resource) throw notFound();
+    if (!resource || wasNeverProvisioned(resource)) throw notFound();
     if (resource.state === "deprovisioned") throw deprovisioned();
     if (resource.state === "failed") throw neverProvisioned();
     if (!Object.hasOwn(offer.plans, plan)) throw unknownPlan(offer, plan);
@@ -111,8 +123,8 @@ export function createChangePlan(needs: {
     const isAnswering = open.some(({ kind, isRunning }) => kind === "change_plan" && isRunning);
     if (isAnswering && !mayQueue) return { is: "running" };
     if (resource.plan === plan) {
-      await tx.query(tellUnchanged, [uuid]);
-      return { is: "unchanged" };
+      const [told] = await tx.query<{ earlier: number }>(tellUnchanged, [uuid]);
+      return { is: "unchanged", earlier: told!.earlier };
     }
     const detail = JSON.stringify({ previousPlan: resource.appliedPlan, plan });
     if (open.length > 0 || resource.state === "provisioning") {

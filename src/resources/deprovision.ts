@@ -3,11 +3,12 @@ import type { Log } from "../log.ts";
 import { lockWhole } from "./locks.ts";
 import { createPatience } from "./patience.ts";
 import { deprovisioned, notFound } from "./refusals.ts";
-import { findResource } from "./rows.ts";
+import { findResource, wasNeverProvisioned } from "./rows.ts";
 
 /**
- * Answers a deprovision, which the log calls `requestId` (decisions, section 1): throws a `Refusal` for a uuid never seen
- * (404) or gone already (410).
+ * Answers a deprovision, which the log calls `requestId` (decisions, section 1): throws a `Refusal` for a uuid never
+ * provisioned (404) or gone already (410). A uuid never seen leaves a tombstone: a provision that this request overtook
+ * on its way finds it, and makes nothing that nobody would ever take away.
  */
 export type Deprovision = (uuid: string, requestId?: string) => Promise<void>;
 
@@ -34,6 +35,18 @@ const bury = statement(
    INSERT INTO events (uuid, type) SELECT uuid, 'deprovisioned' FROM gone RETURNING uuid`,
 );
 
+// Waits for a provision of this uuid that is just being written; then nothing is inserted, and there is one to bury.
+const buryUnseen = statement(
+  "deprovision_unseen",
+  `WITH unseen AS (
+     INSERT INTO resources (uuid, plan, applied_plan, state) VALUES ($1, '', '', 'deprovisioned')
+     ON CONFLICT (uuid) DO NOTHING RETURNING uuid
+   ), erased AS (
+     INSERT INTO credentials (uuid, state) SELECT uuid, 'erased' FROM unseen
+   )
+   INSERT INTO events (uuid, type) SELECT uuid, 'deprovisioned_before_provision' FROM unseen RETURNING uuid`,
+);
+
 export function createDeprovision({
   db,
   onSettled,
@@ -50,12 +63,15 @@ export function createDeprovision({
       db.transaction(async (tx) => {
         tries += 1;
         await lockWhole(tx, uuid);
+        const buried = await tx.query(bury, [uuid, requestId ?? null]);
+        if (buried.length > 0 || (await tx.query(buryUnseen, [uuid])).length > 0) return buried;
+        await lockWhole(tx, uuid);
         return tx.query(bury, [uuid, requestId ?? null]);
       }),
     );
     if (!gone) {
       const resource = await patience(() => findResource(db, uuid));
-      if (!resource) throw notFound();
+      if (!resource || wasNeverProvisioned(resource)) throw notFound();
       // If an earlier try took effect and its acknowledgement was lost, this request is still the first.
       if (tries === 1) throw deprovisioned();
     }

@@ -32,6 +32,11 @@ export async function findResource(db: Queryable, uuid: string): Promise<Resourc
   return (await db.query<ResourceRow>(find, [uuid]))[0] ?? null;
 }
 
+/** A tombstone without a plan: a deprovision came, and no provision before it. */
+export function wasNeverProvisioned({ plan, state }: Pick<ResourceRow, "plan" | "state">): boolean {
+  return state === "deprovisioned" && plan === "";
+}
+
 /** Where a resource's secret is sealed. */
 export function resourcePlace(
   column: "sealed_answer" | "sealed_config" | "sealed_log_input_url" | "sealed_log_drain_token",

@@ -44,12 +44,45 @@ describe("a deprovision", () => {
     expect((await life.events(uuid)).filter((type) => type === "deprovisioned")).toHaveLength(1);
   });
 
-  it("of a uuid never seen: 404, and nothing is made", async () => {
+  it("of a uuid never seen: 404, however often, and nothing is cleaned up", async () => {
     const uuid = randomUUID();
-    const { status, body } = await life.platform.deprovision(uuid);
-    expect({ status, id: (body as { id: string }).id }).toEqual({ status: 404, id: "not_found" });
-    expect(await life.resource(uuid)).toBeUndefined();
+    for (const _ of [1, 2]) {
+      const { status, body } = await life.platform.deprovision(uuid);
+      expect({ status, id: (body as { id: string }).id }).toEqual({ status: 404, id: "not_found" });
+    }
+    expect((await life.platform.changePlan(uuid, { plan: "premium" })).status).toBe(404);
+    expect(await life.events(uuid)).toEqual(["deprovisioned_before_provision"]);
+    expect(await life.steps(uuid)).toEqual([]);
     expect(life.vendor.calls.filter((call) => call.uuid === uuid)).toEqual([]);
+  });
+
+  it("that overtook its provision: the provision is answered 410, makes nothing and exchanges nothing", async () => {
+    const request = aProvisionRequest();
+    expect((await life.platform.deprovision(request.uuid)).status).toBe(404);
+    for (const plan of ["basic", "dedicated", "basic"]) {
+      const { status, body } = await life.platform.provision({ ...request, plan });
+      expect({ status, id: (body as { id: string }).id }).toEqual({ status: 410, id: "deprovisioned" });
+    }
+    expect(life.vendor.calls.filter((call) => call.uuid === request.uuid)).toEqual([]);
+    expect(await life.steps(request.uuid)).toEqual([]);
+    expect(await life.credential(request.uuid)).toMatchObject({ state: "erased" });
+    expect(await sealedOf(request.uuid)).toEqual([]);
+  });
+
+  it("at the same moment as its provision: one of them comes first, and nothing is left over in either order", async () => {
+    for (let round = 0; round < 20; round++) {
+      const request = aProvisionRequest();
+      const [provision, deprovision] = await Promise.all(
+        round % 2
+          ? [life.platform.provision(request), life.platform.deprovision(request.uuid)]
+          : [life.platform.deprovision(request.uuid), life.platform.provision(request)].reverse(),
+      );
+      // 404: the deprovision came first. 204: it ended a provision that was answered, or was just being made.
+      const told = `${provision!.status} then ${deprovision!.status}`;
+      expect(["200 then 204", "410 then 204", "410 then 404"]).toContain(told);
+      expect(await life.resource(request.uuid)).toMatchObject({ state: "deprovisioned" });
+      expect(await sealedOf(request.uuid)).toEqual([]);
+    }
   });
 
   it("before the exchange: the grant is never used", async () => {

@@ -73,6 +73,23 @@ describe("a plan change", () => {
     expect(await config(uuid)).toEqual(before);
   });
 
+  it("to the plan it has, more than three times within an hour: an alarm, once for each resource", async () => {
+    const [often, seldom] = [await provisioned(), await provisioned()];
+    const alarms = () =>
+      life.world
+        .logged()
+        .split("\n")
+        .filter((line) => line.includes('"alarm":"plan_unchanged_often"'))
+        .map((line) => (JSON.parse(line) as { uuid: string }).uuid);
+    const ask = (uuid: string) => life.platform.changePlan(uuid, { plan: "basic" });
+    for (const uuid of [often, often, often, seldom, seldom, seldom]) await ask(uuid);
+    expect(alarms()).toEqual([]);
+    // An hour ago is long ago.
+    await life.world.rows(`UPDATE events SET at = at - interval '61 minutes' WHERE uuid = $1`, [seldom]);
+    for (const uuid of [often, seldom, often, seldom]) expect((await ask(uuid)).status).toBe(200);
+    expect(alarms()).toEqual([often]);
+  });
+
   it.each(["samovar", "Premium", "teapots:premium", "__proto__"])(
     "to the unknown plan %s: 422, no call, no change",
     async (plan) => {
