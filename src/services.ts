@@ -119,7 +119,7 @@ export async function createServices(config: Config, role: "owner" | "guest", pa
   const { ssoSalt: salt, ssoRequireUser: mustNameUser } = config;
   const customerPage = parts.customerPage ?? yourCustomerPage;
   const customers = salt
-    ? createCustomers({ salt, mustNameUser, customerPage, db, vault, pages, scrubber })
+    ? createCustomers({ salt, mustNameUser, customerPage, db, vault, pages, scrubber, log })
     : null;
   const prune = { pruneSignIns: createPrune(db), pruneCustomers: createPruneCustomers(db) };
   const jobs: Jobs = createJobs({

@@ -30,7 +30,7 @@ const mayImport: Record<string, readonly string[]> = {
   // What is counted and timed, around the parts that do the work.
   metrics: ["platform", "resources", "database", "errors", "log"],
   // Customers who come from the platform's dashboard.
-  customer: ["sign-in", "pages", "vault", "database", "errors", "secret", "scrubber", "uuid"],
+  customer: ["sign-in", "pages", "vault", "database", "errors", "log", "secret", "scrubber", "uuid"],
   jobs: ["resources", "sign-in", "database", "log"],
   // What an operator can do needs every layer below, and what may be missing when something is broken.
   operator: ["resources", "platform", "vault", "database", "errors", "log", "scrubber", "manifest", "uuid"],

@@ -1,5 +1,6 @@
 import type { Router } from "express";
 import type { Queryable } from "../database/database.ts";
+import type { Log } from "../log.ts";
 import type { Pages } from "../pages/pages.tsx";
 import type { Scrubber } from "../scrubber.ts";
 import type { Secret } from "../secret.ts";
@@ -24,6 +25,7 @@ export function createCustomers(needs: {
   vault: Vault;
   pages: Pages;
   scrubber: Scrubber;
+  log: Log;
 }): Customers {
   const { pages } = needs;
   const sessions = createCustomerSessions(needs);

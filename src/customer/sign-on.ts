@@ -1,4 +1,5 @@
 import express, { Router, type ErrorRequestHandler, type Request } from "express";
+import type { Log } from "../log.ts";
 import { methodNotAllowed } from "../pages/method-not-allowed.ts";
 import type { Pages } from "../pages/pages.tsx";
 import type { Scrubber } from "../scrubber.ts";
@@ -19,8 +20,9 @@ export function signOnRoutes(needs: {
   cookieOf(uuid: string): IdCookie;
   pages: Pages;
   scrubber: Scrubber;
+  log: Log;
 }): Router {
-  const { salt, mustNameUser, sessions, cookieOf, pages, scrubber } = needs;
+  const { salt, mustNameUser, sessions, cookieOf, pages, scrubber, log } = needs;
   const router = Router({ caseSensitive: true });
   const readForm = express.urlencoded({ extended: false, limit: MOST_BODY_BYTES, parameterLimit: 50 });
 
@@ -34,7 +36,8 @@ export function signOnRoutes(needs: {
       if (typeof opened === "string") throw customerProblem("sign_on_refused", opened);
       // The id is a new one each time: nobody can hand a browser a session to be signed on with.
       cookieOf(form.uuid).set(request, response, opened.session);
-      request.log.info({ uuid: form.uuid, namesUser: form.email !== null }, "A customer signed on");
+      const about = { uuid: form.uuid, requestId: request.id, namesUser: form.email !== null };
+      log.info(about, "A customer signed on");
       const { base } = pages.addressOf(request);
       response.status(303).set("Location", `${base}/customer/${form.uuid}`).end();
     })
