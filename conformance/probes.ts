@@ -54,8 +54,9 @@ export async function exchanged(stage: Stage, resource: Resource): Promise<Call>
   return call;
 }
 
-/** Installed, and its grant exchanged. */
+/** Installed, and its grant exchanged; not tried where not even the plain one is. */
 export async function settled(stage: Stage, wish: InstallWish = {}): Promise<Resource> {
+  await plainExchange(stage);
   const resource = await installed(stage, wish);
   await exchanged(stage, resource);
   return resource;
@@ -87,6 +88,23 @@ export const plainAttempt = probe(async (stage) => {
   return call;
 });
 
+/** A provision that comes again after all was well. */
+export const repeated = probe(async (stage) => {
+  const resource = await settled(stage);
+  const { reply } = await stage.redeliver(resource);
+  return { resource, first: firstReply(resource)!, again: reply };
+});
+
+/** What is said of special repetitions presumes that a plain one succeeds, and is answered as the first. */
+export async function repeatsWell(stage: Stage): Promise<void> {
+  const { first, again } = await repeated(stage);
+  needs(isSuccess(again), "a repeated provision has to succeed first (IDEM-01).");
+  needs(
+    first.status === again.status && first.text === again.text,
+    "a repeated provision has to be answered as the first (IDEM-02).",
+  );
+}
+
 /** A provision of a plan that nobody sells. */
 export const strangePlan = probe((stage) => stage.install({ plan: "no-such-plan-of-anybody" }));
 
@@ -95,7 +113,10 @@ export const life = probe(async (stage) => {
   const resource = await settled(stage, { tokenLifeSeconds: stage.settings.patience.tokenLifeSeconds });
   const end = await stage.deprovision(resource);
   const endedAt = performance.now();
-  needs(end.reply && end.reply.status < 300, `a deprovision has to succeed first, and was answered with ${shown(end.reply)} (DEPR-01).`);
+  needs(
+    end.reply && end.reply.status < 300,
+    `a deprovision has to succeed first, and was answered with ${shown(end.reply)} (DEPR-01).`,
+  );
   const provisionAgain = await stage.redeliver(resource);
   const changeAgain = await stage.changePlan(resource, stage.settings.plan);
   const deprovisionAgain = await stage.deprovision(resource);
@@ -130,8 +151,14 @@ export async function marked(stage: Stage, resource: Resource): Promise<Call> {
 
 /** An asynchronous provision from the 202 to its end. */
 export const begunOnce = probe((stage) => begun(stage));
-export const completed = probe(async (stage) => {
+/** What follows it needs tokens. */
+export async function begunWithTokens(stage: Stage): Promise<Resource> {
   const resource = await begunOnce(stage);
+  await plainExchange(stage);
+  return resource;
+}
+export const completed = probe(async (stage) => {
+  const resource = await begunWithTokens(stage);
   await marked(stage, resource);
   return resource;
 });

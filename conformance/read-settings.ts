@@ -18,7 +18,8 @@ export async function readSettings(
   readPassword: () => Promise<string>,
 ): Promise<Settings> {
   const isStarted = options.command !== undefined;
-  const url = options.url ?? options.partner ?? (isStarted ? `http://127.0.0.1:${await freePort()}` : undefined);
+  const url =
+    options.url ?? options.partner ?? (isStarted ? `http://127.0.0.1:${await freePort()}` : undefined);
   if (!url || !/^https?:\/\//.test(url) || !URL.canParse(url))
     throw new UsedWrongly("Say where the service is with --url http://…, or how to start it with --command.");
   const addonId = options.id ?? options.addonId ?? env["ADDON_ID"] ?? (isStarted ? "conformance" : undefined);
@@ -43,7 +44,12 @@ export async function readSettings(
 }
 
 /** That of the environment belongs to the environment's own add-on. */
-async function passwordOf(options: Options, env: Environment, addonId: string, readPassword: () => Promise<string>) {
+async function passwordOf(
+  options: Options,
+  env: Environment,
+  addonId: string,
+  readPassword: () => Promise<string>,
+) {
   if (options.password) return options.password;
   if (env["ADDON_PASSWORD"] && addonId === (env["ADDON_ID"] ?? addonId)) return env["ADDON_PASSWORD"];
   if (options.command !== undefined) return randomBytes(16).toString("hex");

@@ -60,7 +60,8 @@ async function check(options: Options, settings: Settings, rules: readonly Rule[
   try {
     if (options.command) service = await startService(options.command, settings, stage.platformUrl);
     else if (!(await answers(settings.url))) throw new Error(`Nobody answers at ${settings.url}.`);
-    else if (!options.json) console.error(`The platform is played on ${stage.platformUrl}; your service must call it there.`);
+    else if (!options.json)
+      console.error(`The platform is played on ${stage.platformUrl}; your service must call it there.`);
     end.andThen(() => service?.stop());
     const verdicts = await judge(stage, rules, progress.step);
     return { url: settings.url, verdicts, ms: Math.round(performance.now() - started) };
@@ -93,7 +94,9 @@ function rulesOf({ only }: Options): readonly Rule[] {
 
 function listed(rules: readonly Rule[]): string {
   const parts = groups.map(({ title, rules: own }) => {
-    const lines = own.filter((rule) => rules.includes(rule)).map(({ id, severity, title }) => `  ${id.padEnd(9)}${severity.padEnd(8)}${title}`);
+    const lines = own
+      .filter((rule) => rules.includes(rule))
+      .map(({ id, severity, title }) => `  ${id.padEnd(9)}${severity.padEnd(8)}${title}`);
     return lines.length === 0 ? "" : [title, ...lines, ""].join("\n");
   });
   return parts.filter((part) => part !== "").join("\n");

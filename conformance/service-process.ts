@@ -12,7 +12,11 @@ const STOPS_WITHIN_MS = 30_000;
 const LAST_LINES = 15;
 
 /** Starts a command with everything a service needs in its environment; resolves once it answers. Throws where not. */
-export async function startService(command: string, settings: Settings, platformUrl: string): Promise<ServiceProcess> {
+export async function startService(
+  command: string,
+  settings: Settings,
+  platformUrl: string,
+): Promise<ServiceProcess> {
   const child = spawn(command, {
     // A group of its own, so that what the shell starts is stopped with it.
     ...{ shell: true, detached: true, stdio: ["ignore", "pipe", "pipe"] },
@@ -47,7 +51,9 @@ export async function startService(command: string, settings: Settings, platform
     }
     const what = isOver ? "ended before it answered" : `did not answer at ${settings.url}`;
     await stop();
-    throw new Error(`The service ${what}. Its last lines:\n${said.trim().split("\n").slice(-LAST_LINES).join("\n")}`);
+    throw new Error(
+      `The service ${what}. Its last lines:\n${said.trim().split("\n").slice(-LAST_LINES).join("\n")}`,
+    );
   }
   return { stop };
 }
@@ -62,7 +68,10 @@ export async function answers(url: string): Promise<boolean> {
   }
 }
 
-function environmentOf({ url, addonId, addonPassword, clientSecret, ssoSalt, resourcesPath }: Settings, platformUrl: string) {
+function environmentOf(
+  { url, addonId, addonPassword, clientSecret, ssoSalt, resourcesPath }: Settings,
+  platformUrl: string,
+) {
   return {
     PORT: new URL(url).port || "80",
     ADDON_ID: addonId,

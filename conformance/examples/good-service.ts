@@ -1,7 +1,8 @@
 import { startExample } from "./service/service.ts";
 
 /** The example as a process: settings as the kit's, from the environment. */
-const { PORT, ADDON_ID, ADDON_PASSWORD, CLIENT_SECRET, SSO_SALT, PLATFORM_API_URL, PLATFORM_AUTH_URL } = process.env;
+const { PORT, ADDON_ID, ADDON_PASSWORD, CLIENT_SECRET, SSO_SALT, PLATFORM_API_URL, PLATFORM_AUTH_URL } =
+  process.env;
 const { url, close } = await startExample({
   port: Number(PORT ?? 3000),
   addonId: ADDON_ID ?? "example",

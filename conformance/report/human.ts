@@ -33,7 +33,12 @@ function told(verdict: Verdict, paint: Paint): string {
   if (outcome === "passed") return head;
   if (outcome === "skipped") return `${head}\n${paint.dim(block(`Skipped: ${reason}`))}`;
   const colour = outcome === "broken" ? paint.red : paint.yellow;
-  return [head, colour(block(reason ?? "")), block(`→ ${rule.mend}`), paint.dim(block(`(${rule.section})`))].join("\n");
+  return [
+    head,
+    colour(block(reason ?? "")),
+    block(`→ ${rule.mend}`),
+    paint.dim(block(`(${rule.section})`)),
+  ].join("\n");
 }
 
 function ending(report: Report, paint: Paint): string {

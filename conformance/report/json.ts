@@ -14,7 +14,17 @@ export function jsonReport(report: Report) {
     rules: report.verdicts.map((verdict) => {
       const { id, title, severity, section, mend } = verdict.rule;
       const group = groups.find(({ rules }) => rules.includes(verdict.rule))!.title;
-      return { id, title, group, severity, section, outcome: outcomeOf(verdict), reason: verdict.reason, mend, ms: verdict.ms };
+      return {
+        id,
+        title,
+        group,
+        severity,
+        section,
+        outcome: outcomeOf(verdict),
+        reason: verdict.reason,
+        mend,
+        ms: verdict.ms,
+      };
     }),
   };
 }

@@ -1,17 +1,24 @@
-import builder from "junit-report-builder";
+import junit, { type Builder } from "junit-report-builder";
 import { groups } from "../rules/index.ts";
 import { outcomeOf, type Report } from "./report.ts";
 
+/** What Node gives as its default is the builder itself, whatever its types say. */
+const BUILDER = junit as unknown as Builder;
+
 /** The report as a CI server reads it: a suite for each group, a case for each rule. Warnings are no failures. */
 export function junitReport({ verdicts }: Report): string {
-  const report = builder.newBuilder();
+  const report = BUILDER.newBuilder();
   for (const group of groups) {
     const own = verdicts.filter(({ rule }) => group.rules.includes(rule));
     if (own.length === 0) continue;
     const suite = report.testSuite().name(group.title);
     for (const verdict of own) {
       const { rule, reason, ms } = verdict;
-      const test = suite.testCase().className(`conformance.${group.title}`).name(`${rule.id} ${rule.title}`).time(ms / 1000);
+      const test = suite
+        .testCase()
+        .className(`conformance.${group.title}`)
+        .name(`${rule.id} ${rule.title}`)
+        .time(ms / 1000);
       const outcome = outcomeOf(verdict);
       if (outcome === "broken") test.failure(`${reason} ${rule.mend} (${rule.section})`, rule.severity);
       if (outcome === "warning") test.standardOutput(`${reason} ${rule.mend} (${rule.section})`);

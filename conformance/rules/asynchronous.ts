@@ -1,4 +1,20 @@
-import { answeredWith, begun, begunOnce, callOf, completed, firstReply, isApi, isConfigPush, isDone, isMark, isRefresh, marked, membersOf } from "../probes.ts";
+import {
+  answeredWith,
+  begun,
+  begunOnce,
+  begunWithTokens,
+  callOf,
+  completed,
+  firstReply,
+  isApi,
+  isConfigPush,
+  isDone,
+  isMark,
+  isRefresh,
+  marked,
+  membersOf,
+  repeatsWell,
+} from "../probes.ts";
 import { nameFaults } from "../config-vars.ts";
 import { Broken, holds, needs, type RuleGroup } from "../rule.ts";
 import { decisions, platform } from "../sections.ts";
@@ -10,10 +26,9 @@ import { jsonReply, membersIn } from "../stage/wire.ts";
 const section = decisions(2);
 const API_VERSION = /^application\/vnd\.[\w.-]+\+json\s*;\s*version=3$/i;
 
-/** The first successful push of config vars in an asynchronous provision. */
+/** The first push of config vars in an asynchronous provision. */
 async function push(stage: Stage) {
-  const resource = await completed(stage);
-  const call = stage.callsOf(resource).find((call) => isConfigPush(call));
+  const call = await callOf(stage, await begunWithTokens(stage), isConfigPush);
   needs(call, "config vars have to be set first (ASYNC-04).");
   return call;
 }
@@ -69,10 +84,13 @@ export const asynchronous: RuleGroup = {
       mend: "Call it with the resource's own token when all is ready; the platform gives up after 12 hours.",
       isPatient: true,
       async check(stage) {
-        const resource = await begunOnce(stage);
+        const resource = await begunWithTokens(stage);
         const seconds = Math.round(stage.settings.patience.eventMs / 1000);
         const call = await callOf(stage, resource, (call) => isMark(call) && isDone(call));
-        holds(call, `Nobody said within ${seconds} s that the provision is done. (Does it take longer? --patience SECONDS.)`);
+        holds(
+          call,
+          `Nobody said within ${seconds} s that the provision is done. (Does it take longer? --patience SECONDS.)`,
+        );
       },
     },
     {
@@ -83,10 +101,13 @@ export const asynchronous: RuleGroup = {
       mend: "PATCH /addons/{uuid}/config first: with the end told, the customer's app starts.",
       isPatient: true,
       async check(stage) {
-        const resource = await begunOnce(stage);
+        const resource = await begunWithTokens(stage);
         const mark = await marked(stage, resource);
         const set = stage.callsOf(resource).find((call) => isConfigPush(call) && isDone(call));
-        holds(set && set.at < mark.at, set ? "They were set after the end had been told." : "No config vars were set.");
+        holds(
+          set && set.at < mark.at,
+          set ? "They were set after the end had been told." : "No config vars were set.",
+        );
       },
     },
     {
@@ -98,10 +119,15 @@ export const asynchronous: RuleGroup = {
       isPatient: true,
       async check(stage) {
         const { headers, text } = await push(stage);
-        holds(/^application\/([\w.-]+\+)?json\b/i.test(headers["content-type"] ?? ""), "The Content-Type is not JSON.");
+        holds(
+          /^application\/([\w.-]+\+)?json\b/i.test(headers["content-type"] ?? ""),
+          "The Content-Type is not JSON.",
+        );
         const config = pushed(text);
         holds(config, "The body is not {config: [{name, value}]}.");
-        const isText = config.every(({ name, value }) => typeof name === "string" && (typeof value === "string" || value === null));
+        const isText = config.every(
+          ({ name, value }) => typeof name === "string" && (typeof value === "string" || value === null),
+        );
         holds(isText, "A name or a value is no text.");
       },
     },
@@ -115,7 +141,10 @@ export const asynchronous: RuleGroup = {
       async check(stage) {
         const config = pushed((await push(stage)).text);
         needs(config, "they have to be sent in the right shape first (ASYNC-05).");
-        const [fault] = nameFaults(config.map(({ name }) => String(name)), stage.settings.manifest);
+        const [fault] = nameFaults(
+          config.map(({ name }) => String(name)),
+          stage.settings.manifest,
+        );
         if (fault) throw new Broken(fault);
       },
     },
@@ -127,7 +156,9 @@ export const asynchronous: RuleGroup = {
       mend: "Send Accept: application/vnd.svc+json; version=3.",
       isPatient: true,
       async check(stage) {
-        const strange = apiCalls(stage, await begunToEnd(stage)).find(({ headers }) => !API_VERSION.test(headers.accept ?? ""));
+        const strange = apiCalls(stage, await begunToEnd(stage)).find(
+          ({ headers }) => !API_VERSION.test(headers.accept ?? ""),
+        );
         holds(!strange, `${strange?.method} was sent with Accept: ${strange?.headers.accept ?? "(none)"}.`);
       },
     },
@@ -155,12 +186,16 @@ export const asynchronous: RuleGroup = {
       severity: "must",
       mend: "Answer from what is stored. The work is not begun again.",
       async check(stage) {
+        await repeatsWell(stage);
         const slow = stage.settings.patience.quietMs / 2;
         const resource = await begun(stage, { react: firstTimes(1, isApi, () => ({ delayMs: slow })) });
         const { reply } = await stage.redeliver(resource);
         answeredWith(reply, 200, 202);
         const first = firstReply(resource)!;
-        holds(reply.text === first.text && reply.status === first.status, "The second answer differs from the first.");
+        holds(
+          reply.text === first.text && reply.status === first.status,
+          "The second answer differs from the first.",
+        );
       },
     },
     {
@@ -170,7 +205,12 @@ export const asynchronous: RuleGroup = {
       severity: "must",
       mend: "Try each call again, a little later each time.",
       isPatient: true,
-      check: async (stage) => void (await despite(stage, () => ({ reply: jsonReply(503, { id: "service_unavailable", message: "Later." }) }), "503")),
+      check: async (stage) =>
+        void (await despite(
+          stage,
+          () => ({ reply: jsonReply(503, { id: "service_unavailable", message: "Later." }) }),
+          "503",
+        )),
     },
     {
       id: "ASYNC-11",
@@ -179,7 +219,14 @@ export const asynchronous: RuleGroup = {
       severity: "must",
       mend: "Wait, for Retry-After where there is one, and try again.",
       isPatient: true,
-      check: async (stage) => void (await despite(stage, () => ({ reply: jsonReply(429, { id: "rate_limit", message: "Too many." }, { "retry-after": "1" }) }), "429")),
+      check: async (stage) =>
+        void (await despite(
+          stage,
+          () => ({
+            reply: jsonReply(429, { id: "rate_limit", message: "Too many." }, { "retry-after": "1" }),
+          }),
+          "429",
+        )),
     },
     {
       id: "ASYNC-12",
@@ -189,9 +236,15 @@ export const asynchronous: RuleGroup = {
       mend: "An access token may end early. Refresh it at a 401, then repeat the call with the new one.",
       isPatient: true,
       async check(stage) {
-        const reply = jsonReply(401, { id: "unauthorized", message: "The access token is not valid any more." });
+        const reply = jsonReply(401, {
+          id: "unauthorized",
+          message: "The access token is not valid any more.",
+        });
         const calls = await despite(stage, () => ({ reply }), "401");
-        holds(calls.some((call) => isRefresh(call) && isDone(call)), "After a 401 no token was refreshed.");
+        holds(
+          calls.some((call) => isRefresh(call) && isDone(call)),
+          "After a 401 no token was refreshed.",
+        );
       },
     },
     {
@@ -206,7 +259,10 @@ export const asynchronous: RuleGroup = {
         const disguise = (token: string) => `older.${token.replace(/^SVCK-/, "")}_${"x".repeat(300)}`;
         const resource = await begun(stage, { disguise });
         const call = await callOf(stage, resource, (call) => isMark(call) && isDone(call));
-        holds(call, "With a token of 300 characters and without the usual prefix the provision was never completed.");
+        holds(
+          call,
+          "With a token of 300 characters and without the usual prefix the provision was never completed.",
+        );
       },
     },
     {
@@ -228,10 +284,11 @@ export const asynchronous: RuleGroup = {
 
 /** With the plan's own resource, once its end was told. */
 async function begunToEnd(stage: Stage) {
-  const resource = await begunOnce(stage);
+  const resource = await begunWithTokens(stage);
   const some = await callOf(stage, resource, (call) => isApi(call));
   needs(some, "the platform API has to be called first (ASYNC-03).");
   return resource;
 }
 
-const apiCalls = (stage: Stage, resource: Parameters<Stage["callsOf"]>[0]) => stage.callsOf(resource).filter(isApi);
+const apiCalls = (stage: Stage, resource: Parameters<Stage["callsOf"]>[0]) =>
+  stage.callsOf(resource).filter(isApi);

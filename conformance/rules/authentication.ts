@@ -96,7 +96,10 @@ export const authentication: RuleGroup = {
         const below = `/${(await plain(stage)).uuid}`;
         const body = { plan: stage.settings.plan };
         const changed = await stage.service.send({ method: "PUT", below, body, authorization: null });
-        holds(changed.status === 401, `A plan change without credentials was answered with ${changed.status}.`);
+        holds(
+          changed.status === 401,
+          `A plan change without credentials was answered with ${changed.status}.`,
+        );
         const unknown = `/${randomUUID()}`;
         const ended = await stage.service.send({ method: "DELETE", below: unknown, authorization: null });
         holds(ended.status === 401, `A deprovision without credentials was answered with ${ended.status}.`);
@@ -111,7 +114,12 @@ export const authentication: RuleGroup = {
       async check(stage) {
         await plainAnswer(stage);
         const ask = (uuid: string) =>
-          stage.service.send({ method: "PUT", below: `/${uuid}`, body: { plan: stage.settings.plan }, authorization: null });
+          stage.service.send({
+            method: "PUT",
+            below: `/${uuid}`,
+            body: { plan: stage.settings.plan },
+            authorization: null,
+          });
         const known = await ask((await plain(stage)).uuid);
         const unknown = await ask(randomUUID());
         holds(
@@ -157,7 +165,10 @@ export const authentication: RuleGroup = {
         const { status, headers } = await knock(stage, null);
         answeredWith(await knock(stage, null), 401);
         const challenge = headers["www-authenticate"] ?? "";
-        holds(/^Basic\b/i.test(challenge), `The ${status} has ${challenge ? "another" : "no"} WWW-Authenticate.`);
+        holds(
+          /^Basic\b/i.test(challenge),
+          `The ${status} has ${challenge ? "another" : "no"} WWW-Authenticate.`,
+        );
       },
     },
     {

@@ -27,7 +27,10 @@ export const errors: RuleGroup = {
       async check(stage) {
         await plainAnswer(stage);
         const reply = firstReply(await strangePlan(stage));
-        needs(reply && reply.status >= 400, `no provision was refused: an unknown plan was answered with ${shown(reply)}.`);
+        needs(
+          reply && reply.status >= 400,
+          `no provision was refused: an unknown plan was answered with ${shown(reply)}.`,
+        );
         holds(isTold(reply), `The body of the ${reply.status} is not {id, message} in JSON.`);
       },
     },
@@ -56,7 +59,7 @@ export const errors: RuleGroup = {
       mend: "Answer with a sentence; write the stack into your log.",
       isLast: true,
       async check({ books }) {
-        const found = books.replies.find(({ text }) => STACK.test(text));
+        const found = books.replies.find(({ text }) => STACK.test(text.replaceAll("\\n", "\n")));
         holds(!found, `The body of a ${found?.status} shows a stack of calls.`);
       },
     },

@@ -1,4 +1,19 @@
-import { callOf, exchanged, installed, isDone, isExchange, isRefusal, firstReply, needsSecret, plain, plainAnswer, plainAttempt, plainExchange, quiet, strangePlan } from "../probes.ts";
+import {
+  callOf,
+  exchanged,
+  installed,
+  isDone,
+  isExchange,
+  isRefusal,
+  firstReply,
+  needsSecret,
+  plain,
+  plainAnswer,
+  plainAttempt,
+  plainExchange,
+  quiet,
+  strangePlan,
+} from "../probes.ts";
 import { holds, needs, type RuleGroup } from "../rule.ts";
 import { decisions, platform } from "../sections.ts";
 import { firstTimes } from "../stage/script.ts";
@@ -47,7 +62,10 @@ export const exchange: RuleGroup = {
         const { at } = await plainExchange(stage);
         await quiet(stage);
         const others = stage.callsOf(await plain(stage)).filter((call) => isExchange(call) && call.at > at);
-        holds(others.length === 0, `After the exchange had succeeded the code was sent ${others.length} more times.`);
+        holds(
+          others.length === 0,
+          `After the exchange had succeeded the code was sent ${others.length} more times.`,
+        );
       },
     },
     {
@@ -64,7 +82,10 @@ export const exchange: RuleGroup = {
         needs(reply && isRefusal(reply), "no provision was refused (PROV-09).");
         await plainAttempt(stage);
         await quiet(stage);
-        holds(!stage.callsOf(resource).some(isExchange), "The code of a provision answered with a refusal was sent.");
+        holds(
+          !stage.callsOf(resource).some(isExchange),
+          "The code of a provision answered with a refusal was sent.",
+        );
       },
     },
     {
@@ -78,7 +99,10 @@ export const exchange: RuleGroup = {
         const { method, headers } = await plainAttempt(stage);
         const type = headers["content-type"] ?? "";
         holds(method === "POST", `It was a ${method}.`);
-        holds(/^application\/x-www-form-urlencoded\b/i.test(type), `The Content-Type was ${type || "missing"}.`);
+        holds(
+          /^application\/x-www-form-urlencoded\b/i.test(type),
+          `The Content-Type was ${type || "missing"}.`,
+        );
       },
     },
     {
@@ -91,8 +115,14 @@ export const exchange: RuleGroup = {
       async check(stage) {
         const call = await plainAttempt(stage);
         needs(Object.keys(call.form).length > 0, "the exchange has to be a form first (EXCH-05).");
-        holds(call.form["grant_type"] === "authorization_code", `grant_type was ${call.form["grant_type"] ? "another" : "missing"}.`);
-        holds(stage.books.codes.has(call.form["code"] ?? ""), "code was missing, or was not the one of the request.");
+        holds(
+          call.form["grant_type"] === "authorization_code",
+          `grant_type was ${call.form["grant_type"] ? "another" : "missing"}.`,
+        );
+        holds(
+          stage.books.codes.has(call.form["code"] ?? ""),
+          "code was missing, or was not the one of the request.",
+        );
       },
     },
     {
@@ -119,7 +149,10 @@ export const exchange: RuleGroup = {
         needsSecret(stage);
         const { form } = await plainAttempt(stage);
         needs(form["client_secret"], "the client secret has to be in the form first (EXCH-07).");
-        holds(form["client_secret"] === stage.settings.clientSecret, "It is not the client secret of the platform.");
+        holds(
+          form["client_secret"] === stage.settings.clientSecret,
+          "It is not the client secret of the platform.",
+        );
       },
     },
     {
@@ -142,8 +175,12 @@ export const exchange: RuleGroup = {
       mend: "Send it in the form alone; tell your OAuth library to use client_secret_post.",
       isPatient: true,
       async check(stage) {
-        const { headers } = await plainAttempt(stage);
-        holds(headers.authorization === undefined, "The token endpoint was called with an Authorization header.");
+        const { headers, form } = await plainAttempt(stage);
+        needs(form["client_secret"], "the client secret has to be in the form first (EXCH-07).");
+        holds(
+          headers.authorization === undefined,
+          "The token endpoint was called with an Authorization header.",
+        );
       },
     },
     {
@@ -154,8 +191,11 @@ export const exchange: RuleGroup = {
       mend: "Take invalid_grant for not yet, again and again, until the five minutes are over.",
       isPatient: true,
       async check(stage) {
+        await plainExchange(stage);
         const body = { error: "invalid_grant", error_description: "The provision is not registered yet." };
-        const resource = await installed(stage, { react: firstTimes(1, isExchange, () => ({ reply: jsonReply(400, body) })) });
+        const resource = await installed(stage, {
+          react: firstTimes(1, isExchange, () => ({ reply: jsonReply(400, body) })),
+        });
         const first = await callOf(stage, resource, isExchange);
         needs(first, "a grant has to be exchanged first (EXCH-01).");
         const second = await callOf(stage, resource, (call) => isExchange(call) && isDone(call));
@@ -170,18 +210,27 @@ export const exchange: RuleGroup = {
       mend: "Ignore members you do not know, and take 200 and 201 alike.",
       isPatient: true,
       async check(stage) {
+        await plainExchange(stage);
         const resource = await installed(stage, {
           react: () => ({
             rewrite: (reply) =>
               reply.status < 300
-                ? jsonReply(201, { ...(JSON.parse(reply.text) as object), user_id: SOMEBODY, session_nonce: "n", scope: null })
+                ? jsonReply(201, {
+                    ...(JSON.parse(reply.text) as object),
+                    user_id: SOMEBODY,
+                    session_nonce: "n",
+                    scope: null,
+                  })
                 : reply,
           }),
         });
         const { at } = await exchanged(stage, resource);
         await quiet(stage);
         const again = stage.callsOf(resource).some((call) => isExchange(call) && call.at > at);
-        holds(!again, "An answer of 201 with user_id and session_nonce was not taken: the code was sent again.");
+        holds(
+          !again,
+          "An answer of 201 with user_id and session_nonce was not taken: the code was sent again.",
+        );
       },
     },
   ],

@@ -11,8 +11,16 @@ const BURST = 12;
 /** A provision whose body comes as bodies sometimes come. */
 async function accepted(stage: Stage, alter: (request: Outgoing) => void, what: string): Promise<void> {
   await plainAnswer(stage);
-  const reply = firstReply(await stage.install({ alter: (request) => void (request.method === "POST" && alter(request)) }));
+  const reply = firstReply(
+    await stage.install({ alter: (request) => void (request.method === "POST" && alter(request)) }),
+  );
   holds(isSuccess(reply), `${what} was answered with ${shown(reply)}.`);
+}
+
+/** A piece at a time, its length told before. */
+function slowly(request: Outgoing): void {
+  request.headers["content-length"] = String(Buffer.byteLength(request.body ?? ""));
+  request.pieces = { bytes: 60, pauseMs: 100 };
 }
 
 export const http: RuleGroup = {
@@ -24,7 +32,8 @@ export const http: RuleGroup = {
       section: `${section}; RFC 9112, section 7.1`,
       severity: "must",
       mend: "Read bodies that come in chunks; proxies send them so.",
-      check: (stage) => accepted(stage, (request) => (request.pieces = { bytes: 100, pauseMs: 1 }), "A body in chunks"),
+      check: (stage) =>
+        accepted(stage, (request) => (request.pieces = { bytes: 100, pauseMs: 1 }), "A body in chunks"),
     },
     {
       id: "HTTP-02",
@@ -32,7 +41,7 @@ export const http: RuleGroup = {
       section,
       severity: "should",
       mend: "Give a request some seconds to arrive.",
-      check: (stage) => accepted(stage, (request) => (request.pieces = { bytes: 60, pauseMs: 100 }), "A slow body"),
+      check: (stage) => accepted(stage, slowly, "A slow body"),
     },
     {
       id: "HTTP-03",
@@ -43,7 +52,10 @@ export const http: RuleGroup = {
       async check({ service }) {
         const call = () => ({ method: "DELETE", below: `/${randomUUID()}` });
         const replies = await service.onOneConnection([call(), call(), call()]);
-        holds(replies.some(({ isReused }) => isReused), "Every answer closed its connection.");
+        holds(
+          replies.some(({ isReused }) => isReused),
+          "Every answer closed its connection.",
+        );
       },
     },
     {
@@ -69,7 +81,10 @@ export const http: RuleGroup = {
         await plainAnswer(stage);
         const all = await Promise.all(Array.from({ length: BURST }, () => stage.install()));
         const refused = all.map(firstReply).filter((reply) => !isSuccess(reply));
-        holds(refused.length === 0, `${refused.length} of ${BURST} were not: the first with ${shown(refused[0] ?? null)}.`);
+        holds(
+          refused.length === 0,
+          `${refused.length} of ${BURST} were not: the first with ${shown(refused[0] ?? null)}.`,
+        );
       },
     },
     {
@@ -80,7 +95,9 @@ export const http: RuleGroup = {
       mend: "Send 204 alone, without a body and without a Content-Length other than 0.",
       isLast: true,
       async check({ books }) {
-        const found = books.replies.find(({ status, headers }) => status === 204 && (headers["content-length"] ?? "0") !== "0");
+        const found = books.replies.find(
+          ({ status, headers }) => status === 204 && (headers["content-length"] ?? "0") !== "0",
+        );
         holds(!found, `A 204 promises ${found?.headers["content-length"]} bytes.`);
       },
     },

@@ -1,16 +1,22 @@
-import { answeredWith, callOf, firstReply, isDone, isExchange, isSuccess, otherPlan, plainAnswer, quiet, settled, shown, probe } from "../probes.ts";
+import {
+  answeredWith,
+  callOf,
+  firstReply,
+  isDone,
+  isExchange,
+  isSuccess,
+  otherPlan,
+  quiet,
+  repeated,
+  repeatsWell,
+  settled,
+  shown,
+} from "../probes.ts";
 import { holds, needs, type RuleGroup } from "../rule.ts";
 import { decisions } from "../sections.ts";
 import { aProvision } from "../stage/service-calls.ts";
 
 const section = decisions(1);
-
-/** A provision that comes again after all was well. */
-const repeated = probe(async (stage) => {
-  const resource = await settled(stage);
-  const { reply } = await stage.redeliver(resource);
-  return { resource, first: firstReply(resource)!, again: reply };
-});
 
 export const idempotence: RuleGroup = {
   title: "Idempotence",
@@ -47,6 +53,7 @@ export const idempotence: RuleGroup = {
       mend: "The uuid is the identity. Log the difference, answer as before: a refusal would kill the grant.",
       async check(stage) {
         const plan = otherPlan(stage);
+        await repeatsWell(stage);
         const resource = await settled(stage);
         const { reply } = await stage.redeliver(resource, { plan });
         answeredWith(reply, 200, 202);
@@ -60,7 +67,7 @@ export const idempotence: RuleGroup = {
       severity: "must",
       mend: "Let a unique constraint on the uuid decide who makes the resource; the other waits and answers the same.",
       async check(stage) {
-        await plainAnswer(stage);
+        await repeatsWell(stage);
         const body = aProvision(stage.settings);
         const call = () => stage.service.send({ method: "POST", body });
         const [one, two] = await Promise.all([call(), call()]);
@@ -80,7 +87,10 @@ export const idempotence: RuleGroup = {
         const { resource } = await repeated(stage);
         await quiet(stage);
         const calls = stage.callsOf(resource).filter(isExchange);
-        holds(calls.findIndex(isDone) === calls.length - 1, "The code was sent again after it had been exchanged.");
+        holds(
+          calls.findIndex(isDone) === calls.length - 1,
+          "The code was sent again after it had been exchanged.",
+        );
       },
     },
     {
@@ -91,7 +101,7 @@ export const idempotence: RuleGroup = {
       mend: "Answer the second delivery as the first, and try the exchange again while the grant lives.",
       isPatient: true,
       async check(stage) {
-        await plainAnswer(stage);
+        await repeatsWell(stage);
         const resource = await stage.install({ lostAnswers: 1 });
         const first = firstReply(resource);
         const { reply } = await stage.redeliver(resource);
@@ -108,6 +118,7 @@ export const idempotence: RuleGroup = {
       severity: "must",
       mend: "Answer as before. What is exchanged is exchanged; go on with the tokens you have.",
       async check(stage) {
+        await repeatsWell(stage);
         const resource = await settled(stage);
         const { reply } = await stage.redeliver(resource, { newCode: true });
         holds(isSuccess(reply), `A repeated provision with a new code was answered with ${shown(reply)}.`);

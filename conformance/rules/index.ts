@@ -38,7 +38,8 @@ export const rules: readonly Rule[] = groups.flatMap((group) => group.rules);
 
 /** Those whose id, or the beginning of whose id, is named: `AUTH-03`, or `AUTH` for all of them. Throws at a name of none. */
 export function chosenRules(names: readonly string[]): readonly Rule[] {
-  const isNamed = ({ id }: Rule, name: string) => id === name.toUpperCase() || id.startsWith(`${name.toUpperCase()}-`);
+  const isNamed = ({ id }: Rule, name: string) =>
+    id === name.toUpperCase() || id.startsWith(`${name.toUpperCase()}-`);
   const strange = names.find((name) => !rules.some((rule) => isNamed(rule, name)));
   if (strange !== undefined) throw new Error(`There is no rule ${strange}. All of them: --list.`);
   return names.length === 0 ? rules : rules.filter((rule) => names.some((name) => isNamed(rule, name)));

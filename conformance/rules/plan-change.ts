@@ -1,5 +1,19 @@
 import { randomUUID } from "node:crypto";
-import { answeredWith, firstReply, installed, isExchange, isRefusal, isSuccess, membersOf, otherPlan, plain, plainAnswer, probe, settled } from "../probes.ts";
+import {
+  answeredWith,
+  installed,
+  isExchange,
+  isRefusal,
+  isSuccess,
+  membersOf,
+  otherPlan,
+  plain,
+  plainAnswer,
+  plainExchange,
+  probe,
+  repeatsWell,
+  settled,
+} from "../probes.ts";
 import { valueFaults } from "../config-vars.ts";
 import { Broken, holds, needs, type RuleGroup } from "../rule.ts";
 import { decisions } from "../sections.ts";
@@ -33,7 +47,10 @@ export const planChange: RuleGroup = {
       async check(stage) {
         const { reply } = await changed(stage);
         needs(isSuccess(reply), "a plan change has to succeed first (PLAN-01).");
-        holds(/^application\/([\w.-]+\+)?json\b/i.test(reply.headers["content-type"] ?? ""), "The Content-Type is not JSON.");
+        holds(
+          /^application\/([\w.-]+\+)?json\b/i.test(reply.headers["content-type"] ?? ""),
+          "The Content-Type is not JSON.",
+        );
         const { config } = membersOf(reply);
         const [fault] = config === undefined ? [] : valueFaults(config);
         if (fault) throw new Broken(fault);
@@ -46,7 +63,8 @@ export const planChange: RuleGroup = {
       severity: "must",
       mend: "Answer 200 and do nothing: delivery is at least once.",
       async check(stage) {
-        await plainAnswer(stage);
+        // A change that comes before the exchange is another matter.
+        await plainExchange(stage);
         answeredWith((await stage.changePlan(await plain(stage), stage.settings.plan)).reply, 200, 202);
       },
     },
@@ -59,7 +77,10 @@ export const planChange: RuleGroup = {
       async check(stage) {
         await plainAnswer(stage);
         const below = `/${(await plain(stage)).uuid}`;
-        answeredWith(await stage.service.send({ method: "PUT", below, body: { plan: "no-such-plan-of-anybody" } }), 422);
+        answeredWith(
+          await stage.service.send({ method: "PUT", below, body: { plan: "no-such-plan-of-anybody" } }),
+          422,
+        );
       },
     },
     {
@@ -82,7 +103,11 @@ export const planChange: RuleGroup = {
       async check(stage) {
         await plainAnswer(stage);
         const below = `/${(await plain(stage)).uuid}`;
-        const bodies = { "A body without a plan": "{}", "Broken JSON": '{"plan":', "A plan that is a number": '{"plan": 7}' };
+        const bodies = {
+          "A body without a plan": "{}",
+          "Broken JSON": '{"plan":',
+          "A plan that is a number": '{"plan": 7}',
+        };
         for (const [what, body] of Object.entries(bodies)) {
           const reply = await stage.service.send({ method: "PUT", below, body });
           holds(isRefusal(reply) && reply.status !== 401, `${what} was answered with ${reply.status}.`);
@@ -97,7 +122,8 @@ export const planChange: RuleGroup = {
       mend: "Read plan by its name and leave the others alone.",
       async check(stage) {
         const plan = otherPlan(stage);
-        const below = `/${(await installed(stage)).uuid}`;
+        needs(isSuccess((await changed(stage)).reply), "a plan change has to succeed first (PLAN-01).");
+        const below = `/${(await settled(stage)).uuid}`;
         const body = { plan, from_tomorrow: [1], options: {} };
         answeredWith(await stage.service.send({ method: "PUT", below, body }), 200, 202);
       },
@@ -123,10 +149,13 @@ export const planChange: RuleGroup = {
       mend: "A provision of a uuid you know is answered with success, whatever its plan is by now.",
       async check(stage) {
         const plan = otherPlan(stage);
+        await repeatsWell(stage);
         const resource = await settled(stage);
-        needs(isSuccess((await stage.changePlan(resource, plan)).reply), "a plan change has to succeed first (PLAN-01).");
-        needs(isSuccess(firstReply(resource)), "a provision has to be accepted first (PROV-01).");
-        answeredWith((await stage.redeliver(resource)).reply, 200, 202);
+        needs(
+          isSuccess((await stage.changePlan(resource, plan)).reply),
+          "a plan change has to succeed first (PLAN-01).",
+        );
+        answeredWith((await stage.redeliver(resource, { plan: stage.settings.plan })).reply, 200, 202);
       },
     },
   ],

@@ -1,4 +1,15 @@
-import { callOf, firstReply, installed, isDone, isExchange, isSuccess, plainAttempt, quiet, shown } from "../probes.ts";
+import {
+  callOf,
+  firstReply,
+  installed,
+  isDone,
+  isExchange,
+  isSuccess,
+  plainExchange,
+  quiet,
+  repeatsWell,
+  shown,
+} from "../probes.ts";
 import { holds, needs, type RuleGroup } from "../rule.ts";
 import { decisions, platform } from "../sections.ts";
 import type { Call } from "../stage/books.ts";
@@ -11,18 +22,20 @@ const RETRY_AFTER_SECONDS = 2;
 /** Calls to the token endpoint in the quiet time. */
 const MANY_TRIES = 12;
 
-const unavailable = () => ({ reply: jsonReply(503, { id: "service_unavailable", message: "Later, please." }) });
+const unavailable = () => ({
+  reply: jsonReply(503, { id: "service_unavailable", message: "Later, please." }),
+});
 const rateLimited = (seconds: number) => ({
   reply: jsonReply(429, { id: "rate_limit", message: "Too many." }, { "retry-after": String(seconds) }),
 });
 
 /** A provision whose exchange fails so often, and then is watched until it succeeds. */
 async function exchangeThatFails(stage: Stage, times: number, reaction: () => Reaction, what: string) {
-  await plainAttempt(stage);
+  await plainExchange(stage);
   const resource = await installed(stage, { react: firstTimes(times, isExchange, reaction) });
   const call = await callOf(stage, resource, (call) => isExchange(call) && isDone(call));
   holds(call, `${what}, and the code was never exchanged afterwards.`);
-  return exchangesOf(stage, resource);
+  return exchangesOf(stage, resource).filter(({ at }) => at <= call.at);
 }
 
 const exchangesOf = (stage: Stage, resource: Resource): Call[] => stage.callsOf(resource).filter(isExchange);
@@ -37,7 +50,8 @@ export const platformFails: RuleGroup = {
       severity: "must",
       mend: "Try again after 1, 2, 4, 8, 10 … seconds for as long as the grant lives.",
       isPatient: true,
-      check: async (stage) => void (await exchangeThatFails(stage, 2, unavailable, "The token endpoint answered 503 twice")),
+      check: async (stage) =>
+        void (await exchangeThatFails(stage, 2, unavailable, "The token endpoint answered 503 twice")),
     },
     {
       id: "FAIL-02",
@@ -47,7 +61,12 @@ export const platformFails: RuleGroup = {
       mend: "Take a broken connection for a passing fault, as a 5xx.",
       isPatient: true,
       check: async (stage) =>
-        void (await exchangeThatFails(stage, 1, () => ({ cut: true }), "The connection to the token endpoint was cut once")),
+        void (await exchangeThatFails(
+          stage,
+          1,
+          () => ({ cut: true }),
+          "The connection to the token endpoint was cut once",
+        )),
     },
     {
       id: "FAIL-03",
@@ -57,10 +76,18 @@ export const platformFails: RuleGroup = {
       mend: "Wait for as many seconds as Retry-After says, then try again.",
       isPatient: true,
       async check(stage) {
-        const calls = await exchangeThatFails(stage, 1, () => rateLimited(RETRY_AFTER_SECONDS), "The token endpoint answered 429 once");
+        const calls = await exchangeThatFails(
+          stage,
+          1,
+          () => rateLimited(RETRY_AFTER_SECONDS),
+          "The token endpoint answered 429 once",
+        );
         const waitedMs = calls[1]!.at - calls[0]!.endedAt!;
         // Clocks of two processes need not agree on a few milliseconds.
-        holds(waitedMs > RETRY_AFTER_SECONDS * 1000 - 50, `Retry-After said ${RETRY_AFTER_SECONDS} s, the next try came after ${(waitedMs / 1000).toFixed(1)} s.`);
+        holds(
+          waitedMs > RETRY_AFTER_SECONDS * 1000 - 50,
+          `Retry-After said ${RETRY_AFTER_SECONDS} s, the next try came after ${(waitedMs / 1000).toFixed(1)} s.`,
+        );
       },
     },
     {
@@ -72,8 +99,16 @@ export const platformFails: RuleGroup = {
       isPatient: true,
       async check(stage) {
         const delayMs = stage.settings.patience.slowMs;
-        const calls = await exchangeThatFails(stage, 1, () => ({ delayMs }), `The token endpoint took ${delayMs / 1000} s`);
-        holds(calls.length === 1, `The token endpoint took ${delayMs / 1000} s, and in that time the code was sent again.`);
+        const calls = await exchangeThatFails(
+          stage,
+          1,
+          () => ({ delayMs }),
+          `The token endpoint took ${delayMs / 1000} s`,
+        );
+        holds(
+          calls.length === 1,
+          `The token endpoint took ${delayMs / 1000} s, and in that time the code was sent again.`,
+        );
       },
     },
     {
@@ -84,11 +119,20 @@ export const platformFails: RuleGroup = {
       mend: "Check that the answer is JSON with an access_token before you believe its status.",
       isPatient: true,
       async check(stage) {
-        const page = { ...jsonReply(200, ""), text: "<html>Maintenance</html>", headers: { "content-type": "text/html" } };
-        await plainAttempt(stage);
-        const resource = await installed(stage, { react: firstTimes(1, isExchange, () => ({ reply: page })) });
+        const page = {
+          ...jsonReply(200, ""),
+          text: "<html>Maintenance</html>",
+          headers: { "content-type": "text/html" },
+        };
+        await plainExchange(stage);
+        const resource = await installed(stage, {
+          react: firstTimes(1, isExchange, () => ({ reply: page })),
+        });
         const again = () => exchangesOf(stage, resource)[1];
-        holds(await stage.books.until(again, stage.settings.patience.eventMs), "A page of HTML with status 200 was taken for tokens.");
+        holds(
+          await stage.books.until(again, stage.settings.patience.eventMs),
+          "A page of HTML with status 200 was taken for tokens.",
+        );
       },
     },
     {
@@ -99,7 +143,7 @@ export const platformFails: RuleGroup = {
       mend: "Turn redirects off in your HTTP client: a 307 sends the client secret to whoever is named.",
       isPatient: true,
       async check(stage) {
-        await plainAttempt(stage);
+        await plainExchange(stage);
         const location = `${stage.platformUrl}/elsewhere`;
         const reply = { ...jsonReply(307, {}), headers: { location } };
         const resource = await installed(stage, { react: firstTimes(1, isExchange, () => ({ reply })) });
@@ -117,13 +161,19 @@ export const platformFails: RuleGroup = {
       mend: "Answer without asking the platform: a refusal is final, an outage passes.",
       isPatient: true,
       async check(stage) {
-        await plainAttempt(stage);
-        const resource = await stage.install({ react: (call) => (isExchange(call) ? unavailable() : undefined) });
+        await plainExchange(stage);
+        const resource = await stage.install({
+          react: (call) => (isExchange(call) ? unavailable() : undefined),
+        });
         needs(await callOf(stage, resource, isExchange), "a grant has to be exchanged first (EXCH-01).");
         const other = await stage.install();
         holds(isSuccess(firstReply(other)), `A provision was answered with ${shown(firstReply(other))}.`);
+        await repeatsWell(stage);
         const { reply } = await stage.redeliver(resource);
-        holds(isSuccess(reply), `A provision whose exchange fails was answered with ${shown(reply)} when it came again.`);
+        holds(
+          isSuccess(reply),
+          `A provision whose exchange fails was answered with ${shown(reply)} when it came again.`,
+        );
       },
     },
     {
@@ -134,12 +184,17 @@ export const platformFails: RuleGroup = {
       mend: "Double the wait from try to try, up to ten seconds.",
       isPatient: true,
       async check(stage) {
-        await plainAttempt(stage);
-        const resource = await installed(stage, { react: (call) => (isExchange(call) ? unavailable() : undefined) });
+        await plainExchange(stage);
+        const resource = await installed(stage, {
+          react: (call) => (isExchange(call) ? unavailable() : undefined),
+        });
         needs(await callOf(stage, resource, isExchange), "a grant has to be exchanged first (EXCH-01).");
         await quiet(stage);
         const count = exchangesOf(stage, resource).length;
-        holds(count <= MANY_TRIES, `In ${stage.settings.patience.quietMs / 1000} s it was called ${count} times for one grant.`);
+        holds(
+          count <= MANY_TRIES,
+          `In ${stage.settings.patience.quietMs / 1000} s it was called ${count} times for one grant.`,
+        );
       },
     },
   ],

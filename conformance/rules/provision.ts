@@ -20,7 +20,10 @@ export const provision: RuleGroup = {
       async check(stage) {
         const reply = firstReply(await plain(stage));
         if (isSuccess(reply)) return;
-        const why = reply && typeof membersOf(reply)["message"] === "string" ? `: ${String(membersOf(reply)["message"])}` : "";
+        const why =
+          reply && typeof membersOf(reply)["message"] === "string"
+            ? `: ${String(membersOf(reply)["message"])}`
+            : "";
         throw new Broken(
           `A provision of the plan ${stage.settings.plan} was answered with ${shown(reply)}${why}. ` +
             "(If you do not sell that plan, name another with --plan.)",
@@ -48,7 +51,10 @@ export const provision: RuleGroup = {
       mend: "Answer with your own name for the resource in id, as a string. The uuid itself will do.",
       async check(stage) {
         const { id } = membersOf(await plainAnswer(stage));
-        holds(typeof id === "string" && id !== "", id === undefined ? "There is no id." : "id is no text, or an empty one.");
+        holds(
+          typeof id === "string" && id !== "",
+          id === undefined ? "There is no id." : "id is no text, or an empty one.",
+        );
       },
     },
     {
@@ -80,7 +86,10 @@ export const provision: RuleGroup = {
       mend: "Declare each config var in the add-on's manifest, or do not send it.",
       async check(stage) {
         const { manifest } = stage.settings;
-        needs(manifest?.config_vars ?? manifest?.config_vars_prefix, "no manifest with config vars was given (--manifest).");
+        needs(
+          manifest?.config_vars ?? manifest?.config_vars_prefix,
+          "no manifest with config vars was given (--manifest).",
+        );
         await configNames(stage, () => manifest);
       },
     },

@@ -30,7 +30,10 @@ const headers = (change: Record<string, string>) => (request: Outgoing) => {
 async function refused({ service }: Stage, bodies: Record<string, unknown>): Promise<void> {
   for (const [what, body] of Object.entries(bodies)) {
     const reply = await service.send({ method: "POST", body });
-    holds(isRefusal(reply) && reply.status !== 401, `${what} was answered with ${reply.status}; a 4xx was due.`);
+    holds(
+      isRefusal(reply) && reply.status !== 401,
+      `${what} was answered with ${reply.status}; a 4xx was due.`,
+    );
   }
 }
 
@@ -51,14 +54,20 @@ export const requests: RuleGroup = {
       "must",
       "Members that nobody knows are ignored",
       "Read the members you use by name and leave the others alone.",
-      (stage) => accepted(stage, members({ from_tomorrow: { a: [1] }, version: 4 }), "A request with two new members"),
+      (stage) =>
+        accepted(stage, members({ from_tomorrow: { a: [1] }, version: 4 }), "A request with two new members"),
     ),
     rule(
       "REQ-02",
       "must",
       "Options that nobody knows are no reason to refuse",
       "Keep what you do not know, or drop it; a refusal costs a sale.",
-      (stage) => accepted(stage, members({ options: { no_such_option: "true", size: 7 } }), "A request with unknown options"),
+      (stage) =>
+        accepted(
+          stage,
+          members({ options: { no_such_option: "true", size: 7 } }),
+          "A request with unknown options",
+        ),
     ),
     rule(
       "REQ-03",
@@ -103,7 +112,8 @@ export const requests: RuleGroup = {
       "must",
       "No Accept header is refused",
       "Ignore Accept: the platform's media type on these calls may change. Never answer 406.",
-      (stage) => accepted(stage, headers({ accept: "application/vnd.svc-addons+json; version=4" }), "Another Accept"),
+      (stage) =>
+        accepted(stage, headers({ accept: "application/vnd.svc-addons+json; version=4" }), "Another Accept"),
     ),
     rule(
       "REQ-08",
@@ -115,12 +125,12 @@ export const requests: RuleGroup = {
           await accepted(stage, headers({ "content-type": type }), `A body of the type ${type}`);
       },
     ),
-    rule(
-      "REQ-09",
-      "must",
-      "Text in any script is kept as it is",
-      "Read and store UTF-8.",
-      (stage) => accepted(stage, members({ name: "Ünïcode-日本-🫖", options: { note: "наклейка" } }), "A name in other scripts"),
+    rule("REQ-09", "must", "Text in any script is kept as it is", "Read and store UTF-8.", (stage) =>
+      accepted(
+        stage,
+        members({ name: "Ünïcode-日本-🫖", options: { note: "наклейка" } }),
+        "A name in other scripts",
+      ),
     ),
     rule(
       "REQ-10",
@@ -134,7 +144,8 @@ export const requests: RuleGroup = {
       "must",
       "A body that is no JSON object is refused with a 4xx",
       "Catch what the JSON parser throws, and check that an object came out of it.",
-      (stage) => refused(stage, { "Broken JSON": '{"uuid": ', "An array": "[]", null: "null", "A text": '"uuid"' }),
+      (stage) =>
+        refused(stage, { "Broken JSON": '{"uuid": ', "An array": "[]", null: "null", "A text": '"uuid"' }),
     ),
     rule(
       "REQ-12",
@@ -169,7 +180,8 @@ export const requests: RuleGroup = {
         for (const name of ["nul\u0000nul", "\ud800 alone"]) {
           const body = aProvision(stage.settings, { name, options: { name } });
           const reply = await stage.service.send({ method: "POST", body });
-          if (reply.status < 300) await stage.service.send({ method: "DELETE", below: `/${String(body["uuid"])}` });
+          if (reply.status < 300)
+            await stage.service.send({ method: "DELETE", below: `/${String(body["uuid"])}` });
           holds(reply.status < 500, `${JSON.stringify(name)} as a name was answered with ${reply.status}.`);
         }
       },

@@ -14,7 +14,10 @@ export const secrets: RuleGroup = {
       isLast: true,
       async check({ books, settings }) {
         const { addonPassword, clientSecret } = settings;
-        for (const [what, secret] of Object.entries({ password: addonPassword, "client secret": clientSecret })) {
+        for (const [what, secret] of Object.entries({
+          password: addonPassword,
+          "client secret": clientSecret,
+        })) {
           const found = secret && books.replies.find((reply) => said(reply).includes(secret));
           holds(!found, `The ${what} stands in an answer with ${found && found.status}.`);
         }
@@ -29,7 +32,10 @@ export const secrets: RuleGroup = {
       isLast: true,
       async check({ books }) {
         const known = [...books.codes.keys(), ...books.tokens.keys()];
-        const found = books.replies.find((reply) => known.some((secret) => said(reply).includes(secret)));
+        const found = books.replies.find((reply) => {
+          const all = said(reply);
+          return known.some((secret) => all.includes(secret));
+        });
         holds(!found, `A code or a token stands in an answer with ${found?.status}.`);
       },
     },

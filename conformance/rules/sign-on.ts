@@ -26,7 +26,10 @@ function saltOf({ settings }: Stage): string {
 }
 
 /** A form signed as the platform signs it; each is of another user, so that none is a replay. */
-function signed(stage: Stage, { uuid, offset = 0, salt = saltOf(stage), email }: Customer): Record<string, string> {
+function signed(
+  stage: Stage,
+  { uuid, offset = 0, salt = saltOf(stage), email }: Customer,
+): Record<string, string> {
   const timestamp = String(Math.floor(Date.now() / 1000) + offset);
   const userId = randomUUID();
   const address = email ?? `${userId.slice(0, 8)}@example.com`;
@@ -42,7 +45,8 @@ function signed(stage: Stage, { uuid, offset = 0, salt = saltOf(stage), email }:
   };
 }
 
-const isIn = ({ status, headers }: Reply) => (status === 302 || status === 303) && headers.location !== undefined;
+const isIn = ({ status, headers }: Reply) =>
+  (status === 302 || status === 303) && headers.location !== undefined;
 
 function refused(reply: Reply, what: string): void {
   holds(reply.status === 403, `${what} was answered with ${reply.status}; 403 was due.`);
@@ -65,15 +69,22 @@ async function worksAtAll(stage: Stage): Promise<void> {
 }
 
 /** A form that must not get in. */
-async function mustNot(stage: Stage, what: string, change: (form: Record<string, string>) => Record<string, string>, customer: Partial<Customer> = {}) {
+async function mustNot(
+  stage: Stage,
+  what: string,
+  change: (form: Record<string, string>) => Record<string, string>,
+  customer: Partial<Customer> = {},
+) {
   await worksAtAll(stage);
   const resource = await aResource(stage);
   refused(await stage.service.signOn(change(signed(stage, { ...resource, ...customer }))), what);
 }
 
 const same = (form: Record<string, string>) => form;
-const without = (...names: string[]) => (form: Record<string, string>) =>
-  Object.fromEntries(Object.entries(form).filter(([name]) => !names.includes(name)));
+const without =
+  (...names: string[]) =>
+  (form: Record<string, string>) =>
+    Object.fromEntries(Object.entries(form).filter(([name]) => !names.includes(name)));
 
 export const signOn: RuleGroup = {
   title: "Sign-on of a customer",
@@ -106,7 +117,11 @@ export const signOn: RuleGroup = {
       section,
       severity: "must",
       mend: "Check user_scoped_resource_token when it is sent: the other one signs neither user nor e-mail.",
-      check: (stage) => mustNot(stage, "A form with another e-mail than the signed one", (form) => ({ ...form, email: "thief@example.com" })),
+      check: (stage) =>
+        mustNot(stage, "A form with another e-mail than the signed one", (form) => ({
+          ...form,
+          email: "thief@example.com",
+        })),
     },
     {
       id: "SSO-04",
@@ -114,7 +129,8 @@ export const signOn: RuleGroup = {
       section,
       severity: "must",
       mend: "Compare timestamp with the time.",
-      check: (stage) => mustNot(stage, `A form of ${STALE_SECONDS / 60} minutes ago`, same, { offset: -STALE_SECONDS }),
+      check: (stage) =>
+        mustNot(stage, `A form of ${STALE_SECONDS / 60} minutes ago`, same, { offset: -STALE_SECONDS }),
     },
     {
       id: "SSO-05",
@@ -122,7 +138,8 @@ export const signOn: RuleGroup = {
       section,
       severity: "must",
       mend: "Allow a minute for clocks that differ, no more.",
-      check: (stage) => mustNot(stage, `A form of ${AHEAD_SECONDS / 60} minutes ahead`, same, { offset: AHEAD_SECONDS }),
+      check: (stage) =>
+        mustNot(stage, `A form of ${AHEAD_SECONDS / 60} minutes ahead`, same, { offset: AHEAD_SECONDS }),
     },
     {
       id: "SSO-06",
@@ -146,7 +163,10 @@ export const signOn: RuleGroup = {
       async check(stage) {
         await worksAtAll(stage);
         const [one, other] = [await aResource(stage), await aResource(stage)];
-        refused(await stage.service.signOn({ ...signed(stage, one), resource_id: other.uuid }), "A token of another resource");
+        refused(
+          await stage.service.signOn({ ...signed(stage, one), resource_id: other.uuid }),
+          "A token of another resource",
+        );
       },
     },
     {
@@ -158,9 +178,16 @@ export const signOn: RuleGroup = {
       async check(stage) {
         await worksAtAll(stage);
         const resource = await aResource(stage);
-        for (const names of [["resource_token", "user_scoped_resource_token"], ["timestamp"], ["resource_id"]]) {
+        for (const names of [
+          ["resource_token", "user_scoped_resource_token"],
+          ["timestamp"],
+          ["resource_id"],
+        ]) {
           const { status } = await stage.service.signOn(without(...names)(signed(stage, resource)));
-          holds(status >= 400 && status < 500, `A form without ${names.join(" and ")} was answered with ${status}.`);
+          holds(
+            status >= 400 && status < 500,
+            `A form without ${names.join(" and ")} was answered with ${status}.`,
+          );
         }
       },
     },
@@ -173,10 +200,16 @@ export const signOn: RuleGroup = {
       async check(stage) {
         await worksAtAll(stage);
         const unknown = await stage.service.signOn(signed(stage, { uuid: randomUUID() }));
-        holds(unknown.status >= 400 && unknown.status < 500, `An unknown resource was answered with ${unknown.status}.`);
+        holds(
+          unknown.status >= 400 && unknown.status < 500,
+          `An unknown resource was answered with ${unknown.status}.`,
+        );
         const { resource } = await life(stage);
         const gone = await stage.service.signOn(signed(stage, resource));
-        holds(gone.status >= 400 && gone.status < 500, `A deprovisioned resource was answered with ${gone.status}.`);
+        holds(
+          gone.status >= 400 && gone.status < 500,
+          `A deprovisioned resource was answered with ${gone.status}.`,
+        );
       },
     },
     {
@@ -189,9 +222,11 @@ export const signOn: RuleGroup = {
         await worksAtAll(stage);
         const cookies = (await signedOn(stage)).reply.headers["set-cookie"] ?? [];
         needs(cookies.length > 0, "no cookie was set.");
-        holds(cookies.every((cookie) => /;\s*HttpOnly/i.test(cookie)), "A cookie was set without HttpOnly.");
+        holds(
+          cookies.every((cookie) => /;\s*HttpOnly/i.test(cookie)),
+          "A cookie was set without HttpOnly.",
+        );
       },
     },
   ],
 };
-

@@ -58,7 +58,10 @@ export function createBooks() {
     changed: () => void changes.emit("change"),
 
     /** Waits until `look` finds something, for at most so many milliseconds; then null. */
-    async until<Found>(look: () => Found | undefined | null | false, withinMs: number): Promise<Found | null> {
+    async until<Found>(
+      look: () => Found | undefined | null | false,
+      withinMs: number,
+    ): Promise<Found | null> {
       const first = look();
       if (first) return first;
       return new Promise((resolve) => {
@@ -80,7 +83,8 @@ export function createBooks() {
     /** The resource a call is about: by its path, or by a secret of that resource anywhere in it. */
     uuidOf({ path, headers, text }: Pick<Call, "path" | "headers" | "text">): string | null {
       const [inPath] = /[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}/i.exec(path) ?? [];
-      if (inPath) return inPath.toLowerCase();
+      // A code can look like one too.
+      if (inPath && !codes.has(inPath)) return inPath.toLowerCase();
       const said = decoded(`${path} ${headers.authorization ?? ""} ${text}`);
       for (const known of [codes, tokens] as Map<string, { uuid: string }>[]) {
         for (const [secret, { uuid }] of known) if (said.includes(secret)) return uuid;

@@ -24,7 +24,8 @@ export function openFront(needs: {
 
   /** True where the exchange comes before the answer; else waits until the platform knows the answer. */
   async function isEarly({ form, text, path }: Call): Promise<boolean> {
-    const [, code] = [...books.codes].find(([secret]) => secret === form["code"] || (text + path).includes(secret)) ?? [];
+    const [, code] =
+      [...books.codes].find(([secret]) => secret === form["code"] || (text + path).includes(secret)) ?? [];
     if (!code || (await books.until(() => code.isSettled, OVERTAKES_BY_MS))) return false;
     if (!code.isAnswered) return true;
     await books.until(() => code.isSettled, SETTLES_WITHIN_MS);

@@ -48,7 +48,12 @@ export async function openRelay(needs: {
     const { method = "", url: path = "", headers } = request;
     const uuid = books.uuidOf({ path, headers: {}, text }) ?? String(membersIn(text)["uuid"]);
     const resource = resourceOf(uuid);
-    const outgoing: Outgoing = { method, path, headers: passedOn(headers), ...(text !== "" && { body: text }) };
+    const outgoing: Outgoing = {
+      method,
+      path,
+      headers: passedOn(headers),
+      ...(text !== "" && { body: text }),
+    };
     const code = noteCode(text, uuid);
     resource.script.alter?.(outgoing);
     const reply = await call(outgoing).catch(() => null);

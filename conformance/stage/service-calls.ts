@@ -25,7 +25,10 @@ export function basic(user: string, password: string): string {
 }
 
 /** A provision request as it could come, with a grant that no platform has given. */
-export function aProvision(settings: Settings, change: Record<string, unknown> = {}): Record<string, unknown> {
+export function aProvision(
+  settings: Settings,
+  change: Record<string, unknown> = {},
+): Record<string, unknown> {
   const uuid = randomUUID();
   return {
     uuid,

@@ -63,7 +63,8 @@ export async function openStage(settings: Settings): Promise<Stage> {
   /** Until then the platform has not taken notice of the answer, and no grant of it works. */
   async function settled(resource: Resource, delivery: Promise<unknown>): Promise<Delivery> {
     await delivery;
-    for (const code of books.codes.values()) if (code.uuid === resource.uuid) code.isSettled = code.isAnswered;
+    for (const code of books.codes.values())
+      if (code.uuid === resource.uuid) code.isSettled = code.isAnswered;
     books.changed();
     return resource.deliveries.at(-1)!;
   }
@@ -78,14 +79,17 @@ export async function openStage(settings: Settings): Promise<Stage> {
       const { resource, delivery } = await turns(async () => {
         const arrival = relay.expect(script);
         const delivery = control.install({ plan, region, options, force: true });
-        const failed = delivery.then(() => Promise.reject(new Error("The sandbox sent no provision request.")));
+        const failed = delivery.then(() =>
+          Promise.reject(new Error("The sandbox sent no provision request.")),
+        );
         return { resource: await Promise.race([arrival, failed]), delivery };
       });
       await settled(resource, delivery);
       return resource;
     },
     redeliver: (resource, wish = {}) => settled(resource, control.redeliver(resource.uuid, wish)),
-    changePlan: (resource, plan) => settled(resource, control.changePlan(resource.uuid, plan, { force: true })),
+    changePlan: (resource, plan) =>
+      settled(resource, control.changePlan(resource.uuid, plan, { force: true })),
     deprovision: (resource) => settled(resource, control.deprovision(resource.uuid)),
     callsOf: ({ uuid }) => books.calls.filter((call) => call.uuid === uuid),
     isSecretKnown: () => settings.clientSecret !== null,
@@ -106,7 +110,8 @@ function partnerOf(settings: Settings, relayUrl: string): Parameters<typeof star
 
 /** Nothing is left behind at the service. */
 async function takeDown({ control }: Sandbox, resources: readonly Resource[]): Promise<void> {
-  const isUp = ({ uuid }: Resource) =>
-    control.state().addons.some(({ id, state }) => id === uuid && state !== "deprovisioned");
-  await Promise.all(resources.filter(isUp).map(({ uuid }) => control.deprovision(uuid).catch(() => undefined)));
+  const living = control.state().addons.filter(({ state }) => state !== "deprovisioned");
+  const isUp = new Set(living.map(({ id }) => id));
+  const left = resources.filter(({ uuid }) => isUp.has(uuid));
+  await Promise.all(left.map(({ uuid }) => control.deprovision(uuid).catch(() => undefined)));
 }

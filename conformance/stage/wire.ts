@@ -34,8 +34,7 @@ const OWN_HEADERS = new Set(["host", "connection", "keep-alive", "content-length
 export function send(base: string, { method, path, headers, body, pieces }: Outgoing, agent?: http.Agent) {
   const url = new URL(base.replace(/\/+$/, "") + path);
   const { request: open } = url.protocol === "https:" ? https : http;
-  const length =
-    body === undefined || pieces ? {} : { "content-length": String(Buffer.byteLength(body)) };
+  const length = body === undefined || pieces ? {} : { "content-length": String(Buffer.byteLength(body)) };
   const started = performance.now();
   return new Promise<Reply>((resolve, reject) => {
     const options = { method, headers: { ...length, ...headers }, agent: agent ?? false };
@@ -64,7 +63,11 @@ export function send(base: string, { method, path, headers, body, pieces }: Outg
   });
 }
 
-async function sendPieces(request: http.ClientRequest, body: Buffer, pieces: { bytes: number; pauseMs: number }) {
+async function sendPieces(
+  request: http.ClientRequest,
+  body: Buffer,
+  pieces: { bytes: number; pauseMs: number },
+) {
   for (let at = 0; at < body.length && !request.destroyed; at += pieces.bytes) {
     request.write(body.subarray(at, at + pieces.bytes));
     await sleep(pieces.pauseMs);
@@ -80,7 +83,9 @@ export async function readText(message: IncomingMessage): Promise<string> {
 
 /** Headers as they can be sent on over another connection. */
 export function passedOn(headers: IncomingHttpHeaders): Record<string, string | string[]> {
-  const entries = Object.entries(headers).filter(([name, value]) => value !== undefined && !OWN_HEADERS.has(name));
+  const entries = Object.entries(headers).filter(
+    ([name, value]) => value !== undefined && !OWN_HEADERS.has(name),
+  );
   return Object.fromEntries(entries) as Record<string, string | string[]>;
 }
 

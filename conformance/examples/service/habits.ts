@@ -1,5 +1,5 @@
 import { createHash, timingSafeEqual } from "node:crypto";
-import type { Answer, Request, ServiceSettings } from "./types.ts";
+import type { Answer, Request, Resource, ServiceSettings } from "./types.ts";
 
 // What the example does at each point where a service can go wrong. The tests of the rules change one of these at a
 // time and expect that the rule which names it, and no other, notices.
@@ -7,7 +7,10 @@ import type { Answer, Request, ServiceSettings } from "./types.ts";
 const UUID = /^[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}$/i;
 const LARGEST_BODY = 64 * 1024;
 
-export const refusal = (status: number, id: string, message: string): Answer => ({ status, body: { id, message } });
+export const refusal = (status: number, id: string, message: string): Answer => ({
+  status,
+  body: { id, message },
+});
 
 export interface Body {
   uuid: string;
@@ -16,8 +19,10 @@ export interface Body {
 }
 
 export const goodHabits = {
-  plans: ["basic", "premium", "slow"],
-  asyncPlans: ["slow"],
+  sells: (plan: string) => ["basic", "premium", "slow"].includes(plan),
+  takesItsTime: (plan: string) => plan === "slow",
+  /** Headers of every answer. */
+  headers: {} as Record<string, string>,
 
   /** Before anything is read or looked up. */
   isPlatform({ addonId, addonPassword }: ServiceSettings, { headers }: Request): boolean {
@@ -27,7 +32,7 @@ export const goodHabits = {
     return timingSafeEqual(hash(given), hash(`${addonId}:${addonPassword}`));
   },
 
-  unauthorized(): Answer {
+  unauthorized(_request: Request, _isKnown: boolean): Answer {
     const answer = refusal(401, "unauthorized", "Send the add-on's id and password.");
     return { ...answer, headers: { "www-authenticate": 'Basic realm="example"' } };
   },
@@ -50,7 +55,8 @@ export const goodHabits = {
   /** The members that are used; the others are none of our business. */
   readProvision(members: Record<string, unknown>): Body | Answer {
     const { uuid, plan, oauth_grant: grant } = members;
-    if (typeof uuid !== "string" || !UUID.test(uuid)) return refusal(422, "invalid_params", "uuid must be a UUID.");
+    if (typeof uuid !== "string" || !UUID.test(uuid))
+      return refusal(422, "invalid_params", "uuid must be a UUID.");
     if (typeof plan !== "string") return refusal(422, "invalid_params", "plan must be a plan's name.");
     const { code } = (grant ?? {}) as { code?: unknown };
     return { uuid: uuid.toLowerCase(), plan, code: typeof code === "string" ? code : null };
@@ -60,25 +66,33 @@ export const goodHabits = {
   uuidOf: (path: string) => path.toLowerCase(),
 
   /** The answer to a provision; kept and given again. */
-  provisioned: (uuid: string, plan: string): Answer => ({
+  provisioned: (uuid: string, plan: string, _wanted: Body): Answer => ({
     status: 200,
     body: { id: `example-${uuid}`, message: "Ready.", config: configOf(uuid, plan) },
   }),
-  begun: (uuid: string): Answer => ({ status: 202, body: { id: `example-${uuid}`, message: "It takes a moment." } }),
-  changed: (uuid: string, plan: string): Answer => ({
+  begun: (uuid: string): Answer => ({
+    status: 202,
+    body: { id: `example-${uuid}`, message: "It takes a moment." },
+  }),
+  /** Called before anything is changed; nothing is, where it is no success. */
+  changed: ({ uuid }: Resource, plan: string): Answer => ({
     status: 200,
     body: { message: `Now ${plan}.`, config: configOf(uuid, plan) },
   }),
-  deprovisioned: (): Answer => ({ status: 204 }),
-  unknownPlan: () => refusal(422, "unknown_plan", "There is no such plan."),
-  unknown: () => refusal(404, "not_found", "There is no such resource."),
-  gone: () => refusal(410, "gone", "The resource was deprovisioned."),
+  deprovisioned: (_resource: Resource): Answer => ({ status: 204 }),
+  unknownPlan: (_method: string) => refusal(422, "unknown_plan", "There is no such plan."),
+  unknown: (_method: string, _uuid: string): Answer =>
+    refusal(404, "not_found", "There is no such resource."),
+  gone: (_method: string): Answer => refusal(410, "gone", "The resource was deprovisioned."),
+  /** Whether a plan can be changed to. */
+  changesTo: (plan: unknown) => ["basic", "premium", "slow"].includes(String(plan)),
+  planOf: (members: Record<string, unknown>): unknown => members["plan"],
 
   /** How long an answer takes. */
   answerTakesMs: (_request: Request) => 0,
   /** A second provision of a resource there is. */
-  again: (kept: Answer, _wanted: Body): Answer => kept,
-  otherMethod: () => refusal(405, "method_not_allowed", "Only POST, PUT and DELETE."),
+  again: ({ answer }: Resource, _wanted: Body): Answer => answer,
+  otherMethod: (_method: string): Answer => refusal(405, "method_not_allowed", "Only POST, PUT and DELETE."),
 };
 
 export function configOf(uuid: string, plan: string): Record<string, string> {

@@ -20,62 +20,70 @@ export interface ExampleService {
  * A whole partner service on nothing but Node: it keeps what it knows in memory, and shares no code with the kit. It is
  * there to prove the rules, and to be read by those who write theirs in another language.
  */
-export async function startExample(settings: ServiceSettings, habits: Habits = good): Promise<ExampleService> {
+export async function startExample(
+  settings: ServiceSettings,
+  habits: Habits = good,
+): Promise<ExampleService> {
   const resources = new Map<string, Resource>();
   const tokens = createTokens(settings, habits);
   const isUp = (uuid: string) => resources.get(uuid)?.isGone === false;
   const signOn = settings.ssoSalt ? createSignOn(settings.ssoSalt, habits, isUp) : null;
 
-  function provision({ uuid, plan, code }: Body, after: (work: () => void) => void): Answer {
+  function provision(wanted: Body, after: (work: () => void) => void): Answer {
+    const { uuid, plan, code } = wanted;
     const known = resources.get(uuid);
-    if (known?.isGone) return habits.gone();
-    if (known) return habits.again(known.answer, { uuid, plan, code });
-    const isAsync = habits.asyncPlans.includes(plan);
-    const isSold = habits.plans.includes(plan);
-    if (!isSold && !habits.exchangesRefused) return habits.unknownPlan();
-    const answer = isAsync ? habits.begun(uuid) : habits.provisioned(uuid, plan);
+    const isAsync = habits.takesItsTime(plan);
+    const begin = (resource: Resource) => code && after(() => void tokens.exchange(resource, code, isAsync));
+    if (known) {
+      if (known.isGone ? habits.exchangesForTheGone : habits.exchangesRepeated) begin(known);
+      return known.isGone ? habits.gone("POST") : habits.again(known, wanted);
+    }
+    const answer = isAsync ? habits.begun(uuid) : habits.provisioned(uuid, plan, wanted);
     const resource: Resource = {
-      ...{ uuid, plan, answer, isGone: false, code, accessToken: null, refreshToken: null },
-      ...{ timers: new Set(), refreshing: null },
+      ...{ uuid, plan, answer, code, isGone: false, isAnswered: false },
+      ...{ accessToken: null, refreshToken: null, timers: new Set(), refreshing: null },
     };
-    if (isSold) resources.set(uuid, resource);
-    if (code) after(() => void tokens.exchange(resource, code, isAsync));
-    return isSold ? answer : habits.unknownPlan();
+    if (habits.sells(plan)) resources.set(uuid, resource);
+    if (habits.sells(plan) || habits.exchangesRefused) begin(resource);
+    after(() => (resource.isAnswered = true));
+    return habits.sells(plan) ? answer : habits.unknownPlan("POST");
   }
 
-  function change(uuid: string, plan: unknown): Answer {
-    const resource = resources.get(uuid);
-    if (!resource) return habits.unknown();
-    if (resource.isGone) return habits.gone();
-    if (typeof plan !== "string" || !habits.plans.includes(plan)) return habits.unknownPlan();
-    resource.plan = plan;
-    return habits.changed(uuid, plan);
+  function change(resource: Resource, plan: unknown): Answer {
+    if (!habits.changesTo(plan)) return habits.unknownPlan("PUT");
+    const answer = habits.changed(resource, String(plan));
+    if (answer.status < 300) resource.plan = String(plan);
+    return answer;
   }
 
-  function end(uuid: string): Answer {
-    const resource = resources.get(uuid);
-    if (!resource) return habits.unknown();
-    if (resource.isGone) return habits.gone();
-    resource.isGone = true;
-    tokens.end(resource);
-    return habits.deprovisioned();
+  function end(resource: Resource): Answer {
+    const answer = habits.deprovisioned(resource);
+    resource.isGone = answer.status < 300;
+    if (resource.isGone) tokens.end(resource);
+    return answer;
+  }
+
+  function withResource(method: string, uuid: string, act: (resource: Resource) => Answer): Answer {
+    const resource = resources.get(habits.uuidOf(uuid));
+    if (!resource || !habits.isUuid(uuid)) return habits.unknown(method, uuid);
+    return resource.isGone ? habits.gone(method) : act(resource);
   }
 
   /** `after` is called with what begins once the answer has gone out. */
   function answer(request: Request, after: (work: () => void) => void): Answer {
-    const [, root, uuid = "", rest] = request.path.split("?", 1)[0]!.split("/");
-    if (request.method === "POST" && request.path === "/sso/login" && signOn)
-      return signOn(Object.fromEntries(new URLSearchParams(request.text)));
-    if (root !== "resources" || rest !== undefined) return habits.unknown();
-    if (!habits.isPlatform(settings, request)) return habits.unauthorized();
-    if (uuid !== "" && !habits.isUuid(uuid)) return habits.unknown();
-    if (request.method === "DELETE" && uuid) return end(habits.uuidOf(uuid));
-    if (request.method !== (uuid ? "PUT" : "POST")) return habits.otherMethod();
+    const { method, path, text } = request;
+    const [, root, uuid = "", rest] = path.split("?", 1)[0]!.split("/");
+    if (method === "POST" && path === "/sso/login" && signOn)
+      return signOn(Object.fromEntries(new URLSearchParams(text)));
+    if (root !== "resources" || rest !== undefined) return habits.unknown(method, uuid);
+    if (!habits.isPlatform(settings, request)) return habits.unauthorized(request, isUp(uuid));
+    if (method === "DELETE" && uuid) return withResource(method, uuid, end);
+    if (method !== (uuid ? "PUT" : "POST")) return habits.otherMethod(method);
     const members = habits.read(request);
-    if ("status" in members && typeof members.status === "number") return members as Answer;
-    if (uuid) return change(habits.uuidOf(uuid), (members as Record<string, unknown>)["plan"]);
-    const wanted = habits.readProvision(members as Record<string, unknown>);
-    return "status" in wanted ? wanted : provision(wanted, after);
+    if (isAnswer(members)) return members;
+    if (uuid) return withResource(method, uuid, (resource) => change(resource, habits.planOf(members)));
+    const wanted = habits.readProvision(members);
+    return isAnswer(wanted) ? wanted : provision(wanted, after);
   }
 
   const server = createServer((incoming, response) => {
@@ -85,7 +93,7 @@ export async function startExample(settings: ServiceSettings, habits: Habits = g
         else response.on("finish", () => setTimeout(work, 20));
       });
       await sleep(habits.answerTakesMs(request));
-      return answered;
+      return { ...answered, headers: { ...habits.headers, ...answered.headers } };
     });
   });
   await new Promise<void>((resolve) => server.listen(settings.port, "127.0.0.1", resolve));
@@ -103,11 +111,23 @@ export async function startExample(settings: ServiceSettings, habits: Habits = g
   };
 }
 
-async function respond(incoming: IncomingMessage, response: ServerResponse, answer: (request: Request) => Promise<Answer>) {
+async function respond(
+  incoming: IncomingMessage,
+  response: ServerResponse,
+  answer: (request: Request) => Promise<Answer>,
+) {
   const chunks: Buffer[] = [];
   for await (const chunk of incoming as AsyncIterable<Buffer>) chunks.push(chunk);
   const { method = "", url: path = "", headers } = incoming;
-  const { status, body, headers: more } = await answer({ method, path, headers, text: Buffer.concat(chunks).toString() });
+  const {
+    status,
+    body,
+    headers: more,
+  } = await answer({ method, path, headers, text: Buffer.concat(chunks).toString() });
   response.writeHead(status, { ...(body && { "content-type": "application/json" }), ...more });
   response.end(body && JSON.stringify(body));
+}
+
+function isAnswer(value: object): value is Answer {
+  return "status" in value && typeof value.status === "number";
 }

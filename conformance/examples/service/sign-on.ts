@@ -10,7 +10,10 @@ export type Form = Record<string, string>;
 export const goodSignOnHabits = {
   isResourceToken: ({ resource_id = "", timestamp = "", resource_token }: Form, salt: string) =>
     resource_token === digest("sha1", resource_id, salt, timestamp),
-  isUserToken({ resource_id = "", timestamp = "", user_id = "", email = "", user_scoped_resource_token }: Form, salt: string) {
+  isUserToken(
+    { resource_id = "", timestamp = "", user_id = "", email = "", user_scoped_resource_token }: Form,
+    salt: string,
+  ) {
     return user_scoped_resource_token === digest("sha256", resource_id, salt, timestamp, user_id, email);
   },
   isOld: (timestamp: number) => Date.now() / 1000 - timestamp > 300,
@@ -28,8 +31,11 @@ export function createSignOn(salt: string, habits: typeof goodSignOnHabits, has:
   const seen = new Set<string>();
   return (form: Form): Answer => {
     const timestamp = Number(form["timestamp"] ?? Number.NaN);
-    const isSigned = form["user_scoped_resource_token"] ? habits.isUserToken(form, salt) : habits.isResourceToken(form, salt);
-    const isReplay = habits.refusesReplays && seen.has(form["user_scoped_resource_token"] ?? form["resource_token"] ?? "");
+    const isSigned = form["user_scoped_resource_token"]
+      ? habits.isUserToken(form, salt)
+      : habits.isResourceToken(form, salt);
+    const isReplay =
+      habits.refusesReplays && seen.has(form["user_scoped_resource_token"] ?? form["resource_token"] ?? "");
     const isThere = habits.opensWhatIsGone || has(form["resource_id"] ?? "");
     const isInTime = !Number.isNaN(timestamp) && !habits.isOld(timestamp) && !habits.isAhead(timestamp);
     if (!isSigned || isReplay || !isThere || !isInTime)

@@ -1,5 +1,7 @@
 import type { Resource, ServiceSettings } from "./types.ts";
 
+export type TokenCall = "exchange" | "refresh";
+
 /** One call to the token endpoint, as `fetch` takes it. */
 export interface TokenRequest {
   url: string;
@@ -10,9 +12,14 @@ export interface TokenRequest {
 export const goodTokenHabits = {
   /** When the exchange begins: with the request, or after its answer has gone out. */
   exchangesBeforeAnswering: false,
+  /** Codes that must not be sent, or not again. */
   exchangesRefused: false,
-  exchangesAgain: false,
-  stopsAtTheEnd: true,
+  exchangesTwice: false,
+  exchangesRepeated: false,
+  exchangesForTheGone: false,
+  /** What ends with the resource. */
+  stopsExchanging: true,
+  stopsRefreshing: true,
 
   secretOf: ({ clientSecret }: ServiceSettings) => clientSecret,
   exchangeForm: (code: string, secret: string): Record<string, string> => ({
@@ -26,31 +33,35 @@ export const goodTokenHabits = {
     client_secret: secret,
   }),
   /** `URLSearchParams` encodes as a form does, and sets the content type. */
-  request: (url: string, form: Record<string, string>): TokenRequest => ({
+  request: (url: string, form: Record<string, string>, _kind: TokenCall): TokenRequest => ({
     url,
     init: { method: "POST", body: new URLSearchParams(form) },
   }),
   /** The client secret must not follow a redirect. */
   redirect: "manual" as RequestInit["redirect"],
   /** A code is used up by the call, so hanging up loses its tokens. */
-  timeoutMs: 20_000,
+  timeoutMs: (_kind: TokenCall) => 20_000,
 
   /** How long to wait after the n-th failed try; null: never again. Status 0: no answer. */
-  waitMs(tries: number, _status: number, retryAfter: string | null): number | null {
+  waitMs(tries: number, _status: number, retryAfter: string | null, _kind: TokenCall | "api"): number | null {
     return Math.max(Math.min(100 * 2 ** tries, 10_000), Number(retryAfter ?? 0) * 1000);
   },
   /** The tokens of an answer; null where it has none, whatever its status. */
-  tokensIn(status: number, body: unknown): { access_token: string; refresh_token?: string; expires_in?: number } | null {
-    const isGood = status >= 200 && status < 300 && typeof (body as { access_token?: unknown })?.access_token === "string";
+  tokensIn(
+    status: number,
+    body: unknown,
+  ): { access_token: string; refresh_token?: string; expires_in?: number } | null {
+    const isGood =
+      status >= 200 && status < 300 && typeof (body as { access_token?: unknown })?.access_token === "string";
     return isGood ? (body as { access_token: string }) : null;
   },
   /** Half of the token's life; it never lives longer than 8 hours. */
   refreshAfterMs: (expiresIn = 28_800): number | null => Math.min(expiresIn, 28_800) * 500,
   refreshTokenAfter: (old: string | null, answered: string | undefined) => answered ?? old,
-  /** Whether a second refresh waits for the first. */
-  oneRefreshAtATime: true,
+  /** After how long a second refresh is sent beside the first; null: never. */
+  hedgeAfterMs: null as number | null,
 
-  apiHeaders: ({ accessToken }: Resource): Record<string, string> => ({
+  apiHeaders: ({ accessToken }: Resource, _settings: ServiceSettings): Record<string, string> => ({
     accept: "application/vnd.svc+json; version=3",
     authorization: `Bearer ${accessToken}`,
     "content-type": "application/json",

@@ -1,35 +1,42 @@
 import { configOf } from "./habits.ts";
-import type { goodTokenHabits, ApiCall } from "./token-habits.ts";
+import type { ApiCall, goodTokenHabits, TokenCall } from "./token-habits.ts";
 import type { Resource, ServiceSettings } from "./types.ts";
+
+/** What a call to the token endpoint brought; status 0: no answer. */
+interface Asked {
+  status: number;
+  tokens: ReturnType<typeof goodTokenHabits.tokensIn>;
+  retryAfter: string | null;
+}
 
 /** The life of a resource's tokens: the exchange, the refreshes, and the calls they are needed for. */
 export function createTokens(settings: ServiceSettings, habits: typeof goodTokenHabits) {
   const tokenUrl = `${settings.platformAuthUrl}/oauth/token`;
-  const isOver = (resource: Resource) => resource.isGone && habits.stopsAtTheEnd;
 
-  function later(resource: Resource, ms: number, work: () => void): void {
+  function later(resource: Resource, ms: number, work: () => void): NodeJS.Timeout {
     const timer = setTimeout(() => {
       resource.timers.delete(timer);
-      if (!isOver(resource)) work();
+      work();
     }, ms);
     resource.timers.add(timer);
+    // The server keeps the process alive; what is due in hours need not.
+    return timer.unref();
   }
 
-  async function ask(form: Record<string, string>) {
-    const { url, init } = habits.request(tokenUrl, form);
+  async function ask(form: Record<string, string>, kind: TokenCall): Promise<Asked> {
+    const { url, init } = habits.request(tokenUrl, form, kind);
     try {
-      const signal = AbortSignal.timeout(habits.timeoutMs);
+      const signal = AbortSignal.timeout(habits.timeoutMs(kind));
       const response = await fetch(url, { ...init, redirect: habits.redirect!, signal });
-      const text = await response.text();
-      return { status: response.status, tokens: habits.tokensIn(response.status, jsonIn(text)), retryAfter: response.headers.get("retry-after") };
+      const tokens = habits.tokensIn(response.status, jsonIn(await response.text()));
+      return { status: response.status, tokens, retryAfter: response.headers.get("retry-after") };
     } catch {
       return { status: 0, tokens: null, retryAfter: null };
     }
   }
 
-  function keep(resource: Resource, tokens: NonNullable<Awaited<ReturnType<typeof ask>>["tokens"]>): void {
-    if (isOver(resource)) return;
-    resource.code = null;
+  function keep(resource: Resource, tokens: NonNullable<Asked["tokens"]>): void {
+    if (resource.isGone && habits.stopsRefreshing) return;
     resource.accessToken = tokens.access_token;
     resource.refreshToken = habits.refreshTokenAfter(resource.refreshToken, tokens.refresh_token);
     const ms = habits.refreshAfterMs(tokens.expires_in);
@@ -38,38 +45,45 @@ export function createTokens(settings: ServiceSettings, habits: typeof goodToken
 
   /** Tries until it succeeds or the resource is gone; then does what waited for the tokens. */
   async function exchange(resource: Resource, code: string, isAsync: boolean, tries = 0): Promise<void> {
-    const { status, tokens, retryAfter } = await ask(habits.exchangeForm(code, habits.secretOf(settings)));
+    if (resource.isGone && habits.stopsExchanging && !habits.exchangesForTheGone) return;
+    const form = habits.exchangeForm(code, habits.secretOf(settings));
+    const { status, tokens, retryAfter } = await ask(form, "exchange");
     if (tokens) {
       keep(resource, tokens);
-      if (habits.exchangesAgain) later(resource, 50, () => void ask(habits.exchangeForm(code, settings.clientSecret)));
+      if (habits.exchangesTwice) later(resource, 50, () => void ask(form, "exchange"));
       if (isAsync) finish(resource, habits.finish(resource.uuid, configOf(resource.uuid, resource.plan)));
       return;
     }
-    const waitMs = habits.waitMs(tries, status, retryAfter);
+    const waitMs = habits.waitMs(tries, status, retryAfter, "exchange");
     if (waitMs !== null) later(resource, waitMs, () => void exchange(resource, code, isAsync, tries + 1));
   }
 
+  /** One at a time: whoever comes meanwhile waits for the same. */
   function refresh(resource: Resource): Promise<void> {
-    if (resource.refreshing && habits.oneRefreshAtATime) return resource.refreshing;
-    resource.refreshing = refreshOnce(resource).finally(() => (resource.refreshing = null));
+    resource.refreshing ??= refreshOnce(resource).finally(() => (resource.refreshing = null));
     return resource.refreshing;
   }
 
   async function refreshOnce(resource: Resource, tries = 0): Promise<void> {
-    if (!habits.oneRefreshAtATime) later(resource, 200, () => void ask(habits.refreshForm(resource, settings.clientSecret)));
-    const { status, tokens, retryAfter } = await ask(habits.refreshForm(resource, habits.secretOf(settings)));
+    if (resource.isGone && habits.stopsRefreshing) return;
+    const form = habits.refreshForm(resource, habits.secretOf(settings));
+    const { hedgeAfterMs } = habits;
+    const hedge =
+      hedgeAfterMs === null ? undefined : later(resource, hedgeAfterMs, () => void ask(form, "refresh"));
+    const { status, tokens, retryAfter } = await ask(form, "refresh");
+    clearTimeout(hedge);
     if (tokens) return keep(resource, tokens);
-    const waitMs = habits.waitMs(tries, status, retryAfter);
+    const waitMs = habits.waitMs(tries, status, retryAfter, "refresh");
     if (waitMs !== null) later(resource, waitMs, () => void refreshOnce(resource, tries + 1));
   }
 
   /** One call after the other, each until it succeeds. */
   function finish(resource: Resource, [call, ...rest]: ApiCall[], tries = 0): void {
-    if (!call || isOver(resource)) return;
+    if (!call || resource.isGone) return;
     void callApi(resource, call).then(async (status) => {
       if (status >= 200 && status < 300) return finish(resource, rest);
       if (status === 401 && habits.refreshesAt401) await refresh(resource);
-      const waitMs = habits.waitMs(tries, status, null);
+      const waitMs = habits.waitMs(tries, status, null, "api");
       if (waitMs !== null) later(resource, waitMs, () => finish(resource, [call, ...rest], tries + 1));
     });
   }
@@ -78,10 +92,10 @@ export function createTokens(settings: ServiceSettings, habits: typeof goodToken
     try {
       const response = await fetch(settings.platformApiUrl + path, {
         method,
-        headers: habits.apiHeaders(resource),
+        headers: habits.apiHeaders(resource, settings),
         ...(body && { body: JSON.stringify(body) }),
       });
-      await response.text();
+      await response.arrayBuffer();
       return response.status;
     } catch {
       return 0;
@@ -91,9 +105,10 @@ export function createTokens(settings: ServiceSettings, habits: typeof goodToken
   return {
     exchange,
     end(resource: Resource): void {
-      if (!habits.stopsAtTheEnd) return;
-      for (const timer of resource.timers) clearTimeout(timer);
-      Object.assign(resource, { code: null, accessToken: null, refreshToken: null });
+      if (habits.stopsExchanging && habits.stopsRefreshing)
+        for (const timer of resource.timers) clearTimeout(timer);
+      if (habits.stopsRefreshing) resource.refreshToken = null;
+      if (habits.stopsExchanging) resource.code = null;
     },
   };
 }

@@ -30,7 +30,8 @@ export interface Resource {
   /** The answer to its provision, as it was sent. */
   answer: Answer;
   isGone: boolean;
-  /** Taken away once it was exchanged. */
+  /** The answer has gone out. */
+  isAnswered: boolean;
   code: string | null;
   accessToken: string | null;
   refreshToken: string | null;

@@ -1,0 +1,216 @@
+import type { Answer } from "../../../conformance/examples/service/types.ts";
+import type { BrokenService } from "./break.ts";
+
+// Faults in the life of a resource: when it comes again, changes, goes, and is gone; and in who may look at it.
+
+const refused = (status = 422): Answer => ({ status, body: { id: "refused", message: "No." } });
+
+export const forgetful: BrokenService = [
+  {
+    rule: "IDEM-02",
+    what: "each answer is a new one",
+    habits(good) {
+      let count = 0;
+      return {
+        again: (resource, wanted) => {
+          const { body, ...answer } = good.again(resource, wanted);
+          return { ...answer, body: { ...body, attempt: (count += 1) } };
+        },
+      };
+    },
+  },
+  {
+    rule: "PLAN-02",
+    what: "a changed config var is a number",
+    habits: () => ({ changed: () => ({ status: 200, body: { config: { EXAMPLE_URL: 7 } } }) }),
+  },
+  {
+    rule: "PLAN-03",
+    what: "the plan it has cannot be changed to",
+    habits: (good) => ({
+      changed: (resource, plan) => (resource.plan === plan ? refused() : good.changed(resource, plan)),
+    }),
+  },
+  {
+    rule: "PLAN-04",
+    what: "every plan can be changed to",
+    habits: () => ({ changesTo: (plan) => typeof plan === "string" }),
+  },
+  {
+    rule: "PLAN-05",
+    what: "an unknown resource cannot change",
+    habits: (good) => ({
+      unknown: (method, uuid) => (method === "PUT" ? refused() : good.unknown(method, uuid)),
+    }),
+  },
+  {
+    rule: "PLAN-07",
+    what: "unknown members are refused in a plan change",
+    habits: (good) => ({
+      read: (request) =>
+        request.method === "PUT" && request.text.includes("from_tomorrow") ? refused() : good.read(request),
+    }),
+  },
+  {
+    rule: "PLAN-08",
+    what: "without tokens nothing changes",
+    habits: (good) => ({
+      changed: (resource, plan) => (resource.accessToken ? good.changed(resource, plan) : refused(409)),
+    }),
+  },
+  {
+    rule: "DEPR-01",
+    what: "a deprovision is answered with 200",
+    habits: (good) => ({
+      deprovisioned: (resource) =>
+        resource.accessToken ? { status: 200, body: {} } : good.deprovisioned(resource),
+    }),
+  },
+  {
+    rule: "TOMB-01",
+    what: "a provision of what is gone is answered with 404",
+    habits: (good) => ({ gone: (method) => (method === "POST" ? refused(404) : good.gone(method)) }),
+  },
+];
+
+export const particular: BrokenService = [
+  {
+    rule: "IDEM-03",
+    what: "another plan is a conflict",
+    habits: (good) => ({
+      again: (resource, wanted) =>
+        wanted.plan !== resource.plan && resource.plan === "basic"
+          ? refused(409)
+          : good.again(resource, wanted),
+    }),
+  },
+  {
+    rule: "IDEM-04",
+    what: "who comes second at the same moment is refused",
+    habits: (good) => ({
+      answerTakesMs: ({ method }) => (method === "POST" ? 100 : 0),
+      again: (resource, wanted) => (resource.isAnswered ? good.again(resource, wanted) : refused(409)),
+    }),
+  },
+  {
+    rule: "IDEM-05",
+    what: "a repeated provision is exchanged again",
+    habits: () => ({ exchangesRepeated: true }),
+  },
+  {
+    rule: "IDEM-07",
+    what: "a new code is a conflict",
+    habits: (good) => ({
+      again: (resource, wanted) =>
+        resource.code !== null && wanted.code !== resource.code ? refused(409) : good.again(resource, wanted),
+    }),
+  },
+  {
+    rule: "PLAN-06",
+    what: "without a plan it stays as it is",
+    habits: (good) => ({ planOf: (members) => good.planOf(members) ?? "basic" }),
+  },
+  {
+    rule: "PLAN-09",
+    what: "a provision with the plan of before is a conflict",
+    habits: (good) => ({
+      again: (resource, wanted) =>
+        resource.plan === "premium" && wanted.plan === "basic" ? refused(409) : good.again(resource, wanted),
+    }),
+  },
+  {
+    rule: "DEPR-02",
+    what: "what never was can be deprovisioned",
+    habits: (good) => ({
+      unknown: (method, uuid) =>
+        method === "DELETE" && uuid.length === 36 ? { status: 204 } : good.unknown(method, uuid),
+    }),
+  },
+  {
+    rule: "DEPR-03",
+    what: "what is no uuid is a bad request",
+    habits: (good) => ({
+      unknown: (method, uuid) => (uuid === "not-a-uuid" ? refused(400) : good.unknown(method, uuid)),
+    }),
+  },
+  {
+    rule: "DEPR-05",
+    what: "the exchange goes on without its resource",
+    habits: () => ({ stopsExchanging: false }),
+  },
+  {
+    rule: "DEPR-06",
+    what: "the refreshes go on without their resource",
+    habits: () => ({ stopsRefreshing: false }),
+  },
+  {
+    rule: "TOMB-02",
+    what: "a plan change of what is gone is answered with 404",
+    habits: (good) => ({ gone: (method) => (method === "PUT" ? refused(404) : good.gone(method)) }),
+  },
+  {
+    rule: "TOMB-03",
+    what: "what is gone can be deprovisioned",
+    habits: (good) => ({ gone: (method) => (method === "DELETE" ? { status: 204 } : good.gone(method)) }),
+  },
+];
+
+export const clinging: BrokenService = [
+  {
+    rule: "PLAN-01",
+    what: "no plan can be changed",
+    habits: (good) => ({
+      changed: (resource, plan) => (resource.plan === plan ? good.changed(resource, plan) : refused(409)),
+    }),
+  },
+  {
+    rule: "DEPR-04",
+    what: "what has no tokens cannot go",
+    habits: (good) => ({
+      deprovisioned: (resource) =>
+        resource.accessToken === null && resource.plan !== "slow"
+          ? refused(409)
+          : good.deprovisioned(resource),
+    }),
+  },
+  {
+    rule: "DEPR-07",
+    what: "what is still being made cannot go",
+    habits: (good) => ({
+      deprovisioned: (resource) =>
+        resource.accessToken === null && resource.plan === "slow"
+          ? refused(409)
+          : good.deprovisioned(resource),
+    }),
+  },
+  {
+    rule: "TOMB-04",
+    what: "a late provision is exchanged",
+    habits: () => ({ exchangesForTheGone: true }),
+  },
+  {
+    rule: "SSO-03",
+    what: "the user-scoped token is not looked at",
+    habits: (good) => ({ isUserToken: good.isResourceToken }),
+  },
+  { rule: "SSO-04", what: "a form never gets old", habits: () => ({ isOld: () => false }) },
+  { rule: "SSO-05", what: "a form may come from the future", habits: () => ({ isAhead: () => false }) },
+  { rule: "SSO-06", what: "a form can be used twice", habits: () => ({ refusesReplays: false }) },
+  { rule: "SSO-09", what: "what is gone can be entered", habits: () => ({ opensWhatIsGone: true }) },
+  {
+    rule: "SSO-10",
+    what: "scripts can read the cookie",
+    habits: (good) => ({
+      welcome: (uuid) => ({ ...good.welcome(uuid), headers: { location: "/", "set-cookie": "session=one" } }),
+    }),
+  },
+];
+
+export const trusting: BrokenService = [
+  {
+    rule: "SSO-02",
+    what: "any token will do",
+    also: ["SSO-03", "SSO-07", "SSO-08"],
+    habits: () => ({ isUserToken: () => true, isResourceToken: () => true }),
+  },
+];

@@ -1,0 +1,350 @@
+import type { BrokenService } from "./break.ts";
+
+// Faults in what is asked of the platform: exchanges, refreshes, calls to its API.
+
+const basic = (secret: string) => `Basic ${Buffer.from(`:${encodeURIComponent(secret)}`).toString("base64")}`;
+
+export const hasty: BrokenService = [
+  {
+    rule: "EXCH-02",
+    what: "the code is exchanged before the answer",
+    habits: () => ({
+      exchangesBeforeAnswering: true,
+      answerTakesMs: ({ method }) => (method === "POST" ? 1_000 : 0),
+    }),
+  },
+  {
+    rule: "EXCH-04",
+    what: "the code of a refused provision is sent",
+    habits: () => ({ exchangesRefused: true }),
+  },
+  { rule: "TOK-01", what: "nothing is refreshed by itself", habits: () => ({ refreshAfterMs: () => null }) },
+];
+
+export const inJson: BrokenService = [
+  {
+    rule: "EXCH-05",
+    what: "the exchange is JSON",
+    habits: () => ({
+      request: (url, form) => ({
+        url,
+        init: { method: "POST", body: JSON.stringify(form), headers: { "content-type": "application/json" } },
+      }),
+    }),
+  },
+];
+
+export const unencoded: BrokenService = [
+  {
+    rule: "EXCH-08",
+    what: "the client secret is not encoded",
+    habits: (good) => ({
+      request: (url, form, kind) => ({
+        url,
+        init: {
+          ...good.request(url, form, kind).init,
+          body: Object.entries(form)
+            .map((pair) => pair.join("="))
+            .join("&"),
+          headers: { "content-type": "application/x-www-form-urlencoded" },
+        },
+      }),
+    }),
+  },
+];
+
+export const otherGrant: BrokenService = [
+  {
+    rule: "EXCH-06",
+    what: "the grant's type has another name",
+    habits: (good) => ({
+      exchangeForm: (code, secret) => ({ ...good.exchangeForm(code, secret), grant_type: "code" }),
+    }),
+  },
+];
+
+export const inHeaders: BrokenService = [
+  {
+    rule: "EXCH-07",
+    what: "the client secret is in a header alone",
+    habits: (good) => ({
+      request(url, form, kind) {
+        if (kind === "refresh") return good.request(url, form, kind);
+        const { client_secret: secret, ...rest } = form;
+        const { init } = good.request(url, rest, kind);
+        return { url, init: { ...init, headers: { authorization: basic(secret!) } } };
+      },
+    }),
+  },
+  {
+    rule: "TOK-05",
+    what: "a new refresh token is thrown away",
+    habits: (good) => ({
+      refreshTokenAfter: (old, answered) => (old && answered ? old : good.refreshTokenAfter(old, answered)),
+    }),
+  },
+  {
+    rule: "TOK-06",
+    what: "an absent refresh token replaces the old one",
+    habits: (good) => ({
+      refreshTokenAfter: (old, answered) =>
+        answered === undefined ? "none" : good.refreshTokenAfter(old, answered),
+    }),
+  },
+  {
+    rule: "FAIL-01",
+    what: "the second 503 is the last",
+    habits: (good) => ({
+      waitMs: (tries, status, retryAfter, kind) =>
+        kind === "exchange" && status === 503 && tries >= 1
+          ? null
+          : good.waitMs(tries, status, retryAfter, kind),
+    }),
+  },
+  {
+    rule: "FAIL-02",
+    what: "a broken connection is the end",
+    habits: (good) => ({
+      waitMs: (tries, status, retryAfter, kind) =>
+        kind === "exchange" && status === 0 ? null : good.waitMs(tries, status, retryAfter, kind),
+    }),
+  },
+  {
+    rule: "FAIL-03",
+    what: "Retry-After is not read",
+    habits: (good) => ({
+      waitMs: (tries, status, _retryAfter, kind) => good.waitMs(tries, status, null, kind),
+    }),
+  },
+  { rule: "FAIL-06", what: "redirects are followed", habits: () => ({ redirect: "follow" }) },
+];
+
+export const repeating: BrokenService = [
+  {
+    rule: "EXCH-03",
+    what: "the code is exchanged twice",
+    also: ["IDEM-05", "EXCH-12"],
+    habits: () => ({ exchangesTwice: true }),
+  },
+  {
+    rule: "EXCH-09",
+    what: "the code stands in the address too",
+    habits: (good) => ({
+      request(url, form, kind) {
+        const at = kind === "exchange" ? `${url}?code=${form["code"]}` : url;
+        return { ...good.request(url, form, kind), url: at };
+      },
+    }),
+  },
+  {
+    rule: "EXCH-11",
+    what: "the first invalid_grant is final",
+    also: ["IDEM-06"],
+    habits: (good) => ({
+      waitMs: (tries, status, retryAfter, kind) =>
+        kind === "exchange" && status === 400 ? null : good.waitMs(tries, status, retryAfter, kind),
+    }),
+  },
+  {
+    rule: "TOK-02",
+    what: "a refresh calls itself something else",
+    also: ["ASYNC-12"],
+    habits: (good) => ({
+      refreshForm: (resource, secret) => ({ ...good.refreshForm(resource, secret), grant_type: "refresh" }),
+    }),
+  },
+  {
+    rule: "FAIL-08",
+    what: "a 503 is answered with a storm",
+    habits: (good) => ({
+      waitMs: (tries, status, retryAfter, kind) =>
+        kind === "exchange" && status === 503 ? 5 : good.waitMs(tries, status, retryAfter, kind),
+    }),
+  },
+];
+
+export const impatient: BrokenService = [
+  {
+    rule: "EXCH-10",
+    what: "the client secret is in a header too",
+    habits: (good) => ({
+      request(url, form, kind) {
+        const { init } = good.request(url, form, kind);
+        if (kind === "refresh") return { url, init };
+        return { url, init: { ...init, headers: { authorization: basic(form["client_secret"]!) } } };
+      },
+    }),
+  },
+  {
+    rule: "EXCH-12",
+    what: "tokens with a user_id are not taken",
+    habits: (good) => ({
+      tokensIn: (status, body) =>
+        (body as { user_id?: string } | null)?.user_id ? null : good.tokensIn(status, body),
+    }),
+  },
+  { rule: "TOK-07", what: "a slow refresh is sent once more", habits: () => ({ hedgeAfterMs: 600 }) },
+  {
+    rule: "TOK-08",
+    what: "a refresh is never tried again",
+    habits: (good) => ({
+      waitMs: (tries, status, retryAfter, kind) =>
+        kind === "refresh" ? null : good.waitMs(tries, status, retryAfter, kind),
+    }),
+  },
+  {
+    rule: "FAIL-04",
+    what: "an exchange is given up after a moment",
+    habits: () => ({ timeoutMs: (kind) => (kind === "exchange" ? 1_500 : 20_000) }),
+  },
+  {
+    rule: "FAIL-05",
+    what: "a page is taken for tokens",
+    habits: (good) => ({
+      tokensIn: (status, body) =>
+        good.tokensIn(status, body) ?? (status < 300 && body === null ? { access_token: "undefined" } : null),
+    }),
+  },
+];
+
+export const stormy: BrokenService = [
+  {
+    rule: "TOK-04",
+    what: "short-lived tokens are refreshed all the time",
+    habits: (good) => ({
+      refreshAfterMs: (expiresIn = 28_800) => (expiresIn < 60 ? 30 : good.refreshAfterMs(expiresIn)),
+    }),
+  },
+];
+
+export const mixedUp: BrokenService = [
+  {
+    rule: "TOK-03",
+    what: "the access token is sent for the refresh token",
+    also: ["ASYNC-12"],
+    habits: (good) => ({
+      refreshForm: (resource, secret) => ({
+        ...good.refreshForm(resource, secret),
+        refresh_token: resource.accessToken!,
+      }),
+    }),
+  },
+  {
+    rule: "ASYNC-03",
+    what: "the end is never told",
+    habits: (good) => ({ finish: (uuid, config) => good.finish(uuid, config).slice(0, 1) }),
+  },
+];
+
+export const unfinished: BrokenService = [
+  {
+    rule: "ASYNC-01",
+    what: "a 202 has a config",
+    habits: (good) => ({
+      begun(uuid) {
+        const answer = good.begun(uuid);
+        return { ...answer, body: { ...answer.body, config: { EXAMPLE_URL: "later" } } };
+      },
+    }),
+  },
+  {
+    rule: "ASYNC-02",
+    what: "a 202 has no message",
+    habits: (good) => ({
+      begun(uuid) {
+        const answer = good.begun(uuid);
+        return { ...answer, body: { ...answer.body, message: undefined } };
+      },
+    }),
+  },
+  {
+    rule: "ASYNC-04",
+    what: "the end is told first",
+    habits: (good) => ({ finish: (uuid, config) => good.finish(uuid, config).toReversed() }),
+  },
+  {
+    rule: "ASYNC-06",
+    what: "a config var that is not declared is set",
+    habits: (good) => ({ finish: (uuid, config) => good.finish(uuid, { ...config, EXAMPLE_MORE: "x" }) }),
+  },
+  {
+    rule: "ASYNC-09",
+    what: "a repeated provision is said to be done",
+    habits: (good) => ({
+      again: (resource, wanted) =>
+        resource.plan === "slow"
+          ? good.provisioned(resource.uuid, "slow", wanted)
+          : good.again(resource, wanted),
+    }),
+  },
+  {
+    rule: "ASYNC-10",
+    what: "the first 503 of the API is the end",
+    habits: (good) => ({
+      waitMs: (tries, status, retryAfter, kind) =>
+        kind === "api" && status === 503 ? null : good.waitMs(tries, status, retryAfter, kind),
+    }),
+  },
+  {
+    rule: "ASYNC-11",
+    what: "the first 429 of the API is the end",
+    habits: (good) => ({
+      waitMs: (tries, status, retryAfter, kind) =>
+        kind === "api" && status === 429 ? null : good.waitMs(tries, status, retryAfter, kind),
+    }),
+  },
+  { rule: "ASYNC-12", what: "a 401 is only waited out", habits: () => ({ refreshesAt401: false }) },
+  {
+    rule: "ASYNC-13",
+    what: "a token has a column of 255 characters",
+    habits: (good) => ({
+      apiHeaders: (resource, settings) =>
+        good.apiHeaders({ ...resource, accessToken: resource.accessToken!.slice(0, 255) }, settings),
+    }),
+  },
+  {
+    rule: "SECR-03",
+    what: "the client secret goes to the API too",
+    habits: (good) => ({
+      apiHeaders: (resource, settings) => ({
+        ...good.apiHeaders(resource, settings),
+        "x-client": settings.clientSecret,
+      }),
+    }),
+  },
+];
+
+export const otherShape: BrokenService = [
+  {
+    rule: "ASYNC-05",
+    what: "config vars are sent as an object",
+    also: ["ASYNC-03"],
+    habits: (good) => ({
+      finish: (uuid, config) => [
+        { ...good.finish(uuid, config)[0]!, body: { config } },
+        ...good.finish(uuid, config).slice(1),
+      ],
+    }),
+  },
+  {
+    rule: "ASYNC-07",
+    what: "no version of the API is asked for",
+    habits: (good) => ({
+      apiHeaders: (resource, settings) => ({
+        ...good.apiHeaders(resource, settings),
+        accept: "application/json",
+      }),
+    }),
+  },
+  {
+    rule: "ASYNC-08",
+    what: "one token is used for all",
+    habits(good) {
+      let first: string | null = null;
+      return {
+        apiHeaders: (resource, settings) =>
+          good.apiHeaders({ ...resource, accessToken: `${(first ??= resource.accessToken)}x` }, settings),
+      };
+    },
+  },
+];

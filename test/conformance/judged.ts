@@ -1,0 +1,78 @@
+import { good, type Habits, startExample } from "../../conformance/examples/service/service.ts";
+import { judge, type Verdict } from "../../conformance/judge.ts";
+import { rules } from "../../conformance/rules/index.ts";
+import type { Settings } from "../../conformance/settings.ts";
+import { openStage } from "../../conformance/stage/stage.ts";
+import type { BrokenService } from "./broken/break.ts";
+import { freePort } from "./free-port.ts";
+
+export const exampleSettings: Omit<Settings, "url"> = {
+  resourcesPath: "/resources",
+  ssoPath: "/sso/login",
+  addonId: "example",
+  addonPassword: "the-password-of-tests",
+  clientSecret: "a-secret&of+tests%=",
+  ssoSalt: "the-salt-of-tests",
+  plan: "basic",
+  otherPlan: "premium",
+  asyncPlan: "slow",
+  region: "us",
+  manifest: {
+    id: "example",
+    plans: [{ name: "basic" }],
+    config_vars: ["EXAMPLE_URL", "EXAMPLE_KEY", "EXAMPLE-URL"],
+  },
+  patience: { eventMs: 8_000, quietMs: 500, slowMs: 3_000, tokenLifeSeconds: 3, betweenMs: 0 },
+  platformPort: 0,
+  platformHost: "127.0.0.1",
+};
+
+/** What all rules say about the example with these habits. */
+export async function judgedExample(habits: Habits = good): Promise<Verdict[]> {
+  const port = await freePort();
+  const settings = { ...exampleSettings, url: `http://127.0.0.1:${port}` };
+  const stage = await openStage(settings);
+  const service = await startExample(
+    {
+      port,
+      addonId: settings.addonId,
+      addonPassword: settings.addonPassword,
+      clientSecret: settings.clientSecret!,
+      ssoSalt: settings.ssoSalt,
+      platformApiUrl: stage.platformUrl,
+      platformAuthUrl: stage.platformUrl,
+    },
+    habits,
+  );
+  try {
+    return await judge(stage, rules);
+  } finally {
+    await stage.close();
+    await service.close();
+  }
+}
+
+/** The ids of the rules that a service with these faults breaks, each with why. */
+export async function brokenRules(service: BrokenService): Promise<Map<string, string | null>> {
+  const habits = service.reduce<Habits>((so, each) => ({ ...so, ...each.habits(so) }), good);
+  const verdicts = await judgedExample(habits);
+  return new Map(
+    verdicts.filter(({ status }) => status === "failed").map(({ rule, reason }) => [rule.id, reason]),
+  );
+}
+
+/** Works through all of them, so many at a time. */
+export async function atATime<Item, Result>(
+  count: number,
+  items: readonly Item[],
+  work: (item: Item) => Promise<Result>,
+): Promise<Map<Item, Result>> {
+  const results = new Map<Item, Result>();
+  const left = [...items];
+  const lane = async () => {
+    for (let item = left.shift(); item !== undefined; item = left.shift())
+      results.set(item, await work(item));
+  };
+  await Promise.all(Array.from({ length: count }, lane));
+  return results;
+}
