@@ -8,7 +8,8 @@ import { limitsInCode } from "./support/limits-in-code.ts";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const read = (file: string) => readFileSync(path.join(root, file), "utf8");
-const documents = ["README.md", ...readdirSync(path.join(root, "docs")).map((name) => `docs/${name}`)];
+const pages = readdirSync(path.join(root, "docs")).filter((name) => name.endsWith(".md"));
+const documents = ["README.md", ...pages.map((name) => `docs/${name}`)];
 const { scripts } = JSON.parse(read("package.json")) as { scripts: Record<string, string> };
 const names: string[] = Object.values(settings).map(({ name }) => name);
 
@@ -42,7 +43,15 @@ describe.each(documents)("%s", (file) => {
     const words = code(file).filter((text) => /^[A-Z][A-Z]+(_[A-Z]+)+$/.test(text));
     // This page is about names in the code; test/limits.test.ts holds it to them.
     const limits = file === "docs/limits.md" ? limitsInCode().map(({ name }) => name) : [];
-    const others = ["NO_COLOR", "TEST_DATABASE_URL", ...offer.configVars, ...limits];
+    const others = [
+      "NO_COLOR",
+      "TEST_DATABASE_URL",
+      "BENCH_DATABASE_URL",
+      "SANDBOX_HOST",
+      "CHROMIUM_PATH",
+      ...offer.configVars,
+      ...limits,
+    ];
     expect(words.filter((word) => !names.includes(word) && !others.includes(word))).toEqual([]);
   });
 });
