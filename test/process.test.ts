@@ -1,3 +1,5 @@
+// Again on PostgreSQL: a process that dies leaves connections and leases behind.
+
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { setTimeout as wait } from "node:timers/promises";

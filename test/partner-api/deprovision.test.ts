@@ -1,3 +1,5 @@
+// Again on PostgreSQL: a tombstone is made under locks.
+
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { yourService } from "../../src/your-service/index.ts";

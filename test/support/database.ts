@@ -1,7 +1,9 @@
-import { cp, mkdtemp, rm } from "node:fs/promises";
+import { execFile } from "node:child_process";
+import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { promisify } from "node:util";
 import pg from "pg";
 import type { DatabaseSettings } from "../../src/database/database.ts";
 import { isOwned } from "../../src/database/embedded/ownership.ts";
@@ -28,7 +30,8 @@ export async function aFreshDatabase(): Promise<FreshDatabase> {
 /** The same, embedded whatever the tests run on. */
 export async function anEmbeddedDatabase(): Promise<FreshDatabase> {
   const dataDir = await aFolder();
-  await cp(await embeddedTemplate(), dataDir, { recursive: true });
+  // A thousand files: in this process, copying them costs as much as opening the database.
+  await promisify(execFile)("cp", ["-R", `${await embeddedTemplate()}/.`, dataDir]);
   return {
     settings: { dataDir, role: "owner", poolSize: 5 },
     environment: { DATA_DIR: dataDir },
