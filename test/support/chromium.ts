@@ -26,7 +26,7 @@ export interface Visitor extends BrowserContextOptions {
 export async function aVisitor({ browser, ...options }: Visitor) {
   const context = await browser.newContext(options);
   const page = await context.newPage();
-  page.setDefaultTimeout(20_000);
+  page.setDefaultTimeout(60_000);
   const problems: string[] = [];
   page.on("pageerror", (error) => problems.push(String(error)));
   page.on("console", (message) => {

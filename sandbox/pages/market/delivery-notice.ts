@@ -3,7 +3,7 @@ import type { Delivery } from "../../control/deliveries.ts";
 import type { Notice } from "./page.ts";
 
 /** So long a person's browser waits for the service; whatever takes longer is watched on the page. */
-const PATIENCE_MS = 1500;
+const PATIENCE_MS = 3000;
 
 /** What a call to the service came to; null when it is still under way. It goes on in any case. */
 export async function patiently(delivery: Promise<Delivery>): Promise<Delivery | null> {
@@ -22,6 +22,7 @@ export function deliveryNotice(what: string, delivery: Delivery | null): Notice 
   if (status === null)
     return { text: `${what}: there was no answer.`, complaints: [error ?? "It is not known why."] };
   const message = (body as { message?: unknown } | null)?.message;
-  const said = typeof message === "string" ? ` “${message}”` : "";
+  // What comes with a yes stands on the page anyway.
+  const said = typeof message === "string" && status >= 300 ? ` “${message}”` : "";
   return { text: `${what}: your service answered ${status} after ${Math.round(ms)} ms.${said}`, complaints };
 }
