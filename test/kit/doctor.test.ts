@@ -68,6 +68,8 @@ describe("kit doctor", () => {
     expect(code).toBe(0);
     expect(of("passwords")).toMatchObject({ ok: true, fix: expect.any(String) });
     expect(of("passwords").message).not.toContain("short");
+    const operators = (await doctor({ OPERATOR_PASSWORD: "short-too" })).of("passwords");
+    expect(operators.message).toMatch(/^OPERATOR_PASSWORD has fewer than 16 characters/);
   });
 
   it("warns of a line end behind the client secret", async () => {

@@ -24,8 +24,13 @@ const samples = () => operator(world).samples();
 const isUp = (value: number) =>
   eventually(async () => expect((await samples()).get("addon_database_up")).toBe(value));
 
+const turnedAway = async () =>
+  expect((await fetch(`${world.service.url}/resources`, { method: "POST" })).status).toBe(401);
+const areTold = (count: number) => eventually(async () => expect((await samples()).get(refused)).toBe(count));
+
 it("while the database is away metrics say so, hold what is known without it, and no total that would fall", async () => {
-  await isUp(1);
+  await turnedAway();
+  await areTold(1);
   isAway = true;
   await isUp(0);
   const left = await samples();
@@ -34,12 +39,10 @@ it("while the database is away metrics say so, hold what is known without it, an
 });
 
 it("what was counted meanwhile is told when it is back, once", async () => {
-  const answer = await fetch(`${world.service.url}/resources`, { method: "POST" });
-  expect(answer.status).toBe(401);
+  await turnedAway();
   isAway = false;
-  await isUp(1);
-  await eventually(async () => expect((await samples()).get(refused)).toBe(1));
+  await areTold(2);
   await world.restart();
-  await isUp(1);
-  expect((await samples()).get(refused)).toBe(1);
+  await turnedAway();
+  await areTold(3);
 });

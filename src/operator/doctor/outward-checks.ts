@@ -73,19 +73,20 @@ export async function signInClient({ config }: Services): Promise<Finding> {
   );
 }
 
-/** Whoever guesses the add-on's password can delete every customer's resource. */
+/** Whoever guesses the add-on's password can delete every customer's resource; the operator's tells how they are. */
 export function passwords({ config }: Services): Finding {
-  const { addonPassword, addonPasswordPrevious } = config;
+  const { addonPassword, addonPasswordPrevious, operatorPassword } = config;
   const weak = Object.entries({
     ADDON_PASSWORD: addonPassword,
     ADDON_PASSWORD_PREVIOUS: addonPasswordPrevious,
+    OPERATOR_PASSWORD: operatorPassword,
   })
     .filter(([, password]) => password !== undefined && password.reveal().length < LEAST_PASSWORD)
     .map(([name]) => name);
   if (weak.length > 0) {
     return warning(
       `${weak.join(" and ")} ${weak.length === 1 ? "has" : "have"} fewer than ${counted(LEAST_PASSWORD, "character")}.`,
-      "Make a long one (openssl rand -hex 24), keep the old one in ADDON_PASSWORD_PREVIOUS until the platform has it.",
+      "Make a long one (openssl rand -hex 24); keep an old ADDON_PASSWORD in ADDON_PASSWORD_PREVIOUS until the platform has the new one.",
     );
   }
   if (addonPasswordPrevious) {
@@ -94,5 +95,5 @@ export function passwords({ config }: Services): Finding {
       "Drop it when the platform uses the new password.",
     );
   }
-  return fine("ADDON_PASSWORD is long enough.");
+  return fine("The passwords are long enough.");
 }
