@@ -13,6 +13,8 @@ export interface Options {
   dist: string;
   /** Shorter rounds and fewer rows: everything in less than three minutes. */
   quick: boolean;
+  /** How long a round of answering lasts. */
+  roundMs: number;
   /** A folder for profiles by function; unset: none are made. */
   profiles?: string | undefined;
   databaseUrl?: string | undefined;

@@ -12,11 +12,12 @@ import type { Line } from "./works/work.ts";
 
 // Each claim of docs/performance.md as a ratio against a floor that is measured in the same run. Exit 1 if anything was
 // answered wrongly or is not stored, 2 if used wrongly.
-// npm run bench [-- --quick] [--only NAME]… [--json] [--profile] [--write-docs] [--dist FOLDER]
+// npm run bench [-- --quick] [--only NAME]… [--seconds OF-A-ROUND] [--json] [--profile] [--write-docs] [--dist FOLDER]
 
 const { values } = parseArgs({
   options: {
     only: { type: "string", multiple: true, default: [] },
+    seconds: { type: "string" },
     quick: { type: "boolean", default: false },
     json: { type: "boolean", default: false },
     profile: { type: "boolean", default: false },
@@ -25,19 +26,21 @@ const { values } = parseArgs({
   },
 });
 const { only, quick, json, dist } = values;
+const roundMs = Number(values.seconds ?? (quick ? 1.5 : 3)) * 1_000;
 const say = (text: string) => void process.stderr.write(`${text}\n`);
 const strange = only.filter((name) => !works.some((work) => work.name === name));
 if (strange.length > 0)
   exit(2, `There is no ${strange.join(", ")}. There are: ${works.map(({ name }) => name).join(", ")}`);
 if (values["write-docs"] && (only.length > 0 || quick || values.profile))
   exit(2, "--write-docs writes the figures of a whole run: leave --only, --quick and --profile out.");
+if (!(roundMs > 0)) exit(2, "--seconds is how long a round lasts: a number above zero.");
 if (!existsSync(path.join(dist, "web.js"))) exit(2, `There is no built service in ${dist}: npm run build`);
 
 for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, () => exit(1, "Stopped."));
 
 const profiles = values.profile ? mkdtempSync(path.join(tmpdir(), "bench-profiles-")) : undefined;
 const databaseUrl = process.env["BENCH_DATABASE_URL"];
-const bench = await createBench({ dist, quick, profiles, databaseUrl }).catch((error: Error) =>
+const bench = await createBench({ dist, quick, roundMs, profiles, databaseUrl }).catch((error: Error) =>
   exit(2, error.message),
 );
 say(bench.says.join(" · "));
@@ -57,7 +60,7 @@ for (const work of works.filter(({ name }) => only.length === 0 || only.includes
 console.log(json ? JSON.stringify({ says: bench.says, lines, faults }, null, 2) : `\n${table(lines)}`);
 await bench.close();
 if (profiles) rmSync(profiles, { recursive: true });
-if (faults.length === 0 && values["write-docs"]) writeDocs(bench.says, lines);
+if (faults.length === 0 && values["write-docs"]) await writeDocs(bench.says, lines);
 exit(faults.length > 0 ? 1 : 0, faults.map((fault) => `WRONG  ${fault}`).join("\n"));
 
 function exit(code: number, why: string): never {

@@ -7,12 +7,13 @@ const PLOTS = {
 };
 
 /** The drawings of what grows, by file name: SVG, drawn without a browser. */
-export function plots(lines: readonly Line[]): Record<string, string> {
-  const drawn = (Object.keys(PLOTS) as (keyof typeof PLOTS)[]).flatMap((plot) => {
+export function plots(lines: readonly Line[]): Record<string, { title: string; svg: string }> {
+  const drawings: Record<string, { title: string; svg: string }> = {};
+  for (const [plot, about] of Object.entries(PLOTS)) {
     const points = lines.filter(({ point }) => point?.plot === plot);
-    return points.length === 0 ? [] : [[`${plot}.svg`, draw(PLOTS[plot], points)]];
-  });
-  return Object.fromEntries(drawn) as Record<string, string>;
+    if (points.length > 0) drawings[`${plot}.svg`] = { title: about.title, svg: draw(about, points) };
+  }
+  return drawings;
 }
 
 function draw({ title, x }: { title: string; x: string }, lines: readonly Line[]): string {

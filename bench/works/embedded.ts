@@ -15,7 +15,7 @@ import type { Work } from "./work.ts";
 export const embedded: Work = {
   name: "embedded",
   async measure(bench) {
-    const { quick } = bench.options;
+    const { quick, roundMs } = bench.options;
     await bench.platform.tell({ tokenMs: NEVER_MS });
     const dataDir = mkdtempSync(path.join(tmpdir(), "bench-embedded-"));
     const floorDatabase = await bench.databases.create();
@@ -25,7 +25,7 @@ export const embedded: Work = {
       provisions({ plan: "dedicated", status: 202 }),
       provisions({ plan: "dedicated", status: 202 }),
     ];
-    const plan = { connections: 32, forMs: quick ? 2_000 : 3_000 };
+    const plan = { connections: 32, forMs: roundMs };
     const subject = { round: () => measureLoad(service, asked, plan) };
     const outcome = await contest(
       { round: () => measureLoad(floor, floorAsked, plan) },

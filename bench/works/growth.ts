@@ -57,7 +57,7 @@ export const growthOfResources: Work = {
 };
 
 async function among(bench: Bench, resources: number): Promise<{ refresh: Sample; provision: Sample }> {
-  const { quick } = bench.options;
+  const { roundMs } = bench.options;
   const database = await bench.databases.create();
   const uuids = await seedTokens(database, 5_000);
   await fill(database, resources - uuids.length);
@@ -68,8 +68,8 @@ async function among(bench: Bench, resources: number): Promise<{ refresh: Sample
   await checkTokens(database, uuids, 2);
   const asked = provisions({ plan: "dedicated", status: 202 });
   const round = (forMs: number) => measureLoad(web, asked, { connections: 32, forMs });
-  await round(1_000);
-  const provision = await round(quick ? 2_000 : 10_000);
+  await round(roundMs / 2);
+  const provision = await round(2 * roundMs);
   await bench.end(web);
   await checkProvisions(database, asked.uuids, 202);
   await database.drop();

@@ -47,11 +47,11 @@ async function compare(
     floor: provisions({ plan: PLANS[202], status: 202 }),
     service: provisions({ plan: PLANS[status], status }),
   };
-  const { quick } = bench.options;
+  const { quick, roundMs } = bench.options;
 
   const outcome = await contest(
-    await contestant(floor, asked.floor, quick),
-    await contestant(service, asked.service, quick),
+    await contestant(floor, asked.floor, roundMs),
+    await contestant(service, asked.service, roundMs),
     quick ? 2 : 6,
   );
   await Promise.all([floor.kill(), bench.end(service)]);
@@ -75,11 +75,11 @@ async function compare(
 async function contestant(
   program: Program,
   traffic: ReturnType<typeof provisions>,
-  quick: boolean,
+  roundMs: number,
 ): Promise<Contestant> {
   const round = (forMs: number) => measureLoad(program, traffic, { connections: CONNECTIONS, forMs });
-  await round(quick ? 1_000 : 2_000);
-  return { round: () => round(quick ? 2_000 : 3_000) };
+  await round(roundMs / 2);
+  return { round: () => round(roundMs) };
 }
 
 /** The floor's promises count as much as ours. */

@@ -1,0 +1,164 @@
+import { spawnSync } from "node:child_process";
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { expectBoundedPlan } from "../bench/plan.ts";
+import { plots } from "../bench/plots.ts";
+import { readProfiles } from "../bench/profile.ts";
+import { table } from "../bench/report.ts";
+import type { Line } from "../bench/works/work.ts";
+import { testServerUrl } from "./support/database.ts";
+
+const root = new URL("../", import.meta.url);
+
+/** A folder like dist/, whose programs are those of src/; `parts` stand around the web process's. */
+function aBuiltService(parts = "{}"): string {
+  const folder = mkdtempSync(path.join(tmpdir(), "bench-test-"));
+  const write = (name: string, code: string) =>
+    writeFileSync(path.join(folder, name), `import { register } from "tsx/esm/api";\nregister();\n${code}`);
+  const load = (file: string) => `await import("${new URL(`src/${file}`, root).href}")`;
+  symlinkSync(fileURLToPath(new URL("node_modules", root)), path.join(folder, "node_modules"));
+  writeFileSync(path.join(folder, "package.json"), `{ "type": "module" }`);
+  write("kit.js", load("kit.ts"));
+  write(
+    "web.js",
+    `const { readConfig, readEnvironment } = ${load("config.ts")};
+     const { runProcess } = ${load("process.ts")};
+     const { runWeb } = ${load("run-service.ts")};
+     await runProcess(async () => runWeb(readConfig(readEnvironment()), ${parts}));`,
+  );
+  return folder;
+}
+
+/** One row of those that were just answered is gone again. */
+const LOSES_A_ROW = `{ wrapDatabase: (db) => {
+  let isLost = false;
+  const query = async (asked, values) => {
+    const rows = await db.query(asked, values);
+    if (asked.name === "provision" && rows.length > 0 && !isLost) {
+      isLost = true;
+      await db.query({ name: "lose", text: "DELETE FROM resources WHERE uuid = $1" }, [rows[0].uuid]);
+    }
+    return rows;
+  };
+  return { ...db, query };
+} }`;
+
+function bench(dist: string, ...words: string[]) {
+  const main = fileURLToPath(new URL("bench/main.ts", root));
+  const { status, stdout, stderr } = spawnSync(
+    process.execPath,
+    ["--import", "tsx", main, "--quick", "--seconds", "0.2", "--json", "--dist", dist, ...words],
+    {
+      cwd: fileURLToPath(root),
+      encoding: "utf8",
+      env: { ...process.env, BENCH_DATABASE_URL: testServerUrl },
+    },
+  );
+  return { status, stdout, stderr };
+}
+
+const withPostgresql = testServerUrl ? describe : describe.skip;
+
+withPostgresql("npm run bench (with TEST_DATABASE_URL: it measures on PostgreSQL alone)", () => {
+  const [sound, broken] = [aBuiltService(), aBuiltService(LOSES_A_ROW)];
+  afterAll(() => [sound, broken].forEach((folder) => rmSync(folder, { recursive: true })));
+
+  it("compares the service with its floor, having found each answer in the database", () => {
+    const { status, stdout, stderr } = bench(sound, "--only", "provision-202");
+    if (status !== 0) throw new Error(`The bench ended with ${status}:\n${stderr}`);
+    const { lines, faults } = JSON.parse(stdout) as { lines: Line[]; faults: string[] };
+    expect(faults).toEqual([]);
+    expect(lines).toHaveLength(1);
+    const { floor, subject, ratio, sample } = lines[0]!;
+    for (const figure of [floor!.value, subject, ratio, sample!.p50Ms, sample!.p99Ms])
+      expect(figure).toBeGreaterThan(0);
+  }, 120_000);
+
+  it("fails and says why when a row is missing, however fast the answers were", () => {
+    const { status, stdout, stderr } = bench(broken, "--only", "provision-202");
+    expect(status).toBe(1);
+    expect(stderr).toMatch(/WRONG {2}provision-202: 1 of \d+ that were answered have no row/);
+    expect(JSON.parse(stdout)).toMatchObject({ lines: [] });
+  }, 120_000);
+
+  it("refuses a name that it does not know, and says which it does", () => {
+    const { status, stderr } = bench(sound, "--only", "provision-teapot");
+    expect(status).toBe(2);
+    expect(stderr).toContain("There is no provision-teapot. There are: provision-202, ");
+  }, 60_000);
+});
+
+describe("the plan of a claim", () => {
+  const scan = { "Node Type": "Index Scan", "Index Name": "credentials_refresh_due", "Actual Loops": 1 };
+  const planOf = (node: object) => [
+    { Plan: { "Node Type": "Limit", "Actual Rows": 64, "Actual Loops": 1, Plans: [node] } },
+  ];
+  const check = (node: object) => () => expectBoundedPlan("claim", planOf(node), 64);
+
+  it("may read its queue by an index, no further than the batch", () => {
+    expect(check({ ...scan, "Actual Rows": 64 })).not.toThrow();
+  });
+
+  it("may neither read a whole table, nor more than the batch, nor go without the queue's index", () => {
+    const whole = {
+      "Node Type": "Seq Scan",
+      "Relation Name": "credentials",
+      "Actual Rows": 1,
+      "Actual Loops": 1,
+    };
+    expect(check(whole)).toThrow("claim reads all of credentials");
+    expect(check({ ...scan, "Actual Rows": 1, "Rows Removed by Filter": 900 })).toThrow("reads 901 rows");
+    expect(check({ ...scan, "Actual Rows": 1, "Index Name": "credentials_pkey" })).toThrow(
+      "none of its queue's",
+    );
+  });
+});
+
+describe("what the bench reports", () => {
+  const line = (change: Partial<Line>): Line => ({
+    ...{ work: "provision", unit: "req/s", floor: { name: "bare", value: 1000 }, subject: 1500, ratio: 1.5 },
+    ...{ target: { atLeast: 1.3 }, ...change },
+  });
+
+  it("says of each line whether its target was met, and nothing where there is none", () => {
+    const lines = [line({}), line({ ratio: 1.2 }), line({ target: { atMost: 1 } }), line({ target: {} })];
+    const ends = table(lines).split("\n").slice(1).map((row) => row.trim().split(/ +/).at(-1)); // prettier-ignore
+    expect(ends).toEqual(["met", "MISSED", "MISSED", "1.5"].map((end, i) => (i === 3 ? "1.50" : end)));
+  });
+
+  it("draws what grows as SVG, one drawing for each way to grow", () => {
+    const point = (x: number) => ({ plot: "processes" as const, x });
+    const drawn = plots([line({ point: point(1) }), line({ point: point(2), subject: 2900 }), line({})]);
+    expect(Object.keys(drawn)).toEqual(["processes.svg"]);
+    expect(drawn["processes.svg"]!.svg).toMatch(/^<svg[^>]*xmlns[\s\S]*2900[\s\S]*<\/svg>$/);
+  });
+
+  describe("of a profile", () => {
+    let folder: string;
+    beforeAll(() => mkdirSync((folder = path.join(tmpdir(), `bench-profile-${process.pid}`))));
+    afterAll(() => rmSync(folder, { recursive: true }));
+
+    it("is each function's own time, without what was idle, by function and by package", () => {
+      const node = (id: number, functionName: string, url: string) => ({
+        id,
+        callFrame: { functionName, url },
+      });
+      const nodes = [
+        node(1, "(idle)", ""),
+        node(2, "seal", "file:///kit/dist/vault/vault.js"),
+        node(3, "parse", "file:///kit/node_modules/pg-protocol/dist/parser.js"),
+      ];
+      const profile = { nodes, samples: [1, 2, 3, 2], timeDeltas: [900, 50, 25, 25] };
+      writeFileSync(path.join(folder, "one.cpuprofile"), JSON.stringify(profile));
+      const { functions, places } = readProfiles(folder);
+      expect(functions).toEqual([
+        { name: "seal", place: "vault/vault.js", share: 0.75 },
+        { name: "parse", place: "pg-protocol", share: 0.25 },
+      ]);
+      expect(places.map(({ place }) => place)).toEqual(["vault/vault.js", "pg-protocol"]);
+    });
+  });
+});
