@@ -15,6 +15,7 @@ import { createDatabase } from "./database.ts";
 import { startDatabaseProxy } from "../test/support/database-proxy.ts";
 import { startFleet } from "./fleet.ts";
 import { createHistory } from "./history.ts";
+import { watchLoad } from "./load.ts";
 import { createRandom } from "./random.ts";
 import { report } from "./report.ts";
 import { comeToRest } from "./rest.ts";
@@ -42,6 +43,8 @@ if (!serverUrl) {
 }
 /** Short, so that every token is refreshed many times. */
 const LIFE_SECONDS = 60;
+/** Connections a process may have. */
+const POOL = 8;
 const KIT = fileURLToPath(new URL("../dist/kit.js", import.meta.url));
 
 console.log(`Chaos for ${values.minutes} min, seed ${values.seed} (repeat it with --seed ${values.seed})`);
@@ -68,7 +71,7 @@ const rotations = createRotations({
     PLATFORM_STATUS_URL: sandbox.url,
     ALLOW_INSECURE_PLATFORM: "on",
     SWEEP_CRON: "*/5 * * * * *",
-    DATABASE_POOL: "8",
+    DATABASE_POOL: String(POOL),
     LOG_LEVEL: "info",
   },
 });
@@ -87,15 +90,17 @@ const customers = createCustomers(sandbox, random, history);
 const strike = createStorm({ sandbox, fleet, proxy, customers, rotations, random, history });
 await Promise.all(Array.from({ length: Number(values.resources) }, () => customers.install()));
 
+const watching = watchLoad({ ask: database.ask, fleet, pool: POOL });
 const until = Date.now() + Number(values.minutes) * 60_000;
 const isOn = () => Date.now() < until;
 await Promise.all([keepDoing(customers.act, 100, 1_200), keepDoing(strike, 500, 3_000), rotateKeysOnce()]);
 
+const load = await watching.stop();
 const left = await comeToRest({ sandbox, fleet, proxy, ask: database.ask });
 sandbox.control.settings({ expiresIn: 28_800 });
 const stops = await fleet.stop();
 stops.forEach((stop, index) => history.stops.push({ name: fleet.members[index]!.name, ...stop }));
-const findings = await judge({ ...{ sandbox, fleet, history, left }, ask: database.ask, settings: rotations.settings(), lifeSeconds: LIFE_SECONDS }); // prettier-ignore
+const findings = await judge({ ...{ sandbox, fleet, history, left, load }, ask: database.ask, settings: rotations.settings(), lifeSeconds: LIFE_SECONDS }); // prettier-ignore
 console.log(report(findings, history));
 
 await Promise.all([balancer.close(), proxy.close(), sandbox.close()]);

