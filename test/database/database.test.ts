@@ -54,6 +54,23 @@ test("lists of every type that our statements pass survive the way there and bac
   ]);
 });
 
+test.each([
+  {
+    of: "one and nothing",
+    list: [Buffer.from([1, 2]), null, Buffer.alloc(0), new Uint8Array([3]).subarray(0)],
+  },
+  { of: "nothing at all", list: [null, null] },
+  { of: "no element", list: [] },
+  { of: "a part of something larger", list: [new Uint8Array([1, 2, 3, 4]).subarray(1, 3)] },
+])("a list of byte strings, $of, is the same list in PostgreSQL", async ({ list }) => {
+  const echo = statement(
+    "echo_bytes",
+    `SELECT b FROM unnest($1::bytea[]) WITH ORDINALITY AS t(b, at) ORDER BY at`,
+  );
+  const rows = await database.query<{ b: Buffer | null }>(echo, [list]);
+  expect(rows.map(({ b }) => b && [...b])).toEqual(list.map((each) => each && [...each]));
+});
+
 test("a bigint that a number cannot hold is an error, not a rounded number", async () => {
   await expect(database.query(statement("too_big", `SELECT 9007199254740993::bigint`))).rejects.toThrow(
     RangeError,

@@ -71,6 +71,8 @@ describe("credentials that are not right", () => {
     ["the right one last", [basic("teapots", "wrong"), RIGHT]],
     ["the right one twice", [RIGHT, RIGHT]],
   ])("two headers, %s: refused", async (_case, [first, second]) => {
+    // Alone it is let in, and from then on remembered; beside another it is none the better for that.
+    expect(await platform.changePlan(randomUUID(), { plan: "premium" })).toMatchObject({ status: 404 });
     const { statuses } = await rawHttp(
       world.service.url!,
       `DELETE /resources/${randomUUID()} HTTP/1.1\r\nHost: x\r\nAuthorization: ${first}\r\nAuthorization: ${second}\r\n\r\n`,
