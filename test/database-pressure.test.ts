@@ -49,7 +49,7 @@ const issuedSince = (since: number) =>
     .entries.filter(({ path, response }) => path === "/oauth/token" && (response?.status ?? 500) < 300)
     .length;
 
-/** A claim whose call could not be made stands for a minute before anybody takes it over. */
+/** A claim whose call could not be made stands until its lease ends. */
 const become = (uuids: string[], generation: number, withinMs = 80_000) =>
   eventually(async () => {
     const found = await world.rows(
@@ -142,7 +142,8 @@ onPostgresql("connections", () => {
     const quick = await install(10);
     for (const { response } of quick) {
       expect(response.status).toBe(200);
-      expect(response.ms).toBeLessThan(3_000);
+      // They do not wait for the slow calls.
+      expect(response.ms).toBeLessThan(5_000);
     }
     await become([...slow, ...uuidsOf(quick)], 1);
   }, 120_000);

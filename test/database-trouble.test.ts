@@ -67,7 +67,7 @@ onPostgresql("a database that", () => {
     ]);
     expect(health.status).toBe(200);
     expect(response.status).toBe(503);
-    expect(response.ms).toBeLessThan(12_000);
+    expect(response.ms).toBeLessThan(15_000);
     expect((await fetch(`${world.service.url}/readyz`)).status).toBe(503);
     proxy.mode("ok");
     await eventually(async () => expect((await fetch(`${world.service.url}/readyz`)).status).toBe(200));

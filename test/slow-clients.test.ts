@@ -46,7 +46,7 @@ it("Clients that send a byte at a time are cut off, and with hundreds that say n
   for (let call = 0; call < 20; call++) {
     const { response } = await world.sandbox.control.install({ plan: "basic" });
     expect(response.status).toBe(200);
-    expect(response.ms).toBeLessThan(3_000);
+    expect(response.ms).toBeLessThan(10_000);
   }
   for (const { seconds, said } of await dripping) {
     expect(said).toMatch(/^HTTP\/1\.1 4\d\d /);

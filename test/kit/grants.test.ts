@@ -227,7 +227,8 @@ describe("kit grants recover", () => {
     const toldAt = performance.now();
     child.kill("SIGINT");
     const [code] = (await once(child, "close")) as [number];
-    expect(performance.now() - toldAt).toBeLessThan(8_000);
+    // Before the rest is over.
+    expect(performance.now() - toldAt).toBeLessThan(20_000);
     expect(code).toBe(1);
     expect(await output).toContain("Stopped: 3 resources left. The same command goes on.");
     expect(calls(since, GRANTS)).toHaveLength(1);

@@ -164,7 +164,7 @@ describe("a provision during which the service", () => {
     });
     const { addon, response } = await life.control.install();
     expect(response.status).toBe(202);
-    expect(response.ms).toBeLessThan(4_000);
+    expect(response.ms).toBeLessThan(10_000);
     await eventually(async () => expect(await life.credential(addon.id)).toMatchObject({ state: "active" }));
     expect(life.control.addon(addon.id).state).toBe("provisioning");
     gate.open();
