@@ -7,7 +7,8 @@ import { NoToken } from "../credentials/token-source.ts";
 import type { PlatformFor } from "../platform-for.ts";
 import type { FailLocally } from "../failure.ts";
 import { findResource } from "../rows.ts";
-import type { Step, StepQueue } from "./queue.ts";
+import { createDiscovered } from "./discovered.ts";
+import type { Step } from "./queue.ts";
 import type { Settlements } from "./settle.ts";
 
 export interface PlatformSteps {
@@ -20,22 +21,18 @@ const storeApp = statement(
   "store_app",
   `UPDATE resources SET app_id = $2, app_name = $3, updated_at = now() WHERE uuid = $1 AND state <> 'deprovisioned'`,
 );
-const tellDiscovered = statement(
-  "tell_discovered",
-  `INSERT INTO events (uuid, type, detail) VALUES ($1, 'apps_found', jsonb_build_object('attached', $2::int))`,
-);
 
 /** The steps that tell or ask the platform something. Each throws to be tried again. */
 export function createPlatformSteps(needs: {
   db: Queryable;
   vault: Vault;
   platformFor: PlatformFor;
-  queue: StepQueue;
   settlements: Settlements;
   failLocally: FailLocally;
   log: Log;
 }): PlatformSteps {
-  const { db, vault, platformFor, queue, settlements, failLocally, log } = needs;
+  const { db, vault, platformFor, settlements, failLocally, log } = needs;
+  const discovered = createDiscovered(db);
 
   return {
     /** Sets the config vars, and if the platform still waits for it, says that provisioning is done. */
@@ -51,11 +48,10 @@ export function createPlatformSteps(needs: {
     /** Finds the primary app and all attached apps (platform document, "Usage rules" 1). */
     async discover(step) {
       const { uuid } = step.resource;
-      const { primary, attachments } = await findApps(db, platformFor, uuid);
-      await db.query(tellDiscovered, [uuid, attachments.length]);
-      const found = { app: primary.name, attached: attachments.length };
-      log.info({ uuid, requestId: step.requestId, ...found }, "Found the attached apps");
-      await queue.finish(step);
+      const { primary: app, attachments } = await lookForApps(platformFor, uuid);
+      const attached = attachments.length;
+      if (await discovered({ step, app, attached }))
+        log.info({ uuid, requestId: step.requestId, app: app.name, attached }, "Found the attached apps");
     },
 
     /** Tells the platform that an asynchronous provision failed for good, where it still can be told. */
@@ -87,9 +83,14 @@ async function markProvisioned(platform: ReturnType<PlatformFor>): Promise<void>
 
 /** The primary app, kept as last seen, and every attachment. */
 export async function findApps(db: Queryable, platformFor: PlatformFor, uuid: string) {
+  const found = await lookForApps(platformFor, uuid);
+  await db.query(storeApp, [uuid, found.primary.id, found.primary.name]);
+  return found;
+}
+
+async function lookForApps(platformFor: PlatformFor, uuid: string) {
   const platform = platformFor(uuid);
   const [addon, attachments] = await Promise.all([platform.addons.own(), platform.attachments.ofAddon()]);
-  await db.query(storeApp, [uuid, addon.app.id, addon.app.name]);
   return { primary: addon.app, attachments };
 }
 

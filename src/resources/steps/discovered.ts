@@ -1,0 +1,49 @@
+import { statement, type Queryable } from "../../database/database.ts";
+import { createGroupCommit } from "../../database/group-commit.ts";
+import type { Step } from "./queue.ts";
+
+/** What a discovery found. */
+interface Discovered {
+  step: Pick<Step, "id" | "lease">;
+  app: { id: string; name: string };
+  attached: number;
+}
+
+// Every resource is discovered once, right after its first tokens, and many of them at the same time: the app, the event
+// and the step's end are written together, for all that are ready at the same moment. Fenced by the step's lease.
+const store = statement(
+  "store_discovered",
+  `WITH incoming AS (
+     SELECT * FROM unnest($1::bigint[], $2::int[], $3::uuid[], $4::text[], $5::int[])
+       AS i(id, lease, app_id, app_name, attached)
+   ), ended AS (
+     DELETE FROM steps s USING incoming i WHERE s.id = i.id AND s.lease = i.lease
+     RETURNING s.id, s.uuid, i.app_id, i.app_name, i.attached
+   ), kept AS (
+     UPDATE resources r SET app_id = e.app_id, app_name = e.app_name, updated_at = now()
+     FROM ended e WHERE r.uuid = e.uuid AND r.state <> 'deprovisioned'
+   ), told AS (
+     INSERT INTO events (uuid, type, detail)
+     SELECT uuid, 'apps_found', jsonb_build_object('attached', attached) FROM ended
+   )
+   SELECT id FROM ended`,
+);
+
+/** Keeps what a discovery found and ends its step. False: the step was not ours any more, and nothing was kept. */
+export function createDiscovered(db: Queryable) {
+  return createGroupCommit<Discovered, boolean>({
+    maxRows: 200,
+    maxQueued: 10_000,
+    async write(rows) {
+      const ended = await db.query<{ id: number }>(store, [
+        rows.map(({ step }) => step.id),
+        rows.map(({ step }) => step.lease),
+        rows.map(({ app }) => app.id),
+        rows.map(({ app }) => app.name),
+        rows.map(({ attached }) => attached),
+      ]);
+      const ids = new Set(ended.map(({ id }) => id));
+      return rows.map(({ step }) => ids.has(step.id));
+    },
+  });
+}
