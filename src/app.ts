@@ -7,6 +7,7 @@ import express, {
 } from "express";
 import { KitError, Refusal } from "./errors.ts";
 import type { Log } from "./log.ts";
+import { methodNotAllowed } from "./method-not-allowed.ts";
 import { requestLog } from "./request-log.ts";
 
 export type Readiness = "ready" | "degraded" | "unavailable";
@@ -61,8 +62,7 @@ export function createApp(needs: {
   ) {
     app.all(path, (request, response) => {
       if (request.method === method) return handle(request, response);
-      response.setHeader("Allow", method);
-      throw new Refusal(`Only ${method} can be used here.`, { id: "method_not_allowed", status: 405 });
+      methodNotAllowed(method)(request, response);
     });
   }
 }

@@ -1,5 +1,5 @@
 import { Router, type Request } from "express";
-import { methodNotAllowed } from "../pages/method-not-allowed.ts";
+import { methodNotAllowed } from "../method-not-allowed.ts";
 import type { Page } from "../pages/page.ts";
 import type { Pages } from "../pages/pages.tsx";
 import type { IdCookie } from "../sign-in/cookies.ts";

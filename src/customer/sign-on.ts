@@ -1,6 +1,6 @@
 import express, { Router, type ErrorRequestHandler, type Request } from "express";
 import type { Log } from "../log.ts";
-import { methodNotAllowed } from "../pages/method-not-allowed.ts";
+import { methodNotAllowed } from "../method-not-allowed.ts";
 import type { Pages } from "../pages/pages.tsx";
 import type { Scrubber } from "../scrubber.ts";
 import { Secret } from "../secret.ts";

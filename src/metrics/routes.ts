@@ -1,6 +1,6 @@
 import { Router, type RequestHandler } from "express";
 import { Registry } from "prom-client";
-import { Refusal } from "../errors.ts";
+import { methodNotAllowed } from "../method-not-allowed.ts";
 
 /** `GET /metrics`, in Prometheus' text format, for whom `guard` lets pass; to be mounted at `/metrics`. */
 export function metricsRoutes(needs: { guard: RequestHandler[]; scrape(): Promise<string> }): Router {
@@ -12,9 +12,6 @@ export function metricsRoutes(needs: { guard: RequestHandler[]; scrape(): Promis
       response.set({ "Content-Type": Registry.PROMETHEUS_CONTENT_TYPE, "Cache-Control": "no-store" });
       response.end(await needs.scrape());
     })
-    .all((_request, response) => {
-      response.setHeader("Allow", "GET, HEAD");
-      throw new Refusal("Only GET, HEAD can be used here.", { id: "method_not_allowed", status: 405 });
-    });
+    .all(methodNotAllowed("GET, HEAD"));
   return router;
 }

@@ -1,7 +1,7 @@
 import { Router, type ErrorRequestHandler, type RequestHandler } from "express";
 import { KitError, Refusal } from "../errors.ts";
 import type { Log } from "../log.ts";
-import { methodNotAllowed } from "./method-not-allowed.ts";
+import { methodNotAllowed } from "../method-not-allowed.ts";
 import type { Pages } from "./pages.tsx";
 import { problemPage } from "./problem-page.tsx";
 import { NOT_AVAILABLE, OUR_FAULT, Problem, type Told } from "./problem.ts";

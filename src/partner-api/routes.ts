@@ -2,6 +2,7 @@ import { isUtf8 } from "node:buffer";
 import type { IncomingMessage } from "node:http";
 import express, { Router, type Request, type Response } from "express";
 import { Refusal } from "../errors.ts";
+import { methodNotAllowed } from "../method-not-allowed.ts";
 import type { Scrubber } from "../scrubber.ts";
 import type { Secret } from "../secret.ts";
 import type { ChangePlan } from "../resources/change-plan.ts";
@@ -112,11 +113,4 @@ function send(response: Response, { status, body }: Answer): void {
     "Content-Length": Buffer.byteLength(body),
   });
   response.end(body);
-}
-
-function methodNotAllowed(allowed: string) {
-  return (_request: Request, response: Response): void => {
-    response.setHeader("Allow", allowed);
-    throw new Refusal(`Only ${allowed} can be used here.`, { id: "method_not_allowed", status: 405 });
-  };
 }

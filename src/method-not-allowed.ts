@@ -1,5 +1,5 @@
 import type { Request, Response } from "express";
-import { Refusal } from "../errors.ts";
+import { Refusal } from "./errors.ts";
 
 /** For the end of a route: a known path, asked for in another way. Answered as JSON, like everywhere. */
 export function methodNotAllowed(allowed: string) {
