@@ -17,22 +17,29 @@ export function plots(lines: readonly Line[]): Record<string, { title: string; s
 }
 
 function draw({ title, x }: { title: string; x: string }, lines: readonly Line[]): string {
-  const units = [...new Set(lines.map(({ unit }) => unit))];
+  const names = [...new Set(lines.map(nameOf))];
   const steps = [...new Set(lines.map(({ point }) => point!.x))];
   const chart = echarts.init(null, null, { renderer: "svg", ssr: true, width: 640, height: 360 });
   chart.setOption({
+    // The picture is what the animation would end with.
+    animation: false,
     title: { text: title, left: "center", textStyle: { fontSize: 15 } },
     backgroundColor: "#ffffff",
     legend: { bottom: 0 },
     grid: { left: 70, right: 30, top: 50, bottom: 70 },
     xAxis: { type: "category", name: x, nameLocation: "middle", nameGap: 28, data: steps.map((step) => step.toLocaleString("en")) }, // prettier-ignore
     yAxis: { type: "value", min: 0 },
-    series: units.map((unit) => ({
-      ...{ type: "line", name: unit, symbolSize: 8, label: { show: true, position: "top" } },
-      data: lines.filter((line) => line.unit === unit).map(({ subject }) => Math.round(subject)),
+    series: names.map((name) => ({
+      ...{ type: "line", name, symbolSize: 8, label: { show: true, position: "top" } },
+      data: lines.filter((line) => nameOf(line) === name).map(({ subject }) => Math.round(subject)),
     })),
   });
   const svg = chart.renderToSVGString();
   chart.dispose();
   return svg;
+}
+
+/** What grows, without how far. */
+function nameOf({ work, unit }: Line): string {
+  return `${work.split(/ (?:among|with) \d/)[0]}, ${unit}`;
 }

@@ -44,6 +44,6 @@ export function cells(line: Line): string[] {
 
 /** Three digits that count. */
 function figure(value: number | undefined): string {
-  if (value === undefined || Number.isNaN(value)) return "";
+  if (value === undefined || !Number.isFinite(value)) return "";
   return value >= 100 ? value.toFixed(0) : value.toPrecision(3);
 }
