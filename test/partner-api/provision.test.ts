@@ -228,12 +228,6 @@ describe("a provision of a resource that is gone", () => {
     expect(await life.steps(uuid)).toEqual([]);
     expect(life.vendor.callsOf(uuid, "provision")).toHaveLength(1);
   });
-
-  it("is not mistaken for one when a deprovision had asked for a uuid nobody knew", async () => {
-    const request = aProvisionRequest();
-    expect((await life.platform.deprovision(request.uuid)).status).toBe(404);
-    expect((await life.platform.provision(request)).status).toBe(200);
-  });
 });
 
 function lines(uuid: string): unknown[] {
