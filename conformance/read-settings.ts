@@ -1,7 +1,6 @@
 import { randomBytes } from "node:crypto";
-import { createServer } from "node:net";
-import type { AddressInfo } from "node:net";
 import { readFileSync } from "node:fs";
+import { type AddressInfo, createServer } from "node:net";
 import type { AddonManifest } from "../sandbox/index.ts";
 import { type Options, UsedWrongly } from "./options.ts";
 import { type Settings, usualPatience } from "./settings.ts";
@@ -24,12 +23,14 @@ export async function readSettings(
     throw new UsedWrongly("Say where the service is with --url http://…, or how to start it with --command.");
   const addonId = options.id ?? options.addonId ?? env["ADDON_ID"] ?? (isStarted ? "conformance" : undefined);
   if (!addonId) throw new UsedWrongly("Say who the platform is to the service: --id, or ADDON_ID.");
+  // Secrets of the environment belong to the environment's own add-on.
+  const own = addonId === (env["ADDON_ID"] || addonId) ? env : {};
   const manifest = readManifest(options.manifest ?? env["ADDON_MANIFEST"]);
   return {
     ...{ url, addonId, manifest, ...plansOf(options, manifest) },
-    addonPassword: await passwordOf(options, env, addonId, readPassword),
-    clientSecret: options.clientSecret ?? (env["CLIENT_SECRET"] || (isStarted ? strangeSecret() : null)),
-    ssoSalt: options.ssoSalt ?? (env["SSO_SALT"] || null),
+    addonPassword: await passwordOf(options, own, readPassword),
+    clientSecret: options.clientSecret ?? (own["CLIENT_SECRET"] || (isStarted ? strangeSecret() : null)),
+    ssoSalt: options.ssoSalt ?? (own["SSO_SALT"] || null),
     resourcesPath: options.resourcesPath ?? (env["RESOURCES_PATH"] || "/resources"),
     ssoPath: options.ssoPath,
     region: options.region,
@@ -43,15 +44,9 @@ export async function readSettings(
   };
 }
 
-/** That of the environment belongs to the environment's own add-on. */
-async function passwordOf(
-  options: Options,
-  env: Environment,
-  addonId: string,
-  readPassword: () => Promise<string>,
-) {
+async function passwordOf(options: Options, env: Environment, readPassword: () => Promise<string>) {
   if (options.password) return options.password;
-  if (env["ADDON_PASSWORD"] && addonId === (env["ADDON_ID"] ?? addonId)) return env["ADDON_PASSWORD"];
+  if (env["ADDON_PASSWORD"]) return env["ADDON_PASSWORD"];
   if (options.command !== undefined) return randomBytes(16).toString("hex");
   const read = (await readPassword()).split(/\r?\n/, 1)[0];
   if (!read) throw new UsedWrongly("The add-on's password is missing: ADDON_PASSWORD, or on standard input.");

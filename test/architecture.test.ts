@@ -122,6 +122,27 @@ describe("the house", () => {
     expect(inSandbox.filter(({ to }) => to.startsWith("src/"))).toEqual([]);
   });
 
+  it("keeps the conformance checker apart: of the sandbox it knows the front door, of src nothing, and nobody needs it", () => {
+    const inChecker = sourceFiles(path.join(root, "conformance")).flatMap(importsOf);
+    const outward = inChecker.map(({ to }) => to).filter((to) => !to.startsWith("conformance/"));
+    expect([...new Set(outward)]).toEqual(["sandbox/index.ts"]);
+    const others = ["src", "sandbox"].flatMap((folder) =>
+      sourceFiles(path.join(root, folder)).flatMap(importsOf),
+    );
+    expect(others.filter(({ to }) => to.startsWith("conformance/"))).toEqual([]);
+  });
+
+  it("has an example of a service that leans on nothing but Node", () => {
+    const example = sourceFiles(path.join(root, "conformance/examples"));
+    expect(example.flatMap(importsOf).filter(({ to }) => !to.startsWith("conformance/examples/"))).toEqual(
+      [],
+    );
+    const packages = example
+      .flatMap((file) => [...read(file).matchAll(/from "([^."][^"]*)"/g)])
+      .map(([, name]) => name!);
+    expect(packages.filter((name) => !name.startsWith("node:"))).toEqual([]);
+  });
+
   it("keeps the field's libraries in one place each", () => {
     const users = (name: string) => files.filter((file) => read(file).includes(`from "${name}`));
     expect(users("node-cron")).toEqual(["src/jobs/run.ts"]);

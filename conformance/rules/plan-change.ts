@@ -136,6 +136,7 @@ export const planChange: RuleGroup = {
       mend: "Do it at once if it needs no token; answer 202 and do it later if it does.",
       async check(stage) {
         const plan = otherPlan(stage);
+        needs(isSuccess((await changed(stage)).reply), "a plan change has to succeed first (PLAN-01).");
         const later = { reply: jsonReply(503, { id: "service_unavailable", message: "Later." }) };
         const resource = await installed(stage, { react: (call) => (isExchange(call) ? later : undefined) });
         answeredWith((await stage.changePlan(resource, plan)).reply, 200, 202);

@@ -1,0 +1,37 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { randomBytes } from "node:crypto";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { runConformance } from "../conformance/run.ts";
+import { readEnvironment } from "../src/config.ts";
+import { addonManifest } from "../src/operator/addon-manifest.ts";
+import { offer } from "../src/your-service/plans.ts";
+
+/**
+ * `npm run conformance`: any partner service, or, where none is named, this one: started for the purpose on an embedded
+ * database in a temporary folder, with the plans of `src/your-service`.
+ */
+const words = process.argv.slice(2);
+const isOther = words.some((word) => /^--(url|partner|command|help|list)\b|^-h$/.test(word));
+
+process.exitCode = isOther ? await runConformance(words, readEnvironment()) : await checkThisService();
+
+async function checkThisService(): Promise<number> {
+  const folder = mkdtempSync(path.join(tmpdir(), "conformance-"));
+  const id = "conformance";
+  // The service is started with these; what .env says is about another.
+  Object.assign(process.env, {
+    DATA_DIR: folder,
+    DATABASE_URL: "",
+    ENCRYPTION_KEY: randomBytes(32).toString("hex"),
+  });
+  const asyncPlan = Object.entries(offer.plans).find(([, { later }]) => later !== undefined)?.[0];
+  const own = ["--id", id, "--command", `exec ${process.execPath} --import tsx src/web.ts`];
+  const plans = asyncPlan ? ["--async-plan", asyncPlan] : [];
+  const manifest = JSON.stringify(addonManifest(id, offer));
+  try {
+    return await runConformance([...own, ...plans, "--manifest", manifest, ...words], {});
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}

@@ -1,0 +1,74 @@
+import { spawn } from "node:child_process";
+import { constants } from "node:os";
+import { demoStage, eventually } from "./demo/stage.ts";
+import type { Sandbox } from "../sandbox/index.ts";
+
+/**
+ * `npm run sandbox:run -- COMMAND`: a platform, this service, and a resource on it, for as long as COMMAND runs; COMMAND
+ * has the resource's config vars and all addresses in its environment, and its exit code is ours.
+ */
+const WITHIN_MS = 60_000;
+const words = process.argv.slice(2);
+if (words.length === 0 || words[0] === "--help") {
+  console.error(
+    "How it is used: npm run sandbox:run -- COMMAND [ARGUMENT…]\nFor example:    npm run sandbox:run -- sh -c 'echo \"$TEAPOT_URL\"'\n\n" +
+      "COMMAND finds the add-on's config vars in its environment, and SANDBOX_URL, SERVICE_URL, RESOURCE_UUID, ADDON_ID,\n" +
+      "ADDON_PASSWORD, CLIENT_SECRET and the three PLATFORM_…_URL. SANDBOX_RUN_PLAN names another plan than the usual one.",
+  );
+  process.exit(words.length === 0 ? 2 : 0);
+}
+
+const stage = await demoStage();
+let code = 1;
+try {
+  const { sandbox, service } = stage;
+  const uuid = await install(sandbox, process.env["SANDBOX_RUN_PLAN"]);
+  code = await run({ ...addresses(sandbox, service.url!, uuid), ...configOf(sandbox, uuid) });
+  await sandbox.control.deprovision(uuid);
+} catch (error) {
+  console.error(`✗ ${(error as Error).message}`);
+} finally {
+  await stage.close();
+}
+process.exit(code);
+
+/** A resource that the platform calls provisioned, with its tokens; asynchronous ones are waited for. */
+async function install({ control }: Sandbox, plan: string | undefined): Promise<string> {
+  const { addon, response } = await control.install(plan ? { plan } : {});
+  if (response.status !== 200 && response.status !== 202)
+    throw new Error(`The provision was answered with ${response.status}: ${JSON.stringify(response.body)}`);
+  await eventually(() => {
+    const { state, grant } = control.addon(addon.id);
+    if (state !== "provisioned" || grant?.state !== "exchanged")
+      throw new Error(`The resource is still ${state}, its grant ${grant?.state}.`);
+  }, WITHIN_MS);
+  return addon.id;
+}
+
+function addresses({ url, settings }: Sandbox, serviceUrl: string, uuid: string): Record<string, string> {
+  return {
+    ...{ SANDBOX_URL: url, SERVICE_URL: serviceUrl, RESOURCE_UUID: uuid },
+    ...{ PLATFORM_API_URL: url, PLATFORM_AUTH_URL: url, PLATFORM_STATUS_URL: url },
+    ...{
+      ADDON_ID: settings.addonId,
+      ADDON_PASSWORD: settings.addonPassword,
+      CLIENT_SECRET: settings.clientSecret,
+    },
+  };
+}
+
+/** As the customer's app would have them. */
+function configOf({ control }: Sandbox, uuid: string): Record<string, string> {
+  return control.configVars(control.addon(uuid).app.name) as Record<string, string>;
+}
+
+/** Runs COMMAND with our streams; a signal counts as a shell counts it. */
+function run(environment: Record<string, string>): Promise<number> {
+  const [command, ...args] = words;
+  const child = spawn(command!, args, { stdio: "inherit", env: { ...process.env, ...environment } });
+  for (const name of ["SIGINT", "SIGTERM"] as const) process.on(name, () => child.kill(name));
+  return new Promise((resolve, reject) => {
+    child.once("error", (error) => reject(new Error(`${command} cannot be run: ${error.message}`)));
+    child.once("close", (exitCode, signal) => resolve(exitCode ?? 128 + constants.signals[signal!]));
+  });
+}

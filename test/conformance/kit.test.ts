@@ -1,0 +1,59 @@
+import { afterAll, expect, it } from "@jest/globals";
+import { judge } from "../../conformance/judge.ts";
+import { rules } from "../../conformance/rules/index.ts";
+import { openStage } from "../../conformance/stage/stage.ts";
+import { readConfig } from "../../src/config.ts";
+import { addonManifest } from "../../src/operator/addon-manifest.ts";
+import { runWeb } from "../../src/run-service.ts";
+import { offer } from "../../src/your-service/plans.ts";
+import { aFreshDatabase } from "../support/database.ts";
+import { freePort } from "./free-port.ts";
+import { exampleSettings } from "./judged.ts";
+
+const toClose: (() => unknown)[] = [];
+afterAll(async () => {
+  for (const close of toClose.reverse()) await close();
+});
+
+it("keeps every rule that can be judged, should and must", async () => {
+  const database = await aFreshDatabase();
+  toClose.push(() => database.close());
+  const port = await freePort();
+  const patience = { eventMs: 30_000, quietMs: 1_000, slowMs: 2_000, tokenLifeSeconds: 10, betweenMs: 20 };
+  const stage = await openStage({
+    ...{
+      ...exampleSettings,
+      url: `http://127.0.0.1:${port}`,
+      patience,
+      ssoSalt: null,
+      asyncPlan: "dedicated",
+    },
+    manifest: addonManifest("example", offer),
+  });
+  toClose.push(() => stage.close());
+  const { url, dataDir } = database.settings as { url?: string; dataDir: string };
+  const service = await runWeb(
+    readConfig({
+      PORT: String(port),
+      ...{ DATA_DIR: dataDir, ...(url && { DATABASE_URL: url }) },
+      ADDON_ID: exampleSettings.addonId,
+      ADDON_PASSWORD: exampleSettings.addonPassword,
+      CLIENT_SECRET: exampleSettings.clientSecret!,
+      ENCRYPTION_KEY: "a-key-of-tests-with-more-than-32-characters",
+      PLATFORM_API_URL: stage.platformUrl,
+      PLATFORM_AUTH_URL: stage.platformUrl,
+      PLATFORM_STATUS_URL: stage.platformUrl,
+      ALLOW_INSECURE_PLATFORM: "on",
+    }),
+    { logTo: { write: () => undefined } },
+  );
+  toClose.push(() => service.stop());
+  await service.ready;
+  const verdicts = await judge(stage, rules);
+  const failed = verdicts
+    .filter(({ status }) => status === "failed")
+    .map(({ rule, reason }) => [rule.id, reason]);
+  expect(failed).toEqual([]);
+  const skipped = verdicts.filter(({ status }) => status === "skipped").map(({ rule }) => rule.id);
+  expect(skipped.filter((id) => !id.startsWith("SSO"))).toEqual([]);
+}, 240_000);

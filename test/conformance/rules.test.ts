@@ -1,0 +1,110 @@
+import { readFileSync } from "node:fs";
+import { describe, expect, it } from "@jest/globals";
+import { readOptions, UsedWrongly } from "../../conformance/options.ts";
+import { humanReport } from "../../conformance/report/human.ts";
+import { jsonReport } from "../../conformance/report/json.ts";
+import { junitReport } from "../../conformance/report/junit.ts";
+import { isFit, type Report } from "../../conformance/report/report.ts";
+import { readSettings } from "../../conformance/read-settings.ts";
+import { chosenRules, rules } from "../../conformance/rules/index.ts";
+import picocolors from "picocolors";
+import { judgedExample } from "./judged.ts";
+import * as answers from "./broken/answers.ts";
+import * as lives from "./broken/lives.ts";
+import * as tokens from "./broken/tokens.ts";
+
+const plainText = picocolors.createColors(false);
+const find = (id: string) => rules.find((rule) => rule.id === id)!;
+const report: Report = {
+  url: "http://127.0.0.1:3000",
+  ms: 1000,
+  verdicts: [
+    { rule: find("AUTH-01"), status: "passed", reason: null, ms: 1 },
+    { rule: find("AUTH-02"), status: "failed", reason: "A wrong password\u001b[2J got in.", ms: 1 },
+    { rule: find("AUTH-08"), status: "failed", reason: "The body was read.", ms: 1 },
+    { rule: find("SSO-01"), status: "skipped", reason: "no sign-on salt was given (SSO_SALT).", ms: 1 },
+  ],
+};
+
+describe("the rules", () => {
+  it("have ids of their own and say all that helps", () => {
+    expect(new Set(rules.map(({ id }) => id)).size).toBe(rules.length);
+    for (const { id, title, section, mend } of rules)
+      expect({ id, isTold: title.length > 15 && section.length > 5 && mend.length > 15 }).toEqual({
+        id,
+        isTold: true,
+      });
+  });
+
+  it("stand in docs/conformance.md, each as it is", () => {
+    const page = readFileSync(new URL("../../docs/conformance.md", import.meta.url), "utf8");
+    const untold = rules.filter(({ id, title }) => !page.includes(id) || !page.includes(title));
+    expect(untold.map(({ id }) => id)).toEqual([]);
+    const named = [...page.matchAll(/\b[A-Z]+-\d\d\b/g)].map(([id]) => id);
+    expect(named.filter((id) => !rules.some((rule) => rule.id === id))).toEqual([]);
+  });
+
+  it("are broken by somebody in these tests, at least 90 of them", () => {
+    const faults = [answers, lives, tokens].flatMap((services) => Object.values(services).flat());
+    expect(new Set(faults.map(({ rule }) => rule)).size).toBeGreaterThanOrEqual(90);
+    expect(faults.filter(({ rule }) => !find(rule))).toEqual([]);
+  });
+
+  it("can be chosen by id or by group, and not by another name", () => {
+    expect(chosenRules(["auth-03"]).map(({ id }) => id)).toEqual(["AUTH-03"]);
+    expect(chosenRules(["TOMB"]).length).toBeGreaterThan(3);
+    expect(() => chosenRules(["AUTH-99"])).toThrow("There is no rule AUTH-99");
+  });
+
+  it("are all kept by the example", async () => {
+    const verdicts = await judgedExample();
+    expect(
+      verdicts.filter(({ status }) => status !== "passed").map(({ rule, reason }) => [rule.id, reason]),
+    ).toEqual([]);
+  }, 120_000);
+});
+
+describe("the report", () => {
+  it("fits 80 columns, and what a service says does not steer the terminal", () => {
+    const text = humanReport(report, plainText);
+    expect(text.split("\n").filter((line) => line.length > 80)).toEqual([]);
+    expect(text).not.toContain("\u001b");
+    expect(text).toContain("→ Compare the password");
+  });
+
+  it("counts a broken must, a broken should and what was skipped apart", () => {
+    expect(jsonReport(report)).toMatchObject({ ok: false, passed: 1, broken: 1, warnings: 1, skipped: 1 });
+    expect(isFit({ ...report, verdicts: report.verdicts.filter(({ rule }) => rule.id !== "AUTH-02") })).toBe(
+      true,
+    );
+    expect(isFit({ ...report, verdicts: [] })).toBe(false);
+  });
+
+  it("is read by a CI server: one failure, one skipped", () => {
+    const xml = junitReport(report);
+    expect(xml.match(/<failure/g)).toHaveLength(1);
+    expect(xml.match(/<skipped/g)).toHaveLength(1);
+  });
+});
+
+describe("the command line", () => {
+  const read = (words: string[], env = {}, password = "") =>
+    readSettings(readOptions(words)!, env, () => Promise.resolve(password));
+
+  it("refuses what it does not know, and what is not enough", async () => {
+    expect(() => readOptions(["--no-such-option"])).toThrow(UsedWrongly);
+    await expect(read([])).rejects.toThrow("--url");
+    await expect(read(["--url", "http://127.0.0.1:1", "--id", "x"])).rejects.toThrow("password is missing");
+    await expect(
+      read(["--url", "http://127.0.0.1:1", "--id", "x", "--patience", "0"], {}, "p"),
+    ).rejects.toThrow("--patience");
+  });
+
+  it("takes the environment's secrets for the environment's add-on alone", async () => {
+    const env = { ADDON_ID: "mine", ADDON_PASSWORD: "my-password", CLIENT_SECRET: "my-secret" };
+    const mine = await read(["--url", "http://127.0.0.1:1"], env);
+    expect(mine).toMatchObject({ addonPassword: "my-password", clientSecret: "my-secret" });
+    const other = await read(["--url", "http://127.0.0.1:1", "--id", "other"], env, "piped\n");
+    expect(other).toMatchObject({ addonPassword: "piped", clientSecret: null });
+  });
+});
