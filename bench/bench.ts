@@ -1,5 +1,3 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import path from "node:path";
 import { createDatabases, type Database, type Databases } from "./databases.ts";
 import { pinApart } from "./pinning.ts";
@@ -51,7 +49,6 @@ export async function createBench(options: Options): Promise<Bench> {
   const pinning = pinApart();
   const platform = await startPlatform();
   const server = await startPostgres(options.databaseUrl);
-  const folder = mkdtempSync(path.join(tmpdir(), "bench-"));
   const base: Settings = {
     ADDON_ID: ADDON.id,
     ADDON_PASSWORD: ADDON.password,
@@ -93,7 +90,6 @@ export async function createBench(options: Options): Promise<Bench> {
       platform.stop();
       await databases.close();
       await server.stop();
-      rmSync(folder, { recursive: true, force: true });
     },
   };
 }

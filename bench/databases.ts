@@ -32,9 +32,14 @@ export async function createDatabases(
     void (await admin.query(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`));
 
   await admin.query(`CREATE DATABASE ${TEMPLATE}`);
-  execFileSync(process.execPath, [path.join(dist, "kit.js"), "migrate"], {
-    env: { PATH: process.env["PATH"], ...settings, DATABASE_URL: urlOf(TEMPLATE) },
-  });
+  try {
+    execFileSync(process.execPath, [path.join(dist, "kit.js"), "migrate"], {
+      env: { PATH: process.env["PATH"], ...settings, DATABASE_URL: urlOf(TEMPLATE) },
+    });
+  } catch (error) {
+    await drop(TEMPLATE);
+    throw error;
+  }
 
   return {
     async create() {
