@@ -66,6 +66,37 @@ describe("credentials that are not right", () => {
     expect(answer.headers["content-type"]).toMatch(/^application\/json/);
   });
 
+  it("every beginning of the password, and of the user: refused like all others", async () => {
+    const beginnings = (text: string) => Array.from(text, (_, length) => text.slice(0, length));
+    const wrong = [
+      ...beginnings(PASSWORD).map((password) => basic("teapots", password)),
+      ...beginnings("teapots").map((user) => basic(user, PASSWORD)),
+    ];
+    for (const authorization of wrong) {
+      const answer = await platform.deprovision(randomUUID(), { headers: { authorization } });
+      expect({ status: answer.status, body: answer.body as unknown }).toEqual({ status: 401, body: refusal });
+    }
+  });
+
+  it("by the hundred keep no provision from being answered, and ask the database nothing", async () => {
+    const headers = { authorization: basic("teapots", "wrong") };
+    let isOver = false;
+    const refused: number[] = [];
+    const flood = Promise.all(
+      Array.from({ length: 6 }, async () => {
+        while (!isOver || refused.length < 200)
+          refused.push((await platform.provision(aProvisionRequest(), { headers })).status);
+      }),
+    );
+    const provisions = Array.from({ length: 5 }, () => aProvisionRequest());
+    for (const request of provisions) expect((await platform.provision(request)).status).toBe(200);
+    isOver = true;
+    await flood;
+    expect(new Set(refused)).toEqual(new Set([401]));
+    const kept = await world.rows<{ uuid: string }>(`DELETE FROM resources RETURNING uuid`);
+    expect(kept.map(({ uuid }) => uuid).sort()).toEqual(provisions.map(({ uuid }) => uuid).sort());
+  }, 60_000);
+
   it.each([
     ["the right one first", [RIGHT, basic("teapots", "wrong")]],
     ["the right one last", [basic("teapots", "wrong"), RIGHT]],
