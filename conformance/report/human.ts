@@ -51,7 +51,8 @@ function ending(report: Report, paint: Paint): string {
   const verdict = isFit(report)
     ? paint.green("Every must-rule that could be judged holds.")
     : paint.red("The service is not fit for the platform yet.");
-  return `${verdict}\n${paint.dim(`${report.url}: ${counts}, in ${Math.round(report.ms / 1000)} s.`)}`;
+  const line = wrapped(`${report.url}: ${counts}, in ${Math.round(report.ms / 1000)} s.`, "");
+  return `${verdict}\n${paint.dim(line)}`;
 }
 
 /** A paragraph below a rule. */

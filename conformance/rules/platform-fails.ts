@@ -20,7 +20,7 @@ import { jsonReply } from "../stage/wire.ts";
 const section = platform("States and transitions");
 const RETRY_AFTER_SECONDS = 2;
 /** Calls to the token endpoint in the quiet time. */
-const MANY_TRIES = 12;
+const MANY_TRIES = 7;
 
 const unavailable = () => ({
   reply: jsonReply(503, { id: "service_unavailable", message: "Later, please." }),

@@ -160,7 +160,7 @@ export const repeating: BrokenService = [
     what: "a 503 is answered with a storm",
     habits: (good) => ({
       waitMs: (tries, status, retryAfter, kind) =>
-        kind === "exchange" && status === 503 ? 5 : good.waitMs(tries, status, retryAfter, kind),
+        kind === "exchange" && status === 503 ? 1 : good.waitMs(tries, status, retryAfter, kind),
     }),
   },
 ];
