@@ -55,7 +55,18 @@ const mayImport: Record<string, readonly string[]> = {
   ],
   jobs: ["resources", "sign-in", "database", "log"],
   // What an operator can do needs every layer below, and what may be missing when something is broken.
-  operator: ["resources", "platform", "vault", "database", "errors", "log", "scrubber", "manifest", "uuid"],
+  operator: [
+    "resources",
+    "platform",
+    "vault",
+    "database",
+    "errors",
+    "log",
+    "scrubber",
+    "secret",
+    "manifest",
+    "uuid",
+  ],
   manifest: [],
   kit: ["operator", "manifest", "services", "start-up", "config", "database", "errors", "secret"],
   app: ["errors", "log", "request-log", "method-not-allowed"],
@@ -88,7 +99,7 @@ const mayImport: Record<string, readonly string[]> = {
 /** Types alone: what a room may know of another without needing it to run. */
 const mayImportTypes: Record<string, readonly string[]> = {
   "your-service": ["resources", "customer"],
-  operator: ["services", "config", "secret"],
+  operator: ["services", "config"],
   kit: ["resources"],
 };
 

@@ -10,7 +10,10 @@ export type Act = <Args extends unknown[]>(
 /** One file of `commands/`: declares a command with its arguments and options, and says what it does. */
 export type AddCommand = (program: Command, act: Act) => void;
 
-/** What follows the options in a command's help. */
+/** What follows the options in a command's help. A line that 80 columns do not hold goes on below, as a shell reads it. */
 export function examples(...lines: string[]): string {
-  return `\n${lines.length === 1 ? "Example" : "Examples"}:\n${lines.map((line) => `  $ ${line}`).join("\n")}`;
+  const shown = lines.map(
+    (line) => `  $ ${line.length > 75 ? line.replaceAll(/ (?=--|[A-Z_]+=)/g, " \\\n      ") : line}`,
+  );
+  return `\n${lines.length === 1 ? "Example" : "Examples"}:\n${shown.join("\n")}`;
 }

@@ -36,7 +36,7 @@ export function createProgram(act: Act): Command {
   const program = new Command("kit")
     .description("The operator's command line: what the service keeps, and what you can do about it.")
     .option("--json", "print one JSON document and nothing else")
-    .configureHelp({ showGlobalOptions: true })
+    .configureHelp({ showGlobalOptions: true, subcommandTerm: termOf })
     .exitOverride()
     .configureOutput({ writeErr: () => undefined })
     .addHelpText("after", ENDING);
@@ -44,9 +44,26 @@ export function createProgram(act: Act): Command {
   return program;
 }
 
+/** A command by what is typed: a group with all that it can do, so that nobody opens each to find out. */
+function termOf(command: Command): string {
+  const inner = command.commands.map((each) => each.name());
+  if (inner.length > 0) return `${command.name()} ${inner.join("|")}`;
+  const taken = command.registeredArguments.map((each) =>
+    each.required ? `<${each.name()}>` : `[${each.name()}]`,
+  );
+  return [command.name(), ...taken].join(" ");
+}
+
 const ENDING = `
-Run it with: npm run --silent kit -- COMMAND (node dist/kit.js where the service is deployed).
+Often wanted:
+  $ kit doctor                               is all well, and what is to do?
+  $ kit resources list --state needs_reauth  what needs somebody
+  $ kit secret set < new-secret.txt          after a reset in the portal
+  $ kit config diff --all                    which config vars are not as wanted
+
+Run it with: npm run --silent kit -- COMMAND
+(where the service is deployed: node dist/kit.js COMMAND).
 Settings are read from the environment and from .env, as the service reads them.
-kit COMMAND --help shows an example. Start with: kit doctor
+kit COMMAND --help says more, with an example.
 
 Exit codes: 0 done, 1 failed, 2 used wrongly, 78 misconfigured.`;

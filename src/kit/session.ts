@@ -21,6 +21,8 @@ export interface Session {
   onProgress(done: number, total: number): void;
   /** Writes a line to standard error, for people; nothing under --json. */
   say(line: string): void;
+  /** Asks a person at the terminal. Throws `UsedWrongly` where there is nobody to ask: then --yes must say it. */
+  confirm(question: string): Promise<boolean>;
   /** Takes secrets of this process out of a text. */
   scrub(text: string): string;
   /** Closes what was opened, in reverse order. */
@@ -88,6 +90,13 @@ export function createSession({ json, progress }: { json: boolean; progress: Pro
       return stopping.signal;
     },
     onProgress: progress.update,
+    async confirm(question) {
+      progress.end();
+      const { askYesOrNo } = await import("./yes-or-no.ts");
+      const isYes = await askYesOrNo(question, { mayAsk: !json });
+      progress.begin();
+      return isYes;
+    },
     scrub: (text) => scrub(text),
     async close() {
       for (const close of closers.reverse()) await close();

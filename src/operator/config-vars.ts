@@ -4,7 +4,6 @@ import { openConfig, sealConfig, type ConfigVar } from "../resources/config-vars
 import type { Offer } from "../resources/contract.ts";
 import type { PlatformFor } from "../resources/platform-for.ts";
 import { findResource } from "../resources/rows.ts";
-import { pushConfig } from "../resources/steps/platform-steps.ts";
 import type { Vault } from "../vault/vault.ts";
 import { typedUuid, UsedWrongly } from "./errors.ts";
 
@@ -41,17 +40,13 @@ export async function setConfig(
   changes: readonly ConfigVar[],
 ): Promise<ConfigVar[]> {
   const uuid = typedUuid(typed);
-  checkNames(needs.offer, changes);
+  checkNames(
+    needs.offer,
+    changes.map(({ name }) => name),
+  );
   const config = await needs.platformFor(uuid).config.update([...changes]);
   await keepInStep(needs, uuid, changes);
   return inOrder(config);
-}
-
-/** Sends the full set we want, if something of it is missing there. */
-export async function pushOurs(needs: Needs, typed: string): Promise<ConfigVar[]> {
-  const uuid = typedUuid(typed);
-  await pushConfig(needs.vault, needs.db, needs.platformFor, uuid);
-  return getConfig(needs, uuid);
 }
 
 async function keepInStep({ db, vault }: Needs, uuid: string, changes: readonly ConfigVar[]): Promise<void> {
@@ -69,8 +64,9 @@ async function keepInStep({ db, vault }: Needs, uuid: string, changes: readonly 
   );
 }
 
-function checkNames({ configVars }: Offer, changes: readonly ConfigVar[]): void {
-  const unknown = changes.map(({ name }) => name).filter((name) => !configVars.includes(name));
+/** Throws {@link UsedWrongly} for names the service does not declare: the platform would refuse them. */
+export function checkNames({ configVars }: Offer, names: readonly string[]): void {
+  const unknown = names.filter((name) => !configVars.includes(name));
   if (unknown.length === 0) return;
   throw new UsedWrongly(
     `${unknown.join(", ")}: not among the config vars of this service, which are ${configVars.join(", ")}.`,

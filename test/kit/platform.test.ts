@@ -69,11 +69,11 @@ describe("kit config", () => {
     expect(pushed.data).toEqual([{ name: "TEAPOT_URL", value: "[secret]" }]);
   });
 
-  it("pushes what is missing on the platform", async () => {
+  it("pushes what was changed on the platform, where it is told to", async () => {
     await world.service.services
       .platformFor(uuid)
       .config.update([{ name: "TEAPOT_URL", value: "https://wrong.example" }]);
-    const pushed = await run(["config", "push", uuid, "--reveal"]);
+    const pushed = await run(["config", "push", uuid, "--overwrite", "TEAPOT_URL", "--yes", "--reveal"]);
     expect(pushed.data).toEqual([{ name: "TEAPOT_URL", value: "https://moved.example/a=b" }]);
   });
 

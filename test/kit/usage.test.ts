@@ -1,7 +1,49 @@
 import { describe, expect, it } from "@jest/globals";
+import type { Command } from "commander";
+import { createProgram } from "../../src/kit/program.ts";
 import { kit, kitJson } from "./kit.ts";
 
 const UUID = "01234567-89ab-cdef-0123-456789abcdef";
+
+/** Every command that does something, with the words that name it. */
+function commandsIn(command: Command, words: string[] = []): [string, Command][] {
+  const inner = command.commands.flatMap((each) => commandsIn(each, [...words, each.name()]));
+  return command.commands.length > 0 ? inner : [[words.join(" "), command]];
+}
+
+/** Help as 80 columns show it. */
+function helpOf(command: Command): string {
+  let shown = "";
+  command.configureOutput({ writeOut: (text) => (shown += text), getOutHelpWidth: () => 80 });
+  command.outputHelp();
+  return shown;
+}
+
+describe("kit's help", () => {
+  const program = createProgram(() => () => Promise.resolve());
+  const commands = commandsIn(program);
+
+  it("names everything that can be done, on one screen", () => {
+    const help = helpOf(program);
+    for (const [words] of commands) {
+      const [group, inner] = words.split(" ");
+      expect(help).toMatch(inner ? new RegExp(`^ {2}${group} (\\S+\\|)?${inner}\\b`, "m") : `\n  ${group}`);
+    }
+    expect(help).toContain("Often wanted:\n  $ kit doctor");
+  });
+
+  it.each([["kit itself", program] as [string, Command], ...commands])(
+    "fits 80 columns, teaches with an example, and explains what it takes: %s",
+    (words, command) => {
+      const help = helpOf(command);
+      expect(help.split("\n").filter((line) => line.length > 80)).toEqual([]);
+      if (command === program) return;
+      expect(help).toMatch(new RegExp(`\nExamples?:\n {2}\\$ kit ${words}`));
+      for (const { description } of [...command.registeredArguments, ...command.options])
+        expect(description).toMatch(/\w/);
+    },
+  );
+});
 
 describe("kit without any settings", () => {
   it.each([[[]], [["tokens"]]])("shows how it is used when the command is missing: %j", async (words) => {

@@ -8,7 +8,7 @@ import { safe } from "../text.ts";
 export const addApi: AddCommand = (program, act) => {
   program
     .command("api")
-    .argument("<METHOD>")
+    .argument("<METHOD>", "GET, POST, PUT, PATCH or DELETE")
     .argument("<PATH>", "on the platform's API, from its first slash")
     .requiredOption("--resource <uuid>", "whose token is sent", typedUuid)
     .option("--data <json>", "the body")

@@ -22,8 +22,8 @@ export const addAuthorizations: AddCommand = (program, act) => {
       "after",
       `${examples("kit authorizations create --description dashboards --scope read < token.txt")}
 
-The new token is shown this once (with --json, the whole record): nobody can show it again, so
---reveal is not needed here. It is not stored and not logged.`,
+The new token is shown this once (with --json, the whole record): nobody can
+show it again, so --reveal is not needed here. It is not stored and not logged.`,
     )
     .action(act(create));
 

@@ -2,10 +2,11 @@ import { typedUuid, UsedWrongly } from "../../operator/errors.ts";
 import type { ConfigVar } from "../../resources/config-vars.ts";
 import { examples, type AddCommand } from "../command.ts";
 import type { Outcome } from "../outcome.ts";
-import type { Screen } from "../screen.ts";
 import type { Session } from "../session.ts";
 import { readSecret } from "../standard-input.ts";
-import { table } from "../table.ts";
+import { addDiff } from "./config-diff.ts";
+import { addPush } from "./config-push.ts";
+import { maskedConfig } from "./masked-config.ts";
 
 interface Options {
   reveal?: boolean;
@@ -42,29 +43,19 @@ export const addConfig: AddCommand = (program, act) => {
     )
     .action(act(set));
 
-  config
-    .command("push")
-    .argument("<uuid>", "the resource", typedUuid)
-    .option(...REVEAL)
-    .description("send the full set we want, if something of it is missing there")
-    .addHelpText("after", examples(`kit config push ${UUID}`))
-    .action(act(push));
+  addDiff(config, act);
+  addPush(config, act);
 };
 
 async function get(session: Session, uuid: string, options: Options): Promise<Outcome> {
   const { getConfig } = await import("../../operator/config-vars.ts");
-  return outcome(await getConfig(await session.services(), uuid), options);
+  return maskedConfig(await getConfig(await session.services(), uuid), options);
 }
 
 async function set(session: Session, uuid: string, pairs: string[], options: Options): Promise<Outcome> {
   const changes = await readChanges(pairs, options.unset ?? []);
   const { setConfig } = await import("../../operator/config-vars.ts");
-  return outcome(await setConfig(await session.services(), uuid, changes), options);
-}
-
-async function push(session: Session, uuid: string, options: Options): Promise<Outcome> {
-  const { pushOurs } = await import("../../operator/config-vars.ts");
-  return outcome(await pushOurs(await session.services(), uuid), options);
+  return maskedConfig(await setConfig(await session.services(), uuid, changes), options);
 }
 
 async function readChanges(pairs: readonly string[], unset: readonly string[]): Promise<ConfigVar[]> {
@@ -86,25 +77,4 @@ async function readChanges(pairs: readonly string[], unset: readonly string[]): 
   }
   if (fromInput) fromInput.value = (await readSecret(`The value of ${fromInput.name}`)).reveal();
   return changes;
-}
-
-function outcome(config: readonly ConfigVar[], { reveal = false }: Options): Outcome {
-  const data = config.map(({ name, value }) => ({
-    name,
-    value: reveal || value === null ? value : "[secret]",
-  }));
-  return { data, show: (screen) => show(screen, data, reveal) };
-}
-
-function show(screen: Screen, config: readonly ConfigVar[], isRevealed: boolean): string {
-  if (config.length === 0) return "No config vars are set.";
-  if (isRevealed) return config.map(({ name, value }) => `${name}=${value ?? ""}`).join("\n");
-  return table(
-    screen,
-    [
-      { title: "NAME", of: ({ name }) => name },
-      { title: "VALUE", of: () => "••••••••" },
-    ],
-    config,
-  );
 }

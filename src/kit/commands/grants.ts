@@ -9,7 +9,7 @@ export const addGrants: AddCommand = (program, act) => {
 
   grants
     .command("recover")
-    .argument("[uuid...]")
+    .argument("[uuid...]", "the resources; or --all")
     .option("--all", "all resources whose grant was lost or never came")
     .description("get lost grants again at the platform's oauth-grant endpoint, and exchange them")
     .addHelpText("after", examples("kit grants recover --all", `kit grants recover ${EXAMPLE}`) + BEFORE)
@@ -44,4 +44,5 @@ export const addGrants: AddCommand = (program, act) => {
 const EXAMPLE = "01234567-89ab-cdef-0123-456789abcdef";
 const BEFORE = `
 
-The platform keeps this endpoint closed until you ask for it: then set LEGACY_GRANTS=on.`;
+The platform keeps this endpoint closed until you ask for it: then set
+LEGACY_GRANTS=on.`;

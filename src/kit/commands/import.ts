@@ -33,8 +33,9 @@ export function addImport(resources: Command, act: Act): void {
 
 const HELP = `${examples("kit resources import < installations.jsonl")}
 
-A line is {"uuid": "…", "plan": "basic", "region": "us", "name": "…"}; region and name may be missing. What exists is
-never changed. Exit code 0: every line is imported or exists; 1: some line was not usable (its number and reason are
+A line is {"uuid": "…", "plan": "basic", "region": "us", "name": "…"}; region
+and name may be missing. What exists is never changed. Exit code 0: every line
+is imported or exists; 1: some line was not usable (its number and reason are
 told). Then: kit grants recover --all`;
 
 /** What is wrong with a line, for people. */

@@ -8,7 +8,7 @@ export const addTokens: AddCommand = (program, act) => {
 
   tokens
     .command("refresh")
-    .argument("[uuid...]")
+    .argument("[uuid...]", "the resources; or --all")
     .option("--all", "all resources that have working tokens")
     .description("get new access tokens now, due or not")
     .addHelpText(

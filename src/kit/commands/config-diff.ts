@@ -1,0 +1,119 @@
+import type { Command } from "commander";
+import type { FleetDifference, ShownValue, VarDifference } from "../../operator/config-diff.ts";
+import { examples, type Act } from "../command.ts";
+import { DONE, FAILED } from "../exit-codes.ts";
+import { namesOrAll } from "../names-or-all.ts";
+import { some } from "../report.ts";
+import type { Screen } from "../screen.ts";
+import { table } from "../table.ts";
+import { counted, safe, wrapped } from "../text.ts";
+
+/** `kit config diff`, a subcommand of `config`. */
+export function addDiff(config: Command, act: Act): void {
+  config
+    .command("diff")
+    .argument("[uuid]", "the resource")
+    .option("--all", "every resource that has working tokens")
+    .option("--reveal", "show the values: they are the customer's secrets")
+    .description("what your service wants against what the platform has; exits with 1 if something differs")
+    .addHelpText("after", examples(`kit config diff ${EXAMPLE}`, "kit config diff --all") + STATES)
+    .action(
+      act(async (session, typed: string | undefined, options: { all?: boolean; reveal?: boolean }) => {
+        const which = namesOrAll(typed === undefined ? [] : [typed], options);
+        const { diffAllConfigs, diffConfig, isDifferent } = await import("../../operator/config-diff.ts");
+        const services = await session.services();
+        const { reveal = false } = options;
+        if (which === "all") {
+          const signal = session.stopSignal();
+          const { onProgress } = session;
+          const needs = { ...services, concurrency: services.config.tokenConcurrency, signal, onProgress };
+          const report = await diffAllConfigs(needs);
+          const { different, failed } = report;
+          return {
+            data: {
+              ...report,
+              different: different.map((each) => ({ ...each, vars: told(each.vars, reveal) })),
+            },
+            show: (screen) => showFleet(screen, report),
+            exitCode: different.length + failed.length > 0 || signal.aborted ? FAILED : DONE,
+          };
+        }
+        const vars = await diffConfig(services, which[0]!);
+        return {
+          data: told(vars, reveal),
+          show: (screen) => `${showVars(screen, vars, reveal)}\n\n${nextStep(screen, which[0]!, vars)}`,
+          exitCode: isDifferent(vars) ? FAILED : DONE,
+        };
+      }),
+    );
+}
+
+const EXAMPLE = "01234567-89ab-cdef-0123-456789abcdef";
+const STATES = `
+
+same     the platform has what your service wants
+differs  it has another value: changed there by hand, or a change is on its way
+missing  it has none
+extra    it has one that your service does not want
+
+Values are masked. Beside each stands a fingerprint: where two are equal, the
+values are.`;
+
+/** One document for scripts: the value of `name` is what is wanted. */
+export function told(vars: readonly VarDifference[], reveal: boolean) {
+  const value = (shown: ShownValue | null) => (shown ? (reveal ? shown.value.reveal() : "[secret]") : null);
+  return vars.map(({ name, state, wanted, platform }) => ({
+    ...{ name, state, value: value(wanted), fingerprint: wanted?.fingerprint ?? null },
+    platform: platform && { value: value(platform), fingerprint: platform.fingerprint },
+  }));
+}
+
+/** A line a var; revealed values stand below each other instead, whole, however long. */
+export function showVars(screen: Screen, vars: readonly VarDifference[], reveal: boolean): string {
+  if (vars.length === 0) return "There are no config vars, and none are wanted.";
+  const { paint } = screen;
+  const shade = (text: string, { state }: VarDifference) => (state === "same" ? text : paint.yellow(text));
+  if (reveal) {
+    const value = (shown: ShownValue | null) => (shown ? safe(shown.value.reveal()) : "–");
+    return vars
+      .map(
+        (each) =>
+          `${safe(each.name)}  ${shade(each.state, each)}\n  wanted    ${value(each.wanted)}\n  platform  ${value(each.platform)}`,
+      )
+      .join("\n");
+  }
+  const cell = (shown: ShownValue | null) => (shown ? `•••• ${shown.fingerprint}` : "–");
+  return table<VarDifference>(
+    screen,
+    [
+      { title: "NAME", of: ({ name }) => name, canShrink: true },
+      { title: "STATE", of: ({ state }) => state, paint: shade },
+      { title: "WANTED", of: ({ wanted }) => cell(wanted) },
+      { title: "PLATFORM", of: ({ platform }) => cell(platform) },
+    ],
+    vars,
+  );
+}
+
+function nextStep({ columns }: Screen, uuid: string, vars: readonly VarDifference[]): string {
+  const others = vars.filter(({ state }) => state !== "same");
+  if (others.length === 0) return "Nothing differs.";
+  const there = others.filter(({ platform }) => platform).map(({ name }) => safe(name));
+  const overwrite = there.length > 0 ? ` \\\n    --overwrite ${there.join(" ")}` : "";
+  const said = `Not as wanted: ${others.length} of ${counted(vars.length, "var")}. To make it so on the platform:`;
+  return `${wrapped(said, columns)}\n  kit config push ${uuid}${overwrite}`;
+}
+
+export function showFleet(
+  { paint }: Screen,
+  { checked, different, failed, skipped }: FleetDifference,
+): string {
+  const names = (vars: VarDifference[]) =>
+    vars.flatMap(({ name, state }) => (state === "same" ? [] : [`${safe(name)} ${state}`])).join(", ");
+  return [
+    ...some(different, ({ uuid, vars }) => `${paint.yellow("!")} ${uuid}\n    ${names(vars)}`),
+    ...some(failed, ({ uuid, message }) => `${paint.red("✗")} ${uuid}\n    ${safe(message)}`),
+    ...some(skipped, ({ uuid, reason }) => `${paint.dim("–")} ${uuid}  skipped: ${reason}`),
+    `${checked} looked at, ${different.length} different, ${failed.length} failed, ${skipped.length} skipped.`,
+  ].join("\n");
+}

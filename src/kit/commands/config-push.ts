@@ -1,0 +1,139 @@
+import type { Command } from "commander";
+import type { FleetDifference, VarDifference } from "../../operator/config-diff.ts";
+import type { PushPlan } from "../../operator/config-push.ts";
+import type { TokenReport } from "../../operator/tokens.ts";
+import { messageOf } from "../../errors.ts";
+import { examples, type Act } from "../command.ts";
+import { DONE, FAILED } from "../exit-codes.ts";
+import { namesOrAll } from "../names-or-all.ts";
+import type { Outcome } from "../outcome.ts";
+import { showReport } from "../report.ts";
+import { screenOf } from "../screen.ts";
+import type { Session } from "../session.ts";
+import { counted } from "../text.ts";
+import { showFleet, showVars } from "./config-diff.ts";
+import { maskedConfig } from "./masked-config.ts";
+
+interface Options {
+  all?: boolean;
+  yes?: boolean;
+  overwrite?: string[];
+  reveal?: boolean;
+}
+
+/** `kit config push`, a subcommand of `config`. */
+export function addPush(config: Command, act: Act): void {
+  config
+    .command("push")
+    .argument("[uuid]", "the resource")
+    .option("--all", "every resource that has working tokens")
+    .option("--overwrite <name...>", "make these as your service wants them, whatever the platform has")
+    .option("--yes", "do not ask")
+    .option("--reveal", "show the values: they are the customer's secrets")
+    .description("set what is missing on the platform; what differs there stays, unless it is named")
+    .addHelpText(
+      "after",
+      `${examples(`kit config push ${EXAMPLE}`, `kit config push ${EXAMPLE} --overwrite TEAPOT_URL --yes`)}
+
+The difference is shown first, and a person at a terminal is asked. A value that
+stands on the platform may have been put there by hand: it is kept unless
+--overwrite names it.`,
+    )
+    .action(
+      act(async (session, typed: string | undefined, options: Options) => {
+        const which = namesOrAll(typed === undefined ? [] : [typed], options);
+        return which === "all" ? pushAll(session, options) : pushOne(session, which[0]!, options);
+      }),
+    );
+}
+
+const EXAMPLE = "01234567-89ab-cdef-0123-456789abcdef";
+
+async function pushOne(session: Session, uuid: string, options: Options): Promise<Outcome> {
+  const { overwrite = [], reveal = false, yes = false } = options;
+  const { checkNames, diffConfig, getConfig, isEmpty, planPush, pushShown } = await parts();
+  const services = await session.services();
+  checkNames(services.offer, overwrite);
+  const shown = await diffConfig(services, uuid);
+  const plan = planPush(shown, overwrite);
+  if (isEmpty(plan)) return maskedConfig(await getConfig(services, uuid), options, nothingToDo(plan));
+  session.say(`${showVars(screenOf(process.stderr), shown, reveal)}\n\n${inWords(plan)}`);
+  if (!yes && !(await session.confirm("Go on?"))) return REFUSED;
+  const changed = await pushShown(services, uuid, { shown, overwrite });
+  const said = `${counted(changed.length, "var")} changed.${plan.keep.length > 0 ? ` ${keptInWords(plan)}` : ""}`;
+  return maskedConfig(await getConfig(services, uuid), options, said);
+}
+
+async function pushAll(session: Session, { overwrite = [], yes = false }: Options): Promise<Outcome> {
+  const { checkNames, diffAllConfigs, isEmpty, planPush, pushShown, workThrough } = await parts();
+  const services = await session.services();
+  checkNames(services.offer, overwrite);
+  const signal = session.stopSignal();
+  const { onProgress } = session;
+  const how = { concurrency: services.config.tokenConcurrency, onProgress };
+  const fleet = await diffAllConfigs({ ...services, ...how, signal });
+  const todo = fleet.different.filter(({ vars }) => !isEmpty(planPush(vars, overwrite)));
+  session.say(
+    `${showFleet(screenOf(process.stderr), fleet)}\n${counted(todo.length, "resource")} to change.`,
+  );
+  const report = reportOf(fleet, todo);
+  if (todo.length > 0 && !yes && !(await session.confirm("Go on?"))) return REFUSED;
+
+  async function push({ uuid, vars }: { uuid: string; vars: VarDifference[] }): Promise<void> {
+    try {
+      await pushShown(services, uuid, { shown: vars, overwrite });
+      report.done.push(uuid);
+    } catch (error) {
+      const { id = "internal_error" } = error as { id?: string };
+      report.failed.push({ uuid, id, message: messageOf(error) });
+    }
+  }
+  await workThrough(todo, push, { ...how, total: todo.length, isHalted: () => signal.aborted });
+  return {
+    data: report,
+    show: (screen) => showReport(screen, report, "changed"),
+    exitCode: report.failed.length > 0 || signal.aborted ? FAILED : DONE,
+  };
+}
+
+const parts = async () => ({
+  ...(await import("../../operator/config-diff.ts")),
+  ...(await import("../../operator/config-push.ts")),
+  ...(await import("../../operator/config-vars.ts")),
+  ...(await import("../../operator/work-through.ts")),
+});
+
+/** What the first look already decides: those that failed, that were skipped, and that differ only in what is kept. */
+function reportOf(
+  { failed, skipped, different }: FleetDifference,
+  todo: FleetDifference["different"],
+): TokenReport {
+  const kept = different.filter((each) => !todo.includes(each)).map(({ uuid }) => ({ uuid, reason: "kept" }));
+  return { done: [], failed: [...failed], skipped: [...skipped, ...kept] };
+}
+
+const REFUSED: Outcome = {
+  data: { id: "not_confirmed", message: "Nothing was changed." },
+  show: () => "Nothing was changed.",
+  isComplaint: true,
+  exitCode: FAILED,
+};
+
+function inWords(plan: PushPlan): string {
+  const { set, overwrite, remove, keep } = plan;
+  const line = (what: string, names: string[]) => (names.length > 0 ? [`${what}: ${names.join(", ")}`] : []);
+  return [
+    ...line("To be set", set),
+    ...line("To be overwritten", overwrite),
+    ...line("To be removed", remove),
+    ...(keep.length > 0 ? [keptInWords(plan)] : []),
+  ].join("\n");
+}
+
+function keptInWords({ keep }: PushPlan): string {
+  return `Kept as the platform has it: ${keep.join(", ")} (--overwrite changes that).`;
+}
+
+function nothingToDo(plan: PushPlan): string {
+  return plan.keep.length > 0 ? keptInWords(plan) : "The platform has all that is wanted.";
+}

@@ -1,0 +1,30 @@
+import type { ConfigVar } from "../../resources/config-vars.ts";
+import type { Outcome } from "../outcome.ts";
+import type { Screen } from "../screen.ts";
+import { table } from "../table.ts";
+
+/** Config vars as the platform has them, masked unless they are to be revealed; `end` is a sentence below, for people. */
+export function maskedConfig(
+  config: readonly ConfigVar[],
+  { reveal = false }: { reveal?: boolean },
+  end?: string,
+): Outcome {
+  const data = config.map(({ name, value }) => ({
+    name,
+    value: reveal || value === null ? value : "[secret]",
+  }));
+  return { data, show: (screen) => [show(screen, data, reveal), ...(end ? ["", end] : [])].join("\n") };
+}
+
+function show(screen: Screen, config: readonly ConfigVar[], isRevealed: boolean): string {
+  if (config.length === 0) return "No config vars are set.";
+  if (isRevealed) return config.map(({ name, value }) => `${name}=${value ?? ""}`).join("\n");
+  return table(
+    screen,
+    [
+      { title: "NAME", of: ({ name }) => name },
+      { title: "VALUE", of: () => "••••••••" },
+    ],
+    config,
+  );
+}

@@ -1,0 +1,132 @@
+import { statement, type Queryable } from "../database/database.ts";
+import { messageOf } from "../errors.ts";
+import { openConfig } from "../resources/config-vars.ts";
+import type { PlatformFor } from "../resources/platform-for.ts";
+import { findResource } from "../resources/rows.ts";
+import { Secret } from "../secret.ts";
+import type { Vault } from "../vault/vault.ts";
+import { typedUuid, UnknownResource } from "./errors.ts";
+import type { OnProgress } from "./progress.ts";
+import { workThrough } from "./work-through.ts";
+
+/** A value as it may be shown: two are the same where their fingerprints are. */
+export interface ShownValue {
+  value: Secret;
+  /** Keyed, so that nobody can try out guesses, and of this resource's var alone. */
+  fingerprint: string;
+}
+
+/** One config var as we want it and as the platform has it; null: not at all. */
+export interface VarDifference {
+  name: string;
+  state: "same" | "differs" | "missing" | "extra";
+  wanted: ShownValue | null;
+  platform: ShownValue | null;
+}
+
+/** How all resources compare. Each is the same, or in one of the lists. */
+export interface FleetDifference {
+  checked: number;
+  different: { uuid: string; vars: VarDifference[] }[];
+  failed: { uuid: string; id: string; message: string }[];
+  skipped: { uuid: string; reason: string }[];
+}
+
+export interface DiffNeeds {
+  db: Queryable;
+  vault: Vault;
+  platformFor: PlatformFor;
+}
+
+interface Found {
+  uuid: string;
+  credential: string;
+  hasConfig: boolean;
+}
+
+const PAGE_SIZE = 500;
+const FIRST = "00000000-0000-0000-0000-000000000000";
+const page = statement(
+  "page_of_configs",
+  `SELECT r.uuid, c.state AS credential, r.sealed_config IS NOT NULL AS "hasConfig"
+   FROM resources r JOIN credentials c USING (uuid)
+   WHERE r.state IN ('provisioning', 'provisioned') AND r.uuid > $1 ORDER BY r.uuid LIMIT ${PAGE_SIZE}`,
+);
+const count = statement(
+  "count_configs",
+  `SELECT count(*)::int AS total FROM resources WHERE state IN ('provisioning', 'provisioned')`,
+);
+
+/**
+ * What the vendor's service wants for a resource against what the platform has, var by var, in the order of their
+ * names (platform document, "Add-on configuration"). Nothing is changed.
+ */
+export async function diffConfig(
+  { db, vault, platformFor }: DiffNeeds,
+  typed: string,
+): Promise<VarDifference[]> {
+  const uuid = typedUuid(typed);
+  const resource = await findResource(db, uuid);
+  if (!resource) throw new UnknownResource(uuid);
+  const theirs = new Map((await platformFor(uuid).config.get()).map(({ name, value }) => [name, value]));
+  const ours = new Map(openConfig(vault, resource).map(({ name, value }) => [name, value]));
+  const shown = (name: string, value: string | null | undefined) =>
+    value == null ? null : { value: new Secret(value), fingerprint: fingerprint(vault, uuid, name, value) };
+  return [...new Set([...ours.keys(), ...theirs.keys()])].sort().flatMap((name) => {
+    const state = stateOf(ours.get(name) ?? null, theirs.get(name) ?? null);
+    const wanted = shown(name, ours.get(name));
+    return state ? [{ name, state, wanted, platform: shown(name, theirs.get(name)) }] : [];
+  });
+}
+
+/** The same for every resource that can be asked about, page by page however many there are. */
+export async function diffAllConfigs(
+  needs: DiffNeeds & { concurrency: number; signal: AbortSignal; onProgress?: OnProgress | undefined },
+): Promise<FleetDifference> {
+  const { db, concurrency, signal, onProgress } = needs;
+  const report: FleetDifference = { checked: 0, different: [], failed: [], skipped: [] };
+
+  async function check({ uuid, credential, hasConfig }: Found): Promise<void> {
+    if (credential !== "active") return void report.skipped.push({ uuid, reason: credential });
+    if (!hasConfig) return void report.skipped.push({ uuid, reason: "nothing_wanted" });
+    try {
+      const vars = await diffConfig(needs, uuid);
+      report.checked += 1;
+      if (isDifferent(vars)) report.different.push({ uuid, vars });
+    } catch (error) {
+      const { id = "internal_error" } = error as { id?: string };
+      report.failed.push({ uuid, id, message: messageOf(error) });
+    }
+  }
+
+  const [counted] = await db.query<{ total: number }>(count);
+  const how = { concurrency, total: counted?.total ?? 0, isHalted: () => signal.aborted, onProgress };
+  await workThrough(allResources(db), check, how);
+  return report;
+}
+
+export function isDifferent(vars: readonly VarDifference[]): boolean {
+  return vars.some(({ state }) => state !== "same");
+}
+
+async function* allResources(db: Queryable): AsyncGenerator<Found> {
+  let after = FIRST;
+  for (;;) {
+    const rows = await db.query<Found>(page, [after]);
+    yield* rows;
+    if (rows.length < PAGE_SIZE) return;
+    after = rows.at(-1)!.uuid;
+  }
+}
+
+/** Null: it is nowhere, as it should be. */
+function stateOf(ours: string | null, theirs: string | null): VarDifference["state"] | null {
+  if (ours === null) return theirs === null ? null : "extra";
+  if (theirs === null) return "missing";
+  return ours === theirs ? "same" : "differs";
+}
+
+function fingerprint(vault: Vault, uuid: string, name: string, value: string): string {
+  const hash = vault.hash(new Secret(`config:${uuid}:${name}:${value}`));
+  return Buffer.from(hash.subarray(0, 4)).toString("hex");
+}

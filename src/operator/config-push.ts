@@ -1,0 +1,55 @@
+import type { ConfigVar } from "../resources/config-vars.ts";
+import type { Offer } from "../resources/contract.ts";
+import { checkNames } from "./config-vars.ts";
+import { diffConfig, type DiffNeeds, type VarDifference } from "./config-diff.ts";
+
+/** What a push would do to a resource's vars, by their names. */
+export interface PushPlan {
+  /** Are missing on the platform. */
+  set: string[];
+  /** Have another value there, and were named to be overwritten. */
+  overwrite: string[];
+  /** Are there and not wanted, and were named. */
+  remove: string[];
+  /** Differ and stay as the platform has them: somebody may have changed them there by hand. */
+  keep: string[];
+}
+
+/** Nothing that stands on the platform is touched but what is named in `overwrite`. */
+export function planPush(vars: readonly VarDifference[], overwrite: readonly string[]): PushPlan {
+  const named = (wanted: VarDifference["state"], isNamed = true) =>
+    vars
+      .filter(({ name, state }) => state === wanted && overwrite.includes(name) === isNamed)
+      .map(({ name }) => name);
+  return {
+    set: vars.filter(({ state }) => state === "missing").map(({ name }) => name),
+    overwrite: named("differs"),
+    remove: named("extra"),
+    keep: [...named("differs", false), ...named("extra", false)].sort(),
+  };
+}
+
+export function isEmpty({ set, overwrite, remove }: PushPlan): boolean {
+  return set.length + overwrite.length + remove.length === 0;
+}
+
+/**
+ * Carries out what was shown to whoever said yes. What the platform has got another value of since then is left alone.
+ * Answers the names that were changed. Throws `UsedWrongly` for names that the service does not declare.
+ */
+export async function pushShown(
+  needs: DiffNeeds & { offer: Offer },
+  uuid: string,
+  { shown, overwrite }: { shown: readonly VarDifference[]; overwrite: readonly string[] },
+): Promise<string[]> {
+  checkNames(needs.offer, overwrite);
+  const before = new Map(shown.map(({ name, platform }) => [name, platform?.fingerprint]));
+  const vars = await diffConfig(needs, uuid);
+  const plan = planPush(vars, overwrite);
+  const names = [...plan.set, ...plan.overwrite, ...plan.remove];
+  const changes = vars
+    .filter(({ name, platform }) => names.includes(name) && before.get(name) === platform?.fingerprint)
+    .map(({ name, wanted }): ConfigVar => ({ name, value: wanted?.value.reveal() ?? null }));
+  if (changes.length > 0) await needs.platformFor(uuid).config.update(changes);
+  return changes.map(({ name }) => name);
+}

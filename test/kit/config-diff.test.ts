@@ -1,0 +1,163 @@
+import { afterAll, beforeAll, beforeEach, expect, it } from "@jest/globals";
+import type { ConfigVar } from "../../src/resources/config-vars.ts";
+import { aLifecycle, type LifecycleWorld } from "../support/lifecycle.ts";
+import { kit, kitJson } from "./kit.ts";
+
+let life: LifecycleWorld;
+let uuid: string;
+let wanted: Record<string, string>;
+beforeAll(async () => {
+  life = await aLifecycle();
+  uuid = await life.settled();
+  wanted = await onPlatform();
+}, 60_000);
+afterAll(() => life.world.close());
+beforeEach(() => change(...Object.entries(wanted).map(([name, value]) => ({ name, value }))));
+
+/** Somebody changes the config vars on the platform by hand. */
+const change = (...vars: ConfigVar[]) => life.world.service.services.platformFor(uuid).config.update(vars);
+
+async function onPlatform(): Promise<Record<string, string>> {
+  const config = await life.world.service.services.platformFor(uuid).config.get();
+  return Object.fromEntries(config.map(({ name, value }) => [name, value!]));
+}
+
+const run = <Data>(...words: string[]) => kitJson<Data>(life.world.environment, words);
+const say = (...words: string[]) => kit(life.world.environment, words);
+
+interface Told {
+  name: string;
+  state: string;
+  value: string | null;
+  fingerprint: string | null;
+  platform: { value: string; fingerprint: string } | null;
+}
+
+it("tells the same from the different, the missing and what is too much, without a value", async () => {
+  expect(await run("config", "diff", uuid)).toMatchObject({
+    code: 0,
+    data: [
+      { name: "TEAPOT_TOKEN", state: "same", value: "[secret]" },
+      { name: "TEAPOT_URL", state: "same", platform: { value: "[secret]" } },
+    ],
+  });
+  await change(
+    { name: "TEAPOT_URL", value: "https://by-hand.example" },
+    { name: "TEAPOT_TOKEN", value: null },
+  );
+  const { code, data } = await run<Told[]>("config", "diff", uuid);
+  const [token, url] = data as [Told, Told];
+  expect({ code, token, url }).toMatchObject({
+    code: 1,
+    token: { state: "missing", platform: null },
+    url: { state: "differs" },
+  });
+  expect(url.fingerprint).toMatch(/^[0-9a-f]{8}$/);
+  expect(url.platform!.fingerprint).not.toBe(url.fingerprint);
+  expect(JSON.stringify(data)).not.toContain("by-hand");
+
+  const revealed = await run<Told[]>("config", "diff", uuid, "--reveal");
+  expect(revealed.data[1]).toMatchObject({
+    value: wanted["TEAPOT_URL"],
+    platform: { value: "https://by-hand.example" },
+  });
+});
+
+it("shows a table that fits 80 columns, and the command that helps", async () => {
+  await change({ name: "TEAPOT_URL", value: "https://by-hand.example" });
+  const { code, stdout } = await say("config", "diff", uuid);
+  expect(code).toBe(1);
+  expect(stdout).toMatch(/^NAME +STATE +WANTED +PLATFORM\nTEAPOT_TOKEN +same .*\nTEAPOT_URL +differs /);
+  expect(stdout).toContain(`kit config push ${uuid} \\\n    --overwrite TEAPOT_URL\n`);
+  expect(Math.max(...stdout.split("\n").map(({ length }) => length))).toBeLessThanOrEqual(80);
+
+  const revealed = await say("config", "diff", uuid, "--reveal");
+  expect(revealed.stdout).toContain(
+    `TEAPOT_URL  differs\n  wanted    ${wanted["TEAPOT_URL"]}\n  platform  https://by-hand.example\n`,
+  );
+});
+
+it("pushes what is missing, and keeps what was changed by hand", async () => {
+  await change(
+    { name: "TEAPOT_URL", value: "https://by-hand.example" },
+    { name: "TEAPOT_TOKEN", value: null },
+  );
+  const { code, stdout, stderr } = await say("config", "push", uuid, "--yes");
+  expect({ code, stderr }).toMatchObject({
+    code: 0,
+    stderr: expect.stringContaining("To be set: TEAPOT_TOKEN"),
+  });
+  expect(stdout).toContain("1 var changed. Kept as the platform has it: TEAPOT_URL");
+  expect(await onPlatform()).toEqual({ ...wanted, TEAPOT_URL: "https://by-hand.example" });
+
+  const again = await run("config", "push", uuid, "--overwrite", "TEAPOT_URL", "--yes");
+  expect(again).toMatchObject({
+    code: 0,
+    data: [{ name: "TEAPOT_TOKEN" }, { name: "TEAPOT_URL", value: "[secret]" }],
+  });
+  expect(await onPlatform()).toEqual(wanted);
+});
+
+it("removes what is too much only where it is named", async () => {
+  await run("config", "set", uuid, "--unset", "TEAPOT_TOKEN");
+  await change({ name: "TEAPOT_TOKEN", value: "by-hand" });
+  expect((await run<Told[]>("config", "diff", uuid)).data[0]).toMatchObject({ state: "extra", value: null });
+  await run("config", "push", uuid, "--yes");
+  expect(await onPlatform()).toHaveProperty("TEAPOT_TOKEN", "by-hand");
+  await run("config", "push", uuid, "--overwrite", "TEAPOT_TOKEN", "--yes");
+  expect(await onPlatform()).not.toHaveProperty("TEAPOT_TOKEN");
+  await run("config", "set", uuid, `TEAPOT_TOKEN=${wanted["TEAPOT_TOKEN"]}`);
+});
+
+it("changes nothing that nobody said yes to, and nothing where a name is wrong", async () => {
+  await change({ name: "TEAPOT_TOKEN", value: null });
+  const unasked = await say("config", "push", uuid);
+  expect(unasked).toMatchObject({
+    code: 2,
+    stderr: expect.stringMatching(/TEAPOT_TOKEN +missing[^]*Say --yes/),
+  });
+  expect(await run("config", "push", uuid)).toMatchObject({ code: 2, data: { id: "used_wrongly" } });
+  expect(await run("config", "push", uuid, "--yes", "--overwrite", "KETTLE")).toMatchObject({
+    code: 2,
+    data: { message: expect.stringContaining("TEAPOT_URL, TEAPOT_TOKEN") },
+  });
+  expect(await onPlatform()).not.toHaveProperty("TEAPOT_TOKEN");
+});
+
+it("goes through all resources: those that differ, that cannot be asked, and that are fine", async () => {
+  const [fine, mute] = [await life.settled(), await life.settled()];
+  await life.world.rows(`UPDATE credentials SET state = 'grant_lost', reason = 'expired' WHERE uuid = $1`, [
+    mute,
+  ]);
+  await change({ name: "TEAPOT_TOKEN", value: null });
+  const { code, data } = await run("config", "diff", "--all");
+  expect({ code, data }).toEqual({
+    code: 1,
+    data: {
+      checked: 2,
+      different: [{ uuid, vars: expect.arrayContaining([expect.objectContaining({ state: "missing" })]) }],
+      failed: [],
+      skipped: [{ uuid: mute, reason: "grant_lost" }],
+    },
+  });
+  const human = await say("config", "diff", "--all");
+  expect(human.stdout).toContain(`! ${uuid}\n    TEAPOT_TOKEN missing\n`);
+  expect(human.stdout).not.toContain(fine);
+
+  expect(await run("config", "push", "--all")).toMatchObject({ code: 2 });
+  expect(await run("config", "push", "--all", "--yes")).toEqual({
+    code: 0,
+    data: { done: [uuid], failed: [], skipped: [{ uuid: mute, reason: "grant_lost" }] },
+  });
+  expect(await onPlatform()).toEqual(wanted);
+});
+
+it("says of a resource that never was, and of a platform that is away, what to do next", async () => {
+  const unknown = await say("config", "diff", "01234567-89ab-cdef-0123-456789abcdef");
+  expect(unknown).toMatchObject({ code: 1, stderr: expect.stringContaining("kit resources list") });
+  life.control.fault("GET /addons/*", { status: 503 }, 9);
+  const away = await run<{ failed: object[] }>("config", "diff", "--all");
+  expect(away.code).toBe(1);
+  expect(away.data.failed[0]).toMatchObject({ id: expect.any(String), message: expect.any(String) });
+  life.control.clearFaults();
+});
