@@ -60,6 +60,25 @@ describe("the pages are for whoever sits at this machine", () => {
   });
 });
 
+describe("the control side", () => {
+  const createApp = (headers: Record<string, string>) =>
+    fetch(`${world.sandbox.url}/sandbox/apps`, { method: "POST", body: '{"name":"by-json"}', headers });
+
+  it("takes nothing from somebody else's page, which a browser lets send what looks like text", async () => {
+    const response = await createApp({ origin: "https://evil.example", "content-type": "text/plain" });
+    expect([response.status, await response.json(), apps()]).toEqual([
+      ...[403, { id: "forbidden", message: expect.stringContaining("evil.example") as string }],
+      [],
+    ]);
+  });
+
+  it("takes what a program sends, which says no origin, and what our own pages send", async () => {
+    expect((await createApp({})).status).toBe(201);
+    expect((await createApp({ origin: world.sandbox.url })).status).toBe(409);
+    await fetch(`${world.sandbox.url}/sandbox/reset`, { method: "POST" });
+  });
+});
+
 describe("every page", () => {
   const policy =
     "default-src 'none';style-src 'self';script-src 'self';connect-src 'self';img-src 'self' data:;base-uri 'none';frame-ancestors 'none';form-action 'self'";

@@ -15,12 +15,24 @@ export function onlyOwnPages({ host }: SandboxSettings): RequestHandler {
       throw forbidden(
         "The sandbox is open on this machine only: use its address with localhost or 127.0.0.1.",
       );
-    if (req.method !== "GET" && req.headers.origin !== `${req.protocol}://${req.headers.host}`)
+    if (req.method !== "GET" && req.headers.origin !== originOf(req))
       throw forbidden(
         "A form is taken from a page of the sandbox only. Load its page again and send it from there.",
       );
     next();
   };
+}
+
+/** For what programs call: only a browser says where it comes from, and there only our own pages are welcome. */
+export const noOtherPages: RequestHandler = (req, _res, next) => {
+  const { origin } = req.headers;
+  if (origin !== undefined && origin !== originOf(req))
+    throw forbidden(`The sandbox takes nothing from a page of ${origin}.`);
+  next();
+};
+
+function originOf({ protocol, headers }: Request): string {
+  return `${protocol}://${headers.host}`;
 }
 
 /** Of the Host header, without the port. */
