@@ -15,7 +15,7 @@ import { readExchanges } from "./exchanges.ts";
  * Since the session is one: no named statements, no session settings, no LISTEN, no advisory locks across clients.
  */
 type Needs = {
-  pglite: Pick<PGlite, "execProtocolRaw" | "isInTransaction">;
+  pglite: Pick<PGlite, "execProtocol" | "isInTransaction">;
   /** PGlite itself failed; all clients have been cut off. */
   onCrash?(error: unknown): void;
   /** How long a client may stay silent inside a transaction before it is cut off. */
@@ -86,7 +86,8 @@ export function createTurns({ pglite, onCrash, silenceMs = 5000 }: Needs): Turns
 
   async function take({ socket, bytes }: Turn): Promise<void> {
     clearTimeout(silence);
-    const answer = await pglite.execProtocolRaw(bytes);
+    // Its `execProtocolRaw` keeps every message of every answer until something else is called, which here never is.
+    const { data: answer } = await pglite.execProtocol(bytes, { throwOnError: false });
     holder = pglite.isInTransaction() ? socket : undefined;
     if (holder) silence = setTimeout(() => socket.destroy(), silenceMs).unref();
     if (socket.writable) socket.write(answer);

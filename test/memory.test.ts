@@ -1,0 +1,79 @@
+import { randomUUID } from "node:crypto";
+import { afterAll, beforeAll, expect, it } from "@jest/globals";
+import { aProvisionRequest } from "./support/a-provision-request.ts";
+import { basic } from "./support/partner-calls.ts";
+import { aProcessWorld, before, type ProcessWorld } from "./support/process-world.ts";
+import { eventually } from "./support/world.ts";
+
+let life: ProcessWorld;
+beforeAll(async () => {
+  life = await aProcessWorld();
+});
+afterAll(async () => {
+  await life.killAll();
+  await life.world.close();
+});
+
+/** At SIGUSR2 a process says how many bytes it cannot do without. */
+const TELLS_ITS_HEAP = `
+  import { setFlagsFromString } from "node:v8";
+  import { runInNewContext } from "node:vm";
+  setFlagsFromString("--expose-gc");
+  const gc = runInNewContext("gc");
+  process.on("SIGUSR2", () => { gc(); console.log("heap " + process.memoryUsage().heapUsed); });`;
+
+const REQUESTS = 120;
+/** Less than a request's smallest object, kept by mistake, would come to. */
+const MOST_BYTES_A_REQUEST = 2_500;
+
+it("Requests leave nothing behind in memory, answered or refused", async () => {
+  const { addonId, addonPassword } = life.world.sandbox.settings;
+  const web = await life.start("web", { ...before(TELLS_ITS_HEAP), WEB_JOBS: "off" });
+  const right = basic(addonId, addonPassword);
+
+  async function heap(): Promise<number> {
+    const said = () => [...web.output().matchAll(/^heap (\d+)$/gm)];
+    const count = said().length;
+    web.signal("SIGUSR2");
+    return Number((await eventually(() => said()[count] ?? null))[1]);
+  }
+
+  async function send(method: string, path: string, body?: object, authorization = right): Promise<number> {
+    const headers = { authorization, "content-type": "application/json" };
+    const init = { method, headers, ...(body && { body: JSON.stringify(body) }) };
+    const response = await fetch(`${web.url}${path}`, init);
+    await response.arrayBuffer();
+    return response.status;
+  }
+
+  /** A life in four requests, and four that are refused. */
+  async function someRequests(): Promise<void> {
+    const request = aProvisionRequest({ oauth_grant: null });
+    const path = `/resources/${request.uuid}`;
+    const answers = [
+      await send("POST", "/resources", request),
+      await send("POST", "/resources", request),
+      await send("PUT", path, { plan: "premium" }),
+      await send("DELETE", path),
+      await send("DELETE", path),
+      await send("POST", "/resources", { ...request, uuid: randomUUID(), plan: "none" }),
+      await send("POST", "/resources", request, basic(addonId, "wrong")),
+      await send("GET", `/${randomUUID()}`),
+    ];
+    expect(answers).toEqual([200, 200, 200, 204, 410, 422, 401, 404]);
+  }
+
+  const round = async () => {
+    for (let sent = 0; sent < REQUESTS; sent += 40)
+      await Promise.all(Array.from({ length: 5 }, someRequests));
+  };
+  // What is kept once for all (statements, caches, compiled code) is there after the first.
+  await round();
+  await round();
+  const atFirst = await heap();
+  await round();
+  await round();
+  await eventually(async () =>
+    expect((await heap()) - atFirst).toBeLessThan(2 * REQUESTS * MOST_BYTES_A_REQUEST),
+  );
+}, 120_000);
