@@ -85,5 +85,7 @@ function halfAsked(url: string, path: string): Promise<{ complete(): void; answe
   socket.on("data", (data: Buffer) => (text += data.toString()));
   const answer = new Promise<string>((resolve) => socket.on("close", () => resolve(text)));
   socket.write(`GET /healthz HTTP/1.1\r\nHost: x\r\n\r\nGET ${path} HTTP/1.1\r\nHost: x\r\n`);
-  return eventually(() => text.includes("alive") && { complete: () => void socket.write("\r\n"), answer });
+  return eventually(() =>
+    text.includes("alive") ? { complete: () => void socket.write("\r\n"), answer } : null,
+  );
 }

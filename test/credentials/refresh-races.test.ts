@@ -131,45 +131,6 @@ describe("a refresh", () => {
     expect(second! - first!).toBeGreaterThanOrEqual(7_000);
   });
 
-  it.each<[string, () => string | undefined, [number, number]]>([
-    ["in seconds", () => "600", [600, 601]],
-    ["as a date", () => new Date(Date.now() + 600_000).toUTCString(), [590, 601]],
-    ["that is absent", () => undefined, [3, 60]],
-    ["that is negative", () => "-5", [3, 60]],
-    ["of a billion seconds", () => "1000000000", [900, 901]],
-  ])(
-    "that meets 429 with a Retry-After %s is put off for that long, and no grant is",
-    async (_, wish, [least, most]) => {
-      // A rest that is asked for holds back every refresh of its process; each of these has a process of its own.
-      await world.restart();
-      const [uuid, ...others] = (await active(3)) as [string, ...string[]];
-      const since = position();
-      const after = wish();
-      const headers = after === undefined ? {} : { "retry-after": after };
-      world.sandbox.control.fault("POST /oauth/token", { status: 429, headers });
-      await makeDue([uuid]);
-      const put = await eventually(async () => {
-        const [row] = await world.rows<{ inSeconds: number; state: string; generation: number }>(
-          `SELECT extract(epoch FROM due_at - now())::float8 AS "inSeconds", state, generation FROM credentials
-         WHERE uuid = $1 AND attempts = 1 AND leased_until IS NULL`,
-          [uuid],
-        );
-        return row ?? null;
-      });
-      expect(put).toMatchObject({ state: "active", generation: 1 });
-      expect(put.inSeconds).toBeGreaterThan(least - 30);
-      expect(put.inSeconds).toBeLessThan(most);
-      // Grants have minutes: they go on, and so do the tokens that are there.
-      await active(1);
-      for (const other of others) expect((await platform(other).addons.own()).id).toBe(other);
-      expect(await world.rows(`SELECT generation FROM credentials WHERE uuid = $1`, [uuid])).toEqual([
-        { generation: 1 },
-      ]);
-      expect(tokenCalls(since)).toHaveLength(2);
-    },
-    60_000,
-  );
-
   it("is noticed by none of those who call the platform meanwhile", async () => {
     const [uuid] = (await active(1)) as [string];
     let isOver = false;

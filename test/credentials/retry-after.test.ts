@@ -1,0 +1,54 @@
+import { afterAll, beforeAll, beforeEach, expect, it } from "@jest/globals";
+import { aWorld, eventually, type World } from "../support/world.ts";
+
+let world: World;
+beforeAll(async () => {
+  world = await aWorld({ environment: { SWEEP_CRON: "* * * * * *" } });
+});
+// A rest that the platform asks for holds back every refresh of a process, so each case has one of its own.
+beforeEach(async () => {
+  await world.rows(`UPDATE credentials SET due_at = now() + interval '1 hour'`);
+  await world.restart();
+});
+afterAll(() => world.close());
+
+async function active(): Promise<string> {
+  const { addon } = await world.sandbox.control.install({ plan: "basic" });
+  await eventually(async () => {
+    const [row] = await world.rows(`SELECT state FROM credentials WHERE uuid = $1`, [addon.id]);
+    expect(row).toEqual({ state: "active" });
+  });
+  return addon.id;
+}
+
+it.each<[string, () => string | undefined, { least: number; most: number }]>([
+  ["in seconds", () => "600", { least: 560, most: 601 }],
+  ["as a date", () => new Date(Date.now() + 600_000).toUTCString(), { least: 560, most: 601 }],
+  ["that is absent", () => undefined, { least: 0, most: 60 }],
+  ["that is negative", () => "-5", { least: 0, most: 60 }],
+  ["of a billion seconds", () => "1000000000", { least: 860, most: 901 }],
+])(
+  "A refresh that meets 429 with a Retry-After %s is put off for as long, and no grant is",
+  async (_, wish, { least, most }) => {
+    const [uuid, other] = [await active(), await active()];
+    const after = wish();
+    const headers = after === undefined ? {} : { "retry-after": after };
+    world.sandbox.control.fault("POST /oauth/token", { status: 429, headers });
+    await world.rows(`UPDATE credentials SET due_at = now() WHERE uuid = $1`, [uuid]);
+    const put = await eventually(async () => {
+      const [row] = await world.rows<{ inSeconds: number; state: string; generation: number }>(
+        `SELECT extract(epoch FROM due_at - now())::float8 AS "inSeconds", state, generation FROM credentials
+       WHERE uuid = $1 AND attempts = 1 AND leased_until IS NULL`,
+        [uuid],
+      );
+      return row ?? null;
+    });
+    expect(put).toMatchObject({ state: "active", generation: 1 });
+    expect(put.inSeconds).toBeGreaterThan(least);
+    expect(put.inSeconds).toBeLessThan(most);
+    // Grants have minutes: they go on, and so do the tokens that are there.
+    await active();
+    expect((await world.service.services.platformFor(other).addons.own()).id).toBe(other);
+  },
+  60_000,
+);
