@@ -1,23 +1,28 @@
 import { spawnSync } from "node:child_process";
-import { readFileSync, rmSync } from "node:fs";
+import { existsSync, readFileSync, rmSync } from "node:fs";
 import path from "node:path";
 import process from "node:process";
 
-// node .ci/tests.mjs REPORT [what jest takes …]: runs jest and ends with "Counted: N passed, N failed".
+// node .ci/tests.mjs REPORT SCRIPT [what jest takes …]: runs an npm script that ends in jest ("test", "jest") and ends
+// with "Counted: N passed, N failed".
 //
 // A file in which something failed is tried once more, alone in a fresh process, and then its second result counts: on a
 // shared machine that stands still for seconds, now and then a test meets a time-out that no fault of ours explains.
 // The first failure is printed in full all the same, and named once more at the end, so that it can be mended. When
 // many files fail, that is no accident, and nothing is repeated.
 const MOST_FILES_AGAIN = 4;
-const [report, ...given] = process.argv.slice(2);
+const [report, script, ...given] = process.argv.slice(2);
 
-const first = jest(given);
+const first = run(script, given);
+if (first === null) {
+  say("Counted: 0 passed, 1 failed\n");
+  process.exit(1);
+}
 const failed = first.filter(hasFailed);
 const isRepeated = failed.length > 0 && failed.length <= MOST_FILES_AGAIN;
 if (isRepeated) say(`\n== FAILED, AND TRIED ONCE MORE:${named(failed)}\n`);
 const second = isRepeated
-  ? jest(["--runInBand", "--runTestsByPath", ...failed.map(({ name }) => name)])
+  ? (run("jest", ["--runInBand", "--runTestsByPath", ...failed.map(({ name }) => name)]) ?? failed)
   : failed;
 
 const results = [...first.filter((file) => !hasFailed(file)), ...second];
@@ -27,14 +32,12 @@ if (isRepeated && failures === 0) say(`\n== FAILED AT FIRST, AND PASSED ALONE:${
 say(`Counted: ${passed} passed, ${failures} failed\n`);
 process.exitCode = failures === 0 && passed > 0 ? 0 : 1;
 
-/** The results of each file. */
-function jest(words) {
+/** The results of each file, or null when the script ended before any test: by types, say, or by lint. */
+function run(name, words) {
   rmSync(report, { force: true });
-  const flags = ["--experimental-vm-modules", "--no-warnings", "node_modules/jest/bin/jest.js"];
-  spawnSync(process.execPath, [...flags, ...words, "--json", `--outputFile=${report}`], {
-    stdio: ["ignore", "ignore", "inherit"],
-  });
-  return JSON.parse(readFileSync(report, "utf8")).testResults;
+  const flags = ["run", "--silent", name, "--", ...words, "--json", `--outputFile=${report}`];
+  spawnSync("npm", flags, { stdio: ["ignore", "inherit", "inherit"] });
+  return existsSync(report) ? JSON.parse(readFileSync(report, "utf8")).testResults : null;
 }
 
 function hasFailed(file) {
