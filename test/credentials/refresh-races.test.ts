@@ -145,6 +145,9 @@ describe("a refresh", () => {
     for (const generation of [2, 3, 4]) {
       await makeDue([uuid]);
       await become([uuid], generation);
+      // A call is tried twice, and no token in the world is replaced twice while one call is on its way.
+      const before = calls;
+      await eventually(() => expect(calls).toBeGreaterThan(before + 2 * 20));
     }
     isOver = true;
     await callers;
