@@ -83,7 +83,7 @@ describe("tokens whose answer was lost", () => {
   it.each(lost)(
     "by an answer that was %s end as outcome_unknown, each of them, and none as active",
     async (_, action) => {
-      world.sandbox.control.fault("POST /oauth/token", action, 20);
+      world.sandbox.control.fault("POST /oauth/token", action, 1_000);
       const uuids = await install(20);
       await eventually(async () => {
         const [row] = await world.rows(
