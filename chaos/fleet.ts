@@ -90,21 +90,34 @@ export async function startFleet(needs: {
     return { code: code ?? by, ms: Math.round(performance.now() - startedAt) };
   }
 
+  async function replace(member: Member, signal: NodeJS.Signals) {
+    const ended = await end(member, signal);
+    Object.assign(member, await launch(member.name));
+    return ended;
+  }
+
+  /** A process that is killed while an operator restarts it has one successor, not two. */
+  const turns = new WeakMap<Member, Promise<unknown>>();
+  function inTurn<Result>(member: Member, work: () => Promise<Result>): Promise<Result> {
+    const mine = (turns.get(member) ?? Promise.resolve()).then(work);
+    turns.set(
+      member,
+      mine.catch(() => undefined),
+    );
+    return mine;
+  }
+
   return {
     members,
     unaskedEnds,
     outputFile,
     ports: () => members.flatMap(({ port }) => (port === null ? [] : [port])),
-    async kill(member) {
-      await end(member, "SIGKILL");
-      Object.assign(member, await launch(member.name));
-    },
-    async restart(member, change) {
-      if (change) extra.set(member.name, change);
-      const ended = await end(member, "SIGTERM");
-      Object.assign(member, await launch(member.name));
-      return ended;
-    },
+    kill: (member) => inTurn(member, () => replace(member, "SIGKILL").then(() => undefined)),
+    restart: (member, change) =>
+      inTurn(member, () => {
+        if (change) extra.set(member.name, change);
+        return replace(member, "SIGTERM");
+      }),
     freeze(member) {
       member.isFrozen = true;
       member.child.kill("SIGSTOP");
