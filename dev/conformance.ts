@@ -26,7 +26,14 @@ async function checkThisService(): Promise<number> {
     ENCRYPTION_KEY: randomBytes(32).toString("hex"),
   });
   const asyncPlan = Object.entries(offer.plans).find(([, { later }]) => later !== undefined)?.[0];
-  const own = ["--id", id, "--command", `exec ${process.execPath} --import tsx src/web.ts`];
+  const own = [
+    "--id",
+    id,
+    "--sso-salt",
+    randomBytes(16).toString("hex"),
+    "--command",
+    `exec ${process.execPath} --import tsx src/web.ts`,
+  ];
   const plans = asyncPlan ? ["--async-plan", asyncPlan] : [];
   const manifest = JSON.stringify(addonManifest(id, offer));
   try {
