@@ -9,7 +9,7 @@ import { ADDON } from "./provisions.ts";
 export interface Options {
   /** The folder of the built service. */
   dist: string;
-  /** Shorter rounds and fewer rows: everything in less than three minutes. */
+  /** Shorter rounds and fewer rows: everything in about four minutes. */
   quick: boolean;
   /** How long a round of answering lasts. */
   roundMs: number;
