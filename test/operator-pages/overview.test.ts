@@ -23,53 +23,22 @@ it("says that nothing needs attention when all is well, with the platform's stat
   await overview("Nothing. Tokens are exchanged and refreshed", "Slow dashboards", "active 1");
 });
 
-it.each([
-  ["grant_lost", "expired", "Ask the platform to deliver the provision again"],
-  ["needs_reauth", null, "Ask the platform's support"],
-  ["quarantined", "key_missing", "Put the missing key into DECRYPTION_KEYS"],
-  ["no_grant", null, "Ask the platform to deliver the provision again"],
-])("says of a resource that is %s what to do", async (state, reason, todo) => {
-  // Nothing is due, so that nobody mends it meanwhile.
-  const put = (values: unknown[]) =>
-    operator.world.rows(`UPDATE credentials SET state = $2, reason = $3, due_at = NULL WHERE uuid = $1`, [
-      uuid,
-      ...values,
-    ]);
-  await put([state, reason]);
-  await overview(`1 resource ${state}`, todo, "See it");
-  expect((await operator.get(`/resources?state=${state}`)).text).toContain(uuid);
-  await put(["active", null]);
-  await overview("Nothing. Tokens");
-});
-
-it("says when the client secret is rejected, when sweeps are late, and that refreshes were held back", async () => {
-  await operator.world.restart({ environment: { WEB_JOBS: "off" } });
-  await operator.world.rows(`UPDATE client_secrets SET rejected_at = now(), probe_at = now() + interval '1 day'`);
-  await operator.world.rows(`UPDATE heartbeats SET at = now() - interval '1 hour'`);
-  await operator.world.rows(
-    `INSERT INTO metric_hours VALUES (date_trunc('hour', now(), 'UTC'), 'addon_refresh_breaker_openings_total', '{}', 2)`,
-  );
-  const text = await overview("The platform rejects our client secret", "Late sweeps", "held back 2 times");
-  expect(text).toContain("Hurry: grants that come meanwhile live five minutes.");
-  await operator.world.rows(`UPDATE client_secrets SET rejected_at = NULL, probe_at = NULL`);
-  await operator.world.restart();
-}); // prettier-ignore
-
 it("draws the tokens' ages and the refreshes of each hour, with the numbers in words", async () => {
   await operator.done(`/resources/${uuid}/refresh`);
   await operator.world.service.services.keptMetrics.stop();
-  await overview("Age of the tokens in use", "0 s to 15 min: 1", "1 refreshed, 0 failed");
+  await overview("Age of the tokens in use", "0 s to 15 min: 1", "UTC: 1 refreshed, 0 failed");
   const { html } = await operator.get();
   expect(html.match(/<svg [^>]*role="img"/g)).toHaveLength(2);
 });
 
-it("is shown while the platform is in trouble", async () => {
-  operator.control.fault("* *", { status: 503 }, 1_000);
-  const { status } = await operator.get();
-  expect(status).toBe(200);
+it("is shown while the platform is in trouble, and so is a resource", async () => {
+  operator.control.fault("* /*", { status: 503 }, 1_000);
+  expect((await operator.get()).status).toBe(200);
   const page = await operator.get(`/resources/${uuid}`);
-  expect(page.status).toBe(200);
-  expect(page.text).toContain("What happened");
+  expect([page.status, page.text]).toEqual([200, expect.stringContaining("What happened")]);
+  operator.control.clearFaults();
+  operator.control.fault("GET /addons/*", { delayMs: 4_000 }, 10);
+  expect((await operator.get(`/resources/${uuid}`)).text).toContain("The platform has not answered yet.");
   operator.control.clearFaults();
 });
 
@@ -77,4 +46,45 @@ it("looks at everything the service needs", async () => {
   const { text } = await operator.get("/check-up");
   for (const part of ["database", "migrations", "keys", "secret", "sweeps", "platform"])
     expect(text).toContain(part);
+});
+
+it("says what needs a person, the worst first, and what to do", async () => {
+  // Nobody mends it meanwhile.
+  await operator.world.restart({ environment: { WEB_JOBS: "off" } });
+  await operator.world.rows(
+    `WITH made AS (INSERT INTO resources (uuid, plan, applied_plan, state)
+       SELECT gen_random_uuid(), 'basic', 'basic', 'provisioned' FROM generate_series(1, 4) RETURNING uuid)
+     INSERT INTO credentials (uuid, state, reason) SELECT uuid,
+       (ARRAY['no_grant', 'grant_lost', 'needs_reauth', 'quarantined'])[row_number() OVER ()],
+       (ARRAY[NULL, 'expired', NULL, 'key_missing'])[row_number() OVER ()] FROM made`,
+  );
+  await operator.world.rows(
+    `UPDATE client_secrets SET rejected_at = now(), probe_at = now() + interval '1 day'`,
+  );
+  await operator.world.rows(`UPDATE heartbeats SET at = now() - interval '1 hour'`);
+  await operator.world.rows(
+    `INSERT INTO metric_hours VALUES (date_trunc('hour', now(), 'UTC'), 'addon_refresh_breaker_openings_total', '{}', 2)`,
+  );
+  const text = await overview("The platform rejects our client secret");
+  const inOrder = [
+    "The platform rejects our client secret",
+    "Set the secret that the platform's partner portal shows now.",
+    "Late sweeps",
+    "Start the web process with WEB_JOBS=on",
+    "1 resource no_grant",
+    "Refreshes were held back 2 times",
+    "Look at the platform's status.",
+  ];
+  const places = inOrder.map((part) => text.indexOf(part));
+  expect(places).toEqual([...places].sort((one, other) => one - other));
+  expect(places[0]).toBeGreaterThan(0);
+  for (const part of [
+    "1 resource grant_lost (expired)",
+    "1 resource needs_reauth: the platform refused",
+    "1 resource quarantined (key_missing)",
+    "Put the missing key into DECRYPTION_KEYS",
+  ])
+    expect(text).toContain(part);
+  for (const state of ["grant_lost", "needs_reauth", "quarantined", "no_grant"])
+    expect((await operator.get(`/resources?state=${state}`)).text).toContain(state);
 });

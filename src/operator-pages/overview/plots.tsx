@@ -35,7 +35,7 @@ export function RefreshesPerHour({ hours }: { hours: readonly Hour[] }) {
   const bars = hours.map(({ at, refreshed, failed }, index) => {
     const hour = at.toISOString().slice(11, 13);
     return {
-      label: index % 4 === hours.length % 4 ? hour : "",
+      label: (hours.length - 1 - index) % 4 === 0 ? hour : "",
       parts: [{ value: refreshed }, { value: failed, isBad: true }],
       inWords: `${hour}:00 UTC: ${refreshed} refreshed, ${failed} failed`,
     };
