@@ -18,6 +18,8 @@ const add = statement(
      SELECT date_trunc('hour', now(), 'UTC'), sample, labels, value FROM news
      WHERE sample = ANY($4::text[]) AND value > 0 ORDER BY sample, labels
      ON CONFLICT (hour, sample, labels) DO UPDATE SET value = h.value + excluded.value
+   ), past AS (
+     DELETE FROM metric_hours WHERE hour < now() - make_interval(days => 14)
    )
    INSERT INTO metric_totals AS t (sample, labels, value) SELECT sample, labels, value FROM news ORDER BY sample, labels
    ON CONFLICT (sample, labels) DO UPDATE SET value = t.value + excluded.value`,

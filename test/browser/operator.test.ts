@@ -1,4 +1,5 @@
 import { mkdirSync } from "node:fs";
+import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import type { Browser, Page } from "playwright-core";
 import { aWorldOfAnOperator, PASSWORD, type OperatorWorld } from "../operator-pages/operator.ts";
@@ -49,7 +50,7 @@ let uuid: string;
       ] as const) {
         await page.goto(`${operator.url()}/operator${path}`);
         await page.waitForLoadState("load");
-        await screenshot(page, `${name}-${where}`);
+        await screenshot(page, name, where);
         expect([name, await seriousFindings(page)]).toEqual([name, []]);
         expect([name, await overflow(page)]).toEqual([name, 0]);
       }
@@ -103,12 +104,15 @@ let uuid: string;
   },
 );
 
-/** For a person to look at, where one asked for them. */
-async function screenshot(page: Page, name: string): Promise<void> {
-  const folder = process.env["OPERATOR_SCREENSHOTS"];
-  if (!folder) return;
+/** With SCREENSHOTS set, what docs/images shows is made anew; with a folder for its value, every page is kept there. */
+async function screenshot(page: Page, name: string, where: string): Promise<void> {
+  const wanted = process.env["SCREENSHOTS"];
+  const isFolder = wanted?.includes("/");
+  if (!wanted || (!isFolder && !["overview", "resource"].includes(name))) return;
+  const folder = isFolder ? wanted : fileURLToPath(new URL("../../docs/images", import.meta.url));
   mkdirSync(folder, { recursive: true });
-  await page.screenshot({ path: `${folder}/${name.replace(/\W+/g, "-")}.png`, fullPage: true });
+  const suffix = where.includes("phone") ? "-phone" : "";
+  await page.screenshot({ path: `${folder}/operator-${name}${suffix}.png`, fullPage: isFolder ?? false });
 }
 
 /** How many pixels of the page stand out on the right. */
