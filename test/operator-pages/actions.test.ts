@@ -62,6 +62,16 @@ describe("an action", () => {
     });
   });
 
+  it("that runs when the service stops is finished first, or says that it was stopped", async () => {
+    operator.control.fault("POST /oauth/token", { delayMs: 3_000 }, 1);
+    await operator.press("/refresh-all");
+    expect((await operator.audit()).at(-1)).toMatchObject({ state: "running" });
+    await operator.world.restart();
+    const ended = (await operator.audit()).at(-1)!;
+    expect(ended).toMatchObject({ action: "refresh-all", state: "failed" });
+    expect(ended.message).toMatch(/^1 refreshed\.\nStopped, because the service stops\./);
+  });
+
   it("that lost its process says so", async () => {
     await operator.world.rows(
       `INSERT INTO operator_actions (action, form, seen_at) VALUES ('reseal', 'lost', now() - interval '1 hour')`,

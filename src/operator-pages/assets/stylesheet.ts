@@ -51,7 +51,8 @@ main form.ask .row > * { margin: 0; }
 fieldset label { display: flex; gap: 0.6rem; align-items: baseline; }
 .actions { list-style: none; padding: 0; display: flex; flex-wrap: wrap; gap: 0.75rem; margin: 0 0 1rem; }
 .actions li { list-style: none; margin: 0; }
-.actions a { padding: 0.45rem 0.9rem; }
+.actions a[role="button"] { padding: 0.4rem 0.9rem; background: none; color: var(--pico-primary); border: 1px solid currentColor; box-shadow: none; }
+.actions a[role="button"]:is(:hover, :focus-visible) { background: var(--pico-primary-focus); }
 ol.timeline { list-style: none; padding: 0 0 0 1rem; margin: 0; border-left: 2px solid var(--line); }
 ol.timeline li { list-style: none; margin: 0 0 0.9rem; position: relative; }
 ol.timeline li::before { content: ""; position: absolute; left: calc(-1rem - 6px); top: 0.45em; width: 10px; height: 10px; border-radius: 50%; background: var(--bar); }

@@ -50,7 +50,7 @@ export function overviewPage({ matters, gauges, hours, known }: Overview, root: 
           <ul class="actions">
             {ACTIONS.ofAll.map(({ name, label }) => (
               <li>
-                <a role="button" class="outline" href={`${root}/${name}`}>
+                <a role="button" href={`${root}/${name}`}>
                   {label}
                 </a>
               </li>

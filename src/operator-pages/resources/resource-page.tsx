@@ -62,7 +62,7 @@ function Links({ root }: { root: string }) {
     <ul class="actions">
       {ACTIONS.ofOne.map(({ name, label }) => (
         <li>
-          <a role="button" class="outline" href={`${root}/${name}`}>
+          <a role="button" href={`${root}/${name}`}>
             {label}
           </a>
         </li>
