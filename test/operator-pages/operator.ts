@@ -51,7 +51,7 @@ export async function aWorldOfAnOperator(wishes: Wishes = {}) {
       const address = location!.replace("/operator", "");
       return eventually(async () => {
         const page = await get(address);
-        return !page.text.includes("running") && page;
+        return page.text.includes("running") ? null : page;
       });
     },
     audit: () =>

@@ -1,3 +1,5 @@
+// Again on PostgreSQL: the search reads its indexes.
+
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { aWorldOfAnOperator, type OperatorWorld } from "./operator.ts";
 
@@ -90,10 +92,11 @@ describe("the page of a resource", () => {
 });
 
 it("no page has shown a secret", async () => {
-  const { state } = { state: operator.control.ledger({ reveal: true }) };
-  const secrets = JSON.stringify(state).match(/SVCK-[\w-]+/g) ?? [];
+  const ledger = operator.control.ledger({ reveal: true });
+  const secrets = JSON.stringify(ledger).match(/SVCK-[\w-]+/g) ?? [];
   const config = await operator.world.service.services.platformFor(uuids[0]!).config.get();
   const all = [...new Set(secrets), ...config.map(({ value }) => value!), "a-password-of-the-operator"];
   expect(all.length).toBeGreaterThan(4);
+  expect(operator.shown.length).toBeGreaterThan(10);
   for (const secret of all) expect(operator.shown.filter((html) => html.includes(secret))).toEqual([]);
 });
