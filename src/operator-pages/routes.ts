@@ -94,7 +94,7 @@ export function operatorRoutes(needs: {
     return actionPage(entry, root);
   });
 
-  router.use(actions, showRefusal);
+  router.use(actions, showRefusal(scrubber.scrub));
   return router;
 }
 

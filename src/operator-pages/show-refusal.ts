@@ -1,20 +1,26 @@
 import type { ErrorRequestHandler } from "express";
 import { KitError, Refusal } from "../errors.ts";
 import { UnknownResource, UsedWrongly } from "../operator/errors.ts";
-import { PlatformRefused } from "../platform/api-errors.ts";
-import { TransportError } from "../platform/http-errors.ts";
+import { Problem } from "../pages/pages.tsx";
 import { refused } from "./problems.ts";
 
-/** What an operation says no with, made a page of. Anything else goes on, to be a page for what nobody foresaw. */
-export const showRefusal: ErrorRequestHandler = (error: unknown, _request, _response, next) => {
-  next(toShow(error));
-};
+/** These pass with time; the frame of all pages has words for them. */
+const PASSING = ["database_unavailable", "overloaded", "not_ready"];
 
-function toShow(error: unknown): unknown {
-  if (!(error instanceof KitError) || error instanceof Refusal) return error;
-  if (error instanceof UnknownResource) return refused(error.id, 404, error.message);
-  if (error instanceof UsedWrongly) return refused(error.id, 400, error.message);
-  if (error instanceof PlatformRefused || error instanceof TransportError)
-    return refused(error.id, 502, `The platform does not give what this needs: ${error.message}.`);
-  return error;
+/**
+ * A page of what an operation says no with, in its own sentence, as the command line shows it. Anything else goes on, to
+ * be a page for what nobody foresaw.
+ */
+export function showRefusal(scrub: (text: string) => string): ErrorRequestHandler {
+  return (error: unknown, _request, _response, next) => {
+    const isToShow =
+      error instanceof KitError &&
+      !(error instanceof Refusal || error instanceof Problem || PASSING.includes(error.id));
+    next(isToShow ? refused(error.id, statusOf(error), scrub(error.message)) : error);
+  };
+}
+
+function statusOf(error: KitError): number {
+  if (error instanceof UnknownResource) return 404;
+  return error instanceof UsedWrongly ? 400 : 409;
 }

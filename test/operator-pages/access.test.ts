@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { aWorldOfAnOperator, FROM_OUR_PAGE, hiddenIn, type OperatorWorld } from "./operator.ts";
+import { createFormTokens } from "../../src/operator-pages/form-tokens.ts";
+import { Secret } from "../../src/secret.ts";
+import { aWorldOfAnOperator, FROM_OUR_PAGE, hiddenIn, PASSWORD, type OperatorWorld } from "./operator.ts";
 
 let operator: OperatorWorld;
 let uuid: string;
@@ -93,6 +95,14 @@ describe("a form", () => {
     for (const each of wrong) expect((await operator.post(path(), [["token", each]])).status).toBe(403);
     expect((await operator.post(path(), [])).status).toBe(403);
     expect(await operator.audit()).toEqual([]);
+  });
+
+  it("may stay open for an hour, and not for longer", async () => {
+    const tokenOf = (minutesAgo: number) =>
+      createFormTokens(new Secret(PASSWORD), () => Date.now() / 1_000 - minutesAgo * 60).tokenFor(path());
+    expect((await operator.post(path(), [["token", tokenOf(61)]])).status).toBe(403);
+    expect((await operator.post(path(), [["token", tokenOf(59)]])).status).toBe(303);
+    await operator.world.rows(`DELETE FROM operator_actions`);
   });
 
   it("that is too long or no form is refused in words", async () => {

@@ -88,6 +88,8 @@ describe("the page of a resource", () => {
     const { status, text } = await operator.get(`/resources/${addon.id}`);
     expect([status, text]).toEqual([200, expect.stringContaining("deprovisioned")]);
     expect(text).not.toContain("Refresh its token");
+    const push = await operator.get(`/resources/${addon.id}/push`);
+    expect([push.status, push.text]).toEqual([409, expect.stringContaining("That cannot be done")]);
   });
 });
 
