@@ -23,6 +23,13 @@ let uuid: string;
       operator = await aWorldOfAnOperator({ environment: { LEGACY_GRANTS: "on" } });
       uuid = await operator.life.settled();
       await operator.life.settled("premium");
+      await operator.world.rows(
+        `WITH made AS (INSERT INTO resources (uuid, plan, applied_plan, state, name, app_name)
+           SELECT gen_random_uuid(), 'basic', 'basic', 'provisioned', 'teapots-' || name, 'app-' || name
+           FROM unnest(ARRAY['quiet-31', 'amber-7']) AS name RETURNING uuid)
+         INSERT INTO credentials (uuid, state, reason) SELECT uuid,
+           (ARRAY['grant_lost', 'no_grant'])[row_number() OVER ()], (ARRAY['expired', NULL])[row_number() OVER ()] FROM made`,
+      );
       browser = await startChromium();
     }, 90_000);
     afterAll(async () => {
@@ -92,7 +99,7 @@ let uuid: string;
     it("is told of what needs attention without loading the page again", async () => {
       const { context, page, problems } = await anOperator({});
       await page.goto(`${operator.url()}/operator`);
-      await page.getByText("Nothing. Tokens are exchanged").waitFor();
+      await page.getByText("1 resource grant_lost").waitFor();
       await operator.world.rows(
         `UPDATE client_secrets SET rejected_at = now(), probe_at = now() + interval '1 day'`,
       );

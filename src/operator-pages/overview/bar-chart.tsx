@@ -3,6 +3,8 @@ import { scaleBand, scaleLinear } from "d3-scale";
 export interface Bar {
   /** Below the bar; empty: none. */
   label: string;
+  /** There is no room for its label on a phone. */
+  isMinor?: boolean;
   /** From below upwards. */
   parts: readonly { value: number; isBad?: boolean }[];
   /** The bar in words. */
@@ -35,7 +37,7 @@ export function BarChart({ id, title, bars, empty }: { id: string; title: string
             </text>
           </>
         ))}
-        {bars.map(({ label, parts }, index) => {
+        {bars.map(({ label, isMinor, parts }, index) => {
           const left = x(index)!;
           let below = 0;
           return (
@@ -46,7 +48,7 @@ export function BarChart({ id, title, bars, empty }: { id: string; title: string
                 const height = y(from) - y(below);
                 return value > 0 && <rect class={isBad ? "bar bad" : "bar"} x={left} y={y(below)} width={x.bandwidth()} height={height} />;
               })}
-              <text x={left + x.bandwidth() / 2} y={HEIGHT - 8} text-anchor="middle">
+              <text class={isMinor ? "minor" : undefined} x={left + x.bandwidth() / 2} y={HEIGHT - 8} text-anchor="middle">
                 {label}
               </text>
             </>

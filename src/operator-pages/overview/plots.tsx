@@ -10,6 +10,7 @@ export function TokenAges({ ages }: { ages: Gauges["tokenAges"] }) {
     const range = upToSeconds === null ? `over ${from}` : `${from} to ${duration(upToSeconds)}`;
     return {
       label: upToSeconds === null ? "older" : short(upToSeconds),
+      isMinor: index % 2 === 0,
       parts: [{ value: count, isBad: upToSeconds === null || upToSeconds > NEAR_THE_END_SECONDS }],
       inWords: `${range}: ${count}`,
     };

@@ -44,7 +44,7 @@ function Masked({ of }: { of: ShownValue | null }) {
   if (!of) return <span class="quiet">none</span>;
   return (
     <span>
-      •••••••• <small>mark {of.fingerprint}</small>
+      •••••••• <small class="beside">mark {of.fingerprint}</small>
     </span>
   );
 }

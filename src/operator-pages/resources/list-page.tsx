@@ -16,7 +16,9 @@ export function listPage(search: Search, { resources, next }: ResourcePage, root
     title: "Resources",
     content: (
       <>
-        <SearchForm search={search} action={`${root}/resources`} />
+        <search>
+          <SearchForm search={search} action={`${root}/resources`} />
+        </search>
         {resources.length === 0 ? <p>{nothing(search)}</p> : <Table resources={resources} root={root} />}
         <nav aria-label="Pages of the list">
           <ul>
@@ -41,7 +43,7 @@ export function listPage(search: Search, { resources, next }: ResourcePage, root
 
 function SearchForm({ search: { text, state }, action }: { search: Search; action: string }) {
   return (
-    <form class="search" method="get" action={action} role="search">
+    <form class="search" method="get" action={action}>
       <label>
         Uuid, name or app begins with
         <input type="search" name="text" value={text} maxLength={100} />
