@@ -17,7 +17,9 @@ nav a[aria-current] { color: var(--pico-color); text-decoration: underline; text
 main h1 { margin-bottom: 1.5rem; overflow-wrap: anywhere; }
 main section { margin-bottom: 0; }
 main h2 { font-size: 1.15rem; margin: 2rem 0 0.75rem; }
-main h1 + .columns h2 { margin-top: 0; }
+main h1 + .columns > :first-child h2 { margin-top: 0; }
+@media (min-width: 60rem) { main h1 + .columns h2 { margin-top: 0; } }
+time .quiet { white-space: nowrap; }
 main dl { margin-bottom: 1rem; grid-template-columns: max-content minmax(0, 1fr); gap: 0.4rem 1.5rem; }
 main dd { margin-bottom: 0; }
 main h3 { font-size: 1rem; margin: 0 0 0.25rem; }
@@ -58,6 +60,7 @@ main form.search :is(input, select, button) { margin-bottom: 0; border-radius: v
 main form.ask { display: block; margin: 1.5rem 0 0; max-width: 40rem; }
 main form.ask .row { display: flex; flex-wrap: wrap; gap: 0.75rem 1.5rem; align-items: center; margin-top: 1.5rem; }
 main form.ask .row > * { margin: 0; }
+main form.search [type="search"] { --pico-border-radius: 0.25rem; border-radius: 0.25rem; }
 main form:is(.ask, .search) button { width: auto; padding-inline: 2rem; }
 fieldset label { display: flex; gap: 0.6rem; align-items: baseline; }
 .actions { list-style: none; padding: 0; display: flex; flex-wrap: wrap; gap: 0.75rem; margin: 0 0 1rem; }

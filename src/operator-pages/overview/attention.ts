@@ -57,7 +57,10 @@ function stateMatter({ state, reason, count }: Gauges["attention"][number], canR
     id: `${state}-${reason}`,
     urgency: told.urgency,
     what: `${many} ${state}${reason === "" ? "" : ` (${reason})`}: ${told.what}`,
-    todo: told.isRecoverable && canRecover ? "Recover them." : (told.byReason?.[reason] ?? told.todo),
+    todo:
+      told.isRecoverable && canRecover
+        ? `Recover ${count === 1 ? "it" : "them"}.`
+        : (told.byReason?.[reason] ?? told.todo),
     links,
   };
 }

@@ -12,7 +12,7 @@ export interface Bar {
 }
 
 const [WIDTH, HEIGHT] = [480, 200];
-const [TOP, RIGHT, BOTTOM, LEFT] = [8, 4, 24, 44];
+const [TOP, RIGHT, BOTTOM, LEFT] = [8, 14, 24, 44];
 
 /**
  * Bars as a drawing within the page: its colours come from our stylesheet, by day and by night, so it needs neither a
