@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { pinoHttp, type HttpLogger } from "pino-http";
 import type { Log } from "./log.ts";
+import { createRefusedSample } from "./refused-sample.ts";
 
 /**
  * Writes one line for each request when its answer has gone out or its connection has ended: without headers, query or
@@ -9,6 +10,7 @@ import type { Log } from "./log.ts";
  * its answer.
  */
 export function requestLog(log: Log): HttpLogger<IncomingMessage, ServerResponse> {
+  const isWritten = createRefusedSample(log);
   return pinoHttp({
     logger: log,
     genReqId: (request, response) => {
@@ -20,7 +22,10 @@ export function requestLog(log: Log): HttpLogger<IncomingMessage, ServerResponse
     customAttributeKeys: { responseTime: "ms", err: "error" },
     customSuccessMessage: ({ method }, { statusCode }) => `${method} answered ${statusCode}`,
     customErrorMessage: ({ method }, { statusCode }) => `${method} answered ${statusCode}`,
-    customLogLevel: (_request, { statusCode }, error) => (error || statusCode >= 500 ? "error" : "info"),
+    customLogLevel(_request, { statusCode }, error) {
+      if (error || statusCode >= 500) return "error";
+      return statusCode === 401 && !isWritten() ? "silent" : "info";
+    },
     serializers: {
       req: ({ id, method, url }: { id: string; method: string; url: string }) => ({
         id,

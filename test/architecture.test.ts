@@ -84,7 +84,8 @@ const mayImport: Record<string, readonly string[]> = {
   manifest: [],
   kit: ["operator", "manifest", "services", "start-up", "config", "database", "errors", "secret"],
   app: ["errors", "log", "request-log", "method-not-allowed"],
-  "request-log": ["log"],
+  "request-log": ["log", "refused-sample"],
+  "refused-sample": ["log"],
   "http-server": [],
   services: [
     "config",

@@ -113,12 +113,17 @@ describe("time", () => {
         constructor(...given) { given.length ? super(...given) : super(Real.now() + off); }
         static now() { return Real.now() + off; }
       };
-      process.on("SIGUSR2", () => { off += jumps.shift(); });`;
+      process.on("SIGUSR2", () => { off += jumps.shift(); console.log(JSON.stringify({ msg: "Jumped to " + off })); });`;
     const web = await life.start("web", before(clock));
     const known = await life.install(3);
     await life.become(known, 1);
-    for (const generation of [2, 3]) {
+    for (const [generation, jumped] of [
+      [2, "Jumped to -3000000"],
+      [3, "Jumped to 4200000"],
+    ] as const) {
       web.signal("SIGUSR2");
+      // The embedded database goes by the same clock: what comes before the jump would be due an hour later.
+      await eventually(() => expect(web.output()).toContain(jumped));
       const since = life.position();
       await life.become(await life.install(3), 1);
       await wait(2_000);

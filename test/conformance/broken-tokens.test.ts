@@ -11,7 +11,7 @@ const faults = Object.entries(services).flatMap(([service, breaks]) =>
 /** The rules that each service breaks, with what is said about it. */
 let found: Map<string, Map<string, string | null>>;
 beforeAll(async () => {
-  found = await atATime(7, Object.keys(services), (name) => brokenRules(services[name]!));
+  found = await atATime(4, Object.keys(services), (name) => brokenRules(services[name]!));
 }, 240_000);
 
 describe("a service with a fault in what it asks of the platform", () => {

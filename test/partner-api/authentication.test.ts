@@ -82,6 +82,8 @@ describe("credentials that are not right", () => {
     const headers = { authorization: basic("teapots", "wrong") };
     let isOver = false;
     const refused: number[] = [];
+    const lines = () => world.logged().split('"status":401').length - 1;
+    const [before, since] = [lines(), performance.now()];
     const flood = Promise.all(
       Array.from({ length: 6 }, async () => {
         while (!isOver || refused.length < 200)
@@ -93,6 +95,9 @@ describe("credentials that are not right", () => {
     isOver = true;
     await flood;
     expect(new Set(refused)).toEqual(new Set([401]));
+    // Nor do they fill the log: twenty lines in ten seconds, and two windows that are cut.
+    const windows = 2 + (performance.now() - since) / 10_000;
+    expect(lines() - before).toBeLessThanOrEqual(20 * windows);
     const kept = await world.rows<{ uuid: string }>(`DELETE FROM resources RETURNING uuid`);
     expect(kept.map(({ uuid }) => uuid).sort()).toEqual(provisions.map(({ uuid }) => uuid).sort());
   }, 60_000);

@@ -135,7 +135,7 @@ export const repeating: BrokenService = [
   {
     rule: "EXCH-03",
     what: "the code is exchanged twice",
-    also: ["IDEM-05", "EXCH-12"],
+    also: ["IDEM-05", "EXCH-12", "TOMB-04"],
     habits: () => ({ exchangesTwice: true }),
   },
   {
