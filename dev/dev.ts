@@ -49,7 +49,7 @@ async function play(): Promise<void> {
   console.log(`\n${outcome(isSettled, addon)}`);
   console.log(
     whatToTry({
-      ...{ offer, logFile, kitNeeds: kitNeeds() },
+      ...{ offer, logFile, kitNeeds: kitNeeds(), settingsFile: `${settings.dataDir}/dev.env` },
       // A PostgreSQL outlives the folder, and would then hold what nobody can open.
       startOver: settings.environment["DATABASE_URL"] ? null : `rm -rf ${settings.dataDir}`,
       serviceUrl: service.url!,

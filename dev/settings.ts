@@ -55,6 +55,7 @@ function madeUp(): Record<string, string> {
     CLIENT_SECRET: randomBytes(32).toString("hex"),
     ENCRYPTION_KEY: randomBytes(32).toString("hex"),
     SSO_SALT: randomBytes(20).toString("hex"),
+    OPERATOR_PASSWORD: randomBytes(12).toString("hex"),
   };
 }
 

@@ -7,6 +7,8 @@ export interface Scene {
   serviceUrl: string;
   platformUrl: string;
   logFile: string;
+  /** Where the settings stand that were made up. */
+  settingsFile: string;
   startOver: string | null;
   addon: AddonState | null;
   offer: Offer;
@@ -68,6 +70,11 @@ function platform(scene: Scene, { name }: AddonState): string[] {
 function operator(scene: Scene, { id }: AddonState): string[] {
   return [
     title("Be the operator"),
+    row(
+      "in a browser",
+      `${scene.serviceUrl}/operator`,
+      `user operator; OPERATOR_PASSWORD is in ${scene.settingsFile}`,
+    ),
     row("what is installed", kit(scene, "resources list")),
     row("one, and its history", kit(scene, `resources show ${id}`)),
     row("the apps it serves", kit(scene, `apps ${id}`)),

@@ -101,7 +101,7 @@ export const settings = {
   ),
   operatorPassword: setting(
     "OPERATOR_PASSWORD",
-    "password of the user operator, for /metrics; unset: not served",
+    "password of the user operator, for /operator and /metrics; unset: not served",
     optional(secret),
     "",
   ),

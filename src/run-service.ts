@@ -1,12 +1,13 @@
 import type { Server } from "node:http";
 import type { AddressInfo } from "node:net";
-import type { Router } from "express";
+import type { RequestHandler, Router } from "express";
 import { createApp, type Readiness } from "./app.ts";
 import type { Config } from "./config.ts";
 import { createHttpServer } from "./http-server.ts";
 import { countedCalls } from "./metrics/counted-calls.ts";
 import { metricsRoutes } from "./metrics/routes.ts";
 import { timedRequests } from "./metrics/timed-requests.ts";
+import { createOperatorPages } from "./operator-pages/operator-pages.ts";
 import { authenticate } from "./partner-api/authenticate.ts";
 import { createSite } from "./pages/site.ts";
 import { partnerApi } from "./partner-api/routes.ts";
@@ -31,6 +32,8 @@ export interface RunningService {
 const START_PATIENCE_MS = 4_000;
 /** The platform does not wait longer for an answer. */
 const LONGEST_REQUEST_MS = 20_000;
+/** Where routers stand, beside the platform's. */
+const OUR_PATHS = ["/metrics", "/oauth", "/sso", "/customer", "/operator"];
 
 /** Starts the web process: listens at once, and works as soon as its database answers. */
 export async function runWeb(config: Config, parts?: Partial<Parts>): Promise<RunningService> {
@@ -53,12 +56,14 @@ export async function runWeb(config: Config, parts?: Partial<Parts>): Promise<Ru
     untilReady,
     onAnswered: () => jobs.wake("exchange-grants", 1_000),
   });
+  const guard = operatorGuard(config);
+  const operator = operatorPagesFor(services, guard);
   const app = createApp({
     resourcesPath: config.resourcesPath,
     partnerApi: api,
-    metrics: metricsFor(services),
-    observe: timedRequests(metrics, [config.resourcesPath, "/metrics", "/oauth", "/sso", "/customer"]),
-    site: siteOf(services, untilReady),
+    metrics: guard && metricsRoutes({ guard, scrape: services.keptMetrics.createScrape() }),
+    observe: timedRequests(metrics, [config.resourcesPath, ...OUR_PATHS]),
+    site: siteOf(services, operator?.router, untilReady),
     readiness: () => readiness(services, ready),
     isStopping: () => stopping.signal.aborted,
     trustProxy: config.trustProxy,
@@ -75,15 +80,23 @@ export async function runWeb(config: Config, parts?: Partial<Parts>): Promise<Ru
     ready,
     stop: once(async () => {
       stopping.abort();
-      await Promise.all([closeServer(server), jobs.stop()]);
+      await Promise.all([closeServer(server), jobs.stop(), operator?.stop()]);
       await services.close();
     }),
   };
 }
 
 /** What is for people, as far as the settings have it served. */
-function siteOf({ signIn, customers, pages, log }: Services, untilReady: () => Promise<void>): Router | null {
-  const routers = { ...(signIn && { "/oauth": signIn.router }), ...customers?.routers };
+function siteOf(
+  { signIn, customers, pages, log }: Services,
+  operator: Router | undefined,
+  untilReady: () => Promise<void>,
+): Router | null {
+  const routers = {
+    ...(signIn && { "/oauth": signIn.router }),
+    ...customers?.routers,
+    ...(operator && { "/operator": operator }),
+  };
   return Object.keys(routers).length > 0 ? createSite({ routers, pages, untilReady, log }) : null;
 }
 
@@ -102,15 +115,18 @@ export async function runWorker(config: Config, parts?: Partial<Parts>): Promise
   };
 }
 
-/** `/metrics`, for the operator alone; null while the operator has no password. */
-function metricsFor({ config: { operatorPassword }, keptMetrics }: Services): Router | null {
-  if (!operatorPassword) return null;
+/** Lets the operator pass, and nobody else; null while the operator has no password. */
+function operatorGuard({ operatorPassword }: Config): RequestHandler[] | null {
   const asked = {
     realm: "operator",
     message: "Send the user operator and OPERATOR_PASSWORD with HTTP Basic authentication.",
   };
-  const guard = authenticate("operator", [operatorPassword], asked);
-  return metricsRoutes({ guard, scrape: keptMetrics.createScrape() });
+  return operatorPassword ? authenticate("operator", [operatorPassword], asked) : null;
+}
+
+function operatorPagesFor(services: Services, guard: RequestHandler[] | null) {
+  const { operatorPassword: password } = services.config;
+  return guard && password ? createOperatorPages({ services, guard, password }) : null;
 }
 
 /**

@@ -67,6 +67,20 @@ const mayImport: Record<string, readonly string[]> = {
     "manifest",
     "uuid",
   ],
+  // The same on pages: thin, with nothing that `operator` does not do.
+  "operator-pages": [
+    "operator",
+    "pages",
+    "sign-in",
+    "metrics",
+    "platform",
+    "resources",
+    "database",
+    "errors",
+    "log",
+    "secret",
+    "method-not-allowed",
+  ],
   manifest: [],
   kit: ["operator", "manifest", "services", "start-up", "config", "database", "errors", "secret"],
   app: ["errors", "log", "request-log", "method-not-allowed"],
@@ -90,7 +104,17 @@ const mayImport: Record<string, readonly string[]> = {
     "secret",
   ],
   "start-up": ["database", "errors", "resources", "services"],
-  "run-service": ["app", "config", "http-server", "metrics", "pages", "partner-api", "services", "start-up"],
+  "run-service": [
+    "app",
+    "config",
+    "http-server",
+    "metrics",
+    "operator-pages",
+    "pages",
+    "partner-api",
+    "services",
+    "start-up",
+  ],
   process: ["errors", "event-loop-watch", "run-service"],
   "event-loop-watch": [],
   web: ["config", "process", "run-service"],
@@ -101,6 +125,7 @@ const mayImport: Record<string, readonly string[]> = {
 const mayImportTypes: Record<string, readonly string[]> = {
   "your-service": ["resources", "customer"],
   operator: ["services", "config"],
+  "operator-pages": ["services"],
   kit: ["resources"],
 };
 

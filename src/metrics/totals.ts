@@ -6,10 +6,22 @@ import type { Family, Value } from "./families.ts";
 // and no worker; totals of one process alone would jump from scrape to scrape, and miss what a worker does. Written in
 // the order of the key, so that two processes never wait for each other.
 
+/** Whose course over the last hours an operator looks at. */
+export const KEPT_BY_THE_HOUR = ["addon_refreshes_total", "addon_refresh_breaker_openings_total"] as const;
+
 const add = statement(
   "add_metric_totals",
-  `INSERT INTO metric_totals AS t (sample, labels, value)
-   SELECT sample, labels, value FROM unnest($1::text[], $2::text[], $3::float8[]) AS i(sample, labels, value) ORDER BY sample, labels
+  `WITH news AS (
+     SELECT sample, labels, value FROM unnest($1::text[], $2::text[], $3::float8[]) AS i(sample, labels, value)
+   ), hourly AS (
+     INSERT INTO metric_hours AS h (hour, sample, labels, value)
+     SELECT date_trunc('hour', now(), 'UTC'), sample, labels, value FROM news
+     WHERE sample = ANY($4::text[]) AND value > 0 ORDER BY sample, labels
+     ON CONFLICT (hour, sample, labels) DO UPDATE SET value = h.value + excluded.value
+   ), past AS (
+     DELETE FROM metric_hours WHERE hour < now() - make_interval(days => 14)
+   )
+   INSERT INTO metric_totals AS t (sample, labels, value) SELECT sample, labels, value FROM news ORDER BY sample, labels
    ON CONFLICT (sample, labels) DO UPDATE SET value = t.value + excluded.value`,
 );
 const readAll = statement("read_metric_totals", `SELECT sample, labels, value FROM metric_totals`);
@@ -38,6 +50,7 @@ export function createTotals({ db, registry }: { db: Queryable; registry: Regist
       news.map(({ sample }) => sample),
       news.map(({ labels }) => labels),
       news.map(({ value, before = 0 }) => value - before),
+      KEPT_BY_THE_HOUR,
     ]);
     for (const total of news) stored.set(keyOf(total), total.value);
   }

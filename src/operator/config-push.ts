@@ -1,7 +1,7 @@
 import type { ConfigVar } from "../resources/config-vars.ts";
 import type { Offer } from "../resources/contract.ts";
 import { checkNames } from "./config-vars.ts";
-import { diffConfig, type DiffNeeds, type VarDifference } from "./config-diff.ts";
+import { diffConfig, type DiffNeeds, type ShownValue, type VarDifference } from "./config-diff.ts";
 
 /** What a push would do to a resource's vars, by their names. */
 export interface PushPlan {
@@ -13,6 +13,12 @@ export interface PushPlan {
   remove: string[];
   /** Differ and stay as the platform has them: somebody may have changed them there by hand. */
   keep: string[];
+}
+
+/** What somebody was shown of a var before they said yes. */
+export interface Shown {
+  name: string;
+  platform: Pick<ShownValue, "fingerprint"> | null;
 }
 
 /** Nothing that stands on the platform is touched but what is named in `overwrite`. */
@@ -40,7 +46,7 @@ export function isEmpty({ set, overwrite, remove }: PushPlan): boolean {
 export async function pushShown(
   needs: DiffNeeds & { offer: Offer },
   uuid: string,
-  { shown, overwrite }: { shown: readonly VarDifference[]; overwrite: readonly string[] },
+  { shown, overwrite }: { shown: readonly Shown[]; overwrite: readonly string[] },
 ): Promise<string[]> {
   checkNames(needs.offer, overwrite);
   const before = new Map(shown.map(({ name, platform }) => [name, platform?.fingerprint]));

@@ -38,20 +38,46 @@ const pages = {
   credential: listed("list_resources_by_credential", WITH_CREDENTIAL),
 };
 
+/** Of each way in which a text may be found, no more are looked at: a search is for few. */
+const MOST_FOUND = 1_000;
+const beginning = (column: string) =>
+  `${column} ~>=~ $3 AND ${column} ~<~ ($3 || chr(1114111)) LIMIT ${MOST_FOUND}`;
+// The operators by which an index finds how a text begins, also in a statement that is planned once. Each part on its
+// own, or the planner would rather walk through all resources from the newest on.
+const search = statement(
+  "search_resources",
+  `WITH found AS MATERIALIZED (
+     (SELECT uuid FROM resources WHERE uuid BETWEEN $4::uuid AND $5::uuid LIMIT ${MOST_FOUND})
+     UNION (SELECT uuid FROM resources WHERE ${beginning("name")})
+     UNION (SELECT uuid FROM resources WHERE ${beginning("app_name")})
+   )
+   SELECT r.uuid, r.created_at::text AS "createdAt" FROM found JOIN resources r USING (uuid) JOIN credentials c USING (uuid)
+   WHERE ${BEFORE} AND ($6::text IS NULL OR r.state = $6 OR c.state = $6)
+   ORDER BY r.created_at DESC, r.uuid DESC LIMIT ${PAGE_SIZE + 1}`,
+);
+
 /** Later than any resource: where the list begins. */
 const START: Place = { createdAt: "infinity", uuid: "ffffffff-ffff-ffff-ffff-ffffffffffff" };
 
 /**
- * A page of resources, the newest first, tombstones included; `state` is that of the business or of the credential.
+ * A page of resources, the newest first, tombstones included; `state` is that of the business or of the credential,
+ * `text` how the uuid, the name or the app's name begins.
  * Throws {@link UsedWrongly} for an unknown state or a cursor that is none of ours.
  */
 export async function listResources(
   db: Database,
-  { state, after }: { state?: string | undefined; after?: string | undefined },
+  {
+    state,
+    after,
+    text,
+  }: { state?: string | undefined; after?: string | undefined; text?: string | undefined },
 ): Promise<ResourcePage> {
   const { createdAt, uuid } = after === undefined ? START : placeOf(after);
   const values = state === undefined ? [createdAt, uuid] : [createdAt, uuid, state];
-  const found = await db.query<Place>(pages[kindOf(state)], values);
+  const list = pages[kindOf(state)];
+  const found = await (text === undefined
+    ? db.query<Place>(list, values)
+    : db.query<Place>(search, [createdAt, uuid, text, ...uuidsFrom(text), state ?? null]));
   const page = found.slice(0, PAGE_SIZE);
   const prisma = await db.prisma();
   const rows = await prisma.resource.findMany({
@@ -97,6 +123,13 @@ function kindOf(state: string | undefined): keyof typeof pages {
 interface Place {
   createdAt: string;
   uuid: string;
+}
+
+/** The first and the last uuid that begins like this; nulls, which nothing is between, if none does. */
+function uuidsFrom(text: string): [string, string] | [null, null] {
+  const digits = text.toLowerCase().replaceAll("-", "");
+  if (!/^[0-9a-f]{1,32}$/.test(digits)) return [null, null];
+  return [digits.padEnd(32, "0"), digits.padEnd(32, "f")];
 }
 
 function cursorOf({ createdAt, uuid }: Place): string {

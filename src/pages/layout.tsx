@@ -1,10 +1,10 @@
 import type { Page } from "./page.ts";
 
-/** The frame of every page: plain HTML, no script and no style of its own. */
+/** The frame of every page: plain HTML, no script and no style within it. */
 export function Layout({
   siteName,
   stylesheet,
-  page: { title, content },
+  page: { title, content, extras },
 }: {
   siteName: string;
   stylesheet: string;
@@ -18,10 +18,13 @@ export function Layout({
         <title>{`${title} · ${siteName}`}</title>
         <link rel="icon" href="data:," />
         <link rel="stylesheet" href={stylesheet} />
+        {extras && <link rel="stylesheet" href={extras.stylesheet} />}
+        {extras && <script src={extras.script} defer />}
       </head>
       <body>
         <header>
           <strong>{siteName}</strong>
+          {extras?.navigation}
         </header>
         <main>
           <h1>{title}</h1>

@@ -6,7 +6,7 @@ import type { Page } from "./page.ts";
 import { STYLESHEET } from "./stylesheet.ts";
 
 export type { Address, AddressOf } from "./address.ts";
-export type { Page } from "./page.ts";
+export type { Page, PageExtras } from "./page.ts";
 export { Problem, type Told } from "./problem.ts";
 
 /** What every page needs: its frame, and where we are seen. */

@@ -1,0 +1,66 @@
+import { Router, type Request } from "express";
+import { typedUuid } from "../operator/errors.ts";
+import { methodNotAllowed } from "../method-not-allowed.ts";
+import { showResource } from "../operator/resources.ts";
+import type { Services } from "../services.ts";
+import { isFromOurPage } from "../sign-in/same-origin.ts";
+import type { Action } from "./actions/action.ts";
+import { ACTIONS } from "./actions/all.ts";
+import type { FormTokens } from "./form-tokens.ts";
+import { inFrame, MOUNT } from "./frame.tsx";
+import { operatorProblem } from "./problems.ts";
+import { formIn, parseForm, refuseUnreadable } from "./read-form.ts";
+import { confirmPage } from "./work/confirm-page.tsx";
+import type { Workbench } from "./work/workbench.ts";
+
+/** Each action: a page that asks, and the form that is sent from there. */
+export function actionRoutes(needs: {
+  services: Services;
+  tokens: FormTokens;
+  workbench: Workbench;
+}): Router {
+  const { services, tokens, workbench } = needs;
+  const { pages, db } = services;
+  const router = Router({ caseSensitive: true });
+
+  /** `about`: the path below `/operator` to which the action belongs; its uuid is empty where it is about all. */
+  function add(action: Action, path: string, aboutOf: (request: Request) => { uuid: string; about: string }) {
+    router
+      .route(path)
+      .get(async (request, response) => {
+        const { uuid, about } = aboutOf(request);
+        if (uuid !== "") await showResource(db, uuid);
+        const root = pages.addressOf(request).base + MOUNT;
+        const here = `${about}/${action.name}`;
+        const question = await action.ask(services, uuid);
+        const form = { action: root + here, back: root + about, token: tokens.tokenFor(here) };
+        pages.show(request, response, inFrame(confirmPage(question, form), request, pages));
+      })
+      .post(parseForm, async (request, response) => {
+        const { uuid, about } = aboutOf(request);
+        const sent = formIn(request.body);
+        const form = tokens.formOf(`${about}/${action.name}`, sent["token"]?.[0]);
+        if (!form || !isFromOurPage(request, pages.addressOf)) throw operatorProblem("not_from_our_page");
+        if (uuid !== "") await showResource(db, uuid);
+        const work = action.work(services, uuid, sent);
+        const asked = {
+          ...{ action: action.name, uuid: uuid === "" ? null : uuid, form },
+          requestId: String(request.id),
+        };
+        const id = await workbench.begin(asked, work);
+        const { base } = pages.addressOf(request);
+        response.status(303).set("Location", `${base}${MOUNT}/actions/${id}`).end();
+      })
+      .all(methodNotAllowed("GET, HEAD, POST"));
+  }
+
+  for (const action of ACTIONS.ofAll) add(action, `/${action.name}`, () => ({ uuid: "", about: "" }));
+  for (const action of ACTIONS.ofOne) {
+    add(action, `/resources/:uuid/${action.name}`, ({ params }) => {
+      const uuid = typedUuid(String(params["uuid"]));
+      return { uuid, about: `/resources/${uuid}` };
+    });
+  }
+  router.use(refuseUnreadable);
+  return router;
+}

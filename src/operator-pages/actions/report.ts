@@ -1,0 +1,21 @@
+import type { TokenReport } from "../../operator/tokens.ts";
+import type { Ended } from "../work/workbench.ts";
+
+/** The page names so many of those that failed; the rest are in the list of resources. */
+const NAMED = 5;
+
+/** A report in words, `verb` for what was done: "refreshed". */
+export function inWords({ done, failed, skipped }: TokenReport, verb: string, signal: AbortSignal): Ended {
+  const reasons = [...new Set(skipped.map(({ reason }) => reason))].join(", ");
+  const parts = [
+    `${done.length} ${verb}.`,
+    ...(skipped.length > 0 ? [`${skipped.length} left out (${reasons}).`] : []),
+    ...(failed.length > 0 ? [`${failed.length} failed:`] : []),
+    ...failed.slice(0, NAMED).map(({ uuid, message }) => `${uuid}: ${message}`),
+    ...(failed.length > NAMED ? ["… and others."] : []),
+    ...(signal.aborted
+      ? ["Stopped, because the service stops. Begin it again: it goes on with the rest."]
+      : []),
+  ];
+  return { isDone: failed.length === 0 && !signal.aborted, message: parts.join("\n") };
+}

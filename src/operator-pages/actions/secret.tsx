@@ -1,0 +1,44 @@
+import { setSecret, waitUntilFresh } from "../../operator/client-secret.ts";
+import { UsedWrongly } from "../../operator/errors.ts";
+import { isRejected } from "../../operator/secret-check.ts";
+import { Secret } from "../../secret.ts";
+import type { Action } from "./action.ts";
+
+export const setClientSecret: Action = {
+  name: "secret",
+  label: "Set the client secret",
+  ask: () => ({
+    title: "Set a new client secret?",
+    content: (
+      <>
+        <p>
+          The platform is asked first whether it accepts it; if not, nothing is changed. Every token that an
+          older secret issued is then refreshed, which is followed here.
+        </p>
+        <label>
+          The secret that the platform's partner portal shows
+          <input type="password" name="secret" required autocomplete="off" spellcheck={false} />
+        </label>
+      </>
+    ),
+    button: "Set it",
+  }),
+  work({ db, credentials, config, scrubber }, _uuid, form) {
+    const typed = form["secret"]?.[0]?.trim() ?? "";
+    if (!/^[\x21-\x7e]+$/.test(typed))
+      throw new UsedWrongly("That is no client secret: it is empty, or has white space or odd characters.");
+    const value = new Secret(typed);
+    scrubber.hide(value);
+    return async (how) => {
+      const begun = await setSecret({ db, credentials }, value, (secret) =>
+        isRejected(config.platformAuthUrl, secret),
+      );
+      const { version, due, fresh } = await waitUntilFresh({ db, credentials, ...how }, begun);
+      const left = due > fresh ? ` ${due - fresh} have no working refresh token.` : "";
+      return {
+        isDone: true,
+        message: `The client secret is version ${version} now. ${fresh} of ${due} tokens refreshed.${left}`,
+      };
+    };
+  },
+};

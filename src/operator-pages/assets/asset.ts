@@ -1,0 +1,27 @@
+import { createHash } from "node:crypto";
+import type { RequestHandler } from "express";
+
+/** A file for the browser. Its name changes with its content, so that it may be kept for ever. */
+export interface Asset {
+  /** Below `/operator`. */
+  path: string;
+  /** With what makes it unlike the one before. */
+  name: string;
+  send: RequestHandler;
+}
+
+export function asset(file: string, type: string, text: string): Asset {
+  const path = `/assets/${file}`;
+  const version = createHash("sha256").update(text).digest("hex").slice(0, 12);
+  return {
+    ...{ path, name: `${path}?v=${version}` },
+    send(_request, response) {
+      response.set({
+        "Content-Type": `${type}; charset=utf-8`,
+        "Cache-Control": "private, max-age=31536000, immutable",
+        "X-Content-Type-Options": "nosniff",
+      });
+      response.send(text);
+    },
+  };
+}

@@ -1,0 +1,118 @@
+import { secret, sweeps } from "../../operator/doctor/credential-checks.ts";
+import type { Services } from "../../services.ts";
+import type { Gauges } from "./gauges.ts";
+import type { Hour } from "./hours.ts";
+
+/** Something that needs a person: what it is, what to do, and where. */
+export interface Matter {
+  id: string;
+  /** `bad`: something is, or will be, lost for customers. */
+  urgency: "bad" | "wait";
+  what: string;
+  todo: string;
+  /** Links to pages of ours, as paths below `/operator`. */
+  links: { label: string; path: string }[];
+}
+
+/** What needs a person, the most pressing first. */
+export async function mattersOf(
+  services: Services,
+  { attention }: Gauges,
+  hours: readonly Hour[],
+): Promise<Matter[]> {
+  return [
+    ...(await secretMatter(services)),
+    ...(await sweepMatter(services)),
+    ...attention.map((group) => stateMatter(group, services.config.legacyGrants)).sort(badFirst),
+    ...outageMatter(hours),
+  ];
+}
+
+const badFirst = (one: Matter, other: Matter) =>
+  Number(other.urgency === "bad") - Number(one.urgency === "bad");
+
+async function secretMatter(services: Services): Promise<Matter[]> {
+  const { ok, message } = await secret(services);
+  if (ok) return [];
+  const todo =
+    "Set the secret that the platform's partner portal shows now. Hurry: grants that come meanwhile live five minutes.";
+  const links = [{ label: "Set the client secret", path: "/secret" }];
+  return [{ id: "secret", urgency: "bad", what: message, todo, links }];
+}
+
+async function sweepMatter(services: Services): Promise<Matter[]> {
+  const { ok, message, fix } = await sweeps(services);
+  const links = [{ label: "Check-up", path: "/check-up" }];
+  return ok ? [] : [{ id: "sweeps", urgency: "bad", what: message, todo: fix ?? "", links }];
+}
+
+function stateMatter({ state, reason, count }: Gauges["attention"][number], canRecover: boolean): Matter {
+  const told = STATES[state] ?? UNKNOWN;
+  const many = `${count} ${count === 1 ? "resource" : "resources"}`;
+  const links = [
+    { label: `See ${count === 1 ? "it" : "them"}`, path: `/resources?state=${encodeURIComponent(state)}` },
+    ...(told.isRecoverable && canRecover ? [{ label: "Recover all lost grants", path: "/recover-all" }] : []),
+  ];
+  return {
+    id: `${state}-${reason}`,
+    urgency: told.urgency,
+    what: `${many} ${state}${reason === "" ? "" : ` (${reason})`}: ${told.what}`,
+    todo:
+      told.isRecoverable && canRecover
+        ? `Recover ${count === 1 ? "it" : "them"}.`
+        : (told.byReason?.[reason] ?? told.todo),
+    links,
+  };
+}
+
+interface ToldState {
+  urgency: Matter["urgency"];
+  what: string;
+  todo: string;
+  byReason?: Readonly<Record<string, string>>;
+  isRecoverable?: boolean;
+}
+
+const DELIVER_AGAIN =
+  "Ask the platform to deliver the provision again; or to open its oauth-grant endpoint for your add-on, and set LEGACY_GRANTS=on.";
+const UNKNOWN: ToldState = { urgency: "wait", what: "look at them.", todo: "Look at them." };
+
+/** As docs/operate.md says it at each alarm. */
+const STATES: Readonly<Record<string, ToldState>> = {
+  grant_lost: {
+    urgency: "bad",
+    what: "the grant ended without tokens. Config vars stay, and cannot be changed.",
+    todo: DELIVER_AGAIN,
+    isRecoverable: true,
+  },
+  needs_reauth: {
+    urgency: "bad",
+    what: "the platform refused the refresh token twice; it was revoked.",
+    todo: "Ask the platform's support. The service asks again once a day.",
+  },
+  quarantined: {
+    urgency: "bad",
+    what: "the stored credential does not open.",
+    todo: "Find out who wrote to the database.",
+    byReason: {
+      key_missing: "Put the missing key into DECRYPTION_KEYS and restart: it opens again by itself.",
+      integrity: "The row was changed: find out who wrote to the database.",
+    },
+  },
+  no_grant: {
+    urgency: "wait",
+    what: "the provision came without a grant. It works; its config vars cannot be changed.",
+    todo: DELIVER_AGAIN,
+    isRecoverable: true,
+  },
+};
+
+/** Of the hour that is now and the one before. */
+function outageMatter(hours: readonly Hour[]): Matter[] {
+  const times = hours.slice(-2).reduce((sum, { heldBack }) => sum + heldBack, 0);
+  if (times === 0) return [];
+  const what = `Refreshes were held back ${times === 1 ? "once" : `${times} times`} since the hour before: the platform's token endpoint failed several times in a row.`;
+  const todo =
+    "Look at the platform's status. Nothing is lost: refreshes have hours to spare, and catch up by themselves.";
+  return [{ id: "outage", urgency: "wait", what, todo, links: [] }];
+}

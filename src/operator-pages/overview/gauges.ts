@@ -1,0 +1,61 @@
+import type { Queryable } from "../../database/database.ts";
+import { databaseState } from "../../metrics/database-state.ts";
+import type { Family } from "../../metrics/families.ts";
+
+/** The state of the work, as the metrics tell it; each statement behind it reads a bounded part. */
+export interface Gauges {
+  /** Credentials by state; of many, estimated from a sample. */
+  credentials: { state: string; count: number }[];
+  /** Where a customer is waiting and a person is needed. */
+  attention: { state: string; reason: string; count: number }[];
+  /** What is due and not done, and for how long the oldest of it. */
+  queues: { queue: string; due: number; ageSeconds: number }[];
+  /** How many tokens are at most so old; the last bound is null. */
+  tokenAges: { upToSeconds: number | null; count: number }[];
+}
+
+/** However often pages are looked at, the database is asked no more often than this. */
+const FRESH_MS = 2_000;
+
+export function createGauges(db: Queryable): () => Promise<Gauges> {
+  let known: { gauges: Promise<Gauges>; atMs: number } | null = null;
+  return () => {
+    if (known && performance.now() - known.atMs < FRESH_MS) return known.gauges;
+    const gauges = databaseState(db).then(gaugesIn);
+    // A failure is not kept: the next who looks asks again.
+    gauges.catch(() => (known = null));
+    known = { gauges, atMs: performance.now() };
+    return gauges;
+  };
+}
+
+function gaugesIn(families: readonly Family[]): Gauges {
+  const values = (name: string) => families.find((family) => family.name === name)?.values ?? [];
+  const ages = values("addon_due_age_seconds");
+  return {
+    credentials: values("addon_credentials").map(({ labels, value }) => ({
+      state: String(labels["state"]),
+      count: value,
+    })),
+    attention: values("addon_credentials_needing_attention").map(({ labels, value }) => ({
+      state: String(labels["state"]),
+      reason: String(labels["reason"]),
+      count: value,
+    })),
+    queues: values("addon_due").map(({ labels: { queue }, value }) => ({
+      queue: String(queue),
+      due: value,
+      ageSeconds: ages.find(({ labels }) => labels["queue"] === queue)?.value ?? 0,
+    })),
+    tokenAges: agesIn(values("addon_token_age_seconds")),
+  };
+}
+
+/** The buckets of a histogram count everything below their bound. */
+function agesIn(values: Family["values"]): Gauges["tokenAges"] {
+  const buckets = values.filter(({ metricName }) => metricName?.endsWith("_bucket"));
+  return buckets.map(({ labels: { le }, value }, index) => ({
+    upToSeconds: le === "+Inf" ? null : Number(le),
+    count: value - (buckets[index - 1]?.value ?? 0),
+  }));
+}

@@ -1,0 +1,138 @@
+import type { Page } from "../../pages/pages.tsx";
+import type { Known } from "../../platform/status-watch.ts";
+import { ACTIONS } from "../actions/all.ts";
+import { duration } from "../moments.tsx";
+import { State } from "../state.tsx";
+import type { Matter } from "./attention.ts";
+import type { Gauges } from "./gauges.ts";
+import type { Hour } from "./hours.ts";
+import { RefreshesPerHour, TokenAges } from "./plots.tsx";
+import { StatusPart } from "./status-part.tsx";
+
+/** So often a page with a script looks again. */
+const LIVE_MS = 5_000;
+
+export interface Overview {
+  matters: readonly Matter[];
+  gauges: Gauges;
+  hours: readonly Hour[];
+  known: Known;
+}
+
+/** What needs a person, how things stand, and what can be done for all resources. */
+export function overviewPage({ matters, gauges, hours, known }: Overview, root: string): Page {
+  return {
+    title: "Overview",
+    content: (
+      <>
+        <div class="columns">
+          <section id="attention" data-live={LIVE_MS}>
+            <h2>Needs attention</h2>
+            <Matters matters={matters} root={root} />
+          </section>
+          <div id="platform" data-live={LIVE_MS}>
+            <StatusPart known={known} />
+          </div>
+        </div>
+        <section>
+          <h2>Tokens</h2>
+          <div class="pair" id="plots" data-live={LIVE_MS}>
+            <TokenAges ages={gauges.tokenAges} />
+            <RefreshesPerHour hours={hours} />
+          </div>
+        </section>
+        <div class="pair" id="numbers" data-live={LIVE_MS}>
+          <Credentials gauges={gauges} root={root} />
+          <Queues gauges={gauges} />
+        </div>
+        <section>
+          <h2>For all resources</h2>
+          <ul class="actions">
+            {ACTIONS.ofAll.map(({ name, label }) => (
+              <li>
+                <a role="button" href={`${root}/${name}`}>
+                  {label}
+                </a>
+              </li>
+            ))}
+          </ul>
+        </section>
+      </>
+    ),
+  };
+}
+
+function Matters({ matters, root }: { matters: readonly Matter[]; root: string }) {
+  if (matters.length === 0) {
+    return (
+      <ul class="cards">
+        <li class="well">
+          <p>Nothing. Tokens are exchanged and refreshed, and the sweeps run.</p>
+        </li>
+      </ul>
+    );
+  }
+  return (
+    <ul class="cards">
+      {matters.map(({ urgency, what, todo, links }) => (
+        <li class={urgency}>
+          <p>
+            <strong>{what}</strong>
+          </p>
+          <p>{todo}</p>
+          {links.length > 0 && (
+            <p>
+              {links.map(({ label, path }, index) => (
+                <>
+                  {index > 0 && " · "}
+                  <a href={root + path}>{label}</a>
+                </>
+              ))}
+            </p>
+          )}
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+function Credentials({ gauges, root }: { gauges: Gauges; root: string }) {
+  const found = gauges.credentials.filter(({ count }) => count > 0);
+  return (
+    <section>
+      <h2>Credentials</h2>
+      {found.length === 0 && <p>There are no resources yet.</p>}
+      <dl>
+        {found.map(({ state, count }) => (
+          <>
+            <dt>
+              <a href={`${root}/resources?state=${state}`}>
+                <State of={state} />
+              </a>
+            </dt>
+            <dd>{count.toLocaleString("en-GB")}</dd>
+          </>
+        ))}
+      </dl>
+    </section>
+  );
+}
+
+function Queues({ gauges: { queues } }: { gauges: Gauges }) {
+  return (
+    <section>
+      <h2>Due and not done</h2>
+      <dl>
+        {queues.map(({ queue, due, ageSeconds }) => (
+          <>
+            <dt>{queue}</dt>
+            <dd>
+              {due.toLocaleString("en-GB")}
+              {due > 0 && <span class="quiet"> (the oldest for {duration(ageSeconds)})</span>}
+            </dd>
+          </>
+        ))}
+      </dl>
+    </section>
+  );
+}

@@ -1,0 +1,31 @@
+import { Problem, type Told } from "../pages/pages.tsx";
+
+const NEXT = { label: "To the operator's pages", path: "/operator" };
+
+/** What can go wrong on these pages, and what the operator is told. */
+const TOLD = {
+  not_from_our_page: {
+    ...{ status: 403, title: "Nothing was done", next: NEXT },
+    happened: "This did not come from a page of ours, or the page was open for more than an hour.",
+    advice: "Open the page again and press its button. If you pressed none: another site tried to.",
+  },
+  unreadable: {
+    ...{ status: 400, title: "Nothing was done", next: NEXT },
+    happened: "What was sent is no form that can be read.",
+    advice: "Open the page again and press its button.",
+  },
+} satisfies Record<string, Told>;
+
+export function operatorProblem(id: keyof typeof TOLD): Problem {
+  return new Problem(id, TOLD[id]);
+}
+
+/** Something that an operation refuses by itself; its sentence may be shown. */
+export function refused(id: string, status: number, happened: string): Problem {
+  const title = status === 404 ? "There is nothing here" : "That cannot be done";
+  return new Problem(id, {
+    ...{ status, title, happened },
+    advice: "Nothing was changed.",
+    next: { label: "To the resources", path: "/operator/resources" },
+  });
+}

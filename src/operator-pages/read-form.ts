@@ -1,0 +1,31 @@
+import express, { type ErrorRequestHandler, type RequestHandler } from "express";
+import { operatorProblem } from "./problems.ts";
+
+/** The longest holds a client secret, or a name and a fingerprint for each config var. */
+const MOST_BODY_BYTES = 32 * 1024;
+
+/** What a form of ours holds; a member that came several times has them all. */
+export type Form = Readonly<Record<string, readonly string[]>>;
+
+export const parseForm: RequestHandler = express.urlencoded({
+  extended: false,
+  limit: MOST_BODY_BYTES,
+  parameterLimit: 500,
+});
+
+/** What the parser throws quotes the body. */
+export const refuseUnreadable: ErrorRequestHandler = (error: unknown, _request, _response, next) => {
+  const { status, type } = error as { status?: unknown; type?: unknown };
+  const isUnreadable = typeof type === "string" && typeof status === "number" && status < 500;
+  next(isUnreadable ? operatorProblem("unreadable") : error);
+};
+
+export function formIn(body: unknown): Form {
+  const members = Object.entries((body ?? {}) as Record<string, unknown>);
+  return Object.fromEntries(
+    members.map(([name, value]) => [
+      name,
+      (Array.isArray(value) ? value : [value]).filter((each) => typeof each === "string"),
+    ]),
+  );
+}

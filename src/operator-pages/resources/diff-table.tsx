@@ -1,0 +1,50 @@
+import type { ShownValue, VarDifference } from "../../operator/config-diff.ts";
+
+const MEANINGS: Readonly<Record<VarDifference["state"], string>> = {
+  same: "same",
+  differs: "differs",
+  missing: "missing on the platform",
+  extra: "on the platform only",
+};
+
+/** Config vars without their values: two are the same where their marks are. */
+export function DiffTable({ vars }: { vars: readonly VarDifference[] }) {
+  if (vars.length === 0) return <p>There are no config vars, here or on the platform.</p>;
+  return (
+    <table class="stacked">
+      <thead>
+        <tr>
+          <th scope="col">Name</th>
+          <th scope="col">Your service</th>
+          <th scope="col">The platform</th>
+          <th scope="col">Compared</th>
+        </tr>
+      </thead>
+      <tbody>
+        {vars.map(({ name, state, wanted, platform }) => (
+          <tr>
+            <th scope="row">
+              <code>{name}</code>
+            </th>
+            <td data-label="Your service">
+              <Masked of={wanted} />
+            </td>
+            <td data-label="The platform">
+              <Masked of={platform} />
+            </td>
+            <td data-label="Compared">{MEANINGS[state]}</td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}
+
+function Masked({ of }: { of: ShownValue | null }) {
+  if (!of) return <span class="quiet">none</span>;
+  return (
+    <span>
+      •••••••• <small class="beside">mark {of.fingerprint}</small>
+    </span>
+  );
+}

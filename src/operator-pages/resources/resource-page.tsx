@@ -1,0 +1,166 @@
+import type { ResourceRecord } from "../../operator/resource-record.ts";
+import type { ResourceEvent } from "../../operator/resources.ts";
+import type { AppsReport } from "../../operator/apps.ts";
+import type { VarDifference } from "../../operator/config-diff.ts";
+import type { Page } from "../../pages/pages.tsx";
+import { ACTIONS } from "../actions/all.ts";
+import type { Part } from "../in-time.ts";
+import { duration, Moment } from "../moments.tsx";
+import { State } from "../state.tsx";
+import type { AuditEntry } from "../work/audit.ts";
+import { DiffTable } from "./diff-table.tsx";
+import { Timeline } from "./timeline.tsx";
+import type { TokenTimes } from "./token-times.ts";
+
+/** So often a page with a script looks again; what the platform is asked for is not part of it. */
+const LIVE_MS = 5_000;
+
+export interface ResourceView {
+  record: ResourceRecord & { events: ResourceEvent[] };
+  times: TokenTimes;
+  entries: readonly AuditEntry[];
+  /** Null: there are no tokens to ask the platform with. */
+  apps: Part<AppsReport> | null;
+  vars: Part<VarDifference[]> | null;
+}
+
+/** One resource: what it is, its tokens, where it is attached, its config vars, and what happened to it. */
+export function resourcePage({ record, times, entries, apps, vars }: ResourceView, root: string): Page {
+  const { uuid, name, state } = record;
+  const isGone = state === "deprovisioned";
+  return {
+    title: name ?? uuid,
+    content: (
+      <>
+        {!isGone && <Links root={`${root}/resources/${uuid}`} />}
+        <div class="pair" id="record" data-live={LIVE_MS}>
+          <About record={record} />
+          <Credential record={record} times={times} />
+        </div>
+        <section>
+          <h2>Apps</h2>
+          {apps ? <Apps apps={apps} /> : <p class="quiet">{NO_TOKENS}</p>}
+        </section>
+        <section>
+          <h2>Config vars</h2>
+          {!vars && <p class="quiet">{NO_TOKENS}</p>}
+          {vars && ("value" in vars ? <DiffTable vars={vars.value} /> : <p>{vars.trouble}</p>)}
+        </section>
+        <section id="timeline" data-live={LIVE_MS}>
+          <h2>What happened</h2>
+          <Timeline events={record.events} entries={entries} />
+        </section>
+      </>
+    ),
+  };
+}
+
+const NO_TOKENS = "The platform cannot be asked: there is no working token.";
+
+function Links({ root }: { root: string }) {
+  return (
+    <ul class="actions">
+      {ACTIONS.ofOne.map(({ name, label }) => (
+        <li>
+          <a role="button" href={`${root}/${name}`}>
+            {label}
+          </a>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+function About({ record: { uuid, plan, region, state, app, createdAt, updatedAt } }: { record: ResourceRecord }) {
+  return (
+    <section>
+      <h2>Resource</h2>
+      <dl>
+        <dt>Uuid</dt>
+        <dd>
+          <code>{uuid}</code>
+        </dd>
+        <dt>State</dt>
+        <dd>
+          <State of={state} />
+        </dd>
+        <dt>Plan</dt>
+        <dd>{plan}</dd>
+        <dt>Region</dt>
+        <dd>{region ?? "–"}</dd>
+        <dt>App</dt>
+        <dd>{app?.name ?? "not known yet"}</dd>
+        <dt>Made</dt>
+        <dd>
+          <Moment at={createdAt} />
+        </dd>
+        <dt>Changed</dt>
+        <dd>
+          <Moment at={updatedAt} />
+        </dd>
+      </dl>
+    </section>
+  );
+} // prettier-ignore
+
+function Credential({ record: { credential }, times }: { record: ResourceRecord; times: TokenTimes }) {
+  const { state, reason, generation, expiresAt, refreshDueAt, lastError, secretVersion, keyId, flags } =
+    credential;
+  return (
+    <section>
+      <h2>Credential</h2>
+      <dl>
+        <dt>State</dt>
+        <dd>
+          <State of={state} />
+          {reason !== null && ` (${reason})`}
+        </dd>
+        <dt>Token age</dt>
+        <dd>
+          {times.ageSeconds === null ? "no token" : duration(times.ageSeconds)}
+          {generation > 0 && <span class="quiet"> (pair {generation})</span>}
+        </dd>
+        <dt>Next refresh</dt>
+        <dd>
+          {times.isBeingRefreshed ? "just now" : refreshDueAt ? <Moment at={refreshDueAt} /> : "never by itself"}
+        </dd>
+        <dt>Expires</dt>
+        <dd>{expiresAt ? <Moment at={expiresAt} /> : "–"}</dd>
+        {lastError !== null && (
+          <>
+            <dt>Last error</dt>
+            <dd>{lastError}</dd>
+          </>
+        )}
+        <dt>Client secret</dt>
+        <dd>{secretVersion === null ? "–" : `version ${secretVersion}`}</dd>
+        <dt>Sealed with</dt>
+        <dd>{keyId === null ? "–" : <code>{keyId}</code>}</dd>
+        {flags.length > 0 && (
+          <>
+            <dt>Odd</dt>
+            <dd>{flags.join(", ")}</dd>
+          </>
+        )}
+      </dl>
+    </section>
+  );
+} // prettier-ignore
+
+function Apps({ apps }: { apps: Part<AppsReport> }) {
+  if (!("value" in apps)) return <p>{apps.trouble}</p>;
+  const { primary, attachments } = apps.value;
+  const others = attachments.filter(({ app }) => app.id !== primary.id);
+  return (
+    <ul>
+      <li>
+        <strong>{primary.name}</strong>, where it was installed
+      </li>
+      {others.map(({ name, app }) => (
+        <li>
+          {app.name}, attached as <code>{name}</code>
+        </li>
+      ))}
+    </ul>
+  );
+}

@@ -1,0 +1,42 @@
+import type { ResourceEvent } from "../../operator/resources.ts";
+import { Moment } from "../moments.tsx";
+import type { AuditEntry } from "../work/audit.ts";
+
+interface Happening {
+  at: string;
+  what: string;
+  detail: string;
+}
+
+/** What happened to a resource and what was done with it here, the newest first. */
+export function Timeline({
+  events,
+  entries,
+}: {
+  events: readonly ResourceEvent[];
+  entries: readonly AuditEntry[];
+}) {
+  const happenings = [...events.map(happened), ...entries.map(wasDone)].sort((one, other) =>
+    one.at < other.at ? 1 : -1,
+  );
+  return (
+    <ol class="timeline">
+      {happenings.map(({ at, what, detail }) => (
+        <li>
+          {what} {detail !== "" && <span class="quiet">{detail}</span>}
+          <Moment at={at} />
+        </li>
+      ))}
+    </ol>
+  );
+}
+
+function happened({ at, type, detail }: ResourceEvent): Happening {
+  const members = Object.entries((detail ?? {}) as Record<string, unknown>);
+  const told = members.map(([name, value]) => `${name} ${typeof value === "object" ? JSON.stringify(value) : String(value)}`);
+  return { at, what: type.replaceAll("_", " "), detail: told.join(", ") };
+} // prettier-ignore
+
+function wasDone({ startedAt, action, state }: AuditEntry): Happening {
+  return { at: startedAt.toISOString(), what: `the operator: ${action}`, detail: state };
+}

@@ -1,0 +1,106 @@
+import { Router, type Request, type RequestHandler, type Response } from "express";
+import { appsOf } from "../operator/apps.ts";
+import { diffConfig } from "../operator/config-diff.ts";
+import { examine } from "../operator/doctor/doctor.ts";
+import { typedUuid } from "../operator/errors.ts";
+import { listResources, showResource } from "../operator/resources.ts";
+import { methodNotAllowed } from "../method-not-allowed.ts";
+import type { Page } from "../pages/pages.tsx";
+import type { Services } from "../services.ts";
+import { liveScript } from "./assets/live-script.ts";
+import { stylesheet } from "./assets/stylesheet.ts";
+import { inFrame, MOUNT } from "./frame.tsx";
+import { inTime } from "./in-time.ts";
+import { mattersOf } from "./overview/attention.ts";
+import { checkUpPage } from "./overview/check-up-page.tsx";
+import { createGauges } from "./overview/gauges.ts";
+import { readHours } from "./overview/hours.ts";
+import { overviewPage } from "./overview/overview-page.tsx";
+import { policyWithScript } from "./policy.ts";
+import { refused } from "./problems.ts";
+import { listPage, type Search } from "./resources/list-page.tsx";
+import { resourcePage } from "./resources/resource-page.tsx";
+import { readTokenTimes } from "./resources/token-times.ts";
+import { showRefusal } from "./show-refusal.ts";
+import { actionPage } from "./work/action-page.tsx";
+import { auditPage } from "./work/audit-page.tsx";
+import type { Audit } from "./work/audit.ts";
+
+/** What is to be seen of `/operator`, for whom `guard` lets pass; `actions` are what is to be done there. */
+export function operatorRoutes(needs: {
+  services: Services;
+  guard: RequestHandler[];
+  audit: Audit;
+  actions: Router;
+}): Router {
+  const { services, guard, audit, actions } = needs;
+  const { db, pages, platformFor, scrubber, status } = services;
+  const router = Router({ caseSensitive: true });
+  const gauges = createGauges(db);
+  router.use(guard, policyWithScript);
+
+  function show(path: string, page: (request: Request, root: string) => Promise<Page> | Page): void {
+    router
+      .route(path)
+      .get(async (request: Request, response: Response) => {
+        const made = await page(request, pages.addressOf(request).base + MOUNT);
+        pages.show(request, response, inFrame(made, request, pages));
+      })
+      .all(methodNotAllowed("GET, HEAD"));
+  }
+
+  for (const { path, send } of [stylesheet, liveScript])
+    router.route(path).get(send).all(methodNotAllowed("GET, HEAD"));
+
+  show("/", async (_request, root) => {
+    const [measured, hours] = [await gauges(), await readHours(db)];
+    const matters = await mattersOf(services, measured, hours);
+    const asked = await inTime(status.look(), scrubber.scrub);
+    const known = "value" in asked ? asked.value : status.known();
+    return overviewPage({ matters, gauges: measured, hours, known }, root);
+  });
+
+  show("/check-up", async () =>
+    checkUpPage(
+      await examine({ readSettings: () => services.config, open: () => Promise.resolve(services) }),
+    ),
+  );
+
+  show("/resources", async ({ query }, root) => {
+    const search: Search = { text: word(query["text"]), state: word(query["state"]), after: word(query["after"]) };
+    return listPage(search, await listResources(db, search), root);
+  }); // prettier-ignore
+
+  show("/resources/:uuid", async ({ params }, root) => {
+    const uuid = typedUuid(String(params["uuid"]));
+    const record = await showResource(db, uuid);
+    const hasTokens = ["active", "needs_reauth"].includes(record.credential.state);
+    const ask = <T>(asked: () => Promise<T>) => (hasTokens ? inTime(asked(), scrubber.scrub) : null);
+    const apps = ask(() => appsOf({ db, platformFor }, uuid));
+    const vars = ask(() => diffConfig(services, uuid));
+    const [times, entries] = [await readTokenTimes(db, uuid), await audit.ofResource(uuid)];
+    return resourcePage({ record, times, entries, apps: await apps, vars: await vars }, root);
+  });
+
+  show("/actions", async ({ query }, root) => {
+    const before = /^\d{1,15}$/.test(String(query["before"])) ? Number(query["before"]) : null;
+    return auditPage(await audit.page(before), root);
+  });
+
+  show("/actions/:id", async ({ params }, root) => {
+    const id = String(params["id"]);
+    const entry = /^\d{1,15}$/.test(id) ? await audit.find(Number(id)) : null;
+    if (!entry) throw refused("not_found", 404, "There is no such action.");
+    return actionPage(entry, root);
+  });
+
+  router.use(actions, showRefusal(scrubber.scrub));
+  return router;
+}
+
+/** What somebody typed, as far as a name can hold it; undefined: nothing. */
+function word(value: unknown): string | undefined {
+  // eslint-disable-next-line no-control-regex
+  const text = typeof value === "string" ? value.replace(/[\u0000-\u001f]/g, "").trim().slice(0, 300) : "";
+  return text === "" ? undefined : text;
+} // prettier-ignore

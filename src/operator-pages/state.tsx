@@ -1,0 +1,13 @@
+type Look = "well" | "wait" | "bad" | "gone";
+
+const LOOKS: Readonly<Record<string, Look>> = {
+  ...{ provisioned: "well", active: "well", done: "well" },
+  ...{ provisioning: "wait", grant_pending: "wait", running: "wait", no_grant: "wait" },
+  ...{ failed: "bad", grant_lost: "bad", needs_reauth: "bad", quarantined: "bad", stopped: "bad" },
+  ...{ deprovisioned: "gone", erased: "gone" },
+};
+
+/** A state in its own word, with a sign and a colour that say the same. */
+export function State({ of }: { of: string }) {
+  return <span class={`state ${LOOKS[of] ?? "gone"}`}>{of}</span>;
+}

@@ -1,0 +1,63 @@
+import type { Page } from "../../pages/pages.tsx";
+import { Moment } from "../moments.tsx";
+import { State } from "../state.tsx";
+import type { AuditEntry } from "./audit.ts";
+
+/** So often a page with a script looks how far it is. */
+const LIVE_MS = 1_000;
+
+/** One action: how far it is, or how it ended. */
+export function actionPage(entry: AuditEntry, root: string): Page {
+  const { id, action, uuid, state, message, done, total, startedAt, endedAt } = entry;
+  const isRunning = state === "running";
+  const about = uuid === null ? "" : `/resources/${uuid}`;
+  return {
+    title: `Action ${id}: ${action}`,
+    content: (
+      <>
+        <div id="action" data-live={isRunning ? LIVE_MS : undefined} aria-live="polite">
+          <p>
+            <State of={state} />
+          </p>
+          {isRunning && <Progress done={done} total={total} />}
+          {state === "stopped" && <p>Its process ended before it did. Begin it again: it goes on with the rest.</p>}
+          {message?.split("\n").map((line) => <p>{line}</p>)}
+          <dl>
+            <dt>Of</dt>
+            <dd>{uuid === null ? "all resources" : <a href={root + about}>{uuid}</a>}</dd>
+            <dt>Begun</dt>
+            <dd>
+              <Moment at={startedAt} />
+            </dd>
+            {endedAt && (
+              <>
+                <dt>Ended</dt>
+                <dd>
+                  <Moment at={endedAt} />
+                </dd>
+              </>
+            )}
+          </dl>
+          {isRunning && (
+            <p>
+              <a href={`${root}/actions/${id}`}>Look again</a>
+            </p>
+          )}
+        </div>
+        <p>
+          <a href={root + about}>{uuid === null ? "To the overview" : "To the resource"}</a>
+        </p>
+      </>
+    ),
+  };
+} // prettier-ignore
+
+function Progress({ done, total }: { done: number; total: number }) {
+  if (total === 0) return <p>At work.</p>;
+  return (
+    <label>
+      {done.toLocaleString("en-GB")} of {total.toLocaleString("en-GB")}
+      <progress value={done} max={total} />
+    </label>
+  );
+}

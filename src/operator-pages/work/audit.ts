@@ -1,0 +1,86 @@
+import { statement, type Queryable } from "../../database/database.ts";
+
+/** What an operator asked for, and what came of it. Nothing secret is in it. */
+export interface AuditEntry {
+  id: number;
+  action: string;
+  /** Null: it is about all resources. */
+  uuid: string | null;
+  /** `stopped`: its process ended before it did. */
+  state: "running" | "done" | "failed" | "stopped";
+  message: string | null;
+  done: number;
+  total: number;
+  startedAt: Date;
+  endedAt: Date | null;
+}
+
+export interface Asked {
+  action: string;
+  uuid: string | null;
+  /** The form that asked; the same form is the same action. */
+  form: string;
+  requestId: string;
+}
+
+const PAGE_SIZE = 50;
+const ENTRY = `id, action, uuid, message, done, total, started_at AS "startedAt", ended_at AS "endedAt",
+  CASE WHEN state = 'running' AND seen_at < now() - interval '30 seconds' THEN 'stopped' ELSE state END AS state`;
+
+// Two presses of one button, in whichever processes they arrive, come to one row.
+const begin = statement(
+  "begin_operator_action",
+  `INSERT INTO operator_actions (action, uuid, form, request_id) VALUES ($1, $2, $3, $4)
+   ON CONFLICT (form) DO NOTHING RETURNING id`,
+);
+const findByForm = statement("operator_action_of_form", `SELECT id FROM operator_actions WHERE form = $1`);
+const seen = statement(
+  "see_operator_action",
+  `UPDATE operator_actions SET done = $2, total = $3, seen_at = now() WHERE id = $1 AND state = 'running'`,
+);
+const end = statement(
+  "end_operator_action",
+  `UPDATE operator_actions SET done = $2, total = $3, state = $4, message = $5, seen_at = now(), ended_at = now()
+   WHERE id = $1 AND state = 'running'`,
+);
+const find = statement("operator_action", `SELECT ${ENTRY} FROM operator_actions WHERE id = $1`);
+const latest = statement(
+  "operator_actions",
+  `SELECT ${ENTRY} FROM operator_actions WHERE id < $1 ORDER BY id DESC LIMIT ${PAGE_SIZE + 1}`,
+);
+const ofResource = statement(
+  "operator_actions_of_resource",
+  `SELECT ${ENTRY} FROM operator_actions WHERE uuid = $1 ORDER BY id DESC LIMIT ${PAGE_SIZE}`,
+);
+
+/** The audit trail; it is also where what runs tells how far it is, so that any process can show it. */
+export function createAudit(db: Queryable) {
+  return {
+    async begin({ action, uuid, form, requestId }: Asked): Promise<{ id: number; isNew: boolean }> {
+      const [begun] = await db.query<{ id: number }>(begin, [action, uuid, form, requestId]);
+      if (begun) return { id: begun.id, isNew: true };
+      const [known] = await db.query<{ id: number }>(findByForm, [form]);
+      return { id: known!.id, isNew: false };
+    },
+    async seen(id: number, done: number, total: number): Promise<void> {
+      await db.query(seen, [id, done, total]);
+    },
+    async end(
+      id: number,
+      { done, total, state, message }: Pick<AuditEntry, "done" | "total" | "state" | "message">,
+    ): Promise<void> {
+      await db.query(end, [id, done, total, state, message]);
+    },
+    find: async (id: number): Promise<AuditEntry | null> =>
+      (await db.query<AuditEntry>(find, [id]))[0] ?? null,
+    ofResource: (uuid: string) => db.query<AuditEntry>(ofResource, [uuid]),
+    /** The newest first; `next`, given back as `before`, brings those before them. */
+    async page(before: number | null): Promise<{ entries: AuditEntry[]; next: number | null }> {
+      const found = await db.query<AuditEntry>(latest, [before ?? Number.MAX_SAFE_INTEGER]);
+      const entries = found.slice(0, PAGE_SIZE);
+      return { entries, next: found.length > PAGE_SIZE ? entries.at(-1)!.id : null };
+    },
+  };
+}
+
+export type Audit = ReturnType<typeof createAudit>;

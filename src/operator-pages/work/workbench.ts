@@ -1,0 +1,85 @@
+import { setTimeout as wait } from "node:timers/promises";
+import { KitError, messageOf } from "../../errors.ts";
+import type { Log } from "../../log.ts";
+import type { OnProgress } from "../../operator/progress.ts";
+import type { Asked, Audit } from "./audit.ts";
+
+/** How something ended, in words that may be shown. */
+export interface Ended {
+  isDone: boolean;
+  message: string;
+}
+
+/** Something that takes its time. It ends soon after `signal` is aborted; what it throws is its failure. */
+export type Work = (how: { signal: AbortSignal; onProgress: OnProgress }) => Promise<Ended>;
+
+/** What is done sooner is shown at once, with no page between. */
+const PATIENCE_MS = 2_000;
+const SEEN_EVERY_MS = 1_000;
+
+/**
+ * Where actions are carried out: begun by a request, not bound to it. Each is in the audit trail before its first step,
+ * and tells there how far it is; `stop` ends those that run, and waits for them.
+ */
+export function createWorkbench({
+  audit,
+  scrub,
+  log,
+}: {
+  audit: Audit;
+  scrub(text: string): string;
+  log: Log;
+}) {
+  const stopping = new AbortController();
+  const running = new Set<Promise<void>>();
+
+  async function carryOut(id: number, asked: Asked, work: Work): Promise<void> {
+    const about = { operatorAction: asked.action, actionId: id, requestId: asked.requestId, ...named(asked) };
+    log.info(about, "The operator began an action");
+    let [done, total] = [0, 0];
+    const tell = () => void audit.seen(id, done, total).catch(() => undefined);
+    const telling = setInterval(tell, SEEN_EVERY_MS).unref();
+    const onProgress: OnProgress = (now, of) => ([done, total] = [now, of]);
+    const ended = await work({ signal: stopping.signal, onProgress }).catch((error: unknown) => {
+      if (!(error instanceof KitError)) log.error({ ...about, error }, "An action of the operator's broke");
+      return failed(error);
+    });
+    clearInterval(telling);
+    const state = ended.isDone ? "done" : "failed";
+    const message = scrub(ended.message);
+    log.info({ ...about, state }, "An action of the operator's ended");
+    await audit.end(id, { done, total, state, message });
+  }
+
+  return {
+    /** Begins it, unless its form was sent before, and waits a moment for its end. Answers where it is written down. */
+    async begin(asked: Asked, work: Work): Promise<number> {
+      const { id, isNew } = await audit.begin(asked);
+      if (!isNew) return id;
+      const run = carryOut(id, asked, work)
+        .catch((error: unknown) =>
+          log.warn({ actionId: id, error }, "How an action ended is not written down"),
+        )
+        .finally(() => running.delete(run));
+      running.add(run);
+      await Promise.race([run, wait(PATIENCE_MS, undefined, { ref: false })]);
+      return id;
+    },
+    async stop(): Promise<void> {
+      stopping.abort();
+      await Promise.all(running);
+    },
+  };
+}
+
+export type Workbench = ReturnType<typeof createWorkbench>;
+
+function failed(error: unknown): Ended {
+  const message =
+    error instanceof KitError ? messageOf(error) : "Something went wrong here. The log knows more.";
+  return { isDone: false, message };
+}
+
+function named({ uuid }: Asked): { uuid?: string } {
+  return uuid === null ? {} : { uuid };
+}

@@ -1,0 +1,128 @@
+import { mkdirSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import type { Browser, Page } from "playwright-core";
+import { aWorldOfAnOperator, PASSWORD, type OperatorWorld } from "../operator-pages/operator.ts";
+import { aVisitor, chromiumPath, seriousFindings, startChromium } from "../support/chromium.ts";
+
+// An operator with a real browser: the password prompt, the policy, the script and the keyboard are the browser's.
+
+const LOOKS = [
+  ["on a desk", { viewport: { width: 1280, height: 800 } }],
+  ["on a phone, in the dark", { viewport: { width: 360, height: 740 }, colorScheme: "dark" as const }],
+] as const;
+
+let operator: OperatorWorld;
+let browser: Browser;
+let uuid: string;
+
+(chromiumPath ? describe : describe.skip)(
+  "an operator with a browser (Chromium; CHROMIUM_PATH names one)",
+  () => {
+    beforeAll(async () => {
+      operator = await aWorldOfAnOperator({ environment: { LEGACY_GRANTS: "on" } });
+      uuid = await operator.life.settled();
+      await operator.life.settled("premium");
+      await operator.world.rows(
+        `WITH made AS (INSERT INTO resources (uuid, plan, applied_plan, state, name, app_name)
+           SELECT gen_random_uuid(), 'basic', 'basic', 'provisioned', 'teapots-' || name, 'app-' || name
+           FROM unnest(ARRAY['quiet-31', 'amber-7']) AS name RETURNING uuid)
+         INSERT INTO credentials (uuid, state, reason) SELECT uuid,
+           (ARRAY['grant_lost', 'no_grant'])[row_number() OVER ()], (ARRAY['expired', NULL])[row_number() OVER ()] FROM made`,
+      );
+      browser = await startChromium();
+    }, 90_000);
+    afterAll(async () => {
+      await browser?.close();
+      await operator?.close();
+    });
+
+    const anOperator = (look: object) =>
+      aVisitor({ browser, httpCredentials: { username: "operator", password: PASSWORD }, ...look });
+
+    it.each(LOOKS)("sees what there is, and finds a resource: %s", async (where, look) => {
+      const { context, page, problems } = await anOperator({ ...look, bypassCSP: true });
+      const begun = (await operator.press(`/resources/${uuid}/refresh`)).location!;
+      for (const [name, path] of [
+        ["overview", ""],
+        ["resources", "/resources"],
+        ["resource", `/resources/${uuid}`],
+        ["check-up", "/check-up"],
+        ["audit", "/actions"],
+        ["action", begun.replace("/operator", "")],
+        ["push", `/resources/${uuid}/push`],
+        ["secret", "/secret"],
+        ["reseal", "/reseal"],
+        ["problem", "/actions/999"],
+      ] as const) {
+        await page.goto(`${operator.url()}/operator${path}`);
+        await page.waitForLoadState("load");
+        await screenshot(page, name, where);
+        expect([name, await seriousFindings(page)]).toEqual([name, []]);
+        expect([name, await overflow(page)]).toEqual([name, 0]);
+      }
+      await page.goto(`${operator.url()}/operator/resources`);
+      await page.getByRole("searchbox").fill(uuid.slice(0, 13));
+      await page.keyboard.press("Enter");
+      await page.waitForURL(/text=/);
+      expect(await page.locator("tbody tr").count()).toBe(1);
+      expect(problems).toEqual([]);
+      await context.close();
+    });
+
+    it("does something with the keyboard alone, without JavaScript", async () => {
+      const { context, page } = await anOperator({ javaScriptEnabled: false });
+      await page.goto(`${operator.url()}/operator/resources/${uuid}`);
+      await page.getByRole("button", { name: "Refresh its token" }).focus();
+      await page.keyboard.press("Enter");
+      await page.waitForURL(/\/refresh$/);
+      await page.getByRole("button", { name: "Refresh it" }).focus();
+      await page.keyboard.press("Enter");
+      await page.waitForURL(/\/operator\/actions\/\d+$/);
+      await page.goto(`${operator.url()}/operator/actions`);
+      expect(await page.textContent("tbody tr")).toMatch(/refresh.*1 refreshed\./s);
+      await context.close();
+    });
+
+    it("sees by itself how an action ends, under the policy as it is", async () => {
+      const { context, page, problems } = await anOperator({});
+      operator.control.fault("POST /oauth/token", { delayMs: 5_000 }, 2);
+      await page.goto(`${operator.url()}/operator/refresh-all`);
+      await page.getByRole("button", { name: "Refresh them all" }).click();
+      await page.waitForURL(/\/operator\/actions\/\d+$/);
+      expect(await page.textContent("#action")).toMatch(/running/);
+      await page.getByText("2 refreshed.").waitFor();
+      expect(problems).toEqual([]);
+      await context.close();
+    });
+
+    it("is told of what needs attention without loading the page again", async () => {
+      const { context, page, problems } = await anOperator({});
+      await page.goto(`${operator.url()}/operator`);
+      await page.getByText("1 resource grant_lost").waitFor();
+      await operator.world.rows(
+        `UPDATE client_secrets SET rejected_at = now(), probe_at = now() + interval '1 day'`,
+      );
+      await page.getByText("The platform rejects our client secret").waitFor();
+      expect(problems).toEqual([]);
+      await operator.world.rows(`UPDATE client_secrets SET rejected_at = NULL, probe_at = NULL`);
+      await context.close();
+    });
+  },
+);
+
+/** With SCREENSHOTS set, what docs/images shows is made anew; with a folder for its value, every page is kept there. */
+async function screenshot(page: Page, name: string, where: string): Promise<void> {
+  const wanted = process.env["SCREENSHOTS"];
+  const isFolder = wanted?.includes("/");
+  if (!wanted || (!isFolder && !["overview", "resource"].includes(name))) return;
+  const folder = isFolder ? wanted : fileURLToPath(new URL("../../docs/images", import.meta.url));
+  mkdirSync(folder, { recursive: true });
+  const suffix = where.includes("phone") ? "-phone" : "";
+  await page.screenshot({ path: `${folder}/operator-${name}${suffix}.png`, fullPage: isFolder ?? false });
+}
+
+/** How many pixels of the page stand out on the right. */
+function overflow(page: Page): Promise<number> {
+  return page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth");
+}

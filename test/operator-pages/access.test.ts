@@ -1,0 +1,128 @@
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { createFormTokens } from "../../src/operator-pages/form-tokens.ts";
+import { Secret } from "../../src/secret.ts";
+import { aWorldOfAnOperator, FROM_OUR_PAGE, hiddenIn, PASSWORD, type OperatorWorld } from "./operator.ts";
+
+let operator: OperatorWorld;
+let uuid: string;
+beforeAll(async () => {
+  operator = await aWorldOfAnOperator();
+  uuid = await operator.life.settled();
+}, 60_000);
+afterAll(() => operator.close());
+
+describe("who may see the operator's pages", () => {
+  it.each(["", "/resources", "/actions", "/secret", "/assets/live.js", "/nothing"])(
+    "nobody without the password: /operator%s",
+    async (path) => {
+      for (const authorization of ["", `Basic ${btoa("operator:wrong")}`, `Basic ${btoa("teapots:x")}`]) {
+        const { status, headers, html } = await operator.get(path, { authorization });
+        expect([status, headers.get("www-authenticate")]).toEqual([401, `Basic realm="operator"`]);
+        expect(JSON.parse(html)).toMatchObject({ id: "unauthorized" });
+      }
+    },
+  );
+
+  it("may run our script and nothing else, keeps no copy, and shows them in no frame", async () => {
+    const { status, headers, html } = await operator.get();
+    expect(status).toBe(200);
+    expect(headers.get("content-security-policy")).toBe(
+      "default-src 'none';style-src 'self';script-src 'self';connect-src 'self';img-src data:;form-action 'self';frame-ancestors 'none';base-uri 'none'",
+    );
+    expect(Object.fromEntries(headers)).toMatchObject({ "cache-control": "no-store", "x-frame-options": "DENY" });
+    expect(html).not.toMatch(/<style|<script(?! src="\/operator\/assets\/live\.js\?v=[0-9a-f]{12}" defer)| style=| on\w+=/);
+  }); // prettier-ignore
+
+  it("has the addresses of its files with what changes with them", async () => {
+    const { html } = await operator.get();
+    for (const [, path] of html.matchAll(/(?:href|src)="\/operator(\/assets\/[^"]+)"/g)) {
+      const { status, headers } = await operator.get(path);
+      expect([path, status, headers.get("cache-control")]).toEqual([path, 200, "private, max-age=31536000, immutable"]);
+    }
+  }); // prettier-ignore
+
+  it("has nothing to show without a password among the settings", async () => {
+    await operator.world.restart({ environment: { OPERATOR_PASSWORD: "" } });
+    expect((await operator.get()).status).toBe(404);
+    await operator.world.restart();
+    expect((await operator.get()).status).toBe(200);
+  });
+
+  it("answers a wrong method, a wrong uuid and an unknown place in words", async () => {
+    expect((await operator.post("/resources", [])).status).toBe(405);
+    expect(await operator.get("/resources/teapot")).toMatchObject({
+      status: 400,
+      text: expect.stringContaining(`"teapot" is not the uuid of a resource.`),
+    });
+    const unknown = "01234567-89ab-cdef-0123-456789abcdef";
+    expect((await operator.get(`/resources/${unknown}`)).status).toBe(404);
+    expect((await operator.get(`/resources/${unknown}/refresh`)).status).toBe(404);
+    expect((await operator.get("/actions/999")).status).toBe(404);
+    expect((await operator.get("/resources?after=nonsense")).status).toBe(400);
+    expect((await operator.get("/resources?state=boiling")).status).toBe(400);
+    expect((await operator.get("/nothing")).status).toBe(404);
+  });
+});
+
+describe("a form", () => {
+  const path = () => `/resources/${uuid}/refresh`;
+  const pairs = async () => (await operator.life.credential(uuid))!.generation;
+
+  it.each([
+    ["of another site", { "sec-fetch-site": "cross-site" }],
+    ["of a neighbour's site", { "sec-fetch-site": "same-site" }],
+    ["of another origin, from an old browser", { origin: "https://elsewhere.example" }],
+  ])("%s does nothing, even with a token of ours", async (_where, headers) => {
+    const before = await pairs();
+    const fields = hiddenIn((await operator.get(path())).html);
+    const { status, text } = await operator.post(path(), fields, headers);
+    expect([status, text]).toEqual([403, expect.stringContaining("Nothing was done")]);
+    expect(await operator.audit()).toEqual([]);
+    expect(await pairs()).toBe(before);
+  });
+
+  it("does nothing without its token, with another page's, or with one that was changed", async () => {
+    const [[, token]] = hiddenIn((await operator.get(path())).html) as [[string, string]];
+    const [[, ofAnother]] = hiddenIn((await operator.get("/refresh-all")).html) as [[string, string]];
+    const [at, form, signature] = token.split(".") as [string, string, string];
+    const wrong = [
+      "",
+      ofAnother,
+      `${Number(at) + 1}.${form}.${signature}`,
+      `${at}.${form}`,
+      "x".repeat(5_000),
+    ];
+    for (const each of wrong) expect((await operator.post(path(), [["token", each]])).status).toBe(403);
+    expect((await operator.post(path(), [])).status).toBe(403);
+    expect(await operator.audit()).toEqual([]);
+  });
+
+  it("may stay open for an hour, and not for longer", async () => {
+    const tokenOf = (minutesAgo: number) =>
+      createFormTokens(new Secret(PASSWORD), () => Date.now() / 1_000 - minutesAgo * 60).tokenFor(path());
+    expect((await operator.post(path(), [["token", tokenOf(61)]])).status).toBe(403);
+    expect((await operator.post(path(), [["token", tokenOf(59)]])).status).toBe(303);
+    await operator.world.rows(`DELETE FROM operator_actions`);
+  });
+
+  it("that is too long or no form is refused in words", async () => {
+    expect((await operator.post(path(), [["token", "x".repeat(40_000)]])).status).toBe(400);
+    const json = await fetch(`${operator.url()}/operator${path()}`, {
+      method: "POST",
+      headers: { authorization: `Basic ${btoa("operator:a-password-of-the-operator")}`, ...FROM_OUR_PAGE },
+      body: "{",
+    });
+    expect(json.status).toBe(403);
+  });
+
+  it("that is sent twice is carried out once", async () => {
+    const before = await pairs();
+    const fields = hiddenIn((await operator.get(path())).html);
+    const both = await Promise.all([operator.post(path(), fields), operator.post(path(), fields)]);
+    expect(new Set(both.map(({ status, location }) => `${status} ${location}`)).size).toBe(1);
+    expect((await operator.audit()).map(({ action }) => action)).toEqual(["refresh"]);
+    await operator.post(path(), fields);
+    expect(await operator.audit()).toHaveLength(1);
+    expect(await pairs()).toBe(before + 1);
+  });
+});

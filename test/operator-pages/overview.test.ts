@@ -1,0 +1,90 @@
+import { afterAll, beforeAll, expect, it } from "@jest/globals";
+import { eventually } from "../support/world.ts";
+import { aWorldOfAnOperator, type OperatorWorld } from "./operator.ts";
+
+let operator: OperatorWorld;
+let uuid: string;
+beforeAll(async () => {
+  operator = await aWorldOfAnOperator();
+  uuid = await operator.life.settled();
+}, 60_000);
+afterAll(() => operator.close());
+
+/** What is counted is looked at anew after two seconds. */
+const overview = (...parts: string[]) =>
+  eventually(async () => {
+    const { text } = await operator.get();
+    for (const part of parts) expect(text).toContain(part);
+    return text;
+  });
+
+it("says that nothing needs attention when all is well, with the platform's status beside it", async () => {
+  operator.control.openIncident({ title: "Slow dashboards" });
+  await overview("Nothing. Tokens are exchanged and refreshed", "Slow dashboards", "active 1");
+});
+
+it("draws the tokens' ages and the refreshes of each hour, with the numbers in words", async () => {
+  await operator.done(`/resources/${uuid}/refresh`);
+  await operator.world.service.services.keptMetrics.stop();
+  await overview("Age of the tokens in use", "0 s to 15 min: 1", "UTC: 1 refreshed, 0 failed");
+  const { html } = await operator.get();
+  expect(html.match(/<svg [^>]*role="img"/g)).toHaveLength(2);
+});
+
+it("is shown while the platform is in trouble, and so is a resource", async () => {
+  operator.control.fault("* /*", { status: 503 }, 1_000);
+  expect((await operator.get()).status).toBe(200);
+  const page = await operator.get(`/resources/${uuid}`);
+  expect([page.status, page.text]).toEqual([200, expect.stringContaining("What happened")]);
+  operator.control.clearFaults();
+  operator.control.fault("GET /addons/*", { delayMs: 4_000 }, 10);
+  expect((await operator.get(`/resources/${uuid}`)).text).toContain("The platform has not answered yet.");
+  operator.control.clearFaults();
+});
+
+it("looks at everything the service needs", async () => {
+  const { text } = await operator.get("/check-up");
+  for (const part of ["database", "migrations", "keys", "secret", "sweeps", "platform"])
+    expect(text).toContain(part);
+});
+
+it("says what needs a person, the worst first, and what to do", async () => {
+  // Nobody mends it meanwhile.
+  await operator.world.restart({ environment: { WEB_JOBS: "off" } });
+  await operator.world.rows(
+    `WITH made AS (INSERT INTO resources (uuid, plan, applied_plan, state)
+       SELECT gen_random_uuid(), 'basic', 'basic', 'provisioned' FROM generate_series(1, 4) RETURNING uuid)
+     INSERT INTO credentials (uuid, state, reason) SELECT uuid,
+       (ARRAY['no_grant', 'grant_lost', 'needs_reauth', 'quarantined'])[row_number() OVER ()],
+       (ARRAY[NULL, 'expired', NULL, 'key_missing'])[row_number() OVER ()] FROM made`,
+  );
+  await operator.world.rows(
+    `UPDATE client_secrets SET rejected_at = now(), probe_at = now() + interval '1 day'`,
+  );
+  await operator.world.rows(`UPDATE heartbeats SET at = now() - interval '1 hour'`);
+  await operator.world.rows(
+    `INSERT INTO metric_hours VALUES (date_trunc('hour', now(), 'UTC'), 'addon_refresh_breaker_openings_total', '{}', 2)`,
+  );
+  const text = await overview("The platform rejects our client secret");
+  const inOrder = [
+    "The platform rejects our client secret",
+    "Set the secret that the platform's partner portal shows now.",
+    "Late sweeps",
+    "Start the web process with WEB_JOBS=on",
+    "1 resource no_grant",
+    "Refreshes were held back 2 times",
+    "Look at the platform's status.",
+  ];
+  const places = inOrder.map((part) => text.indexOf(part));
+  expect(places).toEqual([...places].sort((one, other) => one - other));
+  expect(places[0]).toBeGreaterThan(0);
+  for (const part of [
+    "1 resource grant_lost (expired)",
+    "1 resource needs_reauth: the platform refused",
+    "1 resource quarantined (key_missing)",
+    "Put the missing key into DECRYPTION_KEYS",
+  ])
+    expect(text).toContain(part);
+  for (const state of ["grant_lost", "needs_reauth", "quarantined", "no_grant"])
+    expect((await operator.get(`/resources?state=${state}`)).text).toContain(state);
+});

@@ -1,0 +1,104 @@
+// Again on PostgreSQL: the search reads its indexes.
+
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { aWorldOfAnOperator, type OperatorWorld } from "./operator.ts";
+
+let operator: OperatorWorld;
+let uuids: string[];
+beforeAll(async () => {
+  operator = await aWorldOfAnOperator();
+  uuids = [await operator.life.settled(), await operator.life.settled("premium")];
+}, 60_000);
+afterAll(() => operator.close());
+
+const listed = async (query: string) => {
+  const { html } = await operator.get(`/resources?${query}`);
+  return [...html.matchAll(/href="\/operator\/resources\/([0-9a-f-]{36})"/g)].map(([, uuid]) => uuid!);
+};
+const row = async (uuid: string) =>
+  (await operator.world.rows<{ name: string; app_name: string }>(
+    `SELECT name, app_name FROM resources WHERE uuid = $1`,
+    [uuid],
+  ))[0]!; // prettier-ignore
+
+describe("the list of resources", () => {
+  it("has all of them, the newest first", async () => {
+    expect(await listed("")).toEqual([...uuids].reverse());
+  });
+
+  it("finds by how the uuid, the name or the app's name begins, and by state", async () => {
+    const [uuid, other] = uuids as [string, string];
+    const { name, app_name: app } = await row(uuid);
+    expect(await listed(`text=${uuid}`)).toEqual([uuid]);
+    expect(await listed(`text=${uuid.slice(0, 13).toUpperCase()}`)).toEqual([uuid]);
+    expect(await listed(`text=${encodeURIComponent(name)}`)).toContain(uuid);
+    expect(await listed(`text=${app.slice(0, 12)}`)).toContain(uuid);
+    expect(await listed(`text=${other}&state=active`)).toEqual([other]);
+    expect(await listed(`text=${other}&state=needs_reauth`)).toEqual([]);
+    expect(await listed("text=nothing-like-it")).toEqual([]);
+    expect(await listed("text=%25")).toEqual([]);
+    expect((await operator.get("/resources?text=%00%F0%9F%8D%B5%27")).text).toContain(
+      "No resource is like this",
+    );
+  });
+
+  it("goes on page by page, without a gap and without a double", async () => {
+    await operator.world.rows(
+      `WITH made AS (INSERT INTO resources (uuid, plan, applied_plan, state, name)
+         SELECT gen_random_uuid(), 'basic', 'basic', 'provisioned', 'many-' || n FROM generate_series(1, 230) n RETURNING uuid)
+       INSERT INTO credentials (uuid, state) SELECT uuid, 'no_grant' FROM made`,
+    );
+    const seen: string[] = [];
+    let address: string | undefined = "/resources?text=many-";
+    for (let page = 1; address; page++) {
+      const { html } = await operator.get(address);
+      seen.push(...[...html.matchAll(/href="\/operator\/resources\/([0-9a-f-]{36})"/g)].map(([, uuid]) => uuid!));
+      const [, next] = /href="\/operator([^"]+)" rel="next"/.exec(html) ?? [];
+      address = next?.replaceAll("&amp;", "&");
+      expect(page).toBeLessThan(5);
+    }
+    expect([seen.length, new Set(seen).size]).toEqual([230, 230]);
+    await operator.world.rows(`DELETE FROM credentials WHERE state = 'no_grant'`);
+    await operator.world.rows(`DELETE FROM resources WHERE name LIKE 'many-%'`);
+  }); // prettier-ignore
+});
+
+describe("the page of a resource", () => {
+  it("shows its token's age, its next refresh, its apps, what happened, and config vars without a value", async () => {
+    const [uuid] = uuids as [string];
+    const { app_name: app } = await row(uuid);
+    const { status, text } = await operator.get(`/resources/${uuid}`);
+    expect(status).toBe(200);
+    for (const part of ["Token age", "Next refresh", app, "TEAPOT_URL", "••••••••", "same", "tokens issued"])
+      expect(text).toContain(part);
+  });
+
+  it("shows text from outside as text", async () => {
+    const [uuid] = uuids as [string];
+    await operator.world.rows(`UPDATE credentials SET last_error = '<b onclick=x>' WHERE uuid = $1`, [uuid]);
+    const { html } = await operator.get(`/resources/${uuid}`);
+    expect(html).not.toContain("<b onclick");
+    expect(html).toContain("&lt;b onclick");
+  });
+
+  it("is shown, without asking the platform, when the resource is gone", async () => {
+    const { addon } = await operator.control.install({ plan: "basic" });
+    await operator.world.quiet([addon.id]);
+    await operator.control.deprovision(addon.id);
+    const { status, text } = await operator.get(`/resources/${addon.id}`);
+    expect([status, text]).toEqual([200, expect.stringContaining("deprovisioned")]);
+    expect(text).not.toContain("Refresh its token");
+    const push = await operator.get(`/resources/${addon.id}/push`);
+    expect([push.status, push.text]).toEqual([409, expect.stringContaining("That cannot be done")]);
+  });
+});
+
+it("no page has shown a secret", async () => {
+  const ledger = operator.control.ledger({ reveal: true });
+  const secrets = JSON.stringify(ledger).match(/SVCK-[\w-]+/g) ?? [];
+  const config = await operator.world.service.services.platformFor(uuids[0]!).config.get();
+  const all = [...new Set(secrets), ...config.map(({ value }) => value!), "a-password-of-the-operator"];
+  expect(all.length).toBeGreaterThan(4);
+  expect(operator.shown.length).toBeGreaterThan(10);
+  for (const secret of all) expect(operator.shown.filter((html) => html.includes(secret))).toEqual([]);
+});
