@@ -2,47 +2,93 @@ import { readdirSync, readFileSync, rmSync } from "node:fs";
 import path from "node:path";
 
 interface CpuProfile {
-  nodes: { id: number; callFrame: { functionName: string; url: string } }[];
+  nodes: { id: number; callFrame: { functionName: string; url: string }; children?: number[] }[];
   samples: number[];
   timeDeltas: number[];
 }
 
-/** Where the time of a process went, by function; its own time, without that of what it called. */
-export interface SelfTime {
+/** Where the time of a process went. */
+export interface Cost {
+  /** The function; empty where a whole place is meant. */
   name: string;
   /** The package, or the file of ours, that the function stands in. */
   place: string;
+  /** Of all the time that was not idle. */
   share: number;
 }
 
+export interface Costs {
+  /** By package or file, without what it called. */
+  places: Cost[];
+  /** By function, without what it called. */
+  functions: Cost[];
+  /** By function of ours, with all that it called. */
+  whole: Cost[];
+}
+
 /** Reads the profiles in `folder`, adds them up and takes them away. The most expensive first. */
-export function readProfiles(folder: string): { functions: SelfTime[]; places: SelfTime[] } {
-  const functions = new Map<string, number>();
-  const places = new Map<string, number>();
-  let total = 0;
+export function readProfiles(folder: string): Costs {
+  const [places, functions, whole] = [createSums(), createSums(), createSums()];
   for (const file of readdirSync(folder).filter((name) => name.endsWith(".cpuprofile"))) {
     const profile = JSON.parse(readFileSync(path.join(folder, file), "utf8")) as CpuProfile;
-    const nodes = new Map(profile.nodes.map(({ id, callFrame }) => [id, callFrame]));
+    const lineOf = callers(profile);
     profile.samples.forEach((id, i) => {
-      const { functionName, url } = nodes.get(id)!;
-      if (functionName === "(idle)") return;
+      const line = lineOf(id);
+      const [own] = line;
+      if (own!.startsWith("(idle)")) return;
       const micros = profile.timeDeltas[i]!;
-      const place = placeOf(url);
-      const key = `${functionName || "(anonymous)"}\t${place}`;
-      functions.set(key, (functions.get(key) ?? 0) + micros);
-      places.set(place, (places.get(place) ?? 0) + micros);
-      total += micros;
+      places.add(`\t${placeIn(own!)}`, micros);
+      functions.add(own!, micros);
+      for (const each of new Set(line.filter(isOurs))) whole.add(each, micros);
     });
     rmSync(path.join(folder, file));
   }
-  const sorted = (sums: Map<string, number>, split: (key: string) => { name: string; place: string }) =>
-    [...sums]
-      .sort(([, a], [, b]) => b - a)
-      .map(([key, micros]) => ({ ...split(key), share: micros / total }));
+  const total = places.total();
   return {
-    functions: sorted(functions, (key) => ({ name: key.split("\t")[0]!, place: key.split("\t")[1]! })),
-    places: sorted(places, (place) => ({ name: place, place })),
+    places: places.sorted(total),
+    functions: functions.sorted(total),
+    whole: whole.sorted(total),
   };
+}
+
+/** For each node of a profile its function, the one that called it, and so on; each as `name⇥place`. */
+function callers({ nodes }: CpuProfile): (id: number) => string[] {
+  const byId = new Map(nodes.map((node) => [node.id, node]));
+  const callerOf = new Map(nodes.flatMap(({ id, children = [] }) => children.map((child) => [child, id])));
+  const known = new Map<number, string[]>();
+  return function lineOf(id): string[] {
+    const seen = known.get(id);
+    if (seen) return seen;
+    const { functionName, url } = byId.get(id)!.callFrame;
+    const caller = callerOf.get(id);
+    const line = [
+      `${functionName || "(anonymous)"}\t${placeOf(url)}`,
+      ...(caller === undefined ? [] : lineOf(caller)),
+    ];
+    known.set(id, line);
+    return line;
+  };
+}
+
+function createSums() {
+  const sums = new Map<string, number>();
+  return {
+    add: (key: string, micros: number) => void sums.set(key, (sums.get(key) ?? 0) + micros),
+    total: () => [...sums.values()].reduce((sum, micros) => sum + micros, 0),
+    sorted: (total: number): Cost[] =>
+      [...sums]
+        .sort(([, a], [, b]) => b - a)
+        .map(([key, micros]) => ({ name: key.split("\t")[0]!, place: placeIn(key), share: micros / total })),
+  };
+}
+
+function placeIn(key: string): string {
+  return key.split("\t")[1]!;
+}
+
+/** A file of the service; packages and node's own parts have other names. */
+function isOurs(key: string): boolean {
+  return placeIn(key).endsWith(".js");
 }
 
 function placeOf(url: string): string {
@@ -53,15 +99,16 @@ function placeOf(url: string): string {
   return ours ?? url;
 }
 
-/** Both tables for people: the first `most` rows of each, in percent of the time that was not idle. */
-export function profileText({ functions, places }: ReturnType<typeof readProfiles>, most = 25): string {
-  const percent = (share: number) => `${(share * 100).toFixed(1).padStart(5)} %`;
+/** All three for people: the first `most` rows of each, in percent of the time that was not idle. */
+export function profileText({ functions, places, whole }: Costs, most = 25): string {
+  const row = ({ name, place, share }: Cost) =>
+    `  ${(share * 100).toFixed(1).padStart(5)} %  ${name.padEnd(name ? 32 : 0)} ${place}`;
   return [
-    "  by package or file",
-    ...places.slice(0, 12).map(({ place, share }) => `  ${percent(share)}  ${place}`),
-    "  by function",
-    ...functions
-      .slice(0, most)
-      .map(({ name, place, share }) => `  ${percent(share)}  ${name.padEnd(32)} ${place}`),
+    "  by package or file, without what it called",
+    ...places.slice(0, 12).map(row),
+    "  by function, without what it called",
+    ...functions.slice(0, most).map(row),
+    "  by function of ours, with what it called",
+    ...whole.slice(0, most).map(row),
   ].join("\n");
 }
