@@ -3,8 +3,8 @@ import { fileURLToPath } from "node:url";
 import path from "node:path";
 import { describe, expect, it } from "@jest/globals";
 import { settings } from "../src/config.ts";
-import { offer } from "../src/your-service/plans.ts";
 import { limitsInCode } from "./support/limits-in-code.ts";
+import { offer } from "./support/teapots/plans.ts";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const read = (file: string) => readFileSync(path.join(root, file), "utf8");

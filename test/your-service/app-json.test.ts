@@ -1,0 +1,40 @@
+import { readFileSync } from "node:fs";
+import { describe, expect, it } from "@jest/globals";
+import { checkManifestText, type ManifestReport } from "../../src/manifest/check.ts";
+import { effectiveManifest } from "../../src/manifest/effective.ts";
+
+// What the app.json that came with the kit means. Yours may mean something else: change or delete this file then.
+const text = readFileSync(new URL("../../app.json", import.meta.url), "utf8");
+const { manifest, faults } = checkManifestText(text) as Required<ManifestReport>;
+
+describe("app.json", () => {
+  it("breaks no rule of the platform's, and what is to be said about it is meant so", () => {
+    expect(faults.map(({ severity, pointer }) => `${severity} ${pointer}`)).toEqual([
+      "warning /formation", // billed
+      "warning /formation", // no sizes: how a platform calls its sizes is not for us to say
+      "warning /scripts", // billed
+    ]);
+  });
+
+  it("needs nothing of ours in CI: tests bring their own world", () => {
+    expect(effectiveManifest(manifest, "test")).toMatchObject({ env: {}, addons: [], scripts: {} });
+  });
+
+  it("lets no review app near the platform: every address there is nowhere", () => {
+    const addresses = Object.entries(effectiveManifest(manifest, "review").env ?? {}).filter(([name]) =>
+      name.startsWith("PLATFORM_"),
+    );
+    expect(addresses).toHaveLength(3);
+    for (const [, about] of addresses)
+      expect(about).toMatchObject({ value: expect.stringMatching(/^https:\/\/[a-z]+\.invalid$/) });
+  });
+
+  it("brings the PostgreSQL whose address is read from DATABASE_URL", () => {
+    expect(manifest.addons).toEqual([{ plan: "postgresql", as: "DATABASE" }]);
+  });
+
+  it("runs one web process, which also runs the jobs", () => {
+    expect(manifest.formation).toEqual({ web: { quantity: 1 }, worker: { quantity: 0 } });
+    expect(manifest.env!["WEB_JOBS"]).toMatchObject({ value: "on" });
+  });
+});
