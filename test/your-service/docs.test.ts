@@ -14,7 +14,8 @@ it("the first steps of docs/make-it-yours.md change lines that the sample has", 
 
 it("the files and excerpts of the sample in docs/ are there", () => {
   for (const page of ["docs/make-it-yours.md", "docs/test-it.md"]) {
-    for (const excerpt of excerptsIn(read(page))) expect([excerpt.file, isIn(read(excerpt.file), excerpt)]).toEqual([excerpt.file, true]);
+    for (const excerpt of excerptsIn(read(page)))
+      expect([excerpt.file, isIn(read(excerpt.file), excerpt)]).toEqual([excerpt.file, true]);
     for (const [, file] of read(page).matchAll(/`((?:src|test)\/your-service\/[\w./-]*)`/g))
       expect(existsSync(new URL(`../../${file}`, import.meta.url))).toBe(true);
   }
