@@ -18,7 +18,7 @@ export default ts.config(
   },
   {
     // Promises that nobody awaits are how work gets lost: the checker must see each one.
-    files: ["{src,sandbox,test,dev,chaos,fuzz,mutants,bench,conformance}/**/*.{ts,tsx}"],
+    files: ["{src,sandbox,test,dev,chaos,fuzz,mutants,bench,conformance,examples}/**/*.{ts,tsx}"],
     languageOptions: { parserOptions: { projectService: true } },
     rules: {
       "@typescript-eslint/no-floating-promises": "error",

@@ -7,6 +7,7 @@ import { fileURLToPath } from "node:url";
 import { setTimeout as wait } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import { startSandbox } from "../sandbox/index.ts";
+import { yourEnvironment } from "../src/config.ts";
 import { addonManifest } from "../src/operator/addon-manifest.ts";
 import { offer } from "../src/your-service/plans.ts";
 import { startBalancer } from "./balancer.ts";
@@ -62,6 +63,7 @@ const rotations = createRotations({
   ...{ sandbox, random, history },
   fleet: () => fleet,
   base: {
+    ...yourEnvironment(),
     DATABASE_URL: proxy.url,
     ADDON_ID: sandbox.settings.addonId,
     ADDON_PASSWORD: sandbox.settings.addonPassword,

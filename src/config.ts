@@ -3,6 +3,7 @@ import path from "node:path";
 import { parseEnv } from "node:util";
 import { Misconfigured } from "./errors.ts";
 import { Secret } from "./secret.ts";
+import { setting, type Setting, type Settings, type ValuesOf } from "./setting.ts";
 import {
   clientSecret,
   cron,
@@ -21,18 +22,9 @@ import {
   userName,
   wholeNumber,
 } from "./setting-kinds.ts";
+import { yourSettings, type YourSettings } from "./your-service/settings.ts";
 
-/** One setting: its name in the environment, what it means, and how its text becomes a value. */
-interface Setting<Value> {
-  name: string;
-  about: string;
-  /** The text that counts when the variable is absent; without one the setting is required. */
-  standard?: string;
-  /** Throws with the end of the sentence "NAME …": what is wrong and how to mend it, never the value. */
-  read(text: string, insecure: boolean): Value;
-}
-
-/** Every setting of the service. `.env.example`, `app.json` and the README are held to this table by a test. */
+/** Every setting of the kit. `.env.example` and `app.json` are held to these and yours by a test. */
 export const settings = {
   port: setting("PORT", "where the web process listens", wholeNumber(0, 65535), "3000"),
   publicUrl: setting(
@@ -142,38 +134,49 @@ export const settings = {
   ),
 };
 
-type Settings = typeof settings;
-export type SettingName = keyof Settings;
-export type Config = { readonly [Name in SettingName]: ReturnType<Settings[Name]["read"]> } & {
+export type SettingName = keyof typeof settings;
+export type Config = ValuesOf<typeof settings> & {
+  /** What `src/your-service/settings.ts` asks for. */
+  readonly yours: YourSettings;
   /** Sentences about what was read differently from how it was written, for the log. */
   readonly remarks: readonly string[];
 };
 
 /**
  * Reads the settings, checks all of them and freezes them. Throws one {@link Misconfigured} that names every bad
- * variable and how to mend it, never a value. With `only`, just those settings are required and read.
+ * variable and how to mend it, never a value. With `only`, just those settings are required and read; `own` are the
+ * settings of the vendor's service that is started.
  */
-export function readConfig(env: Environment, only?: readonly SettingName[]): Config {
+export function readConfig(
+  env: Environment,
+  only?: readonly SettingName[],
+  own: Settings = yourSettings,
+): Config {
   const faults: string[] = [];
   const remarks: string[] = [];
-  const values: Record<string, unknown> = { remarks };
   const insecure = env["ALLOW_INSECURE_PLATFORM"] === "on";
-  for (const [key, { name, about, standard, read }] of Object.entries(settings) as [
-    SettingName,
-    Setting<unknown>,
-  ][]) {
-    if (only && !only.includes(key)) continue;
+
+  function read(key: string, { name, about, standard, read }: Setting<unknown>): [string, unknown] {
     const given = env[name] === undefined || env[name] === "" ? standard : env[name];
     try {
       if (given === undefined) throw new Error(`is required: ${about}`);
-      const value = (values[key] = read(given, insecure));
+      const value = read(given, insecure);
       if (value instanceof Secret && value.reveal() !== given)
         remarks.push(`${name} ended with a line end, which was dropped: set it without one.`);
+      return [key, value];
     } catch (error) {
       faults.push(`${name} ${(error as Error).message}.`);
+      return [key, undefined];
     }
   }
-  const config = values as Config;
+  const readAll = (table: Settings) =>
+    Object.fromEntries(Object.entries(table).map(([key, each]) => read(key, each)));
+  const wanted = Object.entries(settings).filter(([key]) => !only || only.includes(key as SettingName));
+  const config = {
+    ...readAll(Object.fromEntries(wanted)),
+    yours: Object.freeze(only ? {} : readAll(own)),
+    remarks,
+  } as unknown as Config;
   if (faults.length === 0) faults.push(...disagreements(config));
   if (faults.length > 0) {
     throw new Misconfigured(
@@ -185,6 +188,12 @@ export function readConfig(env: Environment, only?: readonly SettingName[]): Con
 }
 
 export type Environment = Readonly<Record<string, string | undefined>>;
+
+/** Of an environment, what `src/your-service` wants: for those who make up the rest. */
+export function yourEnvironment(env: Environment = readEnvironment()): Record<string, string> {
+  const names = Object.values<Setting<unknown>>(yourSettings).map(({ name }) => name);
+  return Object.fromEntries(names.flatMap((name) => (env[name] === undefined ? [] : [[name, env[name]]])));
+}
 
 /**
  * The environment, with a `.env` in the working folder behind it; and behind that, on the embedded database only, the
@@ -210,13 +219,4 @@ function disagreements({ encryptionKey: key, decryptionKeys, ...config }: Config
   if (config.oauthClientSecret && !config.oauthClientId)
     faults.push("OAUTH_CLIENT_ID is required beside OAUTH_CLIENT_SECRET: people sign in with both.");
   return faults;
-}
-
-function setting<Value>(
-  name: string,
-  about: string,
-  read: Setting<Value>["read"],
-  standard?: string,
-): Setting<Value> {
-  return standard === undefined ? { name, about, read } : { name, about, read, standard };
 }

@@ -25,11 +25,11 @@ import { createLifecycle } from "./resources/lifecycle.ts";
 import { createPlatformFor } from "./resources/platform-for.ts";
 import { createRecover } from "./resources/recover.ts";
 import { createScrubber, type Scrubber } from "./scrubber.ts";
+import { Secret } from "./secret.ts";
 import { createPrune } from "./sign-in/prune.ts";
 import { createSignIn, type SignIn } from "./sign-in/sign-in.ts";
 import { createVault } from "./vault/vault.ts";
-import { customerPage as yourCustomerPage } from "./your-service/customer-page.tsx";
-import { yourService } from "./your-service/index.ts";
+import { createYourService } from "./your-service/index.ts";
 import { offer as yourOffer } from "./your-service/plans.ts";
 
 /** What can stand in the place of a part, or around it: for tests, and for another vendor's service. */
@@ -83,6 +83,9 @@ export async function createServices(config: Config, role: "owner" | "guest", pa
   const calls = { http, apiUrl: config.platformApiUrl, mediaType: config.platformMediaType };
   const api = createPlatformApi(calls);
   const offer = parts.offer ?? yourOffer;
+  // With others in its place, yours is not made.
+  let own: ReturnType<typeof createYourService> | undefined;
+  const yours = () => (own ??= createYourService(config.yours));
 
   const onSettled = () => jobs.wake("run-steps", AFTER_AN_END_MS);
   const credentials = createCredentials({
@@ -107,7 +110,7 @@ export async function createServices(config: Config, role: "owner" | "guest", pa
   const { addonId, addonPassword } = config;
   const grants = createOauthGrantEndpoint({ ...calls, addonId, addonPassword });
   const recover = createRecover({ db, vault, endpoint: grants });
-  const vendor = parts.vendor ?? yourService;
+  const vendor = parts.vendor ?? yours();
   const lifecycle = createLifecycle({ db, vault, offer, vendor, platformFor, scrubber, onSettled, log });
   const pages = createPages({ siteName: config.addonId, publicUrl: config.publicUrl });
   const signIn = peopleSignIn(config, {
@@ -117,7 +120,7 @@ export async function createServices(config: Config, role: "owner" | "guest", pa
     },
   });
   const { ssoSalt: salt, ssoRequireUser: mustNameUser } = config;
-  const customerPage = parts.customerPage ?? yourCustomerPage;
+  const customerPage = parts.customerPage ?? yours().customerPage;
   const customers = salt
     ? createCustomers({ salt, mustNameUser, customerPage, db, vault, pages, scrubber, log })
     : null;
@@ -141,6 +144,7 @@ export async function createServices(config: Config, role: "owner" | "guest", pa
       await jobs.stop();
       await keptMetrics.stop();
       await Promise.all([http.close(), statusHttp.close()]);
+      await (parts.vendor ?? own)?.close?.();
       await db.close();
     },
   };
@@ -176,6 +180,7 @@ function hideOwnSecrets(scrubber: Scrubber, config: Config): void {
     config.oauthClientSecret,
     config.operatorPassword,
     config.ssoSalt,
+    ...Object.values<unknown>(config.yours),
   ];
-  scrubber.hide(...secrets.filter((each) => each !== undefined));
+  scrubber.hide(...secrets.filter((each) => each instanceof Secret));
 }

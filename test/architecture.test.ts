@@ -18,12 +18,14 @@ const mayImport: Record<string, readonly string[]> = {
   log: ["log-output", "scrubber"],
   "log-output": [],
   "setting-kinds": ["secret"],
-  config: ["setting-kinds", "secret", "errors"],
+  setting: [],
+  config: ["setting", "setting-kinds", "your-service", "secret", "errors"],
   vault: ["errors", "secret"],
   database: ["errors"],
   platform: ["errors", "secret", "uuid"],
   resources: ["platform", "vault", "database", "errors", "secret", "log", "scrubber"],
-  "your-service": [],
+  // Refusals, and settings of its own; the kit gives it the rest when it calls.
+  "your-service": ["errors", "secret", "setting", "setting-kinds"],
   "partner-api": ["resources", "errors", "secret", "scrubber", "uuid", "method-not-allowed"],
   // What people see: the frame of every page. And people coming in.
   pages: ["errors", "log", "method-not-allowed"],
@@ -181,7 +183,9 @@ describe("the house", () => {
   });
 
   it("keeps the field's libraries in one place each", () => {
-    const users = (name: string) => files.filter((file) => read(file).includes(`from "${name}`));
+    // What yours stands on is yours to choose.
+    const ours = files.filter((file) => roomOf(file) !== "your-service");
+    const users = (name: string) => ours.filter((file) => read(file).includes(`from "${name}`));
     expect(users("node-cron")).toEqual(["src/jobs/run.ts"]);
     expect(users("express-basic-auth")).toEqual(["src/partner-api/authenticate.ts"]);
     expect(users("libsodium-wrappers").every((file) => file.startsWith("src/vault/"))).toBe(true);

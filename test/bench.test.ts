@@ -2,7 +2,7 @@ import { spawnSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { fileURLToPath } from "node:url";
+import { fileURLToPath, pathToFileURL } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { expectBoundedPlan } from "../bench/plan.ts";
 import { plots } from "../bench/plots.ts";
@@ -10,15 +10,15 @@ import { readProfiles } from "../bench/profile.ts";
 import { table } from "../bench/report.ts";
 import type { Line } from "../bench/works/work.ts";
 import { testServerUrl } from "./support/database.ts";
+import { program } from "./support/program.ts";
 
 const root = new URL("../", import.meta.url);
 
 /** A folder like dist/, whose programs are those of src/; `parts` stand around the web process's. */
 function aBuiltService(parts = "{}"): string {
   const folder = mkdtempSync(path.join(tmpdir(), "bench-test-"));
-  const write = (name: string, code: string) =>
-    writeFileSync(path.join(folder, name), `import { register } from "tsx/esm/api";\nregister();\n${code}`);
-  const load = (file: string) => `await import("${new URL(`src/${file}`, root).href}")`;
+  const write = (name: string, code: string) => writeFileSync(path.join(folder, name), code);
+  const load = (file: string) => `await import("${pathToFileURL(program(`src/${file}`)).href}")`;
   symlinkSync(fileURLToPath(new URL("node_modules", root)), path.join(folder, "node_modules"));
   writeFileSync(path.join(folder, "package.json"), `{ "type": "module" }`);
   write("kit.js", load("kit.ts"));

@@ -7,14 +7,23 @@ import { fileURLToPath } from "node:url";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
 import { validate } from "node-cron";
 import supertest from "supertest";
-import { readConfig, readEnvironment, settings, type Environment } from "../src/config.ts";
+import { readConfig as readAny, readEnvironment, settings, type Environment } from "../src/config.ts";
 import { Misconfigured } from "../src/errors.ts";
+import type { Secret } from "../src/secret.ts";
+import { createServices } from "../src/services.ts";
+import { setting } from "../src/setting.ts";
+import { postgresUrl } from "../src/setting-kinds.ts";
 import { openDatabase, statement } from "../src/database/database.ts";
 import { runWeb } from "../src/run-service.ts";
 import { aProvisionRequest } from "./support/a-provision-request.ts";
 import { aFreshDatabase, type FreshDatabase } from "./support/database.ts";
 import { program } from "./support/program.ts";
 import { aWorld, eventually, type World } from "./support/world.ts";
+import { teapotConfig as readConfig, teapotParts } from "./support/sellers.ts";
+
+interface Shop {
+  yours: { shopUrl: Secret };
+}
 
 const KEY = "0123456789abcdef0123456789abcdef";
 
@@ -148,6 +157,40 @@ describe("settings", () => {
     const names = Object.values(settings).map(({ name }) => name);
     expect(new Set(names).size).toBe(names.length);
     for (const name of names) expect(name).toMatch(/^[A-Z][A-Z_]+$/);
+  });
+});
+
+describe("a vendor's own settings", () => {
+  const own = { shopUrl: setting("SHOP_URL", "where the shop is", postgresUrl) };
+  const url = "postgresql://shop:hunter2hunter2@host/shop";
+
+  it("are read beside the kit's, and wanted in the same breath", () => {
+    const { yours } = readAny({ ...good, SHOP_URL: url }, undefined, own) as unknown as Shop;
+    expect(yours.shopUrl.reveal()).toBe(url);
+    expect(Object.isFrozen(yours)).toBe(true);
+    const wrong = { ...good, ADDON_ID: "", SHOP_URL: "hunter2hunter2" };
+    expect(() => readAny(wrong, undefined, own)).toThrow(
+      /^2 settings need mending.*ADDON_ID.*SHOP_URL must be/s,
+    );
+    expect(() => readAny(good, undefined, own)).toThrow("SHOP_URL is required: where the shop is.");
+  });
+
+  it("are not wanted where only some settings are", () => {
+    const { port } = readAny(good, ["port"], own);
+    expect(port).toBe(3000);
+  });
+
+  it("that are secret stand in no log line", async () => {
+    const lines: string[] = [];
+    const database = await aFreshDatabase();
+    const environment = { ...good, SHOP_URL: url, CLIENT_SECRET: "the-secret-of-tests" };
+    const config = readAny({ ...environment, ...database.environment }, undefined, own);
+    const logTo = { write: (line: string) => void lines.push(line) };
+    const { log, close } = await createServices(config, "owner", { ...teapotParts, logTo });
+    log.info(`The shop is at ${url}`);
+    await close();
+    await database.close();
+    expect(lines.join("")).toContain("The shop is at [secret]");
   });
 });
 
@@ -352,7 +395,7 @@ describe("the process", () => {
   });
 
   async function provisionOnce(environment: Environment): Promise<void> {
-    const service = await runWeb(readConfig({ ...environment, WEB_JOBS: "off" }));
+    const service = await runWeb(readConfig({ ...environment, WEB_JOBS: "off" }), teapotParts);
     await service.ready;
     const answer = await supertest(service.url!)
       .post("/resources")

@@ -3,14 +3,17 @@ import { fileURLToPath } from "node:url";
 import path from "node:path";
 import { describe, expect, it } from "@jest/globals";
 import { settings } from "../src/config.ts";
-import { offer } from "../src/your-service/plans.ts";
+import { offer as drawers } from "../examples/postgres-product/your-service/plans.ts";
+import { excerptsIn, isIn } from "./support/excerpts.ts";
 import { limitsInCode } from "./support/limits-in-code.ts";
+import { offer } from "./support/teapots/plans.ts";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const read = (file: string) => readFileSync(path.join(root, file), "utf8");
 const pages = readdirSync(path.join(root, "docs")).filter((name) => name.endsWith(".md"));
 const documents = ["README.md", ...pages.map((name) => `docs/${name}`)];
 const { scripts } = JSON.parse(read("package.json")) as { scripts: Record<string, string> };
+const EXAMPLE = "examples/postgres-product/your-service";
 const names: string[] = Object.values(settings).map(({ name }) => name);
 
 /** What is written between backticks, and the lines of code blocks. */
@@ -24,9 +27,11 @@ describe.each(documents)("%s", (file) => {
 
   it("names files that exist", () => {
     const files = code(file).filter((text) =>
-      /^(src|test|sandbox|docs|dev|prisma)\/[\w./-]*$|^[\w.-]+\.(md|json)$/.test(text),
+      /^(src|test|sandbox|docs|dev|prisma|examples)\/[\w./-]*$|^[\w.-]+\.(md|json)$/.test(text),
     );
-    expect(files.filter((name) => !existsSync(path.join(root, name)))).toEqual([]);
+    // What a fork has in these is its own; that their excerpts are true is tried beside them.
+    const kept = files.filter((name) => !/^(src|test)\/your-service\//.test(name));
+    expect(kept.filter((name) => !existsSync(path.join(root, name)))).toEqual([]);
   });
 
   it("names commands that exist", () => {
@@ -49,11 +54,24 @@ describe.each(documents)("%s", (file) => {
       "BENCH_DATABASE_URL",
       "SANDBOX_HOST",
       "CHROMIUM_PATH",
-      ...offer.configVars,
+      "SANDBOX_RUN_PLAN",
+      ...[...offer.configVars, ...drawers.configVars],
+      ...[...read(`${EXAMPLE}/settings.ts`).matchAll(/"([A-Z_]+)"/g)].map(([, name]) => name!),
       ...limits,
     ];
     expect(words.filter((word) => !names.includes(word) && !others.includes(word))).toEqual([]);
   });
+});
+
+describe.each(documents)("the excerpts of %s", (file) => {
+  const ours = excerptsIn(read(file)).filter((excerpt) => !/^(src|test)\/your-service\//.test(excerpt.file));
+  it("occur in the files they name", () => {
+    expect(ours.filter((excerpt) => !isIn(read(excerpt.file), excerpt)).map(({ file }) => file)).toEqual([]);
+  });
+});
+
+it("the worked example has excerpts that are looked for", () => {
+  expect(excerptsIn(read("docs/make-it-yours.md")).length).toBeGreaterThanOrEqual(5);
 });
 
 describe("docs/operate.md", () => {

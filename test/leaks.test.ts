@@ -3,7 +3,7 @@ import { existsSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import type { LedgerEntry } from "../sandbox/index.ts";
 import { addonManifest } from "../src/operator/addon-manifest.ts";
-import { offer } from "../src/your-service/plans.ts";
+import { offer } from "./support/teapots/plans.ts";
 import { aLifecycle, type LifecycleWorld } from "./support/lifecycle.ts";
 import { eventually } from "./support/world.ts";
 import { operator, PASSWORD } from "./metrics/operator.ts";

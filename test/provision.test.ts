@@ -2,14 +2,14 @@
 
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import type { VendorResource, YourService } from "../src/resources/contract.ts";
-import { yourService } from "../src/your-service/index.ts";
+import { teapots } from "./support/teapots/index.ts";
 import { aWorld, eventually, type World } from "./support/world.ts";
 
 let world: World;
 let bought: VendorResource;
 const vendor: YourService = {
-  ...yourService,
-  provision: (resource) => yourService.provision((bought = resource)),
+  ...teapots,
+  provision: (resource) => teapots.provision((bought = resource)),
 };
 beforeAll(async () => {
   world = await aWorld({ parts: { vendor } });

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
 import { startSandbox, type Sandbox } from "../../sandbox/index.ts";
-import { readConfig, type Environment } from "../../src/config.ts";
+import { readConfig, yourEnvironment, type Environment } from "../../src/config.ts";
 import { statement } from "../../src/database/database.ts";
 import { addonManifest } from "../../src/operator/addon-manifest.ts";
 import { runWeb, type RunningService } from "../../src/run-service.ts";
@@ -68,6 +68,7 @@ export async function demoStage(): Promise<DemoStage> {
 
 function environmentFor({ url, settings }: Sandbox, folder: string): Environment {
   return {
+    ...yourEnvironment(),
     DATA_DIR: folder,
     PORT: "0",
     ADDON_ID: settings.addonId,

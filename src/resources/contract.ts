@@ -16,6 +16,8 @@ export interface YourService {
   finish(resource: VendorResource, platform: ResourceApi): Promise<Done>;
   /** Takes everything down. Called after a deprovision, and after a provision that failed half way. */
   deprovision(resource: VendorResource): Promise<void>;
+  /** Lets go of what the functions hold open, such as connections: the process stops, and nothing calls them any more. */
+  close?(): Promise<void>;
 }
 
 /** One add-on resource, as the vendor's functions see it. */

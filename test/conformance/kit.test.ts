@@ -2,13 +2,12 @@ import { afterAll, expect, it } from "@jest/globals";
 import { judge } from "../../conformance/judge.ts";
 import { rules } from "../../conformance/rules/index.ts";
 import { openStage } from "../../conformance/stage/stage.ts";
-import { readConfig } from "../../src/config.ts";
 import { addonManifest } from "../../src/operator/addon-manifest.ts";
 import { runWeb } from "../../src/run-service.ts";
-import { offer } from "../../src/your-service/plans.ts";
 import { aFreshDatabase } from "../support/database.ts";
 import { freePort } from "./free-port.ts";
 import { exampleSettings } from "./judged.ts";
+import { teapotConfig, teapotParts } from "../support/sellers.ts";
 
 const toClose: (() => unknown)[] = [];
 afterAll(async () => {
@@ -28,12 +27,12 @@ it("keeps every rule that can be judged, should and must", async () => {
       ssoSalt: "a-salt-of-tests",
       asyncPlan: "dedicated",
     },
-    manifest: addonManifest("example", offer),
+    manifest: addonManifest("example", teapotParts.offer),
   });
   toClose.push(() => stage.close());
   const { url, dataDir } = database.settings as { url?: string; dataDir: string };
   const service = await runWeb(
-    readConfig({
+    teapotConfig({
       PORT: String(port),
       ...{ DATA_DIR: dataDir, ...(url && { DATABASE_URL: url }) },
       ADDON_ID: exampleSettings.addonId,
@@ -46,7 +45,7 @@ it("keeps every rule that can be judged, should and must", async () => {
       PLATFORM_STATUS_URL: stage.platformUrl,
       ALLOW_INSECURE_PLATFORM: "on",
     }),
-    { logTo: { write: () => undefined } },
+    { ...teapotParts, logTo: { write: () => undefined } },
   );
   toClose.push(() => service.stop());
   await service.ready;

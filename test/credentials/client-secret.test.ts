@@ -1,10 +1,10 @@
 // Again on PostgreSQL: which rows a new secret makes due is one statement.
 
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
-import { readConfig } from "../../src/config.ts";
 import { runWorker, type RunningService } from "../../src/run-service.ts";
 import { Secret } from "../../src/secret.ts";
 import { aWorld, eventually, type World } from "../support/world.ts";
+import { teapotConfig, teapotParts } from "../support/sellers.ts";
 
 // The client secret is reset while tokens are refreshed, differs between processes, and holds odd characters.
 
@@ -74,7 +74,8 @@ describe("a client secret that is reset", () => {
     const uuids = await active(20);
     const { secret } = world.sandbox.control.resetClientSecret();
     const lines: string[] = [];
-    const other = await runWorker(readConfig({ ...world.environment, CLIENT_SECRET: secret }), {
+    const other = await runWorker(teapotConfig({ ...world.environment, CLIENT_SECRET: secret }), {
+      ...teapotParts,
       logTo: { write: (line) => void lines.push(line) },
     });
     others.push(other);

@@ -2,10 +2,10 @@
 
 import { randomBytes } from "node:crypto";
 import { afterAll, afterEach, beforeAll, expect, it } from "@jest/globals";
-import { readConfig } from "../../src/config.ts";
 import { runWorker, type RunningService } from "../../src/run-service.ts";
 import { aWorld, eventually, type World } from "../support/world.ts";
 import { kit } from "./kit.ts";
+import { teapotConfig, teapotParts } from "../support/sellers.ts";
 
 // On the embedded database one service runs at a time.
 const onPostgresql = process.env["TEST_DATABASE_URL"] ? it : it.skip;
@@ -65,7 +65,8 @@ onPostgresql(
 
     async function otherWith(settings: Record<string, string>): Promise<void> {
       await other?.stop();
-      other = await runWorker(readConfig({ ...world.environment, ...settings }), {
+      other = await runWorker(teapotConfig({ ...world.environment, ...settings }), {
+        ...teapotParts,
         logTo: { write: (line) => void lines.push(line) },
       });
       await other.ready;

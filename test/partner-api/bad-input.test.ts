@@ -4,7 +4,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/glob
 import express from "express";
 import type { Response } from "supertest";
 import { createHttpServer } from "../../src/http-server.ts";
-import { yourService } from "../../src/your-service/index.ts";
+import { teapots } from "../support/teapots/index.ts";
 import { aGrant, aProvisionRequest } from "../support/a-provision-request.ts";
 import { basic, partnerCalls, type PartnerCalls } from "../support/partner-calls.ts";
 import { rawHttp } from "../support/raw-http.ts";
@@ -17,14 +17,14 @@ const vendorCalls: string[] = [];
 beforeAll(async () => {
   // The sweeps stay out: the grants made up here are none of the sandbox's.
   const counted = Object.fromEntries(
-    (Object.keys(yourService) as (keyof typeof yourService)[]).map((name) => [
+    (Object.keys(teapots) as (keyof typeof teapots)[]).map((name) => [
       name,
       (...given: unknown[]) => {
         vendorCalls.push(name);
-        return (yourService[name] as (...all: unknown[]) => unknown)(...given);
+        return (teapots[name] as (...all: unknown[]) => unknown)(...given);
       },
     ]),
-  ) as unknown as typeof yourService;
+  ) as unknown as typeof teapots;
   world = await aWorld({ environment: { WEB_JOBS: "off" }, parts: { vendor: counted } });
   platform = partnerCalls(world);
 });

@@ -2,7 +2,7 @@
 
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { yourService } from "../../src/your-service/index.ts";
+import { teapots } from "../support/teapots/index.ts";
 import { aGate } from "../support/a-vendor.ts";
 import { aProvisionRequest } from "../support/a-provision-request.ts";
 import { aLifecycle, type LifecycleWorld } from "../support/lifecycle.ts";
@@ -99,7 +99,7 @@ describe("a deprovision", () => {
     const gate = aGate();
     life.vendor.next("provision", async (resource) => {
       await gate.opened;
-      return yourService.provision(resource);
+      return teapots.provision(resource);
     });
     const request = aProvisionRequest();
     const provision = life.platform.provision(request);
@@ -123,7 +123,7 @@ describe("a deprovision", () => {
     life.vendor.next("finish", async (resource, platform) => {
       aborted = () => resource.signal.aborted;
       await gate.opened;
-      return yourService.finish(resource, platform);
+      return teapots.finish(resource, platform);
     });
     const { addon } = await life.control.install({ plan: "dedicated" });
     await eventually(() => life.vendor.callsOf(addon.id, "finish").length === 1);
@@ -144,7 +144,7 @@ describe("a deprovision", () => {
     await life.platform.provision(request);
     life.vendor.next("changePlan", async (resource, previous) => {
       await gate.opened;
-      return yourService.changePlan(resource, previous);
+      return teapots.changePlan(resource, previous);
     });
     const change = life.platform.changePlan(request.uuid, { plan: "premium" });
     await eventually(() => life.vendor.callsOf(request.uuid, "changePlan").length === 1);

@@ -4,7 +4,7 @@ import { randomUUID } from "node:crypto";
 import { setTimeout as wait } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
 import { Refusal } from "../../src/errors.ts";
-import { yourService } from "../../src/your-service/index.ts";
+import { teapots } from "../support/teapots/index.ts";
 import { aGate } from "../support/a-vendor.ts";
 import { aProvisionRequest } from "../support/a-provision-request.ts";
 import { aLifecycle, type LifecycleWorld } from "../support/lifecycle.ts";
@@ -148,7 +148,7 @@ describe("plan changes at the same moment", () => {
       plans.map(async (plan) => {
         life.vendor.next("changePlan", async (resource, previous) => {
           await wait(20);
-          return yourService.changePlan(resource, previous);
+          return teapots.changePlan(resource, previous);
         });
         const { status } = await life.platform.changePlan(uuid, { plan });
         expect(status).toBe(200);
@@ -212,7 +212,7 @@ describe("a plan change that the service", () => {
     const gate = aGate();
     life.vendor.next("changePlan", async (resource, previous) => {
       await gate.opened;
-      return yourService.changePlan(resource, previous);
+      return teapots.changePlan(resource, previous);
     });
     const { response } = await life.control.changePlan(uuid, "premium");
     expect(response.status).toBe(202);

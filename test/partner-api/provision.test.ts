@@ -3,7 +3,7 @@
 import { setTimeout as wait } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
 import { Refusal } from "../../src/errors.ts";
-import { yourService } from "../../src/your-service/index.ts";
+import { teapots } from "../support/teapots/index.ts";
 import { aGrant, aProvisionRequest } from "../support/a-provision-request.ts";
 import { aLifecycle, type LifecycleWorld } from "../support/lifecycle.ts";
 import { eventually } from "../support/world.ts";
@@ -23,7 +23,7 @@ describe("a provision delivered 50 times at the same moment", () => {
     const { control, platform, vendor } = life;
     vendor.next("provision", async (resource) => {
       await wait(300);
-      return yourService.provision(resource);
+      return teapots.provision(resource);
     });
     // The first delivery is lost on its way, so that the platform has an add-on and a grant to deliver again.
     control.fault("> POST /resources", { reset: "before" });
@@ -133,7 +133,7 @@ describe("no grant is exchanged before the answer is out", () => {
     if (plan === "basic") {
       life.vendor.next("provision", async (resource) => {
         await wait(1_500);
-        return yourService.provision(resource);
+        return teapots.provision(resource);
       });
     }
     const { addon } = await control.install({ plan });

@@ -2,7 +2,7 @@
 
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
 import { Refusal } from "../../src/errors.ts";
-import { yourService } from "../../src/your-service/index.ts";
+import { teapots } from "../support/teapots/index.ts";
 import { aGate } from "../support/a-vendor.ts";
 import { aLifecycle, type LifecycleWorld } from "../support/lifecycle.ts";
 import { eventually } from "../support/world.ts";
@@ -83,7 +83,7 @@ describe("a provision whose plan takes longer", () => {
     const gate = aGate();
     life.vendor.next("finish", async (resource, platform) => {
       await gate.opened;
-      return yourService.finish(resource, platform);
+      return teapots.finish(resource, platform);
     });
     const { addon } = await life.control.install({ plan: "dedicated" });
     await eventually(() => life.vendor.callsOf(addon.id, "finish").length === 1);
@@ -160,7 +160,7 @@ describe("a provision during which the service", () => {
     const gate = aGate();
     life.vendor.next("provision", async (resource) => {
       await gate.opened;
-      return yourService.provision(resource);
+      return teapots.provision(resource);
     });
     const { addon, response } = await life.control.install();
     expect(response.status).toBe(202);

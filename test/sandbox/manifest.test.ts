@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { startSandbox } from "../../sandbox/index.ts";
@@ -489,17 +489,4 @@ it("An app remembers its manifest across a restart", async () => {
   expect(after.control.createApp({ name: "gone" }).name).toBe("gone");
   await after.close();
   rmSync(folder, { recursive: true });
-});
-
-it("The project's own manifest makes an app, in each environment", async () => {
-  const manifest = JSON.parse(readFileSync("app.json", "utf8")) as object;
-  const needed = ["ADDON_ID", "ADDON_PASSWORD", "CLIENT_SECRET"];
-  const addresses = ["PLATFORM_API_URL", "PLATFORM_AUTH_URL", "PLATFORM_STATUS_URL"];
-  const env = Object.fromEntries([...needed, ...addresses].map((name) => [name, "filled-in"]));
-  expect(await create(manifest)).toMatchObject({ status: 422 });
-  const { status, body } = await create(manifest, { env });
-  expect([status, stepsOf(body)]).toEqual([201, ["deploy", "postdeploy"]]);
-  expect(body.config_vars).toEqual(expect.arrayContaining(["ENCRYPTION_KEY", "DATABASE_URL"]));
-  expect(await create(manifest, { environment: "review" })).toMatchObject({ status: 201 });
-  expect(await create(manifest, { environment: "test" })).toMatchObject({ status: 201 });
 });

@@ -2,13 +2,13 @@ import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import type { Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { createApp } from "../../src/app.ts";
-import { readConfig } from "../../src/config.ts";
 import { createHttpServer } from "../../src/http-server.ts";
 import { createSite } from "../../src/pages/site.ts";
 import { createServices, type Services } from "../../src/services.ts";
 import { Router } from "express";
 import { aBrowser, type Browser } from "./browser.ts";
 import { aWorldOfPeople, type PeopleWorld } from "./people.ts";
+import { teapotConfig, teapotParts } from "../support/sellers.ts";
 
 // Behind a proxy that ends https, as in life; and with a second web process on the same database.
 
@@ -75,8 +75,8 @@ describe("two web processes on one database", () => {
   let server: Server;
   let url: string;
   beforeAll(async () => {
-    const config = readConfig(people.world.environment);
-    services = await createServices(config, "guest", { logTo: { write: () => undefined } });
+    const config = teapotConfig(people.world.environment);
+    services = await createServices(config, "guest", { ...teapotParts, logTo: { write: () => undefined } });
     const { pages, signIn, log } = services;
     const site = createSite({
       ...{ pages, log, routers: { "/oauth": signIn!.router } },

@@ -4,7 +4,6 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { randomBytes } from "node:crypto";
 import { runWeb } from "../../src/run-service.ts";
 import { createServices } from "../../src/services.ts";
-import { readConfig } from "../../src/config.ts";
 import { Secret } from "../../src/secret.ts";
 import { personPlace } from "../../src/sign-in/tokens/places.ts";
 import { createVault } from "../../src/vault/vault.ts";
@@ -12,6 +11,7 @@ import { kitJson } from "../kit/kit.ts";
 import { eventually } from "../support/world.ts";
 import type { Browser } from "./browser.ts";
 import { aWorldOfPeople, type PeopleWorld } from "./people.ts";
+import { teapotConfig, teapotParts } from "../support/sellers.ts";
 
 // A person's tokens: sealed, refreshed before they run out, and by one at a time.
 
@@ -44,7 +44,7 @@ const SIGNED_IN = { status: 200, title: "You are signed in" };
 const SIGN_IN_AGAIN = { status: 401, title: "Please sign in again" };
 
 async function opened() {
-  const vault = await createVault(readConfig(people.world.environment));
+  const vault = await createVault(teapotConfig(people.world.environment));
   const row = await person();
   return {
     access: vault.open(personPlace("sealed_access_token", row.uuid), row.sealed_access_token!).reveal(),
@@ -115,7 +115,8 @@ describe("a refresh", () => {
   });
 
   it("is done once, however many processes find it due or in use", async () => {
-    const other = await createServices(readConfig(people.world.environment), "guest", {
+    const other = await createServices(teapotConfig(people.world.environment), "guest", {
+      ...teapotParts,
       logTo: { write: () => undefined },
     });
     try {
@@ -275,7 +276,10 @@ describe("the keys", () => {
     await people.world.rows(`DELETE FROM client_secrets`);
     await people.world.service.stop();
     const environment = { ...people.world.environment, ENCRYPTION_KEY: randomBytes(24).toString("hex") };
-    const service = await runWeb(readConfig(environment), { logTo: { write: () => undefined } });
+    const service = await runWeb(teapotConfig(environment), {
+      ...teapotParts,
+      logTo: { write: () => undefined },
+    });
     await expect(service.ready).rejects.toThrow(/needs keys that are not among .*: 1 row\n/s);
     const { data } = await kitJson<{ checks: { id: string; message: string }[] }>(environment, ["doctor"]);
     expect(data.checks.find(({ id }) => id === "keys")!.message).toMatch(/not in the ring: \w+ \(1 row\)/);

@@ -1,7 +1,7 @@
 import type { VendorResource, YourService } from "../../src/resources/contract.ts";
-import { yourService } from "../../src/your-service/index.ts";
+import { teapots } from "./teapots/index.ts";
 
-type What = keyof YourService;
+type What = Exclude<keyof YourService, "close">;
 
 export interface VendorCall {
   what: What;
@@ -28,7 +28,7 @@ export function aVendor(): Vendor {
     const call = (resource: VendorResource, ...rest: unknown[]) => {
       calls.push({ what, uuid: resource.uuid, plan: resource.plan, key: resource.idempotencyKey });
       const index = instead.findIndex((one) => one.what === what);
-      const work = index < 0 ? yourService[what] : instead.splice(index, 1)[0]!.work;
+      const work = index < 0 ? teapots[what] : instead.splice(index, 1)[0]!.work;
       return (work as (...given: unknown[]) => unknown)(resource, ...rest);
     };
     return call as YourService[Name];

@@ -8,7 +8,7 @@ import { fileURLToPath, URL } from "node:url";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 /** All that a process may be started from, or load, or read beside itself. */
-const FOLDERS = ["src", "sandbox", "dev", "prisma/migrations", "test/support"];
+const FOLDERS = ["src", "sandbox", "dev", "prisma/migrations", "test/support", "examples"];
 const CACHE = path.join(root, "node_modules/.cache/addon-test-programs");
 
 /**
@@ -43,13 +43,20 @@ async function compile(files, folder) {
   await mkdir(unfinished, { recursive: true });
   await writeFile(path.join(unfinished, "package.json"), `{"type":"module"}`);
   for (const { name, content } of files) {
-    const file = path.join(unfinished, name);
+    const file = path.join(unfinished, placeOf(name));
     await mkdir(path.dirname(file), { recursive: true });
     if (!/\.tsx?$/.test(name)) await writeFile(file, content);
     else await writeFile(file.replace(/\.tsx?$/, ".js"), await javascript(name, content));
   }
   // Another run may have put the same there meanwhile.
   await rename(unfinished, folder).catch(() => rm(unfinished, { recursive: true }));
+}
+
+/** The kit's programs sell the teapots of the tests, whatever a fork sells; what that is stands beside them. */
+function placeOf(name) {
+  return name
+    .replace(/^src\/your-service\//, "your-service/")
+    .replace(/^test\/support\/teapots\//, "src/your-service/");
 }
 
 /** As in tests: `.swcrc` says how types and JSX go; a process also needs the names that the files have now. */

@@ -1,4 +1,5 @@
 import { expect } from "@jest/globals";
+import type { program } from "./program.ts";
 import { aServiceProcess, type ServiceProcess } from "./process.ts";
 import { aWorld, eventually, type Wishes } from "./world.ts";
 
@@ -6,7 +7,7 @@ import { aWorld, eventually, type Wishes } from "./world.ts";
  * A platform and a database whose service is real processes, started and ended by the test. The database is asked over
  * a connection of its own, for on the embedded one the process under test is its owner.
  */
-export async function aProcessWorld(wishes: Wishes = {}) {
+export async function aProcessWorld({ programs, ...wishes }: Wishes & { programs?: typeof program } = {}) {
   const world = await aWorld(wishes);
   await world.service.stop();
   const { control } = world.sandbox;
@@ -17,11 +18,8 @@ export async function aProcessWorld(wishes: Wishes = {}) {
     control,
 
     async start(kind: "web" | "worker" = "web", environment: Record<string, string> = {}) {
-      const started = await aServiceProcess(kind, {
-        ...world.environment,
-        LOG_LEVEL: "info",
-        ...environment,
-      });
+      const settings = { ...world.environment, LOG_LEVEL: "info", ...environment };
+      const started = await aServiceProcess(kind, settings, programs);
       running.push(started);
       if (started.url) control.partner({ partnerUrl: started.url });
       return started;

@@ -21,9 +21,12 @@ export interface ServiceProcess {
 export async function aServiceProcess(
   kind: "web" | "worker",
   environment: Environment,
+  programs = program,
 ): Promise<ServiceProcess> {
   const { PATH, HOME } = process.env;
-  const child = spawn(process.execPath, [program(`src/${kind}.ts`)], { env: { PATH, HOME, ...environment } });
+  const child = spawn(process.execPath, [programs(`src/${kind}.ts`)], {
+    env: { PATH, HOME, ...environment },
+  });
   let output = "";
   for (const stream of [child.stdout, child.stderr])
     stream.on("data", (data: Buffer) => (output += data.toString()));

@@ -1,13 +1,13 @@
 import { randomBytes } from "node:crypto";
 import { setTimeout as wait } from "node:timers/promises";
 import { startSandbox, type Sandbox, type SandboxSettings } from "../../sandbox/index.ts";
-import { readConfig, type Environment } from "../../src/config.ts";
+import type { Environment } from "../../src/config.ts";
 import { openDatabase, statement, type Database } from "../../src/database/database.ts";
 import { addonManifest } from "../../src/operator/addon-manifest.ts";
 import { runWeb, type RunningService } from "../../src/run-service.ts";
 import type { Parts } from "../../src/services.ts";
-import { offer } from "../../src/your-service/plans.ts";
 import { aFreshDatabase } from "./database.ts";
+import { sellers } from "./sellers.ts";
 
 /** A platform, a service and a database of their own, for one test file. */
 export interface World {
@@ -33,25 +33,30 @@ export interface World {
 }
 
 export interface Wishes {
+  /** What the service is: the teapots of the kit's tests, or what stands in `src/your-service`. */
+  sells?: keyof typeof sellers;
   sandbox?: Partial<SandboxSettings>;
   environment?: Environment;
   parts?: Partial<Parts>;
 }
 
 export async function aWorld({
+  sells = "teapots",
   sandbox: platform = {},
   environment: extra = {},
   parts = {},
 }: Wishes = {}): Promise<World> {
   const database = await aFreshDatabase();
-  const manifest = addonManifest("teapots", parts.offer ?? offer);
+  const seller = sellers[sells];
+  const manifest = addonManifest("teapots", parts.offer ?? seller.parts.offer);
   const sandbox = await startSandbox({ addonManifest: manifest, ...platform });
   const environment = { ...environmentFor(sandbox), ...databaseSettings(database.settings), ...extra };
   const lines: string[] = [];
   const logTo = { write: (line: string) => void lines.push(line) };
   const start = async (change: Wishes = {}) => {
-    const service = await runWeb(readConfig({ ...environment, ...change.environment }), {
+    const service = await runWeb(seller.config({ ...environment, ...change.environment }), {
       logTo,
+      ...seller.parts,
       ...parts,
       ...change.parts,
     });

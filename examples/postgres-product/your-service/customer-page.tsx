@@ -1,0 +1,27 @@
+import type { CustomerPage } from "../customer/contract.ts";
+import { offer, sizes } from "./plans.ts";
+import type { Product } from "./product.ts";
+
+/** What customers see who come from the platform's dashboard: their plan, and how full the drawer is. */
+export const createCustomerPage =
+  (product: Product): CustomerPage =>
+  async ({ uuid, name, plan, state }) => {
+    const used = state === "provisioned" ? await product.megabytes(uuid).catch(() => null) : null;
+    const { megabytes, connections } = sizes[plan]!;
+    return {
+      title: name ?? "Your drawer",
+      content: (
+        <>
+          <p>{offer.plans[plan]!.description}</p>
+          {used === null ? (
+            <p>How full it is cannot be told just now. Load this page again in a moment.</p>
+          ) : (
+            <p>
+              <progress value={used} max={megabytes} aria-label="Room used" />
+              {used} of {megabytes} MB, and {connections} connections at once
+            </p>
+          )}
+        </>
+      ),
+    };
+  };

@@ -1,0 +1,45 @@
+import type { CustomerPage } from "../customer/contract.ts";
+import { Refusal } from "../errors.ts";
+import type { Done, YourService } from "../resources/contract.ts";
+import { createCustomerPage } from "./customer-page.tsx";
+import { later, sizes } from "./plans.ts";
+import { createProduct } from "./product.ts";
+import type { YourSettings } from "./settings.ts";
+
+/** Sells drawers: small databases in a PostgreSQL of ours. */
+export function createYourService(settings: YourSettings): YourService & { customerPage: CustomerPage } {
+  const product = createProduct(settings);
+
+  /** Makes it, or makes it what the plan says; a second call for the same resource changes nothing. */
+  async function drawer(uuid: string, plan: string, message: string): Promise<Done> {
+    await product.make(uuid, sizes[plan]!.connections);
+    return { config: { DRAWER_URL: product.urlOf(uuid) }, message };
+  }
+
+  return {
+    customerPage: createCustomerPage(product),
+    close: product.close,
+
+    async provision({ uuid, plan }) {
+      return drawer(uuid, plan, "Your drawer is open: its address is in DRAWER_URL.");
+    },
+
+    async changePlan({ uuid, plan }) {
+      const [used, room] = [await product.megabytes(uuid), sizes[plan]!.megabytes];
+      if (used > room) {
+        throw new Refusal(`Your drawer holds ${used} MB, and ${plan} has ${room} MB. Make room first.`);
+      }
+      if (plan === "reserved") return { later };
+      return drawer(uuid, plan, `Your drawer is ${plan} now; DRAWER_URL stays as it is.`);
+    },
+
+    async finish({ uuid, plan }, platform) {
+      const { app } = await platform.addons.own();
+      return drawer(uuid, plan, `The drawer of ${app.name} is open: its address is in DRAWER_URL.`);
+    },
+
+    async deprovision({ uuid }) {
+      await product.drop(uuid);
+    },
+  };
+}

@@ -1,0 +1,93 @@
+import { randomBytes } from "node:crypto";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import pg from "pg";
+import { addonManifest } from "../../src/operator/addon-manifest.ts";
+import { openDatabase } from "../../src/database/database.ts";
+import { offer } from "../../examples/postgres-product/your-service/plans.ts";
+import { administer, databaseUrl, testServerUrl } from "../support/database.ts";
+import { aProcessWorld } from "../support/process-world.ts";
+import { programsSelling } from "../support/program.ts";
+
+/** Signs customers on at the platform and at the service. */
+export const SALT = "2f97bfa52ca102f8874716e2eb1d3b4920ad0be4";
+
+/**
+ * A platform, a database of the kit and one of the vendor's product, and the service as processes: the kit's, with
+ * `examples/postgres-product` copied over `src/your-service`.
+ */
+export async function aWorldOfDrawers() {
+  const product = await (testServerUrl ? onServer(testServerUrl) : embedded());
+  const life = await aProcessWorld({
+    programs: await programsSelling("examples/postgres-product/your-service"),
+    sandbox: { addonManifest: addonManifest("drawers", offer), ssoSalt: SALT },
+    environment: {
+      SWEEP_CRON: "* * * * * *",
+      SSO_SALT: SALT,
+      PRODUCT_DATABASE_URL: product.url,
+      PRODUCT_PASSWORD_KEY: randomBytes(24).toString("hex"),
+    },
+  });
+
+  return {
+    ...life,
+    /** Rows of the product's database, as its vendor sees them. */
+    rows: <Row>(text: string, values: unknown[] = []) => as<Row>(product.url, text, values),
+    async close() {
+      await life.killAll();
+      await life.world.close();
+      await product.close();
+    },
+  };
+}
+
+/** Rows of a statement with a connection of its own, as whoever has this address. */
+export async function as<Row>(url: string, text: string, values: unknown[] = []): Promise<Row[]> {
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  try {
+    return (await client.query(text, values)).rows as Row[];
+  } finally {
+    await client.end();
+  }
+}
+
+/** A database on the server, and a role for its vendor that is no superuser. */
+async function onServer(serverUrl: string) {
+  const name = `drawers_${randomBytes(5).toString("hex")}`;
+  const ask = (...texts: string[]) =>
+    administer(serverUrl, async (one) => {
+      for (const text of texts) await one(text);
+    });
+  await ask(
+    `CREATE ROLE ${name} LOGIN CREATEROLE PASSWORD 'vendor'`,
+    `CREATE DATABASE ${name} OWNER ${name}`,
+  );
+  return {
+    url: Object.assign(new URL(databaseUrl(serverUrl, name)), { username: name, password: "vendor" }).href,
+    close: () =>
+      administer(serverUrl, async (one) => {
+        await one(`DROP DATABASE ${name} WITH (FORCE)`);
+        const drawers = await one(
+          `SELECT m.rolname FROM pg_auth_members a JOIN pg_roles m ON m.oid = a.roleid
+             JOIN pg_roles v ON v.oid = a.member WHERE v.rolname = '${name}'`,
+        );
+        for (const { rolname } of drawers) await one(`DROP ROLE ${String(rolname)}`);
+        await one(`DROP ROLE ${name}`);
+      }),
+  };
+}
+
+/** The embedded database, which knows roles but lets everybody in as the same one. */
+async function embedded() {
+  const dataDir = await mkdtemp(path.join(tmpdir(), "drawers-"));
+  const database = await openDatabase({ dataDir, role: "owner", poolSize: 1 });
+  return {
+    url: `postgresql://postgres@localhost/postgres?host=${encodeURIComponent(path.join(dataDir, "postgresql"))}`,
+    async close() {
+      await database.close();
+      await rm(dataDir, { recursive: true });
+    },
+  };
+}

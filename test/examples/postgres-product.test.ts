@@ -1,0 +1,166 @@
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import pg from "pg";
+import { aBrowser } from "../sign-in/browser.ts";
+import { testServerUrl } from "../support/database.ts";
+import { before } from "../support/process-world.ts";
+import { eventually } from "../support/world.ts";
+import { as, aWorldOfDrawers } from "./drawers.ts";
+
+// The example of docs/make-it-yours.md, through the front door: real processes, a platform, a PostgreSQL. The embedded
+// one lets everybody in as the same role, so what a customer may not do is tried with TEST_DATABASE_URL alone.
+const onPostgresql = testServerUrl ? it : it.skip;
+
+let drawers: Awaited<ReturnType<typeof aWorldOfDrawers>>;
+let serviceUrl: string;
+beforeAll(async () => {
+  drawers = await aWorldOfDrawers();
+  serviceUrl = (await drawers.start()).url!;
+}, 60_000);
+afterAll(() => drawers.close());
+
+/** Installed on an app of its own. */
+async function installed(plan: string) {
+  const { control } = drawers;
+  const app = control.createApp({}).name;
+  const { addon, response } = await control.install({ app, plan });
+  const url = () => control.configVars(app)["DRAWER_URL"]!;
+  return { uuid: addon.id, role: `drawer_${addon.id.replaceAll("-", "")}`, app, response, url };
+}
+
+async function roleOf({ role }: { role: string }) {
+  const [found] = await drawers.rows<{ limit: number }>(
+    `SELECT rolconnlimit AS limit, rolcanlogin AS login FROM pg_roles WHERE rolname = $1`,
+    [role],
+  );
+  return found;
+}
+const schemas = () => drawers.rows(`SELECT nspname FROM pg_namespace WHERE nspname LIKE 'drawer%'`);
+
+/** As much as the plan small has room for, and more. */
+const FILL = `CREATE TABLE filled AS SELECT repeat(md5(n::text), 50) AS text FROM generate_series(1, 8000) AS n`;
+
+describe("a drawer", () => {
+  it("is there when the platform is answered, and its address lets the customer in", async () => {
+    const drawer = await installed("small");
+    expect(drawer.response).toMatchObject({ status: 200, body: { config: { DRAWER_URL: drawer.url() } } });
+    expect(await roleOf(drawer)).toEqual({ limit: 3, login: true });
+    await as(drawer.url(), `CREATE TABLE ${drawer.role}.notes AS SELECT 'mine' AS text`);
+    expect(await as(drawer.url(), `SELECT text FROM ${drawer.role}.notes`)).toEqual([{ text: "mine" }]);
+  });
+
+  onPostgresql("is its customer's alone, and has the connections of its plan", async () => {
+    const [mine, other] = [await installed("small"), await installed("small")];
+    await as(mine.url(), `CREATE TABLE notes AS SELECT 'mine' AS text`);
+    await expect(as(other.url(), `SELECT * FROM ${mine.role}.notes`)).rejects.toThrow("permission denied");
+    await expect(as(other.url(), `ALTER ROLE ${mine.role} PASSWORD 'x'`)).rejects.toThrow(/denied/);
+    const clients = Array.from({ length: 3 }, () => new pg.Client({ connectionString: mine.url() }));
+    try {
+      for (const client of clients) await client.connect();
+      await expect(as(mine.url(), `SELECT 1`)).rejects.toThrow("too many connections for role");
+    } finally {
+      for (const client of clients) await client.end();
+    }
+  });
+
+  it("has more connections after a change of plan, at the same address", async () => {
+    const drawer = await installed("small");
+    const url = drawer.url();
+    const { response } = await drawers.control.changePlan(drawer.uuid, "large");
+    expect(response.status).toBe(200);
+    expect(await roleOf(drawer)).toMatchObject({ limit: 20 });
+    expect(drawer.url()).toBe(url);
+  });
+
+  it("does not go into a smaller plan than it fits in, and the customer is told why", async () => {
+    const drawer = await installed("large");
+    await as(drawer.url(), FILL.replace("filled", `${drawer.role}.filled`));
+    const { response, addon } = await drawers.control.changePlan(drawer.uuid, "small");
+    expect(response).toMatchObject({
+      status: 422,
+      body: { message: expect.stringMatching(/^Your drawer holds \d+ MB, and small has 10 MB\./) },
+    });
+    expect(addon.plan.name).toBe("drawers:large");
+    expect(await roleOf(drawer)).toMatchObject({ limit: 20 });
+  });
+
+  it("that is reserved opens later", async () => {
+    const drawer = await installed("reserved");
+    expect(drawer.response.status).toBe(202);
+    await eventually(() => drawers.control.addon(drawer.uuid).state === "provisioned");
+    expect(await roleOf(drawer)).toMatchObject({ limit: 50 });
+    expect(await as(drawer.url(), `SELECT 1 AS one`)).toEqual([{ one: 1 }]);
+  });
+
+  it("becomes a reserved one later, too", async () => {
+    const drawer = await installed("small");
+    expect((await drawers.control.changePlan(drawer.uuid, "reserved")).response.status).toBe(202);
+    await eventually(async () => expect(await roleOf(drawer)).toMatchObject({ limit: 50 }));
+  });
+
+  it("shows its customers how full it is", async () => {
+    const { uuid } = await installed("small");
+    const browser = aBrowser(() => serviceUrl);
+    const { form } = drawers.control.signOnForm(uuid);
+    const { location } = await browser.post("/sso/login", {}, new URLSearchParams(form));
+    expect((await browser.get(location!)).text).toContain("0 of 10 MB, and 3 connections at once");
+  });
+
+  it("is gone with all that is in it once it is removed, also while somebody uses it", async () => {
+    const drawer = await installed("small");
+    const customer = new pg.Client({ connectionString: drawer.url() });
+    customer.on("error", () => undefined);
+    await customer.connect();
+    await customer.query(`CREATE TABLE ${drawer.role}.notes (text text)`);
+    if (!testServerUrl) await customer.end();
+    expect((await drawers.control.deprovision(drawer.uuid)).response.status).toBe(204);
+    await eventually(async () => expect(await roleOf(drawer)).toBeUndefined());
+    expect(await schemas()).not.toContainEqual({ nspname: drawer.role });
+    await customer.end().catch(() => undefined);
+  });
+});
+
+/** Dies once the product's database has done what these words ask for, before anybody else knows of it. */
+const diesAfter = (words: string) =>
+  before(`
+    import { createRequire } from "node:module";
+    const { Pool } = createRequire(process.argv[1])("pg");
+    const { query } = Pool.prototype;
+    Pool.prototype.query = async function (text, ...rest) {
+      const result = await query.call(this, text, ...rest);
+      if (String(text).includes(${JSON.stringify(words)})) process.kill(process.pid, "SIGKILL");
+      return result;
+    };`);
+
+/** Nobody holds what the dead process was at: otherwise that is waited for, 45 s. */
+const hurry = (uuid: string) =>
+  drawers.world.rowsApart(`UPDATE steps SET due_at = now(), leased_until = NULL WHERE uuid = $1`, [uuid]);
+
+describe("a service that is killed between two steps", () => {
+  it("makes no second drawer when it is asked again, and gives the same address", async () => {
+    await drawers.killAll();
+    const count = (await schemas()).length;
+    const dying = await drawers.start("web", diesAfter("CREATE ROLE"));
+    const drawer = await installed("small");
+    expect(await dying.ended).toBe("SIGKILL");
+    expect(await schemas()).toHaveLength(count + 1);
+    await hurry(drawer.uuid);
+    serviceUrl = (await drawers.start()).url!;
+    // A sweep may be at it already: then it is "later".
+    expect((await drawers.control.redeliver(drawer.uuid)).response.status).toBeLessThan(300);
+    await eventually(() => drawer.url() !== undefined);
+    expect(await schemas()).toHaveLength(count + 1);
+    expect(await as(drawer.url(), `SELECT 1 AS one`)).toEqual([{ one: 1 }]);
+  });
+
+  it("goes on taking a drawer down where it stopped", async () => {
+    const drawer = await installed("small");
+    await drawers.killAll();
+    const dying = await drawers.start("web", diesAfter("NOLOGIN"));
+    await drawers.control.deprovision(drawer.uuid);
+    expect(await dying.ended).toBe("SIGKILL");
+    expect(await roleOf(drawer)).toMatchObject({ login: false });
+    await hurry(drawer.uuid);
+    serviceUrl = (await drawers.start()).url!;
+    await eventually(async () => expect(await roleOf(drawer)).toBeUndefined());
+  });
+});

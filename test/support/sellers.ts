@@ -1,0 +1,24 @@
+import { readConfig, type Config, type Environment, type SettingName } from "../../src/config.ts";
+import type { Parts } from "../../src/services.ts";
+import { offer as yourOffer } from "../../src/your-service/plans.ts";
+import { teapots } from "./teapots/index.ts";
+import { offer } from "./teapots/plans.ts";
+import { yourSettings } from "./teapots/settings.ts";
+
+/** What makes a service of this process another vendor's: parts, and how its settings are read. */
+interface Seller {
+  parts: Partial<Parts> & Pick<Parts, "offer">;
+  config(environment: Environment): Config;
+}
+
+/** Parts of a service that sells teapots, whatever `src/your-service` sells. */
+export const teapotParts = { offer, vendor: teapots, customerPage: teapots.customerPage };
+
+export function teapotConfig(environment: Environment, only?: readonly SettingName[]): Config {
+  return readConfig(environment, only, yourSettings);
+}
+
+export const sellers: Record<"teapots" | "yours", Seller> = {
+  teapots: { parts: teapotParts, config: teapotConfig },
+  yours: { parts: { offer: yourOffer }, config: readConfig },
+};

@@ -1,0 +1,14 @@
+import type { Offer } from "../../../src/resources/contract.ts";
+
+/** What the tests of the kit sell, whatever `src/your-service` sells. */
+export const offer: Offer = {
+  plans: {
+    basic: { description: "A teapot for one" },
+    premium: { description: "A teapot for six" },
+    dedicated: { description: "A teapot fired to order", later: "Your teapot is being fired." },
+  },
+  defaultPlan: "basic",
+  ephemeralPlan: "basic",
+  regions: ["us", "eu"],
+  configVars: ["TEAPOT_URL", "TEAPOT_TOKEN"],
+};

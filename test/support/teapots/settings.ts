@@ -1,0 +1,2 @@
+/** Teapots need no settings. */
+export const yourSettings = {};

@@ -1,0 +1,60 @@
+import { readFileSync } from "node:fs";
+import { describe, expect, it } from "@jest/globals";
+import { checkManifestText, type ManifestReport } from "../../src/manifest/check.ts";
+import { effectiveManifest } from "../../src/manifest/effective.ts";
+import { startSandbox } from "../../sandbox/index.ts";
+
+// What the app.json that came with the kit means. Yours may mean something else: change or delete this file then.
+const text = readFileSync(new URL("../../app.json", import.meta.url), "utf8");
+const { manifest, faults } = checkManifestText(text) as Required<ManifestReport>;
+
+describe("app.json", () => {
+  it("breaks no rule of the platform's, and what is to be said about it is meant so", () => {
+    expect(faults.map(({ severity, pointer }) => `${severity} ${pointer}`)).toEqual([
+      "warning /formation", // billed
+      "warning /formation", // no sizes: how a platform calls its sizes is not for us to say
+      "warning /scripts", // billed
+    ]);
+  });
+
+  it("needs nothing of ours in CI: tests bring their own world", () => {
+    expect(effectiveManifest(manifest, "test")).toMatchObject({ env: {}, addons: [], scripts: {} });
+  });
+
+  it("lets no review app near the platform: every address there is nowhere", () => {
+    const addresses = Object.entries(effectiveManifest(manifest, "review").env ?? {}).filter(([name]) =>
+      name.startsWith("PLATFORM_"),
+    );
+    expect(addresses).toHaveLength(3);
+    for (const [, about] of addresses)
+      expect(about).toMatchObject({ value: expect.stringMatching(/^https:\/\/[a-z]+\.invalid$/) });
+  });
+
+  it("brings the PostgreSQL whose address is read from DATABASE_URL", () => {
+    expect(manifest.addons).toEqual([{ plan: "postgresql", as: "DATABASE" }]);
+  });
+
+  it("runs one web process, which also runs the jobs", () => {
+    expect(manifest.formation).toEqual({ web: { quantity: 1 }, worker: { quantity: 0 } });
+    expect(manifest.env!["WEB_JOBS"]).toMatchObject({ value: "on" });
+  });
+
+  it("makes an app on the platform, in each environment", async () => {
+    const { control, close } = await startSandbox();
+    const needed = ["ADDON_ID", "ADDON_PASSWORD", "CLIENT_SECRET"];
+    const addresses = ["PLATFORM_API_URL", "PLATFORM_AUTH_URL", "PLATFORM_STATUS_URL"];
+    const env = Object.fromEntries([...needed, ...addresses].map((name) => [name, "filled-in"]));
+    const create = (wish: object) => control.createAppFromManifest({ manifest: JSON.parse(text), ...wish });
+    try {
+      await expect(create({})).rejects.toThrow("ADDON_ID");
+      const app = await create({ env });
+      expect(app.setup!.steps.map(({ step }) => step)).toEqual(["deploy", "postdeploy"]);
+      expect(Object.keys(control.configVars(app.name))).toEqual(
+        expect.arrayContaining(["ENCRYPTION_KEY", "DATABASE_URL"]),
+      );
+      for (const environment of ["review", "test"]) await create({ environment });
+    } finally {
+      await close();
+    }
+  });
+});
