@@ -2,7 +2,9 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import path from "node:path";
 import { describe, expect, it } from "@jest/globals";
+import type { Command } from "commander";
 import { settings } from "../src/config.ts";
+import { createProgram } from "../src/kit/program.ts";
 import { offer } from "../src/your-service/plans.ts";
 import { limitsInCode } from "./support/limits-in-code.ts";
 
@@ -17,6 +19,25 @@ const names: string[] = Object.values(settings).map(({ name }) => name);
 const code = (file: string) =>
   [...read(file).matchAll(/`([^`\n]+)`|^((?:npm|node) .*)$/gm)].map(([, inline, line]) => (inline ?? line)!);
 
+/** The words behind `kit` in a piece of code, as the page writes them. */
+const kitWords = (text: string) =>
+  [...text.matchAll(/(?:^kit|kit --|dist\/kit\.js) ([a-z][^|<>;&#]*)/g)].map(([, words]) =>
+    words!.trim().split(/ +/),
+  );
+
+/** What kit does not have of these words: a command, or one of its options. Null: it has all of them. */
+function unknownOf(words: readonly string[], program: Command): string | null {
+  let command = program;
+  for (const word of words) {
+    const inner = command.commands.find((each) => each.name() === word);
+    if (!inner) break;
+    command = inner;
+  }
+  if (command === program || command.commands.length > 0) return words.join(" ");
+  const known = [...command.options, ...program.options].flatMap(({ long, short }) => [long, short]);
+  return words.find((word) => /^--./.test(word) && ![...known, "--help"].includes(word)) ?? null;
+}
+
 describe.each(documents)("%s", (file) => {
   it("is short", () => {
     expect(read(file).split("\n").length).toBeLessThanOrEqual(151);
@@ -24,7 +45,7 @@ describe.each(documents)("%s", (file) => {
 
   it("names files that exist", () => {
     const files = code(file).filter((text) =>
-      /^(src|test|sandbox|docs|dev|prisma)\/[\w./-]*$|^[\w.-]+\.(md|json)$/.test(text),
+      /^(src|test|sandbox|docs|dev|prisma|ops)\/[\w./-]*$|^[\w.-]+\.(md|json)$/.test(text),
     );
     expect(files.filter((name) => !existsSync(path.join(root, name)))).toEqual([]);
   });
@@ -37,6 +58,14 @@ describe.each(documents)("%s", (file) => {
       .map(([, run, direct]) => run ?? direct!)
       .filter((name) => name !== "ci" && !scripts[name]);
     expect(missing).toEqual([]);
+  });
+
+  it("names commands of kit that exist, with options that they take", () => {
+    const program = createProgram(() => () => Promise.resolve());
+    const unknown = code(file)
+      .flatMap(kitWords)
+      .map((words) => unknownOf(words, program));
+    expect(unknown.filter((each) => each !== null)).toEqual([]);
   });
 
   it("names settings that exist", () => {
