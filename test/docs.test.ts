@@ -6,6 +6,7 @@ import type { Command } from "commander";
 import { settings } from "../src/config.ts";
 import { createProgram } from "../src/kit/program.ts";
 import { offer } from "../src/your-service/plans.ts";
+import { wrongCitations } from "./support/cited-tests.ts";
 import { limitsInCode } from "./support/limits-in-code.ts";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
@@ -96,6 +97,28 @@ describe("docs/operate.md", () => {
     const told = [...read("docs/operate.md").matchAll(/^\| `(\w+)`/gm)].map(([, alarm]) => alarm!);
     expect([...new Set(raised)].sort()).toEqual([...told].sort());
   });
+});
+
+describe.each(["docs/rotate.md", "docs/scale.md"])("%s", (file) => {
+  const chapters = read(file).split(/^## /m).slice(1);
+  const shownBy = (chapter: string) =>
+    [...chapter.matchAll(/^Shown by (.+)\.$/gm)].map(([, cited]) => cited!);
+
+  it("cites tests that exist", () => {
+    const cited = chapters.flatMap(shownBy);
+    expect(cited).not.toEqual([]);
+    expect(cited.flatMap(wrongCitations)).toEqual([]);
+    expect(read(file).match(/Shown by/g)).toHaveLength(cited.length);
+  });
+
+  if (file === "docs/rotate.md") {
+    it("proves each order of changing a secret, and says how to see that it is done", () => {
+      const orders = chapters.slice(0, -1);
+      expect(
+        orders.filter((chapter) => shownBy(chapter).length !== 1 || !chapter.includes("**Done:**")),
+      ).toEqual([]);
+    });
+  }
 });
 
 describe("docs/decisions.md", () => {
