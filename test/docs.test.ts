@@ -79,6 +79,7 @@ describe.each(documents)("%s", (file) => {
       "BENCH_DATABASE_URL",
       "SANDBOX_HOST",
       "CHROMIUM_PATH",
+      "ADDON_MANIFEST",
       ...offer.configVars,
       ...limits,
     ];
