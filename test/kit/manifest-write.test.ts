@@ -102,6 +102,26 @@ describe("kit manifest write", () => {
   });
 });
 
+describe("the add-on's manifest", () => {
+  it.each([
+    [["TEAPOT_URL", "TEAPOT_TOKEN"], "TEAPOT"],
+    [["TEAPOT_URL"], "TEAPOT"],
+    [["TEAPOT_RED_URL", "TEAPOT_RED_LID", "TEAPOT_SIZE"], "TEAPOT"],
+    [["TEAPOT", "TEAPOT_URL"], undefined],
+    [["TEAPOT_URL", "TEAPOTS_URL"], undefined],
+    [["URL"], undefined],
+    [[], undefined],
+  ])("names the first words that config vars share, and that none is without: %j", (configVars, prefix) => {
+    expect(addonManifest("teapots", { ...offer, configVars }).config_vars_prefix).toBe(prefix);
+  });
+
+  it("asks the platform for what the offer says", () => {
+    expect(addonManifest("teapots", offer)).not.toHaveProperty("requires");
+    const asking = addonManifest("teapots", { ...offer, requires: ["log_input"] });
+    expect(asking.requires).toEqual(["log_input"]);
+  });
+});
+
 describe("a platform that was registered with the file alone", () => {
   let world: World;
   beforeAll(async () => {
