@@ -39,7 +39,7 @@ describe("kit manifest write", () => {
         sso_url: "https://addon.example.com/sso/login",
       },
     });
-    const bare = await kitJson(settings, ["manifest", "write"]);
+    const bare = await kitJson(settings, ["manifest", "write", "-"]);
     expect(bare.code).toBe(0);
     expect(bare.data).not.toHaveProperty("sso_url");
   });

@@ -24,7 +24,7 @@ type Registration = AddonManifest & Addresses & Secrets;
 export function addWrite(manifest: Command, act: Act): void {
   manifest
     .command("write")
-    .argument("[file]", "where to; without one, to standard output")
+    .argument("[file]", "where to; without one, or for -, to standard output")
     .option("--reveal", "with ADDON_PASSWORD and SSO_SALT: the file is for your eyes only")
     .option("--overwrite", "replace a file that exists")
     .description("write the add-on's own manifest, which registers it with the platform")
@@ -45,7 +45,7 @@ async function write(
   { reveal = false, overwrite = false }: Options,
 ): Promise<Outcome> {
   const manifest = await registrationFrom(session, reveal);
-  if (file === undefined) {
+  if (file === undefined || file === "-") {
     if (reveal) session.say("It holds the add-on's secrets: let it pass through nobody else's hands.");
     return { data: manifest, show: () => asText(manifest) };
   }
