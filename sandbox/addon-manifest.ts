@@ -31,11 +31,15 @@ export interface AddonManifest {
 
 /** Reads a manifest given as JSON text or as the path of a JSON file; throws with the reason it cannot be used. */
 export function readAddonManifest(pathOrJson: string): AddonManifest {
-  const isInline = pathOrJson.trimStart().startsWith("{");
-  return checkAddonManifest(JSON.parse(isInline ? pathOrJson : readFileSync(pathOrJson, "utf8")));
+  return checkAddonManifest(jsonOf(pathOrJson));
 }
 
-/** Checks the members the sandbox relies on. */
+export function jsonOf(pathOrJson: string): unknown {
+  const isInline = pathOrJson.trimStart().startsWith("{");
+  return JSON.parse(isInline ? pathOrJson : readFileSync(pathOrJson, "utf8"));
+}
+
+/** Checks the members the sandbox relies on. The secrets of a whole manifest are not kept: this part is shown. */
 export function checkAddonManifest(value: unknown): AddonManifest {
   if (!isObject(value)) throw new Error("The add-on manifest is not an object.");
   if (!isFilled(value["id"])) throw new Error("The add-on manifest has no id.");
@@ -54,7 +58,8 @@ export function checkAddonManifest(value: unknown): AddonManifest {
       throw new Error(`The add-on manifest's ${member} must be an array of strings.`);
     }
   }
-  return value as unknown as AddonManifest;
+  const { password: _password, sso_salt: _salt, ...manifest } = value;
+  return manifest as unknown as AddonManifest;
 }
 
 /** Returns the names of the plans, each there once. */

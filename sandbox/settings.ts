@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
-import { type AddonManifest, readAddonManifest } from "./addon-manifest.ts";
+import type { AddonManifest } from "./addon-manifest.ts";
 import { type Check, httpUrl, path } from "./control/members.ts";
+import { readRegistration } from "./registration.ts";
 
 /** What the platform knows of its partner; `PUT /sandbox/partner` changes it at run time. */
 export interface PartnerSettings {
@@ -99,12 +100,17 @@ const variableChecks: Record<string, Check> = { PARTNER_URL: httpUrl, RESOURCES_
 /** Reads the settings of the command from the environment; only those that are set are returned. Throws at a bad one. */
 export function settingsFromEnvironment(environment: NodeJS.ProcessEnv): Partial<SandboxSettings> {
   const settings: Partial<SandboxSettings> = { port: readPort(environment["SANDBOX_PORT"] || "4000") };
+  const manifest = environment["ADDON_MANIFEST"];
+  // What has a variable of its own below wins over the manifest.
+  if (manifest)
+    Object.assign(
+      settings,
+      naming("ADDON_MANIFEST", () => readRegistration(manifest)),
+    );
   for (const [variable, member] of Object.entries(partnerVariables)) {
     const value = environment[variable];
     if (value) settings[member] = naming(variable, () => (variableChecks[variable]?.(value), value));
   }
-  const manifest = environment["ADDON_MANIFEST"];
-  if (manifest) settings.addonManifest = naming("ADDON_MANIFEST", () => readAddonManifest(manifest));
   if (environment["SANDBOX_STATE"]) settings.statePath = environment["SANDBOX_STATE"];
   if (environment["SANDBOX_HOST"]) settings.host = environment["SANDBOX_HOST"];
   return settings;

@@ -2,9 +2,12 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import path from "node:path";
 import { describe, expect, it } from "@jest/globals";
+import type { Command } from "commander";
 import { settings } from "../src/config.ts";
 import { offer as drawers } from "../examples/postgres-product/your-service/plans.ts";
 import { excerptsIn, isIn } from "./support/excerpts.ts";
+import { createProgram } from "../src/kit/program.ts";
+import { wrongCitations } from "./support/cited-tests.ts";
 import { limitsInCode } from "./support/limits-in-code.ts";
 import { offer } from "./support/teapots/plans.ts";
 
@@ -20,6 +23,25 @@ const names: string[] = Object.values(settings).map(({ name }) => name);
 const code = (file: string) =>
   [...read(file).matchAll(/`([^`\n]+)`|^((?:npm|node) .*)$/gm)].map(([, inline, line]) => (inline ?? line)!);
 
+/** The words behind `kit` in a piece of code, as the page writes them. */
+const kitWords = (text: string) =>
+  [...text.matchAll(/(?:^kit|kit --|dist\/kit\.js) ([a-z][^|<>;&#]*)/g)].map(([, words]) =>
+    words!.trim().split(/ +/),
+  );
+
+/** What kit does not have of these words: a command, or one of its options. Null: it has all of them. */
+function unknownOf(words: readonly string[], program: Command): string | null {
+  let command = program;
+  for (const word of words) {
+    const inner = command.commands.find((each) => each.name() === word);
+    if (!inner) break;
+    command = inner;
+  }
+  if (command === program || command.commands.length > 0) return words.join(" ");
+  const known = [...command.options, ...program.options].flatMap(({ long, short }) => [long, short]);
+  return words.find((word) => /^--./.test(word) && ![...known, "--help"].includes(word)) ?? null;
+}
+
 describe.each(documents)("%s", (file) => {
   it("is short", () => {
     expect(read(file).split("\n").length).toBeLessThanOrEqual(151);
@@ -27,7 +49,7 @@ describe.each(documents)("%s", (file) => {
 
   it("names files that exist", () => {
     const files = code(file).filter((text) =>
-      /^(src|test|sandbox|docs|dev|prisma|examples)\/[\w./-]*$|^[\w.-]+\.(md|json)$/.test(text),
+      /^(src|test|sandbox|docs|dev|prisma|examples|ops)\/[\w./-]*$|^[\w.-]+\.(md|json)$/.test(text),
     );
     // What a fork has in these is its own; that their excerpts are true is tried beside them.
     const kept = files.filter((name) => !/^(src|test)\/your-service\//.test(name));
@@ -44,6 +66,14 @@ describe.each(documents)("%s", (file) => {
     expect(missing).toEqual([]);
   });
 
+  it("names commands of kit that exist, with options that they take", () => {
+    const program = createProgram(() => () => Promise.resolve());
+    const unknown = code(file)
+      .flatMap(kitWords)
+      .map((words) => unknownOf(words, program));
+    expect(unknown.filter((each) => each !== null)).toEqual([]);
+  });
+
   it("names settings that exist", () => {
     const words = code(file).filter((text) => /^[A-Z][A-Z]+(_[A-Z]+)+$/.test(text));
     // This page is about names in the code; test/limits.test.ts holds it to them.
@@ -57,6 +87,7 @@ describe.each(documents)("%s", (file) => {
       "SANDBOX_RUN_PLAN",
       ...[...offer.configVars, ...drawers.configVars],
       ...[...read(`${EXAMPLE}/settings.ts`).matchAll(/"([A-Z_]+)"/g)].map(([, name]) => name!),
+      "ADDON_MANIFEST",
       ...limits,
     ];
     expect(words.filter((word) => !names.includes(word) && !others.includes(word))).toEqual([]);
@@ -85,6 +116,28 @@ describe("docs/operate.md", () => {
     const told = [...read("docs/operate.md").matchAll(/^\| `(\w+)`/gm)].map(([, alarm]) => alarm!);
     expect([...new Set(raised)].sort()).toEqual([...told].sort());
   });
+});
+
+describe.each(["docs/rotate.md", "docs/scale.md"])("%s", (file) => {
+  const chapters = read(file).split(/^## /m).slice(1);
+  const shownBy = (chapter: string) =>
+    [...chapter.matchAll(/^Shown by (.+)\.$/gm)].map(([, cited]) => cited!);
+
+  it("cites tests that exist", () => {
+    const cited = chapters.flatMap(shownBy);
+    expect(cited).not.toEqual([]);
+    expect(cited.flatMap(wrongCitations)).toEqual([]);
+    expect(read(file).match(/Shown by/g)).toHaveLength(cited.length);
+  });
+
+  if (file === "docs/rotate.md") {
+    it("proves each order of changing a secret, and says how to see that it is done", () => {
+      const orders = chapters.slice(0, -1);
+      expect(
+        orders.filter((chapter) => shownBy(chapter).length !== 1 || !chapter.includes("**Done:**")),
+      ).toEqual([]);
+    });
+  }
 });
 
 describe("docs/decisions.md", () => {

@@ -64,6 +64,8 @@ export interface Offer {
   regions: readonly string[];
   /** Every config var the service ever sets. Others are refused before they reach the platform. */
   configVars: readonly string[];
+  /** What else the add-on asks of the platform, in the platform's words: `log_input` for an app's log lines. */
+  requires?: readonly string[];
 }
 
 export interface Plan {

@@ -16,6 +16,31 @@ it("The command reads its settings from the environment, and leaves out what is 
   });
 });
 
+it("A whole manifest registers the service too, and a variable of its own wins; its secrets are kept apart", () => {
+  const base_url = "https://addon.example.com:8443/v2/resources";
+  const manifest = { id: "widgets", plans: [{ name: "basic" }], base_url };
+  const ADDON_MANIFEST = JSON.stringify({
+    ...manifest,
+    password: "of-the-manifest",
+    sso_salt: "salt-of-the-manifest",
+  });
+  const registered = {
+    port: 4000,
+    addonManifest: manifest,
+    partnerUrl: "https://addon.example.com:8443",
+    resourcesPath: "/v2/resources",
+    addonPassword: "of-the-manifest",
+    ssoSalt: "salt-of-the-manifest",
+  };
+  expect(settingsFromEnvironment({ ADDON_MANIFEST })).toEqual(registered);
+  const others = { PARTNER_URL: "http://localhost:3100", ADDON_PASSWORD: "another" };
+  expect(settingsFromEnvironment({ ADDON_MANIFEST, ...others })).toEqual({
+    ...registered,
+    partnerUrl: "http://localhost:3100",
+    addonPassword: "another",
+  });
+});
+
 it.each([
   ["SANDBOX_PORT", "http"],
   ["PARTNER_URL", "localhost:3000"],
@@ -23,6 +48,8 @@ it.each([
   ["ADDON_MANIFEST", "{"],
   ["ADDON_MANIFEST", "/nowhere/manifest.json"],
   ["ADDON_MANIFEST", '{"id": "widgets", "plans": 5}'],
+  ["ADDON_MANIFEST", '{"id": "widgets", "plans": [{"name": "basic"}], "base_url": "addon.example.com"}'],
+  ["ADDON_MANIFEST", '{"id": "widgets", "plans": [{"name": "basic"}], "password": 5}'],
 ])("A bad %s is refused by its name: %s", (variable, value) => {
   expect(() => settingsFromEnvironment({ [variable]: value })).toThrow(variable);
 });

@@ -8,13 +8,16 @@ import { nameOfInput, readInput } from "../input-file.ts";
 import type { Outcome } from "../outcome.ts";
 import type { Session } from "../session.ts";
 import { counted } from "../text.ts";
+import { addWrite } from "./manifest-write.ts";
 
 const FILE = new Argument("<file>", "an app.json, or - for standard input");
 /** Many times what a long manifest takes. */
 const MOST_BYTES = 512 * 1024;
 
 export const addManifest: AddCommand = (program, act) => {
-  const manifest = program.command("manifest").description("app.json, from which the platform makes an app");
+  const manifest = program
+    .command("manifest")
+    .description("app.json, from which the platform makes an app; and the add-on's own manifest");
 
   manifest
     .command("check")
@@ -30,6 +33,8 @@ export const addManifest: AddCommand = (program, act) => {
     .description("print what an app is made from: each key of the environment replaces the whole key")
     .addHelpText("after", examples("kit manifest resolve app.json --environment review"))
     .action(act(resolve));
+
+  addWrite(manifest, act);
 };
 
 async function check(_session: Session, file: string): Promise<Outcome> {

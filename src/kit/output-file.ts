@@ -1,0 +1,54 @@
+import { constants } from "node:fs";
+import { open, rename, rm } from "node:fs/promises";
+import { KitError, messageOf } from "../errors.ts";
+
+/** What was to be written is not; nothing is left of it. */
+export class Unwritable extends KitError {}
+
+const REASONS: Readonly<Record<string, string>> = {
+  ENOENT: "there is no such folder",
+  ENOTDIR: "there is no such folder",
+  EISDIR: "this is a folder",
+  EACCES: "this user may not write there",
+  EROFS: "nothing can be written there",
+  ENOSPC: "the disk is full",
+};
+
+/**
+ * Writes a file as a whole or not at all. One that exists is replaced only with `overwrite`; a secret one is for its
+ * owner's eyes from its first byte on, whatever the old one was. Throws {@link Unwritable}.
+ */
+export async function writeOutput(
+  name: string,
+  text: string,
+  { isSecret, overwrite }: { isSecret: boolean; overwrite: boolean },
+): Promise<void> {
+  const fresh = overwrite ? `${name}.${process.pid}.new` : name;
+  try {
+    await writeFresh(fresh, text, isSecret ? 0o600 : 0o644);
+    if (overwrite) await rename(fresh, name).catch((error: unknown) => removing(fresh, error));
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === "EEXIST")
+      throw new Unwritable("exists", `${name} exists already: --overwrite replaces it.`, { cause: error });
+    const reason = REASONS[String(code)] ?? messageOf(error);
+    throw new Unwritable("unwritable", `${name} cannot be written: ${reason}.`, { cause: error });
+  }
+}
+
+async function writeFresh(name: string, text: string, mode: number): Promise<void> {
+  const file = await open(name, constants.O_CREAT | constants.O_EXCL | constants.O_WRONLY, mode);
+  try {
+    await file.writeFile(text);
+  } catch (error) {
+    await removing(name, error);
+  } finally {
+    await file.close();
+  }
+}
+
+/** Half a file is worse than none. */
+async function removing(name: string, error: unknown): Promise<never> {
+  await rm(name, { force: true });
+  throw error;
+}
