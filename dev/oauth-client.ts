@@ -11,6 +11,6 @@ export function oauthClient(control: Control, config: Config): OAuthClient {
   const redirectUri = `${publicUrl}/oauth/callback`;
   const known = control.state().clients.find(({ id }) => id === oauthClientId);
   if (known?.redirect_uri === redirectUri) return { oauthClientId, oauthClientSecret };
-  const { id, secret } = control.registerClient({ name: config.addonId, redirectUri });
+  const { id, secret } = control.registerClient({ name: config.addonId, redirectUri, isPartners: true });
   return { oauthClientId: id, oauthClientSecret: new Secret(secret) };
 }

@@ -27,12 +27,12 @@ export function createApp(platform: Platform, control: Control): Express {
   app.use(pageAssets());
   app.use("/sandbox", noOtherPages, controlRoutes(control));
   app.use(marketplace(platform, control));
+  app.use(incidentPages(platform));
   app.use(recordCalls(platform));
   app.use(authorizeEndpoint(platform));
   app.use(tokenEndpoint(platform));
   app.use(oauthGrantEndpoint(platform));
   app.use("/api/v4", statusFeed(platform));
-  app.use(incidentPages(platform));
   app.use(apiEndpoints(platform));
   app.use(answerError);
   return app;

@@ -91,7 +91,9 @@ function refuseNewer(app: AppRecord): AppRecord {
 }
 
 function find(drains: LogDrainRecord[], idUrlOrToken: string): LogDrainRecord {
-  const drain = drains.find(({ id, url, token }) => [id, url, token].includes(idUrlOrToken));
+  const isMeant = ({ id, url, token }: LogDrainRecord) =>
+    id === idUrlOrToken.toLowerCase() || [url, token].includes(idUrlOrToken);
+  const drain = drains.find(isMeant);
   if (!drain) throw notFound("There is no such log drain.");
   return drain;
 }

@@ -24,7 +24,7 @@ export function pipelineEndpoints({ world }: Platform): Router {
 
   // By id alone, unlike the pipeline itself: so the platform document has it.
   router.get("/pipelines/:pipeline/pipeline-couplings", (req, res) => {
-    const { id } = reachPipeline(callerOf(res), world.pipelines.get(req.params.pipeline));
+    const { id } = reachPipeline(callerOf(res), world.pipelines.get(req.params.pipeline.toLowerCase()));
     const couplings = reachableCouplings(callerOf(res)).filter(({ pipelineId }) => pipelineId === id);
     answerList(req, res, couplings, couplingShape);
   });
@@ -34,7 +34,7 @@ export function pipelineEndpoints({ world }: Platform): Router {
   });
 
   router.get("/pipeline-couplings/:coupling", (req, res) => {
-    const coupling = world.couplings.get(req.params.coupling);
+    const coupling = world.couplings.find(req.params.coupling);
     if (!coupling) throw notFound("There is no such pipeline coupling.");
     if (!reachableCouplings(callerOf(res)).includes(coupling))
       throw forbidden("The coupling's app is out of the token's reach.");

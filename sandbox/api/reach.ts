@@ -8,7 +8,7 @@ import type { Caller } from "./caller.ts";
  * What exists and is out of reach is an authorization error ("Errors": "Add-on calls an endpoint outside its access").
  */
 export function reachAddon(world: World, caller: Caller, idOrName: string): AddonRecord {
-  const addon = world.addons.find(idOrName) ?? world.addons.get(idOrName.toLowerCase());
+  const addon = world.addons.find(idOrName);
   if (!addon) throw notFound("There is no such add-on.");
   const app = world.apps.get(addon.appId)!;
   const isInReach = caller.kind === "partner" ? addon === caller.addon : isUsers(world, caller.user, app);
@@ -19,7 +19,7 @@ export function reachAddon(world: World, caller: Caller, idOrName: string): Addo
 
 /** A partner's token reaches the apps its add-on is attached to ("Add-on partner endpoints"). */
 export function reachApp(world: World, caller: Caller, idOrName: string): AppRecord {
-  const app = world.apps.find(idOrName) ?? world.apps.get(idOrName.toLowerCase());
+  const app = world.apps.find(idOrName);
   if (!app || app.destroyedAt !== undefined) throw notFound("There is no such app.");
   const isInReach =
     caller.kind === "partner" ? isAttached(world, caller.addon, app) : isUsers(world, caller.user, app);

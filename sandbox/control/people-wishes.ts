@@ -9,9 +9,10 @@ export function checkUserToken(wish: object): UserTokenWish {
 
 /** Checks a client to be registered, in the words of the API. */
 export function checkClient(wish: object): ClientWish & { owner?: string } {
-  const members = { name: text, redirect_uri: text, owner: text };
-  const { redirect_uri: redirectUri, ...rest } = checkMembers(wish, members, ["name", "redirect_uri"]);
-  return { ...rest, redirectUri } as ClientWish & { owner?: string };
+  const members = { name: text, redirect_uri: text, owner: text, partners: flag };
+  const checked = checkMembers(wish, members, ["name", "redirect_uri"]);
+  const { redirect_uri: redirectUri, partners: isPartners = false, ...rest } = checked;
+  return { ...rest, redirectUri, isPartners } as ClientWish & { owner?: string };
 }
 
 /** Checks what a person is to do at the authorize page. */

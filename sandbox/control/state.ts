@@ -17,6 +17,8 @@ export function stateOf(world: World) {
       .filter(({ destroyedAt }) => destroyedAt === undefined)
       .map((app) => appState(world, app)),
     addons: world.addons.all().map((addon) => addonState(world, giveUpIfOverdue(world, addon))),
+    /** Everybody who was named once: who owns an app or works on it, who signed in. */
+    users: world.users.all().map(({ id, email, name }) => ({ id, email, name })),
     clients: [
       { id: world.partnerClientId, name: world.settings.addonId, redirect_uri: null },
       ...world.clients.all().map(({ id, name, redirectUri }) => ({ id, name, redirect_uri: redirectUri })),

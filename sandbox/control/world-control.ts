@@ -7,6 +7,7 @@ import { attachmentShape } from "../shapes/attachment.ts";
 import type { Fault, FaultAction } from "../wire/faults.ts";
 import { addApp, type AppWish, renameApp } from "../world/apps.ts";
 import { attach, configVarsOf } from "../world/attachments.ts";
+import { addClient } from "../world/clients.ts";
 import { tablesOf } from "../world/world.ts";
 import { findAddon, findApp } from "./find.ts";
 import { checkBehaviour, checkPartner } from "./setting-changes.ts";
@@ -23,9 +24,11 @@ export function createWorldControl(platform: Platform) {
   );
 
   return {
-    /** Forgets everything but who the partner is. */
+    /** Forgets everything but who the partner is: its credentials, and its own OAuth client. */
     reset(): void {
+      const ownClients = world.clients.all().filter(({ isPartners }) => isPartners);
       for (const table of Object.values(tablesOf(world))) table.clear();
+      for (const client of ownClients) addClient(world, client);
       world.clock.set(0);
       Object.assign(world.settings, initialBehaviour);
       faults.clear();

@@ -38,7 +38,7 @@ export function oauthGrantEndpoint(platform: Platform): Router {
 
 /** The same grant while it is alive, then a new one that is valid for 5 minutes ("States and transitions"). */
 function grantFor(world: World, uuid: string): GrantRecord {
-  const known = world.addons.get(uuid);
+  const known = world.addons.get(uuid.toLowerCase());
   const addon = known && giveUpIfOverdue(world, known);
   if (!addon || addon.state === "deprovisioned") throw notFound("There is no such resource.");
   const grants = world.grants.of("addon", addon.id);

@@ -51,7 +51,9 @@ async function makeCall(platform: Platform, call: PartnerCall, url: URL, fault: 
   const response: PartnerResponse = answer
     ? { status: answer.status, headers: answer.headers, body: readJsonOrText(answer), ms }
     : { status: null, headers: {}, body: null, ms, error: String(outcome) };
-  const complaints = call.receive(response);
+  const received = call.receive(response);
+  // What a fault answers in its place is not the service's to be blamed for.
+  const complaints = fault?.status === undefined ? received : [];
   if (complaints.length > 0) response.complaints = complaints;
   platform.ledger.add({
     at,

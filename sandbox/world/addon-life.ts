@@ -6,8 +6,10 @@ import type { World } from "./world.ts";
 
 const GIVE_UP_MS = 12 * 60 * 60 * 1000;
 
+/** It is there. What was said while it was waited for, "in a few minutes", is no longer so. */
 export function markProvisioned(world: World, addon: AddonRecord): void {
   addon.state = "provisioned";
+  addon.provisionMessage = null;
   addon.updatedAt = world.clock.now();
   settleApp(world, addon);
 }

@@ -10,12 +10,14 @@ const LONGEST_NAME = 100;
 export interface ClientWish {
   name: string;
   redirectUri: string;
+  /** The partner's own: a reset of the sandbox leaves it. */
+  isPartners?: boolean;
 }
 
 /** Registers an OAuth client; its secret is in the record, and shown by whoever registered it ("OAuth client"). */
 export function registerClient(world: World, wish: ClientWish, ownerId: string): ClientRecord {
   const now = world.clock.now();
-  const client = world.clients.add({
+  return addClient(world, {
     id: randomUUID(),
     ...checkClientWish(wish),
     secret: newSecret(),
@@ -23,8 +25,12 @@ export function registerClient(world: World, wish: ClientWish, ownerId: string):
     createdAt: now,
     updatedAt: now,
   });
+}
+
+/** A client with all that is known of it. */
+export function addClient(world: World, client: ClientRecord): ClientRecord {
   world.clientSecrets.add({ secret: client.secret, clientId: client.id });
-  return client;
+  return world.clients.add(client);
 }
 
 /** A new secret; every access token of the client is dead at once, its refresh tokens go on ("Authentication" 9). */

@@ -65,6 +65,8 @@ export interface ClientRecord {
   redirectUri: string;
   secret: string;
   ownerId: string;
+  /** The partner's own, with which people sign in at its service: part of who the partner is. */
+  isPartners?: boolean;
   createdAt: number;
   updatedAt: number;
 }

@@ -2,7 +2,7 @@
 export interface Table<Row> {
   add(row: Row): Row;
   get(key: string): Row | undefined;
-  /** By key or by name, as the path variables of the API allow. */
+  /** By key, whose letters may be capitals (RFC 9562), or by name, as the path variables of the API allow. */
   find(keyOrName: string): Row | undefined;
   /** The rows that belong to `owner` in one of the groups given at creation. */
   of(group: string, owner: string): Row[];
@@ -45,7 +45,7 @@ export function createTable<Row>({ key, name, groups = {} }: Keys<Row>): Table<R
       return row;
     },
     get: (wanted) => byKey.get(wanted),
-    find: (wanted) => byKey.get(wanted) ?? byName.get(wanted),
+    find: (wanted) => byKey.get(wanted.toLowerCase()) ?? byName.get(wanted),
     of: (group, owner) => [...(byOwner.get(group)?.get(owner) ?? [])],
     count: (group, owner) => byOwner.get(group)?.get(owner)?.size ?? 0,
     remove(row) {

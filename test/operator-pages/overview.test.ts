@@ -19,8 +19,10 @@ const overview = (...parts: string[]) =>
   });
 
 it("says that nothing needs attention when all is well, with the platform's status beside it", async () => {
-  operator.control.openIncident({ title: "Slow dashboards" });
-  await overview("Nothing. Tokens are exchanged and refreshed", "Slow dashboards", "active 1");
+  const { id } = operator.control.openIncident({ title: "Slow dashboards", contents: "We look into it." });
+  operator.control.updateIncident(id, { contents: "A disk was full." });
+  const said = "Slow dashboards A disk was full.";
+  await overview("Nothing. Tokens are exchanged and refreshed", said, "active 1");
 });
 
 it("draws the tokens' ages and the refreshes of each hour, with the numbers in words", async () => {

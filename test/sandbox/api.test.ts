@@ -289,7 +289,9 @@ describe("asynchronous provisioning", () => {
     const { addon, token } = await world.installed();
     expect(addon).toMatchObject({ state: "provisioning", provider_id: "p-1", provision_message: "Soon." });
     const act = () => world.call(token, `/addons/${addon.id}/actions/provision`, { method: "POST" });
-    expect(await act()).toMatchObject({ status: 200, body: { state: "provisioned" } });
+    const done = await act();
+    expect(done).toMatchObject({ status: 200, body: { state: "provisioned" } });
+    expect(done.body).not.toHaveProperty("provision_message");
     expect(await act()).toMatchObject({ status: 422 });
   });
 

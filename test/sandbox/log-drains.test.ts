@@ -28,7 +28,7 @@ const listed = async (path: string) => (await world.call<Drain[]>(token, path)).
 it("A drain is found by id, token and URL, changed, and taken away", async () => {
   const made = await create(URL_OF_LOGS);
   expect(made).toMatchObject({ status: 201, body: { url: URL_OF_LOGS, app: { id: app, name: "shop" } } });
-  for (const key of [made.body.id, made.body.token, made.body.url]) {
+  for (const key of [made.body.id, made.body.id.toUpperCase(), made.body.token, made.body.url]) {
     const path = `/apps/shop/log-drains/${encodeURIComponent(key)}`;
     expect((await world.call(token, path)).body).toEqual(made.body);
   }

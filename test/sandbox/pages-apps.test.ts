@@ -101,7 +101,8 @@ describe("creating an app", () => {
 
   const appJson = {
     env: { GREETING: { description: "What it says" }, SESSION: { generator: "secret" } },
-    addons: [{ plan: "widgets:premium", as: "GADGET" }],
+    addons: [{ plan: "widgets:premium", as: "GADGET" }, "postgresql"],
+    buildpacks: [{ url: "ruby" }],
   };
 
   it.each([
@@ -116,8 +117,11 @@ describe("creating an app", () => {
       GREETING: "good day",
       WIDGET_URL: expect.any(String) as string,
     });
-    for (const words of ["GADGET", "GREETING", "SESSION", "What its app.json made of it"])
+    for (const words of ["GADGET", "What its app.json made of it", "buildpacks ruby"])
       expect(page.text).toContain(words);
+    for (const name of ["GREETING", "SESSION"]) expect(page.text).toContain(`${name} of the app itself`);
+    for (const name of ["WIDGET_URL", "POSTGRESQL_URL"])
+      expect(page.text).toContain(`${name} from an add-on`);
     expect(page.text).not.toContain("good day");
   });
 

@@ -148,6 +148,14 @@ describe("an incident", () => {
     expect(page.headers.get("content-type")).toMatch(/^text\/html/);
     expect(await page.text()).toContain("&lt;b>All&lt;/b> of it");
   });
+
+  it("and who reads that page is no call of the service", async () => {
+    const { id, full_url } = world.control.openIncident({ title: "Down" });
+    await fetch(full_url);
+    await read(`/incidents/${id}`);
+    const paths = world.control.ledger().entries.map(({ path }) => path);
+    expect(paths).toEqual([`/api/v4/incidents/${id}`]);
+  });
 });
 
 it("A maintenance is announced, begins by itself, and ends when it is resolved", async () => {

@@ -85,7 +85,7 @@ export function PlatformForms({ view: { attempt }, addon }: { view: View; addon:
             name="code"
             label="With"
             choices={[
-              ["same", "the same grant as before"],
+              ["same", "the same grant"],
               ["new", "a new grant"],
             ]}
           />

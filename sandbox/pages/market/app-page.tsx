@@ -84,8 +84,9 @@ function Remark({ addon, app, world }: { addon: AddonRecord; app: AppRecord; wor
 
 function ConfigVars({ world, app }: { world: World; app: AppRecord }) {
   const brought = Object.keys(addonConfigOf(world, app));
-  const own = Object.keys(app.configVars ?? {});
-  const names = [...new Set([...brought, ...own])].sort();
+  const foreign = app.setup?.foreignAddons.flatMap(({ configVars }) => configVars) ?? [];
+  const own = Object.keys(app.configVars ?? {}).filter((name) => !foreign.includes(name));
+  const names = [...new Set([...brought, ...foreign, ...own])].sort();
   return (
     <Section title="Config vars" id="config-vars" isLive>
       {names.length === 0 ? (

@@ -18,8 +18,10 @@ const names: readonly [call: string, name: string][] = [
   ["GET /oauth/authorize", "a person comes to sign in"],
   ["POST /oauth/authorize", "a person decides"],
   ["POST /oauth/authorize/sign-in", "a person signs in"],
+  ["GET /", "does the platform answer?"],
   ["GET /api/v4/current-status", "how is the platform?"],
   ["GET /api/v4/incidents", "what happened lately?"],
+  ["GET /api/v4/incidents/*", "what happened then?"],
 ];
 
 /** A few words for a call; empty where its path says it all. */

@@ -61,7 +61,7 @@ function AppTile({ world, app }: { world: World; app: AppRecord }) {
     <li id={`app-${app.id}`}>
       <a href={appAt(app.name)}>{app.name}</a>
       <span class="tags">
-        {[region.name, generation.name, ...(team ? [`team ${team.name}`] : [])].map((tag) => (
+        {[region.name, `${generation.name} generation`, ...(team ? [`team ${team.name}`] : [])].map((tag) => (
           <span class="tag">{tag}</span>
         ))}
       </span>

@@ -20,6 +20,7 @@ export function SetUp({ world, app }: { world: World; app: AppRecord }) {
             "processes",
             setup.formation.map(({ type, quantity, size }) => `${quantity} × ${type} (${size})`).join(", "),
           ],
+          setup.buildpacks.length > 0 && ["buildpacks", setup.buildpacks.join(", ")],
           setup.foreign_addons.length > 0 && [
             "other add-ons",
             setup.foreign_addons.map(({ service }) => service).join(", "),

@@ -35,6 +35,7 @@ code { overflow-wrap: anywhere; background: none; padding: 0; color: inherit; }
 .cards > li.well { border-left-color: var(--well); }
 .cards p { margin: 0 0 0.35rem; }
 .cards p:last-child { margin: 0; }
+.cards + .quiet { margin-top: 0.75rem; }
 .state { white-space: nowrap; font-weight: 600; }
 .state::before { content: "● "; }
 .state.well { color: var(--well); } .state.well::before { content: "✓ "; }

@@ -16,12 +16,15 @@ export function StatusPart({ known: { last, failure } }: { known: Known }) {
         </p>
       )}
       {failure !== null && (
-        <p>The status feed cannot be read now{last ? "; this is what it said last." : "."} Nothing waits for it.</p>
+        <p>
+          The status feed cannot be read now{last ? "; this is what it said last." : "."} Nothing waits for
+          it.
+        </p>
       )}
       {!last && failure === null && <p class="quiet">The feed is being asked; load this page again.</p>}
     </section>
   );
-} // prettier-ignore
+}
 
 function Systems({ status }: { status: CurrentStatus }) {
   const open = openIncidents(status);
@@ -39,13 +42,20 @@ function Systems({ status }: { status: CurrentStatus }) {
       </dl>
       {open.length === 0 && <p>No open incident.</p>}
       <ul class="cards">
-        {open.map(({ title, state, updates }) => (
+        {open.map((incident) => (
           <li>
-            <h3>{title}</h3>
-            <p>{updates.at(-1)?.contents ?? state ?? ""}</p>
+            <h3>{incident.title}</h3>
+            <p>{latestWord(incident)}</p>
           </li>
         ))}
       </ul>
     </>
   );
+}
+
+/** What was said last of an incident. The document does not say in which order a feed has its updates. */
+function latestWord({ state, updates }: CurrentStatus["incidents"][number]): string {
+  const at = ({ created_at: time }: (typeof updates)[number]) => Date.parse(time ?? "") || 0;
+  const [latest] = [...updates].sort((one, other) => at(other) - at(one));
+  return latest?.contents || latest?.title || (state ?? "");
 }
