@@ -29,6 +29,10 @@ export const addTokens: AddCommand = (program, act) => {
           onProgress,
         };
         const report = await (which === "all" ? refreshAllTokens(needs) : refreshTokens(needs, which));
+        session.sayWhatIsLeft(
+          "resource",
+          "Their tokens are as they were; --all begins with all of them again.",
+        );
         const exitCode = report.failed.length > 0 || needs.signal.aborted ? FAILED : DONE;
         return { data: report, show: (screen) => showReport(screen, report, "refreshed"), exitCode };
       }),
