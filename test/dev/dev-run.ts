@@ -16,11 +16,7 @@ const START = {
 };
 
 /** One of the development commands, as its npm script runs it, with these words. */
-export function run(
-  entry: keyof typeof START,
-  environment: Environment = {},
-  words: readonly string[] = [],
-) {
+export function run(entry: keyof typeof START, environment: Environment = {}, words: readonly string[] = []) {
   const { PATH, HOME } = process.env;
   const child = spawn(process.execPath, [...START[entry], ...words], {
     env: { PATH, HOME, NO_COLOR: "1", ...environment },

@@ -28,10 +28,7 @@ export function addDiff(config: Command, act: Act): void {
           const { onProgress } = session;
           const needs = { ...services, concurrency: services.config.tokenConcurrency, signal, onProgress };
           const report = await diffAllConfigs(needs);
-          session.sayWhatIsLeft(
-            "resource",
-            "Nothing was changed; the same command looks at all of them again.",
-          );
+          session.sayWhatIsLeft("resource", "The same command begins anew.");
           const { different, failed } = report;
           return {
             data: {

@@ -74,12 +74,6 @@ async function pushAll(session: Session, { overwrite = [], yes = false }: Option
   const fleet = await diffAllConfigs({ ...services, ...how, signal });
   const todo = fleet.different.filter(({ vars }) => !isEmpty(planPush(vars, overwrite)));
   const report = reportOf(fleet, todo);
-  if (todo.length > 0 && !signal.aborted) {
-    const fleetInWords = showFleet(screenOf(process.stderr), fleet);
-    session.say(`${fleetInWords}\n${counted(todo.length, "resource")} to change.`);
-    if (!yes && !(await session.confirm("Go on?"))) return NOT_CONFIRMED;
-  }
-
   async function push({ uuid, vars }: { uuid: string; vars: VarDifference[] }): Promise<void> {
     try {
       await pushShown(services, uuid, { shown: vars, overwrite });
@@ -89,8 +83,14 @@ async function pushAll(session: Session, { overwrite = [], yes = false }: Option
       report.failed.push({ uuid, id, message: messageOf(error) });
     }
   }
-  await workThrough(todo, push, { ...how, total: todo.length, isHalted: () => signal.aborted });
-  session.sayWhatIsLeft("resource", "What was changed stays; the same command goes on.");
+
+  if (todo.length > 0 && !signal.aborted) {
+    const fleetInWords = showFleet(screenOf(process.stderr), fleet);
+    session.say(`${fleetInWords}\n${counted(todo.length, "resource")} to change.`);
+    if (!yes && !(await session.confirm("Go on?"))) return NOT_CONFIRMED;
+    await workThrough(todo, push, { ...how, total: todo.length, isHalted: () => signal.aborted });
+  }
+  session.sayWhatIsLeft("resource", "The same command goes on.");
   return {
     data: report,
     show: (screen) => showReport(screen, report, "changed"),

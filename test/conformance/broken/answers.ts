@@ -340,6 +340,11 @@ export const eager: BrokenService = [
     }),
   },
   {
+    rule: "SECR-04",
+    what: "the server tells its version",
+    habits: (good) => ({ headers: { ...good.headers, server: "Example/3.11" } }),
+  },
+  {
     rule: "HTTP-06",
     what: "a 204 promises a body",
     habits: (good) => ({

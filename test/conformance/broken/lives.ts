@@ -87,7 +87,7 @@ export const particular: BrokenService = [
   {
     rule: "IDEM-04",
     what: "who comes second at the same moment is refused",
-    also: ["IDEM-06"],
+    also: ["IDEM-06", "ASYNC-09"],
     habits: (good) => ({
       answerTakesMs: ({ method }) => (method === "POST" ? 100 : 0),
       again: (resource, wanted) => (resource.isAnswered ? good.again(resource, wanted) : refused(409)),

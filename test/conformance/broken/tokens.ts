@@ -386,25 +386,25 @@ export const late: BrokenService = [
   },
 ];
 
-export const confused: BrokenService = [
+export const forgetful: BrokenService = [
   {
     rule: "IDEM-06",
-    what: "who comes again before the tokens loses the code",
-    habits(good) {
-      const lost = new Set<string | null>();
-      return {
-        again(resource, wanted) {
-          if (!resource.accessToken) lost.add(wanted.code);
-          return good.again(resource, wanted);
-        },
-        exchangeForm: (code, secret) => good.exchangeForm(lost.has(code) ? "lost" : code, secret),
-      };
-    },
+    what: "who comes again before the tokens gets another answer",
+    alone: true,
+    habits: (good) => ({
+      again(resource, wanted) {
+        const { body, ...answer } = good.again(resource, wanted);
+        return { ...answer, body: { ...body, ...(!resource.accessToken && { message: "Soon." }) } };
+      },
+    }),
   },
+];
+
+export const vengeful: BrokenService = [
   {
     rule: "FAIL-07",
     what: "what could not be exchanged is a conflict when it comes again",
-    also: ["IDEM-06"],
+    also: ["IDEM-06", "ASYNC-09"],
     habits: (good) => ({
       again: (resource, wanted) =>
         resource.failedTries > 0 && !resource.accessToken ? refused(409) : good.again(resource, wanted),
