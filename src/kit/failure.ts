@@ -37,6 +37,7 @@ const NEXT: Readonly<Record<string, string>> = {
     "Nothing of it is half done. Does the database answer, and may its user change the schema?",
   needs_reauth: "The platform refused its refresh token. Named by its uuid, it is tried once more.",
   quarantined: "kit doctor says whether a key is missing.",
+  kept: "What differs on the platform stays as it is there; --overwrite NAME changes it.",
   misconfigured: "kit doctor looks at everything that is set.",
 };
 

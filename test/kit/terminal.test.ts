@@ -95,8 +95,12 @@ describe("kit resources erase", () => {
     const { code, screen } = await terminal.ended();
     expect(code).toBe(1);
     expect(screen[0]).toBe(`${uuids[4]}:`);
-    expect(screen[1]).toMatch(/^ {2}".+", plan basic, provisioned, credential active, on app /);
-    expect(screen.slice(2)).toEqual(["Erase it for good? (y/N) n", "Nothing was changed."]);
+    const about = screen.slice(1, -2);
+    expect(about.join(" ").replace(/\s+/g, " ")).toMatch(
+      /^ ".+", plan basic, provisioned, credential active, on app \S+\.$/,
+    );
+    expect(Math.max(...about.map((line) => line.length))).toBeLessThanOrEqual(80);
+    expect(screen.slice(-2)).toEqual(["Erase it for good? (y/N) n", "Nothing was changed."]);
     const { data } = await kitJson(world.environment, ["resources", "show", uuids[4]!]);
     expect(data).toMatchObject({ state: "provisioned", credential: { state: "active" } });
   });

@@ -84,9 +84,9 @@ async function pushAll(session: Session, { overwrite = [], yes = false }: Option
     }
   }
 
+  if (fleet.different.length > 0) session.say(showFleet(screenOf(process.stderr), fleet));
   if (todo.length > 0 && !signal.aborted) {
-    const fleetInWords = showFleet(screenOf(process.stderr), fleet);
-    session.say(`${fleetInWords}\n${counted(todo.length, "resource")} to change.`);
+    session.say(`${counted(todo.length, "resource")} to change.`);
     if (!yes && !(await session.confirm("Go on?"))) return NOT_CONFIRMED;
     await workThrough(todo, push, { ...how, total: todo.length, isHalted: () => signal.aborted });
   }

@@ -3,7 +3,8 @@ import { typedUuid } from "../../operator/errors.ts";
 import type { ResourceRecord } from "../../operator/resource-record.ts";
 import { examples, type Act } from "../command.ts";
 import { NOT_CONFIRMED } from "../outcome.ts";
-import { safe } from "../text.ts";
+import { screenOf } from "../screen.ts";
+import { safe, wrapped } from "../text.ts";
 
 /** `kit resources erase`, a subcommand of `resources`. */
 export function addErase(resources: Command, act: Act): void {
@@ -23,7 +24,7 @@ export function addErase(resources: Command, act: Act): void {
         const db = await session.database();
         const resource = await showResource(db, uuid);
         if (!yes) {
-          session.say(inWords(resource));
+          session.say(wrapped(inWords(resource), screenOf(process.stderr).columns, "  "));
           if (!(await session.confirm("Erase it for good?"))) return NOT_CONFIRMED;
         }
         const report = await eraseResource({ db, deprovision: deprovisionWithoutKeys(db) }, uuid);
@@ -42,5 +43,5 @@ app and options. A person at a terminal is asked; a script says --yes.`;
 function inWords({ uuid, name, plan, state, credential, app }: ResourceRecord): string {
   const which = [name && `"${safe(name)}"`, `plan ${safe(plan)}`, state, `credential ${credential.state}`];
   const where = app ? `, on app ${safe(app.name)}` : "";
-  return `${uuid}:\n  ${which.filter(Boolean).join(", ")}${where}.`;
+  return `${uuid}:\n${which.filter(Boolean).join(", ")}${where}.`;
 }
