@@ -27,14 +27,11 @@ export function requestLog(log: Log): HttpLogger<IncomingMessage, ServerResponse
       return statusCode === 401 && !isWritten() ? "silent" : "info";
     },
     serializers: {
-      req: ({ id, method, url }: { id: string; method: string; url: string }) => ({
-        id,
-        method,
-        path: pathOf(url),
-      }),
-      res: ({ statusCode }: { statusCode: number }) => ({ status: statusCode }),
+      req: ({ id, method, url = "" }: IncomingMessage) => ({ id, method, path: pathOf(url) }),
+      res: ({ statusCode }: ServerResponse) => ({ status: statusCode }),
     },
-    wrapSerializers: true,
+    // Else each request and answer is copied first, with all headers and addresses: a third of a provision's time.
+    wrapSerializers: false,
   });
 }
 

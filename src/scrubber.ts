@@ -11,6 +11,8 @@ export interface Scrubber {
 const HIDDEN = "[secret]";
 /** Shorter values are not looked for: they would be found in every other word. */
 const SHORTEST = 4;
+/** As many as {@link slotOf} can tell apart. */
+const SLOTS = 2 ** 14;
 
 /**
  * Makes a scrubber. Hidden are: whatever begins with the platform's token prefix, and every value given to `hide`, as it
@@ -39,7 +41,7 @@ export function createScrubber(tokenPrefix: string): Scrubber {
 function createSearch() {
   const uses = new Map<string, number>();
   const lengths = new Map<number, Map<number, number>>();
-  const mayBegin = new Uint32Array(65_536);
+  const mayBegin = new Uint32Array(SLOTS);
 
   /** The length of the longest text that begins at `at`; 0: none does. */
   function longestAt(line: string, at: number, start: number): number {
@@ -51,9 +53,9 @@ function createSearch() {
 
   return {
     count(text: string, change: 1 | -1): void {
-      const start = startOf(text, 0);
+      const start = startOf(text);
       const ofStart = lengths.get(start) ?? new Map<number, number>();
-      mayBegin[start & 0xffff]! += change;
+      mayBegin[slotOf(start)]! += change;
       add(uses, text, change);
       add(ofStart, text.length, change);
       if (ofStart.size > 0) lengths.set(start, ofStart);
@@ -63,23 +65,37 @@ function createSearch() {
     replaceIn(line: string): string {
       let shown = "";
       let from = 0;
-      for (let at = 0; at <= line.length - SHORTEST; at++) {
-        const start = startOf(line, at);
-        const length = mayBegin[start & 0xffff] === 0 ? 0 : longestAt(line, at, start);
+      let start = 0;
+      for (let end = 0; end < line.length; end++) {
+        start = shifted(start, line.charCodeAt(end));
+        const at = end + 1 - SHORTEST;
+        if (mayBegin[slotOf(start)] === 0 || at < from) continue;
+        const length = longestAt(line, at, start);
         if (length === 0) continue;
         shown += line.slice(from, at) + HIDDEN;
         from = at + length;
-        at = from - 1;
+        end = from - 1;
       }
       return from === 0 ? line : shown + line.slice(from);
     },
   };
 }
 
-/** Four characters as one number. */
-function startOf(text: string, at: number): number {
-  const first = text.charCodeAt(at) * 31 + text.charCodeAt(at + 1);
-  return (first * 31 + text.charCodeAt(at + 2)) * 31 + text.charCodeAt(at + 3);
+/** The four characters a text begins with, as one number. */
+function startOf(text: string): number {
+  let start = 0;
+  for (let at = 0; at < SHORTEST; at++) start = shifted(start, text.charCodeAt(at));
+  return start;
+}
+
+/** The number of the next four characters in a row: the first of the last four has left it by then. */
+function shifted(start: number, code: number): number {
+  return (start << 8) ^ code;
+}
+
+/** Where the table says something about four characters; others may share the place. */
+function slotOf(start: number): number {
+  return Math.imul(start, 0x9e3779b1) >>> 18;
 }
 
 function add<Key>(uses: Map<Key, number>, key: Key, change: 1 | -1): void {

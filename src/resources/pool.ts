@@ -16,18 +16,20 @@ export interface Pool {
  */
 export function createPool<Row>(needs: {
   claim(most: number): Promise<Row[]>;
-  handle(row: Row): Promise<void>;
+  handle(row: Row, signal: AbortSignal): Promise<void>;
   concurrency: number;
   /** Called when a row ended: what it left behind may be due soon. */
   onEnd(): void;
 }): Pool {
   const { claim, handle, concurrency, onEnd } = needs;
   const underWay = new Set<Promise<void>>();
+  const waiting: (() => void)[] = [];
   const worthAClaim = Math.max(Math.floor(concurrency / 4), 1);
 
-  function start(row: Row): void {
-    const work = handle(row).finally(() => {
+  function start(row: Row, signal: AbortSignal): void {
+    const work = handle(row, signal).finally(() => {
       underWay.delete(work);
+      for (const goOn of waiting.splice(0)) goOn();
       onEnd();
     });
     underWay.add(work);
@@ -39,12 +41,12 @@ export function createPool<Row>(needs: {
       while (!signal.aborted) {
         const free = concurrency - underWay.size;
         if (free < worthAClaim) {
-          await Promise.race(underWay);
+          await new Promise<void>((resolve) => waiting.push(resolve));
           continue;
         }
         const rows = await claim(free);
         taken += rows.length;
-        rows.forEach(start);
+        for (const row of rows) start(row, signal);
         // A claim skips rows that another process is just taking, so a short answer is not yet the end; none is.
         if (rows.length === 0) break;
       }

@@ -4,9 +4,11 @@ import type { Scrubber } from "../../scrubber.ts";
 import type { Secret } from "../../secret.ts";
 import type { Vault } from "../../vault/vault.ts";
 import { waitingForDatabase } from "../../database/waiting.ts";
+import type { Admission, Admitted } from "./admission.ts";
 import { NEEDED_LEASE_SECONDS, type ClaimedCredential } from "./claims.ts";
 import type { ClientSecret, ClientSecrets } from "./client-secrets.ts";
 import { credentialPlace, type Opening } from "./opening.ts";
+import type { TakeSlot } from "./slots.ts";
 import type { CredentialStore } from "./store.ts";
 import { LONGEST_LIFE_SECONDS, shareOfLife } from "./verdict.ts";
 
@@ -27,12 +29,13 @@ export type CallResult =
   | { done: "failed"; failure: CallFailure };
 
 /**
- * One call to the token endpoint for one claimed row, in the order that loses nothing: open what is needed, mark sent,
- * call, store. What a failure means is for the caller to judge.
+ * One call to the token endpoint for one claimed row, in the order that loses nothing: open what is needed, wait for a
+ * slot, mark sent, call, store. What a failure means is for the caller to judge.
  */
-export type CallTokenEndpoint = (row: ClaimedCredential, secret: ClientSecret) => Promise<CallResult>;
+export type CallTokenEndpoint = (admitted: Admitted, takeSlot: TakeSlot) => Promise<CallResult>;
 
 export function createTokenCall({
+  admission,
   store,
   secrets,
   opening,
@@ -41,6 +44,7 @@ export function createTokenCall({
   scrubber,
   log,
 }: {
+  admission: Admission;
   store: CredentialStore;
   secrets: ClientSecrets;
   opening: Opening;
@@ -89,14 +93,33 @@ export function createTokenCall({
     return { done };
   }
 
-  return async function call(row, secret) {
+  /** The answer; null: nothing was sent. The secret and the lease are looked at when the slot is there, not before. */
+  async function ask(
+    admitted: Admitted,
+    credential: Secret,
+    takeSlot: TakeSlot,
+  ): Promise<TokenAnswer | null> {
+    const { row, secret } = admitted;
+    const giveSlotBack = await takeSlot();
+    if (!giveSlotBack) return null;
+    try {
+      if (!(await admission.isStillGood(admitted))) return null;
+      if (!(await store.markSent(row, NEEDED_LEASE_SECONDS))) return null;
+      const call = row.state === "grant_pending" ? endpoint.exchange : endpoint.refresh;
+      return await call(credential, secret.value);
+    } finally {
+      giveSlotBack();
+    }
+  }
+
+  return async function call(admitted, takeSlot) {
+    const { row, secret } = admitted;
     const credential = await credentialOf(row);
     if (!credential) return { done: "quarantined" };
     const reveal = scrubber.hide(credential);
     try {
-      if (!(await store.markSent(row, NEEDED_LEASE_SECONDS))) return await giveBack(row, "not_sent");
-      const ask = row.state === "grant_pending" ? endpoint.exchange : endpoint.refresh;
-      const answer = await ask(credential, secret.value);
+      const answer = await ask(admitted, credential, takeSlot);
+      if (!answer) return await giveBack(row, "not_sent");
       if (answer.outcome === "client_rejected") {
         // Our secret is wrong, not the row's: the row keeps its state, and the gate closes for all.
         await secrets.rejected(secret);

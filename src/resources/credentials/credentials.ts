@@ -55,7 +55,7 @@ export function createCredentials(needs: {
   const secrets = createClientSecrets({ ...needs, spread });
   const opening = createOpening({ vault, store, log });
   const admission = createAdmission(secrets, store.release);
-  const call = createTokenCall({ ...needs, store, secrets, opening });
+  const call = createTokenCall({ ...needs, admission, store, secrets, opening });
   const shared = { claims, store, admission, call, concurrency, log };
   const refresh = createRefresh({
     ...shared,

@@ -3,6 +3,7 @@ import { createPool } from "../pool.ts";
 import type { Admission, Admitted } from "./admission.ts";
 import type { CallTokenEndpoint } from "./calls.ts";
 import type { ClaimedCredential, Claims } from "./claims.ts";
+import { createSlots, ROWS_PER_SLOT } from "./slots.ts";
 import type { CredentialStore } from "./store.ts";
 import { judgeFailedExchange, reasonForLoss } from "./verdict.ts";
 
@@ -28,12 +29,11 @@ export function createExchange(needs: {
 }) {
   const { claims, store, admission, call, concurrency, onIssued, onLost, onEnd, log } = needs;
 
-  async function exchange(admitted: Admitted): Promise<void> {
-    const { row, secret } = admitted;
+  async function exchange(admitted: Admitted, signal: AbortSignal): Promise<void> {
+    const { row } = admitted;
     const { uuid, requestId } = row;
     if (row.isOver) return end(row);
-    if (!(await admission.isStillGood(admitted))) return store.release(row);
-    const result = await call(row, secret);
+    const result = await call(admitted, slots(signal));
     if (result.done === "stored") {
       log.info({ uuid, requestId }, "Grant exchanged, tokens sealed");
       onIssued(result.refreshInSeconds);
@@ -59,18 +59,19 @@ export function createExchange(needs: {
   }
 
   const alone =
-    <Row>(work: (row: Row) => Promise<void>) =>
-    (row: Row) =>
-      work(row).catch((error: unknown) =>
+    <Row>(work: (row: Row, signal: AbortSignal) => Promise<void>) =>
+    (row: Row, signal: AbortSignal) =>
+      work(row, signal).catch((error: unknown) =>
         log.error({ error }, "Work on a grant failed; its lease ends by itself"),
       );
 
   // Ending a grant needs no call, so it happens whatever the client secret is worth.
   const ends = createPool({ claim: claims.expiredGrants, handle: alone(end), concurrency: 16, onEnd });
+  const slots = createSlots(concurrency);
   const exchanges = createPool({
     claim: (most) => admission.claim(claims.grants, most),
     handle: alone(exchange),
-    concurrency,
+    concurrency: concurrency * ROWS_PER_SLOT,
     onEnd,
   });
 

@@ -4,6 +4,7 @@ import type { Admission, Admitted } from "./admission.ts";
 import type { CallResult, CallTokenEndpoint } from "./calls.ts";
 import type { ClaimedCredential, Claims } from "./claims.ts";
 import type { Outage } from "./outage.ts";
+import { createSlots, ROWS_PER_SLOT, type TakeSlot, withoutWaiting } from "./slots.ts";
 import type { CredentialStore } from "./store.ts";
 import { judgeFailedRefresh, type RefreshVerdict } from "./verdict.ts";
 
@@ -42,13 +43,9 @@ export function createRefresh(needs: {
 }): Refresh {
   const { claims, store, admission, call, outage, concurrency, onEnd, log } = needs;
 
-  async function refresh(admitted: Admitted): Promise<CallResult> {
-    const { row, secret } = admitted;
-    if (!(await admission.isStillGood(admitted))) {
-      await store.release(row);
-      return { done: "not_sent" };
-    }
-    const result = await call(row, secret);
+  async function refresh(admitted: Admitted, takeSlot: TakeSlot): Promise<CallResult> {
+    const { row } = admitted;
+    const result = await call(admitted, takeSlot);
     if (result.done === "stored" || result.done === "not_ours") outage.succeeded();
     if (result.done !== "failed") return result;
 
@@ -77,17 +74,18 @@ export function createRefresh(needs: {
     return { state: "active", againInSeconds: MASS_FAILURE_PAUSE_SECONDS, rejected: true };
   }
 
+  const slots = createSlots(concurrency);
   const refreshes = createPool({
     async claim(most) {
       const allowed = Math.min(most, outage.allowance());
       return allowed > 0 ? admission.claim(claims.refreshes, allowed) : [];
     },
-    async handle(admitted) {
-      await refresh(admitted).catch((error: unknown) =>
+    async handle(admitted, signal) {
+      await refresh(admitted, slots(signal)).catch((error: unknown) =>
         log.error({ uuid: admitted.row.uuid, error }, "A refresh failed; its lease ends by itself"),
       );
     },
-    concurrency,
+    concurrency: concurrency * ROWS_PER_SLOT,
     onEnd,
   });
 
@@ -103,7 +101,7 @@ export function createRefresh(needs: {
         return row ? [row] : [];
       }, 1);
       if (!admitted) return { done: isTaken ? "busy" : "not_sent" };
-      return refresh(admitted);
+      return refresh(admitted, withoutWaiting);
     },
   };
 }
