@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { plain } from "./probes.ts";
-import { Broken, NotJudged, type Rule } from "./rule.ts";
+import { Broken, NotApplicable, NotJudged, type Rule } from "./rule.ts";
 import type { Stage } from "./stage/stage.ts";
 
 /** What came of one rule. */
 export interface Verdict {
   rule: Rule;
-  status: "passed" | "failed" | "skipped";
+  status: "passed" | "failed" | "skipped" | "not_applicable";
   /** Why it failed, or why nothing can be said. */
   reason: string | null;
   ms: number;
@@ -54,7 +54,10 @@ async function verdictOf(stage: Stage, rule: Rule): Promise<Verdict> {
     await rule.check(stage);
     return { rule, status: "passed", reason: null, ms: since() };
   } catch (error) {
-    if (error instanceof NotJudged) return { rule, status: "skipped", reason: error.message, ms: since() };
+    if (error instanceof NotJudged) {
+      const status = error instanceof NotApplicable ? "not_applicable" : "skipped";
+      return { rule, status, reason: error.message, ms: since() };
+    }
     const reason = error instanceof Broken ? error.message : `There was no answer: ${messageOf(error)}`;
     return { rule, status: "failed", reason, ms: since() };
   }

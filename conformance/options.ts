@@ -88,8 +88,9 @@ PLATFORM_STATUS_URL, and SSO_SALT where one is given):
   npm run conformance -- --command "python service.py" --plan small
 
 Without the client secret, the first one that your service sends is taken for
-it; without a salt, sign-on is not judged; without an --async-plan, neither is
-asynchronous provisioning. What is not judged is skipped, never passed.
+it. Without a salt, sign-on is not applicable; without an --async-plan, neither
+is asynchronous provisioning. What needs something else to work first is
+skipped. Neither counts as passed, or as broken.
 
 Exit codes: 0 every must-rule that could be judged holds, 1 one is broken,
 2 used wrongly. Broken should-rules are told, and change nothing about that.

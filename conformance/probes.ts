@@ -1,4 +1,4 @@
-import { Broken, holds, needs, NotJudged } from "./rule.ts";
+import { applies, Broken, holds, needs, NotJudged } from "./rule.ts";
 import type { Call } from "./stage/books.ts";
 import type { Delivery, InstallWish, Resource, Stage } from "./stage/stage.ts";
 import { membersIn, type Reply } from "./stage/wire.ts";
@@ -125,14 +125,14 @@ export const life = probe(async (stage) => {
 
 /** The plan that is changed to; for those who name none there is nothing to see. */
 export function otherPlan({ settings }: Stage): string {
-  needs(settings.otherPlan, "no second plan was named (--other-plan).");
+  applies(settings.otherPlan, "no second plan was named (--other-plan).");
   return settings.otherPlan;
 }
 
 /** A resource with a plan that takes its time. */
 export async function begun(stage: Stage, wish: InstallWish = {}): Promise<Resource> {
   const plan = stage.settings.asyncPlan;
-  needs(plan, "no plan that is provisioned asynchronously was named (--async-plan).");
+  applies(plan, "no plan that is provisioned asynchronously was named (--async-plan).");
   const resource = await stage.install({ plan, ...wish });
   const reply = firstReply(resource);
   needs(reply?.status === 202, `the plan ${plan} was to be answered with 202, and was with ${shown(reply)}.`);
@@ -179,5 +179,5 @@ export const replyOf = ({ reply }: Delivery): Reply | null => reply;
 
 /** Where the client secret was learnt from the service itself, nothing can be said about it. */
 export function needsSecret(stage: Stage): void {
-  needs(stage.isSecretKnown(), "the client secret was not given (CLIENT_SECRET).");
+  applies(stage.isSecretKnown(), "the client secret was not given (CLIENT_SECRET).");
 }

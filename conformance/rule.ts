@@ -18,7 +18,7 @@ export interface Rule {
   isPatient?: true;
   /** Judges what all others have caused; comes after them. */
   isLast?: true;
-  /** Returns where the rule holds; throws {@link Broken} where not, {@link NotJudged} where that cannot be seen. */
+  /** Returns where the rule holds; throws {@link Broken} where not, {@link NotJudged} or {@link NotApplicable} where that cannot be seen. */
   check(stage: Stage): Promise<void>;
 }
 
@@ -30,12 +30,20 @@ export interface RuleGroup {
 /** What was seen is not what the rule demands. The message is a sentence and shows no secret. */
 export class Broken extends Error {}
 
-/** The rule says nothing about this service, or something else has to work first. The message says which. */
+/** Something else has to work first. The message says what. */
 export class NotJudged extends Error {}
+
+/** The rule is about something that this service does not have, or that nobody told us. The message says what. */
+export class NotApplicable extends NotJudged {}
 
 /** Throws {@link Broken} unless `isSo`. */
 export function holds(isSo: unknown, otherwise: string): asserts isSo {
   if (!isSo) throw new Broken(otherwise);
+}
+
+/** Throws {@link NotApplicable} unless `isSo`. */
+export function applies(isSo: unknown, because: string): asserts isSo {
+  if (!isSo) throw new NotApplicable(because);
 }
 
 /** Throws {@link NotJudged} unless `isSo`. */

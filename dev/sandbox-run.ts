@@ -1,4 +1,4 @@
-import { spawn } from "node:child_process";
+import { spawn, type ChildProcess } from "node:child_process";
 import { constants } from "node:os";
 import { demoStage, eventually } from "./demo/stage.ts";
 import type { Sandbox } from "../sandbox/index.ts";
@@ -18,15 +18,29 @@ if (words.length === 0 || words[0] === "--help") {
   process.exit(words.length === 0 ? 2 : 0);
 }
 
+/** The signal that was to stop us, and who works at the moment. */
+let stoppedBy: NodeJS.Signals | null = null;
+let child: ChildProcess | null = null;
+for (const name of ["SIGINT", "SIGTERM"] as const)
+  process.on(name, () => {
+    stoppedBy ??= name;
+    // A terminal sends Ctrl-C to COMMAND itself: a second one would mean to hurry.
+    if (name === "SIGTERM" || !process.stdin.isTTY) child?.kill(name);
+  });
+
 const stage = await demoStage();
 let code = 1;
 try {
   const { sandbox, service } = stage;
   const uuid = await install(sandbox, process.env["SANDBOX_RUN_PLAN"]);
-  code = await run({ ...addresses(sandbox, service.url!, uuid), ...configOf(sandbox, uuid) });
-  await sandbox.control.deprovision(uuid);
+  try {
+    code = await run({ ...addresses(sandbox, service.url!, uuid), ...configOf(sandbox, uuid) });
+  } finally {
+    await deprovision(sandbox, uuid);
+  }
 } catch (error) {
   console.error(`✗ ${(error as Error).message}`);
+  code ||= 1;
 } finally {
   await stage.close();
 }
@@ -63,12 +77,20 @@ function configOf({ control }: Sandbox, uuid: string): Record<string, string> {
 }
 
 /** Runs COMMAND with our streams; a signal counts as a shell counts it. */
-function run(environment: Record<string, string>): Promise<number> {
+async function run(environment: Record<string, string>): Promise<number> {
+  if (stoppedBy) return 128 + constants.signals[stoppedBy];
   const [command, ...args] = words;
-  const child = spawn(command!, args, { stdio: "inherit", env: { ...process.env, ...environment } });
-  for (const name of ["SIGINT", "SIGTERM"] as const) process.on(name, () => child.kill(name));
+  child = spawn(command!, args, { stdio: "inherit", env: { ...process.env, ...environment } });
   return new Promise((resolve, reject) => {
-    child.once("error", (error) => reject(new Error(`${command} cannot be run: ${error.message}`)));
-    child.once("close", (exitCode, signal) => resolve(exitCode ?? 128 + constants.signals[signal!]));
+    child!.once("error", (error) => reject(new Error(`${command} cannot be run: ${error.message}`)));
+    child!.once("close", (exitCode, signal) => resolve(exitCode ?? 128 + constants.signals[signal!]));
   });
+}
+
+/** The end of the resource, which the service is to accept too. */
+async function deprovision({ control }: Sandbox, uuid: string): Promise<void> {
+  const { response } = await control.deprovision(uuid);
+  const { status } = response;
+  if (status === null || status >= 300)
+    throw new Error(`The deprovision was answered with ${status ?? "nothing"}.`);
 }

@@ -2,7 +2,7 @@ import { stripVTControlCharacters } from "node:util";
 import type { createColors } from "picocolors";
 import type { Verdict } from "../judge.ts";
 import { groups } from "../rules/index.ts";
-import { countOf, isFit, type Outcome, outcomeOf, type Report } from "./report.ts";
+import { countOf, isFit, type Outcome, outcomeOf, type Report, UNJUDGED } from "./report.ts";
 
 export type Paint = ReturnType<typeof createColors>;
 
@@ -14,9 +14,22 @@ export function humanReport(report: Report, paint: Paint): string {
   const parts = groups.map(({ title, rules }) => {
     const own = report.verdicts.filter(({ rule }) => rules.includes(rule));
     if (own.length === 0) return "";
-    return [paint.bold(title), ...own.map((verdict) => told(verdict, paint)), ""].join("\n");
+    return [
+      paint.bold(title),
+      ...(foreign(own, paint) ?? own.map((verdict) => told(verdict, paint))),
+      "",
+    ].join("\n");
   });
   return [...parts.filter((part) => part !== ""), ending(report, paint)].join("\n");
+}
+
+/** A whole group that is about something else is told in one line. */
+function foreign(verdicts: readonly Verdict[], paint: Paint): string[] | null {
+  const [first, ...others] = verdicts;
+  const isSame = ({ status, reason }: Verdict) => status === "not_applicable" && reason === first!.reason;
+  if (!verdicts.every(isSame) || others.length === 0) return null;
+  const ids = `${first!.rule.id} to ${others.at(-1)!.rule.id}`;
+  return [paint.dim(`  – ${wrapped(`${ids}: not applicable: ${safe(first!.reason ?? "")}`, " ".repeat(4))}`)];
 }
 
 const MARKS: Record<Outcome, (paint: Paint) => string> = {
@@ -24,6 +37,7 @@ const MARKS: Record<Outcome, (paint: Paint) => string> = {
   broken: (paint) => paint.red("✗"),
   warning: (paint) => paint.yellow("!"),
   skipped: (paint) => paint.dim("–"),
+  not_applicable: (paint) => paint.dim("–"),
 };
 
 function told(verdict: Verdict, paint: Paint): string {
@@ -31,7 +45,8 @@ function told(verdict: Verdict, paint: Paint): string {
   const outcome = outcomeOf(verdict);
   const head = `  ${MARKS[outcome](paint)} ${rule.id.padEnd(9)}${wrapped(rule.title, " ".repeat(13))}`;
   if (outcome === "passed") return head;
-  if (outcome === "skipped") return `${head}\n${paint.dim(block(`Skipped: ${reason}`))}`;
+  const unjudged = UNJUDGED[outcome];
+  if (unjudged) return `${head}\n${paint.dim(block(`${unjudged}: ${reason}`))}`;
   const colour = outcome === "broken" ? paint.red : paint.yellow;
   return [
     head,
@@ -47,12 +62,15 @@ function ending(report: Report, paint: Paint): string {
     `${countOf(report, "broken")} broken`,
     `${countOf(report, "warning")} should be better`,
     `${countOf(report, "skipped")} skipped`,
+    `${countOf(report, "not_applicable")} not applicable`,
   ].join(", ");
   const verdict = isFit(report)
     ? paint.green("Every must-rule that could be judged holds.")
     : paint.red("The service is not fit for the platform yet.");
+  const broken = report.verdicts.filter((each) => outcomeOf(each) === "broken").map(({ rule }) => rule.id);
+  const recap = broken.length > 0 ? [wrapped(`Broken: ${broken.join(", ")}.`, "")] : [];
   const line = wrapped(`${report.url}: ${counts}, in ${Math.round(report.ms / 1000)} s.`, "");
-  return `${verdict}\n${paint.dim(line)}`;
+  return [verdict, ...recap, paint.dim(line)].join("\n");
 }
 
 /** A paragraph below a rule. */

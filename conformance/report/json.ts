@@ -11,6 +11,7 @@ export function jsonReport(report: Report) {
     broken: countOf(report, "broken"),
     warnings: countOf(report, "warning"),
     skipped: countOf(report, "skipped"),
+    notApplicable: countOf(report, "not_applicable"),
     rules: report.verdicts.map((verdict) => {
       const { id, title, severity, section, mend } = verdict.rule;
       const group = groups.find(({ rules }) => rules.includes(verdict.rule))!.title;

@@ -1,6 +1,6 @@
 import junit, { type Builder } from "junit-report-builder";
 import { groups } from "../rules/index.ts";
-import { outcomeOf, type Report } from "./report.ts";
+import { outcomeOf, type Report, UNJUDGED } from "./report.ts";
 
 /** What Node gives as its default is the builder itself, whatever its types say. */
 const BUILDER = junit as unknown as Builder;
@@ -22,8 +22,9 @@ export function junitReport({ verdicts }: Report): string {
       const outcome = outcomeOf(verdict);
       if (outcome === "broken") test.failure(`${reason} ${rule.mend} (${rule.section})`, rule.severity);
       if (outcome === "warning") test.standardOutput(`${reason} ${rule.mend} (${rule.section})`);
-      if (outcome === "skipped") test.skipped();
-      if (outcome === "skipped") test.standardOutput(`Skipped: ${reason}`);
+      const unjudged = UNJUDGED[outcome];
+      if (unjudged) test.skipped();
+      if (unjudged) test.standardOutput(`${unjudged}: ${reason}`);
     }
   }
   return report.build();

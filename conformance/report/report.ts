@@ -8,7 +8,13 @@ export interface Report {
 }
 
 /** How a verdict counts: only a broken must-rule makes a service unfit. */
-export type Outcome = "passed" | "broken" | "warning" | "skipped";
+export type Outcome = "passed" | "broken" | "warning" | "skipped" | "not_applicable";
+
+/** What stands before the reason why nothing is said. */
+export const UNJUDGED: Partial<Record<Outcome, string>> = {
+  skipped: "Skipped",
+  not_applicable: "Not applicable",
+};
 
 export function outcomeOf({ status, rule }: Verdict): Outcome {
   if (status !== "failed") return status;

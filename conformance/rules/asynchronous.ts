@@ -275,8 +275,11 @@ export const asynchronous: RuleGroup = {
       async check(stage) {
         const resource = await completed(stage);
         await stage.books.until(() => null, stage.settings.patience.quietMs);
-        const count = stage.callsOf(resource).filter((call) => isMark(call) && isDone(call)).length;
-        holds(count === 1, `It was told ${count} times.`);
+        const told = stage.callsOf(resource).filter(isMark);
+        const accepted = told.find(isDone)!;
+        // Whether the platform accepts it again or not: whoever was heard need not say it twice.
+        const again = told.filter(({ at }) => at > accepted.endedAt!).length;
+        holds(again === 0, `It was told ${again + 1} times.`);
       },
     },
   ],

@@ -1,5 +1,5 @@
 import { firstReply, isSuccess, membersOf, plainAnswer, plain, shown, strangePlan } from "../probes.ts";
-import { Broken, holds, needs, type RuleGroup } from "../rule.ts";
+import { applies, Broken, holds, type RuleGroup } from "../rule.ts";
 import { decisions, platform } from "../sections.ts";
 import { nameFaults, valueFaults } from "../config-vars.ts";
 import type { Stage } from "../stage/stage.ts";
@@ -65,7 +65,7 @@ export const provision: RuleGroup = {
       mend: "Send every value as a string; numbers and null are none.",
       async check(stage) {
         const { config } = membersOf(await plainAnswer(stage));
-        needs(config !== undefined, "the answer has no config.");
+        applies(config !== undefined, "the answer has no config.");
         const [fault] = valueFaults(config);
         if (fault) throw new Broken(fault);
       },
@@ -86,7 +86,7 @@ export const provision: RuleGroup = {
       mend: "Declare each config var in the add-on's manifest, or do not send it.",
       async check(stage) {
         const { manifest } = stage.settings;
-        needs(
+        applies(
           manifest?.config_vars ?? manifest?.config_vars_prefix,
           "no manifest with config vars was given (--manifest).",
         );
@@ -101,7 +101,7 @@ export const provision: RuleGroup = {
       mend: "Send message as a string, or leave it out.",
       async check(stage) {
         const { message } = membersOf(await plainAnswer(stage));
-        needs(message !== undefined, "the answer has no message.");
+        applies(message !== undefined, "the answer has no message.");
         holds(typeof message === "string", "message is no text.");
       },
     },
@@ -147,7 +147,7 @@ export const provision: RuleGroup = {
 
 async function configNames(stage: Stage, manifest: () => Stage["settings"]["manifest"]): Promise<void> {
   const { config } = membersOf(await plainAnswer(stage));
-  needs(config !== undefined && config !== null, "the answer has no config.");
+  applies(config !== undefined && config !== null, "the answer has no config.");
   const [fault] = nameFaults(Object.keys(config), manifest());
   if (fault) throw new Broken(fault);
 }

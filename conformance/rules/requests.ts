@@ -1,5 +1,5 @@
 import { firstReply, isRefusal, isSuccess, plainAnswer, shown } from "../probes.ts";
-import { holds, type Rule, type RuleGroup } from "../rule.ts";
+import { Broken, holds, type Rule, type RuleGroup } from "../rule.ts";
 import { decisions, platform } from "../sections.ts";
 import { aProvision } from "../stage/service-calls.ts";
 import type { Stage } from "../stage/stage.ts";
@@ -29,7 +29,9 @@ const headers = (change: Record<string, string>) => (request: Outgoing) => {
 /** A request that cannot be meant, and has to be refused: by a 4xx, not by falling over. */
 async function refused({ service }: Stage, bodies: Record<string, unknown>): Promise<void> {
   for (const [what, body] of Object.entries(bodies)) {
-    const reply = await service.send({ method: "POST", body });
+    const reply = await service.send({ method: "POST", body }).catch((error: Error) => error);
+    if (reply instanceof Error)
+      throw new Broken(`${what} was not answered: ${reply.message}. A 4xx was due.`);
     holds(
       isRefusal(reply) && reply.status !== 401,
       `${what} was answered with ${reply.status}; a 4xx was due.`,

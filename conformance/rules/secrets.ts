@@ -61,11 +61,14 @@ export const secrets: RuleGroup = {
       title: "No answer names the framework that made it",
       section: decisions(1),
       severity: "should",
-      mend: "Turn the X-Powered-By header off.",
+      mend: "Turn the X-Powered-By header off, and the version in Server.",
       isLast: true,
       async check({ books }) {
         const found = books.replies.find(({ headers }) => headers["x-powered-by"] !== undefined);
         holds(!found, "There is an X-Powered-By header.");
+        const servers = books.replies.map(({ headers }) => String(headers["server"] ?? ""));
+        const server = servers.find((name) => /\/\d/.test(name));
+        holds(!server, `The Server header tells a version: ${server}.`);
       },
     },
   ],

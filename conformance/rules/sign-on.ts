@@ -1,6 +1,6 @@
 import { createHash, randomUUID } from "node:crypto";
 import { installed, life, probe } from "../probes.ts";
-import { holds, needs, type RuleGroup } from "../rule.ts";
+import { applies, holds, needs, type RuleGroup } from "../rule.ts";
 import { decisions } from "../sections.ts";
 import type { Stage } from "../stage/stage.ts";
 import type { Reply } from "../stage/wire.ts";
@@ -21,7 +21,7 @@ interface Customer {
 }
 
 function saltOf({ settings }: Stage): string {
-  needs(settings.ssoSalt, "no sign-on salt was given (SSO_SALT).");
+  applies(settings.ssoSalt, "no sign-on salt was given (SSO_SALT).");
   return settings.ssoSalt;
 }
 
@@ -221,7 +221,7 @@ export const signOn: RuleGroup = {
       async check(stage) {
         await worksAtAll(stage);
         const cookies = (await signedOn(stage)).reply.headers["set-cookie"] ?? [];
-        needs(cookies.length > 0, "no cookie was set.");
+        applies(cookies.length > 0, "no cookie was set.");
         holds(
           cookies.every((cookie) => /;\s*HttpOnly/i.test(cookie)),
           "A cookie was set without HttpOnly.",

@@ -33,25 +33,35 @@ const NEXT: Readonly<Record<string, string>> = {
   authorization_unknown: "Look at your authorizations on the platform before you try again.",
   status_unavailable: "Look at the platform's status site. Grants and refreshes go on without the feed.",
   unknown_incident: "See what there is: kit status --since YYYY-MM-DD",
-  interrupted: "",
+  migration_failed:
+    "Nothing of it is half done. Does the database answer, and may its user change the schema?",
+  needs_reauth: "The platform refused its refresh token. Named by its uuid, it is tried once more.",
+  quarantined: "kit doctor says whether a key is missing.",
+  kept: "What differs on the platform stays as it is there; --overwrite NAME changes it.",
+  misconfigured: "kit doctor looks at everything that is set.",
 };
+
+/** What helps against this, in a sentence; null: nothing that we know of. */
+export function nextStep(id: string): string | null {
+  return NEXT[id] ?? null;
+}
 
 export function failureOf(error: unknown): Failure {
   if (error instanceof CommanderError) {
     const isUnfinished = error.code === "commander.help";
     const message = isUnfinished
       ? "What to do is missing: a command."
-      : error.message.replace(/^error: /, "");
+      : sentence(error.message.replace(/^error: /, "").replace(/\n\((Did you mean .*)\)$/, ". $1"));
     return { id: "used_wrongly", message, next: null, exitCode: USED_WRONGLY };
   }
   if (error instanceof Misconfigured) {
-    return { id: error.id, message: error.message, next: null, exitCode: MISCONFIGURED };
+    return { id: error.id, message: error.message, next: nextStep(error.id), exitCode: MISCONFIGURED };
   }
   if (error instanceof KitError && error.id === "used_wrongly") {
     return { id: error.id, message: error.message, next: null, exitCode: USED_WRONGLY };
   }
   const { id, message } = described(error);
-  return { id, message, next: NEXT[id] || null, exitCode: FAILED };
+  return { id, message: sentence(message), next: nextStep(id), exitCode: FAILED };
 }
 
 function described(error: unknown): { id: string; message: string } {
@@ -64,4 +74,9 @@ function described(error: unknown): { id: string; message: string } {
   if (isPassing(error))
     return { id: "database_unavailable", message: `The database does not answer: ${message}` };
   return { id: "internal_error", message };
+}
+
+/** What others say as half a sentence begins with a capital here; a name, a code or a call is left as it is. */
+function sentence(text: string): string {
+  return /^[a-z]+ /.test(text) ? text[0]!.toUpperCase() + text.slice(1) : text;
 }

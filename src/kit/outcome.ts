@@ -1,3 +1,4 @@
+import { FAILED } from "./exit-codes.ts";
 import type { Screen } from "./screen.ts";
 
 /** What a command comes to: one JSON document, and the same for people. */
@@ -10,3 +11,11 @@ export interface Outcome {
   /** 0 unless given: 1 where the command worked but what it was to do did not. */
   exitCode?: number;
 }
+
+/** A person was asked, and said no. */
+export const NOT_CONFIRMED: Outcome = {
+  data: { id: "not_confirmed", message: "Nothing was changed." },
+  show: () => "Nothing was changed.",
+  isComplaint: true,
+  exitCode: FAILED,
+};

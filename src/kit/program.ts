@@ -31,16 +31,18 @@ const COMMANDS: readonly AddCommand[] = [
   addManifest,
 ];
 
-/** The command line as commander understands it. Nothing is printed but help, and nothing exits. */
-export function createProgram(act: Act): Command {
+/** The command line as commander understands it. Nothing is printed but help, by `tell`, and nothing exits. */
+export function createProgram(act: Act, tell: (text: string) => unknown = () => undefined): Command {
   const program = new Command("kit")
     .description("The operator's command line: what the service keeps, and what you can do about it.")
     .option("--json", "print one JSON document and nothing else")
     .configureHelp({ showGlobalOptions: true, subcommandTerm: termOf })
     .exitOverride()
-    .configureOutput({ writeErr: () => undefined })
+    .configureOutput({ writeOut: (text) => void tell(text), writeErr: () => undefined })
     .addHelpText("after", ENDING);
   for (const add of COMMANDS) add(program, act);
+  for (const group of program.commands.filter(({ commands }) => commands.length > 0))
+    group.addHelpText("after", `\nkit ${group.name()} COMMAND --help says more, with an example.`);
   return program;
 }
 

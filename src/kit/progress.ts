@@ -8,53 +8,78 @@ export interface Progress {
   update(done: number, total: number): void;
   /** Writes a line above the bar. */
   say(line: string): void;
+  /** How many of those that were counted are not done. */
+  left(): number;
   /** Takes the bar away. */
   end(): void;
 }
 
 /** What is over sooner needs no bar. */
 const SHOW_AFTER_MS = 1_000;
+const MOST_COLUMNS = 40;
+/** What stands beside the bar: the numbers, and how long it has been. */
+const BESIDE_COLUMNS = 36;
 
 /** A bar on `stream` while work takes longer than a second, if `stream` is a terminal and nobody forbids it. */
 export function createProgress(stream: WriteStream, { isWanted }: { isWanted: boolean }): Progress {
   let timer: NodeJS.Timeout | undefined;
+  let begunAt = 0;
   let bar: SingleBar | null = null;
-  let last = { done: 0, total: 1 };
+  let last = { done: 0, total: 0 };
 
   async function show(): Promise<void> {
     const { default: cliProgress } = await import("cli-progress");
-    if (timer === undefined) return;
+    if (timer === undefined || bar) return;
     bar = new cliProgress.SingleBar({
       stream,
-      format: "{bar} {value} of {total} · {duration_formatted}",
-      barsize: 40,
+      format: (options, { progress }) => {
+        const time = cliProgress.Format.TimeFormat(secondsSince(begunAt), options, 1);
+        if (last.total === 0) return `Working · ${time}`;
+        const drawn = cliProgress.Format.BarFormat(progress, options);
+        return `${drawn} ${last.done} of ${last.total} · ${time}`;
+      },
+      barsize: Math.max(Math.min(MOST_COLUMNS, (stream.columns || 80) - BESIDE_COLUMNS), 10),
       barCompleteChar: "█",
       barIncompleteChar: "░",
-      hideCursor: true,
+      // Whoever stops us with Ctrl-C gets the terminal back as it was: nothing of it is changed that must be restored.
+      ...{ hideCursor: false, linewrap: true, gracefulExit: false },
       clearOnComplete: true,
-      gracefulExit: false,
     });
-    bar.start(last.total, last.done);
+    bar.start(Math.max(last.total, 1), last.done);
+  }
+
+  function hide(): void {
+    bar?.stop();
+    bar = null;
   }
 
   return {
     begin() {
-      if (isWanted && stream.isTTY) timer ??= setTimeout(() => void show(), SHOW_AFTER_MS).unref();
+      if (timer !== undefined || !isWanted || !stream.isTTY) return;
+      begunAt = performance.now();
+      timer = setTimeout(() => void show(), SHOW_AFTER_MS).unref();
     },
     update(done, total) {
-      last = { done, total: Math.max(total, 1) };
-      bar?.setTotal(last.total);
+      last = { done, total };
+      bar?.setTotal(Math.max(total, 1));
       bar?.update(done);
     },
     say(line) {
-      if (bar) stream.write("\r\u001b[K");
+      // The bar is drawn anew below the line: where it stood is where it would be taken away from.
+      const isShown = bar !== null;
+      hide();
       stream.write(`${line}\n`);
+      if (isShown) void show();
     },
+    left: () => Math.max(last.total - last.done, 0),
     end() {
       clearTimeout(timer);
       timer = undefined;
-      bar?.stop();
-      bar = null;
+      hide();
     },
   };
+}
+
+function secondsSince(begunAt: number): number {
+  return Math.round((performance.now() - begunAt) / 1_000);
 }

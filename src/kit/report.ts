@@ -1,25 +1,43 @@
 import type { TokenReport } from "../operator/tokens.ts";
+import { nextStep } from "./failure.ts";
 import type { Screen } from "./screen.ts";
 import { safe, wrapped } from "./text.ts";
 
 /** So many of a list are told one by one; --json tells all. */
 const MOST_TOLD = 20;
 
-/** Work on many resources, for people: what failed and what was skipped, and how many were `done`. */
-export function showReport(
-  { columns, paint }: Screen,
-  { done, failed, skipped }: TokenReport,
-  doneWord: string,
-): string {
-  const lines = [
-    ...some(
-      failed,
-      ({ uuid, message }) => `${paint.red("✗")} ${uuid}\n    ${wrapped(safe(message), columns, "    ")}`,
-    ),
+/** Work on many resources, for people: what failed and was skipped, how many were `done`, and what to do now. */
+export function showReport(screen: Screen, { done, failed, skipped }: TokenReport, doneWord: string): string {
+  const { columns, paint } = screen;
+  return [
+    ...failures(screen, failed),
     ...some(skipped, ({ uuid, reason }) => `${paint.yellow("–")} ${uuid}  skipped: ${reason}`),
-  ];
-  const end = `${done.length} ${doneWord}, ${failed.length} failed, ${skipped.length} skipped.`;
-  return [...lines, end].join("\n");
+    `${done.length} ${doneWord}, ${failed.length} failed, ${skipped.length} skipped.`,
+    ...nextSteps([...failed.map(({ id }) => id), ...skipped.map(({ reason }) => reason)]).map((each) =>
+      paint.dim(wrapped(each, columns)),
+    ),
+  ].join("\n");
+}
+
+/** What failed: resources that failed for the same reason stand together, and it is told once. */
+export function failures({ columns, paint }: Screen, failed: TokenReport["failed"]): string[] {
+  const reasons = new Map<string, string[]>();
+  for (const { uuid, message } of failed) {
+    const reason = message.replaceAll(uuid, "UUID");
+    reasons.set(reason, [...(reasons.get(reason) ?? []), uuid]);
+  }
+  return [...reasons].flatMap(([reason, uuids]) => {
+    const told = uuids.length === 1 ? reason.replaceAll("UUID", uuids[0]!) : reason;
+    return [
+      ...some(uuids, (uuid) => `${paint.red("✗")} ${uuid}`),
+      `    ${wrapped(safe(told), columns, "    ")}`,
+    ];
+  });
+}
+
+/** What helps, once each, however many need it. */
+export function nextSteps(ids: readonly string[]): string[] {
+  return [...new Set(ids.flatMap((id) => nextStep(id) ?? []))];
 }
 
 /** The first of a list, each told by `tell`, and how many more there are. */

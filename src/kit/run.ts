@@ -10,8 +10,9 @@ import { createSession } from "./session.ts";
 import { safe, wrapped } from "./text.ts";
 
 /** Runs one command to its end: parses, does, prints. Answers what to exit with. */
-export async function runKit(words: readonly string[]): Promise<number> {
-  const json = asksForJson(words);
+export async function runKit(typed: readonly string[]): Promise<number> {
+  const json = asksForJson(typed);
+  const words = helpLast(typed);
   const progress = createProgress(process.stderr, { isWanted: !json });
   const session = createSession({ json, progress });
   let outcome: Outcome | null = null;
@@ -20,7 +21,8 @@ export async function runKit(words: readonly string[]): Promise<number> {
     async (...args) => {
       outcome = await run(session, ...args);
     };
-  const program = createProgram(act);
+  let help = "";
+  const program = createProgram(act, (text) => (help += text));
   try {
     try {
       await program.parseAsync(words, { from: "user" });
@@ -29,7 +31,8 @@ export async function runKit(words: readonly string[]): Promise<number> {
     }
     return outcome ? print(outcome, json) : DONE;
   } catch (error) {
-    if (error instanceof CommanderError && error.exitCode === 0) return DONE;
+    if (error instanceof CommanderError && error.exitCode === 0)
+      return print({ data: { help }, show: () => help.trimEnd() }, json);
     if (error instanceof CommanderError && error.code === "commander.help" && !json) {
       process.stderr.write(`${commandNamed(program, words).helpInformation()}\n`);
       return USED_WRONGLY;
@@ -38,6 +41,14 @@ export async function runKit(words: readonly string[]): Promise<number> {
     printFailure({ ...failure, message: session.scrub(failure.message) }, json, helpFor(program, words));
     return failure.exitCode;
   }
+}
+
+/** `help tokens refresh` as the parser understands it, which looks for one name behind the word: `tokens help refresh`. */
+function helpLast(words: readonly string[]): readonly string[] {
+  const at = words.findIndex((word) => !word.startsWith("-"));
+  const names = words.slice(at + 1).filter((word) => !word.startsWith("-"));
+  if (words[at] !== "help" || names.length < 2) return words;
+  return [...names.slice(0, -1), "help", names.at(-1)!];
 }
 
 /** In any position: the words behind `--` are arguments. */

@@ -1,4 +1,5 @@
 import type { WriteStream } from "node:tty";
+import { styleText } from "node:util";
 import picocolors from "picocolors";
 
 /** What lines are laid out for: so many columns, with colours or without. */
@@ -10,8 +11,9 @@ export interface Screen {
 const LEAST_COLUMNS = 40;
 const USUAL_COLUMNS = 80;
 
-/** Colours on a terminal only, and not with NO_COLOR. Elsewhere 80 columns, as a mail or a ticket shows them. */
-export function screenOf(stream: Pick<WriteStream, "isTTY" | "columns">): Screen {
+/** Colours on a terminal, as FORCE_COLOR and NO_COLOR have it. Elsewhere 80 columns, as a mail or a ticket shows them. */
+export function screenOf(stream: WriteStream): Screen {
   const columns = stream.isTTY ? Math.max(stream.columns || USUAL_COLUMNS, LEAST_COLUMNS) : USUAL_COLUMNS;
-  return { columns, paint: picocolors.createColors(Boolean(stream.isTTY) && picocolors.isColorSupported) };
+  // Node knows what the terminal and the environment say; whether it would colour a letter tells us.
+  return { columns, paint: picocolors.createColors(styleText("red", "x", { stream }) !== "x") };
 }

@@ -1,8 +1,10 @@
 import { readConfig, readEnvironment, type Config, type SettingName } from "../config.ts";
 import type { Database } from "../database/database.ts";
 import type { Services } from "../services.ts";
-import { readableLogLine } from "./log-lines.ts";
+import { createLogLines } from "./log-lines.ts";
 import type { Progress } from "./progress.ts";
+import { screenOf } from "./screen.ts";
+import { counted } from "./text.ts";
 
 /** What a command may use. Everything is opened when it is asked for, and closed when the command has ended. */
 export interface Session {
@@ -18,7 +20,13 @@ export interface Session {
   openServices(config: Config): Promise<Services>;
   /** Aborted by Ctrl-C. Whoever asks for it must end soon after. */
   stopSignal(): AbortSignal;
+  /** Shows that work goes on, where it takes long: for a command that opens nothing here. */
+  begin(): void;
   onProgress(done: number, total: number): void;
+  /** After a stop, says how much of what was counted is left, and how to go on; otherwise nothing. */
+  sayWhatIsLeft(thing: string, howToGoOn: string): void;
+  /** From here on somebody types: no bar gets in their way. */
+  letThemType(): void;
   /** Writes a line to standard error, for people; nothing under --json. */
   say(line: string): void;
   /** Asks a person at the terminal. Throws `UsedWrongly` where there is nobody to ask: then --yes must say it. */
@@ -42,7 +50,8 @@ export function createSession({ json, progress }: { json: boolean; progress: Pro
     progress.begin();
     const { createServices } = await import("../services.ts");
     const logLevel = json ? "silent" : quiet(config.logLevel);
-    const logTo = { write: (line: string) => say(readableLogLine(line)) };
+    const logTo = createLogLines(say, screenOf(process.stderr).columns);
+    closers.push(() => Promise.resolve(logTo.end()));
     const services = await createServices({ ...config, logLevel }, "guest", { logTo });
     scrub = services.scrubber.scrub;
     closers.push(services.close);
@@ -82,14 +91,23 @@ export function createSession({ json, progress }: { json: boolean; progress: Pro
     },
     stopSignal() {
       const stop = () => {
-        if (stopping.signal.aborted) process.exit(1);
+        if (stopping.signal.aborted) {
+          progress.end();
+          process.exit(1);
+        }
         say("Stopping: what was sent is finished first. Ctrl-C again stops at once.");
         stopping.abort();
       };
       for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, stop);
       return stopping.signal;
     },
+    begin: progress.begin,
     onProgress: progress.update,
+    sayWhatIsLeft(thing, howToGoOn) {
+      const left = progress.left();
+      if (stopping.signal.aborted && left > 0) say(`Stopped: ${counted(left, thing)} left. ${howToGoOn}`);
+    },
+    letThemType: progress.end,
     async confirm(question) {
       progress.end();
       const { askYesOrNo } = await import("./yes-or-no.ts");

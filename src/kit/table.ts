@@ -1,6 +1,6 @@
 import { stripVTControlCharacters } from "node:util";
 import type { Screen } from "./screen.ts";
-import { safe } from "./text.ts";
+import { safe, wrapped } from "./text.ts";
 
 export interface Column<Row> {
   title: string;
@@ -43,20 +43,27 @@ export function table<Row>(
   return [head, ...body].join("\n");
 }
 
-/** Names and their values, one a line, indented. */
+/** Names and their values, one below the other, indented. */
 export function members(
   { columns, paint }: Screen,
   pairs: readonly (readonly [name: string, value: string])[],
 ): string {
   const width = Math.max(...pairs.map(([name]) => name.length));
-  const room = columns - width - 2 * GAP.length;
+  const indent = " ".repeat(width + 2 * GAP.length);
+  // Whole, however long: what is cut may be what is looked for.
+  const hung = (value: string) => wrapped(broken(value, columns - indent.length), columns, indent);
   return pairs
-    .map(([name, value]) => `${GAP}${paint.dim(name.padEnd(width))}${GAP}${cut(value, room)}`)
+    .map(([name, value]) => `${GAP}${paint.dim(name.padEnd(width))}${GAP}${hung(value)}`)
     .join("\n");
 }
 
 function fit(text: string, width: number): string {
   return cut(text, width).padEnd(width);
+}
+
+/** Puts a space into words that no line holds, where it has to end. */
+function broken(text: string, room: number): string {
+  return text.replaceAll(new RegExp(`\\S{${room}}(?=\\S)`, "g"), "$& ");
 }
 
 function cut(text: string, width: number): string {

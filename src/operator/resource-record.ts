@@ -1,6 +1,8 @@
 import type { Credential, Resource } from "../database/client/client.ts";
 import { keyIdOf } from "../vault/vault.ts";
 
+export { BUSINESS_STATES, CREDENTIAL_STATES } from "./resource-states.ts";
+
 /** One add-on resource as operators see it: nothing secret in it. Times are ISO 8601, UTC. */
 export interface ResourceRecord {
   uuid: string;
@@ -31,17 +33,6 @@ export interface CredentialRecord {
   /** What was odd about the platform's last token answer. */
   flags: string[];
 }
-
-export const BUSINESS_STATES = ["provisioning", "provisioned", "failed", "deprovisioned"] as const;
-export const CREDENTIAL_STATES = [
-  "grant_pending",
-  "active",
-  "needs_reauth",
-  "grant_lost",
-  "no_grant",
-  "quarantined",
-  "erased",
-] as const;
 
 export type StoredResource = Resource & { credential: Credential | null };
 

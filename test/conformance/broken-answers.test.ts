@@ -1,28 +1,5 @@
-import { beforeAll, describe, expect, it } from "@jest/globals";
-import type { BrokenService } from "./broken/break.ts";
 import * as answers from "./broken/answers.ts";
 import * as lives from "./broken/lives.ts";
-import { atATime, brokenRules } from "./judged.ts";
+import { eachIsCaught } from "./each-is-caught.ts";
 
-const services: Record<string, BrokenService> = { ...answers, ...lives };
-const faults = Object.entries(services).flatMap(([service, breaks]) =>
-  breaks.map(({ rule, what }) => ({ service, rule, what })),
-);
-
-/** The rules that each service breaks, with what is said about it. */
-let found: Map<string, Map<string, string | null>>;
-beforeAll(async () => {
-  found = await atATime(4, Object.keys(services), (name) => brokenRules(services[name]!));
-}, 240_000);
-
-describe("a service with a fault in what it answers", () => {
-  it.each(faults)("is caught by $rule: $what", ({ service, rule }) => {
-    expect([...found.get(service)!.keys()]).toContain(rule);
-  });
-
-  it.each(Object.keys(services))("breaks no other rule: %s", (name) => {
-    const named = services[name]!.flatMap(({ rule, also = [] }) => [rule, ...also]);
-    const others = [...found.get(name)!].filter(([rule]) => !named.includes(rule));
-    expect(others).toEqual([]);
-  });
-});
+eachIsCaught("what it answers", { ...answers, ...lives });

@@ -1,6 +1,7 @@
 import { good, type Habits, startExample } from "../../conformance/examples/service/service.ts";
 import { judge, type Verdict } from "../../conformance/judge.ts";
 import { rules } from "../../conformance/rules/index.ts";
+import type { Rule } from "../../conformance/rule.ts";
 import type { Settings } from "../../conformance/settings.ts";
 import { openStage } from "../../conformance/stage/stage.ts";
 import type { BrokenService } from "./broken/break.ts";
@@ -27,8 +28,11 @@ export const exampleSettings: Omit<Settings, "url"> = {
   platformHost: "127.0.0.1",
 };
 
-/** What all rules say about the example with these habits. */
-export async function judgedExample(habits: Habits = good): Promise<Verdict[]> {
+/** What all rules, or these, say about the example with these habits. */
+export async function judgedExample(
+  habits: Habits = good,
+  judgedBy: readonly Rule[] = rules,
+): Promise<Verdict[]> {
   const port = await freePort();
   const settings = { ...exampleSettings, url: `http://127.0.0.1:${port}` };
   const stage = await openStage(settings);
@@ -45,7 +49,7 @@ export async function judgedExample(habits: Habits = good): Promise<Verdict[]> {
     habits,
   );
   try {
-    return await judge(stage, rules);
+    return await judge(stage, judgedBy);
   } finally {
     await stage.close();
     await service.close();
@@ -55,7 +59,12 @@ export async function judgedExample(habits: Habits = good): Promise<Verdict[]> {
 /** The ids of the rules that a service with these faults breaks, each with why. */
 export async function brokenRules(service: BrokenService): Promise<Map<string, string | null>> {
   const habits = service.reduce<Habits>((so, each) => ({ ...so, ...each.habits(so) }), good);
-  const verdicts = await judgedExample(habits);
+  const named = service.map(({ rule }) => rule);
+  const isAlone = service.some(({ alone }) => alone);
+  const verdicts = await judgedExample(
+    habits,
+    rules.filter(({ id }) => !isAlone || named.includes(id)),
+  );
   return new Map(
     verdicts.filter(({ status }) => status === "failed").map(({ rule, reason }) => [rule.id, reason]),
   );

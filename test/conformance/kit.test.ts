@@ -35,6 +35,8 @@ it("keeps every rule that can be judged, should and must", async () => {
     teapotConfig({
       PORT: String(port),
       ...{ DATA_DIR: dataDir, ...(url && { DATABASE_URL: url }) },
+      // Its tokens live for seconds: what a busy moment makes it miss must not wait for a quarter of a minute.
+      SWEEP_CRON: "* * * * * *",
       ADDON_ID: exampleSettings.addonId,
       ADDON_PASSWORD: exampleSettings.addonPassword,
       CLIENT_SECRET: exampleSettings.clientSecret!,
@@ -54,6 +56,8 @@ it("keeps every rule that can be judged, should and must", async () => {
     .filter(({ status }) => status === "failed")
     .map(({ rule, reason }) => [rule.id, reason]);
   expect(failed).toEqual([]);
-  const skipped = verdicts.filter(({ status }) => status === "skipped").map(({ rule }) => rule.id);
-  expect(skipped).toEqual([]);
+  const unjudged = verdicts
+    .filter(({ reason }) => reason !== null)
+    .map(({ rule, reason }) => [rule.id, reason]);
+  expect(unjudged).toEqual([]);
 }, 240_000);

@@ -80,7 +80,7 @@ onPostgresql("a service whose role may change no schema, set up as docs/database
     await kit(["config", "set", uuid, "TEAPOT_URL=https://other.example"]);
     const before = { uuid: "01234567-89ab-4def-8123-456789abcdef", plan: "basic" };
     expect(await kit(["resources", "import"], JSON.stringify(before))).toMatchObject({ imported: 1 });
-    await kit(["resources", "erase", before.uuid]);
+    await kit(["resources", "erase", before.uuid, "--yes"]);
   });
 
   it("takes a new client secret, for which it locks a table", async () => {

@@ -11,13 +11,14 @@ import { eventually } from "../support/world.ts";
 const START = {
   dev: [program("dev/dev.ts")],
   sandbox: [program("dev/sandbox.ts")],
+  sandboxRun: [program("dev/sandbox-run.ts")],
   demo: ["--import", "tsx", fileURLToPath(new URL("../../dev/demo.ts", import.meta.url))],
 };
 
-/** One of the development commands, as its npm script runs it. */
-export function run(entry: keyof typeof START, environment: Environment = {}) {
+/** One of the development commands, as its npm script runs it, with these words. */
+export function run(entry: keyof typeof START, environment: Environment = {}, words: readonly string[] = []) {
   const { PATH, HOME } = process.env;
-  const child = spawn(process.execPath, START[entry], {
+  const child = spawn(process.execPath, [...START[entry], ...words], {
     env: { PATH, HOME, NO_COLOR: "1", ...environment },
   });
   let output = "";

@@ -157,6 +157,7 @@ describe("kit resources import", () => {
     const [half, ...whole] = Array.from({ length: 501 }, () => installation());
     const child = startKit(world.environment, ["resources", "import"]);
     const output = text(child.stdout!);
+    const told = text(child.stderr!);
     const ended = once(child, "close");
     child.stdin!.on("error", () => undefined).write(`${lines(...whole)}\n${JSON.stringify(half)}`);
     // As many as are written at once; from now on it waits.
@@ -164,6 +165,7 @@ describe("kit resources import", () => {
     child.kill("SIGINT");
     expect(await ended).toEqual([1, null]);
     expect(await output).toBe("500 resources imported, 0 existed, 0 not usable.\n");
+    expect(await told).toContain("Stopped: what was taken is kept.");
     expect(await stored(half!.uuid)).toBeUndefined();
   });
 

@@ -115,10 +115,10 @@ describe("kit resources", () => {
       `INSERT INTO events (uuid, type, detail) VALUES ($1, 'noted', '{"who": "a customer"}')`,
       [uuid],
     );
-    const erased = await kitJson(world.environment, ["resources", "erase", uuid.toUpperCase()]);
+    const erased = await kitJson(world.environment, ["resources", "erase", uuid.toUpperCase(), "--yes"]);
     expect(erased).toEqual({ code: 0, data: { erased: uuid } });
     // Of a tombstone it takes the rest.
-    expect((await kitJson(world.environment, ["resources", "erase", uuid])).code).toBe(0);
+    expect((await kitJson(world.environment, ["resources", "erase", uuid, "--yes"])).code).toBe(0);
     const { data } = await kitJson(world.environment, ["resources", "show", uuid]);
     expect(data).toMatchObject({
       name: null,

@@ -46,6 +46,39 @@ describe("kit's help", () => {
 });
 
 describe("kit without any settings", () => {
+  it("explains a command of a group, also as a question for help", async () => {
+    const asked = await kit({}, ["help", "tokens", "refresh"]);
+    expect(asked).toEqual(await kit({}, ["tokens", "refresh", "--help"]));
+    expect(asked.stdout).toMatch(/^Usage: kit tokens refresh /);
+    expect((await kit({}, ["tokens", "--help"])).stdout).toContain("kit tokens COMMAND --help says more");
+  });
+
+  it("prints help as one JSON document, too", async () => {
+    const { code, data } = await kitJson({}, ["resources", "list", "--help"]);
+    expect({ code, data }).toEqual({ code: 0, data: { help: expect.stringMatching(/^Usage: /) } });
+    expect(data["help"]).toContain("grant_lost");
+  });
+
+  it("asks whether something similar was meant, in a sentence", async () => {
+    const { data } = await kitJson({}, ["tokens", "refesh"]);
+    expect(data["message"]).toBe("Unknown command 'refesh'. Did you mean refresh?");
+    const { stderr } = await kit({}, ["resources", "list", "--sate", "failed"]);
+    expect(stderr).toBe(
+      "✗ Unknown option '--sate'. Did you mean --state?\n  How it is used: kit resources list --help\n",
+    );
+  });
+
+  it("says what helps where a database does not answer or cannot be migrated", async () => {
+    const away = { DATABASE_URL: "postgresql://nobody@127.0.0.1:1/none" };
+    const { stderr } = await kit(away, ["resources", "list"]);
+    expect(stderr).toMatch(/^✗ The database did not answer[^]+\n {2}Is it running\? kit doctor/);
+    const migrated = await kit(away, ["migrate"]);
+    expect(migrated.code).toBe(1);
+    expect(migrated.stderr).toMatch(
+      /^✗ The database could not be migrated[^]+\n {2}Nothing of it is half done\./,
+    );
+  });
+
   it.each([[[]], [["tokens"]]])("shows how it is used when the command is missing: %j", async (words) => {
     const { code, stdout, stderr } = await kit({}, words);
     expect({ code, stdout }).toEqual({ code: 2, stdout: "" });

@@ -24,6 +24,11 @@ export const goodHabits = {
   /** Headers of every answer. */
   headers: {} as Record<string, string>,
 
+  /** What strangers ask for is done before they are refused. */
+  worksForStrangers: false,
+  /** How long a request may take to arrive. */
+  bodyWithinMs: Infinity,
+
   /** Before anything is read or looked up. */
   isPlatform({ addonId, addonPassword }: ServiceSettings, { headers }: Request): boolean {
     const [, base64 = ""] = /^Basic ([A-Za-z0-9+/]+=*)$/i.exec(headers.authorization ?? "") ?? [];

@@ -40,7 +40,7 @@ export async function startExample(
     }
     const answer = isAsync ? habits.begun(uuid) : habits.provisioned(uuid, plan, wanted);
     const resource: Resource = {
-      ...{ uuid, plan, answer, code, isGone: false, isAnswered: false },
+      ...{ uuid, plan, answer, code, isGone: false, isAnswered: false, failedTries: 0 },
       ...{ accessToken: null, refreshToken: null, timers: new Set(), refreshing: null },
     };
     if (habits.sells(plan)) resources.set(uuid, resource);
@@ -76,7 +76,14 @@ export async function startExample(
     if (method === "POST" && path === "/sso/login" && signOn)
       return signOn(Object.fromEntries(new URLSearchParams(text)));
     if (root !== "resources" || rest !== undefined) return habits.unknown(method, uuid);
-    if (!habits.isPlatform(settings, request)) return habits.unauthorized(request, isUp(uuid));
+    if (habits.isPlatform(settings, request)) return serve(request, uuid, after);
+    const refused = habits.unauthorized(request, isUp(uuid));
+    if (habits.worksForStrangers) serve(request, uuid, after);
+    return refused;
+  }
+
+  function serve(request: Request, uuid: string, after: (work: () => void) => void): Answer {
+    const { method } = request;
     if (method === "DELETE" && uuid) return withResource(method, uuid, end);
     if (method !== (uuid ? "PUT" : "POST")) return habits.otherMethod(method);
     const members = habits.read(request);
@@ -87,7 +94,8 @@ export async function startExample(
   }
 
   const server = createServer((incoming, response) => {
-    void respond(incoming, response, async (request) => {
+    void respond(incoming, response, async (request, tookMs) => {
+      if (tookMs > habits.bodyWithinMs) return { status: 408 };
       const answered = answer(request, (work) => {
         if (habits.exchangesBeforeAnswering) work();
         else response.on("finish", () => setTimeout(work, 20));
@@ -114,16 +122,14 @@ export async function startExample(
 async function respond(
   incoming: IncomingMessage,
   response: ServerResponse,
-  answer: (request: Request) => Promise<Answer>,
+  answer: (request: Request, tookMs: number) => Promise<Answer>,
 ) {
+  const beganAt = performance.now();
   const chunks: Buffer[] = [];
   for await (const chunk of incoming as AsyncIterable<Buffer>) chunks.push(chunk);
   const { method = "", url: path = "", headers } = incoming;
-  const {
-    status,
-    body,
-    headers: more,
-  } = await answer({ method, path, headers, text: Buffer.concat(chunks).toString() });
+  const request = { method, path, headers, text: Buffer.concat(chunks).toString() };
+  const { status, body, headers: more } = await answer(request, performance.now() - beganAt);
   response.writeHead(status, { ...(body && { "content-type": "application/json" }), ...more });
   response.end(body && JSON.stringify(body));
 }

@@ -54,6 +54,7 @@ export function createTokens(settings: ServiceSettings, habits: typeof goodToken
       if (isAsync) finish(resource, habits.finish(resource.uuid, configOf(resource.uuid, resource.plan)));
       return;
     }
+    resource.failedTries += 1;
     const waitMs = habits.waitMs(tries, status, retryAfter, "exchange");
     if (waitMs !== null) later(resource, waitMs, () => void exchange(resource, code, isAsync, tries + 1));
   }

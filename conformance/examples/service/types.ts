@@ -33,6 +33,8 @@ export interface Resource {
   /** The answer has gone out. */
   isAnswered: boolean;
   code: string | null;
+  /** So many exchanges have failed. */
+  failedTries: number;
   accessToken: string | null;
   refreshToken: string | null;
   timers: Set<NodeJS.Timeout>;

@@ -49,14 +49,18 @@ async function create(
   const wanted = [...new Set(scope.flatMap((names) => names.split(/[\s,]+/)).filter(Boolean))];
   const odd = unheardOf(wanted);
   if (odd.length > 0) session.say(`Not a scope we know, so the platform decides: ${safe(odd.join(", "))}`);
-  const record = await createAuthorization(settings, { description, scope: wanted }, await userToken());
+  const token = await userToken();
+  session.begin();
+  const record = await createAuthorization(settings, { description, scope: wanted }, token);
   return { data: openRecord(record), show: (screen) => showCreated(screen, record) };
 }
 
 async function revoke(session: Session, id: string): Promise<Outcome> {
   const { AUTHORIZATION_SETTINGS, revokeAuthorization } = await parts();
   const settings = session.settings(AUTHORIZATION_SETTINGS);
-  const record = await revokeAuthorization(settings, id, await userToken());
+  const token = await userToken();
+  session.begin();
+  const record = await revokeAuthorization(settings, id, token);
   return { data: record, show: () => `Revoked ${safe(record.id)}: its tokens are blocked.` };
 }
 

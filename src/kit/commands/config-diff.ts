@@ -3,7 +3,7 @@ import type { FleetDifference, ShownValue, VarDifference } from "../../operator/
 import { examples, type Act } from "../command.ts";
 import { DONE, FAILED } from "../exit-codes.ts";
 import { namesOrAll } from "../names-or-all.ts";
-import { some } from "../report.ts";
+import { failures, nextSteps, some } from "../report.ts";
 import type { Screen } from "../screen.ts";
 import { table } from "../table.ts";
 import { counted, safe, wrapped } from "../text.ts";
@@ -28,6 +28,7 @@ export function addDiff(config: Command, act: Act): void {
           const { onProgress } = session;
           const needs = { ...services, concurrency: services.config.tokenConcurrency, signal, onProgress };
           const report = await diffAllConfigs(needs);
+          session.sayWhatIsLeft("resource", "The same command begins anew.");
           const { different, failed } = report;
           return {
             data: {
@@ -104,16 +105,19 @@ function nextStep({ columns }: Screen, uuid: string, vars: readonly VarDifferenc
   return `${wrapped(said, columns)}\n  kit config push ${uuid}${overwrite}`;
 }
 
-export function showFleet(
-  { paint }: Screen,
-  { checked, different, failed, skipped }: FleetDifference,
-): string {
+export function showFleet(screen: Screen, { checked, different, failed, skipped }: FleetDifference): string {
   const names = (vars: VarDifference[]) =>
     vars.flatMap(({ name, state }) => (state === "same" ? [] : [`${safe(name)} ${state}`])).join(", ");
+  const { columns, paint } = screen;
   return [
-    ...some(different, ({ uuid, vars }) => `${paint.yellow("!")} ${uuid}\n    ${names(vars)}`),
-    ...some(failed, ({ uuid, message }) => `${paint.red("✗")} ${uuid}\n    ${safe(message)}`),
+    ...some(
+      different,
+      ({ uuid, vars }) => `${paint.yellow("!")} ${uuid}\n    ${wrapped(names(vars), columns, "    ")}`,
+    ),
+    ...failures(screen, failed),
     ...some(skipped, ({ uuid, reason }) => `${paint.dim("–")} ${uuid}  skipped: ${reason}`),
     `${checked} looked at, ${different.length} different, ${failed.length} failed, ${skipped.length} skipped.`,
+    ...(different.length > 0 ? [paint.dim("One of them, var by var: kit config diff UUID")] : []),
+    ...nextSteps(failed.map(({ id }) => id)).map((each) => paint.dim(wrapped(each, columns))),
   ].join("\n");
 }

@@ -6,7 +6,7 @@ import { messageOf } from "../../errors.ts";
 import { examples, type Act } from "../command.ts";
 import { DONE, FAILED } from "../exit-codes.ts";
 import { namesOrAll } from "../names-or-all.ts";
-import type { Outcome } from "../outcome.ts";
+import { NOT_CONFIRMED, type Outcome } from "../outcome.ts";
 import { showReport } from "../report.ts";
 import { screenOf } from "../screen.ts";
 import type { Session } from "../session.ts";
@@ -58,7 +58,7 @@ async function pushOne(session: Session, uuid: string, options: Options): Promis
   const plan = planPush(shown, overwrite);
   if (isEmpty(plan)) return maskedConfig(await getConfig(services, uuid), options, nothingToDo(plan));
   session.say(`${showVars(screenOf(process.stderr), shown, reveal)}\n\n${inWords(plan)}`);
-  if (!yes && !(await session.confirm("Go on?"))) return REFUSED;
+  if (!yes && !(await session.confirm("Go on?"))) return NOT_CONFIRMED;
   const changed = await pushShown(services, uuid, { shown, overwrite });
   const said = `${counted(changed.length, "var")} changed.${plan.keep.length > 0 ? ` ${keptInWords(plan)}` : ""}`;
   return maskedConfig(await getConfig(services, uuid), options, said);
@@ -73,12 +73,7 @@ async function pushAll(session: Session, { overwrite = [], yes = false }: Option
   const how = { concurrency: services.config.tokenConcurrency, onProgress };
   const fleet = await diffAllConfigs({ ...services, ...how, signal });
   const todo = fleet.different.filter(({ vars }) => !isEmpty(planPush(vars, overwrite)));
-  session.say(
-    `${showFleet(screenOf(process.stderr), fleet)}\n${counted(todo.length, "resource")} to change.`,
-  );
   const report = reportOf(fleet, todo);
-  if (todo.length > 0 && !yes && !(await session.confirm("Go on?"))) return REFUSED;
-
   async function push({ uuid, vars }: { uuid: string; vars: VarDifference[] }): Promise<void> {
     try {
       await pushShown(services, uuid, { shown: vars, overwrite });
@@ -88,7 +83,14 @@ async function pushAll(session: Session, { overwrite = [], yes = false }: Option
       report.failed.push({ uuid, id, message: messageOf(error) });
     }
   }
-  await workThrough(todo, push, { ...how, total: todo.length, isHalted: () => signal.aborted });
+
+  if (fleet.different.length > 0) session.say(showFleet(screenOf(process.stderr), fleet));
+  if (todo.length > 0 && !signal.aborted) {
+    session.say(`${counted(todo.length, "resource")} to change.`);
+    if (!yes && !(await session.confirm("Go on?"))) return NOT_CONFIRMED;
+    await workThrough(todo, push, { ...how, total: todo.length, isHalted: () => signal.aborted });
+  }
+  session.sayWhatIsLeft("resource", "The same command goes on.");
   return {
     data: report,
     show: (screen) => showReport(screen, report, "changed"),
@@ -111,13 +113,6 @@ function reportOf(
   const kept = different.filter((each) => !todo.includes(each)).map(({ uuid }) => ({ uuid, reason: "kept" }));
   return { done: [], failed: [...failed], skipped: [...skipped, ...kept] };
 }
-
-const REFUSED: Outcome = {
-  data: { id: "not_confirmed", message: "Nothing was changed." },
-  show: () => "Nothing was changed.",
-  isComplaint: true,
-  exitCode: FAILED,
-};
 
 function inWords(plan: PushPlan): string {
   const { set, overwrite, remove, keep } = plan;

@@ -55,7 +55,24 @@ async function get(session: Session, uuid: string, options: Options): Promise<Ou
 async function set(session: Session, uuid: string, pairs: string[], options: Options): Promise<Outcome> {
   const changes = await readChanges(pairs, options.unset ?? []);
   const { setConfig } = await import("../../operator/config-vars.ts");
-  return maskedConfig(await setConfig(await session.services(), uuid, changes), options);
+  const config = await setConfig(await session.services(), uuid, changes);
+  return maskedConfig(config, options, inWords(changes));
+}
+
+function inWords(changes: readonly ConfigVar[]): string {
+  const names = (isWanted: (value: string | null) => boolean) =>
+    changes.filter(({ value }) => isWanted(value)).map(({ name }) => name);
+  const line = (what: string, those: string[]) => (those.length > 0 ? [`${what} ${those.join(", ")}.`] : []);
+  return [
+    ...line(
+      "Set",
+      names((value) => value !== null),
+    ),
+    ...line(
+      "Removed",
+      names((value) => value === null),
+    ),
+  ].join(" ");
 }
 
 async function readChanges(pairs: readonly string[], unset: readonly string[]): Promise<ConfigVar[]> {

@@ -20,8 +20,13 @@ export function addImport(resources: Command, act: Act): void {
         const { onProgress } = session;
         const signal = session.stopSignal();
         const needs = { db, vault, offer, signal, onProgress };
-        if (process.stdin.isTTY) session.say("Type or paste one JSON object a line; Ctrl-D ends.");
+        if (process.stdin.isTTY) {
+          session.letThemType();
+          session.say("Type or paste one JSON object a line; Ctrl-D ends.");
+        }
         const report = await importInstallations(needs, inputLines(signal));
+        if (signal.aborted)
+          session.say("Stopped: what was taken is kept. The same command with all lines goes on.");
         return {
           data: report,
           show: (screen) => show(screen, report),

@@ -22,7 +22,7 @@ function show(screen: Screen, config: readonly ConfigVar[], isRevealed: boolean)
   return table(
     screen,
     [
-      { title: "NAME", of: ({ name }) => name },
+      { title: "NAME", of: ({ name }) => name, canShrink: true },
       { title: "VALUE", of: () => "••••••••" },
     ],
     config,

@@ -10,6 +10,7 @@ export const addMigrate: AddCommand = (program, act) => {
     .action(
       act(async (session) => {
         const config = session.settings(MIGRATION_SETTINGS);
+        session.begin();
         const { migrateDatabase } = await import("../../operator/migrations.ts");
         const report = await migrateDatabase(config);
         return { data: report, show: () => inWords(report.applied) };

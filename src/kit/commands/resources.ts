@@ -1,10 +1,12 @@
 import { typedUuid } from "../../operator/errors.ts";
 import type { ResourceRecord } from "../../operator/resource-record.ts";
+import { BUSINESS_STATES, CREDENTIAL_STATES } from "../../operator/resource-states.ts";
 import type { ResourceEvent, ResourcePage } from "../../operator/resources.ts";
 import { examples, type AddCommand } from "../command.ts";
 import type { Screen } from "../screen.ts";
 import { members, table } from "../table.ts";
-import { counted, moment, momentAway, safe } from "../text.ts";
+import { counted, moment, momentAway, safe, wrapped } from "../text.ts";
+import { addErase } from "./erase.ts";
 import { addImport } from "./import.ts";
 
 export const addResources: AddCommand = (program, act) => {
@@ -15,12 +17,14 @@ export const addResources: AddCommand = (program, act) => {
     .description("all resources, the newest first, 100 at a time")
     .option("--state <state>", "only those in this state: of the business, or of the credential")
     .option("--after <cursor>", 'the next page: the "next" of the one before')
-    .addHelpText("after", examples("kit resources list", "kit resources list --state grant_lost"))
+    .addHelpText("after", examples("kit resources list", "kit resources list --state grant_lost") + STATES)
     .action(
       act(async (session, { state, after }: { state?: string; after?: string }) => {
         const { listResources } = await import("../../operator/resources.ts");
         const page = await listResources(await session.database(), { state, after });
-        return { data: page, show: (screen) => showPage(screen, page, state) };
+        const { databaseUrl, dataDir } = session.settings(["databaseUrl", "dataDir"]);
+        const where = databaseUrl ? "" : ` in the embedded database in ${dataDir} (DATABASE_URL is not set)`;
+        return { data: page, show: (screen) => showPage(screen, page, { state, where }) };
       }),
     );
 
@@ -37,28 +41,27 @@ export const addResources: AddCommand = (program, act) => {
       }),
     );
 
-  resources
-    .command("erase")
-    .argument("<uuid>", "the resource", typedUuid)
-    .description("end a resource that the platform no longer asks about; a tombstone stays")
-    .addHelpText("after", examples("kit resources erase 01234567-89ab-cdef-0123-456789abcdef"))
-    .action(
-      act(async (session, uuid: string) => {
-        const { deprovisionWithoutKeys, eraseResource } = await import("../../operator/erasure.ts");
-        const db = await session.database();
-        const report = await eraseResource({ db, deprovision: deprovisionWithoutKeys(db) }, uuid);
-        return { data: report, show: () => `Erased ${report.erased}. Its uuid can never live again.` };
-      }),
-    );
-
+  addErase(resources, act);
   addImport(resources, act);
 };
+
+const STATES = `
+
+States of the business:   ${BUSINESS_STATES.join(", ")}
+States of the credential: ${wrapped(CREDENTIAL_STATES.join(", "), 80, " ".repeat(26))}`;
 
 const WARNED_OF = ["grant_lost", "needs_reauth", "quarantined", "failed"];
 const ASLEEP = ["deprovisioned", "erased"];
 
-function showPage(screen: Screen, { resources, next }: ResourcePage, state: string | undefined): string {
-  if (resources.length === 0) return state ? `No resource is ${state}.` : "There are no resources yet.";
+function showPage(
+  screen: Screen,
+  { resources, next }: ResourcePage,
+  { state, where }: { state: string | undefined; where: string },
+): string {
+  if (resources.length === 0) {
+    const told = state ? `No resource is ${state}${where}.` : `There are no resources yet${where}.`;
+    return wrapped(told, screen.columns);
+  }
   const { paint } = screen;
   const shade = (text: string) => {
     const word = text.trim();

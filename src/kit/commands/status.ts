@@ -27,6 +27,7 @@ export const addStatus: AddCommand = (program, act) => {
 async function status(session: Session, { since, perPage, incident }: Options): Promise<Outcome> {
   const parts = await import("../../operator/platform-status.ts");
   const settings = session.settings(parts.STATUS_SETTINGS);
+  session.begin();
   const isList = since !== undefined || perPage !== undefined;
   if (incident !== undefined) {
     if (isList)

@@ -29,6 +29,7 @@ export const addTokens: AddCommand = (program, act) => {
           onProgress,
         };
         const report = await (which === "all" ? refreshAllTokens(needs) : refreshTokens(needs, which));
+        session.sayWhatIsLeft("resource", "The same command begins anew.");
         const exitCode = report.failed.length > 0 || needs.signal.aborted ? FAILED : DONE;
         return { data: report, show: (screen) => showReport(screen, report, "refreshed"), exitCode };
       }),

@@ -325,3 +325,69 @@ export const loose: BrokenService = [
     habits: () => ({ otherMethod: () => ({ status: 200, body: {} }) }),
   },
 ];
+
+export const eager: BrokenService = [
+  {
+    rule: "AUTH-09",
+    what: "who is refused gets a resource all the same",
+    habits: () => ({ worksForStrangers: true }),
+  },
+  {
+    rule: "ERR-04",
+    what: "a uuid in capital letters makes it fall over",
+    habits: (good) => ({
+      read: (request) => (/[A-F]/.test(request.path) ? refused(500) : good.read(request)),
+    }),
+  },
+  {
+    rule: "SECR-04",
+    what: "the server tells its version",
+    habits: (good) => ({ headers: { ...good.headers, server: "Example/3.11" } }),
+  },
+  {
+    rule: "HTTP-06",
+    what: "a 204 promises a body",
+    habits: (good) => ({
+      deprovisioned: (resource) => ({
+        ...good.deprovisioned(resource),
+        headers: { "content-length": "2" },
+      }),
+    }),
+  },
+];
+
+export const hurriedReader: BrokenService = [
+  {
+    rule: "HTTP-02",
+    what: "a body has to come within a moment",
+    alone: true,
+    habits: () => ({ bodyWithinMs: 300 }),
+  },
+];
+
+export const overrun: BrokenService = [
+  {
+    rule: "HTTP-05",
+    what: "the ninth provision of a second is too much",
+    alone: true,
+    habits(good) {
+      const times: number[] = [];
+      return {
+        read(request) {
+          times.push(performance.now());
+          const many = times.filter((time) => times.at(-1)! - time < 1_000).length > 8;
+          return many ? refused(429) : good.read(request);
+        },
+      };
+    },
+  },
+];
+
+export const thorough: BrokenService = [
+  {
+    rule: "PROV-08",
+    what: "all the work is done before the answer",
+    alone: true,
+    habits: () => ({ answerTakesMs: ({ method }) => (method === "POST" ? 3_200 : 0) }),
+  },
+];

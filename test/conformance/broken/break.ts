@@ -7,6 +7,8 @@ export interface Break {
   what: string;
   /** Rules that cannot but notice too. */
   also?: readonly string[];
+  /** Judged by its rule alone: it is one of load or of seconds, which on a busy machine other rules may notice too. */
+  alone?: true;
   habits(good: Habits): Partial<Habits>;
 }
 

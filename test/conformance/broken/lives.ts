@@ -87,7 +87,7 @@ export const particular: BrokenService = [
   {
     rule: "IDEM-04",
     what: "who comes second at the same moment is refused",
-    also: ["IDEM-06"],
+    also: ["IDEM-06", "ASYNC-09"],
     habits: (good) => ({
       answerTakesMs: ({ method }) => (method === "POST" ? 100 : 0),
       again: (resource, wanted) => (resource.isAnswered ? good.again(resource, wanted) : refused(409)),
@@ -213,5 +213,39 @@ export const trusting: BrokenService = [
     what: "any token will do",
     also: ["SSO-03", "SSO-07", "SSO-08"],
     habits: () => ({ isUserToken: () => true, isResourceToken: () => true }),
+  },
+];
+
+export const shutDoor: BrokenService = [
+  {
+    rule: "SSO-01",
+    what: "who signs on gets a page instead of a redirect",
+    habits: (good) => ({ welcome: (uuid) => ({ ...good.welcome(uuid), status: 200 }) }),
+  },
+];
+
+export const masterKeys: BrokenService = [
+  {
+    rule: "SSO-07",
+    what: "a token of one resource opens every other",
+    habits(good) {
+      const uuids = new Set<string>();
+      return {
+        provisioned(uuid, plan, wanted) {
+          uuids.add(uuid);
+          return good.provisioned(uuid, plan, wanted);
+        },
+        isUserToken: (form, salt) =>
+          [...uuids].some((uuid) => good.isUserToken({ ...form, resource_id: uuid }, salt)),
+      };
+    },
+  },
+  {
+    rule: "SSO-08",
+    what: "a form without any token is not looked at",
+    habits: (good) => ({
+      isResourceToken: (form, salt) =>
+        form["resource_token"] === undefined || good.isResourceToken(form, salt),
+    }),
   },
 ];

@@ -1,7 +1,9 @@
+import type { Answer } from "../../../conformance/examples/service/types.ts";
 import type { BrokenService } from "./break.ts";
 
 // Faults in what is asked of the platform: exchanges, refreshes, calls to its API.
 
+const refused = (status: number): Answer => ({ status, body: { id: "refused", message: "No." } });
 const basic = (secret: string) => `Basic ${Buffer.from(`:${encodeURIComponent(secret)}`).toString("base64")}`;
 
 export const hasty: BrokenService = [
@@ -345,15 +347,67 @@ export const otherShape: BrokenService = [
   },
 ];
 
-/** Faults of seconds: on a machine that is busy itself, other rules may notice them too. */
 export const hurriedExchange: BrokenService = [
   {
     rule: "FAIL-04",
     what: "an exchange is given up after a moment",
+    alone: true,
     habits: () => ({ timeoutMs: (kind) => (kind === "exchange" ? 1_500 : 20_000) }),
   },
 ];
 
 export const hurriedRefresh: BrokenService = [
-  { rule: "TOK-07", what: "a slow refresh is sent once more", habits: () => ({ hedgeAfterMs: 600 }) },
+  {
+    rule: "TOK-07",
+    what: "a slow refresh is sent once more",
+    alone: true,
+    habits: () => ({ hedgeAfterMs: 600 }),
+  },
+];
+
+export const late: BrokenService = [
+  {
+    rule: "TOK-01",
+    what: "a token is refreshed after its end, but is",
+    habits: (good) => ({
+      refreshAfterMs: (expiresIn = 28_800) =>
+        expiresIn < 60 ? expiresIn * 1_000 + 3_000 : good.refreshAfterMs(expiresIn),
+    }),
+  },
+  {
+    rule: "ASYNC-14",
+    what: "the end is told twice",
+    habits: (good) => ({
+      finish(uuid, config) {
+        const calls = good.finish(uuid, config);
+        return [...calls, calls.at(-1)!];
+      },
+    }),
+  },
+];
+
+export const forgetful: BrokenService = [
+  {
+    rule: "IDEM-06",
+    what: "who comes again before the tokens gets another answer",
+    alone: true,
+    habits: (good) => ({
+      again(resource, wanted) {
+        const { body, ...answer } = good.again(resource, wanted);
+        return { ...answer, body: { ...body, ...(!resource.accessToken && { message: "Soon." }) } };
+      },
+    }),
+  },
+];
+
+export const vengeful: BrokenService = [
+  {
+    rule: "FAIL-07",
+    what: "what could not be exchanged is a conflict when it comes again",
+    also: ["IDEM-06", "ASYNC-09"],
+    habits: (good) => ({
+      again: (resource, wanted) =>
+        resource.failedTries > 0 && !resource.accessToken ? refused(409) : good.again(resource, wanted),
+    }),
+  },
 ];

@@ -1,0 +1,47 @@
+import type { Command } from "commander";
+import { typedUuid } from "../../operator/errors.ts";
+import type { ResourceRecord } from "../../operator/resource-record.ts";
+import { examples, type Act } from "../command.ts";
+import { NOT_CONFIRMED } from "../outcome.ts";
+import { screenOf } from "../screen.ts";
+import { safe, wrapped } from "../text.ts";
+
+/** `kit resources erase`, a subcommand of `resources`. */
+export function addErase(resources: Command, act: Act): void {
+  resources
+    .command("erase")
+    .argument("<uuid>", "the resource", typedUuid)
+    .option("--yes", "do not ask")
+    .description("end a resource that the platform no longer asks about; a tombstone stays")
+    .addHelpText(
+      "after",
+      `${examples(`kit resources erase ${EXAMPLE}`, `kit resources erase ${EXAMPLE} --yes`)}${AFTER}`,
+    )
+    .action(
+      act(async (session, uuid: string, { yes = false }: { yes?: boolean }) => {
+        const { deprovisionWithoutKeys, eraseResource } = await import("../../operator/erasure.ts");
+        const { showResource } = await import("../../operator/resources.ts");
+        const db = await session.database();
+        const resource = await showResource(db, uuid);
+        if (!yes) {
+          session.say(wrapped(inWords(resource), screenOf(process.stderr).columns, "  "));
+          if (!(await session.confirm("Erase it for good?"))) return NOT_CONFIRMED;
+        }
+        const report = await eraseResource({ db, deprovision: deprovisionWithoutKeys(db) }, uuid);
+        return { data: report, show: () => `Erased ${report.erased}. Its uuid can never live again.` };
+      }),
+    );
+}
+
+const EXAMPLE = "01234567-89ab-cdef-0123-456789abcdef";
+const AFTER = `
+
+Its tokens and config vars are gone for good, and what your service keeps for it
+is cleaned up. Said of a tombstone, it takes what is left of the customer: name,
+app and options. A person at a terminal is asked; a script says --yes.`;
+
+function inWords({ uuid, name, plan, state, credential, app }: ResourceRecord): string {
+  const which = [name && `"${safe(name)}"`, `plan ${safe(plan)}`, state, `credential ${credential.state}`];
+  const where = app ? `, on app ${safe(app.name)}` : "";
+  return `${uuid}:\n${which.filter(Boolean).join(", ")}${where}.`;
+}

@@ -1,0 +1,29 @@
+import { beforeAll, describe, expect, it } from "@jest/globals";
+import type { BrokenService } from "./broken/break.ts";
+import { atATime, brokenRules } from "./judged.ts";
+
+/** Declares the tests of these services: each fault is caught by the rule it names, and breaks no other. */
+export function eachIsCaught(where: string, services: Record<string, BrokenService>): void {
+  const names = Object.keys(services);
+  const faults = Object.entries(services).flatMap(([service, breaks]) =>
+    breaks.map(({ rule, what }) => ({ service, rule, what })),
+  );
+
+  /** The rules that each service breaks, with what is said about it. */
+  let found: Map<string, Map<string, string | null>>;
+  beforeAll(async () => {
+    found = await atATime(4, names, (name) => brokenRules(services[name]!));
+  }, 240_000);
+
+  describe(`a service with a fault in ${where}`, () => {
+    it.each(faults)("is caught by $rule: $what", ({ service, rule }) => {
+      expect([...found.get(service)!.keys()]).toContain(rule);
+    });
+
+    it.each(names)("breaks no other rule: %s", (name) => {
+      const named = services[name]!.flatMap(({ rule, also = [] }) => [rule, ...also]);
+      const others = [...found.get(name)!].filter(([rule]) => !named.includes(rule));
+      expect(others).toEqual([]);
+    });
+  });
+}

@@ -1,0 +1,54 @@
+// A partner service as somebody else would write it, in a page: no sign-on, nothing asynchronous, and one mistake, which
+// is that it does not look at the user's name. It shares nothing with the kit or with the example.
+import { createServer } from "node:http";
+import process from "node:process";
+import { setTimeout } from "node:timers";
+
+const { PORT, ADDON_PASSWORD, CLIENT_SECRET, PLATFORM_AUTH_URL } = process.env;
+const PLANS = ["small", "large"];
+const resources = new Map();
+
+async function exchange(code, waitMs = 100) {
+  const form = { grant_type: "authorization_code", code, client_secret: CLIENT_SECRET };
+  const body = new globalThis.URLSearchParams(form);
+  const answer = await globalThis.fetch(`${PLATFORM_AUTH_URL}/oauth/token`, { method: "POST", body });
+  if (!answer.ok) setTimeout(() => void exchange(code, waitMs * 2), waitMs);
+}
+
+function provision({ uuid, plan, oauth_grant: grant }) {
+  const known = resources.get(uuid);
+  if (known) return known.isGone ? [410, "It is gone."] : [200, known.answer];
+  if (typeof uuid !== "string" || !PLANS.includes(plan)) return [422, "Which uuid, which plan?"];
+  const answer = { id: uuid, message: "Ready.", config: { FOREIGN_URL: `https://foreign.example/${uuid}` } };
+  resources.set(uuid, { answer, isGone: false });
+  return [200, answer, () => grant?.code && exchange(grant.code)];
+}
+
+function act(method, uuid, members) {
+  if (method === "POST" && !uuid) return provision(members);
+  const known = resources.get(uuid);
+  if (!known) return [404, "There is none."];
+  if (known.isGone) return [410, "It is gone."];
+  if (method === "DELETE") {
+    known.isGone = true;
+    return [204];
+  }
+  return PLANS.includes(members.plan) ? [200, { message: "Changed." }] : [422, "Which plan?"];
+}
+
+createServer(async (request, response) => {
+  let text = "";
+  for await (const chunk of request) text += chunk;
+  const [, base64 = ""] = (request.headers.authorization ?? "").split(" ");
+  const isPlatform = globalThis.atob(base64.replace(/[^\w+/=]/g, "")).endsWith(`:${ADDON_PASSWORD}`);
+  let [status, said, after] = [401, "Who are you?"];
+  if (isPlatform)
+    try {
+      [status, said, after] = act(request.method, request.url.split("/")[2], JSON.parse(text || "{}") ?? {});
+    } catch {
+      [status, said] = [400, "That is no JSON."];
+    }
+  const body = typeof said === "string" ? { id: "refused", message: said } : said;
+  response.writeHead(status, { "content-type": "application/json" });
+  response.end(body && JSON.stringify(body), () => after && setTimeout(after, 50));
+}).listen(Number(PORT), "127.0.0.1");

@@ -1,0 +1,81 @@
+// The checker as it is run against a service in another language: as a command, on a service that is none of ours.
+
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { text } from "node:stream/consumers";
+import { fileURLToPath } from "node:url";
+
+const at = (place: string) => fileURLToPath(new URL(place, import.meta.url));
+const SERVICE = `exec ${process.execPath} ${at("foreign-service.mjs")}`;
+const JUDGED_BY = ["AUTH-01", "AUTH-03", "PROV", "EXCH-01", "PLAN-01", "TOMB-01", "ASYNC", "SSO"];
+
+let folder: string;
+beforeAll(async () => void (folder = await mkdtemp(path.join(tmpdir(), "conformance-"))));
+afterAll(() => rm(folder, { recursive: true }));
+
+/** `npm run conformance -- …`, with none of our settings in its environment. */
+async function conformance(...words: string[]) {
+  const args = ["--import", "tsx", at("../../dev/conformance.ts"), ...words];
+  const child = spawn(process.execPath, args, { env: { PATH: process.env["PATH"] } });
+  child.stdin.end();
+  const [stdout, stderr, [code]] = await Promise.all([
+    text(child.stdout),
+    text(child.stderr),
+    once(child, "close") as Promise<[number | null]>,
+  ]);
+  return { code, stdout, stderr };
+}
+
+const judged = (...words: string[]) =>
+  conformance(
+    "--command",
+    SERVICE,
+    "--plan",
+    "small",
+    "--other-plan",
+    "large",
+    ...words,
+    "--only",
+    ...JUDGED_BY,
+  );
+
+describe("npm run conformance against somebody else's service", () => {
+  it("finds its mistake and no other, and holds nothing against it that it does not offer", async () => {
+    const junit = path.join(folder, "report.xml");
+    const { code, stdout, stderr } = await judged("--json", "--junit", junit);
+    expect({ code, stderr }).toEqual({ code: 1, stderr: "" });
+    const report = JSON.parse(stdout) as { rules: { id: string; outcome: string; reason: string | null }[] };
+    const ids = (outcome: string) =>
+      report.rules.filter((rule) => rule.outcome === outcome).map(({ id }) => id);
+    expect(ids("broken")).toEqual(["AUTH-03"]);
+    expect(ids("not_applicable").filter((id) => /^(SSO|ASYNC)-/.test(id))).toHaveLength(24);
+    expect(ids("passed")).toEqual(
+      expect.arrayContaining(["AUTH-01", "PROV-01", "EXCH-01", "PLAN-01", "TOMB-01"]),
+    );
+    expect(ids("skipped")).toEqual([]);
+    expect((await readFile(junit, "utf8")).match(/<failure/g)).toHaveLength(1);
+  });
+
+  it("tells a person so in 80 columns, without a bar where there is no terminal", async () => {
+    const { code, stdout, stderr } = await judged();
+    expect({ code, stderr }).toEqual({ code: 1, stderr: "" });
+    expect(stdout.split("\n").filter((line) => line.length > 80)).toEqual([]);
+    expect(stdout).toMatch(
+      / ✗ AUTH-03 .*\n +An empty user was|\n +Another user was answered with 200; 401 was due\./,
+    );
+    expect(stdout).toContain("  – SSO-01 to SSO-10: not applicable: no sign-on salt was given (SSO_SALT).");
+    expect(stdout).toContain("\nThe service is not fit for the platform yet.\nBroken: AUTH-03.\n");
+  });
+
+  it("says what a service said last that could not be started, and stops at once", async () => {
+    const { code, stdout, stderr } = await conformance("--command", "echo no database; exit 3", "--id", "x");
+    expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
+    expect(stderr).toContain("The service ended before it answered. Its last lines:\nno database");
+    const json = await conformance("--command", "exit 3", "--id", "x", "--json");
+    expect(JSON.parse(json.stdout)).toMatchObject({ id: "not_checked" });
+  });
+});

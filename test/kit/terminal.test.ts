@@ -1,0 +1,179 @@
+// What a person at a terminal sees, on a real one; and what a script gets, which is on none.
+
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
+import { anEmbeddedDatabase } from "../support/database.ts";
+import { aWorld, type World } from "../support/world.ts";
+import { kit, kitJson } from "./kit.ts";
+import { onTerminal } from "./terminal.ts";
+
+const COLOURED = "\u001b[";
+
+let world: World;
+let uuids: string[];
+beforeAll(async () => {
+  world = await aWorld({ environment: { WEB_JOBS: "off" } });
+  const installed = await Promise.all(
+    [1, 2, 3, 4, 5].map(() => world.sandbox.control.install({ plan: "basic" })),
+  );
+  uuids = installed.map(({ addon }) => addon.id).sort();
+  await world.quiet(uuids);
+});
+afterEach(() => world.sandbox.control.clearFaults());
+afterAll(() => world.close());
+
+/** The platform cannot be reached, by this one command. */
+const platformAway = () => ({
+  ...world.environment,
+  PLATFORM_API_URL: "http://127.0.0.1:1",
+  PLATFORM_AUTH_URL: "http://127.0.0.1:1",
+  PLATFORM_STATUS_URL: "http://127.0.0.1:1",
+});
+
+const widest = (text: string) => Math.max(...text.split("\n").map((line) => [...line].length));
+
+describe("a command that takes long", () => {
+  it("shows a bar, and when it is told to stop says what is left and leaves nothing of the bar behind", async () => {
+    world.sandbox.control.fault("POST /oauth/token", { delayMs: 2_000 }, 20);
+    const terminal = onTerminal({ ...world.environment, TOKEN_CONCURRENCY: "1" }, [
+      "tokens",
+      "refresh",
+      "--all",
+    ]);
+    await terminal.type("\u0003", /░ 1 of 5 ·/);
+    const { code, screen } = await terminal.ended();
+    expect(code).toBe(1);
+    const [stopping, stopped, end, ...more] = screen;
+    expect(stopping).toMatch(/^(\^C)?Stopping: what was sent is finished first\. /);
+    const done = Number(/^(\d) refreshed, 0 failed, 0 skipped\.$/.exec(end!)![1]);
+    expect(stopped).toMatch(new RegExp(`^Stopped: ${5 - done} resources? left\\. `));
+    expect(done).toBeLessThan(5);
+    expect(more).toEqual([]);
+  });
+
+  it("says that it works on, without numbers where there are none, and changes nothing of the terminal", async () => {
+    world.sandbox.control.fault("GET /addons/*", { delayMs: 2_500 });
+    const { code, sent, screen } = await onTerminal(world.environment, ["apps", uuids[0]!]).ended();
+    expect(code).toBe(0);
+    expect(sent).toContain("Working · ");
+    expect(sent).not.toContain("0 of ");
+    // Hidden cursors and lines that are cut would stay after a Ctrl-C.
+    expect(sent).not.toMatch(/\[\?/);
+    expect(screen[0]).toMatch(/^Installed on /);
+  });
+
+  it("shows none where there is no terminal", async () => {
+    world.sandbox.control.fault("GET /addons/*", { delayMs: 1_500 });
+    expect(await kit(world.environment, ["apps", uuids[0]!])).toMatchObject({ code: 0, stderr: "" });
+  });
+});
+
+describe("a failure of many", () => {
+  it("is told once with those it hit and what to do, in 80 columns; the log repeats little of it", async () => {
+    const { code, stdout, stderr } = await kit(platformAway(), ["tokens", "refresh", "--all"]);
+    expect(code).toBe(1);
+    for (const uuid of uuids) expect(stdout).toContain(`✗ ${uuid}\n`);
+    expect(stdout.match(/could not be sent/g)).toHaveLength(1);
+    expect(stdout).toContain("Is the platform reachable from here? kit doctor tries.");
+    expect(stderr.match(/^warn: A token is not refreshed yet/gm)).toHaveLength(4);
+    expect(stderr).toContain("(and 2 more times)");
+    expect(widest(stdout + stderr)).toBeLessThanOrEqual(80);
+  });
+
+  it("says the same of config vars that could not be compared", async () => {
+    const { code, stdout } = await kit(platformAway(), ["config", "diff", "--all"]);
+    expect(code).toBe(1);
+    expect(stdout).toContain("GET http://127.0.0.1:1/addons/UUID/config could not be sent");
+    expect(stdout).toContain("0 looked at, 0 different, 5 failed, 0 skipped.\nIs the platform reachable");
+    expect(widest(stdout)).toBeLessThanOrEqual(80);
+  });
+});
+
+describe("kit resources erase", () => {
+  it("asks a person at the terminal, and anything but yes changes nothing", async () => {
+    const terminal = onTerminal(world.environment, ["resources", "erase", uuids[4]!]);
+    await terminal.type("n\r", /\(y\/N\) /);
+    const { code, screen } = await terminal.ended();
+    expect(code).toBe(1);
+    expect(screen[0]).toBe(`${uuids[4]}:`);
+    const about = screen.slice(1, -2);
+    expect(about.join(" ").replace(/\s+/g, " ")).toMatch(
+      /^ ".+", plan basic, provisioned, credential active, on app \S+\.$/,
+    );
+    expect(Math.max(...about.map((line) => line.length))).toBeLessThanOrEqual(80);
+    expect(screen.slice(-2)).toEqual(["Erase it for good? (y/N) n", "Nothing was changed."]);
+    const { data } = await kitJson(world.environment, ["resources", "show", uuids[4]!]);
+    expect(data).toMatchObject({ state: "provisioned", credential: { state: "active" } });
+  });
+
+  it("is not done by a script that does not say --yes", async () => {
+    const { code, data } = await kitJson(world.environment, ["resources", "erase", uuids[4]!]);
+    expect({ code, data }).toMatchObject({
+      code: 2,
+      data: { id: "used_wrongly", message: expect.stringContaining("--yes") },
+    });
+    const shown = await kitJson(world.environment, ["resources", "show", uuids[4]!]);
+    expect(shown.data).toMatchObject({ state: "provisioned" });
+  });
+
+  it("is done after a yes", async () => {
+    const terminal = onTerminal(world.environment, ["resources", "erase", uuids[4]!]);
+    await terminal.type("y\r", /\(y\/N\) /);
+    const { code, screen } = await terminal.ended();
+    expect({ code, last: screen.at(-1) }).toEqual({
+      code: 0,
+      last: `Erased ${uuids[4]}. Its uuid can never live again.`,
+    });
+    const { data } = await kitJson(world.environment, ["resources", "show", uuids[4]!]);
+    expect(data).toMatchObject({ state: "deprovisioned", credential: { state: "erased" } });
+  });
+});
+
+describe("what is shown of a resource", () => {
+  it("is told whole, however long: what went wrong last is not cut", async () => {
+    const error = `POST http://platform.example/oauth/token answered ${"503 ".repeat(30)}and ended`;
+    await world.rows(`UPDATE credentials SET last_error = $2 WHERE uuid = $1`, [uuids[0], error]);
+    await world.rows(`UPDATE resources SET name = repeat('x', 150) WHERE uuid = $1`, [uuids[0]]);
+    const { stdout } = await kit(world.environment, ["resources", "show", uuids[0]!]);
+    expect(widest(stdout)).toBeLessThanOrEqual(80);
+    expect(stdout.replace(/\s+/g, " ")).toContain(error);
+    expect(stdout.replace(/\s+/g, "")).toContain("x".repeat(150));
+  });
+
+  it("is told with the database that was asked, where it is the embedded one and nothing is in it", async () => {
+    const database = await anEmbeddedDatabase();
+    try {
+      const { stdout } = await kit(database.environment, ["resources", "list"]);
+      expect(stdout.replace(/\s+/g, " ")).toBe(
+        `There are no resources yet in the embedded database in ${database.environment.DATA_DIR} (DATABASE_URL is not set). `,
+      );
+    } finally {
+      await database.close();
+    }
+  });
+});
+
+describe("kit config set", () => {
+  it("says what it has done", async () => {
+    const words = ["config", "set", uuids[1]!, "TEAPOT_URL=https://moved.example", "--unset", "TEAPOT_TOKEN"];
+    const { stdout } = await kit(world.environment, words);
+    expect(stdout).toMatch(/\n\nSet TEAPOT_URL\. Removed TEAPOT_TOKEN\.\n$/);
+  });
+});
+
+describe("colours", () => {
+  it("are there on a terminal and not elsewhere", async () => {
+    expect((await onTerminal({}, ["teapots"]).ended()).sent).toContain(COLOURED);
+    expect((await kit({}, ["teapots"])).stderr).not.toContain(COLOURED);
+  });
+
+  it("are there where FORCE_COLOR wants them, but never in a JSON document", async () => {
+    expect((await kit({ FORCE_COLOR: "1" }, ["teapots"])).stderr).toContain(COLOURED);
+    const json = await kit({ FORCE_COLOR: "1" }, ["teapots", "--json"]);
+    expect(json.stdout + json.stderr).not.toContain(COLOURED);
+  });
+
+  it("are not there with NO_COLOR, nor on a terminal that knows none", async () => {
+    expect((await onTerminal({ NO_COLOR: "1" }, ["teapots"]).ended()).sent).not.toContain(COLOURED);
+    expect((await onTerminal({ TERM: "dumb" }, ["teapots"]).ended()).sent).not.toContain(COLOURED);
+  });
+});
