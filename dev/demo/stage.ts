@@ -59,11 +59,25 @@ export async function demoStage(): Promise<DemoStage> {
     },
     encryptionKey: () => environment["ENCRYPTION_KEY"]!,
     async close() {
+      await takeDown(sandbox, service).catch(() => undefined);
       await service.stop();
       await sandbox.close();
       await rm(folder, { recursive: true });
     },
   };
+}
+
+/** Everything is removed, and waited for: in a vendor's own database it would be left for good. */
+async function takeDown({ control }: Sandbox, { services }: RunningService): Promise<void> {
+  for (const { id, state } of control.state().addons)
+    if (state === "provisioned") await control.deprovision(id);
+  await eventually(async () => {
+    const left = await services.db.query(
+      statement("demo_left", `SELECT 1 FROM steps WHERE kind = 'clean_up'`),
+      [],
+    );
+    if (left.length > 0) throw new Error("Not everything is taken down yet.");
+  });
 }
 
 function environmentFor({ url, settings }: Sandbox, folder: string): Environment {
