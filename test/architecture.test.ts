@@ -214,6 +214,13 @@ describe("the house", () => {
     expect(files.filter((file) => read(file).includes("process.env"))).toEqual(["src/config.ts"]);
   });
 
+  it("is tested with a vendor of the tests, so that a fork which sells something else stays green", () => {
+    const tests = sourceFiles(path.join(root, "test")).filter((file) => !file.startsWith("test/your-service/"));
+    const users = tests.filter((file) => importsOf(file).some(({ to }) => to.startsWith("src/your-service/")));
+    // The one lets a fork's own tests have its service; the other looks at the fork's files, whatever they say.
+    expect(users.sort()).toEqual(["test/deploy-files.test.ts", "test/support/sellers.ts"]);
+  });
+
   it("has no drawer for odds and ends", () => {
     const drawers = /(^|\/)(utils?|helpers?|lib|common|core|managers?|misc)(\/|\.ts$)/;
     expect(

@@ -6,7 +6,7 @@ import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { settingsFromEnvironment } from "../../sandbox/settings.ts";
 import { addonManifest } from "../../src/operator/addon-manifest.ts";
-import { offer } from "../../src/your-service/plans.ts";
+import { offer } from "../support/teapots/plans.ts";
 import { signed } from "../customer/customers.ts";
 import { aWorld, type World } from "../support/world.ts";
 import { kit, kitJson } from "./kit.ts";
