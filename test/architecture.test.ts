@@ -215,8 +215,12 @@ describe("the house", () => {
   });
 
   it("is tested with a vendor of the tests, so that a fork which sells something else stays green", () => {
-    const tests = sourceFiles(path.join(root, "test")).filter((file) => !file.startsWith("test/your-service/"));
-    const users = tests.filter((file) => importsOf(file).some(({ to }) => to.startsWith("src/your-service/")));
+    const tests = sourceFiles(path.join(root, "test")).filter(
+      (file) => !file.startsWith("test/your-service/"),
+    );
+    const users = tests.filter((file) =>
+      importsOf(file).some(({ to }) => to.startsWith("src/your-service/")),
+    );
     // The one lets a fork's own tests have its service; the other looks at the fork's files, whatever they say.
     expect(users.sort()).toEqual(["test/deploy-files.test.ts", "test/support/sellers.ts"]);
   });
