@@ -22,6 +22,8 @@ export type { SandboxSettings } from "./settings.ts";
 export type { Fault, FaultAction } from "./wire/faults.ts";
 export type { LedgerEntry } from "./wire/ledger.ts";
 
+/** A client that pauses for some seconds finds its connection open, and does not send into one that is being closed. */
+const KEEP_ALIVE_MS = 75_000;
 /** How soon it is noticed that time has run out for a provision, where nobody moves the clock. */
 const SWEEP_MS = 5000;
 
@@ -48,7 +50,7 @@ export async function startSandbox({ onEntry, ...given }: StartOptions = {}): Pr
   const closing = new AbortController();
   // Every call that is under way listens to it; a burst of them is no leak.
   setMaxListeners(0, closing.signal);
-  const server = createServer();
+  const server = createServer({ keepAliveTimeout: KEEP_ALIVE_MS });
   const platform: Platform = {
     world,
     ledger: {

@@ -15,6 +15,11 @@ async function control<Body = Record<string, unknown>>(method: string, path: str
   return { status: response.status, body: (await response.json()) as Body };
 }
 
+it("A connection is kept for a client that pauses for a minute", async () => {
+  const { headers } = await fetch(`${world.sandbox.url}/sandbox/health`);
+  expect(Number(/timeout=(\d+)/.exec(headers.get("keep-alive") ?? "")?.[1])).toBeGreaterThan(60);
+});
+
 type Installed = { addon: { id: string; state: string; app: { id: string } }; response: { status: number } };
 
 it("An add-on lives its whole life through the control side", async () => {
