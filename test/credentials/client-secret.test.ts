@@ -70,6 +70,20 @@ describe("a client secret that is reset", () => {
     await expectAlive(uuids);
   }, 60_000);
 
+  it("is sent by no call that waited its turn while it was found out", async () => {
+    const uuids = await active(32);
+    const since = position();
+    world.sandbox.control.fault("POST /oauth/token", { delayMs: 2_000 }, 8);
+    await world.rows(`UPDATE credentials SET due_at = now() WHERE uuid = ANY($1::uuid[])`, [uuids]);
+    await eventually(async () => (await count(uuids, `leased_until IS NOT NULL`)) === 16);
+    const { secret } = world.sandbox.control.resetClientSecret();
+    await eventually(async () => (await count(uuids, `leased_until IS NOT NULL`)) === 0);
+    expect(tokenCalls(since).map(({ response }) => response?.status)).toEqual(Array(8).fill(401));
+    const { version } = await world.service.services.credentials.secrets.set(new Secret(secret));
+    world.service.services.jobs.wakeAll();
+    await eventually(async () => expect(await count(uuids, `secret_version = ${version}`)).toBe(32));
+  }, 60_000);
+
   it("is known to a process with the old one in its environment as soon as one with the new one starts", async () => {
     const uuids = await active(20);
     const { secret } = world.sandbox.control.resetClientSecret();

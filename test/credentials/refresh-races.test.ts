@@ -168,6 +168,29 @@ describe("many tokens of one moment", () => {
     expect(mostInFlight).toBe(8);
   });
 
+  it("are not begun any more by a process that stops: those that waited for their call are free at once", async () => {
+    const uuids = await active(16);
+    const state = () =>
+      world.rowsApart(
+        `SELECT generation, count(*)::int AS count, count(leased_until)::int AS leased
+         FROM credentials WHERE uuid = ANY($1::uuid[]) GROUP BY 1 ORDER BY 1`,
+        [uuids],
+      );
+    world.sandbox.control.fault("POST /oauth/token", { delayMs: 2_000 }, 8);
+    await makeDue(uuids);
+    await eventually(async () => {
+      expect(await state()).toEqual([{ generation: 1, count: 16, leased: 16 }]);
+      expect(inFlight).toBe(8);
+    });
+    await world.service.stop();
+    expect(await state()).toEqual([
+      { generation: 1, count: 8, leased: 0 },
+      { generation: 2, count: 8, leased: 0 },
+    ]);
+    await world.restart();
+    await become(uuids, 2);
+  });
+
   it("fall due spread over a tenth of their life, in no minute more than twice the mean", () => {
     const minutes = new Map<number, number>();
     for (let one = 0; one < 10_000; one++) {

@@ -106,7 +106,10 @@ export function createTokenCall({
       if (!(await admission.isStillGood(admitted))) return null;
       if (!(await store.markSent(row, NEEDED_LEASE_SECONDS))) return null;
       const call = row.state === "grant_pending" ? endpoint.exchange : endpoint.refresh;
-      return await call(credential, secret.value);
+      const answer = await call(credential, secret.value);
+      // Known before the slot is free: who is next in line must not send this secret again.
+      if (answer.outcome === "client_rejected") await secrets.rejected(secret);
+      return answer;
     } finally {
       giveSlotBack();
     }
@@ -120,11 +123,8 @@ export function createTokenCall({
     try {
       const answer = await ask(admitted, credential, takeSlot);
       if (!answer) return await giveBack(row, "not_sent");
-      if (answer.outcome === "client_rejected") {
-        // Our secret is wrong, not the row's: the row keeps its state, and the gate closes for all.
-        await secrets.rejected(secret);
-        return await giveBack(row, "secret_rejected");
-      }
+      // Our secret is wrong, not the row's: the row keeps its state.
+      if (answer.outcome === "client_rejected") return await giveBack(row, "secret_rejected");
       if (answer.outcome !== "issued") return { done: "failed", failure: answer };
       // Nothing may come between the answer and its storing.
       const isStored = await storeIssued(row, answer.tokens, secret);
