@@ -34,19 +34,20 @@ export function createApp(needs: {
   app.disable("etag");
   app.set("trust proxy", trustProxy);
 
+  const logRequest = requestLog(log);
   app.use((request, response, next) => {
     observe?.(request, response);
     if (isStopping()) response.setHeader("Connection", "close");
-    next();
+    logRequest(request, response, next);
   });
-  app.use(requestLog(log));
+  // Before all others: it is asked most, and each that is passed by costs something.
+  app.use(resourcesPath, partnerApi);
 
   only("GET", "/healthz", (_request, response) => void response.json({ status: "alive" }));
   only("GET", "/readyz", async (_request, response) => {
     const status = isStopping() ? "unavailable" : await readiness();
     response.status(status === "unavailable" ? 503 : 200).json({ status });
   });
-  app.use(resourcesPath, partnerApi);
   if (metrics) app.use("/metrics", metrics);
   if (site) app.use(site);
   app.use(() => {

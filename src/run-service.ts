@@ -121,7 +121,7 @@ function operatorGuard({ operatorPassword }: Config): RequestHandler[] | null {
     realm: "operator",
     message: "Send the user operator and OPERATOR_PASSWORD with HTTP Basic authentication.",
   };
-  return operatorPassword ? authenticate("operator", [operatorPassword], asked) : null;
+  return operatorPassword ? [authenticate("operator", [operatorPassword], asked)] : null;
 }
 
 function operatorPagesFor(services: Services, guard: RequestHandler[] | null) {

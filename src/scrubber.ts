@@ -25,41 +25,60 @@ export function createScrubber(tokenPrefix: string): Scrubber {
   return {
     scrub: (line) => hidden.replaceIn(token ? line.replace(token, HIDDEN) : line),
     hide(...secrets) {
-      const forms = secrets.flatMap((each) => formsOf(each.reveal()));
-      for (const form of forms) hidden.count(form, 1);
-      return () => {
-        for (const form of forms.splice(0)) hidden.count(form, -1);
-      };
+      const texts = secrets.map((each) => createHiddenText(each.reveal()));
+      texts.forEach(hidden.add);
+      return () => texts.splice(0).forEach(hidden.remove);
     },
   };
 }
 
+/** A value that is looked for: how each of its forms begins, and the forms, once one may have been found. */
+interface HiddenText {
+  starts: readonly number[];
+  forms(): readonly string[];
+}
+
+function createHiddenText(value: string): HiddenText {
+  let forms = isPlain(value) && value.length >= SHORTEST ? null : formsOf(value);
+  const starts = forms ? forms.map(startOf) : [startOf(value), ...base64StartsOf(value)];
+  return { starts, forms: () => (forms ??= formsOf(value)) };
+}
+
 /**
  * Finds any of many texts in a line, at a cost that does not grow with their number. One pass looks at each four
- * characters in a row; a table says whether a text may begin with them, and only then are texts compared.
+ * characters in a row; a table says whether a text may begin with them, and only then are texts compared. Most are
+ * hidden for a moment and never met, so what they look like in full is made out only when one begins like them.
  */
 function createSearch() {
-  const uses = new Map<string, number>();
-  const lengths = new Map<number, Map<number, number>>();
+  const byStart = new Map<number, Set<HiddenText>>();
   const mayBegin = new Uint32Array(SLOTS);
 
   /** The length of the longest text that begins at `at`; 0: none does. */
   function longestAt(line: string, at: number, start: number): number {
     let longest = 0;
-    for (const length of lengths.get(start)?.keys() ?? [])
-      if (length > longest && uses.has(line.slice(at, at + length))) longest = length;
+    for (const text of byStart.get(start) ?? [])
+      for (const form of text.forms())
+        if (form.length > longest && line.startsWith(form, at)) longest = form.length;
     return longest;
   }
 
   return {
-    count(text: string, change: 1 | -1): void {
-      const start = startOf(text);
-      const ofStart = lengths.get(start) ?? new Map<number, number>();
-      mayBegin[slotOf(start)]! += change;
-      add(uses, text, change);
-      add(ofStart, text.length, change);
-      if (ofStart.size > 0) lengths.set(start, ofStart);
-      else lengths.delete(start);
+    add(text: HiddenText): void {
+      for (const start of text.starts) {
+        mayBegin[slotOf(start)]! += 1;
+        const same = byStart.get(start);
+        if (same) same.add(text);
+        else byStart.set(start, new Set([text]));
+      }
+    },
+
+    remove(text: HiddenText): void {
+      for (const start of text.starts) {
+        mayBegin[slotOf(start)]! -= 1;
+        const same = byStart.get(start);
+        same?.delete(text);
+        if (same?.size === 0) byStart.delete(start);
+      }
     },
 
     replaceIn(line: string): string {
@@ -98,17 +117,16 @@ function slotOf(start: number): number {
   return Math.imul(start, 0x9e3779b1) >>> 18;
 }
 
-function add<Key>(uses: Map<Key, number>, key: Key, change: 1 | -1): void {
-  const left = (uses.get(key) ?? 0) + change;
-  if (left > 0) uses.set(key, left);
-  else uses.delete(key);
-}
-
 /** Every way a value is written down. */
 function formsOf(value: string): string[] {
-  const written = /^[\w.-]*$/.test(value) ? [value] : [value, ...encoded(value), ...escaped(value)];
+  const written = isPlain(value) ? [value] : [value, ...encoded(value), ...escaped(value)];
   const forms = new Set([...written, ...base64Of(value)]);
   return [...forms].filter(({ length }) => length >= SHORTEST);
+}
+
+/** Looks the same in a URL, in JSON and on a screen. */
+function isPlain(value: string): boolean {
+  return /^[\w.-]*$/.test(value);
 }
 
 /** In a URL, a form, and a URL within a URL; with hexadecimal digits of both kinds. */
@@ -140,6 +158,24 @@ function base64Of(value: string): string[] {
     const last = Math.floor(((bytes.length - 2 + before) * 8) / 6);
     const form = bytes.toString("base64", 2 - before).slice(first, last);
     return /[+/]/.test(form) ? [form, form.replaceAll("+", "-").replaceAll("/", "_")] : [form];
+  });
+}
+
+/** Its digits. */
+const BASE64 = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+/**
+ * How the three forms of {@link base64Of} begin, of a plain value with four characters or more: four digits are 24 bits,
+ * and the forms begin with the first, the fifth and the third bit of the value. No plain character leads to + or /.
+ */
+function base64StartsOf(value: string): number[] {
+  let bits = 0;
+  for (let at = 0; at < SHORTEST; at++) bits = (bits << 8) | value.charCodeAt(at);
+  return [8, 4, 6].map((behind) => {
+    let start = 0;
+    for (const digit of [18, 12, 6, 0])
+      start = shifted(start, BASE64.charCodeAt((bits >>> (behind + digit)) & 63));
+    return start;
   });
 }
 

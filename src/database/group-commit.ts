@@ -22,9 +22,15 @@ type Needs<Row, Result> = {
 type Waiting<Row, Result> = { row: Row; resolve(result: Result): void; reject(error: unknown): void };
 
 /**
+ * So many rows are worth a statement of their own. To wait for the rest of the turn would have all requests of one
+ * moment written together, and then PostgreSQL wait for us while we wait for it.
+ */
+const ENOUGH = 12;
+
+/**
  * Many callers, one statement: the rows that arrive within one turn of the event loop are committed together, and each
  * caller is answered after the commit of its own row. It costs a lone caller nothing, and under load one commit serves
- * dozens. Two statements under way are enough to keep PostgreSQL busy while the next batch gathers.
+ * dozens. With three statements under way PostgreSQL has work while one commits and the next batch gathers.
  *
  * One row cannot fail its neighbours: if PostgreSQL refuses a batch for its data, or somebody holds a row, each row is
  * tried alone. Any other error is told to all of the batch.
@@ -35,24 +41,30 @@ export function createGroupCommit<Row, Result>({
   write,
   maxRows,
   maxQueued,
-  maxFlushes = 2,
+  maxFlushes = 3,
 }: Needs<Row, Result>) {
   const queue: Waiting<Row, Result>[] = [];
   let flushes = 0;
   let isScheduled = false;
 
   function schedule(): void {
-    if (isScheduled || queue.length === 0 || flushes >= maxFlushes) return;
+    if (queue.length === 0 || flushes >= maxFlushes) return;
+    if (queue.length >= ENOUGH) return flush();
+    if (isScheduled) return;
     isScheduled = true;
     setImmediate(() => {
       isScheduled = false;
-      const batch = queue.splice(0, maxRows);
-      flushes += 1;
+      if (queue.length > 0 && flushes < maxFlushes) flush();
+    });
+  }
+
+  function flush(): void {
+    const batch = queue.splice(0, maxRows);
+    flushes += 1;
+    schedule();
+    void settle(batch).finally(() => {
+      flushes -= 1;
       schedule();
-      void settle(batch).finally(() => {
-        flushes -= 1;
-        schedule();
-      });
     });
   }
 

@@ -18,7 +18,7 @@ export function authenticate(
   user: string,
   passwords: readonly Secret[],
   asked: { realm: string; message: string } = THE_PLATFORM,
-): RequestHandler[] {
+): RequestHandler {
   const isKnown = oneOf(passwords.map((password) => `${user}:${password.reveal()}`));
   const remembered = createRemembered();
   const judge = Router().use(
@@ -39,13 +39,14 @@ export function authenticate(
       next();
     },
   );
-  return [
-    (request, response, next) =>
-      remembered.knows(request.headers.authorization) && isOnlyOne(request)
-        ? next()
-        : judge(request, response, next),
-    readOn,
-  ];
+  return (request, response, next) => {
+    const letIn = (error?: unknown) => {
+      if (error === undefined) askForBody(request, response);
+      next(error);
+    };
+    if (remembered.knows(request.headers.authorization) && isOnlyOne(request)) letIn();
+    else judge(request, response, letIn);
+  };
 }
 
 /** Compares with fixed-length keyed hashes of all candidates, none left out, so that time tells nothing. */
@@ -85,7 +86,6 @@ function isOnlyOne({ rawHeaders }: Request): boolean {
 }
 
 /** A client that asked first (`Expect: 100-continue`) may send its body only now. */
-function readOn(request: Request, response: Response, next: NextFunction): void {
-  if (request.headers.expect?.toLowerCase() === "100-continue") response.writeContinue();
-  next();
+function askForBody({ headers }: Request, response: Response): void {
+  if (headers.expect?.toLowerCase() === "100-continue") response.writeContinue();
 }

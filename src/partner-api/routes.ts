@@ -1,7 +1,4 @@
-import { isUtf8 } from "node:buffer";
-import type { IncomingMessage } from "node:http";
-import express, { Router, type Request, type Response } from "express";
-import { Refusal } from "../errors.ts";
+import { Router, type Request, type Response } from "express";
 import { methodNotAllowed } from "../method-not-allowed.ts";
 import type { Scrubber } from "../scrubber.ts";
 import type { Secret } from "../secret.ts";
@@ -12,10 +9,8 @@ import type { Answer } from "../resources/provision-answers.ts";
 import { notFound } from "../resources/refusals.ts";
 import { authenticate } from "./authenticate.ts";
 import { readUuid } from "../uuid.ts";
+import { readJsonBody } from "./json-body.ts";
 import { readPlanChange, readProvision } from "./requests.ts";
-
-/** Larger bodies are answered 413; compressed ones count as they come out. */
-const MOST_BODY_BYTES = 64 * 1024;
 
 /** The three calls of the platform (decisions, section 1), to be mounted at `RESOURCES_PATH`. */
 export function partnerApi(needs: {
@@ -33,12 +28,11 @@ export function partnerApi(needs: {
   const { provision, changePlan, deprovision, untilReady, onAnswered, scrubber } = needs;
   const router = Router({ caseSensitive: true });
   router.use(authenticate(needs.addonId, needs.passwords));
-  const json = express.json({ limit: MOST_BODY_BYTES, strict: false, type: isUtf8Json, verify: noteBroken });
 
   router
     .route("/")
-    .post(json, async (request, response) => {
-      const wanted = readProvision(bodyOf(request), String(request.id));
+    .post(async (request, response) => {
+      const wanted = readProvision(await readJsonBody(request, response), String(request.id));
       const hidden = [wanted.grant?.code, wanted.logInputUrl, wanted.logDrainToken].filter(
         (each) => each != null,
       );
@@ -53,8 +47,8 @@ export function partnerApi(needs: {
 
   router
     .route("/:uuid")
-    .put(json, async (request, response) => {
-      const plan = readPlanChange(bodyOf(request));
+    .put(async (request, response) => {
+      const plan = readPlanChange(await readJsonBody(request, response));
       const uuid = uuidOf(request);
       await untilReady();
       send(response, await changePlan(uuid, plan, String(request.id)));
@@ -68,36 +62,6 @@ export function partnerApi(needs: {
     .all(methodNotAllowed("PUT, DELETE"));
 
   return router;
-}
-
-/** `application/json` and every `+json`, in UTF-8. */
-function isUtf8Json({ headers }: { headers: Request["headers"] }): boolean {
-  const [type = "", ...parameters] = (headers["content-type"] ?? "").toLowerCase().split(";");
-  const charset = parameters.map((each) => each.trim()).find((each) => each.startsWith("charset="));
-  return (
-    /^application\/([\w.+-]+\+)?json$/.test(type.trim()) &&
-    (charset === undefined || /^charset="?utf-?8"?$/.test(charset))
-  );
-}
-
-/** Requests whose bytes are no UTF-8. The parser would put another character in their place and say nothing. */
-const broken = new WeakSet<IncomingMessage>();
-
-function noteBroken(request: IncomingMessage, _response: unknown, body: Buffer): void {
-  if (!isUtf8(body)) broken.add(request);
-}
-
-function bodyOf(request: Request): unknown {
-  if (broken.has(request)) throw new Refusal("The body is not UTF-8.", { id: "invalid_params" });
-  if (request.body !== undefined) return request.body;
-  const isJson = isUtf8Json(request);
-  throw new Refusal(
-    isJson ? "The request has no body." : "The body must be JSON in UTF-8 (content-type: application/json).",
-    {
-      id: isJson ? "bad_request" : "unsupported_media_type",
-      status: isJson ? 400 : 415,
-    },
-  );
 }
 
 /** The uuid of the path. What is none was never provisioned; it goes nowhere near a database or an address. */

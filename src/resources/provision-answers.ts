@@ -62,15 +62,13 @@ export interface ProvisionAnswers {
   decide(step: Step, result: Attempt | { is: "slow" }): Promise<Answer | null>;
   /** Answers "later" for a provision whose step somebody else has, and leaves the step to them. */
   decideLater(resource: ResourceRow): Promise<Answer | null>;
-  /** The answer to a provision that is put off by its plan, and its sealed form. */
-  putOff(uuid: string, message: string): Answer & { sealed: Uint8Array<ArrayBuffer> };
+  /** The answer to a provision that is put off by its plan. */
+  putOff(uuid: string, message: string): Answer;
   /** The answer that was given before; null: none yet. */
   given(resource: ResourceRow): Answer | null;
 }
 
 export function createProvisionAnswers(db: Queryable, vault: Vault, log: Log): ProvisionAnswers {
-  const seal = (uuid: string, { body }: Answer) => vault.seal(resourcePlace("sealed_answer", uuid), body);
-
   const write = createGroupCommit<Decision, boolean>({
     maxRows: 200,
     maxQueued: 10_000,
@@ -79,7 +77,7 @@ export function createProvisionAnswers(db: Queryable, vault: Vault, log: Log): P
         rows.map((row) => row.uuid),
         rows.map((row) => row.state),
         rows.map((row) => row.answer.status),
-        rows.map((row) => seal(row.uuid, row.answer)),
+        rows.map((row) => sealAnswer(vault, row.uuid, row.answer)),
         rows.map((row) => sealConfig(vault, row.uuid, fullSet([], row.config))),
         rows.map((row) => row.step.id),
         rows.map((row) => row.step.lease),
@@ -109,10 +107,7 @@ export function createProvisionAnswers(db: Queryable, vault: Vault, log: Log): P
       return (await write({ uuid, state, answer, config: {}, step: NO_STEP, next: null })) ? answer : null;
     },
 
-    putOff(uuid, message) {
-      const answer = accepted(uuid, message);
-      return { ...answer, sealed: seal(uuid, answer) };
-    },
+    putOff: accepted,
 
     given({ uuid, answerStatus, sealedAnswer }) {
       if (answerStatus === null || !sealedAnswer) return null;
@@ -156,6 +151,10 @@ function provisionLater(uuid: string, message: string, next: Decision["next"]) {
 
 function accepted(uuid: string, message: string): Answer {
   return { status: 202, body: answerBody({ id: uuid, message }) };
+}
+
+export function sealAnswer(vault: Vault, uuid: string, { body }: Answer): Uint8Array<ArrayBuffer> {
+  return vault.seal(resourcePlace("sealed_answer", uuid), body);
 }
 
 /** The body of an answer; members that are undefined are left out. */

@@ -3,7 +3,7 @@ import { createGroupCommit } from "../database/group-commit.ts";
 import type { Vault } from "../vault/vault.ts";
 import { credentialPlace } from "./credentials/opening.ts";
 import type { Secret } from "../secret.ts";
-import type { Answer } from "./provision-answers.ts";
+import { sealAnswer, type Answer } from "./provision-answers.ts";
 import { resourcePlace } from "./rows.ts";
 import { STEP_LEASE_SECONDS } from "./steps/queue.ts";
 
@@ -83,7 +83,7 @@ const replaceGrant = statement(
 );
 
 export function createProvisionStore(db: Queryable, vault: Vault) {
-  type Row = { request: ProvisionRequest; key: string; answer: (Answer & { sealed: Uint8Array }) | null };
+  type Row = { request: ProvisionRequest; key: string; answer: Answer | null };
 
   const commit = createGroupCommit<Row, Birth | null>({
     maxRows: 200,
@@ -100,7 +100,7 @@ export function createProvisionStore(db: Queryable, vault: Vault) {
         requests.map((it) => it.logInputUrl && sealed("sealed_log_input_url", it.uuid, it.logInputUrl)),
         requests.map((it) => it.logDrainToken && sealed("sealed_log_drain_token", it.uuid, it.logDrainToken)),
         rows.map(({ answer }) => answer?.status ?? null),
-        rows.map(({ answer }) => answer?.sealed ?? null),
+        rows.map(({ request, answer }) => answer && sealAnswer(vault, request.uuid, answer)),
         requests.map(({ uuid, grant }) => grant && sealCode(uuid, grant.code)),
         requests.map(({ grant }) => grant?.expiresAt ?? null),
         rows.map(({ key }) => key),

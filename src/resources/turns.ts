@@ -5,7 +5,7 @@
 export function createTurns() {
   const last = new Map<string, Promise<unknown>>();
   return async function inTurn<Result>(uuid: string, work: () => Promise<Result>): Promise<Result> {
-    const turn = (last.get(uuid) ?? Promise.resolve()).then(work, work);
+    const turn = last.get(uuid)?.then(work, work) ?? work();
     last.set(uuid, turn);
     try {
       return await turn;

@@ -40,20 +40,32 @@ test("rows that arrive together are written together, and each caller gets its o
   expect(batches).toEqual([[1, 2, 3]]);
 });
 
-test("two statements are under way at most; what arrives meanwhile makes up the next", async () => {
+test("three statements are under way at most; what arrives meanwhile makes up the next", async () => {
   const { write, batches, finish } = aSlowWriter();
   const commit = createGroupCommit({ ...LIMITS, write });
   const results: Promise<number>[] = [];
-  for (const row of [1, 2, 3, 4]) {
+  for (const row of [1, 2, 3, 4, 5]) {
     results.push(commit(row));
     await new Promise(setImmediate);
     await new Promise(setImmediate);
   }
-  expect(batches).toEqual([[1], [2]]);
+  expect(batches).toEqual([[1], [2], [3]]);
   await finish();
-  expect(batches).toEqual([[1], [2], [3, 4]]);
+  expect(batches).toEqual([[1], [2], [3], [4, 5]]);
   await finish();
-  expect(await Promise.all(results)).toEqual([10, 20, 30, 40]);
+  expect(await Promise.all(results)).toEqual([10, 20, 30, 40, 50]);
+});
+
+test("a dozen rows do not wait for the rest of the turn, as long as a statement may begin", async () => {
+  const { write, batches, finish } = aSlowWriter();
+  const commit = createGroupCommit({ ...LIMITS, write });
+  const rows = Array.from({ length: 40 }, (_, row) => row);
+  const results = Promise.all(rows.map(commit));
+  expect(batches).toEqual([rows.slice(0, 12), rows.slice(12, 24), rows.slice(24, 36)]);
+  await finish();
+  expect(batches[3]).toEqual(rows.slice(36));
+  await finish();
+  expect(await results).toEqual(rows.map((row) => row * 10));
 });
 
 test("a batch never exceeds its size", async () => {
