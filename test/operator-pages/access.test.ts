@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { BY_PASSWORD } from "../../src/operator-pages/access/operator.ts";
 import { createFormTokens } from "../../src/operator-pages/form-tokens.ts";
 import { Secret } from "../../src/secret.ts";
 import { aWorldOfAnOperator, FROM_OUR_PAGE, hiddenIn, PASSWORD, type OperatorWorld } from "./operator.ts";
@@ -98,8 +99,12 @@ describe("a form", () => {
   });
 
   it("may stay open for an hour, and not for longer", async () => {
+    const { vault } = operator.world.service.services;
     const tokenOf = (minutesAgo: number) =>
-      createFormTokens(new Secret(PASSWORD), () => Date.now() / 1_000 - minutesAgo * 60).tokenFor(path());
+      createFormTokens({
+        ...{ vault, password: new Secret(PASSWORD) },
+        now: () => Date.now() / 1_000 - minutesAgo * 60,
+      }).tokenFor(path(), BY_PASSWORD);
     expect((await operator.post(path(), [["token", tokenOf(61)]])).status).toBe(403);
     expect((await operator.post(path(), [["token", tokenOf(59)]])).status).toBe(303);
     await operator.world.rows(`DELETE FROM operator_actions`);
