@@ -4,7 +4,7 @@ import type { Log } from "../log.ts";
 import { methodNotAllowed } from "../method-not-allowed.ts";
 import type { Page, Pages } from "./pages.tsx";
 import { problemPage } from "./problem-page.tsx";
-import { NOT_AVAILABLE, OUR_FAULT, Problem, type Told } from "./problem.ts";
+import { NO_ADDRESS, NOT_AVAILABLE, OUR_FAULT, Problem, type Told } from "./problem.ts";
 import { securityHeaders } from "./security-headers.ts";
 import { sendStylesheet, STYLESHEET_PATH } from "./stylesheet.ts";
 
@@ -57,5 +57,6 @@ function showProblem(pages: Pages, log: Log, frame: Frame = (page) => page): Err
 
 function toldOf(error: unknown): Told {
   if (error instanceof Problem) return error.told;
+  if (error instanceof URIError) return NO_ADDRESS;
   return error instanceof KitError && PASSING.includes(error.id) ? NOT_AVAILABLE : OUR_FAULT;
 }
