@@ -94,13 +94,13 @@ export const settings = {
   ),
   operatorPassword: setting(
     "OPERATOR_PASSWORD",
-    "password of the user operator, for /metrics and /operator",
+    "password of the user operator, for /operator and /metrics; unset: no metrics",
     optional(secret),
     "",
   ),
   operatorAccounts: setting(
     "OPERATOR_ACCOUNTS",
-    "accounts of the platform that may sign in to /operator: ids or e-mails, comma separated",
+    "ids or e-mails of the accounts that may sign in to /operator, comma separated",
     accountList,
     "",
   ),
