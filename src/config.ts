@@ -226,6 +226,8 @@ function disagreements({ encryptionKey: key, decryptionKeys, ...config }: Config
   if (config.oauthClientSecret && !config.oauthClientId)
     faults.push("OAUTH_CLIENT_ID is required beside OAUTH_CLIENT_SECRET: people sign in with both.");
   if (config.operatorAccounts?.length && !config.oauthClientId && !config.oauthClientSecret)
-    faults.push("OAUTH_CLIENT_ID and OAUTH_CLIENT_SECRET are required beside OPERATOR_ACCOUNTS: these accounts sign in with both.");
+    faults.push(
+      "OAUTH_CLIENT_ID and OAUTH_CLIENT_SECRET are required beside OPERATOR_ACCOUNTS: these accounts sign in with both.",
+    );
   return faults;
 }

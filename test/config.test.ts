@@ -181,7 +181,9 @@ describe("the accounts of operators", () => {
     const needed = "OAUTH_CLIENT_ID and OAUTH_CLIENT_SECRET are required beside OPERATOR_ACCOUNTS";
     expect(refusalOf({ OPERATOR_ACCOUNTS: ID, OPERATOR_PASSWORD: "a-password-of-tests" })).toContain(needed);
     for (const half of Object.entries(CLIENT))
-      expect(refusalOf({ OPERATOR_ACCOUNTS: ID, ...Object.fromEntries([half]) })).toMatch(/^One setting needs/);
+      expect(refusalOf({ OPERATOR_ACCOUNTS: ID, ...Object.fromEntries([half]) })).toMatch(
+        /^One setting needs/,
+      );
   });
 });
 

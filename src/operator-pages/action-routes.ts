@@ -34,7 +34,11 @@ export function actionRoutes(needs: {
         const root = pages.addressOf(request).base + MOUNT;
         const here = `${about}/${action.name}`;
         const question = await action.ask(services, uuid);
-        const form = { action: root + here, back: root + about, token: tokens.tokenFor(here, operatorOf(response)!) };
+        const form = {
+          action: root + here,
+          back: root + about,
+          token: tokens.tokenFor(here, operatorOf(response)!),
+        };
         pages.show(request, response, inFrame(confirmPage(question, form), request, response, pages));
       })
       .post(parseForm, async (request, response) => {

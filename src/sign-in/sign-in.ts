@@ -109,7 +109,18 @@ export function createSignIn(needs: {
 
   return {
     router: signInRoutes({
-      ...{ begin, complete, confirm, sessionOf, signOut, sessions, browserCookie, sessionCookie, scopes, pages },
+      ...{
+        begin,
+        complete,
+        confirm,
+        sessionOf,
+        signOut,
+        sessions,
+        browserCookie,
+        sessionCookie,
+        scopes,
+        pages,
+      },
       ...{ scrubber: needs.scrubber, log: needs.log },
     }),
     async personOf(request) {

@@ -86,7 +86,9 @@ describe("a page for what cannot be shown or done", () => {
     expect(page.status).toBe(status);
     expect(page.html).toMatch(/<link rel="stylesheet" href="\/operator\/assets\/operator\.css/);
     const [navigation] = /<nav.*<\/nav>/s.exec(page.html)!;
-    expect([...navigation.matchAll(/<a href="[^"]+"[^>]*>([^<]+)</g)].map(([, name]) => name)).toEqual(places);
+    expect([...navigation.matchAll(/<a href="[^"]+"[^>]*>([^<]+)</g)].map(([, name]) => name)).toEqual(
+      places,
+    );
     // It is not itself one of these places.
     expect(navigation).not.toContain(`aria-current="page"`);
     expect(page.headers.get("content-security-policy")).toContain("script-src 'self'");

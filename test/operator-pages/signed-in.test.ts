@@ -181,7 +181,9 @@ describe("a form", () => {
     expect((await owner.post(path, { ...FROM_OUR_PAGE, ...password }, form)).status).toBe(403);
     expect((await owner.post(path, { "sec-fetch-site": "cross-site" }, form)).status).toBe(403);
     expect((await owner.post(path, { origin: "https://elsewhere.example" }, form)).status).toBe(403);
-    expect((await operators.browser().post(path, FROM_OUR_PAGE, form)).status).toBe(401);
+    const { status, text } = await operators.browser().post(path, FROM_OUR_PAGE, form);
+    expect([status, text]).toEqual([401, expect.stringContaining("Nothing was done")]);
+    expect(linkTo("Sign in", text)).toBe("/oauth/login?return_to=%2Foperator");
     expect(await operators.audit()).toEqual([]);
     expect((await owner.post(path, FROM_OUR_PAGE, form)).status).toBe(303);
     expect(await operators.audit()).toMatchObject([{ action: "refresh-all", operator: "owner@example.com" }]);
@@ -215,7 +217,10 @@ describe("the password beside it", () => {
   it("is what a program is asked for, and a browser never unasked", async () => {
     const ask = (headers: Record<string, string>) => fetch(`${operators.url()}/operator`, { headers });
     const program = await ask({ accept: "*/*" });
-    expect([program.status, program.headers.get("www-authenticate")]).toEqual([401, `Basic realm="operator"`]);
+    expect([program.status, program.headers.get("www-authenticate")]).toEqual([
+      401,
+      `Basic realm="operator"`,
+    ]);
     const stylesheet = await ask({ accept: "text/css,*/*;q=0.1", "sec-fetch-site": "same-origin" });
     expect([stylesheet.status, stylesheet.headers.get("www-authenticate")]).toEqual([401, null]);
   });

@@ -5,15 +5,18 @@ import type { Person } from "../../sign-in/sign-in.ts";
 export interface Ways {
   signIn: string;
   password: string | null;
+  /** Whether a form was sent, which comes to nothing. */
+  hasSent: boolean;
 }
 
 /** For who is not signed in: the ways there are. It stands at the address that was asked for. */
-export function signInPage({ signIn, password }: Ways): Page {
+export function signInPage({ signIn, password, hasSent }: Ways): Page {
   return {
     title: "The operator's pages",
     status: 401,
     content: (
       <>
+        {hasSent && <p>Nothing was done, for you are not signed in any more.</p>}
         <p>They are for those who run this service. Sign in with your account at the platform.</p>
         <p>
           <a href={signIn} role="button">

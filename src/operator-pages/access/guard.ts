@@ -50,9 +50,10 @@ export function createGuard({
     const { base } = pages.addressOf(request);
     const withPassword = byPassword ? `${base}${MOUNT}?${WITH_PASSWORD}` : null;
     if (person) return notListedPage(person, { signOut: `${base}${MOUNT}/sign-out`, password: withPassword });
-    const back = (isReading(request) && localPath(request.originalUrl)) || MOUNT;
+    const hasSent = !isReading(request);
+    const back = (!hasSent && localPath(request.originalUrl)) || MOUNT;
     const signInAt = `${base}/oauth/login?return_to=${encodeURIComponent(back)}`;
-    return signInPage({ signIn: signInAt, password: withPassword });
+    return signInPage({ signIn: signInAt, password: withPassword, hasSent });
   }
 }
 

@@ -35,7 +35,13 @@ export function createWorkbench({
 
   async function carryOut(id: number, asked: Asked, work: Work): Promise<void> {
     const { action, requestId, operator } = asked;
-    const about = { operatorAction: action, actionId: id, requestId, account: operator.account, ...named(asked) };
+    const about = {
+      operatorAction: action,
+      actionId: id,
+      requestId,
+      account: operator.account,
+      ...named(asked),
+    };
     log.info(about, "The operator began an action");
     let [done, total] = [0, 0];
     const tell = () => void audit.seen(id, done, total).catch(() => undefined);
