@@ -53,6 +53,8 @@ let uuid: string;
       await page.waitForURL(address);
       expect(await page.textContent("body > header")).toContain("owner@example.com");
       await looksWell(page, "signed-in", where);
+      await page.evaluate(`document.querySelector(".signed-in span").textContent = "x".repeat(200)`);
+      await looksWell(page, "signed-in-at-length", where);
       await page.goto(`${operators.url()}/operator/actions/999`);
       await looksWell(page, "signed-in-problem", where);
       await page.getByRole("link", { name: "Overview" }).click();
