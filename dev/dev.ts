@@ -50,6 +50,7 @@ async function play(): Promise<void> {
   console.log(
     whatToTry({
       ...{ offer, logFile, kitNeeds: kitNeeds(), settingsFile: `${settings.dataDir}/dev.env` },
+      operators: settings.environment["OPERATOR_ACCOUNTS"]!,
       // A PostgreSQL outlives the folder, and would then hold what nobody can open.
       startOver: settings.environment["DATABASE_URL"] ? null : `rm -rf ${settings.dataDir}`,
       serviceUrl: service.url!,

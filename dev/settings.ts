@@ -56,6 +56,10 @@ function madeUp(): Record<string, string> {
     ENCRYPTION_KEY: randomBytes(32).toString("hex"),
     SSO_SALT: randomBytes(20).toString("hex"),
     OPERATOR_PASSWORD: randomBytes(12).toString("hex"),
+    OPERATOR_ACCOUNTS: "owner@example.com",
+    // Until the platform has registered one.
+    OAUTH_CLIENT_ID: "none-yet",
+    OAUTH_CLIENT_SECRET: randomBytes(24).toString("hex"),
   };
 }
 

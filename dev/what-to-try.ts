@@ -9,6 +9,8 @@ export interface Scene {
   logFile: string;
   /** Where the settings stand that were made up. */
   settingsFile: string;
+  /** As OPERATOR_ACCOUNTS has them. */
+  operators: string;
   startOver: string | null;
   addon: AddonState | null;
   offer: Offer;
@@ -73,7 +75,7 @@ function operator(scene: Scene, { id }: AddonState): string[] {
     row(
       "in a browser",
       `${scene.serviceUrl}/operator`,
-      `user operator; OPERATOR_PASSWORD is in ${scene.settingsFile}`,
+      `sign in as ${scene.operators}; or the user operator: OPERATOR_PASSWORD is in ${scene.settingsFile}`,
     ),
     row("what is installed", kit(scene, "resources list")),
     row("one, and its history", kit(scene, `resources show ${id}`)),

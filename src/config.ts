@@ -5,6 +5,7 @@ import { Misconfigured } from "./errors.ts";
 import { Secret } from "./secret.ts";
 import { setting, type Setting, type Settings, type ValuesOf } from "./setting.ts";
 import {
+  accountList,
   clientSecret,
   cron,
   encryptionKey,
@@ -93,8 +94,14 @@ export const settings = {
   ),
   operatorPassword: setting(
     "OPERATOR_PASSWORD",
-    "password of the user operator, for /operator and /metrics; unset: not served",
+    "password of the user operator, for /operator and /metrics; unset: no metrics",
     optional(secret),
+    "",
+  ),
+  operatorAccounts: setting(
+    "OPERATOR_ACCOUNTS",
+    "ids or e-mails of the accounts that may sign in to /operator, comma separated",
+    accountList,
     "",
   ),
   oauthClientId: setting("OAUTH_CLIENT_ID", "the OAuth client that people sign in with", optional(text), ""),
@@ -218,5 +225,9 @@ function disagreements({ encryptionKey: key, decryptionKeys, ...config }: Config
     faults.push("OAUTH_CLIENT_SECRET is required beside OAUTH_CLIENT_ID: people sign in with both.");
   if (config.oauthClientSecret && !config.oauthClientId)
     faults.push("OAUTH_CLIENT_ID is required beside OAUTH_CLIENT_SECRET: people sign in with both.");
+  if (config.operatorAccounts?.length && !config.oauthClientId && !config.oauthClientSecret)
+    faults.push(
+      "OAUTH_CLIENT_ID and OAUTH_CLIENT_SECRET are required beside OPERATOR_ACCOUNTS: these accounts sign in with both.",
+    );
   return faults;
 }

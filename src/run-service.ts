@@ -56,14 +56,14 @@ export async function runWeb(config: Config, parts?: Partial<Parts>): Promise<Ru
     untilReady,
     onAnswered: () => jobs.wake("exchange-grants", 1_000),
   });
-  const guard = operatorGuard(config);
-  const operator = operatorPagesFor(services, guard);
+  const byPassword = operatorsPassword(config);
+  const operator = hasOperator(config) ? createOperatorPages({ services, byPassword }) : null;
   const app = createApp({
     resourcesPath: config.resourcesPath,
     partnerApi: api,
-    metrics: guard && metricsRoutes({ guard, scrape: services.keptMetrics.createScrape() }),
+    metrics: byPassword && metricsRoutes({ guard: byPassword, scrape: services.keptMetrics.createScrape() }),
     observe: timedRequests(metrics, [config.resourcesPath, ...OUR_PATHS]),
-    site: siteOf(services, operator?.router, untilReady),
+    site: siteOf(services, operator, untilReady),
     readiness: () => readiness(services, ready),
     isStopping: () => stopping.signal.aborted,
     trustProxy: config.trustProxy,
@@ -89,15 +89,16 @@ export async function runWeb(config: Config, parts?: Partial<Parts>): Promise<Ru
 /** What is for people, as far as the settings have it served. */
 function siteOf(
   { signIn, customers, pages, log }: Services,
-  operator: Router | undefined,
+  operator: ReturnType<typeof createOperatorPages> | null,
   untilReady: () => Promise<void>,
 ): Router | null {
   const routers = {
     ...(signIn && { "/oauth": signIn.router }),
     ...customers?.routers,
-    ...(operator && { "/operator": operator }),
+    ...(operator && { "/operator": operator.router }),
   };
-  return Object.keys(routers).length > 0 ? createSite({ routers, pages, untilReady, log }) : null;
+  const frames = operator ? { "/operator": operator.frame } : {};
+  return Object.keys(routers).length > 0 ? createSite({ routers, frames, pages, untilReady, log }) : null;
 }
 
 /** Starts a process that runs the jobs and nothing else. */
@@ -115,18 +116,18 @@ export async function runWorker(config: Config, parts?: Partial<Parts>): Promise
   };
 }
 
-/** Lets the operator pass, and nobody else; null while the operator has no password. */
-function operatorGuard({ operatorPassword }: Config): RequestHandler[] | null {
+/** Whether anybody may open the operator's pages. */
+function hasOperator({ operatorPassword, operatorAccounts }: Config): boolean {
+  return operatorPassword !== undefined || operatorAccounts.length > 0;
+}
+
+/** Lets whoever has the operator's password pass, and nobody else; null while there is none. */
+function operatorsPassword({ operatorPassword }: Config): RequestHandler[] | null {
   const asked = {
     realm: "operator",
     message: "Send the user operator and OPERATOR_PASSWORD with HTTP Basic authentication.",
   };
   return operatorPassword ? [authenticate("operator", [operatorPassword], asked)] : null;
-}
-
-function operatorPagesFor(services: Services, guard: RequestHandler[] | null) {
-  const { operatorPassword: password } = services.config;
-  return guard && password ? createOperatorPages({ services, guard, password }) : null;
 }
 
 /**
@@ -151,7 +152,7 @@ function once(work: () => Promise<void>): () => Promise<void> {
 function becomeReady(services: Services, stopping: AbortSignal, withSweeps: boolean): Promise<void> {
   const ready = checkDatabase(services, stopping).then(() => {
     if (stopping.aborted) return;
-    if (services.config.operatorPassword) services.keptMetrics.start();
+    if (hasOperator(services.config)) services.keptMetrics.start();
     services.jobs.start(withSweeps ? services.config.sweepCron : null);
     if (withSweeps) services.jobs.wakeAll();
     services.log.info({ sweeps: withSweeps, database: services.db.kind }, "Ready");

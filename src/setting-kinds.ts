@@ -108,6 +108,19 @@ export function keyList(value: string): Secret[] {
   });
 }
 
+const ACCOUNT_ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+const EMAIL = /^[^\s\p{C}@,;<>"*]+@[^\s\p{C}@,;<>"*]+$/u;
+
+/** Accounts by id or e-mail. Each is one account: a pattern or a domain would let in whoever the platform gives such a name. */
+export function accountList(value: string): string[] {
+  if (value === "") return [];
+  return value.split(",").map((each, index) => {
+    const account = each.trim();
+    if (ACCOUNT_ID.test(account) || EMAIL.test(account)) return account;
+    throw new Error(`(account ${index + 1} of the list) must be an account's id or its whole e-mail`);
+  });
+}
+
 export function routePath(value: string): string {
   if (/^(\/[A-Za-z0-9._~-]+)+$/.test(value)) return value;
   throw new Error("must be a path such as /resources, without a slash at its end");

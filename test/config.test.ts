@@ -113,6 +113,13 @@ describe("settings", () => {
     ["CLIENT_SECRET", "\n"],
     ["CLIENT_SECRET", "changeme"],
     ["CLIENT_SECRET", "your-client-secret"],
+    ["OPERATOR_ACCOUNTS", "everybody"],
+    ["OPERATOR_ACCOUNTS", "@example.com"],
+    ["OPERATOR_ACCOUNTS", "*@example.com"],
+    ["OPERATOR_ACCOUNTS", "one@example.com two@example.com"],
+    ["OPERATOR_ACCOUNTS", "one@example.com,"],
+    ["OPERATOR_ACCOUNTS", ","],
+    ["OPERATOR_ACCOUNTS", "01234567-89ab-cdef-0123-456789abcde"],
     ["SWEEP_CRON", "often"],
     ["SWEEP_CRON", "99 * * * * *"],
     ["SWEEP_CRON", "* * *"],
@@ -157,6 +164,26 @@ describe("settings", () => {
     const names = Object.values(settings).map(({ name }) => name);
     expect(new Set(names).size).toBe(names.length);
     for (const name of names) expect(name).toMatch(/^[A-Z][A-Z_]+$/);
+  });
+});
+
+describe("the accounts of operators", () => {
+  const CLIENT = { OAUTH_CLIENT_ID: "a-client", OAUTH_CLIENT_SECRET: "the-secret-of-tests" };
+  const ID = "01234567-89AB-cdef-0123-456789abcdef";
+
+  it("are ids and e-mails; with none, there are none", () => {
+    const { operatorAccounts } = readConfig({ ...good, ...CLIENT, OPERATOR_ACCOUNTS: ` Ops+1@Example.com , ${ID}` });
+    expect(operatorAccounts).toEqual(["Ops+1@Example.com", ID]);
+    expect(readConfig({ ...good, OPERATOR_ACCOUNTS: "" }).operatorAccounts).toEqual([]);
+  }); // prettier-ignore
+
+  it("need the client that people sign in with", () => {
+    const needed = "OAUTH_CLIENT_ID and OAUTH_CLIENT_SECRET are required beside OPERATOR_ACCOUNTS";
+    expect(refusalOf({ OPERATOR_ACCOUNTS: ID, OPERATOR_PASSWORD: "a-password-of-tests" })).toContain(needed);
+    for (const half of Object.entries(CLIENT))
+      expect(refusalOf({ OPERATOR_ACCOUNTS: ID, ...Object.fromEntries([half]) })).toMatch(
+        /^One setting needs/,
+      );
   });
 });
 

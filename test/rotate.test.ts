@@ -97,7 +97,7 @@ describe("the salt of sign-on", () => {
     const form = () => people.control.signOnForm(uuid).form;
     const before = form();
     expect((await signOn(before)).status).toBe(303);
-    const page = await signOn(signed({ ...form(), timestamp: secondsAgo(1) }, SALT));
+    const page = await signOn(signed({ ...form(), timestamp: secondsAgo(30) }, SALT));
     const [cookie] = page.headers.getSetCookie()[0]!.split(";");
     const seen = () =>
       fetch(`${people.url()}/customer/${uuid}`, { headers: { cookie: cookie! } }).then(

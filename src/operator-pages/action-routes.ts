@@ -6,6 +6,7 @@ import type { Services } from "../services.ts";
 import { isFromOurPage } from "../sign-in/same-origin.ts";
 import type { Action } from "./actions/action.ts";
 import { ACTIONS } from "./actions/all.ts";
+import { operatorOf } from "./access/operator.ts";
 import type { FormTokens } from "./form-tokens.ts";
 import { inFrame, MOUNT } from "./frame.tsx";
 import { operatorProblem } from "./problems.ts";
@@ -33,18 +34,23 @@ export function actionRoutes(needs: {
         const root = pages.addressOf(request).base + MOUNT;
         const here = `${about}/${action.name}`;
         const question = await action.ask(services, uuid);
-        const form = { action: root + here, back: root + about, token: tokens.tokenFor(here) };
-        pages.show(request, response, inFrame(confirmPage(question, form), request, pages));
+        const form = {
+          action: root + here,
+          back: root + about,
+          token: tokens.tokenFor(here, operatorOf(response)!),
+        };
+        pages.show(request, response, inFrame(confirmPage(question, form), request, response, pages));
       })
       .post(parseForm, async (request, response) => {
         const { uuid, about } = aboutOf(request);
         const sent = formIn(request.body);
-        const form = tokens.formOf(`${about}/${action.name}`, sent["token"]?.[0]);
+        const operator = operatorOf(response)!;
+        const form = tokens.formOf(`${about}/${action.name}`, operator, sent["token"]?.[0]);
         if (!form || !isFromOurPage(request, pages.addressOf)) throw operatorProblem("not_from_our_page");
         if (uuid !== "") await showResource(db, uuid);
         const work = action.work(services, uuid, sent);
         const asked = {
-          ...{ action: action.name, uuid: uuid === "" ? null : uuid, form },
+          ...{ action: action.name, uuid: uuid === "" ? null : uuid, operator, form },
           requestId: String(request.id),
         };
         const id = await workbench.begin(asked, work);

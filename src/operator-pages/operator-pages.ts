@@ -1,29 +1,39 @@
 import type { RequestHandler, Router } from "express";
-import type { Secret } from "../secret.ts";
+import type { Frame } from "../pages/site.ts";
 import type { Services } from "../services.ts";
+import { createGuard } from "./access/guard.ts";
+import { signOut } from "./access/sign-out.ts";
 import { actionRoutes } from "./action-routes.ts";
 import { createFormTokens } from "./form-tokens.ts";
+import { inFrame } from "./frame.tsx";
 import { operatorRoutes } from "./routes.ts";
 import { createAudit } from "./work/audit.ts";
 import { createWorkbench } from "./work/workbench.ts";
 
-/** The operator's pages, to be mounted at `/operator`; `guard` lets the operator pass, and nobody else. */
+/** The operator's pages, to be mounted at `/operator`. `byPassword` lets whoever has the password pass; null: nobody has. */
 export function createOperatorPages({
   services,
-  guard,
-  password,
+  byPassword,
 }: {
   services: Services;
-  guard: RequestHandler[];
-  password: Secret;
+  byPassword: readonly RequestHandler[] | null;
 }): {
   router: Router;
+  /** For pages that are shown in the place of one of these. */
+  frame: Frame;
   /** Ends the actions that run; what was sent is finished and stored. */
   stop(): Promise<void>;
 } {
-  const { db, scrubber, log } = services;
+  const { db, vault, scrubber, log, pages, signIn, config } = services;
+  const { operatorAccounts: accounts, operatorPassword: password } = config;
   const audit = createAudit(db);
   const workbench = createWorkbench({ audit, scrub: scrubber.scrub, log });
-  const actions = actionRoutes({ services, tokens: createFormTokens(password), workbench });
-  return { router: operatorRoutes({ services, guard, audit, actions }), stop: workbench.stop };
+  const actions = actionRoutes({ services, tokens: createFormTokens({ vault, password }), workbench });
+  const guard = createGuard({ password: byPassword, accounts, signIn, pages, log });
+  const wayOut = signIn && accounts.length > 0 ? signOut({ signIn, pages }) : null;
+  return {
+    router: operatorRoutes({ services, guard, audit, actions, signOut: wayOut }),
+    frame: (page, request, response) => inFrame(page, request, response, pages),
+    stop: workbench.stop,
+  };
 }

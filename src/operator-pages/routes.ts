@@ -26,17 +26,22 @@ import { actionPage } from "./work/action-page.tsx";
 import { auditPage } from "./work/audit-page.tsx";
 import type { Audit } from "./work/audit.ts";
 
-/** What is to be seen of `/operator`, for whom `guard` lets pass; `actions` are what is to be done there. */
+/**
+ * What is to be seen of `/operator`, for whom `guard` lets pass; `actions` are what is to be done there, `signOut` the
+ * way out, where anybody can sign in.
+ */
 export function operatorRoutes(needs: {
   services: Services;
-  guard: RequestHandler[];
+  guard: RequestHandler;
   audit: Audit;
   actions: Router;
+  signOut: RequestHandler | null;
 }): Router {
-  const { services, guard, audit, actions } = needs;
+  const { services, guard, audit, actions, signOut } = needs;
   const { db, pages, platformFor, scrubber, status } = services;
   const router = Router({ caseSensitive: true });
   const gauges = createGauges(db);
+  if (signOut) router.route("/sign-out").post(signOut).all(methodNotAllowed("POST"));
   router.use(guard, policyWithScript);
 
   function show(path: string, page: (request: Request, root: string) => Promise<Page> | Page): void {
@@ -44,7 +49,7 @@ export function operatorRoutes(needs: {
       .route(path)
       .get(async (request: Request, response: Response) => {
         const made = await page(request, pages.addressOf(request).base + MOUNT);
-        pages.show(request, response, inFrame(made, request, pages));
+        pages.show(request, response, inFrame(made, request, response, pages));
       })
       .all(methodNotAllowed("GET, HEAD"));
   }
@@ -94,9 +99,13 @@ export function operatorRoutes(needs: {
     return actionPage(entry, root);
   });
 
-  router.use(actions, showRefusal(scrubber.scrub));
+  router.use(actions, nothingHere, showRefusal(scrubber.scrub));
   return router;
 }
+
+const nothingHere: RequestHandler = () => {
+  throw refused("not_found", 404, "There is no page of the operator's at this address.");
+};
 
 /** What somebody typed, as far as a name can hold it; undefined: nothing. */
 function word(value: unknown): string | undefined {

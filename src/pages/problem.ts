@@ -28,6 +28,13 @@ export const NOT_AVAILABLE: Told = {
   advice: "Nothing is lost. Wait a moment, then load this page again.",
 };
 
+export const NO_ADDRESS: Told = {
+  status: 400,
+  title: "That is no address",
+  happened: "The address of this page is not well formed: a % stands where none can.",
+  advice: "If you followed a link, tell whoever gave it to you. If you typed it, look at it again.",
+};
+
 export const OUR_FAULT: Told = {
   status: 500,
   title: "Something went wrong here",

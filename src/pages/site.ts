@@ -1,12 +1,15 @@
-import { Router, type ErrorRequestHandler, type RequestHandler } from "express";
+import { Router, type ErrorRequestHandler, type Request, type RequestHandler, type Response } from "express";
 import { KitError, Refusal } from "../errors.ts";
 import type { Log } from "../log.ts";
 import { methodNotAllowed } from "../method-not-allowed.ts";
-import type { Pages } from "./pages.tsx";
+import type { Page, Pages } from "./pages.tsx";
 import { problemPage } from "./problem-page.tsx";
-import { NOT_AVAILABLE, OUR_FAULT, Problem, type Told } from "./problem.ts";
+import { NO_ADDRESS, NOT_AVAILABLE, OUR_FAULT, Problem, type Told } from "./problem.ts";
 import { securityHeaders } from "./security-headers.ts";
 import { sendStylesheet, STYLESHEET_PATH } from "./stylesheet.ts";
+
+/** What a part puts around a page that is shown in the place of one of its own. */
+export type Frame = (page: Page, request: Request, response: Response) => Page;
 
 /**
  * Everything that is for people: the parts' routers by their path, with the headers that pages need, and with a page for
@@ -14,11 +17,14 @@ import { sendStylesheet, STYLESHEET_PATH } from "./stylesheet.ts";
  */
 export function createSite({
   routers,
+  frames = {},
   pages,
   untilReady,
   log,
 }: {
   routers: Readonly<Record<string, Router>>;
+  /** By the same paths; a part that has none gets the plain page. */
+  frames?: Readonly<Record<string, Frame>>;
   pages: Pages;
   /** Waits until the service can do work, if it has just started. */
   untilReady(): Promise<void>;
@@ -28,14 +34,14 @@ export function createSite({
   const whenReady: RequestHandler = (_request, _response, next) => void untilReady().then(() => next(), next);
   site.route(STYLESHEET_PATH).get(sendStylesheet).all(methodNotAllowed("GET, HEAD"));
   for (const [path, router] of Object.entries(routers)) {
-    site.use(path, securityHeaders, whenReady, router, showProblem(pages, log));
+    site.use(path, securityHeaders, whenReady, router, showProblem(pages, log, frames[path]));
   }
   return site;
 }
 
 const PASSING = ["database_unavailable", "overloaded", "not_ready"];
 
-function showProblem(pages: Pages, log: Log): ErrorRequestHandler {
+function showProblem(pages: Pages, log: Log, frame: Frame = (page) => page): ErrorRequestHandler {
   return (error: unknown, request, response, next) => {
     if (error instanceof Refusal || response.headersSent) return next(error);
     const told = toldOf(error);
@@ -44,11 +50,13 @@ function showProblem(pages: Pages, log: Log): ErrorRequestHandler {
     if (told === OUR_FAULT) log.error({ requestId: request.id, error }, "A page failed");
     else log.info(about, "A page says what went wrong");
     if (told.status === 503) response.setHeader("Retry-After", "5");
-    pages.show(request, response, problemPage(told, pages.addressOf(request).base));
+    const page = problemPage(told, pages.addressOf(request).base);
+    pages.show(request, response, frame(page, request, response));
   };
 }
 
 function toldOf(error: unknown): Told {
   if (error instanceof Problem) return error.told;
+  if (error instanceof URIError) return NO_ADDRESS;
   return error instanceof KitError && PASSING.includes(error.id) ? NOT_AVAILABLE : OUR_FAULT;
 }

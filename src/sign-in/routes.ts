@@ -1,4 +1,4 @@
-import { Router, type Request } from "express";
+import { Router, type Request, type Response } from "express";
 import type { Log } from "../log.ts";
 import { methodNotAllowed } from "../method-not-allowed.ts";
 import type { Pages } from "../pages/pages.tsx";
@@ -19,6 +19,7 @@ export function signInRoutes(needs: {
   complete(returned: Returned): Promise<SignedIn>;
   confirm: Confirm;
   sessionOf(request: Request): Promise<Session | null>;
+  signOut(request: Request, response: Response): Promise<void>;
   sessions: Sessions;
   browserCookie: IdCookie;
   sessionCookie: IdCookie;
@@ -32,6 +33,7 @@ export function signInRoutes(needs: {
     complete,
     confirm,
     sessionOf,
+    signOut,
     sessions,
     browserCookie,
     sessionCookie,
@@ -96,9 +98,7 @@ export function signInRoutes(needs: {
     .route("/logout")
     .post(async (request, response) => {
       if (!isFromOurPage(request, pages.addressOf)) throw problem("cross_site");
-      const session = sessionCookie.read(request);
-      if (session) await sessions.close(session);
-      sessionCookie.clear(request, response);
+      await signOut(request, response);
       response
         .status(303)
         .set("Location", `${pages.addressOf(request).base}/oauth/me`)

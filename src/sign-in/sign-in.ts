@@ -1,4 +1,4 @@
-import type { Request, RequestHandler, Router } from "express";
+import type { Request, RequestHandler, Response, Router } from "express";
 import type { Database } from "../database/database.ts";
 import type { Log } from "../log.ts";
 import type { Pages } from "../pages/pages.tsx";
@@ -35,6 +35,8 @@ export interface SignIn {
   personOf(request: Request): Promise<Person | null>;
   /** Put before routes that only signed-in people may use; the person is in `response.locals.person`. */
   requirePerson(requirement?: Requirement): RequestHandler;
+  /** Ends the session of the browser that sent this request, if it has one. That it came from a page of ours is checked before. */
+  signOut(request: Request, response: Response): Promise<void>;
   /** A person's access token, for calls to the platform in their name. */
   tokensOf(person: string): TokenSource;
   /** What happens later, for the timetable. */
@@ -89,6 +91,12 @@ export function createSignIn(needs: {
     return id && sessions.find(id);
   };
 
+  async function signOut(request: Request, response: Response): Promise<void> {
+    const id = sessionCookie.read(request);
+    if (id) await sessions.close(id);
+    sessionCookie.clear(request, response);
+  }
+
   const begin = createBegin({ attempts, browserCookie, authUrl, clientId: client.id });
   const complete = createCallback({
     ...needs,
@@ -101,13 +109,25 @@ export function createSignIn(needs: {
 
   return {
     router: signInRoutes({
-      ...{ begin, complete, confirm, sessionOf, sessions, browserCookie, sessionCookie, scopes, pages },
+      ...{
+        begin,
+        complete,
+        confirm,
+        sessionOf,
+        signOut,
+        sessions,
+        browserCookie,
+        sessionCookie,
+        scopes,
+        pages,
+      },
       ...{ scrubber: needs.scrubber, log: needs.log },
     }),
     async personOf(request) {
       const session = await sessionOf(request);
       return session && !session.isRefused ? session.person : null;
     },
+    signOut,
     requirePerson: createRequirePerson({ sessionOf, begin, scopes }),
     tokensOf,
     refreshDue: refresh.due,

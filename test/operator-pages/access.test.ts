@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { BY_PASSWORD } from "../../src/operator-pages/access/operator.ts";
 import { createFormTokens } from "../../src/operator-pages/form-tokens.ts";
 import { Secret } from "../../src/secret.ts";
 import { aWorldOfAnOperator, FROM_OUR_PAGE, hiddenIn, PASSWORD, type OperatorWorld } from "./operator.ts";
@@ -64,6 +65,50 @@ describe("who may see the operator's pages", () => {
   });
 });
 
+describe("a page for what cannot be shown or done", () => {
+  const places = ["Overview", "Resources", "Check-up", "Audit trail"];
+  const none = "01234567-89ab-cdef-0123-456789abcdef";
+
+  it.each([
+    ["an unknown place", 404, () => operator.get("/nothing")],
+    ["an unknown place below another", 404, () => operator.get("/resources/nothing/at/all")],
+    ["an address that is not well formed", 400, () => operator.get("/resources/%zz")],
+    ["an unknown resource", 404, () => operator.get(`/resources/${none}`)],
+    ["an unknown resource's action", 404, () => operator.get(`/resources/${none}/refresh`)],
+    ["an unknown action", 404, () => operator.get("/actions/999")],
+    ["what is no uuid", 400, () => operator.get("/resources/teapot")],
+    ["a form without its token", 403, () => operator.post("/refresh-all", [])],
+    ["a form of another site", 403, () => operator.post("/reseal", [], { "sec-fetch-site": "cross-site" })],
+    ["a form that is too long", 400, () => operator.post("/secret", [["secret", "x".repeat(40_000)]])],
+    ["what breaks", 500, () => broken(() => operator.get("/actions"))],
+  ] as const)("has the way to all others, as they have: %s", async (_what, status, ask) => {
+    const page = await ask();
+    expect(page.status).toBe(status);
+    expect(page.html).toMatch(/<link rel="stylesheet" href="\/operator\/assets\/operator\.css/);
+    const [navigation] = /<nav.*<\/nav>/s.exec(page.html)!;
+    expect([...navigation.matchAll(/<a href="[^"]+"[^>]*>([^<]+)</g)].map(([, name]) => name)).toEqual(
+      places,
+    );
+    // It is not itself one of these places.
+    expect(navigation).not.toContain(`aria-current="page"`);
+    expect(page.headers.get("content-security-policy")).toContain("script-src 'self'");
+  });
+
+  it("tells nobody of them who was not let in", async () => {
+    const { html } = await operator.get("/nothing", { authorization: "" });
+    expect(html).not.toContain("<nav");
+  });
+
+  async function broken<Answer>(work: () => Promise<Answer>): Promise<Answer> {
+    await operator.world.rows(`ALTER TABLE operator_actions RENAME TO out_of_the_way`);
+    try {
+      return await work();
+    } finally {
+      await operator.world.rows(`ALTER TABLE out_of_the_way RENAME TO operator_actions`);
+    }
+  }
+});
+
 describe("a form", () => {
   const path = () => `/resources/${uuid}/refresh`;
   const pairs = async () => (await operator.life.credential(uuid))!.generation;
@@ -98,8 +143,12 @@ describe("a form", () => {
   });
 
   it("may stay open for an hour, and not for longer", async () => {
+    const { vault } = operator.world.service.services;
     const tokenOf = (minutesAgo: number) =>
-      createFormTokens(new Secret(PASSWORD), () => Date.now() / 1_000 - minutesAgo * 60).tokenFor(path());
+      createFormTokens({
+        ...{ vault, password: new Secret(PASSWORD) },
+        now: () => Date.now() / 1_000 - minutesAgo * 60,
+      }).tokenFor(path(), BY_PASSWORD);
     expect((await operator.post(path(), [["token", tokenOf(61)]])).status).toBe(403);
     expect((await operator.post(path(), [["token", tokenOf(59)]])).status).toBe(303);
     await operator.world.rows(`DELETE FROM operator_actions`);

@@ -18,6 +18,7 @@ beforeAll(() => {
   router.get("/page", (request, response) =>
     pages.show(request, response, { title: "<i>Hello</i>", content: "& all" }),
   );
+  router.get("/things/:name", (_request, response) => void response.end());
   router.get("/broken", () => {
     throw new Error("with a secret inside");
   });
@@ -64,6 +65,12 @@ describe("a page", () => {
     expect(text).not.toContain("secret");
     expect(lines.join("")).toContain("A page failed");
   });
+});
+
+it("an address that is not well formed is not our fault", async () => {
+  const response = await fetch(`${url}/here/things/%zz`);
+  expect(response.status).toBe(400);
+  expect(await response.text()).toContain("That is no address");
 });
 
 describe("the stylesheet", () => {

@@ -3,7 +3,8 @@ import { asset } from "./asset.ts";
 /**
  * Asks for the page again and takes over the parts that are marked `data-live` (milliseconds). Without it each page
  * stays as it was loaded. Whatever somebody is using just now, with the keyboard or opened, is left alone; a page in the
- * background asks for nothing, and one that cannot be had is asked for again more slowly.
+ * background asks for nothing, and one that cannot be had is asked for again more slowly. Who is no longer let in is
+ * shown so.
  */
 const SCRIPT = `"use strict";
 (() => {
@@ -16,6 +17,7 @@ const SCRIPT = `"use strict";
     if (!document.hidden) {
       try {
         const answer = await fetch(location.href, { headers: { accept: "text/html" } });
+        if (answer.status === 401 || answer.status === 403) return location.reload();
         if (!answer.ok) throw new Error(String(answer.status));
         const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
         for (const part of parts()) {

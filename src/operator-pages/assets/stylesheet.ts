@@ -13,6 +13,11 @@ body > header nav ul { flex-wrap: wrap; margin: 0; }
 body > header nav li { padding: 0.5rem 1.25rem 0.5rem 0; }
 body > header nav a { margin: 0; padding: 0.25rem 0; }
 @media (max-width: 30rem) { body > header nav { font-size: 0.9rem; } body > header nav li { padding-right: 0.75rem; } body > header nav li:last-child { padding-right: 0; } }
+body > header form.signed-in { display: flex; flex-wrap: wrap; align-items: center; gap: 0.25rem 0.75rem; min-width: 0; margin: 0 0 0 auto; font-size: 0.9rem; }
+form.signed-in span { min-width: 0; overflow-wrap: anywhere; }
+form.signed-in button { width: auto; margin: 0; padding: 0.2rem 0.7rem; font-size: inherit; background: none; color: var(--pico-primary); border: 1px solid currentColor; box-shadow: none; }
+form.signed-in button:is(:hover, :focus-visible) { background: var(--pico-primary-focus); }
+@media (max-width: 30rem) { body > header form.signed-in { margin: 0 0 0.5rem; } }
 nav a[aria-current] { color: var(--pico-color); text-decoration: underline; text-underline-offset: 0.4em; text-decoration-thickness: 2px; }
 main h1 { margin-bottom: 1.5rem; overflow-wrap: anywhere; }
 main section { margin-bottom: 0; }

@@ -41,14 +41,16 @@ function Systems({ status }: { status: CurrentStatus }) {
         ))}
       </dl>
       {open.length === 0 && <p>No open incident.</p>}
-      <ul class="cards">
-        {open.map((incident) => (
-          <li>
-            <h3>{incident.title}</h3>
-            <p>{latestWord(incident)}</p>
-          </li>
-        ))}
-      </ul>
+      {open.length > 0 && (
+        <ul class="cards">
+          {open.map((incident) => (
+            <li>
+              <h3>{incident.title}</h3>
+              <p>{latestWord(incident)}</p>
+            </li>
+          ))}
+        </ul>
+      )}
     </>
   );
 }

@@ -37,6 +37,7 @@ function happened({ at, type, detail }: ResourceEvent): Happening {
   return { at, what: type.replaceAll("_", " "), detail: told.join(", ") };
 } // prettier-ignore
 
-function wasDone({ startedAt, action, state }: AuditEntry): Happening {
-  return { at: startedAt.toISOString(), what: `the operator: ${action}`, detail: state };
+function wasDone({ startedAt, operator, action, state }: AuditEntry): Happening {
+  const who = operator.account === null ? "the operator" : operator.name;
+  return { at: startedAt.toISOString(), what: `${who}: ${action}`, detail: state };
 }

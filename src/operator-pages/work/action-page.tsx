@@ -8,7 +8,7 @@ const LIVE_MS = 1_000;
 
 /** One action: how far it is, or how it ended. */
 export function actionPage(entry: AuditEntry, root: string): Page {
-  const { id, action, uuid, state, message, done, total, startedAt, endedAt } = entry;
+  const { id, action, uuid, operator, state, message, done, total, startedAt, endedAt } = entry;
   const isRunning = state === "running";
   const about = uuid === null ? "" : `/resources/${uuid}`;
   return {
@@ -25,6 +25,10 @@ export function actionPage(entry: AuditEntry, root: string): Page {
           <dl>
             <dt>Of</dt>
             <dd>{uuid === null ? "all resources" : <a href={root + about}>{uuid}</a>}</dd>
+            <dt>By</dt>
+            <dd>
+              {operator.name} {operator.account && <small>{operator.account}</small>}
+            </dd>
             <dt>Begun</dt>
             <dd>
               <Moment at={startedAt} />

@@ -34,13 +34,14 @@ function Table({ entries, root }: { entries: readonly AuditEntry[]; root: string
         <tr>
           <th scope="col">Action</th>
           <th scope="col">Of</th>
+          <th scope="col">By</th>
           <th scope="col">State</th>
           <th scope="col">What came of it</th>
           <th scope="col">Begun</th>
         </tr>
       </thead>
       <tbody>
-        {entries.map(({ id, action, uuid, state, message, startedAt }) => (
+        {entries.map(({ id, action, uuid, operator, state, message, startedAt }) => (
           <tr>
             <td data-label="Action">
               <a href={`${root}/actions/${id}`}>
@@ -50,6 +51,7 @@ function Table({ entries, root }: { entries: readonly AuditEntry[]; root: string
             <td data-label="Of">
               {uuid === null ? "all" : <a href={`${root}/resources/${uuid}`}>{uuid}</a>}
             </td>
+            <td data-label="By">{operator.name}</td>
             <td data-label="State">
               <State of={state} />
             </td>

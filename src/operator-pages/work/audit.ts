@@ -1,4 +1,5 @@
 import { statement, type Queryable } from "../../database/database.ts";
+import type { Operator } from "../access/operator.ts";
 
 /** What an operator asked for, and what came of it. Nothing secret is in it. */
 export interface AuditEntry {
@@ -6,6 +7,8 @@ export interface AuditEntry {
   action: string;
   /** Null: it is about all resources. */
   uuid: string | null;
+  /** Who did it, by the name they had then. */
+  operator: Operator;
   /** `stopped`: its process ended before it did. */
   state: "running" | "done" | "failed" | "stopped";
   message: string | null;
@@ -18,19 +21,20 @@ export interface AuditEntry {
 export interface Asked {
   action: string;
   uuid: string | null;
+  operator: Operator;
   /** The form that asked; the same form is the same action. */
   form: string;
   requestId: string;
 }
 
 const PAGE_SIZE = 50;
-const ENTRY = `id, action, uuid, message, done, total, started_at AS "startedAt", ended_at AS "endedAt",
+const ENTRY = `id, action, uuid, json_build_object('name', operator, 'account', account) AS operator, message, done, total, started_at AS "startedAt", ended_at AS "endedAt",
   CASE WHEN state = 'running' AND seen_at < now() - interval '30 seconds' THEN 'stopped' ELSE state END AS state`;
 
 // Two presses of one button, in whichever processes they arrive, come to one row.
 const begin = statement(
   "begin_operator_action",
-  `INSERT INTO operator_actions (action, uuid, form, request_id) VALUES ($1, $2, $3, $4)
+  `INSERT INTO operator_actions (action, uuid, form, request_id, operator, account) VALUES ($1, $2, $3, $4, $5, $6)
    ON CONFLICT (form) DO NOTHING RETURNING id`,
 );
 const findByForm = statement("operator_action_of_form", `SELECT id FROM operator_actions WHERE form = $1`);
@@ -56,8 +60,9 @@ const ofResource = statement(
 /** The audit trail; it is also where what runs tells how far it is, so that any process can show it. */
 export function createAudit(db: Queryable) {
   return {
-    async begin({ action, uuid, form, requestId }: Asked): Promise<{ id: number; isNew: boolean }> {
-      const [begun] = await db.query<{ id: number }>(begin, [action, uuid, form, requestId]);
+    async begin({ action, uuid, operator, form, requestId }: Asked): Promise<{ id: number; isNew: boolean }> {
+      const values = [action, uuid, form, requestId, operator.name, operator.account];
+      const [begun] = await db.query<{ id: number }>(begin, values);
       if (begun) return { id: begun.id, isNew: true };
       const [known] = await db.query<{ id: number }>(findByForm, [form]);
       return { id: known!.id, isNew: false };

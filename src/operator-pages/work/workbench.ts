@@ -34,7 +34,14 @@ export function createWorkbench({
   const running = new Set<Promise<void>>();
 
   async function carryOut(id: number, asked: Asked, work: Work): Promise<void> {
-    const about = { operatorAction: asked.action, actionId: id, requestId: asked.requestId, ...named(asked) };
+    const { action, requestId, operator } = asked;
+    const about = {
+      operatorAction: action,
+      actionId: id,
+      requestId,
+      account: operator.account,
+      ...named(asked),
+    };
     log.info(about, "The operator began an action");
     let [done, total] = [0, 0];
     const tell = () => void audit.seen(id, done, total).catch(() => undefined);

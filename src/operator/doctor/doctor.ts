@@ -6,7 +6,7 @@ import { fault, fine, warning, type Check, type Finding } from "./check.ts";
 import { attention, secret, sweeps } from "./credential-checks.ts";
 import { database, keys, migrations } from "./database-checks.ts";
 import { manifest } from "./manifest-check.ts";
-import { passwords, platform, platformStatus, signInClient } from "./outward-checks.ts";
+import { operators, passwords, platform, platformStatus, signInClient } from "./outward-checks.ts";
 
 export interface DoctorReport {
   ok: boolean;
@@ -27,6 +27,7 @@ const CHECKS: readonly {
   { id: "platform", look: platform },
   { id: "status", look: platformStatus },
   { id: "sign-in", look: signInClient },
+  { id: "operators", look: operators },
   { id: "passwords", look: passwords },
   { id: "manifest", look: () => manifest(process.cwd()) },
   { id: "attention", after: "migrations", look: attention },

@@ -73,6 +73,22 @@ export async function signInClient({ config }: Services): Promise<Finding> {
   );
 }
 
+/** Who may open the operator's pages. Half a way in is refused at the start, as a fault of the settings. */
+export function operators({ config }: Services): Finding {
+  const { operatorAccounts: accounts, operatorPassword: password } = config;
+  if (accounts.length === 0) {
+    return password
+      ? fine("The operator's pages and the metrics are open to OPERATOR_PASSWORD.")
+      : fine("There are no operator's pages: neither OPERATOR_PASSWORD nor OPERATOR_ACCOUNTS is set.");
+  }
+  const open = `The operator's pages are open to ${counted(accounts.length, "account")} that can sign in`;
+  if (password) return fine(`${open}, and to OPERATOR_PASSWORD.`);
+  return warning(
+    `${open}, and to nobody while the platform or the database is in trouble; there are no metrics.`,
+    "Set OPERATOR_PASSWORD too (openssl rand -hex 24), and keep it for such a night.",
+  );
+}
+
 /** Whoever guesses the add-on's password can delete every customer's resource; the operator's tells how they are. */
 export function passwords({ config }: Services): Finding {
   const { addonPassword, addonPasswordPrevious, operatorPassword } = config;

@@ -1,0 +1,91 @@
+import { Router, type Request, type RequestHandler } from "express";
+import { Refusal } from "../../errors.ts";
+import type { Log } from "../../log.ts";
+import type { Page, Pages } from "../../pages/pages.tsx";
+import { localPath } from "../../sign-in/return-to.ts";
+import type { Person, SignIn } from "../../sign-in/sign-in.ts";
+import { MOUNT } from "../frame.tsx";
+import { notListedPage, signInPage } from "./access-pages.tsx";
+import { isListed } from "./is-listed.ts";
+import { BY_PASSWORD, letIn } from "./operator.ts";
+
+/**
+ * Lets the operator pass, by the password or by a listed account that is signed in, and nobody else. The list is looked
+ * at with each request. A request that brings a password is judged by that alone: it needs neither the platform nor
+ * the database. A browser that brings nothing gets a page with the ways in, any other client the challenge of HTTP Basic.
+ */
+export function createGuard({
+  password,
+  accounts,
+  signIn,
+  pages,
+  log,
+}: {
+  /** Lets whoever has the password pass; null: there is none. */
+  password: readonly RequestHandler[] | null;
+  accounts: readonly string[];
+  signIn: SignIn | null;
+  pages: Pages;
+  log: Log;
+}): RequestHandler {
+  const byPassword = password && Router().use([...password], nameByPassword);
+  if (!signIn || accounts.length === 0) return byPassword ?? refuseAll;
+
+  return async (request, response, next) => {
+    if (byPassword && isPasswordWanted(request)) return byPassword(request, response, next);
+    const person = await signIn.personOf(request);
+    if (person && isListed(accounts, person)) {
+      letIn(response, { name: person.email, account: person.id });
+      return next();
+    }
+    if (person) log.info({ requestId: request.id, account: person.id }, "An account that is no operator's was refused");
+    else if (byPassword && !isBrowser(request)) return byPassword(request, response, next);
+    // The body of a refused request is not read, so the connection cannot be used again.
+    if (!isReading(request)) response.setHeader("Connection", "close");
+    if (!isBrowser(request)) throw person ? forbidden() : unauthorized();
+    pages.show(request, response, refusalOf(person, request));
+  }; // prettier-ignore
+
+  function refusalOf(person: Person | null, request: Request): Page {
+    const { base } = pages.addressOf(request);
+    const withPassword = byPassword ? `${base}${MOUNT}?${WITH_PASSWORD}` : null;
+    if (person) return notListedPage(person, { signOut: `${base}${MOUNT}/sign-out`, password: withPassword });
+    const hasSent = !isReading(request);
+    const back = (!hasSent && localPath(request.originalUrl)) || MOUNT;
+    const signInAt = `${base}/oauth/login?return_to=${encodeURIComponent(back)}`;
+    return signInPage({ signIn: signInAt, password: withPassword, hasSent });
+  }
+}
+
+/** The address that asks a browser for the password: not below `/operator`, or it would keep it for that place alone. */
+const WITH_PASSWORD = "with=password";
+
+function isPasswordWanted({ headers, query }: Request): boolean {
+  return headers.authorization !== undefined || query["with"] === "password";
+}
+
+/** Asks for pages, or says with a header that only browsers send that it is one; those are asked for no password unasked. */
+function isBrowser(request: Request): boolean {
+  return request.headers["sec-fetch-site"] !== undefined || request.accepts(["json", "html"]) === "html";
+}
+
+function isReading({ method }: Request): boolean {
+  return method === "GET" || method === "HEAD";
+}
+
+const nameByPassword: RequestHandler = (_request, response, next) => {
+  letIn(response, BY_PASSWORD);
+  next();
+};
+
+const refuseAll: RequestHandler = () => {
+  throw unauthorized();
+};
+
+function unauthorized(): Refusal {
+  return new Refusal("Sign in with a browser.", { id: "unauthorized", status: 401 });
+}
+
+function forbidden(): Refusal {
+  return new Refusal("The operator's pages are for other accounts.", { id: "forbidden", status: 403 });
+}

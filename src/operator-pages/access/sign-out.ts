@@ -1,0 +1,18 @@
+import type { RequestHandler } from "express";
+import type { Pages } from "../../pages/pages.tsx";
+import { isFromOurPage } from "../../sign-in/same-origin.ts";
+import type { SignIn } from "../../sign-in/sign-in.ts";
+import { MOUNT } from "../frame.tsx";
+import { operatorProblem } from "../problems.ts";
+
+/** The way out, for who is signed in, operator or not. At the platform they stay signed in. */
+export function signOut({ signIn, pages }: { signIn: SignIn; pages: Pages }): RequestHandler {
+  return async (request, response) => {
+    if (!isFromOurPage(request, pages.addressOf)) throw operatorProblem("not_from_our_page");
+    await signIn.signOut(request, response);
+    response
+      .status(303)
+      .set("Location", pages.addressOf(request).base + MOUNT)
+      .end();
+  };
+}

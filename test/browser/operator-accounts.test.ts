@@ -1,0 +1,129 @@
+import { mkdirSync } from "node:fs";
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import type { Browser, Page } from "playwright-core";
+import { aWorldOfOperators, type OperatorsWorld } from "../operator-pages/signed-in.ts";
+import { aVisitor, chromiumPath, seriousFindings, startChromium } from "../support/chromium.ts";
+
+// An operator who signs in at the platform with a real browser: redirects, cookies and policies are the browser's to judge.
+
+let operators: OperatorsWorld;
+let browser: Browser;
+let uuid: string;
+
+(chromiumPath ? describe : describe.skip)(
+  "an operator with an account and a browser (Chromium; CHROMIUM_PATH names one)",
+  () => {
+    beforeAll(async () => {
+      operators = await aWorldOfOperators("owner@example.com");
+      // The platform sends people to the address that is registered, and nowhere else.
+      const { port } = new URL(operators.url());
+      const { id, secret } = operators.control.registerClient({
+        ...{ name: "Teapots", redirectUri: `http://localhost:${port}/oauth/callback` },
+      });
+      Object.assign(operators.world.environment, { OAUTH_CLIENT_ID: id, OAUTH_CLIENT_SECRET: secret!, PORT: port });
+      await operators.world.restart();
+      uuid = await operators.settle();
+      browser = await startChromium();
+    }, 90_000); // prettier-ignore
+    afterAll(async () => {
+      await browser?.close();
+      await operators?.close();
+    });
+
+    it.each([
+      ["on a desk", { viewport: { width: 1280, height: 800 } }],
+      ["on a phone, in the dark", { viewport: { width: 360, height: 740 }, colorScheme: "dark" as const }],
+    ])("is refused, becomes somebody else, comes in, and goes out: %s", async (where, look) => {
+      const { context, page, problems } = await aVisitor({ browser, bypassCSP: true, ...look });
+      const address = `${operators.url()}/operator/resources/${uuid}`;
+      await page.goto(address);
+      await looksWell(page, "ways-in", where);
+      await page.getByRole("button", { name: "Sign in" }).click();
+      await atPlatform(page, "newcomer@example.com");
+      await page.waitForURL(address);
+      expect(await page.textContent("h1")).toBe("Not for this account");
+      await looksWell(page, "not-listed", where);
+      await page.getByRole("button", { name: "Sign out" }).click();
+      await page.waitForURL(`${operators.url()}/operator`);
+
+      await page.goto(address);
+      await page.getByRole("button", { name: "Sign in" }).click();
+      await page.getByRole("button", { name: "Use another account" }).click();
+      await atPlatform(page, "owner@example.com");
+      await page.waitForURL(address);
+      expect(await page.textContent("body > header")).toContain("owner@example.com");
+      await looksWell(page, "signed-in", where);
+      await page.evaluate(`document.querySelector(".signed-in span").textContent = "x".repeat(200)`);
+      await looksWell(page, "signed-in-at-length", where);
+      await page.goto(`${operators.url()}/operator/actions/999`);
+      await looksWell(page, "signed-in-problem", where);
+      await page.getByRole("link", { name: "Overview" }).click();
+      await looksWell(page, "signed-in-overview", where);
+      await page.getByRole("button", { name: "Sign out" }).click();
+      await page.getByRole("button", { name: "Sign in" }).waitFor();
+      expect((await context.cookies()).map(({ name }) => name)).not.toContain("kit_session");
+      expect(problems).toEqual([]);
+      await context.close();
+    });
+
+    it("acts without JavaScript, under the policies as they are", async () => {
+      const { context, page } = await aVisitor({ browser, javaScriptEnabled: false });
+      await page.goto(`${operators.url()}/operator/resources/${uuid}/refresh`);
+      await page.getByRole("button", { name: "Sign in" }).click();
+      await atPlatform(page, "owner@example.com");
+      await page.getByRole("button", { name: "Refresh it" }).click();
+      await page.waitForURL(/\/operator\/actions\/\d+$/);
+      await page.goto(`${operators.url()}/operator/actions`);
+      expect(await page.textContent("tbody tr")).toMatch(/refresh.*owner@example\.com.*1 refreshed\./s);
+      await page.getByRole("button", { name: "Sign out" }).click();
+      await page.waitForURL(`${operators.url()}/operator`);
+      await context.close();
+    });
+
+    it("sees on an open page that their session ended, without loading it again", async () => {
+      const { context, page } = await aVisitor({ browser });
+      await page.goto(`${operators.url()}/operator`);
+      await page.getByRole("button", { name: "Sign in" }).click();
+      await atPlatform(page, "owner@example.com");
+      await page.waitForURL(`${operators.url()}/operator`);
+      await operators.world.rows(`UPDATE sessions SET expires_at = now()`);
+      await page.getByRole("button", { name: "Sign in" }).waitFor();
+      await context.close();
+    });
+
+    it("uses the password where they choose it, on every page from then on", async () => {
+      const { context, page } = await aVisitor({
+        browser,
+        httpCredentials: { username: "operator", password: "a-password-of-the-operator" },
+      });
+      await page.goto(`${operators.url()}/operator/resources`);
+      await page.getByRole("link", { name: "Use the operator's password" }).click();
+      await page.waitForURL(/with=password$/);
+      for (const name of ["Resources", "Audit trail", "Overview"]) {
+        await page.getByRole("navigation").getByRole("link", { name }).click();
+        expect(await page.getByRole("heading", { level: 1 }).textContent()).toBe(name);
+      }
+      await context.close();
+    });
+  },
+);
+
+/** Signs in at the platform, where nobody has a password, and allows what is asked for. */
+async function atPlatform(page: Page, email: string): Promise<void> {
+  await page.getByRole("button", { name: email }).click();
+  await page.getByRole("button", { name: "Allow" }).click();
+}
+
+/** Nothing that an accessibility check finds serious, nothing beyond the edge; kept, where SCREENSHOTS names a folder. */
+async function looksWell(page: Page, name: string, where: string): Promise<void> {
+  await page.waitForLoadState("load");
+  const folder = process.env["SCREENSHOTS"];
+  if (folder?.includes("/")) {
+    mkdirSync(folder, { recursive: true });
+    const suffix = where.includes("phone") ? "-phone" : "";
+    await page.screenshot({ path: `${folder}/operator-${name}${suffix}.png`, fullPage: true });
+  }
+  expect([name, await seriousFindings(page)]).toEqual([name, []]);
+  const beyond = "document.documentElement.scrollWidth - document.documentElement.clientWidth";
+  expect([name, await page.evaluate(beyond)]).toEqual([name, 0]);
+}

@@ -1,0 +1,256 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
+import { basic } from "../support/partner-calls.ts";
+import { FROM_OUR_PAGE, hiddenIn, PASSWORD } from "./operator.ts";
+import { aWorldOfOperators, linkTo, type OperatorsWorld } from "./signed-in.ts";
+
+const BOTH = "Owner@Example.com, colleague@example.com";
+
+let operators: OperatorsWorld;
+let uuid: string;
+beforeAll(async () => {
+  operators = await aWorldOfOperators(BOTH);
+  uuid = await operators.settle();
+}, 60_000);
+beforeEach(async () => {
+  await operators.people.forgetEverybody();
+  await operators.world.rows(`DELETE FROM operator_actions`);
+});
+afterAll(() => operators.close());
+
+const password = { authorization: basic("operator", PASSWORD) };
+
+describe("an operator with an account", () => {
+  it("signs in at the platform, comes back to the page they wanted, acts, and signs out", async () => {
+    const browser = operators.browser();
+    const path = `/operator/resources/${uuid}`;
+    const asked = await browser.get(path);
+    expect([asked.status, asked.headers.get("www-authenticate")]).toEqual([401, null]);
+    const begun = await browser.get(linkTo("Sign in", asked.text));
+    expect(new URL(begun.location!).searchParams.get("scope")).toBe("identity");
+    const back = await browser.get(operators.people.atPlatform(begun));
+    expect([back.status, back.location]).toEqual([303, path]);
+    const page = await browser.get(back.location!);
+    expect(page.status).toBe(200);
+    expect(page.text).toMatch(/<form class="signed-in"[^>]*><span>owner@example\.com<\/span>/);
+
+    const done = await operators.press(browser, `${path}/refresh`);
+    expect(done.status).toBe(303);
+    expect((await browser.get(done.location!)).text).toContain("owner@example.com");
+    const account = await operators.idOf("owner@example.com");
+    expect(await operators.audit()).toEqual([{ action: "refresh", operator: "owner@example.com", account }]);
+    expect(operators.world.logged()).toMatch(
+      new RegExp(`"account":"${account}".*The operator began an action`),
+    );
+    expect((await browser.get("/operator/actions")).text).toContain(`data-label="By">owner@example.com<`);
+    expect((await browser.get(path)).text).toContain("owner@example.com: refresh");
+
+    const out = await browser.post("/operator/sign-out", FROM_OUR_PAGE);
+    expect([out.status, out.location]).toEqual([303, "/operator"]);
+    expect(browser.cookies.has("kit_session")).toBe(false);
+    expect((await browser.get("/operator")).status).toBe(401);
+    expect(await operators.people.sessions()).toEqual([]);
+  });
+
+  it("is known by the account's id too, whatever its e-mail is", async () => {
+    const browser = operators.browser();
+    await operators.signIn(browser, { user: "newcomer@example.com" });
+    expect((await browser.get("/operator")).status).toBe(403);
+    await operators.list((await operators.idOf("newcomer@example.com"))!.toUpperCase());
+    expect((await browser.get("/operator")).status).toBe(200);
+    await operators.list(BOTH);
+  });
+
+  it("is the same to every page, file and form as one with the password", async () => {
+    const browser = operators.browser();
+    await operators.signIn(browser);
+    for (const path of ["", "/resources", "/check-up", "/actions", "/secret"])
+      expect([path, (await browser.get(`/operator${path}`)).status]).toEqual([path, 200]);
+    const { headers, text } = await browser.get("/operator");
+    expect(headers.get("content-security-policy")).toContain("script-src 'self'");
+    for (const [, file] of text.matchAll(/(?:href|src)="(\/operator\/assets\/[^"]+)"/g))
+      expect([file, (await browser.get(file!)).status]).toEqual([file, 200]);
+    expect(text).not.toContain(browser.cookies.get("kit_session")!.value);
+  });
+
+  it("opens no metrics: those are for the password", async () => {
+    const browser = operators.browser();
+    await operators.signIn(browser);
+    expect((await browser.get("/metrics")).status).toBe(401);
+    expect((await browser.get("/metrics", password)).status).toBe(200);
+  });
+});
+
+describe("an account that is not listed", () => {
+  it("is told so, sees and does nothing, and can go on as somebody else", async () => {
+    const browser = operators.browser();
+    const back = await operators.signIn(browser, { user: "newcomer@example.com" });
+    expect(back.location).toBe("/operator");
+    for (const path of ["", "/resources", "/actions", "/secret", "/nothing", `/resources/${uuid}`]) {
+      const { status, text, headers } = await browser.get(`/operator${path}`);
+      expect([path, status]).toEqual([path, 403]);
+      expect(text).toMatch(/Not for this account.*newcomer@example\.com/s);
+      expect(text).not.toMatch(/<nav|<script|colleague@/);
+      expect(headers.get("content-security-policy")).not.toContain("script-src");
+    }
+    const form = new URLSearchParams({ token: "any" });
+    const refused = await browser.post("/operator/refresh-all", FROM_OUR_PAGE, form);
+    expect([refused.status, refused.headers.get("connection")]).toEqual([403, "close"]);
+    expect(await operators.audit()).toEqual([]);
+    expect((await browser.post("/operator/sign-out", FROM_OUR_PAGE)).status).toBe(303);
+    await operators.signIn(browser);
+    expect((await browser.get("/operator")).status).toBe(200);
+  });
+
+  it("that was taken off the list is out at once, though its session lives; so are its open forms", async () => {
+    const [owner, colleague] = [operators.browser(), operators.browser()];
+    await operators.signIn(owner);
+    await operators.signIn(colleague, { user: "colleague@example.com" });
+    const form = new URLSearchParams(hiddenIn((await colleague.get("/operator/refresh-all")).text));
+    await operators.list("owner@example.com");
+    expect((await owner.get("/operator")).status).toBe(200);
+    expect((await colleague.get("/operator")).status).toBe(403);
+    expect((await colleague.post("/operator/refresh-all", FROM_OUR_PAGE, form)).status).toBe(403);
+    expect(await operators.audit()).toEqual([]);
+    await operators.list(BOTH);
+    expect((await colleague.get("/operator")).status).toBe(200);
+  });
+
+  it.each([
+    ["a kelvin sign for a k", "kay@example.com", "\u212Aay@example.com"],
+    ["another top-level domain", "owner@example.com", "owner@example.com.evil.example"],
+    ["an address before it", "owner@example.com", "x,owner@example.com"],
+  ])("is not taken for one that is, with %s", async (_what, listed, email) => {
+    await operators.list(listed);
+    const browser = operators.browser();
+    await operators.signIn(browser);
+    await operators.world.rows(`UPDATE people SET email = $1`, [email]);
+    expect((await browser.get("/operator")).status).toBe(403);
+    await operators.world.rows(`UPDATE people SET email = $1`, [listed.toUpperCase()]);
+    expect((await browser.get("/operator")).status).toBe(200);
+    await operators.list(BOTH);
+  });
+});
+
+describe("a session", () => {
+  it("ends with its time, and when the platform no longer vouches for the person", async () => {
+    const browser = operators.browser();
+    await operators.signIn(browser);
+    await operators.world.rows(
+      `UPDATE people SET state = 'needs_sign_in', sealed_access_token = NULL, sealed_refresh_token = NULL`,
+    );
+    expect((await browser.get("/operator")).status).toBe(401);
+    await operators.signIn(browser);
+    expect((await browser.get("/operator")).status).toBe(200);
+    await operators.world.rows(`UPDATE sessions SET expires_at = now()`);
+    expect((await browser.get("/operator")).status).toBe(401);
+  });
+
+  it("that is made up, or is a customer's, lets nobody in", async () => {
+    for (const cookie of ["kit_session=made-up", `kit_session=${"A".repeat(43)}`, `kit_customer_${uuid}=${"A".repeat(43)}`]) {
+      const { status } = await fetch(`${operators.url()}/operator`, { headers: { cookie, accept: "text/html" } });
+      expect([cookie, status]).toEqual([cookie, 401]);
+    }
+  }); // prettier-ignore
+
+  it("is a new one after signing in, whatever a browser had before", async () => {
+    const browser = operators.browser();
+    const planted = "A".repeat(43);
+    browser.cookies.set("kit_session", { value: planted, attributes: "Path=/" });
+    await operators.signIn(browser);
+    expect(browser.cookies.get("kit_session")!.value).not.toBe(planted);
+  });
+
+  it("is not ended by another site", async () => {
+    const browser = operators.browser();
+    await operators.signIn(browser);
+    const { status, text } = await browser.post("/operator/sign-out", { "sec-fetch-site": "cross-site" });
+    expect([status, text]).toEqual([403, expect.stringContaining("Nothing was done")]);
+    // The way out is open to everybody, so its pages tell nothing of the others.
+    expect(text).not.toContain("<nav");
+    expect((await browser.get("/operator/sign-out")).status).toBe(405);
+    expect((await browser.get("/operator")).status).toBe(200);
+  });
+});
+
+describe("a form", () => {
+  it("is good for who opened it: not for another operator, not with the password, and not from another site", async () => {
+    const [owner, colleague] = [operators.browser(), operators.browser()];
+    await operators.signIn(owner);
+    await operators.signIn(colleague, { user: "colleague@example.com" });
+    const path = "/operator/refresh-all";
+    const form = new URLSearchParams(hiddenIn((await owner.get(path)).text));
+    expect((await colleague.post(path, FROM_OUR_PAGE, form)).status).toBe(403);
+    expect((await owner.post(path, { ...FROM_OUR_PAGE, ...password }, form)).status).toBe(403);
+    expect((await owner.post(path, { "sec-fetch-site": "cross-site" }, form)).status).toBe(403);
+    expect((await owner.post(path, { origin: "https://elsewhere.example" }, form)).status).toBe(403);
+    const { status, text } = await operators.browser().post(path, FROM_OUR_PAGE, form);
+    expect([status, text]).toEqual([401, expect.stringContaining("Nothing was done")]);
+    expect(linkTo("Sign in", text)).toBe("/oauth/login?return_to=%2Foperator");
+    expect(await operators.audit()).toEqual([]);
+    expect((await owner.post(path, FROM_OUR_PAGE, form)).status).toBe(303);
+    expect(await operators.audit()).toMatchObject([{ action: "refresh-all", operator: "owner@example.com" }]);
+  });
+});
+
+describe("the password beside it", () => {
+  it("is asked for where it is chosen, and is named as it is", async () => {
+    const browser = operators.browser();
+    const { text } = await browser.get("/operator/resources");
+    const asked = await browser.get(linkTo("Use the operator's password", text));
+    expect([asked.status, asked.headers.get("www-authenticate")]).toEqual([401, `Basic realm="operator"`]);
+    const withPassword = operators.browser(password);
+    expect((await withPassword.get("/operator?with=password")).status).toBe(200);
+    const done = await operators.press(withPassword, "/operator/refresh-all");
+    expect(done.status).toBe(303);
+    expect(await operators.audit()).toEqual([{ action: "refresh-all", operator: "operator", account: null }]);
+    expect((await withPassword.get("/operator")).text).not.toContain("Sign out");
+  });
+
+  it("counts alone where it is sent, right or wrong, whoever is signed in", async () => {
+    const browser = operators.browser();
+    await operators.signIn(browser, { user: "newcomer@example.com" });
+    expect((await browser.get("/operator", password)).status).toBe(200);
+    const owner = operators.browser();
+    await operators.signIn(owner);
+    const wrong = { authorization: basic("operator", "wrong") };
+    for (const each of [browser, owner]) expect((await each.get("/operator", wrong)).status).toBe(401);
+  });
+
+  it("is what a program is asked for, and a browser never unasked", async () => {
+    const ask = (headers: Record<string, string>) => fetch(`${operators.url()}/operator`, { headers });
+    const program = await ask({ accept: "*/*" });
+    expect([program.status, program.headers.get("www-authenticate")]).toEqual([
+      401,
+      `Basic realm="operator"`,
+    ]);
+    const stylesheet = await ask({ accept: "text/css,*/*;q=0.1", "sec-fetch-site": "same-origin" });
+    expect([stylesheet.status, stylesheet.headers.get("www-authenticate")]).toEqual([401, null]);
+  });
+
+  it("need not be: without it there are the accounts, and no metrics", async () => {
+    await operators.list(BOTH, { OPERATOR_PASSWORD: "" });
+    const browser = operators.browser();
+    const { status, text } = await browser.get("/operator");
+    expect([status, text]).toEqual([401, expect.not.stringContaining("password")]);
+    for (const path of ["/operator", "/operator?with=password"])
+      expect([path, (await browser.get(path, password)).status]).toEqual([path, 401]);
+    const program = await fetch(`${operators.url()}/operator`, { headers: { accept: "*/*" } });
+    expect([program.status, await program.json()]).toMatchObject([401, { id: "unauthorized" }]);
+    await operators.signIn(browser);
+    expect((await browser.get("/operator")).status).toBe(200);
+    expect((await operators.press(browser, "/operator/refresh-all")).status).toBe(303);
+    expect((await browser.get("/metrics")).status).toBe(404);
+    await operators.list(BOTH);
+  });
+});
+
+it("whoever asks for a page of another server is not sent there after signing in", async () => {
+  for (const path of ["/operator//evil.example", "/operator/..//evil.example", "/operator/%2e%2e//evil.example", "/operator?//evil.example"]) {
+    const response = await fetch(operators.url() + path, { headers: { accept: "text/html" } });
+    const html = await response.text();
+    if (response.status !== 401) continue;
+    const login = new URL(linkTo("Sign in", html), operators.url());
+    expect(login.origin).toBe(operators.url());
+    expect(login.searchParams.get("return_to")).toMatch(/^\/operator/);
+  }
+}); // prettier-ignore
