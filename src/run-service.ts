@@ -122,12 +122,12 @@ function hasOperator({ operatorPassword, operatorAccounts }: Config): boolean {
 }
 
 /** Lets whoever has the operator's password pass, and nobody else; null while there is none. */
-function operatorsPassword({ operatorPassword }: Config): RequestHandler[] | null {
+function operatorsPassword({ operatorPassword }: Config): RequestHandler | null {
   const asked = {
     realm: "operator",
     message: "Send the user operator and OPERATOR_PASSWORD with HTTP Basic authentication.",
   };
-  return operatorPassword ? [authenticate("operator", [operatorPassword], asked)] : null;
+  return operatorPassword ? authenticate("operator", [operatorPassword], asked) : null;
 }
 
 /**

@@ -3,7 +3,7 @@ import { Registry } from "prom-client";
 import { methodNotAllowed } from "../method-not-allowed.ts";
 
 /** `GET /metrics`, in Prometheus' text format, for whom `guard` lets pass; to be mounted at `/metrics`. */
-export function metricsRoutes(needs: { guard: RequestHandler[]; scrape(): Promise<string> }): Router {
+export function metricsRoutes(needs: { guard: RequestHandler; scrape(): Promise<string> }): Router {
   const router = Router({ caseSensitive: true });
   router.use(needs.guard);
   router

@@ -16,7 +16,7 @@ export function createOperatorPages({
   byPassword,
 }: {
   services: Services;
-  byPassword: readonly RequestHandler[] | null;
+  byPassword: RequestHandler | null;
 }): {
   router: Router;
   /** For pages that are shown in the place of one of these. */

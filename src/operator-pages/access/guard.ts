@@ -22,13 +22,13 @@ export function createGuard({
   log,
 }: {
   /** Lets whoever has the password pass; null: there is none. */
-  password: readonly RequestHandler[] | null;
+  password: RequestHandler | null;
   accounts: readonly string[];
   signIn: SignIn | null;
   pages: Pages;
   log: Log;
 }): RequestHandler {
-  const byPassword = password && Router().use([...password], nameByPassword);
+  const byPassword = password && Router().use(password, nameByPassword);
   if (!signIn || accounts.length === 0) return byPassword ?? refuseAll;
 
   return async (request, response, next) => {

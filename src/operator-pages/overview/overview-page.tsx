@@ -1,5 +1,6 @@
 import type { Page } from "../../pages/pages.tsx";
 import type { Known } from "../../platform/status-watch.ts";
+import { ActionLinks } from "../actions/action-links.tsx";
 import { ACTIONS } from "../actions/all.ts";
 import { duration } from "../moments.tsx";
 import { State } from "../state.tsx";
@@ -47,15 +48,7 @@ export function overviewPage({ matters, gauges, hours, known }: Overview, root: 
         </div>
         <section>
           <h2>For all resources</h2>
-          <ul class="actions">
-            {ACTIONS.ofAll.map(({ name, label }) => (
-              <li>
-                <a role="button" href={`${root}/${name}`}>
-                  {label}
-                </a>
-              </li>
-            ))}
-          </ul>
+          <ActionLinks actions={ACTIONS.ofAll} root={root} />
         </section>
       </>
     ),

@@ -3,6 +3,7 @@ import type { ResourceEvent } from "../../operator/resources.ts";
 import type { AppsReport } from "../../operator/apps.ts";
 import type { VarDifference } from "../../operator/config-diff.ts";
 import type { Page } from "../../pages/pages.tsx";
+import { ActionLinks } from "../actions/action-links.tsx";
 import { ACTIONS } from "../actions/all.ts";
 import type { Part } from "../in-time.ts";
 import { duration, Moment } from "../moments.tsx";
@@ -32,7 +33,7 @@ export function resourcePage({ record, times, entries, apps, vars }: ResourceVie
     title: name ?? uuid,
     content: (
       <>
-        {!isGone && <Links root={`${root}/resources/${uuid}`} />}
+        {!isGone && <ActionLinks actions={ACTIONS.ofOne} root={`${root}/resources/${uuid}`} />}
         <div class="pair" id="record" data-live={LIVE_MS}>
           <About record={record} />
           <Credential record={record} times={times} />
@@ -56,20 +57,6 @@ export function resourcePage({ record, times, entries, apps, vars }: ResourceVie
 }
 
 const NO_TOKENS = "The platform cannot be asked: there is no working token.";
-
-function Links({ root }: { root: string }) {
-  return (
-    <ul class="actions">
-      {ACTIONS.ofOne.map(({ name, label }) => (
-        <li>
-          <a role="button" href={`${root}/${name}`}>
-            {label}
-          </a>
-        </li>
-      ))}
-    </ul>
-  );
-}
 
 function About({ record: { uuid, plan, region, state, app, createdAt, updatedAt } }: { record: ResourceRecord }) {
   return (
