@@ -160,6 +160,38 @@ describe("kit config set", () => {
   });
 });
 
+describe("a config var's value that would steer a terminal", () => {
+  const value = "one\u001b]0;title\u0007\u001b[2J\u009b31m\ntwo\tthree\u202e";
+  const written = "one\\u001b]0;title\\u0007\\u001b[2J\\u009b31m\\ntwo\\tthree\\u202e";
+  const get = () => ["config", "get", uuids[2]!, "--reveal"];
+  beforeAll(() =>
+    world.service.services.platformFor(uuids[2]!).config.update([{ name: "TEAPOT_TOKEN", value }]),
+  );
+
+  it("is written out on one, and comes as it is where a script reads it", async () => {
+    const { sent } = await onTerminal(world.environment, get()).ended();
+    expect(sent).toContain(`TEAPOT_TOKEN=${written}\r\nTEAPOT_URL=`);
+    const piped = await kit(world.environment, get());
+    expect(piped.stdout).toContain(`TEAPOT_TOKEN=${value}\nTEAPOT_URL=`);
+  });
+
+  it("is written out in what config diff and config push show, too", async () => {
+    for (const command of ["diff", "push"]) {
+      const terminal = onTerminal(world.environment, ["config", command, uuids[2]!, "--reveal"]);
+      expect((await terminal.ended()).sent).toContain(written);
+    }
+  });
+
+  it("is the same in JSON, in which nothing steers a terminal either", async () => {
+    const { sent } = await onTerminal(world.environment, [...get(), "--json"]).ended();
+    const [token] = JSON.parse(sent) as { value: string }[];
+    expect(token).toEqual({ name: "TEAPOT_TOKEN", value });
+    expect(sent).not.toMatch(/[\u001b\u009b\u202e]/);
+    const call = ["api", "GET", `/addons/${uuids[2]}/config`, "--resource", uuids[2]!, "--reveal"];
+    expect((await onTerminal(world.environment, call).ended()).sent).toContain("\\u009b31m");
+  });
+});
+
 describe("colours", () => {
   it("are there on a terminal and not elsewhere", async () => {
     expect((await onTerminal({}, ["teapots"]).ended()).sent).toContain(COLOURED);
