@@ -26,6 +26,7 @@ const INTERRUPTED = 130;
 
 const STOPPING = "Stopping: what was installed is taken down first. Ctrl-C again stops at once.";
 const CLEANED_UP_WITHIN_MS = 60_000;
+const NOT_CLEANED_UP = `Not all that follows a deprovision was done within ${CLEANED_UP_WITHIN_MS / 1000} s.`;
 
 /** Whether the service has done all that it does after a 204, for those who can know. */
 export type HasCleanedUp = () => Promise<boolean>;
@@ -104,7 +105,8 @@ async function check(
     progress.end();
     left = await stage.takeDown();
     if (end.signal.aborted && !options.json) for (const line of leftBehind(left)) console.error(line);
-    if (service) await cleanedUp(settings, hasCleanedUp);
+    if (service && !(await isCleanedUp(settings, hasCleanedUp)) && !options.json)
+      console.error(NOT_CLEANED_UP);
     await service?.stop();
     await stage.close();
     end.forget();
@@ -113,10 +115,11 @@ async function check(
 }
 
 /** A clean-up may go on after its 204: what is stopped in the middle of it is left behind for good. */
-async function cleanedUp({ patience: { graceMs } }: Settings, hasCleanedUp?: HasCleanedUp): Promise<void> {
-  if (!hasCleanedUp) return void (await sleep(graceMs));
-  const until = performance.now() + CLEANED_UP_WITHIN_MS;
-  while (!(await hasCleanedUp().catch(() => false)) && performance.now() < until) await sleep(200);
+async function isCleanedUp({ patience: { graceMs } }: Settings, ask?: HasCleanedUp): Promise<boolean> {
+  if (!ask) return sleep(graceMs, true);
+  for (const until = performance.now() + CLEANED_UP_WITHIN_MS; performance.now() < until; await sleep(200))
+    if (await ask().catch(() => false)) return true;
+  return false;
 }
 
 /** The first signal ends the run, and what it made is taken down; the second ends all at once. */

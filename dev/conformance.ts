@@ -8,6 +8,11 @@ import { openDatabase, statement } from "../src/database/database.ts";
 import { addonManifest } from "../src/operator/addon-manifest.ts";
 import { offer } from "../src/your-service/plans.ts";
 
+const countCleanUps = statement(
+  "conformance_clean_ups",
+  `SELECT count(*)::int AS left FROM steps WHERE kind = 'clean_up'`,
+);
+
 /**
  * `npm run conformance`: any partner service, or, where none is named, this one: started for the purpose on an embedded
  * database in a temporary folder, with the plans of `src/your-service`.
@@ -43,11 +48,6 @@ async function checkThisService(): Promise<number> {
   const all = [...own, ...plans, "--manifest", manifest, ...words];
   return runConformance(all, {}, () => hasCleanedUp(folder));
 }
-
-const countCleanUps = statement(
-  "conformance_clean_ups",
-  `SELECT count(*)::int AS left FROM steps WHERE kind = 'clean_up'`,
-);
 
 /** In a vendor's own database its last product would be left for good. */
 async function hasCleanedUp(dataDir: string): Promise<boolean> {
