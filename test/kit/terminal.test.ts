@@ -105,6 +105,21 @@ describe("kit resources erase", () => {
     expect(data).toMatchObject({ state: "provisioned", credential: { state: "active" } });
   });
 
+  it.each([
+    ["Enter alone", "\r"],
+    ["a word that only begins like a yes", "yesterday\r"],
+    ["Ctrl-D", "\u0004"],
+    ["Ctrl-C", "\u0003"],
+  ])("takes %s for a no", async (_, typed) => {
+    const terminal = onTerminal(world.environment, ["resources", "erase", uuids[4]!]);
+    await terminal.type(typed, /\(y\/N\) /);
+    const { code, sent } = await terminal.ended();
+    expect(code).toBe(1);
+    expect(sent).toContain("Nothing was changed.");
+    const { data } = await kitJson(world.environment, ["resources", "show", uuids[4]!]);
+    expect(data).toMatchObject({ state: "provisioned" });
+  });
+
   it("is not done by a script that does not say --yes", async () => {
     const { code, data } = await kitJson(world.environment, ["resources", "erase", uuids[4]!]);
     expect({ code, data }).toMatchObject({
