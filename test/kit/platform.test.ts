@@ -135,11 +135,12 @@ describe("kit api", () => {
     await world.service.services.credentials.refresh.now(uuid);
   });
 
-  it("repeats no token of a refusal, in whatever form it is told", async () => {
+  it("repeats neither a token nor a secret of ours from a refusal, in whatever form it is told", async () => {
     const token = (await world.service.services.credentials.tokensOf(uuid).current()).reveal();
+    const secret = world.environment["ADDON_PASSWORD"]!;
     const refused = {
       status: 422,
-      body: { id: "invalid_params", message: `Not with Bearer ${token}, please.` },
+      body: { id: "invalid_params", message: `Not with Bearer ${token} of ${secret}.` },
     };
     world.sandbox.control.fault("GET /addons/*", refused, 9);
     const people = await kit(world.environment, ["apps", uuid]);
@@ -148,7 +149,7 @@ describe("kit api", () => {
     for (const { code, stdout, stderr } of [people, script]) {
       expect(code).toBe(1);
       expect(stdout + stderr).toContain("Not with Bearer");
-      expect(stdout + stderr).not.toContain(token);
+      for (const hidden of [token, secret]) expect(stdout + stderr).not.toContain(hidden);
     }
   });
 
