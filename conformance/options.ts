@@ -20,6 +20,7 @@ export interface Options {
   platformPort?: string;
   platformHost: string;
   patience?: string;
+  grace?: string;
   tokenLife?: string;
   only: string[];
   list?: true;
@@ -59,6 +60,7 @@ function createProgram(): Command {
     .option("--platform-port <port>", "where the platform is played (else 4000; with --command any)")
     .option("--platform-host <host>", "on which of this machine's addresses", "127.0.0.1")
     .option("--patience <seconds>", "how long what comes later is waited for (30)")
+    .option("--grace <seconds>", "how long a started service may clean up before it is stopped (3)")
     .option("--token-life <seconds>", "how long tokens live whose refresh is watched (20)")
     .option("--only <rule...>", "these rules alone: AUTH-03, or AUTH for all that begin so", [])
     .option("--list", "print every rule and stop")

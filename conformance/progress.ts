@@ -15,9 +15,9 @@ export function createProgress(stream: WriteStream, total: number, isWanted: boo
     barsize: 40,
     barCompleteChar: "█",
     barIncompleteChar: "░",
-    hideCursor: true,
     clearOnComplete: true,
-    gracefulExit: false,
+    // Whoever stops us with Ctrl-C gets the terminal back as it was: nothing of it is changed that must be restored.
+    ...{ hideCursor: false, linewrap: true, gracefulExit: false },
   });
   bar.start(total, 0);
   return { step: () => bar.increment(), end: () => bar.stop() };

@@ -39,6 +39,7 @@ export async function readSettings(
     patience: {
       ...usualPatience,
       ...seconds(options.patience, "--patience", (eventMs) => ({ eventMs })),
+      ...seconds(options.grace, "--grace", (graceMs) => ({ graceMs })),
       ...seconds(options.tokenLife, "--token-life", (ms) => ({ tokenLifeSeconds: ms / 1000 })),
     },
   };

@@ -1,17 +1,19 @@
+import { once } from "node:events";
 import { writeFileSync } from "node:fs";
 import { text } from "node:stream/consumers";
+import { setTimeout as sleep } from "node:timers/promises";
 import picocolors from "picocolors";
-import { judge } from "./judge.ts";
+import { judge, type Verdict } from "./judge.ts";
 import { type Options, readOptions, UsedWrongly } from "./options.ts";
 import { createProgress } from "./progress.ts";
 import { readSettings } from "./read-settings.ts";
-import { humanReport } from "./report/human.ts";
+import { humanReport, leftBehind } from "./report/human.ts";
 import { jsonReport } from "./report/json.ts";
 import { junitReport } from "./report/junit.ts";
 import { isFit, type Report } from "./report/report.ts";
 import type { Rule } from "./rule.ts";
 import { chosenRules, groups } from "./rules/index.ts";
-import { answers, startService } from "./service-process.ts";
+import { answers, Interrupted, type ServiceProcess, startService } from "./service-process.ts";
 import type { Settings } from "./settings.ts";
 import { openStage } from "./stage/stage.ts";
 
@@ -19,9 +21,25 @@ import { openStage } from "./stage/stage.ts";
 const DONE = 0;
 const FAILED = 1;
 const USED_WRONGLY = 2;
+/** As a shell counts a Ctrl-C. */
+const INTERRUPTED = 130;
 
-/** Runs the command to its end and answers what to exit with. */
-export async function runConformance(words: readonly string[], env: NodeJS.ProcessEnv): Promise<number> {
+const STOPPING = "Stopping: what was installed is taken down first. Ctrl-C again stops at once.";
+const CLEANED_UP_WITHIN_MS = 60_000;
+const NOT_CLEANED_UP = `Not all that follows a deprovision was done within ${CLEANED_UP_WITHIN_MS / 1000} s.`;
+
+/** Whether the service has done all that it does after a 204, for those who can know. */
+export type HasCleanedUp = () => Promise<boolean>;
+
+/**
+ * Runs the command to its end and answers what to exit with. Everything that was installed is deprovisioned before, also
+ * when somebody stops it. A service that it started is stopped when it `hasCleanedUp`, or else some seconds later.
+ */
+export async function runConformance(
+  words: readonly string[],
+  env: NodeJS.ProcessEnv,
+  hasCleanedUp?: HasCleanedUp,
+): Promise<number> {
   try {
     const options = readOptions(words);
     if (!options) return DONE;
@@ -30,22 +48,33 @@ export async function runConformance(words: readonly string[], env: NodeJS.Proce
     const settings = await readSettings(options, env, () =>
       process.stdin.isTTY ? Promise.resolve("") : text(process.stdin),
     );
-    const report = await check(options, settings, rules);
+    const report = await check(options, settings, rules, hasCleanedUp);
     if (options.junit) writeFileSync(options.junit, junitReport(report));
     const paint = picocolors.createColors(process.stdout.isTTY && picocolors.isColorSupported);
     const shown = options.json ? JSON.stringify(jsonReport(report)) : humanReport(report, paint);
     return print(shown, isFit(report) ? DONE : FAILED);
   } catch (error) {
-    const isUsage = error instanceof UsedWrongly;
-    const message = (error as Error).message;
-    if (words.includes("--json"))
-      print(JSON.stringify({ id: isUsage ? "used_wrongly" : "not_checked", message }), FAILED);
-    else console.error(`✗ ${message}${isUsage ? "\n  How it is used: npm run conformance -- --help" : ""}`);
-    return isUsage ? USED_WRONGLY : FAILED;
+    const { id, exitCode, next = "" } = endOf(error);
+    const { message } = error as Error;
+    if (words.includes("--json")) return print(JSON.stringify({ id, message }), exitCode);
+    console.error(`✗ ${message}${next}`);
+    return exitCode;
   }
 }
 
-async function check(options: Options, settings: Settings, rules: readonly Rule[]): Promise<Report> {
+function endOf(error: unknown): { id: string; exitCode: number; next?: string } {
+  const next = "\n  How it is used: npm run conformance -- --help";
+  if (error instanceof UsedWrongly) return { id: "used_wrongly", exitCode: USED_WRONGLY, next };
+  if (error instanceof Interrupted) return { id: "interrupted", exitCode: INTERRUPTED };
+  return { id: "not_checked", exitCode: FAILED };
+}
+
+async function check(
+  options: Options,
+  settings: Settings,
+  rules: readonly Rule[],
+  hasCleanedUp?: HasCleanedUp,
+): Promise<Report> {
   const started = performance.now();
   const stage = await openStage(settings).catch((error: NodeJS.ErrnoException) => {
     if (error.code !== "EADDRINUSE") throw error;
@@ -54,33 +83,64 @@ async function check(options: Options, settings: Settings, rules: readonly Rule[
         "Stop that, or choose another with --platform-port and tell your service.",
     );
   });
-  const end = onSignals();
   const progress = createProgress(process.stderr, rules.length, !options.json);
-  let service: Awaited<ReturnType<typeof startService>> | null = null;
+  let service: ServiceProcess | null = null;
+  const end = onSignals({
+    stopping() {
+      progress.end();
+      if (!options.json) console.error(STOPPING);
+    },
+    atOnce: () => service?.kill(),
+  });
+  let left: string[];
+  let verdicts: Verdict[];
   try {
-    if (options.command) service = await startService(options.command, settings, stage.platformUrl);
+    if (options.command)
+      service = await startService(options.command, settings, stage.platformUrl, end.signal);
     else if (!(await answers(settings.url))) throw new Error(`Nobody answers at ${settings.url}.`);
     else if (!options.json)
       console.error(`The platform is played on ${stage.platformUrl}; your service must call it there.`);
-    end.andThen(() => service?.stop());
-    const verdicts = await judge(stage, rules, progress.step);
-    return { url: settings.url, verdicts, ms: Math.round(performance.now() - started) };
+    verdicts = await Promise.race([judge(stage, rules, progress.step), end.interrupted]);
   } finally {
     progress.end();
-    await stage.close();
+    left = await stage.takeDown();
+    if (end.signal.aborted && !options.json) for (const line of leftBehind(left)) console.error(line);
+    if (service && !(await isCleanedUp(settings, hasCleanedUp)) && !options.json)
+      console.error(NOT_CLEANED_UP);
     await service?.stop();
+    await stage.close();
     end.forget();
   }
+  return { url: settings.url, verdicts, ms: Math.round(performance.now() - started), left };
 }
 
-/** Nothing that was started stays when somebody stops us. */
-function onSignals() {
-  let work: () => unknown = () => undefined;
-  const stop = () => void Promise.resolve(work()).finally(() => process.exit(130));
-  for (const name of ["SIGINT", "SIGTERM"] as const) process.once(name, stop);
+/** A clean-up may go on after its 204: what is stopped in the middle of it is left behind for good. */
+async function isCleanedUp({ patience: { graceMs } }: Settings, ask?: HasCleanedUp): Promise<boolean> {
+  if (!ask) return sleep(graceMs, true);
+  for (const until = performance.now() + CLEANED_UP_WITHIN_MS; performance.now() < until; await sleep(200))
+    if (await ask().catch(() => false)) return true;
+  return false;
+}
+
+/** The first signal ends the run, and what it made is taken down; the second ends all at once. */
+function onSignals({ stopping, atOnce }: { stopping(): void; atOnce(): void }) {
+  const stop = new AbortController();
+  const interrupted = once(stop.signal, "abort").then(() => Promise.reject(new Interrupted()));
+  // Nobody may be waiting for it yet, or any more.
+  interrupted.catch(() => undefined);
+  function onSignal() {
+    if (stop.signal.aborted) {
+      atOnce();
+      process.exit(INTERRUPTED);
+    }
+    stopping();
+    stop.abort();
+  }
+  for (const name of ["SIGINT", "SIGTERM"] as const) process.on(name, onSignal);
   return {
-    andThen: (next: () => unknown) => void (work = next),
-    forget: () => ["SIGINT", "SIGTERM"].forEach((name) => process.off(name, stop)),
+    signal: stop.signal,
+    interrupted,
+    forget: () => ["SIGINT", "SIGTERM"].forEach((name) => process.off(name, onSignal)),
   };
 }
 

@@ -2,20 +2,32 @@ import { spawn } from "node:child_process";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Settings } from "./settings.ts";
 
+/** Somebody stopped the run. */
+export class Interrupted extends Error {
+  constructor() {
+    super("Stopped: nothing is judged.");
+  }
+}
+
 /** A service that was started by its command. */
 export interface ServiceProcess {
+  /** SIGTERM, and half a minute later SIGKILL; resolves when it is gone. */
   stop(): Promise<void>;
+  /** SIGKILL, now. */
+  kill(): void;
 }
 
 const ANSWERS_WITHIN_MS = 90_000;
 const STOPS_WITHIN_MS = 30_000;
 const LAST_LINES = 15;
 
-/** Starts a command with everything a service needs in its environment; resolves once it answers. Throws where not. */
+/** Starts a command with everything a service needs in its environment; resolves once it answers. Throws where not, and
+ * where `signal` says to stop; then it is stopped. */
 export async function startService(
   command: string,
   settings: Settings,
   platformUrl: string,
+  signal: AbortSignal,
 ): Promise<ServiceProcess> {
   const child = spawn(command, {
     // A group of its own, so that what the shell starts is stopped with it.
@@ -28,7 +40,7 @@ export async function startService(
   child.stderr!.on("data", listen);
   let isOver = false;
   const over = new Promise<void>((resolve) => child.once("close", () => resolve(void (isOver = true))));
-  const signal = (name: NodeJS.Signals) => {
+  const tell = (name: NodeJS.Signals) => {
     try {
       process.kill(-child.pid!, name);
     } catch {
@@ -37,25 +49,26 @@ export async function startService(
   };
 
   async function stop(): Promise<void> {
-    signal("SIGTERM");
+    tell("SIGTERM");
     await Promise.race([over, sleep(STOPS_WITHIN_MS, undefined, { ref: false })]);
-    if (!isOver) signal("SIGKILL");
+    if (!isOver) tell("SIGKILL");
     await over;
   }
 
   const until = performance.now() + ANSWERS_WITHIN_MS;
   while (!(await answers(settings.url))) {
-    if (!isOver && performance.now() < until) {
+    if (!isOver && !signal.aborted && performance.now() < until) {
       await sleep(100);
       continue;
     }
+    if (signal.aborted) throw await stop().then(() => new Interrupted());
     const what = isOver ? "ended before it answered" : `did not answer at ${settings.url}`;
     await stop();
     throw new Error(
       `The service ${what}. Its last lines:\n${said.trim().split("\n").slice(-LAST_LINES).join("\n")}`,
     );
   }
-  return { stop };
+  return { stop, kill: () => tell("SIGKILL") };
 }
 
 /** Whether anybody answers there, whatever it is. */

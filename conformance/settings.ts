@@ -10,6 +10,8 @@ export interface Patience {
   slowMs: number;
   /** The `expires_in` of the tokens whose refresh is watched; seconds. */
   tokenLifeSeconds: number;
+  /** For what a service that we started cleans up after its 204, before it is stopped. */
+  graceMs: number;
   /** Between one long watch and the next, at the beginning. */
   betweenMs: number;
 }
@@ -45,5 +47,6 @@ export const usualPatience: Patience = {
   quietMs: 3_000,
   slowMs: 6_000,
   tokenLifeSeconds: 20,
+  graceMs: 3_000,
   betweenMs: 50,
 };

@@ -70,7 +70,17 @@ function ending(report: Report, paint: Paint): string {
   const broken = report.verdicts.filter((each) => outcomeOf(each) === "broken").map(({ rule }) => rule.id);
   const recap = broken.length > 0 ? [wrapped(`Broken: ${broken.join(", ")}.`, "")] : [];
   const line = wrapped(`${report.url}: ${counts}, in ${Math.round(report.ms / 1000)} s.`, "");
-  return [verdict, ...recap, paint.dim(line)].join("\n");
+  return [verdict, ...recap, ...leftBehind(report.left), paint.dim(line)].join("\n");
+}
+
+const MOST_TOLD = 5;
+
+/** What the run could not take down; its owner has to know. */
+export function leftBehind(left: readonly string[]): string[] {
+  if (left.length === 0) return [];
+  const told = left.slice(0, MOST_TOLD).map(safe).join(", ");
+  const more = left.length > MOST_TOLD ? `, and ${left.length - MOST_TOLD} more` : "";
+  return [wrapped(`Left at your service, which did not let go of them: ${told}${more}.`, "")];
 }
 
 /** A paragraph below a rule. */

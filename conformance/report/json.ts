@@ -7,6 +7,7 @@ export function jsonReport(report: Report) {
     ok: isFit(report),
     service: report.url,
     ms: report.ms,
+    left: report.left,
     passed: countOf(report, "passed"),
     broken: countOf(report, "broken"),
     warnings: countOf(report, "warning"),

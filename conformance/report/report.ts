@@ -5,6 +5,8 @@ export interface Report {
   url: string;
   verdicts: readonly Verdict[];
   ms: number;
+  /** The resources that the service would not let go. */
+  left: readonly string[];
 }
 
 /** How a verdict counts: only a broken must-rule makes a service unfit. */

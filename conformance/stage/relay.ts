@@ -1,4 +1,5 @@
 import type { Books } from "./books.ts";
+import type { Inventory } from "./inventory.ts";
 import type { Script } from "./script.ts";
 import { giveReply, listen, membersIn, type Outgoing, passedOn, readText, type Reply, send } from "./wire.ts";
 
@@ -76,10 +77,10 @@ export async function openRelay(needs: {
   };
 }
 
-/** The service itself, by its address; everything it answers is written down. */
-export function createServiceLine(books: Books, url: string) {
+/** The service itself, by its address; everything it answers is written down, and what it makes of it. */
+export function createServiceLine(books: Books, url: string, inventory: Inventory) {
   return async (outgoing: Outgoing): Promise<Reply> => {
-    const reply = await send(url, outgoing);
+    const reply = await inventory.watch(outgoing, () => send(url, outgoing));
     books.replies.push(reply);
     return reply;
   };

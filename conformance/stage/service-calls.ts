@@ -1,6 +1,7 @@
 import { randomBytes, randomUUID } from "node:crypto";
 import http from "node:http";
 import type { Settings } from "../settings.ts";
+import type { Inventory } from "./inventory.ts";
 import { type Outgoing, type Reply, send } from "./wire.ts";
 
 /** A call to the service that is written by hand. */
@@ -48,7 +49,11 @@ export function aGrant(): { code: string; type: string; expires_at: string } {
 }
 
 /** Calls that the sandbox would not make. */
-export function createServiceCalls(settings: Settings, line: (outgoing: Outgoing) => Promise<Reply>) {
+export function createServiceCalls(
+  settings: Settings,
+  line: (outgoing: Outgoing) => Promise<Reply>,
+  inventory: Inventory,
+) {
   function outgoing({ method, below = "", path, body, authorization, headers = {} }: HandmadeCall): Outgoing {
     const right = basic(settings.addonId, settings.addonPassword);
     const isRaw = typeof body === "string" || Buffer.isBuffer(body);
@@ -73,7 +78,10 @@ export function createServiceCalls(settings: Settings, line: (outgoing: Outgoing
       const agent = new http.Agent({ keepAlive: true, maxSockets: 1 });
       const replies: Reply[] = [];
       try {
-        for (const call of calls) replies.push(await send(settings.url, outgoing(call), agent));
+        for (const call of calls) {
+          const one = outgoing(call);
+          replies.push(await inventory.watch(one, () => send(settings.url, one, agent)));
+        }
         return replies;
       } finally {
         agent.destroy();

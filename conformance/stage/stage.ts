@@ -1,11 +1,13 @@
-import { type Sandbox, startSandbox } from "../../sandbox/index.ts";
+import { startSandbox } from "../../sandbox/index.ts";
 import type { Settings } from "../settings.ts";
 import { createBooks, type Books, type Call } from "./books.ts";
 import { openFront } from "./front.ts";
+import { createInventory } from "./inventory.ts";
 import { createServiceLine, openRelay, type Delivery, type Resource } from "./relay.ts";
 import type { Script } from "./script.ts";
-import { createServiceCalls, type ServiceCalls } from "./service-calls.ts";
+import { basic, createServiceCalls, MEDIA_TYPE, type ServiceCalls } from "./service-calls.ts";
 import { createTurns } from "./turns.ts";
+import { type Reply, send } from "./wire.ts";
 
 export type { Call } from "./books.ts";
 export type { Delivery, Resource } from "./relay.ts";
@@ -33,15 +35,23 @@ export interface Stage {
   callsOf(resource: Resource): Call[];
   /** Learnt from the service's first call to the token endpoint where nobody told us. */
   isSecretKnown(): boolean;
-  /** Takes down what was installed, and the platform. */
+  /**
+   * Deprovisions everything that the service was made to provision, for half a minute at the most; the platform stays, and
+   * no rule calls the service any more. Answers the uuids that the service would not let go.
+   */
+  takeDown(): Promise<string[]>;
+  /** The same where it was not done yet, and the end of the platform. */
   close(): Promise<void>;
 }
 
+const TAKEN_DOWN_WITHIN_MS = 30_000;
+
 export async function openStage(settings: Settings): Promise<Stage> {
   const books = createBooks();
+  const inventory = createInventory(settings.resourcesPath);
   const resources = new Map<string, Resource>();
   const scripts = { get: (uuid: string) => resources.get(uuid)?.script } as ReadonlyMap<string, Script>;
-  const line = createServiceLine(books, settings.url);
+  const line = createServiceLine(books, settings.url, inventory);
   const relay = await openRelay({ books, resources, call: line });
   const sandbox = await startSandbox(partnerOf(settings, relay.url));
   const { control } = sandbox;
@@ -59,6 +69,9 @@ export async function openStage(settings: Settings): Promise<Stage> {
     throw error;
   });
   const turns = createTurns();
+  let takingDown: Promise<string[]> | undefined;
+  const takeDown = () =>
+    (takingDown ??= inventory.takeDown((uuid) => deprovision(settings, uuid), TAKEN_DOWN_WITHIN_MS));
 
   /** Until then the platform has not taken notice of the answer, and no grant of it works. */
   async function settled(resource: Resource, delivery: Promise<unknown>): Promise<Delivery> {
@@ -73,7 +86,7 @@ export async function openStage(settings: Settings): Promise<Stage> {
     settings,
     books,
     platformUrl: front.url,
-    service: createServiceCalls(settings, line),
+    service: createServiceCalls(settings, line, inventory),
     async install({ plan = settings.plan, region = settings.region, options = {}, ...script } = {}) {
       // One after the other until it is on its way: only then is its uuid known.
       const { resource, delivery } = await turns(async () => {
@@ -93,8 +106,9 @@ export async function openStage(settings: Settings): Promise<Stage> {
     deprovision: (resource) => settled(resource, control.deprovision(resource.uuid)),
     callsOf: ({ uuid }) => books.calls.filter((call) => call.uuid === uuid),
     isSecretKnown: () => settings.clientSecret !== null,
+    takeDown,
     async close() {
-      await takeDown(sandbox, [...resources.values()]);
+      await takeDown();
       await front.close();
       await sandbox.close();
       await relay.close();
@@ -108,10 +122,8 @@ function partnerOf(settings: Settings, relayUrl: string): Parameters<typeof star
   return { ...known, ...(clientSecret !== null && { clientSecret }), partnerUrl: relayUrl };
 }
 
-/** Nothing is left behind at the service. */
-async function takeDown({ control }: Sandbox, resources: readonly Resource[]): Promise<void> {
-  const living = control.state().addons.filter(({ state }) => state !== "deprovisioned");
-  const isUp = new Set(living.map(({ id }) => id));
-  const left = resources.filter(({ uuid }) => isUp.has(uuid));
-  await Promise.all(left.map(({ uuid }) => control.deprovision(uuid).catch(() => undefined)));
+/** As the platform does it, whatever the sandbox thinks of the resource. */
+function deprovision({ url, resourcesPath, addonId, addonPassword }: Settings, uuid: string): Promise<Reply> {
+  const headers = { accept: MEDIA_TYPE, authorization: basic(addonId, addonPassword) };
+  return send(url, { method: "DELETE", path: `${resourcesPath}/${encodeURIComponent(uuid)}`, headers });
 }

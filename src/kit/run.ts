@@ -7,7 +7,7 @@ import { createProgram } from "./program.ts";
 import { createProgress } from "./progress.ts";
 import { screenOf } from "./screen.ts";
 import { createSession } from "./session.ts";
-import { safe, wrapped } from "./text.ts";
+import { jsonText, safe, wrapped } from "./text.ts";
 
 /** Runs one command to its end: parses, does, prints. Answers what to exit with. */
 export async function runKit(typed: readonly string[]): Promise<number> {
@@ -59,13 +59,13 @@ function asksForJson(words: readonly string[]): boolean {
 
 function print(outcome: Outcome, json: boolean): number {
   const stream = outcome.isComplaint && !json ? process.stderr : process.stdout;
-  const text = json ? JSON.stringify(outcome.data) : outcome.show(screenOf(stream));
+  const text = json ? jsonText(outcome.data) : outcome.show(screenOf(stream));
   stream.write(`${text}\n`);
   return outcome.exitCode ?? DONE;
 }
 
 function printFailure({ id, message, next, exitCode }: Failure, json: boolean, help: string): void {
-  if (json) return void process.stdout.write(`${JSON.stringify({ id, message })}\n`);
+  if (json) return void process.stdout.write(`${jsonText({ id, message })}\n`);
   const { columns, paint } = screenOf(process.stderr);
   const text = message.split("\n").map(safe).join("\n");
   process.stderr.write(`${paint.red("✗")} ${wrapped(text, columns, "  ")}\n`);

@@ -5,6 +5,8 @@ import picocolors from "picocolors";
 /** What lines are laid out for: so many columns, with colours or without. */
 export interface Screen {
   columns: number;
+  /** What stands on it is read by a person; elsewhere perhaps by a script. */
+  isTerminal: boolean;
   paint: ReturnType<typeof picocolors.createColors>;
 }
 
@@ -15,5 +17,6 @@ const USUAL_COLUMNS = 80;
 export function screenOf(stream: WriteStream): Screen {
   const columns = stream.isTTY ? Math.max(stream.columns || USUAL_COLUMNS, LEAST_COLUMNS) : USUAL_COLUMNS;
   // Node knows what the terminal and the environment say; whether it would colour a letter tells us.
-  return { columns, paint: picocolors.createColors(styleText("red", "x", { stream }) !== "x") };
+  const paint = picocolors.createColors(styleText("red", "x", { stream }) !== "x");
+  return { columns, isTerminal: stream.isTTY, paint };
 }

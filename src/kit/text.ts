@@ -1,6 +1,27 @@
+/** Moves the cursor, changes colours, or turns letters round. */
+const ACTING = /[\p{Cc}\u2028\u2029\u202a-\u202e\u2066-\u2069]/gu;
+const RUNS_OF_IT = new RegExp(`${ACTING.source}+`, "gu");
+
 /** Text from elsewhere, fit for a terminal: nothing in it moves the cursor or changes colours. */
 export function safe(text: string): string {
-  return text.replace(/[\p{Cc}\u2028\u2029\u202a-\u202e\u2066-\u2069]+/gu, " ");
+  return text.replace(RUNS_OF_IT, " ");
+}
+
+/** Text from elsewhere, whole, with what would act on a terminal written out as JSON writes it: \u001b, \n. */
+export function writtenOut(text: string): string {
+  return text.replace(ACTING, (letter) => SHORT[letter] ?? escaped(letter));
+}
+
+/** A JSON document in which nothing acts on a terminal: JSON itself escapes only some of that. */
+export function jsonText(data: unknown, indent?: number): string {
+  const text = JSON.stringify(data, null, indent);
+  return text.replace(ACTING, (letter) => (letter === "\n" ? letter : escaped(letter)));
+}
+
+const SHORT: Readonly<Record<string, string>> = { "\n": "\\n", "\r": "\\r", "\t": "\\t" };
+
+function escaped(letter: string): string {
+  return `\\u${letter.charCodeAt(0).toString(16).padStart(4, "0")}`;
 }
 
 /** Breaks a text into lines of at most `columns`, the second and later ones indented by `indent`. */

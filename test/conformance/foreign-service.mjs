@@ -1,10 +1,13 @@
 // A partner service as somebody else would write it, in a page: no sign-on, nothing asynchronous, and one mistake, which
-// is that it does not look at the user's name. It shares nothing with the kit or with the example.
+// is that it does not look at the user's name. It shares nothing with the kit or with the example. In the file BOOK it
+// writes down what it makes and, a second after its 204, takes away; FOREIGN says what else is right or wrong with it.
+import { appendFileSync } from "node:fs";
 import { createServer } from "node:http";
 import process from "node:process";
 import { setTimeout } from "node:timers";
 
-const { PORT, ADDON_PASSWORD, CLIENT_SECRET, PLATFORM_AUTH_URL } = process.env;
+const { PORT, ADDON_ID, ADDON_PASSWORD, CLIENT_SECRET, PLATFORM_AUTH_URL, BOOK, FOREIGN } = process.env;
+const note = (what, uuid) => BOOK && appendFileSync(BOOK, `${what} ${uuid}\n`);
 const PLANS = ["small", "large"];
 const resources = new Map();
 
@@ -21,6 +24,7 @@ function provision({ uuid, plan, oauth_grant: grant }) {
   if (typeof uuid !== "string" || !PLANS.includes(plan)) return [422, "Which uuid, which plan?"];
   const answer = { id: uuid, message: "Ready.", config: { FOREIGN_URL: `https://foreign.example/${uuid}` } };
   resources.set(uuid, { answer, isGone: false });
+  note("made", uuid);
   return [200, answer, () => grant?.code && exchange(grant.code)];
 }
 
@@ -30,8 +34,9 @@ function act(method, uuid, members) {
   if (!known) return [404, "There is none."];
   if (known.isGone) return [410, "It is gone."];
   if (method === "DELETE") {
+    if (FOREIGN === "lets nothing go") return [500, "Not today."];
     known.isGone = true;
-    return [204];
+    return [204, undefined, () => setTimeout(() => note("gone", uuid), 1_000)];
   }
   return PLANS.includes(members.plan) ? [200, { message: "Changed." }] : [422, "Which plan?"];
 }
@@ -40,11 +45,17 @@ createServer(async (request, response) => {
   let text = "";
   for await (const chunk of request) text += chunk;
   const [, base64 = ""] = (request.headers.authorization ?? "").split(" ");
-  const isPlatform = globalThis.atob(base64.replace(/[^\w+/=]/g, "")).endsWith(`:${ADDON_PASSWORD}`);
+  const credentials = globalThis.atob(base64.replace(/[^\w+/=]/g, ""));
+  const user = FOREIGN === "good" ? ADDON_ID : "";
+  const isPlatform = credentials.startsWith(user) && credentials.endsWith(`:${ADDON_PASSWORD}`);
   let [status, said, after] = [401, "Who are you?"];
   if (isPlatform)
     try {
-      [status, said, after] = act(request.method, request.url.split("/")[2], JSON.parse(text || "{}") ?? {});
+      [status, said, after] = act(
+        request.method,
+        decodeURIComponent(request.url.split("/")[2] ?? ""),
+        JSON.parse(text || "{}") ?? {},
+      );
     } catch {
       [status, said] = [400, "That is no JSON."];
     }

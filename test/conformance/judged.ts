@@ -23,7 +23,7 @@ export const exampleSettings: Omit<Settings, "url"> = {
     plans: [{ name: "basic" }],
     config_vars: ["EXAMPLE_URL", "EXAMPLE_KEY", "EXAMPLE-URL"],
   },
-  patience: { eventMs: 8_000, quietMs: 500, slowMs: 3_000, tokenLifeSeconds: 5, betweenMs: 0 },
+  patience: { eventMs: 8_000, quietMs: 500, slowMs: 3_000, tokenLifeSeconds: 5, graceMs: 0, betweenMs: 0 },
   platformPort: 0,
   platformHost: "127.0.0.1",
 };

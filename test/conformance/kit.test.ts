@@ -18,7 +18,14 @@ it("keeps every rule that can be judged, should and must", async () => {
   const database = await aFreshDatabase();
   toClose.push(() => database.close());
   const port = await freePort();
-  const patience = { eventMs: 30_000, quietMs: 1_000, slowMs: 2_000, tokenLifeSeconds: 10, betweenMs: 20 };
+  const patience = {
+    eventMs: 30_000,
+    quietMs: 1_000,
+    slowMs: 2_000,
+    tokenLifeSeconds: 10,
+    graceMs: 0,
+    betweenMs: 20,
+  };
   const stage = await openStage({
     ...{
       ...exampleSettings,

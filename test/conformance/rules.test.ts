@@ -19,6 +19,7 @@ const find = (id: string) => rules.find((rule) => rule.id === id)!;
 const report: Report = {
   url: "http://127.0.0.1:3000",
   ms: 1000,
+  left: [],
   verdicts: [
     { rule: find("AUTH-01"), status: "passed", reason: null, ms: 1 },
     { rule: find("AUTH-02"), status: "failed", reason: "A wrong password\u001b[2J got in.", ms: 1 },

@@ -7,12 +7,19 @@ import type { Environment } from "../../src/config.ts";
 import { program } from "../support/program.ts";
 import { eventually } from "../support/world.ts";
 
-/** The demonstration starts commands of its own from the code as it is; the others start more quickly when compiled. */
+const asItIs = (file: string) => [
+  "--import",
+  "tsx",
+  fileURLToPath(new URL(`../../${file}`, import.meta.url)),
+];
+
+/** Some start commands of their own from the code as it is; the others start more quickly when compiled. */
 const START = {
   dev: [program("dev/dev.ts")],
   sandbox: [program("dev/sandbox.ts")],
   sandboxRun: [program("dev/sandbox-run.ts")],
-  demo: ["--import", "tsx", fileURLToPath(new URL("../../dev/demo.ts", import.meta.url))],
+  demo: asItIs("dev/demo.ts"),
+  conformance: asItIs("dev/conformance.ts"),
 };
 
 /** One of the development commands, as its npm script runs it, with these words. */

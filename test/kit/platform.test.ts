@@ -135,6 +135,24 @@ describe("kit api", () => {
     await world.service.services.credentials.refresh.now(uuid);
   });
 
+  it("repeats neither a token nor a secret of ours from a refusal, in whatever form it is told", async () => {
+    const token = (await world.service.services.credentials.tokensOf(uuid).current()).reveal();
+    const secret = world.environment["ADDON_PASSWORD"]!;
+    const refused = {
+      status: 422,
+      body: { id: "invalid_params", message: `Not with Bearer ${token} of ${secret}.` },
+    };
+    world.sandbox.control.fault("GET /addons/*", refused, 9);
+    const people = await kit(world.environment, ["apps", uuid]);
+    const script = await kit(world.environment, ["apps", uuid, "--json"]);
+    world.sandbox.control.clearFaults();
+    for (const { code, stdout, stderr } of [people, script]) {
+      expect(code).toBe(1);
+      expect(stdout + stderr).toContain("Not with Bearer");
+      for (const hidden of [token, secret]) expect(stdout + stderr).not.toContain(hidden);
+    }
+  });
+
   it("sends a resource's token for no other resource", async () => {
     const path = "/addons/01234567-89ab-cdef-0123-456789abcdef";
     expect(await run(["api", "GET", path, "--resource", uuid])).toMatchObject({ code: 2 });

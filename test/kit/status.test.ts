@@ -68,6 +68,24 @@ describe("kit status", () => {
     for (const other of ["first word", "Over", "\u001b"]) expect(stdout).not.toContain(other);
   });
 
+  it.each([
+    ["is missing", {}],
+    ["is a text", { status: "green" }],
+    ["is empty", { status: [] }],
+    ["cannot be read", { status: [null, 5] }],
+  ])("says so where the list of systems %s", async (_, told) => {
+    answer = inOrder({ incidents: [INCIDENT], ...told });
+    const { code, stdout } = await run();
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/^The feed names no systems: how they are is not known\.\n\n1 incident open:\n/);
+  });
+
+  it("does not call an incident closed that the feed did not speak of", async () => {
+    answer = inOrder({ status: CURRENT.status, incidents: "none" });
+    const { stdout } = await run();
+    expect(stdout).toMatch(/^Apps {3}● Available\n[^]+\n\nThe feed has no list of incidents\.\n$/);
+  });
+
   it("lists the incidents since a day, as many as are wanted", async () => {
     answer = inOrder([INCIDENT]);
     expect(await runJson("--since", "2026-01-31", "--per-page", "5")).toEqual({ code: 0, data: [INCIDENT] });

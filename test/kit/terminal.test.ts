@@ -105,6 +105,21 @@ describe("kit resources erase", () => {
     expect(data).toMatchObject({ state: "provisioned", credential: { state: "active" } });
   });
 
+  it.each([
+    ["Enter alone", "\r"],
+    ["a word that only begins like a yes", "yesterday\r"],
+    ["Ctrl-D", "\u0004"],
+    ["Ctrl-C", "\u0003"],
+  ])("takes %s for a no", async (_, typed) => {
+    const terminal = onTerminal(world.environment, ["resources", "erase", uuids[4]!]);
+    await terminal.type(typed, /\(y\/N\) /);
+    const { code, sent } = await terminal.ended();
+    expect(code).toBe(1);
+    expect(sent).toContain("Nothing was changed.");
+    const { data } = await kitJson(world.environment, ["resources", "show", uuids[4]!]);
+    expect(data).toMatchObject({ state: "provisioned" });
+  });
+
   it("is not done by a script that does not say --yes", async () => {
     const { code, data } = await kitJson(world.environment, ["resources", "erase", uuids[4]!]);
     expect({ code, data }).toMatchObject({
@@ -157,6 +172,38 @@ describe("kit config set", () => {
     const words = ["config", "set", uuids[1]!, "TEAPOT_URL=https://moved.example", "--unset", "TEAPOT_TOKEN"];
     const { stdout } = await kit(world.environment, words);
     expect(stdout).toMatch(/\n\nSet TEAPOT_URL\. Removed TEAPOT_TOKEN\.\n$/);
+  });
+});
+
+describe("a config var's value that would steer a terminal", () => {
+  const value = "one\u001b]0;title\u0007\u001b[2J\u009b31m\ntwo\tthree\u202e";
+  const written = "one\\u001b]0;title\\u0007\\u001b[2J\\u009b31m\\ntwo\\tthree\\u202e";
+  const get = () => ["config", "get", uuids[2]!, "--reveal"];
+  beforeAll(() =>
+    world.service.services.platformFor(uuids[2]!).config.update([{ name: "TEAPOT_TOKEN", value }]),
+  );
+
+  it("is written out on one, and comes as it is where a script reads it", async () => {
+    const { sent } = await onTerminal(world.environment, get()).ended();
+    expect(sent).toContain(`TEAPOT_TOKEN=${written}\r\nTEAPOT_URL=`);
+    const piped = await kit(world.environment, get());
+    expect(piped.stdout).toContain(`TEAPOT_TOKEN=${value}\nTEAPOT_URL=`);
+  });
+
+  it("is written out in what config diff and config push show, too", async () => {
+    for (const command of ["diff", "push"]) {
+      const terminal = onTerminal(world.environment, ["config", command, uuids[2]!, "--reveal"]);
+      expect((await terminal.ended()).sent).toContain(written);
+    }
+  });
+
+  it("is the same in JSON, in which nothing steers a terminal either", async () => {
+    const { sent } = await onTerminal(world.environment, [...get(), "--json"]).ended();
+    const [token] = JSON.parse(sent) as { value: string }[];
+    expect(token).toEqual({ name: "TEAPOT_TOKEN", value });
+    for (const acting of ["\u001b", "\u009b", "\u202e"]) expect(sent).not.toContain(acting);
+    const call = ["api", "GET", `/addons/${uuids[2]}/config`, "--resource", uuids[2]!, "--reveal"];
+    expect((await onTerminal(world.environment, call).ended()).sent).toContain("\\u009b31m");
   });
 });
 

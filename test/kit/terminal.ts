@@ -12,12 +12,20 @@ export interface Terminal {
   ended(): Promise<{ code: number | null; sent: string; screen: string[] }>;
 }
 
-/** Runs the real command line on a real terminal: a pseudo-terminal of `script`. */
+/** Runs the real command line on a real terminal. */
 export function onTerminal(environment: Environment, words: readonly string[]): Terminal {
-  const kit = [process.execPath, program("src/kit.ts"), ...words].map(quoted).join(" ");
-  const child = spawn("script", ["-qec", `stty cols 80 rows 50; exec ${kit}`, "/dev/null"], {
+  return programOnTerminal([program("src/kit.ts"), ...words], { environment, folder: tmpdir() });
+}
+
+/** Runs a program of Node's, or a script of it, on a real terminal: a pseudo-terminal of `script`. */
+export function programOnTerminal(
+  words: readonly string[],
+  { environment, folder }: { environment: Environment; folder: string },
+): Terminal {
+  const command = [process.execPath, ...words].map(quoted).join(" ");
+  const child = spawn("script", ["-qec", `stty cols 80 rows 50; exec ${command}`, "/dev/null"], {
     env: { PATH: process.env["PATH"], TERM: "xterm", SHELL: "/bin/sh", ...environment },
-    ...{ cwd: tmpdir(), stdio: "pipe" },
+    ...{ cwd: folder, stdio: "pipe" },
   });
   let sent = "";
   child.stdin.on("error", () => undefined);

@@ -30,6 +30,7 @@ describe("kit's help", () => {
       expect(help).toMatch(inner ? new RegExp(`^ {2}${group} (\\S+\\|)?${inner}\\b`, "m") : `\n  ${group}`);
     }
     expect(help).toContain("Often wanted:\n  $ kit doctor");
+    expect(help).toContain("\nExit codes: 0 done, 1 failed, 2 used wrongly, 78 misconfigured.\n");
   });
 
   it.each([["kit itself", program] as [string, Command], ...commands])(
@@ -51,6 +52,12 @@ describe("kit without any settings", () => {
     expect(asked).toEqual(await kit({}, ["tokens", "refresh", "--help"]));
     expect(asked.stdout).toMatch(/^Usage: kit tokens refresh /);
     expect((await kit({}, ["tokens", "--help"])).stdout).toContain("kit tokens COMMAND --help says more");
+  });
+
+  it("takes what stands behind -- for an argument, --json too", async () => {
+    const { code, stdout, stderr } = await kit({}, ["teapots", "--", "--json"]);
+    expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
+    expect(stderr).toMatch(/^✗ Unknown command 'teapots'/);
   });
 
   it("prints help as one JSON document, too", async () => {

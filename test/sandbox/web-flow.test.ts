@@ -55,6 +55,17 @@ describe("a code of the web flow", () => {
     expect(await monitor.exchange(late)).toMatchObject(invalidGrant(/older than 10 minutes/));
   });
 
+  it("is given and exchanged as if members of PKCE were not there, right or wrong", async () => {
+    const challenge = { code_challenge: "of-another-verifier", code_challenge_method: "S256" };
+    const url = monitor.authorizeUrl({ scope: "identity", ...challenge });
+    const location = world.control.authorize({ url, user: "owner@example.com" });
+    const code = new URL(location).searchParams.get("code")!;
+    expect(await monitor.exchange(code, { code_verifier: "wrong" })).toMatchObject({ status: 200 });
+    expect(await monitor.exchange(monitor.code(), { code_verifier: "unasked" })).toMatchObject({
+      status: 200,
+    });
+  });
+
   it("is of no use to another client, the partner's among them, nor a grant to a client", async () => {
     const other = aClient(world.sandbox, { name: "Other" });
     const code = monitor.code();

@@ -3,7 +3,7 @@ import type { PlatformAnswer } from "../../operator/platform-call.ts";
 import { examples, type AddCommand } from "../command.ts";
 import { DONE, FAILED } from "../exit-codes.ts";
 import type { Screen } from "../screen.ts";
-import { safe } from "../text.ts";
+import { jsonText, safe } from "../text.ts";
 
 export const addApi: AddCommand = (program, act) => {
   program
@@ -45,7 +45,6 @@ export const addApi: AddCommand = (program, act) => {
 function show({ paint }: Screen, { status, body }: PlatformAnswer): string {
   const head = (status >= 400 ? paint.red : paint.green)(String(status));
   if (body === null) return head;
-  const text =
-    typeof body === "string" ? body.split("\n").map(safe).join("\n") : JSON.stringify(body, null, 2);
+  const text = typeof body === "string" ? body.split("\n").map(safe).join("\n") : jsonText(body, 2);
   return `${head}\n${text}`;
 }

@@ -6,7 +6,7 @@ import { namesOrAll } from "../names-or-all.ts";
 import { failures, nextSteps, some } from "../report.ts";
 import type { Screen } from "../screen.ts";
 import { table } from "../table.ts";
-import { counted, safe, wrapped } from "../text.ts";
+import { counted, safe, wrapped, writtenOut } from "../text.ts";
 
 /** `kit config diff`, a subcommand of `config`. */
 export function addDiff(config: Command, act: Act): void {
@@ -75,7 +75,7 @@ export function showVars(screen: Screen, vars: readonly VarDifference[], reveal:
   const { paint } = screen;
   const shade = (text: string, { state }: VarDifference) => (state === "same" ? text : paint.yellow(text));
   if (reveal) {
-    const value = (shown: ShownValue | null) => (shown ? safe(shown.value.reveal()) : "–");
+    const value = (shown: ShownValue | null) => (shown ? writtenOut(shown.value.reveal()) : "–");
     return vars
       .map(
         (each) =>

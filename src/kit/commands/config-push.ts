@@ -10,7 +10,7 @@ import { NOT_CONFIRMED, type Outcome } from "../outcome.ts";
 import { showReport } from "../report.ts";
 import { screenOf } from "../screen.ts";
 import type { Session } from "../session.ts";
-import { counted } from "../text.ts";
+import { counted, safe } from "../text.ts";
 import { showFleet, showVars } from "./config-diff.ts";
 import { maskedConfig } from "./masked-config.ts";
 
@@ -116,7 +116,8 @@ function reportOf(
 
 function inWords(plan: PushPlan): string {
   const { set, overwrite, remove, keep } = plan;
-  const line = (what: string, names: string[]) => (names.length > 0 ? [`${what}: ${names.join(", ")}`] : []);
+  const line = (what: string, names: string[]) =>
+    names.length > 0 ? [`${what}: ${safe(names.join(", "))}`] : [];
   return [
     ...line("To be set", set),
     ...line("To be overwritten", overwrite),
@@ -126,7 +127,7 @@ function inWords(plan: PushPlan): string {
 }
 
 function keptInWords({ keep }: PushPlan): string {
-  return `Kept as the platform has it: ${keep.join(", ")} (--overwrite changes that).`;
+  return `Kept as the platform has it: ${safe(keep.join(", "))} (--overwrite changes that).`;
 }
 
 function nothingToDo(plan: PushPlan): string {

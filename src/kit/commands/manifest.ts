@@ -7,7 +7,7 @@ import { faultList } from "../fault-list.ts";
 import { nameOfInput, readInput } from "../input-file.ts";
 import type { Outcome } from "../outcome.ts";
 import type { Session } from "../session.ts";
-import { counted } from "../text.ts";
+import { counted, jsonText } from "../text.ts";
 import { addWrite } from "./manifest-write.ts";
 
 const FILE = new Argument("<file>", "an app.json, or - for standard input");
@@ -55,7 +55,7 @@ async function resolve(
   if (!manifest) return refusal(file, faults);
   const { effectiveManifest } = await import("../../manifest/effective.ts");
   const data = effectiveManifest(manifest, environment);
-  return { data, show: () => JSON.stringify(data, null, 2) };
+  return { data, show: () => jsonText(data, 2) };
 }
 
 async function examine(file: string): Promise<ManifestReport> {

@@ -2,6 +2,7 @@ import type { ConfigVar } from "../../resources/config-vars.ts";
 import type { Outcome } from "../outcome.ts";
 import type { Screen } from "../screen.ts";
 import { table } from "../table.ts";
+import { writtenOut } from "../text.ts";
 
 /** Config vars as the platform has them, masked unless they are to be revealed; `end` is a sentence below, for people. */
 export function maskedConfig(
@@ -18,7 +19,9 @@ export function maskedConfig(
 
 function show(screen: Screen, config: readonly ConfigVar[], isRevealed: boolean): string {
   if (config.length === 0) return "No config vars are set.";
-  if (isRevealed) return config.map(({ name, value }) => `${name}=${value ?? ""}`).join("\n");
+  // A script gets what there is; a terminal nothing that would act on it.
+  const shown = screen.isTerminal ? writtenOut : String;
+  if (isRevealed) return config.map(({ name, value }) => shown(`${name}=${value ?? ""}`)).join("\n");
   return table(
     screen,
     [

@@ -40,24 +40,38 @@ async function status(session: Session, { since, perPage, incident }: Options): 
     return { data: json, show: (screen) => showList(screen, value) };
   }
   const { json, value } = await parts.currentStatus(settings);
-  return { data: json, show: (screen) => showCurrent(screen, value, parts.openIncidents(value)) };
+  return {
+    data: json,
+    show: (screen) => showCurrent(screen, value, openOf(json, parts.openIncidents(value))),
+  };
+}
+
+/** The open incidents; null where the feed has no list of any, which is not to say that there are none. */
+function openOf(feed: unknown, open: Incident[]): Incident[] | null {
+  return Array.isArray((feed as { incidents?: unknown }).incidents) ? open : null;
 }
 
 function showCurrent(
   screen: Screen,
   { status: systems, scheduled }: CurrentStatus,
-  open: Incident[],
+  open: Incident[] | null,
 ): string {
   const width = Math.max(0, ...systems.map(({ system }) => system.length));
   const coming = scheduled.filter(({ resolved }) => !resolved);
   return [
     ...systems.map((each) => `${safe(each.system).padEnd(width)}  ${icon(screen, each.status)}`),
+    ...(systems.length === 0 ? ["The feed names no systems: how they are is not known."] : []),
     "",
-    open.length === 0 ? "No incident is open." : `${counted(open.length, "incident")} open:`,
-    ...open.map((each) => `\n${incidentText(screen, each, latestUpdate(each))}`),
+    openInWords(open),
+    ...(open ?? []).map((each) => `\n${incidentText(screen, each, latestUpdate(each))}`),
     ...(coming.length > 0 ? ["", "Maintenance:"] : []),
     ...coming.map((each) => `\n${incidentText(screen, each, latestUpdate(each))}`),
   ].join("\n");
+}
+
+function openInWords(open: Incident[] | null): string {
+  if (open === null) return "The feed has no list of incidents.";
+  return open.length === 0 ? "No incident is open." : `${counted(open.length, "incident")} open:`;
 }
 
 function showList(screen: Screen, incidents: Incident[]): string {

@@ -1,0 +1,136 @@
+// What a run has made at a service is taken down before it ends, however it ends; and what a person sees of that.
+
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { text } from "node:stream/consumers";
+import { fileURLToPath } from "node:url";
+import { programOnTerminal } from "../kit/terminal.ts";
+import { eventually } from "../support/world.ts";
+
+const at = (place: string) => fileURLToPath(new URL(place, import.meta.url));
+const SERVICE = `exec ${process.execPath} ${at("foreign-service.mjs")}`;
+const CTRL_C = "\u0003";
+const JUDGED_BY = ["AUTH", "PROV", "REQ", "IDEM", "PLAN-01", "DEPR-01", "DEPR-04", "TOMB"];
+
+let folder: string;
+let book: string;
+beforeAll(async () => void (folder = await mkdtemp(path.join(tmpdir(), "conformance-"))));
+afterAll(() => rm(folder, { recursive: true }));
+beforeEach(() => writeFile((book = path.join(folder, "book")), ""));
+
+const words = (only: readonly string[]) => [
+  ...["--import", "tsx", at("../../dev/conformance.ts"), "--command", SERVICE],
+  ...["--plan", "small", "--other-plan", "large", "--token-life", "3", "--only", ...only],
+];
+const environment = (foreign: string) => ({
+  ...{ PATH: process.env["PATH"]!, BOOK: book, FOREIGN: foreign },
+});
+
+function conformance(foreign: string, only: readonly string[] = JUDGED_BY, more: readonly string[] = []) {
+  const child = spawn(process.execPath, [...words(only), ...more], { env: environment(foreign) });
+  child.stdin.end();
+  const ended = Promise.all([text(child.stdout), text(child.stderr), once(child, "close")]).then(
+    ([stdout, stderr, [code]]) => ({ code: code as number | null, stdout, stderr }),
+  );
+  return { child, ended };
+}
+
+/** The uuids that the service made, and those it took away. */
+async function booked() {
+  const lines = (await readFile(book, "utf8")).trim().split("\n");
+  const of = (what: string) =>
+    [...new Set(lines.filter((line) => line.startsWith(what)).map((line) => line.slice(5)))].sort();
+  return { made: of("made"), gone: of("gone") };
+}
+
+async function expectNothingLeft(atLeast = 1): Promise<void> {
+  const { made, gone } = await booked();
+  expect(made.length).toBeGreaterThanOrEqual(atLeast);
+  expect(gone).toEqual(made);
+}
+
+describe("npm run conformance", () => {
+  it.each([
+    ["a good service", "good", 0],
+    ["one with a mistake, which broke a rule", "", 1],
+  ])("leaves nothing at %s, whoever asked for it", async (_, foreign, exitCode) => {
+    // What the mistake lets in counts too: it was made.
+    const { code, stderr } = await conformance(foreign).ended;
+    expect({ code, stderr }).toEqual({ code: exitCode, stderr: "" });
+    await expectNothingLeft(20);
+  });
+
+  it("names what a service does not let go of", async () => {
+    const { code, stdout } = await conformance("lets nothing go", ["PROV-01"]).ended;
+    expect(code).toBe(0);
+    const { made } = await booked();
+    const shown = stdout.replace(/\s+/g, " ");
+    expect(shown).toContain(`Left at your service, which did not let go of them: ${made.join(", ")}.`);
+    const { stdout: json } = await conformance("lets nothing go", ["PROV-01"], ["--json"]).ended;
+    expect(JSON.parse(json)).toMatchObject({ ok: true, left: [expect.any(String)] });
+  });
+
+  it.each(["SIGINT", "SIGTERM"] as const)(
+    "leaves nothing when a %s ends it, not even the service",
+    async (name) => {
+      const { child, ended } = conformance("");
+      await eventually(async () => (await booked()).made.length > 5);
+      child.kill(name);
+      const { code, stdout, stderr } = await ended;
+      expect({ code, stdout }).toEqual({ code: 130, stdout: "" });
+      expect(stderr).toMatch(
+        /^Stopping: what was installed is taken down first\. [^]+\n✗ Stopped: nothing is judged\.\n$/,
+      );
+      await expectNothingLeft(5);
+    },
+  );
+
+  it("stops a service that is only just being started, and says so in JSON too", async () => {
+    const started = path.join(folder, "started");
+    const command = `echo $$ > ${started}; exec sleep 600`;
+    const args = ["--import", "tsx", at("../../dev/conformance.ts"), "--command", command, "--json"];
+    const child = spawn(process.execPath, args, { env: environment("") });
+    const stdout = text(child.stdout);
+    const pid = await eventually(async () => Number(await readFile(started, "utf8")) || null);
+    child.kill("SIGINT");
+    const [code] = (await once(child, "close")) as [number];
+    expect({ code, said: JSON.parse(await stdout) as object }).toMatchObject({
+      code: 130,
+      said: { id: "interrupted" },
+    });
+    expect(() => process.kill(pid, 0)).toThrow("ESRCH");
+  });
+});
+
+describe("the bar of npm run conformance", () => {
+  const onTerminal = (only: readonly string[]) =>
+    programOnTerminal(words(only), { environment: environment("good"), folder: at("../..") });
+
+  it("counts the rules, and leaves nothing behind but the report", async () => {
+    const { code, sent, screen } = await onTerminal(["AUTH-01", "AUTH-02", "PROV-01", "DEPR-06"]).ended();
+    expect(code).toBe(0);
+    expect(sent).toMatch(/█░+ 3 of 4 rules · \d+s/);
+    expect(screen[0]).toBe("Authentication");
+    expect(screen.filter((line) => /[█░]/.test(line))).toEqual([]);
+    // Hidden cursors and lines that are cut would stay after a Ctrl-C.
+    expect(sent).not.toMatch(/\[\?/);
+  });
+
+  it("makes room for what is said when it is stopped", async () => {
+    const terminal = onTerminal(["AUTH-01", "AUTH-02", "PROV-01", "DEPR-06"]);
+    await terminal.type(CTRL_C, /█░+ 3 of 4 rules/);
+    const { code, screen } = await terminal.ended();
+    expect(code).toBe(130);
+    expect(screen).toEqual([
+      expect.stringMatching(
+        /^(\^C)?Stopping: what was installed is taken down first\. Ctrl-C again stops at once\.$/,
+      ),
+      "✗ Stopped: nothing is judged.",
+    ]);
+    await expectNothingLeft();
+  });
+});

@@ -1,0 +1,42 @@
+// `npm run conformance` without a word: this very service, with its own database in a temporary folder.
+
+import { afterEach, describe, expect, it } from "@jest/globals";
+import { mkdtemp, readdir, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { eventually } from "../support/world.ts";
+import { run } from "./dev-run.ts";
+
+const folders: string[] = [];
+afterEach(() => Promise.all(folders.splice(0).map((folder) => rm(folder, { recursive: true }))));
+
+async function conformance(...only: string[]) {
+  const folder = await mkdtemp(path.join(tmpdir(), "conformance-run-"));
+  folders.push(folder);
+  /** Of its databases; what runs TypeScript keeps something too. */
+  async function left() {
+    const names = await readdir(folder, { recursive: true });
+    return names.filter((name) => name.startsWith("conformance-"));
+  }
+  return { ...run("conformance", { TMPDIR: folder }, ["--only", ...only]), left };
+}
+
+describe("npm run conformance of this service", () => {
+  it("waits until the service has taken down its last product, and leaves nothing behind", async () => {
+    const { ended, output, left } = await conformance("PROV-01", "DEPR-01");
+    expect(await ended).toBe(0);
+    expect(output()).not.toContain("Not all that follows a deprovision was done");
+    expect(output()).toContain(": 2 passed, 0 broken, ");
+    expect(await left()).toEqual([]);
+  });
+
+  it("leaves nothing behind when Ctrl-C stops it in the middle", async () => {
+    const { ended, end, output, left } = await conformance("PROV-01", "DEPR-06");
+    // The service has begun to write its database.
+    await eventually(async () => (await left()).length > 1);
+    expect(await end("SIGINT")).toBe(130);
+    await ended;
+    expect(output()).toMatch(/^Stopping: [^]+\n✗ Stopped: nothing is judged\.\n$/);
+    expect(await left()).toEqual([]);
+  });
+});

@@ -1,0 +1,176 @@
+// The bar of each command that works through many: what it counts, and what is left on the screen when it is gone.
+
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
+import { randomBytes } from "node:crypto";
+import { once } from "node:events";
+import { text } from "node:stream/consumers";
+import { aWorld, eventually, type World } from "../support/world.ts";
+import { kitJson, startKit } from "./kit.ts";
+import { onTerminal } from "./terminal.ts";
+
+const CTRL_C = "\u0003";
+const STOPPING = /^(\^C)?Stopping: what was sent is finished first\. Ctrl-C again stops at once\.$/;
+
+let world: World;
+let uuids: string[];
+beforeAll(async () => {
+  world = await aWorld({ environment: { WEB_JOBS: "off" } });
+  const installed = await Promise.all(
+    [1, 2, 3, 4, 5].map(() => world.sandbox.control.install({ plan: "basic" })),
+  );
+  uuids = installed.map(({ addon }) => addon.id).sort();
+  await world.quiet(uuids);
+});
+afterEach(() => world.sandbox.control.clearFaults());
+afterAll(() => world.close());
+
+/** One after the other, so that there is something to see. */
+const slowly = () => ({ ...world.environment, TOKEN_CONCURRENCY: "1" });
+const slow = (calls: string, delayMs = 500) => world.sandbox.control.fault(calls, { delayMs }, 100);
+
+describe("kit secret set", () => {
+  /** The portal's reset, and a person who types what it shows. */
+  async function typed() {
+    const { secret } = world.sandbox.control.resetClientSecret();
+    slow("POST /oauth/token");
+    const terminal = onTerminal(slowly(), ["secret", "set"]);
+    await terminal.type(`${secret}\r`, /The new client secret \(not shown\): /);
+    return { terminal, secret };
+  }
+
+  it("counts the tokens that are fresh, and leaves nothing of the bar or of the secret behind", async () => {
+    const { terminal, secret } = await typed();
+    const { code, sent, screen } = await terminal.ended();
+    expect(code).toBe(0);
+    expect(sent).toMatch(/█░+ [1-4] of 5 · \d+s/);
+    expect(sent).not.toContain(secret);
+    expect(screen).toEqual([
+      "The new client secret (not shown): ",
+      expect.stringMatching(/^The client secret is version \d now\. 5 tokens refreshed\.$/),
+    ]);
+  });
+
+  it("says when it is stopped how many are fresh, and who refreshes the rest", async () => {
+    const { terminal, secret } = await typed();
+    await terminal.type(CTRL_C, /░ [12] of 5 ·/);
+    const { code, screen } = await terminal.ended();
+    expect(code).toBe(1);
+    const [, stopping, ...said] = screen;
+    expect(stopping).toMatch(STOPPING);
+    expect(said.join(" ")).toMatch(
+      /^✗ Stopped with [1-4] of 5 tokens fresh; a running service refreshes\s+the rest\.$/,
+    );
+    world.sandbox.control.clearFaults();
+    const { data } = await kitJson(world.environment, ["secret", "set"], secret);
+    expect(data["fresh"]).toBe(data["due"]);
+  });
+});
+
+describe("kit config push --all", () => {
+  /** A var of each resource is gone, and the platform is slow. */
+  async function missing() {
+    const { platformFor } = world.service.services;
+    for (const uuid of uuids) await platformFor(uuid).config.update([{ name: "TEAPOT_URL", value: null }]);
+    slow("* /addons/*");
+  }
+  const lacking = async () => (await kitJson<Lacking>(world.environment, ["config", "diff", "--all"])).data;
+  interface Lacking {
+    different: unknown[];
+  }
+
+  it("counts twice, what it compares and what it sets, with a question between that no bar disturbs", async () => {
+    await missing();
+    const terminal = onTerminal(slowly(), ["config", "push", "--all"]);
+    await terminal.type("y\r", /Go on\? \(y\/N\) /);
+    const { code, sent, screen } = await terminal.ended();
+    expect(code).toBe(0);
+    const [comparing, setting] = sent.split("Go on? (y/N) ");
+    expect(comparing).toMatch(/█░+ [1-4] of 5 · \d+s/);
+    expect(setting).toMatch(/█░+ [1-4] of 5 · \d+s/);
+    expect(screen.slice(-3)).toEqual([
+      "5 resources to change.",
+      "Go on? (y/N) y",
+      "5 changed, 0 failed, 0 skipped.",
+    ]);
+    expect(screen.filter((line) => /[█░]|\d of 5/.test(line))).toEqual([]);
+  });
+
+  it("says what is left when it is stopped, and the same command goes on", async () => {
+    await missing();
+    const terminal = onTerminal(slowly(), ["config", "push", "--all", "--yes"]);
+    await terminal.type(CTRL_C, /5 resources to change\.[^]*░ [12] of 5 ·/);
+    const { code, screen } = await terminal.ended();
+    expect(code).toBe(1);
+    const [stopping, stopped, end, ...more] = screen.slice(screen.indexOf("5 resources to change.") + 1);
+    expect(stopping).toMatch(STOPPING);
+    const done = Number(/^(\d) changed, 0 failed, 0 skipped\.$/.exec(end!)![1]);
+    expect(stopped).toMatch(
+      new RegExp(`^Stopped: ${5 - done} resources? left\\. The same command goes on\\.$`),
+    );
+    expect(more).toEqual([]);
+    world.sandbox.control.clearFaults();
+    expect((await lacking()).different).toHaveLength(5 - done);
+    await kitJson(world.environment, ["config", "push", "--all", "--yes"]);
+    expect((await lacking()).different).toEqual([]);
+  });
+
+  it("says in one JSON document what was done when a script's is stopped, and nothing else", async () => {
+    await missing();
+    const since = world.sandbox.control.ledger({}).next;
+    const child = startKit(slowly(), ["config", "push", "--all", "--yes", "--json"]);
+    const [stdout, stderr] = [text(child.stdout!), text(child.stderr!)];
+    await eventually(() =>
+      world.sandbox.control.ledger({ since }).entries.some(({ method }) => method === "PATCH"),
+    );
+    child.kill("SIGINT");
+    const [code] = (await once(child, "close")) as [number];
+    expect({ code, stderr: await stderr }).toEqual({ code: 1, stderr: "" });
+    const { done, failed } = JSON.parse(await stdout) as { done: string[]; failed: unknown[] };
+    expect(done.length).toBeGreaterThan(0);
+    expect(done.length).toBeLessThan(5);
+    expect(failed).toEqual([]);
+  });
+});
+
+describe("kit keys reseal", () => {
+  const key = randomBytes(24).toString("hex");
+  const rotated = () => ({
+    ...world.environment,
+    ...{ ENCRYPTION_KEY: key, DECRYPTION_KEYS: world.environment["ENCRYPTION_KEY"]! },
+  });
+  const reseal = () => onTerminal(rotated(), ["keys", "reseal"]);
+
+  /** A row that is busy is tried again and again. */
+  beforeAll(() =>
+    world.rows(`CREATE FUNCTION leave_alone() RETURNS trigger AS 'BEGIN RETURN NULL; END' LANGUAGE plpgsql`),
+  );
+  const holdOne = () =>
+    world.rows(
+      `CREATE TRIGGER busy BEFORE UPDATE ON credentials FOR EACH ROW WHEN (OLD.uuid = '${uuids[0]}') EXECUTE FUNCTION leave_alone()`,
+    );
+  const letGo = () => world.rows(`DROP TRIGGER IF EXISTS busy ON credentials`);
+  afterEach(letGo);
+
+  it("counts the rows, says what it leaves to do when it is stopped, and leaves nothing of the bar behind", async () => {
+    await holdOne();
+    const terminal = reseal();
+    await terminal.type(CTRL_C, /█ 10 of 10 · \d+s/);
+    const { code, screen } = await terminal.ended();
+    expect(code).toBe(1);
+    expect(screen[0]).toMatch(STOPPING);
+    expect(screen.slice(1).join(" ").replace(/\s+/g, " ")).toBe(
+      "✗ Stopped. What was resealed stays; the same command goes on from there.",
+    );
+  });
+
+  it("ends with the keys that are in use, and no bar, when a busy row is free", async () => {
+    await holdOne();
+    const terminal = reseal();
+    await terminal.type("", /█ 10 of 10 ·/);
+    await letGo();
+    const { code, screen } = await terminal.ended();
+    expect(code).toBe(0);
+    expect(screen.filter((line) => /[█░]| of \d|Working/.test(line))).toEqual([]);
+    expect(screen.join("\n")).toMatch(/^1 row resealed\.\nKEY +ROWS\n[^]+\nNo other key is in use\.$/);
+  });
+});
