@@ -3,13 +3,13 @@ import { createDatabases, type Database, type Databases } from "./databases.ts";
 import { pinApart } from "./pinning.ts";
 import { startPlatform, type Platform } from "./platform-process.ts";
 import { startPostgres } from "./postgres.ts";
-import { floorWords, runProgram, startProgram, type Program, type Settings } from "./program.ts";
+import { floorWords, runFor, runProgram, startProgram, type Program, type Settings } from "./program.ts";
 import { ADDON } from "./provisions.ts";
 
 export interface Options {
   /** The folder of the built service. */
   dist: string;
-  /** Shorter rounds and fewer rows: everything in about four minutes. */
+  /** Shorter rounds and fewer rows: everything in about three minutes. */
   quick: boolean;
   /** How long a round of answering lasts. */
   roundMs: number;
@@ -33,8 +33,10 @@ export interface Bench {
   startFloor(name: string, settings: Settings): Promise<Program>;
   /** A floor that does its work and says in JSON what it did. */
   runFloor<Answer>(name: string, settings: Settings): Promise<Answer>;
-  /** A command of the built service and what it answers as JSON; `aside`: in nobody's way, as if on another machine. */
-  runKit<Answer>(command: string, settings: Settings, how?: "aside"): Promise<Answer>;
+  /** A command of the built service and what it answers as JSON. */
+  runKit<Answer>(command: string, settings: Settings): Promise<Answer>;
+  /** A command that runs beside, in nobody's way, as if on another machine; stopped after so long. */
+  runKitAside(command: string, settings: Settings, forMs: number): Promise<void>;
   /** Ends a service at once, or while profiles are made, so that it writes its own. */
   end(service: Program): Promise<void>;
   close(): Promise<void>;
@@ -76,10 +78,10 @@ export async function createBench(options: Options): Promise<Bench> {
     startFloor: (name, settings) => startProgram(floorWords(name), settings, pinning.forService),
     runFloor: async (name, settings) =>
       JSON.parse(await runProgram(floorWords(name), settings, pinning.forService)) as never,
-    runKit: async (command, settings, how) => {
-      const words = [path.join(options.dist, "kit.js"), ...command.split(" "), "--json"];
-      return JSON.parse(await runProgram(words, settings, how ? ["nice", "-n", "19"] : [])) as never;
-    },
+    runKit: async (command, settings) =>
+      JSON.parse(await runProgram(kitWords(options, command), settings)) as never,
+    runKitAside: (command, settings, forMs) =>
+      runFor(forMs, kitWords(options, command), settings, ["nice", "-n", "19"]),
     async end(service) {
       if (options.profiles === undefined) return service.kill();
       const ended = service.stop();
@@ -92,6 +94,10 @@ export async function createBench(options: Options): Promise<Bench> {
       await server.stop();
     },
   };
+}
+
+function kitWords({ dist }: Options, command: string): string[] {
+  return [path.join(dist, "kit.js"), ...command.split(" "), "--json"];
 }
 
 function profiling({ profiles }: Options): string[] {

@@ -67,6 +67,20 @@ export async function runProgram(
   return said[0]!;
 }
 
+/** Runs `node` for as long as given, or to its end if that comes first, and drops what it says. */
+export async function runFor(
+  ms: number,
+  words: readonly string[],
+  settings: Settings,
+  before: readonly string[] = [],
+): Promise<void> {
+  const { child, ended } = start([...before, process.execPath, ...words], settings);
+  for (const stream of [child.stdout, child.stderr]) stream.resume();
+  const timer = setTimeout(() => child.kill("SIGTERM"), ms);
+  await ended;
+  clearTimeout(timer);
+}
+
 /** The words that run a floor of this folder, which is TypeScript as it stands. */
 export function floorWords(name: string): string[] {
   return ["--import", "tsx", fileURLToPath(new URL(`floors/${name}.ts`, import.meta.url))];

@@ -29,8 +29,8 @@ export const endToEnd: Work = {
     const before = await bench.platform.tell();
 
     const outcome = await contest(
-      contestant(twinDatabase, twin, twinAsked, quick ? 500 : 2_000),
-      contestant(database, service, asked, quick ? 5_000 : 20_000),
+      contestant(twinDatabase, twin, twinAsked, quick ? 300 : 2_000),
+      contestant(database, service, asked, quick ? 2_500 : 20_000),
       quick ? 2 : 4,
     );
     await Promise.all([twin.kill(), bench.end(service)]);

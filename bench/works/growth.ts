@@ -26,7 +26,7 @@ export const growthOfProcesses: Work = {
 
 async function refreshWith(bench: Bench, processes: number): Promise<Sample> {
   const database = await bench.databases.create();
-  const uuids = await seedTokens(database, bench.options.quick ? 5_000 : 20_000);
+  const uuids = await seedTokens(database, bench.options.quick ? 4_000 : 20_000);
   const settings = bench.settingsFor(database, EAGER);
   const workers = await Promise.all(
     Array.from({ length: processes }, () => bench.startService("worker", settings, "free")),

@@ -11,7 +11,6 @@ import type { Line, Work } from "./work.ts";
 // whatever became of the ones before, and each is exchanged and finished beside. Commands run as if on another machine.
 
 const CALM = { connections: 20, everyMs: 100 };
-const REFRESHES = 10_000;
 const TOKEN_MS = 50;
 const LONGEST_MS = 150_000;
 
@@ -20,8 +19,9 @@ export const mixed: Work = {
   async measure(bench) {
     const { quick } = bench.options;
     const forMs = quick ? 3_000 : 15_000;
+    const refreshes = quick ? 3_000 : 10_000;
     const database = await bench.databases.create();
-    const due = await seedTokens(database, REFRESHES);
+    const due = await seedTokens(database, refreshes);
     const settings = bench.settingsFor(database, { ...EAGER, DECRYPTION_KEYS: OTHER_KEY });
     await bench.platform.tell({ tokenMs: TOKEN_MS });
     const web = await bench.startService("web", settings);
@@ -36,23 +36,26 @@ export const mixed: Work = {
       if (sample.status === "rejected") throw sample.reason;
       return sample.value.p99Ms;
     }
-    const again = (work: () => Promise<unknown>) => async () => {
-      for (const until = performance.now() + forMs; performance.now() < until;) await work();
+    const again = (work: (leftMs: number) => Promise<unknown>) => async () => {
+      const until = performance.now() + forMs;
+      for (let left = forMs; left > 0; left = until - performance.now()) await work(left);
     };
     const keys: [string, string] = [OTHER_KEY, ENCRYPTION_KEY];
-    const reseal = () => {
+    const reseal = (forMs: number) => {
       const [current, old] = keys;
       keys.reverse();
-      return bench.runKit(
+      return bench.runKitAside(
         "keys reseal",
         { ...settings, ENCRYPTION_KEY: current, DECRYPTION_KEYS: old },
-        "aside",
+        forMs,
       );
     };
     const besides = {
-      [`while ${REFRESHES.toLocaleString("en")} refreshes drain`]: () => drain(bench, database, [web], due),
+      [`while ${refreshes.toLocaleString("en")} refreshes drain`]: () => drain(bench, database, [web], due),
       "while everything is re-sealed": again(reseal),
-      "while an operator lists resources": again(() => bench.runKit("resources list", settings, "aside")),
+      "while an operator lists resources": again((leftMs) =>
+        bench.runKitAside("resources list", settings, leftMs),
+      ),
     };
 
     const quiet: number[] = [];
