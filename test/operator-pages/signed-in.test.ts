@@ -172,7 +172,7 @@ describe("a session", () => {
     await operators.signIn(browser);
     const customer = operators.browser();
     await customer.post("/sso/login", {}, new URLSearchParams(operators.control.signOnForm(uuid).form));
-    const [[name, { value }]] = [...customer.cookies] as [[string, { value: string }]];
+    const [name, { value }] = [...customer.cookies][0]!;
     const ids = ["made-up", "A".repeat(43), value, browser.cookies.get("kit_sign_in")!.value];
     for (const cookie of [`${name}=${value}`, ...ids.map((id) => `kit_session=${id}`)]) {
       const { status } = await fetch(`${operators.url()}/operator`, { headers: { cookie, accept: "text/html" } });
