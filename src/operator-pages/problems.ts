@@ -1,5 +1,8 @@
 import { Problem, type Told } from "../pages/pages.tsx";
 
+/** The address that asks a browser for the password: not below `/operator`, or it would keep it for that place alone. */
+export const WITH_PASSWORD = "/operator?with=password";
+
 const NEXT = { label: "To the operator's pages", path: "/operator" };
 
 /** What can go wrong on these pages, and what the operator is told. */
@@ -14,10 +17,16 @@ const TOLD = {
     happened: "What was sent is no form that can be read.",
     advice: "Open the page again and press its button.",
   },
+  sessions_away: {
+    ...{ status: 503, title: "Not available for the moment" },
+    happened: "The service cannot reach its database, where it is written down who is signed in.",
+    advice: "Wait a moment, then load this page again. With the password the check-up opens meanwhile.",
+    next: { label: "Use the operator's password", path: WITH_PASSWORD },
+  },
 } satisfies Record<string, Told>;
 
-export function operatorProblem(id: keyof typeof TOLD): Problem {
-  return new Problem(id, TOLD[id]);
+export function operatorProblem(id: keyof typeof TOLD, options?: ErrorOptions): Problem {
+  return new Problem(id, TOLD[id], options);
 }
 
 /** Something that an operation refuses by itself; its sentence may be shown. */

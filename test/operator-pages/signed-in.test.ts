@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
+import { DatabaseUnavailable } from "../../src/database/database.ts";
+import { SALT } from "../customer/customers.ts";
 import { basic } from "../support/partner-calls.ts";
 import { FROM_OUR_PAGE, hiddenIn, PASSWORD } from "./operator.ts";
 import { aWorldOfOperators, linkTo, type OperatorsWorld } from "./signed-in.ts";
@@ -7,8 +9,19 @@ const BOTH = "Owner@Example.com, colleague@example.com";
 
 let operators: OperatorsWorld;
 let uuid: string;
+let isAway = false;
 beforeAll(async () => {
-  operators = await aWorldOfOperators(BOTH);
+  operators = await aWorldOfOperators(BOTH, {
+    sandbox: { ssoSalt: SALT },
+    environment: { SSO_SALT: SALT },
+    parts: {
+      wrapDatabase: (db) => ({
+        ...db,
+        query: (...asked) =>
+          isAway ? Promise.reject(new DatabaseUnavailable("the database is away")) : db.query(...asked),
+      }),
+    },
+  });
   uuid = await operators.settle();
 }, 60_000);
 beforeEach(async () => {
@@ -129,6 +142,15 @@ describe("an account that is not listed", () => {
     expect((await browser.get("/operator")).status).toBe(200);
     await operators.list(BOTH);
   });
+
+  it("is not taken for one that is, with the id of that one in the place of its e-mail", async () => {
+    const browser = operators.browser();
+    await operators.signIn(browser);
+    await operators.list(uuid);
+    await operators.world.rows(`UPDATE people SET email = $1`, [uuid]);
+    expect((await browser.get("/operator")).status).toBe(403);
+    await operators.list(BOTH);
+  });
 });
 
 describe("a session", () => {
@@ -145,8 +167,14 @@ describe("a session", () => {
     expect((await browser.get("/operator")).status).toBe(401);
   });
 
-  it("that is made up, or is a customer's, lets nobody in", async () => {
-    for (const cookie of ["kit_session=made-up", `kit_session=${"A".repeat(43)}`, `kit_customer_${uuid}=${"A".repeat(43)}`]) {
+  it("that is made up, is a customer's, or is an id of another purpose, lets nobody in", async () => {
+    const browser = operators.browser();
+    await operators.signIn(browser);
+    const customer = operators.browser();
+    await customer.post("/sso/login", {}, new URLSearchParams(operators.control.signOnForm(uuid).form));
+    const [name, { value }] = [...customer.cookies][0]!;
+    const ids = ["made-up", "A".repeat(43), value, browser.cookies.get("kit_sign_in")!.value];
+    for (const cookie of [`${name}=${value}`, ...ids.map((id) => `kit_session=${id}`)]) {
       const { status } = await fetch(`${operators.url()}/operator`, { headers: { cookie, accept: "text/html" } });
       expect([cookie, status]).toEqual([cookie, 401]);
     }
@@ -227,6 +255,25 @@ describe("the password beside it", () => {
     expect([stylesheet.status, stylesheet.headers.get("www-authenticate")]).toEqual([401, null]);
   });
 
+  it("is offered while the database is away, to who is signed in as well", async () => {
+    const [owner, nobody] = [operators.browser(), operators.browser()];
+    await operators.signIn(owner);
+    isAway = true;
+    try {
+      const { status, headers, text } = await owner.get("/operator/resources");
+      expect([status, headers.get("retry-after")]).toEqual([503, "5"]);
+      expect(text).not.toContain("<nav");
+      const asked = await owner.get(linkTo("Use the operator's password", text));
+      expect([asked.status, asked.headers.get("www-authenticate")]).toEqual([401, `Basic realm="operator"`]);
+      expect((await owner.get("/operator/check-up", password)).status).toBe(200);
+      const { text: ways } = await nobody.get("/operator");
+      expect(linkTo("Use the operator's password", ways)).toBe("/operator?with=password");
+    } finally {
+      isAway = false;
+    }
+    expect((await owner.get("/operator/resources")).status).toBe(200);
+  });
+
   it("need not be: without it there are the accounts, and no metrics", async () => {
     await operators.list(BOTH, { OPERATOR_PASSWORD: "" });
     const browser = operators.browser();
@@ -240,6 +287,9 @@ describe("the password beside it", () => {
     expect((await browser.get("/operator")).status).toBe(200);
     expect((await operators.press(browser, "/operator/refresh-all")).status).toBe(303);
     expect((await browser.get("/metrics")).status).toBe(404);
+    isAway = true;
+    const away = await browser.get("/operator").finally(() => (isAway = false));
+    expect([away.status, away.text]).toEqual([503, expect.not.stringContaining("password")]);
     await operators.list(BOTH);
   });
 });

@@ -1,10 +1,11 @@
 import { Router, type Request, type RequestHandler } from "express";
-import { Refusal } from "../../errors.ts";
+import { KitError, Refusal } from "../../errors.ts";
 import type { Log } from "../../log.ts";
 import type { Page, Pages } from "../../pages/pages.tsx";
 import { localPath } from "../../sign-in/return-to.ts";
 import type { Person, SignIn } from "../../sign-in/sign-in.ts";
 import { MOUNT } from "../frame.tsx";
+import { operatorProblem, WITH_PASSWORD } from "../problems.ts";
 import { notListedPage, signInPage } from "./access-pages.tsx";
 import { isListed } from "./is-listed.ts";
 import { BY_PASSWORD, letIn } from "./operator.ts";
@@ -33,7 +34,7 @@ export function createGuard({
 
   return async (request, response, next) => {
     if (byPassword && isPasswordWanted(request)) return byPassword(request, response, next);
-    const person = await signIn.personOf(request);
+    const person = await signIn.personOf(request).catch(byPassword ? offerPassword : rethrow);
     if (person && isListed(accounts, person)) {
       letIn(response, { name: person.email, account: person.id });
       return next();
@@ -48,7 +49,7 @@ export function createGuard({
 
   function refusalOf(person: Person | null, request: Request): Page {
     const { base } = pages.addressOf(request);
-    const withPassword = byPassword ? `${base}${MOUNT}?${WITH_PASSWORD}` : null;
+    const withPassword = byPassword ? base + WITH_PASSWORD : null;
     if (person) return notListedPage(person, { signOut: `${base}${MOUNT}/sign-out`, password: withPassword });
     const hasSent = !isReading(request);
     const back = (!hasSent && localPath(request.originalUrl)) || MOUNT;
@@ -57,9 +58,6 @@ export function createGuard({
   }
 }
 
-/** The address that asks a browser for the password: not below `/operator`, or it would keep it for that place alone. */
-const WITH_PASSWORD = "with=password";
-
 function isPasswordWanted({ headers, query }: Request): boolean {
   return headers.authorization !== undefined || query["with"] === "password";
 }
@@ -67,6 +65,17 @@ function isPasswordWanted({ headers, query }: Request): boolean {
 /** Asks for pages, or says with a header that only browsers send that it is one; those are asked for no password unasked. */
 function isBrowser(request: Request): boolean {
   return request.headers["sec-fetch-site"] !== undefined || request.accepts(["json", "html"]) === "html";
+}
+
+/** Who is signed in stands in the database; the password does not. */
+function offerPassword(cause: unknown): never {
+  throw cause instanceof KitError && cause.id === "database_unavailable"
+    ? operatorProblem("sessions_away", { cause })
+    : cause;
+}
+
+function rethrow(cause: unknown): never {
+  throw cause;
 }
 
 function isReading({ method }: Request): boolean {
