@@ -39,13 +39,14 @@ export function createGuard({
       letIn(response, { name: person.email, account: person.id });
       return next();
     }
-    if (person) log.info({ requestId: request.id, account: person.id }, "An account that is no operator's was refused");
+    if (person)
+      log.info({ requestId: request.id, account: person.id }, "An account that is no operator's was refused");
     else if (byPassword && !isBrowser(request)) return byPassword(request, response, next);
     // The body of a refused request is not read, so the connection cannot be used again.
     if (!isReading(request)) response.setHeader("Connection", "close");
     if (!isBrowser(request)) throw person ? forbidden() : unauthorized();
     pages.show(request, response, refusalOf(person, request));
-  }; // prettier-ignore
+  };
 
   function refusalOf(person: Person | null, request: Request): Page {
     const { base } = pages.addressOf(request);
