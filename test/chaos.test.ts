@@ -20,9 +20,14 @@ describe("the verdict on bounded work", () => {
 
   it.each([
     ["a code that is tried again and again", calls(41), load, "u: 41 calls with one code"],
-    ["connections beyond the pools", [], { ...load, connections: 81 }, "81 connections; at most 80 were allowed"],
+    [
+      "connections beyond the pools",
+      [],
+      { ...load, connections: 81 },
+      "81 connections; at most 80 were allowed",
+    ],
     ["memory that grows", [], { ...load, megabytes: 401 }, "a process took 401 MB; at most 400 were allowed"],
   ])("finds %s", (_, made, seen, found) => {
     expect(unbounded(made, seen)).toEqual([found]);
   });
-}); // prettier-ignore
+});

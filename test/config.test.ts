@@ -172,10 +172,14 @@ describe("the accounts of operators", () => {
   const ID = "01234567-89AB-cdef-0123-456789abcdef";
 
   it("are ids and e-mails; with none, there are none", () => {
-    const { operatorAccounts } = readConfig({ ...good, ...CLIENT, OPERATOR_ACCOUNTS: ` Ops+1@Example.com , ${ID}` });
+    const { operatorAccounts } = readConfig({
+      ...good,
+      ...CLIENT,
+      OPERATOR_ACCOUNTS: ` Ops+1@Example.com , ${ID}`,
+    });
     expect(operatorAccounts).toEqual(["Ops+1@Example.com", ID]);
     expect(readConfig({ ...good, OPERATOR_ACCOUNTS: "" }).operatorAccounts).toEqual([]);
-  }); // prettier-ignore
+  });
 
   it("need the client that people sign in with", () => {
     const needed = "OAUTH_CLIENT_ID and OAUTH_CLIENT_SECRET are required beside OPERATOR_ACCOUNTS";

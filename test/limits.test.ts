@@ -71,9 +71,11 @@ describe("what the table says is what counts", () => {
   it("for the pool of connections", async () => {
     const pool = createPool({});
     toClose.push(() => pool.end());
-    expect(pool.options.connectionTimeoutMillis).toBe(valueOf("src/database/pool.ts", "connectionTimeoutMillis"));
+    expect(pool.options.connectionTimeoutMillis).toBe(
+      valueOf("src/database/pool.ts", "connectionTimeoutMillis"),
+    );
     expect(pool.options.query_timeout).toBe(valueOf("src/database/pool.ts", "query_timeout"));
-  }); // prettier-ignore
+  });
 
   (testServerUrl ? test : test.skip)("for a connection, as PostgreSQL itself sees it", async () => {
     const pool = createPool({ connectionString: testServerUrl });

@@ -32,7 +32,10 @@ export function inFrame(page: Page, request: Request, response: Response, { addr
         <ul>
           {PLACES.map(({ path, name }) => (
             <li>
-              <a href={root + path} aria-current={path === here.path && !(isProblem && path === "") ? current : undefined}>
+              <a
+                href={root + path}
+                aria-current={path === here.path && !(isProblem && path === "") ? current : undefined}
+              >
                 {name}
               </a>
             </li>
@@ -41,7 +44,7 @@ export function inFrame(page: Page, request: Request, response: Response, { addr
       </nav>
       <SignedIn operator={operator} root={root} />
     </>
-  ); // prettier-ignore
+  );
   const extras = { stylesheet: root + stylesheet.name, script: root + liveScript.name, navigation };
   return { ...page, extras };
 }

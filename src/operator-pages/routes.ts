@@ -72,9 +72,13 @@ export function operatorRoutes(needs: {
   );
 
   show("/resources", async ({ query }, root) => {
-    const search: Search = { text: word(query["text"]), state: word(query["state"]), after: word(query["after"]) };
+    const search: Search = {
+      text: word(query["text"]),
+      state: word(query["state"]),
+      after: word(query["after"]),
+    };
     return listPage(search, await listResources(db, search), root);
-  }); // prettier-ignore
+  });
 
   show("/resources/:uuid", async ({ params }, root) => {
     const uuid = typedUuid(String(params["uuid"]));
@@ -110,6 +114,12 @@ const nothingHere: RequestHandler = () => {
 /** What somebody typed, as far as a name can hold it; undefined: nothing. */
 function word(value: unknown): string | undefined {
   // eslint-disable-next-line no-control-regex
-  const text = typeof value === "string" ? value.replace(/[\u0000-\u001f]/g, "").trim().slice(0, 300) : "";
+  const text =
+    typeof value === "string"
+      ? value
+          .replace(/[\u0000-\u001f]/g, "")
+          .trim()
+          .slice(0, 300)
+      : "";
   return text === "" ? undefined : text;
-} // prettier-ignore
+}

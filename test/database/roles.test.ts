@@ -97,13 +97,16 @@ onPostgresql("a service whose role may change no schema, set up as docs/database
   });
 
   it("seals everything with another key", async () => {
-    const change = { ENCRYPTION_KEY: randomBytes(24).toString("hex"), DECRYPTION_KEYS: settings["ENCRYPTION_KEY"]! };
+    const change = {
+      ENCRYPTION_KEY: randomBytes(24).toString("hex"),
+      DECRYPTION_KEYS: settings["ENCRYPTION_KEY"]!,
+    };
     Object.assign(settings, change);
     await people.world.restart({ environment: settings });
     expect(await kit(["keys", "reseal"])).toMatchObject({ byKey: [expect.anything()] });
     const { checks } = (await kit(["doctor"])) as { checks: { id: string; ok: boolean }[] };
     expect(checks.filter(({ ok }) => !ok)).toEqual([]);
-  }); // prettier-ignore
+  });
 
   it("deprovisions", async () => {
     expect((await people.control.deprovision(uuid)).response.status).toBe(204);
@@ -113,10 +116,16 @@ onPostgresql("a service whose role may change no schema, set up as docs/database
   it("ran every job there is, and was refused nothing in all of this", async () => {
     const jobs = await look<{ name: string }>(`SELECT name FROM heartbeats ORDER BY name`);
     expect(jobs.map(({ name }) => name)).toEqual(
-      expect.arrayContaining(["exchange-grants", "prune-sign-ins", "refresh-people", "refresh-tokens", "run-steps"]),
+      expect.arrayContaining([
+        "exchange-grants",
+        "prune-sign-ins",
+        "refresh-people",
+        "refresh-tokens",
+        "run-steps",
+      ]),
     );
     expect(people.world.logged()).not.toMatch(/permission denied|must be owner|42501/);
-  }); // prettier-ignore
+  });
 
   it.each([
     "CREATE TABLE mine (x int)",

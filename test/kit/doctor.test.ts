@@ -147,18 +147,41 @@ describe("kit doctor", () => {
       return { code, ok, message, fix: fix !== null };
     };
     const PASSWORD = { OPERATOR_PASSWORD: "a-password-of-the-operator" };
-    const { id, secret } = world.sandbox.control.registerClient({ name: "Teapots", redirectUri: "https://teapots.example/oauth/callback" });
+    const { id, secret } = world.sandbox.control.registerClient({
+      name: "Teapots",
+      redirectUri: "https://teapots.example/oauth/callback",
+    });
     const ACCOUNTS = { OPERATOR_ACCOUNTS: "one@example.com, two@example.com" };
     const CLIENT = { OAUTH_CLIENT_ID: id, OAUTH_CLIENT_SECRET: secret! };
     const said = (part: string) => expect.stringContaining(part);
     expect(await told({})).toEqual({ code: 0, ok: true, message: said("There are no"), fix: false });
-    expect(await told(PASSWORD)).toEqual({ code: 0, ok: true, message: said("OPERATOR_PASSWORD"), fix: false });
-    expect(await told({ ...ACCOUNTS, ...CLIENT, ...PASSWORD })).toEqual({ code: 0, ok: true, message: said("2 accounts"), fix: false });
-    expect(await told({ ...ACCOUNTS, ...CLIENT })).toEqual({ code: 0, ok: true, message: said("no metrics"), fix: true });
+    expect(await told(PASSWORD)).toEqual({
+      code: 0,
+      ok: true,
+      message: said("OPERATOR_PASSWORD"),
+      fix: false,
+    });
+    expect(await told({ ...ACCOUNTS, ...CLIENT, ...PASSWORD })).toEqual({
+      code: 0,
+      ok: true,
+      message: said("2 accounts"),
+      fix: false,
+    });
+    expect(await told({ ...ACCOUNTS, ...CLIENT })).toEqual({
+      code: 0,
+      ok: true,
+      message: said("no metrics"),
+      fix: true,
+    });
     const half = await told({ ...ACCOUNTS, ...PASSWORD });
-    expect(half).toEqual({ code: 78, ok: false, message: said("OAUTH_CLIENT_ID and OAUTH_CLIENT_SECRET are required beside OPERATOR_ACCOUNTS"), fix: true });
+    expect(half).toEqual({
+      code: 78,
+      ok: false,
+      message: said("OAUTH_CLIENT_ID and OAUTH_CLIENT_SECRET are required beside OPERATOR_ACCOUNTS"),
+      fix: true,
+    });
     expect(half.message).not.toContain("example.com");
-  }); // prettier-ignore
+  });
 
   it("tells of an open incident, and takes neither that nor a feed that is away for a fault", async () => {
     expect((await doctor()).of("status")).toMatchObject({ ok: true, fix: null });

@@ -30,17 +30,26 @@ describe("who may see the operator's pages", () => {
     expect(headers.get("content-security-policy")).toBe(
       "default-src 'none';style-src 'self';script-src 'self';connect-src 'self';img-src data:;form-action 'self';frame-ancestors 'none';base-uri 'none'",
     );
-    expect(Object.fromEntries(headers)).toMatchObject({ "cache-control": "no-store", "x-frame-options": "DENY" });
-    expect(html).not.toMatch(/<style|<script(?! src="\/operator\/assets\/live\.js\?v=[0-9a-f]{12}" defer)| style=| on\w+=/);
-  }); // prettier-ignore
+    expect(Object.fromEntries(headers)).toMatchObject({
+      "cache-control": "no-store",
+      "x-frame-options": "DENY",
+    });
+    expect(html).not.toMatch(
+      /<style|<script(?! src="\/operator\/assets\/live\.js\?v=[0-9a-f]{12}" defer)| style=| on\w+=/,
+    );
+  });
 
   it("has the addresses of its files with what changes with them", async () => {
     const { html } = await operator.get();
     for (const [, path] of html.matchAll(/(?:href|src)="\/operator(\/assets\/[^"]+)"/g)) {
       const { status, headers } = await operator.get(path);
-      expect([path, status, headers.get("cache-control")]).toEqual([path, 200, "private, max-age=31536000, immutable"]);
+      expect([path, status, headers.get("cache-control")]).toEqual([
+        path,
+        200,
+        "private, max-age=31536000, immutable",
+      ]);
     }
-  }); // prettier-ignore
+  });
 
   it("has nothing to show without a password among the settings", async () => {
     await operator.world.restart({ environment: { OPERATOR_PASSWORD: "" } });

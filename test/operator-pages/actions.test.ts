@@ -20,11 +20,19 @@ const generation = async () => (await operator.life.credential(uuid))!.generatio
 describe("an action", () => {
   it("is asked about on a page of its own, and does nothing before its button is pressed", async () => {
     const before = await generation();
-    for (const path of [`/resources/${uuid}/refresh`, `/resources/${uuid}/recover`, `/resources/${uuid}/push`, "/refresh-all", "/recover-all", "/secret", "/reseal"])
+    for (const path of [
+      `/resources/${uuid}/refresh`,
+      `/resources/${uuid}/recover`,
+      `/resources/${uuid}/push`,
+      "/refresh-all",
+      "/recover-all",
+      "/secret",
+      "/reseal",
+    ])
       expect([path, (await operator.get(path)).status]).toEqual([path, 200]);
     expect(await generation()).toBe(before);
     expect(await operator.audit()).toEqual([]);
-  }); // prettier-ignore
+  });
 
   it("refreshes a token, and stands in the audit trail, the timeline and the log", async () => {
     const before = await generation();
@@ -99,8 +107,10 @@ describe("a push of config vars", () => {
     const { text } = await operator.done(`/resources/${uuid}/push`, [["overwrite", "TEAPOT_URL"]]);
     expect(text).toContain("Changed: TEAPOT_URL.");
     expect(await vars()).toEqual(wanted);
-    expect((await operator.get(`/resources/${uuid}/push`)).text).toContain("The platform has all that is wanted.");
-  }); // prettier-ignore
+    expect((await operator.get(`/resources/${uuid}/push`)).text).toContain(
+      "The platform has all that is wanted.",
+    );
+  });
 
   it("leaves alone what changed on the platform since it was shown", async () => {
     const wanted = await vars();
@@ -110,10 +120,12 @@ describe("a push of config vars", () => {
     const hidden = [...html.matchAll(/name="(token|shown)" value="([^"]*)"/g)];
     const fields = hidden.map(([, name, value]) => [name!, value!] as [string, string]);
     await operator.post(`/resources/${uuid}/push`, [...fields, ["overwrite", "TEAPOT_URL"]]);
-    await eventually(async () => expect((await operator.audit()).at(-1)!.message).toBe("Nothing had to be changed."));
+    await eventually(async () =>
+      expect((await operator.audit()).at(-1)!.message).toBe("Nothing had to be changed."),
+    );
     expect(await vars()).toMatchObject({ TEAPOT_URL: "https://second.example" });
     await change("TEAPOT_URL", wanted["TEAPOT_URL"]!);
-  }); // prettier-ignore
+  });
 });
 
 describe("a new client secret", () => {

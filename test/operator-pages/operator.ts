@@ -29,8 +29,14 @@ export async function aWorldOfAnOperator(wishes: Wishes = {}) {
     const html = await response.text();
     shown.push(html);
     const { status } = response;
-    return { status, headers: response.headers, location: response.headers.get("location"), html, text: readable(html) };
-  } // prettier-ignore
+    return {
+      status,
+      headers: response.headers,
+      location: response.headers.get("location"),
+      html,
+      text: readable(html),
+    };
+  }
 
   const get = (path = "", headers: Record<string, string> = {}) => send(`/operator${path}`, { headers });
   const post = (path: string, fields: Fields, headers: Record<string, string> = FROM_OUR_PAGE) =>

@@ -52,7 +52,9 @@ describe("the list of resources", () => {
     let address: string | undefined = "/resources?text=many-";
     for (let page = 1; address; page++) {
       const { html } = await operator.get(address);
-      seen.push(...[...html.matchAll(/href="\/operator\/resources\/([0-9a-f-]{36})"/g)].map(([, uuid]) => uuid!));
+      seen.push(
+        ...[...html.matchAll(/href="\/operator\/resources\/([0-9a-f-]{36})"/g)].map(([, uuid]) => uuid!),
+      );
       const [, next] = /href="\/operator([^"]+)" rel="next"/.exec(html) ?? [];
       address = next?.replaceAll("&amp;", "&");
       expect(page).toBeLessThan(5);
@@ -60,7 +62,7 @@ describe("the list of resources", () => {
     expect([seen.length, new Set(seen).size]).toEqual([230, 230]);
     await operator.world.rows(`DELETE FROM credentials WHERE state = 'no_grant'`);
     await operator.world.rows(`DELETE FROM resources WHERE name LIKE 'many-%'`);
-  }); // prettier-ignore
+  });
 });
 
 describe("the page of a resource", () => {

@@ -175,10 +175,12 @@ describe("a session", () => {
     const [name, { value }] = [...customer.cookies][0]!;
     const ids = ["made-up", "A".repeat(43), value, browser.cookies.get("kit_sign_in")!.value];
     for (const cookie of [`${name}=${value}`, ...ids.map((id) => `kit_session=${id}`)]) {
-      const { status } = await fetch(`${operators.url()}/operator`, { headers: { cookie, accept: "text/html" } });
+      const { status } = await fetch(`${operators.url()}/operator`, {
+        headers: { cookie, accept: "text/html" },
+      });
       expect([cookie, status]).toEqual([cookie, 401]);
     }
-  }); // prettier-ignore
+  });
 
   it("is a new one after signing in, whatever a browser had before", async () => {
     const browser = operators.browser();
@@ -295,7 +297,12 @@ describe("the password beside it", () => {
 });
 
 it("whoever asks for a page of another server is not sent there after signing in", async () => {
-  for (const path of ["/operator//evil.example", "/operator/..//evil.example", "/operator/%2e%2e//evil.example", "/operator?//evil.example"]) {
+  for (const path of [
+    "/operator//evil.example",
+    "/operator/..//evil.example",
+    "/operator/%2e%2e//evil.example",
+    "/operator?//evil.example",
+  ]) {
     const response = await fetch(operators.url() + path, { headers: { accept: "text/html" } });
     const html = await response.text();
     if (response.status !== 401) continue;
@@ -303,4 +310,4 @@ it("whoever asks for a page of another server is not sent there after signing in
     expect(login.origin).toBe(operators.url());
     expect(login.searchParams.get("return_to")).toMatch(/^\/operator/);
   }
-}); // prettier-ignore
+});

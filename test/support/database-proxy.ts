@@ -28,7 +28,10 @@ export async function startDatabaseProxy(databaseUrl: string): Promise<DatabaseP
   const server = createServer((client) => {
     if (now === "refuse") return void client.destroy();
     const database = connect(Number(target.port || 5432), target.hostname);
-    for (const [socket, other] of [[client, database], [database, client]] as const) {
+    for (const [socket, other] of [
+      [client, database],
+      [database, client],
+    ] as const) {
       open.add(socket);
       socket.setNoDelay(true);
       socket.on("error", () => undefined);
@@ -36,7 +39,7 @@ export async function startDatabaseProxy(databaseUrl: string): Promise<DatabaseP
         open.delete(socket);
         other.destroy();
       });
-    } // prettier-ignore
+    }
     client.on("data", (bytes) => {
       if (now !== "black-hole") database.write(bytes);
     });

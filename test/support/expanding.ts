@@ -18,8 +18,10 @@ export function harmfulTo(migration: string): string[] {
     .map((each) => each.replace(/\s+/g, " ").trim())
     .filter((each) => each !== "");
   const own = statements.flatMap((each) => /^CREATE TABLE "(\w+)"/.exec(each)?.[1] ?? []);
-  return statements.filter((each) => !HARMLESS.some((allowed) => allowed.test(each)) && !own.some((table) => isAbout(each, table)));
-} // prettier-ignore
+  return statements.filter(
+    (each) => !HARMLESS.some((allowed) => allowed.test(each)) && !own.some((table) => isAbout(each, table)),
+  );
+}
 
 function isAbout(statement: string, table: string): boolean {
   return new RegExp(`^(ALTER TABLE|CREATE UNIQUE INDEX "\\w+" ON|INSERT INTO|UPDATE) "${table}"`).test(

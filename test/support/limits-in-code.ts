@@ -59,12 +59,21 @@ function limitsOf(file: string): Limit[] {
 
 /** `name = value` in one of its forms: a constant, a member, a default, an assignment. */
 function namedValue(node: ts.Node): { name: string; value: ts.Expression } | null {
-  if (ts.isVariableDeclaration(node) || ts.isBindingElement(node) || ts.isParameter(node) || ts.isPropertyAssignment(node))
+  if (
+    ts.isVariableDeclaration(node) ||
+    ts.isBindingElement(node) ||
+    ts.isParameter(node) ||
+    ts.isPropertyAssignment(node)
+  )
     return node.initializer ? { name: node.name.getText(), value: node.initializer } : null;
-  if (ts.isBinaryExpression(node) && node.operatorToken.kind === ts.SyntaxKind.EqualsToken && ts.isPropertyAccessExpression(node.left))
+  if (
+    ts.isBinaryExpression(node) &&
+    node.operatorToken.kind === ts.SyntaxKind.EqualsToken &&
+    ts.isPropertyAccessExpression(node.left)
+  )
     return { name: node.left.name.text, value: node.right };
   return null;
-} // prettier-ignore
+}
 
 /** The tries of a back-off are known by the back-off's name. */
 function nameOf(node: ts.Node, name: string): string {

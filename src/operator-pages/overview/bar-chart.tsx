@@ -18,12 +18,28 @@ const [TOP, RIGHT, BOTTOM, LEFT] = [8, 14, 24, 44];
  * Bars as a drawing within the page: its colours come from our stylesheet, by day and by night, so it needs neither a
  * script nor a style of its own. What it shows stands below it as a table, too.
  */
-export function BarChart({ id, title, bars, empty }: { id: string; title: string; bars: readonly Bar[]; empty: string }) {
+export function BarChart({
+  id,
+  title,
+  bars,
+  empty,
+}: {
+  id: string;
+  title: string;
+  bars: readonly Bar[];
+  empty: string;
+}) {
   const sums = bars.map(({ parts }) => parts.reduce((sum, { value }) => sum + value, 0));
   const most = Math.max(...sums, 0);
   if (most === 0) return <Figure title={title}>{<p class="quiet">{empty}</p>}</Figure>;
-  const x = scaleBand<number>().domain(bars.keys()).range([LEFT, WIDTH - RIGHT]).paddingInner(0.25);
-  const y = scaleLinear().domain([0, most]).nice(4).range([HEIGHT - BOTTOM, TOP]);
+  const x = scaleBand<number>()
+    .domain(bars.keys())
+    .range([LEFT, WIDTH - RIGHT])
+    .paddingInner(0.25);
+  const y = scaleLinear()
+    .domain([0, most])
+    .nice(4)
+    .range([HEIGHT - BOTTOM, TOP]);
   const ticks = y.ticks(4).filter(Number.isInteger);
   return (
     <Figure title={title}>
@@ -46,9 +62,24 @@ export function BarChart({ id, title, bars, empty }: { id: string; title: string
                 const from = below;
                 below += value;
                 const height = y(from) - y(below);
-                return value > 0 && <rect class={isBad ? "bar bad" : "bar"} x={left} y={y(below)} width={x.bandwidth()} height={height} />;
+                return (
+                  value > 0 && (
+                    <rect
+                      class={isBad ? "bar bad" : "bar"}
+                      x={left}
+                      y={y(below)}
+                      width={x.bandwidth()}
+                      height={height}
+                    />
+                  )
+                );
               })}
-              <text class={isMinor ? "minor" : undefined} x={left + x.bandwidth() / 2} y={HEIGHT - 8} text-anchor="middle">
+              <text
+                class={isMinor ? "minor" : undefined}
+                x={left + x.bandwidth() / 2}
+                y={HEIGHT - 8}
+                text-anchor="middle"
+              >
                 {label}
               </text>
             </>
@@ -58,12 +89,16 @@ export function BarChart({ id, title, bars, empty }: { id: string; title: string
       <details>
         <summary>The numbers</summary>
         <ul>
-          {bars.filter((_, index) => sums[index]! > 0).map(({ inWords }) => <li>{inWords}</li>)}
+          {bars
+            .filter((_, index) => sums[index]! > 0)
+            .map(({ inWords }) => (
+              <li>{inWords}</li>
+            ))}
         </ul>
       </details>
     </Figure>
   );
-} // prettier-ignore
+}
 
 function Figure({ title, children }: { title: string; children: preact.ComponentChildren }) {
   return (

@@ -58,7 +58,11 @@ export function resourcePage({ record, times, entries, apps, vars }: ResourceVie
 
 const NO_TOKENS = "The platform cannot be asked: there is no working token.";
 
-function About({ record: { uuid, plan, region, state, app, createdAt, updatedAt } }: { record: ResourceRecord }) {
+function About({
+  record: { uuid, plan, region, state, app, createdAt, updatedAt },
+}: {
+  record: ResourceRecord;
+}) {
   return (
     <section>
       <h2>Resource</h2>
@@ -88,7 +92,7 @@ function About({ record: { uuid, plan, region, state, app, createdAt, updatedAt 
       </dl>
     </section>
   );
-} // prettier-ignore
+}
 
 function Credential({ record: { credential }, times }: { record: ResourceRecord; times: TokenTimes }) {
   const { state, reason, generation, expiresAt, refreshDueAt, lastError, secretVersion, keyId, flags } =
@@ -109,7 +113,13 @@ function Credential({ record: { credential }, times }: { record: ResourceRecord;
         </dd>
         <dt>Next refresh</dt>
         <dd>
-          {times.isBeingRefreshed ? "just now" : refreshDueAt ? <Moment at={refreshDueAt} /> : "never by itself"}
+          {times.isBeingRefreshed ? (
+            "just now"
+          ) : refreshDueAt ? (
+            <Moment at={refreshDueAt} />
+          ) : (
+            "never by itself"
+          )}
         </dd>
         <dt>Expires</dt>
         <dd>{expiresAt ? <Moment at={expiresAt} /> : "–"}</dd>
@@ -132,7 +142,7 @@ function Credential({ record: { credential }, times }: { record: ResourceRecord;
       </dl>
     </section>
   );
-} // prettier-ignore
+}
 
 function Apps({ apps }: { apps: Part<AppsReport> }) {
   if (!("value" in apps)) return <p>{apps.trouble}</p>;

@@ -33,9 +33,11 @@ export function Timeline({
 
 function happened({ at, type, detail }: ResourceEvent): Happening {
   const members = Object.entries((detail ?? {}) as Record<string, unknown>);
-  const told = members.map(([name, value]) => `${name} ${typeof value === "object" ? JSON.stringify(value) : String(value)}`);
+  const told = members.map(
+    ([name, value]) => `${name} ${typeof value === "object" ? JSON.stringify(value) : String(value)}`,
+  );
   return { at, what: type.replaceAll("_", " "), detail: told.join(", ") };
-} // prettier-ignore
+}
 
 function wasDone({ startedAt, operator, action, state }: AuditEntry): Happening {
   const who = operator.account === null ? "the operator" : operator.name;

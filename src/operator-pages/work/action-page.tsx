@@ -20,8 +20,12 @@ export function actionPage(entry: AuditEntry, root: string): Page {
             <State of={state} />
           </p>
           {isRunning && <Progress done={done} total={total} />}
-          {state === "stopped" && <p>Its process ended before it did. Begin it again: it goes on with the rest.</p>}
-          {message?.split("\n").map((line) => <p>{line}</p>)}
+          {state === "stopped" && (
+            <p>Its process ended before it did. Begin it again: it goes on with the rest.</p>
+          )}
+          {message?.split("\n").map((line) => (
+            <p>{line}</p>
+          ))}
           <dl>
             <dt>Of</dt>
             <dd>{uuid === null ? "all resources" : <a href={root + about}>{uuid}</a>}</dd>
@@ -54,7 +58,7 @@ export function actionPage(entry: AuditEntry, root: string): Page {
       </>
     ),
   };
-} // prettier-ignore
+}
 
 function Progress({ done, total }: { done: number; total: number }) {
   if (total === 0) return <p>At work.</p>;
