@@ -107,19 +107,17 @@ export function operatorRoutes(needs: {
   return router;
 }
 
+// eslint-disable-next-line no-control-regex
+const CONTROLS = /[\u0000-\u001f]/g;
+const LONGEST_WORD = 300;
+
 const nothingHere: RequestHandler = () => {
   throw refused("not_found", 404, "There is no page of the operator's at this address.");
 };
 
 /** What somebody typed, as far as a name can hold it; undefined: nothing. */
 function word(value: unknown): string | undefined {
-  // eslint-disable-next-line no-control-regex
-  const text =
-    typeof value === "string"
-      ? value
-          .replace(/[\u0000-\u001f]/g, "")
-          .trim()
-          .slice(0, 300)
-      : "";
-  return text === "" ? undefined : text;
+  if (typeof value !== "string") return undefined;
+  const text = value.replace(CONTROLS, "").trim();
+  return text === "" ? undefined : text.slice(0, LONGEST_WORD);
 }
