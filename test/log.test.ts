@@ -1,3 +1,4 @@
+import { randomInt } from "node:crypto";
 import { inspect } from "node:util";
 import { describe, expect, it } from "@jest/globals";
 import { Refusal } from "../src/errors.ts";
@@ -165,6 +166,20 @@ describe("the scrubber", () => {
     const { scrub, hide } = createScrubber("");
     hide(new Secret("abc"), new Secret(""));
     expect(scrub("abc SVCK-0123456789")).toBe("abc SVCK-0123456789");
+  });
+
+  it("knows values of plain characters by how they begin in base64, wherever they stand in it", () => {
+    const plain = "ABCXYZabcxyz0189_.-";
+    for (let round = 0; round < 2_000; round++) {
+      const length = 4 + (round % 9);
+      const value = Array.from({ length }, () => plain[randomInt(plain.length)]).join("");
+      const { scrub, hide } = createScrubber("");
+      const reveal = hide(new Secret(value));
+      const lines = ["", "u", "us"].map((before) => Buffer.from(`${before}${value}`).toString("base64"));
+      for (const line of [value, ...lines]) expect(scrub(line)).toContain("[secret]");
+      reveal();
+      for (const line of [value, ...lines]) expect(scrub(line)).toBe(line);
+    }
   });
 });
 
