@@ -186,6 +186,13 @@ describe("a body that is no request is refused", () => {
       422,
       "invalid_params",
     ],
+    [
+      "compressed bytes that are no UTF-8",
+      gzipSync(Buffer.concat([Buffer.from('{"uuid":"'), Buffer.from([0xff]), Buffer.from('"}')])),
+      { ...json, "content-encoding": "gzip" },
+      422,
+      "invalid_params",
+    ],
     ["half a surrogate pair in a name", requestWith('"name":"\\ud83d"'), json, 422, "invalid_params"],
     [
       "half a surrogate pair in an option",
@@ -199,6 +206,18 @@ describe("a body that is no request is refused", () => {
 
   it.each(cases)("%s, for a provision", async (_case, body, headers, status, id) => {
     await expectRefused(await platform.provision(body, { headers }), status, id);
+  });
+
+  it("more than 64 kB in pieces, without a length", async () => {
+    const { addonId, addonPassword } = world.sandbox.settings;
+    const piece = `8000\r\n${"x".repeat(0x8000)}\r\n`;
+    const answer = await rawHttp(
+      world.service.url!,
+      `POST /resources HTTP/1.1\r\nHost: x\r\nAuthorization: ${basic(addonId, addonPassword)}\r\nConnection: close\r\n` +
+        `Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n${piece.repeat(3)}0\r\n\r\n`,
+    );
+    expect(answer.statuses).toEqual([413]);
+    expect(await countRows()).toBe(0);
   });
 
   it.each(cases)("%s, for a plan change", async (_case, body, headers, status, id) => {
