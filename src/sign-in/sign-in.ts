@@ -109,19 +109,8 @@ export function createSignIn(needs: {
 
   return {
     router: signInRoutes({
-      ...{
-        begin,
-        complete,
-        confirm,
-        sessionOf,
-        signOut,
-        sessions,
-        browserCookie,
-        sessionCookie,
-        scopes,
-        pages,
-      },
-      ...{ scrubber: needs.scrubber, log: needs.log },
+      ...{ begin, complete, confirm, sessionOf, signOut, sessions, browserCookie, sessionCookie },
+      ...{ scopes, pages, scrubber: needs.scrubber, log: needs.log },
     }),
     async personOf(request) {
       const session = await sessionOf(request);
