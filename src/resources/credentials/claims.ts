@@ -30,6 +30,8 @@ export interface ClaimedCredential {
   rejectedForSeconds: number | null;
   /** Its holder neither finished nor gave it back: the statement still sees the row as it was before. */
   wasHeld: boolean;
+  /** What comes first of those claimed together: a grant by its end, a token pair by when it fell due. */
+  rank: Date;
 }
 
 const TAKE = `
@@ -49,7 +51,8 @@ const TAKEN = `
     request_id AS "requestId",
     rejected_at IS NOT NULL AS "wasRefused",
     extract(epoch FROM now() - rejected_at)::float8 AS "rejectedForSeconds",
-    (SELECT before.leased_until IS NOT NULL FROM credentials before WHERE before.uuid = credentials.uuid) AS "wasHeld"`;
+    (SELECT before.leased_until IS NOT NULL FROM credentials before WHERE before.uuid = credentials.uuid) AS "wasHeld",
+    coalesce(grant_deadline, due_at, now()) AS rank`;
 
 const IS_FREE = `(leased_until IS NULL OR leased_until <= now())`;
 
@@ -104,7 +107,8 @@ export function createClaims(db: Queryable, onSteal: (rows: number) => void) {
     const rows = await db.query<ClaimedCredential>(...claim);
     const stolen = rows.filter(({ wasHeld }) => wasHeld).length;
     if (stolen > 0) onSteal(stolen);
-    return rows;
+    // Not all that are claimed can be called for at once, and an UPDATE gives rows back in any order.
+    return rows.sort((one, other) => one.rank.getTime() - other.rank.getTime());
   };
   return {
     /** Grants that may be exchanged now, the most urgent first. */
