@@ -25,9 +25,12 @@ function draw({ title, x }: { title: string; x: string }, lines: readonly Line[]
     animation: false,
     title: { text: title, left: "center", textStyle: { fontSize: 15 } },
     backgroundColor: "#ffffff",
-    legend: { bottom: 0 },
+    legend: { bottom: 0, itemGap: 40 },
     grid: { left: 70, right: 30, top: 50, bottom: 70 },
-    xAxis: { type: "category", name: x, nameLocation: "middle", nameGap: 28, data: steps.map((step) => step.toLocaleString("en")) }, // prettier-ignore
+    xAxis: {
+      ...{ type: "category", name: x, nameLocation: "middle", nameGap: 28 },
+      data: steps.map((step) => step.toLocaleString("en")),
+    },
     yAxis: { type: "value", min: 0 },
     series: names.map((name) => ({
       ...{ type: "line", name, symbolSize: 8, label: { show: true, position: "top" } },
@@ -41,5 +44,5 @@ function draw({ title, x }: { title: string; x: string }, lines: readonly Line[]
 
 /** What grows, without how far. */
 function nameOf({ work, unit }: Line): string {
-  return `${work.split(/ (?:among|with) \d/)[0]}, ${unit}`;
+  return `${work.split(/(?: among|, worker processes:) \d/)[0]}, ${unit}`;
 }

@@ -18,7 +18,8 @@ export const growthOfProcesses: Work = {
     const lines: Line[] = [];
     for (const processes of bench.options.quick ? [1, 2] : [1, 2, 4]) {
       const sample = await refreshWith(bench, processes);
-      lines.push(grown(`refresh at ${TOKEN_MS} ms with ${processes} processes`, "tokens/s", sample, lines[0], { plot: "processes", x: processes })); // prettier-ignore
+      const work = `refresh at ${TOKEN_MS} ms, worker processes: ${processes}`;
+      lines.push(grown(work, "tokens/s", sample, lines[0], { plot: "processes", x: processes }));
     }
     return lines;
   },
