@@ -12,9 +12,9 @@ type Needs<Row, Result> = {
   /** Writes all rows with one statement; one result per row, in their order. Two rows may be about the same thing. */
   write(rows: Row[]): Promise<Result[]>;
   /** At most this many rows in one statement. */
-  maxRows: number;
+  maxRows?: number;
   /** At most this many rows waiting, those being written not counted. */
-  maxQueued: number;
+  maxQueued?: number;
   /** Statements on their way at the same time. */
   maxFlushes?: number;
 };
@@ -39,8 +39,8 @@ const ENOUGH = 12;
  */
 export function createGroupCommit<Row, Result>({
   write,
-  maxRows,
-  maxQueued,
+  maxRows = 200,
+  maxQueued = 10_000,
   maxFlushes = 3,
 }: Needs<Row, Result>) {
   const queue: Waiting<Row, Result>[] = [];

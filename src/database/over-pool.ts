@@ -3,23 +3,34 @@ import type { PrismaClient } from "./client/client.ts";
 import type { Database } from "./types.ts";
 import { bytesInBinary } from "./byte-arrays.ts";
 import { leavesConnectionSound } from "./failure.ts";
+import { createPlanKeeper } from "./kept-plans.ts";
 import { pendingMigrations } from "./migrate.ts";
 import { statement, type Queryable } from "./statement.ts";
 import { inTransaction, type Send } from "./transaction.ts";
 
-type Needs = { kind: Database["kind"]; pool: pg.Pool; close?: () => Promise<void> };
+type Needs = {
+  kind: Database["kind"];
+  pool: pg.Pool;
+  /** Connections for nothing but statements for batches; without them those share the others. */
+  batchPool?: pg.Pool;
+  close?: () => Promise<void>;
+};
 
 const PING = statement("ping", "SELECT 1");
 
-/** A database over one pool of connections, which plain SQL and Prisma share. `close` is called after the pool's end. */
-export function overPool({ kind, pool, close }: Needs): Database {
+/** A database over pools of connections, of which plain SQL and Prisma share one. `close` is called after the pools' end. */
+export function overPool({ kind, pool, batchPool, close }: Needs): Database {
   const send = kind === "postgresql" ? sendNamed : sendUnnamed;
+  const pools = batchPool ? [pool, batchPool] : [pool];
+  const keepPlans = createPlanKeeper();
   let prisma: Promise<PrismaClient> | undefined;
 
   const query: Queryable["query"] = async (statement, values) => {
-    const client = await pool.connect();
+    const isKept = batchPool !== undefined && statement.isForBatches;
+    const client = await (isKept ? batchPool : pool).connect();
     let isSound = false;
     try {
+      if (isKept) await keepPlans(client);
       const rows = await send(client, statement, values);
       isSound = true;
       return rows as never;
@@ -39,12 +50,17 @@ export function overPool({ kind, pool, close }: Needs): Database {
     ping: async () => void (await query(PING)),
     pendingMigrations: () => pendingMigrations({ query }),
     connections: () => {
-      const { totalCount, idleCount: idle, waitingCount: waiting } = pool;
-      return { inUse: totalCount - idle, idle, waiting };
+      const sum = (of: "totalCount" | "idleCount" | "waitingCount") =>
+        pools.reduce((total, each) => total + each[of], 0);
+      return {
+        inUse: sum("totalCount") - sum("idleCount"),
+        idle: sum("idleCount"),
+        waiting: sum("waitingCount"),
+      };
     },
     async close() {
       await (await prisma)?.$disconnect();
-      await pool.end();
+      await Promise.all(pools.map((each) => each.end()));
       await close?.();
     },
   };

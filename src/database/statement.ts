@@ -1,5 +1,10 @@
 /** One SQL statement with a name of its own: PostgreSQL parses and plans it once per connection under that name. */
-export type Statement = { readonly name: string; readonly text: string };
+export type Statement = {
+  readonly name: string;
+  readonly text: string;
+  /** Whether it writes the rows of a batch; see {@link batchStatement}. */
+  readonly isForBatches?: boolean;
+};
 
 /** Whatever can run a statement: the database, or a transaction on it. */
 export type Queryable = {
@@ -15,4 +20,12 @@ export type Queryable = {
 /** Names a statement. The name stands in PostgreSQL's logs and statistics, so it should say what the statement is for. */
 export function statement(name: string, text: string): Statement {
   return { name, text };
+}
+
+/**
+ * A statement for the rows of a batch: what is written for many callers at once, all day long. It is planned without a
+ * look at its values, and the plan is kept for a second, so it must reach its rows by their keys.
+ */
+export function batchStatement(name: string, text: string): Statement {
+  return { name, text, isForBatches: true };
 }

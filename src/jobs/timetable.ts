@@ -39,6 +39,7 @@ export function timetable(needs: {
       nextInSeconds: claims.nextRefreshInSeconds,
     },
     { name: "run-steps", run: runner.runDue, settled: runner.settled, nextInSeconds: queue.nextInSeconds },
+    { name: "find-late-steps", run: runner.findLate },
     { name: "verify-tokens", run: createVerify(needs) },
     { name: "fail-stranded", run: failStranded },
     { name: "spread-secret", run: spreadSecret },

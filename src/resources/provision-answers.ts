@@ -1,4 +1,4 @@
-import { statement, type Queryable } from "../database/database.ts";
+import { batchStatement, type Queryable } from "../database/database.ts";
 import { createGroupCommit } from "../database/group-commit.ts";
 import type { Log } from "../log.ts";
 import type { Vault } from "../vault/vault.ts";
@@ -20,7 +20,7 @@ const TAKES_LONGER = "Your add-on is being set up. Its config vars appear as soo
 // Whoever writes first decides; a deprovision that came between has taken the row's state away.
 // `step_next`: null ends the step, otherwise its next kind; `step_due`: seconds, null waits for the credential;
 // `step_kept`: the vendor's function is still running and keeps its lease.
-const decide = statement(
+const decide = batchStatement(
   "decide_provision",
   `WITH incoming AS (
      SELECT * FROM unnest($1::uuid[], $2::text[], $3::int[], $4::bytea[], $5::bytea[], $6::bigint[], $7::int[], $8::text[], $9::float8[], $10::bool[])
@@ -70,8 +70,6 @@ export interface ProvisionAnswers {
 
 export function createProvisionAnswers(db: Queryable, vault: Vault, log: Log): ProvisionAnswers {
   const write = createGroupCommit<Decision, boolean>({
-    maxRows: 200,
-    maxQueued: 10_000,
     async write(rows) {
       const values = [
         rows.map((row) => row.uuid),

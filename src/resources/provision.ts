@@ -37,7 +37,7 @@ export function createProvision(needs: {
   runner: StepRunner;
   vendorSteps: VendorSteps;
   inTurn: InTurn;
-  /** Called when work was put off, in the background, whose result may be due at once. */
+  /** Called when a step was left to the background that is due at once, or soon. */
   onSettled(): void;
   log: Log;
 }): Provision {
@@ -78,12 +78,12 @@ export function createProvision(needs: {
     const result = await inTime(call);
     const answer = await patience(() => answers.decide(step, result));
     // Not answered with this result: a step still to be settled, for the platform must hear of it otherwise.
-    if (result.is !== "slow" && answer) onSettled();
-    else
+    if (result.is === "slow" || !answer)
       runner.inBackground(
         step,
         call.then((late) => vendorSteps.settle(step, late)),
       );
+    else if (result.is === "refused" || result.is === "failed") onSettled();
     return answer ?? decidedElsewhere(step.resource.uuid, patience);
   }
 

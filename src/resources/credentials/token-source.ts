@@ -124,11 +124,16 @@ export function createTokenSources({
   }
 
   return function tokensOf(uuid: string): TokenSource {
+    let reading: Promise<Secret> | null = null;
+
+    async function read(): Promise<Secret> {
+      const { token, isExpired } = await stored(uuid);
+      return isExpired ? renewOnce(uuid, token) : token;
+    }
+
     return {
-      async current() {
-        const { token, isExpired } = await stored(uuid);
-        return isExpired ? renewOnce(uuid, token) : token;
-      },
+      // Calls made side by side read it once.
+      current: () => (reading ??= read().finally(() => (reading = null))),
       async renew(rejected) {
         const { token } = await stored(uuid);
         if (token.reveal() !== rejected.reveal()) return token;

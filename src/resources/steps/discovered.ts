@@ -1,4 +1,4 @@
-import { statement, type Queryable } from "../../database/database.ts";
+import { batchStatement, type Queryable } from "../../database/database.ts";
 import { createGroupCommit } from "../../database/group-commit.ts";
 import type { Step } from "./queue.ts";
 
@@ -11,7 +11,7 @@ interface Discovered {
 
 // Every resource is discovered once, right after its first tokens, and many of them at the same time: the app, the event
 // and the step's end are written together, for all that are ready at the same moment. Fenced by the step's lease.
-const store = statement(
+const store = batchStatement(
   "store_discovered",
   `WITH incoming AS (
      SELECT * FROM unnest($1::bigint[], $2::int[], $3::uuid[], $4::text[], $5::int[])
@@ -32,8 +32,6 @@ const store = statement(
 /** Keeps what a discovery found and ends its step. False: the step was not ours any more, and nothing was kept. */
 export function createDiscovered(db: Queryable) {
   return createGroupCommit<Discovered, boolean>({
-    maxRows: 200,
-    maxQueued: 10_000,
     async write(rows) {
       const ended = await db.query<{ id: number }>(store, [
         rows.map(({ step }) => step.id),

@@ -12,6 +12,8 @@ export type StepHandlers = Readonly<Record<StepKind, (step: Step, signal: AbortS
 export interface StepRunner {
   /** Starts every step that is due. Returns how many it took. */
   runDue(signal: AbortSignal): Promise<number>;
+  /** Finds, once a sweep, what no date of its own brings up: provisions that took too long, and steps nobody woke. */
+  findLate(): Promise<void>;
   /** Resolves when none of those is under way. */
   settled(): Promise<void>;
   /**
@@ -128,7 +130,8 @@ export function createStepRunner(needs: {
       inBackground.add(end);
     },
     settled: async () => void (await Promise.all([steps.settled(), ...inBackground])),
-    async runDue(signal) {
+    runDue: steps.fill,
+    async findLate() {
       for (const uuid of await queue.expire()) {
         log.error(
           { alarm: "provision_failed", uuid },
@@ -136,7 +139,7 @@ export function createStepRunner(needs: {
         );
       }
       await queue.wake();
-      return steps.fill(signal);
+      onEnd();
     },
   };
 }

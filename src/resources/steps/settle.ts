@@ -1,4 +1,5 @@
-import { statement, type Queryable } from "../../database/database.ts";
+import { batchStatement, statement, type Queryable } from "../../database/database.ts";
+import { createGroupCommit } from "../../database/group-commit.ts";
 import type { Vault } from "../../vault/vault.ts";
 import { fullSet, openConfig, sealConfig } from "../config-vars.ts";
 import type { Step } from "./queue.ts";
@@ -6,22 +7,28 @@ import type { Step } from "./queue.ts";
 // What a step leaves behind, written together with its end: the config vars wanted, the plan, and the step that comes
 // next. A step that needs the platform waits (no due time) while the credential is not active. Every statement is
 // fenced by the step's lease, so the work of a process that was overtaken, or of a deprovisioned resource, is dropped.
+// The two that every resource comes by are written for all that are ready at the same moment.
 
 const DUE_WHEN_ACTIVE = `CASE WHEN EXISTS (
     SELECT 1 FROM credentials c WHERE c.uuid = s.uuid AND c.state IN ('active', 'needs_reauth')) THEN now() END`;
 
 const IS_WANTED = `r.state NOT IN ('deprovisioned', 'failed')`;
 
-const announce = statement(
+const announce = batchStatement(
   "settle_done",
-  `WITH next AS (
+  `WITH incoming AS (
+     SELECT * FROM unnest($1::bigint[], $2::int[], $3::bytea[], $4::text[], $5::text[], $6::text[])
+       AS i(id, lease, sealed_config, applied_plan, event, accepted_plan)
+   ), next AS (
      UPDATE steps s SET kind = 'announce', due_at = ${DUE_WHEN_ACTIVE}, attempts = 0, leased_until = NULL, last_error = NULL
-     WHERE s.id = $1 AND s.lease = $2 RETURNING s.uuid
+     FROM incoming i WHERE s.id = i.id AND s.lease = i.lease
+     RETURNING s.id, s.uuid, i.sealed_config, i.applied_plan, i.event, i.accepted_plan
    ), told AS (
-     INSERT INTO events (uuid, type, detail) SELECT uuid, $5, jsonb_build_object('plan', $4::text) FROM next
+     INSERT INTO events (uuid, type, detail) SELECT uuid, event, jsonb_build_object('plan', applied_plan) FROM next
    )
-   UPDATE resources r SET sealed_config = $3, applied_plan = $4, plan = coalesce($6, r.plan), updated_at = now()
-   FROM next WHERE r.uuid = next.uuid AND ${IS_WANTED} RETURNING r.uuid`,
+   UPDATE resources r SET sealed_config = next.sealed_config, applied_plan = next.applied_plan,
+     plan = coalesce(next.accepted_plan, r.plan), updated_at = now()
+   FROM next WHERE r.uuid = next.uuid AND ${IS_WANTED} RETURNING next.id`,
 );
 
 const later = statement(
@@ -60,18 +67,48 @@ const fail = statement(
    INSERT INTO events (uuid, type) SELECT uuid, 'provision_failed' FROM next RETURNING uuid`,
 );
 
-const provisioned = statement(
+const provisioned = batchStatement(
   "settle_provisioned",
-  `WITH ended AS (DELETE FROM steps WHERE id = $1 AND lease = $2 RETURNING uuid
+  `WITH ended AS (
+     DELETE FROM steps s USING unnest($1::bigint[], $2::int[]) AS i(id, lease)
+     WHERE s.id = i.id AND s.lease = i.lease RETURNING s.id, s.uuid
    ), turned AS (
      UPDATE resources r SET state = 'provisioned', updated_at = now() FROM ended
      WHERE r.uuid = ended.uuid AND r.state = 'provisioning' RETURNING r.uuid
    ), told AS (INSERT INTO events (uuid, type) SELECT uuid, 'provisioned' FROM turned
    )
-   SELECT uuid FROM ended`,
+   SELECT id FROM ended`,
 );
 
+type Fence = Pick<Step, "id" | "lease">;
+
+interface Settled extends Fence {
+  sealedConfig: Uint8Array;
+  appliedPlan: string;
+  event: "plan_changed" | "config_ready";
+  acceptedPlan: string | null;
+}
+
 export function createSettlements(db: Queryable, vault: Vault) {
+  const commitDone = createGroupCommit<Settled, boolean>({
+    async write(rows) {
+      const values = [
+        rows.map(({ id }) => id),
+        rows.map(({ lease }) => lease),
+        rows.map(({ sealedConfig }) => sealedConfig),
+        rows.map(({ appliedPlan }) => appliedPlan),
+        rows.map(({ event }) => event),
+        rows.map(({ acceptedPlan }) => acceptedPlan),
+      ];
+      return presence(rows, await db.query(announce, values));
+    },
+  });
+  const commitProvisioned = createGroupCommit<Fence, boolean>({
+    async write(rows) {
+      const values = [rows.map(({ id }) => id), rows.map(({ lease }) => lease)];
+      return presence(rows, await db.query(provisioned, values));
+    },
+  });
   const applies = async (...[what, values]: Parameters<Queryable["query"]>) =>
     (await db.query(what, values)).length > 0;
   return {
@@ -79,16 +116,16 @@ export function createSettlements(db: Queryable, vault: Vault) {
      * The vendor's work for plan `applied` is done: keep the config vars and tell the platform next. `accepted`: the
      * plan the platform is being told yes to with this; without it, the plan accepted last stays.
      */
-    async done(
+    done(
       step: Step,
       config: Readonly<Record<string, string>>,
-      applied: string,
-      accepted: string | null = null,
+      appliedPlan: string,
+      acceptedPlan: string | null = null,
     ) {
       const { id, lease, resource, kind } = step;
-      const sealed = sealConfig(vault, resource.uuid, fullSet(openConfig(vault, resource), config));
+      const sealedConfig = sealConfig(vault, resource.uuid, fullSet(openConfig(vault, resource), config));
       const event = kind === "change_plan" ? "plan_changed" : "config_ready";
-      return applies(announce, [id, lease, sealed, applied, event, accepted]);
+      return commitDone({ id, lease, sealedConfig, appliedPlan, event, acceptedPlan });
     },
     /** The vendor's work for plan `applied` goes on in `finish`. */
     later: ({ id, lease }: Step, applied: string, accepted: string | null = null) =>
@@ -101,8 +138,14 @@ export function createSettlements(db: Queryable, vault: Vault) {
     /** The vendor refuses what it had promised: the platform must be told. */
     fail: ({ id, lease }: Step) => applies(fail, [id, lease]),
     /** The platform knows everything. */
-    provisioned: ({ id, lease }: Step) => applies(provisioned, [id, lease]),
+    provisioned: ({ id, lease }: Step) => commitProvisioned({ id, lease }),
   };
 }
 
 export type Settlements = ReturnType<typeof createSettlements>;
+
+/** For each row, in order, whether the database answered with its step. */
+function presence(rows: readonly Fence[], answered: readonly { id: number }[]): boolean[] {
+  const ids = new Set(answered.map(({ id }) => id));
+  return rows.map(({ id }) => ids.has(id));
+}
