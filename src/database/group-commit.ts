@@ -1,5 +1,5 @@
 import { KitError } from "../errors.ts";
-import { isFaultOfData, isLocked } from "./failure.ts";
+import { isConflict, isFaultOfData, isLocked } from "./failure.ts";
 
 /** More rows are waiting to be written than we are willing to hold. */
 export class Overloaded extends KitError {
@@ -32,8 +32,8 @@ const ENOUGH = 12;
  * caller is answered after the commit of its own row. It costs a lone caller nothing, and under load one commit serves
  * dozens. With three statements under way PostgreSQL has work while one commits and the next batch gathers.
  *
- * One row cannot fail its neighbours: if PostgreSQL refuses a batch for its data, or somebody holds a row, each row is
- * tried alone. Any other error is told to all of the batch.
+ * One row cannot fail its neighbours: if PostgreSQL refuses a batch for its data, or somebody holds a row or stands in
+ * its way, each row is tried alone. Any other error is told to all of the batch.
  *
  * @returns a function that resolves once the row is durable; it throws Overloaded when too many are waiting
  */
@@ -75,7 +75,7 @@ export function createGroupCommit<Row, Result>({
         throw new Error(`${results.length} results for ${batch.length} rows`);
       batch.forEach(({ resolve }, i) => resolve(results[i] as Result));
     } catch (error) {
-      if (batch.length > 1 && (isFaultOfData(error) || isLocked(error)))
+      if (batch.length > 1 && (isFaultOfData(error) || isLocked(error) || isConflict(error)))
         for (const one of batch) await settle([one]);
       else batch.forEach(({ reject }) => reject(error));
     }

@@ -86,6 +86,18 @@ test("a bad row fails alone", async () => {
   expect(answers.map(({ status }) => status)).toEqual(["fulfilled", "rejected", "fulfilled"]);
 });
 
+test("a batch that was chosen to end a deadlock is written row by row", async () => {
+  const tries: number[][] = [];
+  const write = async (rows: number[]) => {
+    tries.push(rows);
+    if (rows.length > 1)
+      throw Object.assign(new Error("deadlock detected"), { code: "40P01", severity: "ERROR" });
+    return rows;
+  };
+  expect(await Promise.all([1, 2].map(createGroupCommit({ ...LIMITS, write })))).toEqual([1, 2]);
+  expect(tries).toEqual([[1, 2], [1], [2]]);
+});
+
 test("when the database is gone, all of the batch learn it, and nothing is written row by row", async () => {
   const tries: number[] = [];
   const write = async (rows: number[]): Promise<number[]> => {

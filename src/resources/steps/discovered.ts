@@ -1,10 +1,9 @@
 import { batchStatement, type Queryable } from "../../database/database.ts";
 import { createGroupCommit } from "../../database/group-commit.ts";
-import type { Step } from "./queue.ts";
+import { inLockOrder, wereOurs, type Fence } from "./fence.ts";
 
 /** What a discovery found. */
-interface Discovered {
-  step: Pick<Step, "id" | "lease">;
+interface Discovered extends Fence {
   app: { id: string; name: string };
   attached: number;
 }
@@ -33,15 +32,15 @@ const store = batchStatement(
 export function createDiscovered(db: Queryable) {
   return createGroupCommit<Discovered, boolean>({
     async write(rows) {
-      const ended = await db.query<{ id: number }>(store, [
-        rows.map(({ step }) => step.id),
-        rows.map(({ step }) => step.lease),
-        rows.map(({ app }) => app.id),
-        rows.map(({ app }) => app.name),
-        rows.map(({ attached }) => attached),
-      ]);
-      const ids = new Set(ended.map(({ id }) => id));
-      return rows.map(({ step }) => ids.has(step.id));
+      const ordered = inLockOrder(rows);
+      const values = [
+        ordered.map(({ id }) => id),
+        ordered.map(({ lease }) => lease),
+        ordered.map(({ app }) => app.id),
+        ordered.map(({ app }) => app.name),
+        ordered.map(({ attached }) => attached),
+      ];
+      return wereOurs(rows, await db.query(store, values));
     },
   });
 }

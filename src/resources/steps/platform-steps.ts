@@ -8,6 +8,7 @@ import type { PlatformFor } from "../platform-for.ts";
 import type { FailLocally } from "../failure.ts";
 import { findResource } from "../rows.ts";
 import { createDiscovered } from "./discovered.ts";
+import { fenceOf } from "./fence.ts";
 import type { Step } from "./queue.ts";
 import type { Settlements } from "./settle.ts";
 
@@ -50,7 +51,7 @@ export function createPlatformSteps(needs: {
       const { uuid } = step.resource;
       const { primary: app, attachments } = await lookForApps(platformFor, uuid);
       const attached = attachments.length;
-      if (await discovered({ step, app, attached }))
+      if (await discovered({ ...fenceOf(step), app, attached }))
         log.info({ uuid, requestId: step.requestId, app: app.name, attached }, "Found the attached apps");
     },
 

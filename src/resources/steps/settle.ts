@@ -2,6 +2,7 @@ import { batchStatement, statement, type Queryable } from "../../database/databa
 import { createGroupCommit } from "../../database/group-commit.ts";
 import type { Vault } from "../../vault/vault.ts";
 import { fullSet, openConfig, sealConfig } from "../config-vars.ts";
+import { fenceOf, inLockOrder, wereOurs, type Fence } from "./fence.ts";
 import type { Step } from "./queue.ts";
 
 // What a step leaves behind, written together with its end: the config vars wanted, the plan, and the step that comes
@@ -80,8 +81,6 @@ const provisioned = batchStatement(
    SELECT id FROM ended`,
 );
 
-type Fence = Pick<Step, "id" | "lease">;
-
 interface Settled extends Fence {
   sealedConfig: Uint8Array;
   appliedPlan: string;
@@ -92,29 +91,31 @@ interface Settled extends Fence {
 export function createSettlements(db: Queryable, vault: Vault) {
   const commitDone = createGroupCommit<Settled, boolean>({
     async write(rows) {
+      const ordered = inLockOrder(rows);
       const values = [
-        rows.map(({ id }) => id),
-        rows.map(({ lease }) => lease),
-        rows.map(({ sealedConfig }) => sealedConfig),
-        rows.map(({ appliedPlan }) => appliedPlan),
-        rows.map(({ event }) => event),
-        rows.map(({ acceptedPlan }) => acceptedPlan),
+        ordered.map(({ id }) => id),
+        ordered.map(({ lease }) => lease),
+        ordered.map(({ sealedConfig }) => sealedConfig),
+        ordered.map(({ appliedPlan }) => appliedPlan),
+        ordered.map(({ event }) => event),
+        ordered.map(({ acceptedPlan }) => acceptedPlan),
       ];
-      return presence(rows, await db.query(announce, values));
+      return wereOurs(rows, await db.query(announce, values));
     },
   });
   const commitProvisioned = createGroupCommit<Fence, boolean>({
     async write(rows) {
-      const values = [rows.map(({ id }) => id), rows.map(({ lease }) => lease)];
-      return presence(rows, await db.query(provisioned, values));
+      const ordered = inLockOrder(rows);
+      const values = [ordered.map(({ id }) => id), ordered.map(({ lease }) => lease)];
+      return wereOurs(rows, await db.query(provisioned, values));
     },
   });
   const applies = async (...[what, values]: Parameters<Queryable["query"]>) =>
     (await db.query(what, values)).length > 0;
   return {
     /**
-     * The vendor's work for plan `applied` is done: keep the config vars and tell the platform next. `accepted`: the
-     * plan the platform is being told yes to with this; without it, the plan accepted last stays.
+     * The vendor's work for `appliedPlan` is done: keep the config vars and tell the platform next. `acceptedPlan`: what
+     * the platform is being told yes to with this; without it, the plan accepted last stays.
      */
     done(
       step: Step,
@@ -122,10 +123,10 @@ export function createSettlements(db: Queryable, vault: Vault) {
       appliedPlan: string,
       acceptedPlan: string | null = null,
     ) {
-      const { id, lease, resource, kind } = step;
+      const { resource, kind } = step;
       const sealedConfig = sealConfig(vault, resource.uuid, fullSet(openConfig(vault, resource), config));
       const event = kind === "change_plan" ? "plan_changed" : "config_ready";
-      return commitDone({ id, lease, sealedConfig, appliedPlan, event, acceptedPlan });
+      return commitDone({ ...fenceOf(step), sealedConfig, appliedPlan, event, acceptedPlan });
     },
     /** The vendor's work for plan `applied` goes on in `finish`. */
     later: ({ id, lease }: Step, applied: string, accepted: string | null = null) =>
@@ -138,14 +139,8 @@ export function createSettlements(db: Queryable, vault: Vault) {
     /** The vendor refuses what it had promised: the platform must be told. */
     fail: ({ id, lease }: Step) => applies(fail, [id, lease]),
     /** The platform knows everything. */
-    provisioned: ({ id, lease }: Step) => commitProvisioned({ id, lease }),
+    provisioned: (step: Step) => commitProvisioned(fenceOf(step)),
   };
 }
 
 export type Settlements = ReturnType<typeof createSettlements>;
-
-/** For each row, in order, whether the database answered with its step. */
-function presence(rows: readonly Fence[], answered: readonly { id: number }[]): boolean[] {
-  const ids = new Set(answered.map(({ id }) => id));
-  return rows.map(({ id }) => ids.has(id));
-}
