@@ -40,6 +40,11 @@ export function isLocked(error: unknown): boolean {
   return clues(error).state === "55P03";
 }
 
+/** Does the server, or our role on it, allow no further connection? */
+export function isOutOfConnections(error: unknown): boolean {
+  return clues(error).state === "53300";
+}
+
 /** Is it the values' own fault, so that the same values will fail again, and others might not? */
 export function isFaultOfData(error: unknown): boolean {
   return DATA_STATES.test(clues(error).state);

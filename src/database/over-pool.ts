@@ -2,8 +2,8 @@ import type pg from "pg";
 import type { PrismaClient } from "./client/client.ts";
 import type { Database } from "./types.ts";
 import { bytesInBinary } from "./byte-arrays.ts";
+import { createConnections } from "./connections.ts";
 import { leavesConnectionSound } from "./failure.ts";
-import { createPlanKeeper } from "./kept-plans.ts";
 import { pendingMigrations } from "./migrate.ts";
 import { statement, type Queryable } from "./statement.ts";
 import { inTransaction, type Send } from "./transaction.ts";
@@ -21,16 +21,13 @@ const PING = statement("ping", "SELECT 1");
 /** A database over pools of connections, of which plain SQL and Prisma share one. `close` is called after the pools' end. */
 export function overPool({ kind, pool, batchPool, close }: Needs): Database {
   const send = kind === "postgresql" ? sendNamed : sendUnnamed;
-  const pools = batchPool ? [pool, batchPool] : [pool];
-  const keepPlans = createPlanKeeper();
+  const connections = createConnections(pool, batchPool);
   let prisma: Promise<PrismaClient> | undefined;
 
   const query: Queryable["query"] = async (statement, values) => {
-    const isKept = batchPool !== undefined && statement.isForBatches;
-    const client = await (isKept ? batchPool : pool).connect();
+    const client = await connections.take(statement.isForBatches);
     let isSound = false;
     try {
-      if (isKept) await keepPlans(client);
       const rows = await send(client, statement, values);
       isSound = true;
       return rows as never;
@@ -45,22 +42,14 @@ export function overPool({ kind, pool, batchPool, close }: Needs): Database {
   return {
     kind,
     query,
-    transaction: (work) => inTransaction(pool, send, work),
+    transaction: (work) => inTransaction(connections.take, send, work),
     prisma: () => (prisma ??= openPrisma(pool)),
     ping: async () => void (await query(PING)),
     pendingMigrations: () => pendingMigrations({ query }),
-    connections: () => {
-      const sum = (of: "totalCount" | "idleCount" | "waitingCount") =>
-        pools.reduce((total, each) => total + each[of], 0);
-      return {
-        inUse: sum("totalCount") - sum("idleCount"),
-        idle: sum("idleCount"),
-        waiting: sum("waitingCount"),
-      };
-    },
+    connections: connections.counts,
     async close() {
       await (await prisma)?.$disconnect();
-      await Promise.all(pools.map((each) => each.end()));
+      await connections.end();
       await close?.();
     },
   };

@@ -14,11 +14,11 @@ export type Send = <Row>(
  * nothing in it but the database: on the embedded database everyone else waits meanwhile.
  */
 export async function inTransaction<T>(
-  pool: pg.Pool,
+  connect: () => Promise<pg.PoolClient>,
   send: Send,
   work: (tx: Queryable) => Promise<T>,
 ): Promise<T> {
-  const client = await pool.connect();
+  const client = await connect();
   let isBroken = false;
   const watched = async <R>(sent: Promise<R>): Promise<R> => {
     try {

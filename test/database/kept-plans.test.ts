@@ -3,7 +3,7 @@
 import { setTimeout as wait } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { batchStatement, openDatabase, statement, type Database } from "../../src/database/database.ts";
-import { aFreshDatabase, testServerUrl, type FreshDatabase } from "../support/database.ts";
+import { administer, aFreshDatabase, testServerUrl, type FreshDatabase } from "../support/database.ts";
 
 const onPostgresql = testServerUrl ? test : test.skip;
 
@@ -89,5 +89,33 @@ onPostgresql("DATABASE_POOL is how many there are in all", async () => {
     await Promise.all(asked);
   } finally {
     await db.close();
+  }
+});
+
+onPostgresql.each([
+  {
+    has: "those for batches",
+    needs: "others",
+    first: batchStatement("a", `SELECT 1`),
+    then: statement("b", `SELECT 2 AS n`),
+  },
+  {
+    has: "others",
+    needs: "those for batches",
+    first: statement("c", `SELECT 1`),
+    then: batchStatement("d", `SELECT 2 AS n`),
+  },
+])("where $has have all that the server allows, they serve as $needs", async ({ first, then }) => {
+  const url = new URL(fresh.settings.url!);
+  url.username = `addon_one_${process.pid}`;
+  await administer(fresh.settings.url!, (ask) => ask(`CREATE ROLE ${url.username} LOGIN CONNECTION LIMIT 1`));
+  const db = await openDatabase({ ...fresh.settings, url: url.href, poolSize: 4 });
+  try {
+    await db.query(first);
+    expect(await db.query(then)).toEqual([{ n: 2 }]);
+    expect(await db.transaction((tx) => tx.query(then))).toEqual([{ n: 2 }]);
+  } finally {
+    await db.close();
+    await administer(fresh.settings.url!, (ask) => ask(`DROP ROLE ${url.username}`));
   }
 });

@@ -10,7 +10,7 @@ let database: Database;
 
 beforeAll(async () => {
   fresh = await aFreshDatabase();
-  database = await openDatabase(fresh.settings);
+  database = await openDatabase({ ...fresh.settings, poolSize: 8 });
 });
 
 afterAll(async () => {
