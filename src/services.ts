@@ -97,6 +97,7 @@ export async function createServices(config: Config, role: "owner" | "guest", pa
     concurrency: config.tokenConcurrency,
     onIssued(refreshInSeconds) {
       onSettled();
+      jobs.wake("find-late-steps", AFTER_TOKENS_MS);
       // Tokens live for hours; those of a sandbox may be made to live for seconds, less than a sweep is away.
       if (refreshInSeconds < 60) jobs.wake("refresh-tokens", refreshInSeconds * 1_000);
     },
@@ -162,6 +163,8 @@ function peopleSignIn(
 
 /** What ended may leave something due; one look serves all that ends within this time. */
 const AFTER_AN_END_MS = 50;
+/** A step that was put off while its tokens were being stored is looked for after this; so all of a burst cost one look. */
+const AFTER_TOKENS_MS = 5_000;
 /** Beside the calls to the token endpoint, whose number is a setting. */
 const SOCKETS_FOR_API = 32;
 /** How long a call to the token endpoint may take while somebody looks at their browser. */

@@ -4,7 +4,7 @@ import type { AddressInfo } from "node:net";
 import { afterAll, describe, expect, it, test } from "@jest/globals";
 import express from "express";
 import { settings } from "../src/config.ts";
-import { openDatabase, statement } from "../src/database/database.ts";
+import { batchStatement, openDatabase, statement } from "../src/database/database.ts";
 import { createPool } from "../src/database/pool.ts";
 import { createHttpServer } from "../src/http-server.ts";
 import { createHttp } from "../src/platform/http.ts";
@@ -93,8 +93,11 @@ describe("what the table says is what counts", () => {
     const poolSize = Number(settings.databasePool.standard);
     const database = await openDatabase({ url: testServerUrl, dataDir: "", role: "owner", poolSize });
     toClose.push(() => database.close());
-    const sleeping = statement("sleep", "SELECT pg_sleep(0.3), pg_backend_pid() AS pid");
-    const asked = Array.from({ length: poolSize + 10 }, () => database.query<{ pid: number }>(sleeping));
+    const text = "SELECT pg_sleep(0.3), pg_backend_pid() AS pid";
+    const sleeping = [statement("sleep", text), batchStatement("nap", text)];
+    const asked = Array.from({ length: poolSize + 10 }, (_, i) =>
+      database.query<{ pid: number }>(sleeping[i % 2]!),
+    );
     const used = new Set((await Promise.all(asked)).map(([row]) => row!.pid));
     expect(used.size).toBe(poolSize);
   });

@@ -12,14 +12,18 @@ export interface Connections {
   end(): Promise<void>;
 }
 
-/** Without a pool for batches these share the others. Where the server allows no more, either kind helps out the other. */
+/**
+ * Without a pool for batches these share the others. To a caller whose kind has no connection, and is refused one because
+ * the server or our role allows no more, one of the other kind is given, if one is idle.
+ */
 export function createConnections(pool: pg.Pool, batchPool?: pg.Pool): Connections {
   const pools = batchPool ? [pool, batchPool] : [pool];
   const keepPlans = createPlanKeeper();
   const sum = (of: (each: pg.Pool) => number) => pools.reduce((total, each) => total + of(each), 0);
 
-  async function takeForBatches(from: pg.Pool): Promise<pg.PoolClient> {
+  async function takeFrom(from: pg.Pool): Promise<pg.PoolClient> {
     const client = await from.connect();
+    if (from !== batchPool) return client;
     try {
       await keepPlans(client);
       return client;
@@ -33,10 +37,10 @@ export function createConnections(pool: pg.Pool, batchPool?: pg.Pool): Connectio
     async take(isForBatches = false) {
       const [own, other] = isForBatches && batchPool ? [batchPool, pool] : [pool, batchPool];
       try {
-        return own === batchPool ? await takeForBatches(own) : await own.connect();
+        return await takeFrom(own);
       } catch (error) {
         if (!other || !isOutOfConnections(error)) throw error;
-        return other.connect();
+        return takeFrom(other);
       }
     },
     counts() {

@@ -28,7 +28,7 @@ export type DatabaseSettings = {
 const EMBEDDED_CONNECTIONS = 4;
 
 /** Of so many connections half are for batches; fewer serve everything. */
-const SMALLEST_SHARED = 4;
+const SMALLEST_SPLIT = 8;
 
 /**
  * A named statement is parsed once, but planned anew each time, for the tables as they are by then. PostgreSQL would keep
@@ -49,7 +49,7 @@ export async function openDatabase(settings: DatabaseSettings): Promise<Database
   const { url, ca, poolSize, dataDir, role, log = { warn: () => undefined } } = settings;
   if (url) {
     const poolOf = (max: number) => createPool({ ...PLANNED_ANEW, ...withCa(url, ca), max });
-    const forBatches = poolSize >= SMALLEST_SHARED ? Math.floor(poolSize / 2) : 0;
+    const forBatches = poolSize >= SMALLEST_SPLIT ? Math.floor(poolSize / 2) : 0;
     return overPool({
       kind: "postgresql",
       pool: poolOf(poolSize - forBatches),

@@ -118,6 +118,7 @@ onPostgresql("a service whose role may change no schema, set up as docs/database
     expect(jobs.map(({ name }) => name)).toEqual(
       expect.arrayContaining([
         "exchange-grants",
+        "find-late-steps",
         "prune-sign-ins",
         "refresh-people",
         "refresh-tokens",

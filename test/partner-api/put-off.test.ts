@@ -113,6 +113,15 @@ describe("a provision whose plan takes longer", () => {
     expect((await life.platform.deprovision(addon.id)).status).toBe(410);
   });
 
+  it("whose next step nobody woke is found", async () => {
+    const { addon } = await life.control.install({ plan: "dedicated" });
+    await done(addon.id);
+    await life.world.rows(`INSERT INTO steps (uuid, kind) VALUES ($1, 'announce')`, [addon.id]);
+    await eventually(async () =>
+      expect(await life.world.rows(`SELECT kind FROM steps WHERE uuid = $1`, [addon.id])).toEqual([]),
+    );
+  });
+
   it("that is not done after 11 hours is given up", async () => {
     life.vendor.next("finish", () => Promise.reject(new Error("The kiln is cold.")));
     const { addon } = await life.control.install({ plan: "dedicated" });

@@ -54,7 +54,7 @@ async function aPostgresqlDatabase(serverUrl: string): Promise<FreshDatabase> {
   const dataDir = await aFolder();
   const url = databaseUrl(serverUrl, name);
   return {
-    settings: { url, dataDir, role: "owner", poolSize: 5 },
+    settings: { url, dataDir, role: "owner", poolSize: 8 },
     environment: { DATA_DIR: dataDir, DATABASE_URL: url },
     close: () => drop(serverUrl, name).finally(() => rm(dataDir, { recursive: true })),
   };

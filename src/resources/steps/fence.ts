@@ -11,9 +11,12 @@ export function fenceOf({ id, lease, resource }: Step): Fence {
   return { uuid: resource.uuid, id, lease };
 }
 
-/** In the order of their resources, so that two batches about the same resources never wait for each other. */
+/**
+ * In the order of their resources, in which PostgreSQL takes them as long as it looks each up: two batches about the same
+ * resources then wait for each other in turn. Where it does not, and they deadlock, the group commit tries row by row.
+ */
 export function inLockOrder<Row extends Fence>(rows: readonly Row[]): Row[] {
-  return rows.toSorted((one, other) => (one.uuid < other.uuid ? -1 : 1));
+  return rows.toSorted((one, other) => one.uuid.localeCompare(other.uuid));
 }
 
 /** For each row, in order, whether the database answered with its step. */

@@ -65,7 +65,7 @@ const finish = statement("finish_step", `DELETE FROM steps WHERE id = $1 AND lea
 const wake = statement(
   "wake_steps",
   `UPDATE steps s SET due_at = now() FROM credentials c
-   WHERE c.uuid = s.uuid AND c.state = 'active' AND s.due_at IS NULL`,
+   WHERE c.uuid = s.uuid AND c.state = 'active' AND s.due_at IS NULL RETURNING s.id`,
 );
 
 // The platform gives an asynchronous provision up after 12 hours; we decide after 11 (decisions, section 2).
@@ -100,7 +100,8 @@ export function createStepQueue(db: Queryable) {
     putOff: async ({ id, lease }: Step, seconds: number, error: string) =>
       void (await db.query(putOff, [id, lease, seconds, error])),
     finish: async ({ id, lease }: Step) => (await db.query(finish, [id, lease])).length > 0,
-    wake: async () => void (await db.query(wake, [])),
+    /** Wakes the steps that wait for a credential which is active; answers how many there were. */
+    wake: async () => (await db.query(wake, [])).length,
     /** Turns steps that took too long into the report of failure; answers the uuids of their resources. */
     expire: async () => (await db.query<{ uuid: string }>(expire, [])).map(({ uuid }) => uuid),
     /** Seconds until the next step falls due; null: none is waiting. */

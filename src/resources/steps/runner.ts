@@ -12,7 +12,7 @@ export type StepHandlers = Readonly<Record<StepKind, (step: Step, signal: AbortS
 export interface StepRunner {
   /** Starts every step that is due. Returns how many it took. */
   runDue(signal: AbortSignal): Promise<number>;
-  /** Finds, once a sweep, what no date of its own brings up: provisions that took too long, and steps nobody woke. */
+  /** Finds what no date of its own brings up: provisions that took too long, and steps that nobody woke. */
   findLate(): Promise<void>;
   /** Resolves when none of those is under way. */
   settled(): Promise<void>;
@@ -37,7 +37,7 @@ export function createStepRunner(needs: {
   /** What a vendor's error may quote of a step's resource. */
   secretsOf(step: Step): readonly Secret[];
   scrubber: Scrubber;
-  /** Called when a step ended: another may be due soon. */
+  /** Called when a step ended, or late ones were found: another may be due soon. */
   onEnd(): void;
   log: Log;
 }): StepRunner {
@@ -132,14 +132,14 @@ export function createStepRunner(needs: {
     settled: async () => void (await Promise.all([steps.settled(), ...inBackground])),
     runDue: steps.fill,
     async findLate() {
-      for (const uuid of await queue.expire()) {
+      const expired = await queue.expire();
+      for (const uuid of expired) {
         log.error(
           { alarm: "provision_failed", uuid },
           "A provision was not completed in 11 hours and is given up",
         );
       }
-      await queue.wake();
-      onEnd();
+      if ((await queue.wake()) + expired.length > 0) onEnd();
     },
   };
 }
