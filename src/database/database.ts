@@ -31,11 +31,11 @@ const EMBEDDED_CONNECTIONS = 4;
 const SMALLEST_SPLIT = 8;
 
 /**
- * A named statement is parsed once, but planned anew each time, for the tables as they are by then. PostgreSQL would keep
- * the plan of its first runs, which on a service just installed is to read the whole table: after a few thousand resources
- * a decided provision cost it seven times as much. What is written in batches keeps
- * its plan for a second (kept-plans.ts). What an index finds is not far away:
- * no disk seeks any more, which is what the standard cost of 4 stands for.
+ * A named statement is parsed once, but planned anew each time, for the tables as they are by then. PostgreSQL would
+ * keep the plan of its first runs, which on a service just installed is to read the whole table: after a few thousand
+ * resources a decided provision cost it seven times as much. What is written in batches keeps its plan for a second
+ * (kept-plans.ts). What an index finds is not far away: no disk seeks any more, which is what the standard cost of 4
+ * stands for.
  */
 const PLANNED_ANEW = { options: "-c plan_cache_mode=force_custom_plan -c random_page_cost=1.1" };
 

@@ -1,6 +1,5 @@
 import { batchStatement, type Queryable } from "../../database/database.ts";
-import { createGroupCommit } from "../../database/group-commit.ts";
-import { inLockOrder, wereOurs, type Fence } from "./fence.ts";
+import { createFencedCommit, type Fence } from "./fence.ts";
 
 /** What a discovery found. */
 interface Discovered extends Fence {
@@ -30,17 +29,9 @@ const store = batchStatement(
 
 /** Keeps what a discovery found and ends its step. False: the step was not ours any more, and nothing was kept. */
 export function createDiscovered(db: Queryable) {
-  return createGroupCommit<Discovered, boolean>({
-    async write(rows) {
-      const ordered = inLockOrder(rows);
-      const values = [
-        ordered.map(({ id }) => id),
-        ordered.map(({ lease }) => lease),
-        ordered.map(({ app }) => app.id),
-        ordered.map(({ app }) => app.name),
-        ordered.map(({ attached }) => attached),
-      ];
-      return wereOurs(rows, await db.query(store, values));
-    },
-  });
+  return createFencedCommit<Discovered>(db, store, (rows) => [
+    rows.map(({ app }) => app.id),
+    rows.map(({ app }) => app.name),
+    rows.map(({ attached }) => attached),
+  ]);
 }

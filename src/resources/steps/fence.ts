@@ -1,6 +1,7 @@
+import { createGroupCommit, type Queryable, type Statement } from "../../database/database.ts";
 import type { Step } from "./queue.ts";
 
-/** A claimed step that a batch is to end: only while the lease is its holder's does anything happen. */
+/** A claimed step that is to be ended: only while the lease is its holder's does anything happen. */
 export interface Fence {
   uuid: string;
   id: number;
@@ -12,15 +13,25 @@ export function fenceOf({ id, lease, resource }: Step): Fence {
 }
 
 /**
- * In the order of their resources, in which PostgreSQL takes them as long as it looks each up: two batches about the same
- * resources then wait for each other in turn. Where it does not, and they deadlock, the group commit tries row by row.
+ * Ends steps with what they leave behind, all that are ready at the same moment with one `statement`: it is given ids,
+ * leases and the other `columns`, and answers the ids of the steps that were still ours. The function it returns says of
+ * one step whether it was.
+ *
+ * The rows are in the order of their resources, in which PostgreSQL takes them as long as it looks each up: two batches
+ * about the same resources then wait for each other in turn. Where it does not, and they deadlock, the group commit tries
+ * row by row.
  */
-export function inLockOrder<Row extends Fence>(rows: readonly Row[]): Row[] {
-  return rows.toSorted((one, other) => one.uuid.localeCompare(other.uuid));
-}
-
-/** For each row, in order, whether the database answered with its step. */
-export function wereOurs(rows: readonly Fence[], answered: readonly { id: number }[]): boolean[] {
-  const ids = new Set(answered.map(({ id }) => id));
-  return rows.map(({ id }) => ids.has(id));
+export function createFencedCommit<Row extends Fence>(
+  db: Queryable,
+  statement: Statement,
+  columns: (rows: readonly Row[]) => unknown[] = () => [],
+): (row: Row) => Promise<boolean> {
+  return createGroupCommit({
+    async write(rows) {
+      const ordered = rows.toSorted((one, other) => one.uuid.localeCompare(other.uuid));
+      const values = [ordered.map(({ id }) => id), ordered.map(({ lease }) => lease), ...columns(ordered)];
+      const ours = new Set((await db.query<{ id: number }>(statement, values)).map(({ id }) => id));
+      return rows.map(({ id }) => ours.has(id));
+    },
+  });
 }

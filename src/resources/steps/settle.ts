@@ -1,8 +1,7 @@
 import { batchStatement, statement, type Queryable } from "../../database/database.ts";
-import { createGroupCommit } from "../../database/group-commit.ts";
 import type { Vault } from "../../vault/vault.ts";
 import { fullSet, openConfig, sealConfig } from "../config-vars.ts";
-import { fenceOf, inLockOrder, wereOurs, type Fence } from "./fence.ts";
+import { createFencedCommit, fenceOf, type Fence } from "./fence.ts";
 import type { Step } from "./queue.ts";
 
 // What a step leaves behind, written together with its end: the config vars wanted, the plan, and the step that comes
@@ -89,27 +88,13 @@ interface Settled extends Fence {
 }
 
 export function createSettlements(db: Queryable, vault: Vault) {
-  const commitDone = createGroupCommit<Settled, boolean>({
-    async write(rows) {
-      const ordered = inLockOrder(rows);
-      const values = [
-        ordered.map(({ id }) => id),
-        ordered.map(({ lease }) => lease),
-        ordered.map(({ sealedConfig }) => sealedConfig),
-        ordered.map(({ appliedPlan }) => appliedPlan),
-        ordered.map(({ event }) => event),
-        ordered.map(({ acceptedPlan }) => acceptedPlan),
-      ];
-      return wereOurs(rows, await db.query(announce, values));
-    },
-  });
-  const commitProvisioned = createGroupCommit<Fence, boolean>({
-    async write(rows) {
-      const ordered = inLockOrder(rows);
-      const values = [ordered.map(({ id }) => id), ordered.map(({ lease }) => lease)];
-      return wereOurs(rows, await db.query(provisioned, values));
-    },
-  });
+  const commitDone = createFencedCommit<Settled>(db, announce, (rows) => [
+    rows.map(({ sealedConfig }) => sealedConfig),
+    rows.map(({ appliedPlan }) => appliedPlan),
+    rows.map(({ event }) => event),
+    rows.map(({ acceptedPlan }) => acceptedPlan),
+  ]);
+  const commitProvisioned = createFencedCommit(db, provisioned);
   const applies = async (...[what, values]: Parameters<Queryable["query"]>) =>
     (await db.query(what, values)).length > 0;
   return {
