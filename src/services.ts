@@ -112,7 +112,10 @@ export async function createServices(config: Config, role: "owner" | "guest", pa
   const grants = createOauthGrantEndpoint({ ...calls, addonId, addonPassword });
   const recover = createRecover({ db, vault, endpoint: grants });
   const vendor = parts.vendor ?? yours();
-  const lifecycle = createLifecycle({ db, vault, offer, vendor, platformFor, scrubber, onSettled, log });
+  const lifecycle = createLifecycle({
+    ...{ db, vault, offer, vendor, platformFor, scrubber, onSettled, log },
+    areGrantsBehind: credentials.grants.areBehind,
+  });
   const pages = createPages({ siteName: config.addonId, publicUrl: config.publicUrl });
   const signIn = peopleSignIn(config, {
     ...{ ...calls, db, vault, pages, scrubber, log },

@@ -36,6 +36,8 @@ export function createLifecycle(needs: {
   vendor: YourService;
   platformFor: PlatformFor;
   scrubber: Scrubber;
+  /** Whether more grants are due than can be exchanged at once: then steps give way. */
+  areGrantsBehind(): boolean;
   /** Called when a step may have fallen due. */
   onSettled(): void;
   log: Log;
@@ -58,6 +60,7 @@ export function createLifecycle(needs: {
   };
   const runner = createStepRunner({
     ...{ queue, handlers, log },
+    areGrantsBehind: needs.areGrantsBehind,
     scrubber: needs.scrubber,
     secretsOf: ({ resource }) => secretsOf(vault, resource),
     onEnd: needs.onSettled,

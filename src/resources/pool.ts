@@ -8,7 +8,12 @@ export interface Pool {
   fill(signal: AbortSignal): Promise<number>;
   /** Resolves when nothing is under way. */
   settled(): Promise<void>;
+  /** Whether more rows were due, at the last look, than could be started: it took as many as it could. */
+  isBehind(): boolean;
 }
+
+/** So often a pool that is held back looks whether it still is. */
+const LOOK_AGAIN_MS = 100;
 
 /**
  * Makes a pool. `handle` never rejects. Rows are claimed when they can be started, because a lease runs from the claim;
@@ -18,40 +23,51 @@ export function createPool<Row>(needs: {
   claim(most: number): Promise<Row[]>;
   handle(row: Row, signal: AbortSignal): Promise<void>;
   concurrency: number;
+  /** At most this many for now, asked before each claim; what is under way goes on. All of them unless given. */
+  forNow?(): number;
   /** Called when a row ended: what it left behind may be due soon. */
   onEnd(): void;
 }): Pool {
-  const { claim, handle, concurrency, onEnd } = needs;
+  const { claim, handle, concurrency, forNow = () => concurrency, onEnd } = needs;
   const underWay = new Set<Promise<void>>();
   const waiting: (() => void)[] = [];
-  const worthAClaim = Math.max(Math.floor(concurrency / 4), 1);
+  let isBehind = false;
 
   function start(row: Row, signal: AbortSignal): void {
     const work = handle(row, signal).finally(() => {
       underWay.delete(work);
-      for (const goOn of waiting.splice(0)) goOn();
+      lookAgain();
       onEnd();
     });
     underWay.add(work);
+  }
+
+  function lookAgain(): void {
+    for (const goOn of waiting.splice(0)) goOn();
   }
 
   return {
     async fill(signal) {
       let taken = 0;
       while (!signal.aborted) {
-        const free = concurrency - underWay.size;
-        if (free < worthAClaim) {
+        const most = forNow();
+        const free = most - underWay.size;
+        if (free < Math.max(Math.floor(most / 4), 1)) {
+          if (most < concurrency) setTimeout(lookAgain, LOOK_AGAIN_MS);
           await new Promise<void>((resolve) => waiting.push(resolve));
           continue;
         }
         const rows = await claim(free);
         taken += rows.length;
+        isBehind = rows.length === free;
         for (const row of rows) start(row, signal);
         // A claim skips rows that another process is just taking, so a short answer is not yet the end; none is.
         if (rows.length === 0) break;
       }
       return taken;
     },
+
+    isBehind: () => isBehind,
 
     async settled() {
       while (underWay.size > 0) await Promise.all(underWay);

@@ -26,6 +26,11 @@ export interface StepRunner {
 }
 
 const CONCURRENCY = 16;
+/**
+ * And while grants stand in line, which are worth nothing after five minutes: for a provision that was put off the
+ * platform waits twelve hours. Not none, for the line may last.
+ */
+const MOST_BESIDE_GRANTS = 2;
 /** The longest one call of a vendor's function may take. */
 const LONGEST_STEP_MS = 10 * 60_000;
 /** A clean-up that fails for this long needs a person. */
@@ -34,6 +39,8 @@ const ALARM_AFTER_ATTEMPTS = 12;
 export function createStepRunner(needs: {
   queue: StepQueue;
   handlers: StepHandlers;
+  /** Whether more grants are due than can be exchanged at once. */
+  areGrantsBehind(): boolean;
   /** What a vendor's error may quote of a step's resource. */
   secretsOf(step: Step): readonly Secret[];
   scrubber: Scrubber;
@@ -41,7 +48,7 @@ export function createStepRunner(needs: {
   onEnd(): void;
   log: Log;
 }): StepRunner {
-  const { queue, handlers, secretsOf, scrubber, onEnd, log } = needs;
+  const { queue, handlers, areGrantsBehind, secretsOf, scrubber, onEnd, log } = needs;
 
   async function holding<Result>(
     step: Step,
@@ -114,6 +121,7 @@ export function createStepRunner(needs: {
     claim: queue.claim,
     handle: (step: Step) => run(step).catch(tellLost),
     concurrency: CONCURRENCY,
+    forNow: () => (areGrantsBehind() ? MOST_BESIDE_GRANTS : CONCURRENCY),
     onEnd,
   });
 
