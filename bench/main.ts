@@ -12,25 +12,20 @@ import type { Line } from "./works/work.ts";
 
 // Each claim of docs/performance.md as a ratio against a floor that is measured in the same run. Exit 1 if anything was
 // answered wrongly or is not stored, 2 if used wrongly.
-// npm run bench [-- --quick] [--only NAME]… [--seconds OF-A-ROUND] [--json] [--profile] [--write-docs] [--dist FOLDER]
 
-const { values } = parseArgs({
-  options: {
-    only: { type: "string", multiple: true, default: [] },
-    seconds: { type: "string" },
-    quick: { type: "boolean", default: false },
-    json: { type: "boolean", default: false },
-    profile: { type: "boolean", default: false },
-    "write-docs": { type: "boolean", default: false },
-    dist: { type: "string", default: fileURLToPath(new URL("../dist", import.meta.url)) },
-  },
-});
+const USAGE = `npm run bench [-- --quick] [--only NAME]… [--seconds OF-A-ROUND] [--json] [--profile] [--write-docs] [--dist FOLDER]
+NAME: ${works.map(({ name }) => name).join(", ")}`;
+
+const values = readOptions();
+if (values.help) {
+  console.log(USAGE);
+  process.exit();
+}
 const { only, quick, json, dist } = values;
 const roundMs = Number(values.seconds ?? (quick ? 1.5 : 3)) * 1_000;
 const say = (text: string) => void process.stderr.write(`${text}\n`);
 const strange = only.filter((name) => !works.some((work) => work.name === name));
-if (strange.length > 0)
-  exit(2, `There is no ${strange.join(", ")}. There are: ${works.map(({ name }) => name).join(", ")}`);
+if (strange.length > 0) exit(2, `There is no ${strange.join(", ")}.\n${USAGE}`);
 if (values["write-docs"] && (only.length > 0 || quick || values.profile))
   exit(2, "--write-docs writes the figures of a whole run: leave --only, --quick and --profile out.");
 if (!(roundMs > 0)) exit(2, "--seconds is how long a round lasts: a number above zero.");
@@ -62,6 +57,25 @@ await bench.close();
 if (profiles) rmSync(profiles, { recursive: true });
 if (faults.length === 0 && values["write-docs"]) await writeDocs(bench.says, lines);
 exit(faults.length > 0 ? 1 : 0, faults.map((fault) => `WRONG  ${fault}`).join("\n"));
+
+function readOptions() {
+  try {
+    return parseArgs({
+      options: {
+        help: { type: "boolean", default: false },
+        only: { type: "string", multiple: true, default: [] },
+        seconds: { type: "string" },
+        quick: { type: "boolean", default: false },
+        json: { type: "boolean", default: false },
+        profile: { type: "boolean", default: false },
+        "write-docs": { type: "boolean", default: false },
+        dist: { type: "string", default: fileURLToPath(new URL("../dist", import.meta.url)) },
+      },
+    }).values;
+  } catch (error) {
+    return exit(2, `${(error as Error).message}\n${USAGE}`);
+  }
+}
 
 function exit(code: number, why: string): never {
   if (why) say(why);

@@ -2,10 +2,10 @@ import type pg from "pg";
 import { isOutOfConnections } from "./failure.ts";
 import { createPlanKeeper } from "./kept-plans.ts";
 
-/** The connections of one process: those for batches, which keep their plans, and those for everything else. */
+/** The connections of one process: those for busy statements, which keep their plans, and those for everything else. */
 export interface Connections {
   /** One to work with, ready for what it is taken for. The caller releases it. */
-  take(isForBatches?: boolean): Promise<pg.PoolClient>;
+  take(isBusy?: boolean): Promise<pg.PoolClient>;
   /** How many there are of both kinds, and how many callers wait for one. */
   counts(): { inUse: number; idle: number; waiting: number };
   /** Waits for what is under way, then closes them. */
@@ -13,17 +13,17 @@ export interface Connections {
 }
 
 /**
- * Without a pool for batches these share the others. To a caller whose kind has no connection, and is refused one because
+ * Without a pool for busy statements these share the others. To a caller whose kind has no connection, and is refused one because
  * the server or our role allows no more, one of the other kind is given, if one is idle.
  */
-export function createConnections(pool: pg.Pool, batchPool?: pg.Pool): Connections {
-  const pools = batchPool ? [pool, batchPool] : [pool];
+export function createConnections(pool: pg.Pool, busyPool?: pg.Pool): Connections {
+  const pools = busyPool ? [pool, busyPool] : [pool];
   const keepPlans = createPlanKeeper();
   const sum = (of: (each: pg.Pool) => number) => pools.reduce((total, each) => total + of(each), 0);
 
   async function takeFrom(from: pg.Pool): Promise<pg.PoolClient> {
     const client = await from.connect();
-    if (from !== batchPool) return client;
+    if (from !== busyPool) return client;
     try {
       await keepPlans(client);
       return client;
@@ -34,8 +34,8 @@ export function createConnections(pool: pg.Pool, batchPool?: pg.Pool): Connectio
   }
 
   return {
-    async take(isForBatches = false) {
-      const [own, other] = isForBatches && batchPool ? [batchPool, pool] : [pool, batchPool];
+    async take(isBusy = false) {
+      const [own, other] = isBusy && busyPool ? [busyPool, pool] : [pool, busyPool];
       try {
         return await takeFrom(own);
       } catch (error) {

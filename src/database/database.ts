@@ -6,7 +6,7 @@ import { withCa } from "./tls.ts";
 export { createGroupCommit, Overloaded } from "./group-commit.ts";
 export { isConflict, isFaultOfData, isPassing } from "./failure.ts";
 export { migrate, MigrationFailed } from "./migrate.ts";
-export { batchStatement, statement, type Queryable, type Statement } from "./statement.ts";
+export { busyStatement, statement, type Queryable, type Statement } from "./statement.ts";
 export type { Database, DatabaseLog } from "./types.ts";
 export { aWaitingRoom, DatabaseUnavailable, waitingForDatabase, type WaitingRoom } from "./waiting.ts";
 
@@ -27,13 +27,13 @@ export type DatabaseSettings = {
 /** The embedded database does one thing at a time: more connections would only wait for each other. */
 const EMBEDDED_CONNECTIONS = 4;
 
-/** Of so many connections half are for batches; fewer serve everything. */
+/** Of so many connections half are for busy statements; fewer serve everything. */
 const SMALLEST_SPLIT = 8;
 
 /**
  * A named statement is parsed once, but planned anew each time, for the tables as they are by then. PostgreSQL would
  * keep the plan of its first runs, which on a service just installed is to read the whole table: after a few thousand
- * resources a decided provision cost it seven times as much. What is written in batches keeps its plan for a second
+ * resources a decided provision cost it seven times as much. A busy statement keeps its plan for a second
  * (kept-plans.ts). What an index finds is not far away: no disk seeks any more, which is what the standard cost of 4
  * stands for.
  */
@@ -49,11 +49,11 @@ export async function openDatabase(settings: DatabaseSettings): Promise<Database
   const { url, ca, poolSize, dataDir, role, log = { warn: () => undefined } } = settings;
   if (url) {
     const poolOf = (max: number) => createPool({ ...PLANNED_ANEW, ...withCa(url, ca), max });
-    const forBatches = poolSize >= SMALLEST_SPLIT ? Math.floor(poolSize / 2) : 0;
+    const forBusy = poolSize >= SMALLEST_SPLIT ? Math.floor(poolSize / 2) : 0;
     return overPool({
       kind: "postgresql",
-      pool: poolOf(poolSize - forBatches),
-      ...(forBatches > 0 && { batchPool: poolOf(forBatches) }),
+      pool: poolOf(poolSize - forBusy),
+      ...(forBusy > 0 && { busyPool: poolOf(forBusy) }),
     });
   }
   // Loaded when needed: a service on PostgreSQL has no use for it.

@@ -7,8 +7,8 @@ const KEEP_PLANS_FROM_NOW = "SET plan_cache_mode = force_generic_plan; DISCARD P
 
 /**
  * Has connections keep the plans of their statements, each for a second: call it before a statement. To plan a batch's
- * statement anew costs PostgreSQL half as much as to carry it out; to keep the plan for good, as PostgreSQL offers, costs
- * far more once the tables have grown.
+ * statement anew costs PostgreSQL half as much as to carry it out, and a look by a key five times as much; to keep the
+ * plan for good, as PostgreSQL offers, costs far more once the tables have grown.
  */
 export function createPlanKeeper(): (client: pg.PoolClient) => Promise<void> {
   const keptSince = new WeakMap<pg.PoolClient, number>();

@@ -11,21 +11,21 @@ import { inTransaction, type Send } from "./transaction.ts";
 type Needs = {
   kind: Database["kind"];
   pool: pg.Pool;
-  /** Connections for nothing but statements for batches; without them those share the others. */
-  batchPool?: pg.Pool;
+  /** Connections for nothing but busy statements; without them those share the others. */
+  busyPool?: pg.Pool;
   close?: () => Promise<void>;
 };
 
 const PING = statement("ping", "SELECT 1");
 
 /** A database over pools of connections, of which plain SQL and Prisma share one. `close` is called after the pools' end. */
-export function overPool({ kind, pool, batchPool, close }: Needs): Database {
+export function overPool({ kind, pool, busyPool, close }: Needs): Database {
   const send = kind === "postgresql" ? sendNamed : sendUnnamed;
-  const connections = createConnections(pool, batchPool);
+  const connections = createConnections(pool, busyPool);
   let prisma: Promise<PrismaClient> | undefined;
 
   const query: Queryable["query"] = async (statement, values) => {
-    const client = await connections.take(statement.isForBatches);
+    const client = await connections.take(statement.isBusy);
     let isSound = false;
     try {
       const rows = await send(client, statement, values);

@@ -2,8 +2,8 @@
 export type Statement = {
   readonly name: string;
   readonly text: string;
-  /** Whether it writes the rows of a batch; see {@link batchStatement}. */
-  readonly isForBatches?: boolean;
+  /** See {@link busyStatement}. */
+  readonly isBusy?: boolean;
 };
 
 /** Whatever can run a statement: the database, or a transaction on it. */
@@ -23,9 +23,9 @@ export function statement(name: string, text: string): Statement {
 }
 
 /**
- * A statement for the rows of a batch: what is written for many callers at once, all day long. It is planned without a
- * look at its values, and the plan is kept for a second, so it must reach its rows by their keys.
+ * A statement that is run all day long: of a batch, or of every call to the platform. It is planned without a look at its
+ * values, and the plan is kept for a second (kept-plans.ts), so it must reach its rows by their keys.
  */
-export function batchStatement(name: string, text: string): Statement {
-  return { name, text, isForBatches: true };
+export function busyStatement(name: string, text: string): Statement {
+  return { name, text, isBusy: true };
 }

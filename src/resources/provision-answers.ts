@@ -1,4 +1,4 @@
-import { batchStatement, type Queryable } from "../database/database.ts";
+import { busyStatement, type Queryable } from "../database/database.ts";
 import { createGroupCommit } from "../database/group-commit.ts";
 import type { Log } from "../log.ts";
 import type { Vault } from "../vault/vault.ts";
@@ -20,7 +20,7 @@ const TAKES_LONGER = "Your add-on is being set up. Its config vars appear as soo
 // Whoever writes first decides; a deprovision that came between has taken the row's state away.
 // `step_next`: null ends the step, otherwise its next kind; `step_due`: seconds, null waits for the credential;
 // `step_kept`: the vendor's function is still running and keeps its lease.
-const decide = batchStatement(
+const decide = busyStatement(
   "decide_provision",
   `WITH incoming AS (
      SELECT * FROM unnest($1::uuid[], $2::text[], $3::int[], $4::bytea[], $5::bytea[], $6::bigint[], $7::int[], $8::text[], $9::float8[], $10::bool[])

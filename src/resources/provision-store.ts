@@ -1,4 +1,4 @@
-import { batchStatement, statement, type Queryable } from "../database/database.ts";
+import { busyStatement, statement, type Queryable } from "../database/database.ts";
 import { createGroupCommit } from "../database/group-commit.ts";
 import type { Vault } from "../vault/vault.ts";
 import { credentialPlace } from "./credentials/opening.ts";
@@ -37,7 +37,7 @@ export interface Birth {
 // the resource, its credential, and its first step. The uuid's uniqueness is what makes repeated requests harmless.
 // An answered resource (202) may exchange its grant a second later; an unanswered one not before its answer is
 // decided. The first step is ours, as if claimed; when its lease ends, anybody may finish it.
-const insert = batchStatement(
+const insert = busyStatement(
   "provision",
   `WITH incoming AS (
      SELECT * FROM unnest($1::uuid[], $2::text[], $3::text[], $4::text[], $5::jsonb[], $6::text[], $7::bytea[], $8::bytea[],

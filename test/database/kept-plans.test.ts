@@ -2,7 +2,7 @@
 
 import { setTimeout as wait } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
-import { batchStatement, openDatabase, statement, type Database } from "../../src/database/database.ts";
+import { busyStatement, openDatabase, statement, type Database } from "../../src/database/database.ts";
 import { eventually } from "../support/world.ts";
 import { administer, aFreshDatabase, testServerUrl, type FreshDatabase } from "../support/database.ts";
 
@@ -13,7 +13,7 @@ let database: Database;
 
 beforeAll(async () => {
   fresh = await aFreshDatabase();
-  // Of eight connections four are for batches; asked one at a time, it is always the same one.
+  // Of eight connections four are for busy statements; asked one at a time, it is always the same one.
   database = await openDatabase({ ...fresh.settings, poolSize: 8 });
 });
 
@@ -25,17 +25,17 @@ afterAll(async () => {
 const stepsOf = `SELECT s.id FROM unnest($1::uuid[]) AS i(uuid) JOIN steps s USING (uuid)`;
 const uuids = ["01234567-89ab-4def-8123-456789abcdef"];
 
-test("a statement for a batch answers like any other, on every kind of database", async () => {
-  const doubled = batchStatement("doubled", `SELECT n * 2 AS n FROM unnest($1::int[]) AS n`);
+test("a busy statement answers like any other, on every kind of database", async () => {
+  const doubled = busyStatement("doubled", `SELECT n * 2 AS n FROM unnest($1::int[]) AS n`);
   expect(await database.query(doubled, [[1, 2, 3]])).toEqual([{ n: 2 }, { n: 4 }, { n: 6 }]);
 });
 
 onPostgresql("its plan is kept, while any other statement is planned for its values each time", async () => {
   const plans = `SELECT generic_plans::int AS kept, custom_plans::int AS made FROM pg_prepared_statements WHERE name = $1`;
-  const kept = batchStatement("kept_steps", stepsOf);
+  const kept = busyStatement("kept_steps", stepsOf);
   const anew = statement("new_steps", stepsOf);
   for (let i = 0; i < 3; i++) for (const each of [kept, anew]) await database.query(each, [uuids]);
-  expect(await database.query(batchStatement("batch_plans", plans), ["kept_steps"])).toEqual([
+  expect(await database.query(busyStatement("busy_plans", plans), ["kept_steps"])).toEqual([
     { kept: 3, made: 0 },
   ]);
   expect(await database.query(statement("other_plans", plans), ["new_steps"])).toEqual([
@@ -45,8 +45,8 @@ onPostgresql("its plan is kept, while any other statement is planned for its val
 
 onPostgresql("a plan is kept for a second, and then made for the tables as they are by then", async () => {
   const plan = async () => {
-    await database.query(batchStatement("steps_of_batch", stepsOf), [uuids]);
-    const explain = batchStatement("explained", `EXPLAIN EXECUTE steps_of_batch('{}')`);
+    await database.query(busyStatement("busy_steps", stepsOf), [uuids]);
+    const explain = busyStatement("explained", `EXPLAIN EXECUTE busy_steps('{}')`);
     const rows = await database.query<{ "QUERY PLAN": string }>(explain);
     return rows.map((row) => row["QUERY PLAN"]).join("\n");
   };
@@ -68,7 +68,7 @@ onPostgresql("a plan is kept for a second, and then made for the tables as they 
 test("with few connections they serve everything", async () => {
   const few = await openDatabase({ ...fresh.settings, role: "guest", poolSize: 7 });
   try {
-    for (const each of [batchStatement("one", `SELECT 1 AS n`), statement("two", `SELECT 1 AS n`)])
+    for (const each of [busyStatement("one", `SELECT 1 AS n`), statement("two", `SELECT 1 AS n`)])
       expect(await few.query(each)).toEqual([{ n: 1 }]);
     expect(few.connections()).toEqual({ inUse: 0, idle: 1, waiting: 0 });
   } finally {
@@ -79,7 +79,7 @@ test("with few connections they serve everything", async () => {
 onPostgresql("DATABASE_POOL is how many there are in all", async () => {
   const db = await openDatabase({ ...fresh.settings, poolSize: 9 });
   try {
-    const slow = [statement("sleeps", `SELECT pg_sleep(1)`), batchStatement("naps", `SELECT pg_sleep(1)`)];
+    const slow = [statement("sleeps", `SELECT pg_sleep(1)`), busyStatement("naps", `SELECT pg_sleep(1)`)];
     const asked = Array.from({ length: 6 }, () => slow.map((each) => db.query(each))).flat();
     await eventually(() => expect(db.connections()).toEqual({ inUse: 9, idle: 0, waiting: 3 }));
     await Promise.all(asked);
@@ -90,16 +90,16 @@ onPostgresql("DATABASE_POOL is how many there are in all", async () => {
 
 onPostgresql.each([
   {
-    has: "those for batches",
+    has: "those for busy statements",
     needs: "others",
-    first: batchStatement("a", `SELECT 1`),
+    first: busyStatement("a", `SELECT 1`),
     then: statement("b", `SELECT 2 AS n`),
   },
   {
     has: "others",
-    needs: "those for batches",
+    needs: "those for busy statements",
     first: statement("c", `SELECT 1`),
-    then: batchStatement("d", `SELECT 2 AS n`),
+    then: busyStatement("d", `SELECT 2 AS n`),
   },
 ])("where $has have all that the server allows, they serve as $needs", async ({ first, then }) => {
   const url = new URL(fresh.settings.url!);

@@ -3,6 +3,8 @@ const HARMLESS = [
   /^CREATE TABLE "/,
   /^CREATE INDEX "/,
   /^COMMENT ON /,
+  // How its pages are filled from now on.
+  /^ALTER TABLE "\w+" SET \(fillfactor = \d+\)$/,
   // An older build writes rows without the new column.
   /^ALTER TABLE "\w+" (ADD COLUMN (?![^,]*NOT NULL(?![^,]*DEFAULT))[^,]*(, )?)+$/,
 ];

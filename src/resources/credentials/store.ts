@@ -1,4 +1,4 @@
-import { batchStatement, statement, type Queryable } from "../../database/database.ts";
+import { busyStatement, statement, type Queryable } from "../../database/database.ts";
 import { createGroupCommit } from "../../database/group-commit.ts";
 import { waitingForDatabase } from "../../database/waiting.ts";
 import { BEFORE_CALL_MS } from "./claims.ts";
@@ -7,7 +7,7 @@ import { BEFORE_CALL_MS } from "./claims.ts";
 // fenced by the lease number, and both are collected into one statement for all rows that are ready at the same
 // moment: at several thousand tokens a second the database's commits, not the calls, would be the limit.
 
-const markSent = batchStatement(
+const markSent = busyStatement(
   "mark_sent",
   `UPDATE credentials c SET sent_at = now()
    FROM unnest($1::uuid[], $2::int[], $3::int[]) AS i(uuid, lease, needed_seconds)
@@ -19,7 +19,7 @@ const markSent = batchStatement(
 // stored by whoever has them as long as the row still waits for some. A first pair also wakes the steps that waited
 // for it and asks for the app to be discovered. The token's life is counted from the moment the call was sent; one that
 // an older client secret issued while a newer one was set is due at once.
-const storeTokens = batchStatement(
+const storeTokens = busyStatement(
   "store_tokens",
   `WITH incoming AS (
      SELECT * FROM unnest($1::uuid[], $2::int[], $3::bool[], $4::bytea[], $5::bytea[], $6::float8[], $7::float8[], $8::int[], $9::text[])

@@ -1,5 +1,5 @@
 import { setTimeout as wait } from "node:timers/promises";
-import { statement, type Queryable } from "../../database/database.ts";
+import { busyStatement, type Queryable } from "../../database/database.ts";
 import { KitError } from "../../errors.ts";
 import type { TokenSource } from "../../platform/api.ts";
 import type { Secret } from "../../secret.ts";
@@ -25,7 +25,7 @@ interface TokenRow {
   generation: number;
 }
 
-const readToken = statement(
+const readToken = busyStatement(
   "read_token",
   `SELECT state, sealed_access_token AS "sealedAccessToken", coalesce(expires_at <= now(), true) AS "isExpired",
      state = 'active' AND sealed_refresh_token IS NOT NULL AS "canRefresh", generation

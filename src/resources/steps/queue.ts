@@ -1,4 +1,4 @@
-import { statement, type Queryable } from "../../database/database.ts";
+import { busyStatement, statement, type Queryable } from "../../database/database.ts";
 import { RESOURCE_COLUMNS, type ResourceRow } from "../rows.ts";
 
 // Steps are claimed like credentials: one statement, a lease, the database's clock. Two steps of one resource that
@@ -32,14 +32,15 @@ const TAKE = `
 const TAKEN = `
   RETURNING s.id, s.key, s.kind, s.detail, s.attempts, s.lease, s.request_id AS "requestId", ${RESOURCE_COLUMNS}`;
 
-const claimDue = statement(
+// The plan, made without a look at $1, must know that few are wanted; no more are locked than the outer limit asks for.
+const claimDue = busyStatement(
   "claim_steps",
-  `${TAKE} WHERE r.uuid = s.uuid AND s.id = ANY(ARRAY(
+  `${TAKE} WHERE r.uuid = s.uuid AND s.id = ANY(ARRAY(SELECT id FROM (
     SELECT due.id FROM steps due
     WHERE due.due_at <= now() AND (due.leased_until IS NULL OR due.leased_until <= now())
       AND (due.kind IN ('discover', 'announce', 'clean_up') OR NOT EXISTS (
         SELECT 1 FROM steps earlier WHERE earlier.uuid = due.uuid AND earlier.id < due.id AND earlier.kind NOT IN ('discover', 'announce')))
-    ORDER BY due.due_at LIMIT $1 FOR UPDATE SKIP LOCKED)) ${TAKEN}`,
+    ORDER BY due.due_at LIMIT 16 FOR UPDATE SKIP LOCKED) few LIMIT $1)) ${TAKEN}`,
 );
 
 const claimUnanswered = statement(

@@ -1,4 +1,4 @@
-import { batchStatement, statement, type Queryable } from "../../database/database.ts";
+import { busyStatement, statement, type Queryable } from "../../database/database.ts";
 import type { Vault } from "../../vault/vault.ts";
 import { fullSet, openConfig, sealConfig } from "../config-vars.ts";
 import { createFencedCommit, fenceOf, type Fence } from "./fence.ts";
@@ -14,7 +14,7 @@ const DUE_WHEN_ACTIVE = `CASE WHEN EXISTS (
 
 const IS_WANTED = `r.state NOT IN ('deprovisioned', 'failed')`;
 
-const announce = batchStatement(
+const announce = busyStatement(
   "settle_done",
   `WITH incoming AS (
      SELECT * FROM unnest($1::bigint[], $2::int[], $3::bytea[], $4::text[], $5::text[], $6::text[])
@@ -67,7 +67,7 @@ const fail = statement(
    INSERT INTO events (uuid, type) SELECT uuid, 'provision_failed' FROM next RETURNING uuid`,
 );
 
-const provisioned = batchStatement(
+const provisioned = busyStatement(
   "settle_provisioned",
   `WITH ended AS (
      DELETE FROM steps s USING unnest($1::bigint[], $2::int[]) AS i(id, lease)
