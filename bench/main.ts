@@ -78,6 +78,6 @@ function readOptions() {
 }
 
 function exit(code: number, why: string): never {
-  if (why) say(why);
+  if (why) process.stderr.write(`${why}\n`);
   process.exit(code);
 }

@@ -87,7 +87,15 @@ withPostgresql("npm run bench (with TEST_DATABASE_URL: it measures on PostgreSQL
   it("refuses a name that it does not know, and says which it does", () => {
     const { status, stderr } = bench(sound, "--only", "provision-teapot");
     expect(status).toBe(2);
-    expect(stderr).toContain("There is no provision-teapot. There are: provision-202, ");
+    expect(stderr).toContain("There is no provision-teapot.");
+    expect(stderr).toContain("NAME: provision-202, ");
+  }, 60_000);
+
+  it("refuses an option that it does not know in words, and says which it does", () => {
+    const { status, stderr } = bench(sound, "--teapot");
+    expect(status).toBe(2);
+    expect(stderr).toMatch(/^Unknown option '--teapot'.*\nnpm run bench \[-- --quick\]/);
+    expect(stderr).not.toContain("    at ");
   }, 60_000);
 });
 
