@@ -55,6 +55,23 @@ it("a pool that may start fewer for now starts no more, and the rest as soon as 
   await pool.settled();
 });
 
+it("a pool that may start fewer for now looks ten times a second whether it may again, however many rows ended", async () => {
+  let looks = 0;
+  const held = { concurrency: 8, forNow: () => ((looks += 1), 1) };
+  const { ends, started, endAll } = aPool(200, held);
+  for (let ended = 1; ended <= 100; ended++) {
+    await eventually(() => ends.length > 0);
+    ends.shift()!();
+    await new Promise(setImmediate);
+  }
+  await eventually(() => expect(started()).toBe(101));
+  const before = looks;
+  await new Promise((resolve) => setTimeout(resolve, 500));
+  expect(looks - before).toBeGreaterThan(0);
+  expect(looks - before).toBeLessThan(20);
+  await endAll();
+});
+
 let world: World;
 const vendor = aVendor();
 const gate = aGate();

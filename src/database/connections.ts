@@ -2,7 +2,7 @@ import type pg from "pg";
 import { isOutOfConnections } from "./failure.ts";
 import { createPlanKeeper } from "./kept-plans.ts";
 
-/** The connections of one process: those for busy statements, which keep their plans, and those for everything else. */
+/** One process's connections: those for busy statements, which keep their plans, and those for everything else. */
 export interface Connections {
   /** One to work with, ready for what it is taken for. The caller releases it. */
   take(isBusy?: boolean): Promise<pg.PoolClient>;
@@ -13,8 +13,8 @@ export interface Connections {
 }
 
 /**
- * Without a pool for busy statements these share the others. To a caller whose kind has no connection, and is refused one because
- * the server or our role allows no more, one of the other kind is given, if one is idle.
+ * Without a pool for busy statements these share the others. To a caller whose kind has no connection, and is refused
+ * one because the server or our role allows no more, one of the other kind is given, if one is idle.
  */
 export function createConnections(pool: pg.Pool, busyPool?: pg.Pool): Connections {
   const pools = busyPool ? [pool, busyPool] : [pool];

@@ -4,7 +4,10 @@ import type { Queryable } from "./statement.ts";
 /** What the database has to say; a pino logger fits. */
 export type DatabaseLog = { warn(fields: object, message: string): void };
 
-/** One database, whichever it is. Hot statements go through `query`; Prisma serves the rest, on the connections that are not for busy statements. */
+/**
+ * One database, whichever it is. Hot statements go through `query`; Prisma serves the rest, on the connections that are
+ * not for busy statements.
+ */
 export type Database = Queryable & {
   readonly kind: "postgresql" | "embedded";
   /** Commits when `work` resolves, rolls back when it throws. Wait for nothing in it but the database. */

@@ -30,20 +30,29 @@ export function createPool<Row>(needs: {
 }): Pool {
   const { claim, handle, concurrency, forNow = () => concurrency, onEnd } = needs;
   const underWay = new Set<Promise<void>>();
-  const waiting: (() => void)[] = [];
+  const waiting = new Set<() => void>();
   let isBehind = false;
 
   function start(row: Row, signal: AbortSignal): void {
     const work = handle(row, signal).finally(() => {
       underWay.delete(work);
-      lookAgain();
+      for (const goOn of [...waiting]) goOn();
       onEnd();
     });
     underWay.add(work);
   }
 
-  function lookAgain(): void {
-    for (const goOn of waiting.splice(0)) goOn();
+  /** Until a row ends, or for so long at most. */
+  function anEnd(withinMs?: number): Promise<void> {
+    return new Promise((resolve) => {
+      const goOn = () => {
+        clearTimeout(timer);
+        waiting.delete(goOn);
+        resolve();
+      };
+      const timer = withinMs === undefined ? undefined : setTimeout(goOn, withinMs);
+      waiting.add(goOn);
+    });
   }
 
   return {
@@ -53,8 +62,7 @@ export function createPool<Row>(needs: {
         const most = forNow();
         const free = most - underWay.size;
         if (free < Math.max(Math.floor(most / 4), 1)) {
-          if (most < concurrency) setTimeout(lookAgain, LOOK_AGAIN_MS);
-          await new Promise<void>((resolve) => waiting.push(resolve));
+          await anEnd(most < concurrency ? LOOK_AGAIN_MS : undefined);
           continue;
         }
         const rows = await claim(free);
