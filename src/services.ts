@@ -114,7 +114,7 @@ export async function createServices(config: Config, role: "owner" | "guest", pa
   const vendor = parts.vendor ?? yours();
   const lifecycle = createLifecycle({
     ...{ db, vault, offer, vendor, platformFor, scrubber, onSettled, log },
-    areGrantsBehind: credentials.grants.areBehind,
+    grantsBehindForMs: credentials.grants.behindForMs,
   });
   const pages = createPages({ siteName: config.addonId, publicUrl: config.publicUrl });
   const signIn = peopleSignIn(config, {

@@ -1,5 +1,10 @@
 import { afterAll, beforeAll, expect, it } from "@jest/globals";
+import { setTimeout as wait } from "node:timers/promises";
+import { pino } from "pino";
 import { createPool } from "../src/resources/pool.ts";
+import type { StepQueue } from "../src/resources/steps/queue.ts";
+import { createStepRunner, type StepHandlers } from "../src/resources/steps/runner.ts";
+import { createScrubber } from "../src/scrubber.ts";
 import { aGate, aVendor } from "./support/a-vendor.ts";
 import { aWorld, eventually, type World } from "./support/world.ts";
 
@@ -32,14 +37,14 @@ function aPool(rows: number, { concurrency, forNow }: { concurrency: number; for
 
 it("a pool says that it is behind for as long as more is due than it can start", async () => {
   const { pool, ends, started, endAll } = aPool(5, { concurrency: 2 });
-  expect(pool.isBehind()).toBe(false);
+  expect(pool.behindForMs()).toBe(0);
   await eventually(() => expect(started()).toBe(2));
-  expect(pool.isBehind()).toBe(true);
+  expect(pool.behindForMs()).toBeGreaterThan(0);
   ends.splice(0).forEach((end) => end());
   await eventually(() => expect(started()).toBe(4));
-  expect(pool.isBehind()).toBe(true);
+  expect(pool.behindForMs()).toBeGreaterThan(0);
   await endAll();
-  expect(pool.isBehind()).toBe(false);
+  expect(pool.behindForMs()).toBe(0);
 });
 
 it("a pool that may start fewer for now starts no more, and the rest as soon as it may, though nothing ended", async () => {
@@ -66,7 +71,7 @@ it("a pool that may start fewer for now looks ten times a second whether it may 
   }
   await eventually(() => expect(started()).toBe(101));
   const before = looks;
-  await new Promise((resolve) => setTimeout(resolve, 500));
+  await wait(500);
   expect(looks - before).toBeGreaterThan(0);
   expect(looks - before).toBeLessThan(20);
   await endAll();
@@ -74,39 +79,79 @@ it("a pool that may start fewer for now looks ten times a second whether it may 
 
 let world: World;
 const vendor = aVendor();
-const gate = aGate();
+const finishing = aGate();
+/** The token endpoint answers so many calls; the next waits. */
+let answered = 0;
+let line = aGate();
 beforeAll(async () => {
   // One call at a time, two grants taken for it.
-  world = await aWorld({ parts: { vendor }, environment: { TOKEN_CONCURRENCY: "1" } });
+  world = await aWorld({
+    parts: {
+      vendor,
+      wrapTokenEndpoint: (endpoint) => ({
+        ...endpoint,
+        async exchange(...grant) {
+          if (answered === 0 || answered === 6) await line.opened;
+          answered += 1;
+          return endpoint.exchange(...grant);
+        },
+      }),
+    },
+    environment: { TOKEN_CONCURRENCY: "1" },
+  });
 });
 afterAll(async () => {
-  gate.open();
+  line.open();
+  finishing.open();
   await world.close();
 });
 
 it("while grants stand in line two steps run beside them; then as many as there are", async () => {
-  const { control } = world.sandbox;
   let running = 0;
   for (let i = 0; i < 12; i++)
     vendor.next("finish", async () => {
       running += 1;
-      await gate.opened;
+      await finishing.opened;
       return { config: {} };
     });
-  control.fault("POST /oauth/token", { delayMs: 150 }, 1_000);
-  const installed = await Promise.all(
-    Array.from({ length: 12 }, () => control.install({ plan: "dedicated" })),
-  );
-  const active = async () => (await world.rows(`SELECT 1 FROM credentials WHERE state = 'active'`)).length;
+  const plan = { plan: "dedicated" };
+  const installed = await Promise.all(Array.from({ length: 12 }, () => world.sandbox.control.install(plan)));
+  const { grants } = world.service.services.credentials;
+  await eventually(async () => {
+    const [row] = await world.rows(`SELECT count(*)::int AS due FROM credentials WHERE due_at <= now()`);
+    expect(row).toEqual({ due: 12 });
+  });
+  await eventually(() => expect(grants.behindForMs()).toBeGreaterThan(0));
 
-  // By then half of them wait for finish(), and the other half for their tokens.
-  await eventually(async () => expect(await active()).toBeGreaterThanOrEqual(6));
-  const [runningThen, activeThen] = [running, await active()];
-  expect(activeThen).toBeLessThan(12);
-  expect(runningThen).toBe(2);
+  line.open();
+  line = aGate();
+  await eventually(async () => {
+    const [row] = await world.rows(`SELECT count(*)::int AS active FROM credentials WHERE state = 'active'`);
+    expect(row).toEqual({ active: 6 });
+  });
+  await eventually(() => expect(running).toBe(2));
+  // Long enough for the others, were they let.
+  await wait(1_000);
+  expect(running).toBe(2);
 
+  line.open();
   await eventually(() => expect(running).toBe(12));
-  gate.open();
-  control.clearFaults();
+  finishing.open();
   await world.quiet(installed.map(({ addon }) => addon.id));
+});
+
+it("gives way for a minute and no longer, for what waits may hold back a grant itself", async () => {
+  let behindForMs = 0;
+  const claims: number[] = [];
+  const runner = createStepRunner({
+    queue: { claim: async (most: number) => (claims.push(most), []) } as unknown as StepQueue,
+    handlers: {} as StepHandlers,
+    grantsBehindForMs: () => behindForMs,
+    secretsOf: () => [],
+    scrubber: createScrubber(""),
+    onEnd: () => undefined,
+    log: pino({ level: "silent" }),
+  });
+  for (behindForMs of [0, 1, 59_999, 60_000]) await runner.runDue(new AbortController().signal);
+  expect(claims).toEqual([16, 2, 2, 16]);
 });

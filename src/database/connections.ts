@@ -14,7 +14,8 @@ export interface Connections {
 
 /**
  * Without a pool for busy statements these share the others. To a caller whose kind has no connection, and is refused
- * one because the server or our role allows no more, one of the other kind is given, if one is idle.
+ * one because the server or our role allows no more, one of the other kind is given, if one is idle; and so is one for a
+ * busy statement when as many wait already as there are, which then are held up by something slow.
  */
 export function createConnections(pool: pg.Pool, busyPool?: pg.Pool): Connections {
   const pools = busyPool ? [pool, busyPool] : [pool];
@@ -36,6 +37,8 @@ export function createConnections(pool: pg.Pool, busyPool?: pg.Pool): Connection
   return {
     async take(isBusy = false) {
       const [own, other] = isBusy && busyPool ? [busyPool, pool] : [pool, busyPool];
+      if (own === busyPool && own.waitingCount >= own.options.max && pool.idleCount > 0)
+        return takeFrom(pool);
       try {
         return await takeFrom(own);
       } catch (error) {

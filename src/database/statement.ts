@@ -23,8 +23,8 @@ export function statement(name: string, text: string): Statement {
 }
 
 /**
- * A statement that is run all day long: of a batch, or of every call to the platform. It is planned without a look at its
- * values, and the plan is kept for a second (kept-plans.ts), so it must reach its rows by their keys.
+ * A statement that is run all day long. It is planned without a look at its values, and the plan is kept for a second
+ * (kept-plans.ts), so it must reach its rows by their keys, or be bounded by a LIMIT that is no value.
  */
 export function busyStatement(name: string, text: string): Statement {
   return { name, text, isBusy: true };

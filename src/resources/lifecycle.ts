@@ -36,8 +36,8 @@ export function createLifecycle(needs: {
   vendor: YourService;
   platformFor: PlatformFor;
   scrubber: Scrubber;
-  /** Whether more grants are due than can be exchanged at once: then steps give way. */
-  areGrantsBehind(): boolean;
+  /** For how long more grants have been due than can be exchanged at once; 0: they are not. */
+  grantsBehindForMs(): number;
   /** Called when a step may have fallen due. */
   onSettled(): void;
   log: Log;
@@ -60,7 +60,7 @@ export function createLifecycle(needs: {
   };
   const runner = createStepRunner({
     ...{ queue, handlers, log },
-    areGrantsBehind: needs.areGrantsBehind,
+    grantsBehindForMs: needs.grantsBehindForMs,
     scrubber: needs.scrubber,
     secretsOf: ({ resource }) => secretsOf(vault, resource),
     onEnd: needs.onSettled,

@@ -8,8 +8,8 @@ export interface Pool {
   fill(signal: AbortSignal): Promise<number>;
   /** Resolves when nothing is under way. */
   settled(): Promise<void>;
-  /** Whether more rows were due, at the last look, than could be started: it took as many as it could. */
-  isBehind(): boolean;
+  /** For how long each look has found more rows due than could be started, and so took as many as it could; 0: it did not. */
+  behindForMs(): number;
 }
 
 /** So often a pool that is held back looks whether it still is. */
@@ -31,7 +31,7 @@ export function createPool<Row>(needs: {
   const { claim, handle, concurrency, forNow = () => concurrency, onEnd } = needs;
   const underWay = new Set<Promise<void>>();
   const waiting = new Set<() => void>();
-  let isBehind = false;
+  let behindSince: number | null = null;
 
   function start(row: Row, signal: AbortSignal): void {
     const work = handle(row, signal).finally(() => {
@@ -67,7 +67,7 @@ export function createPool<Row>(needs: {
         }
         const rows = await claim(free);
         taken += rows.length;
-        isBehind = rows.length === free;
+        behindSince = rows.length < free ? null : (behindSince ?? performance.now());
         for (const row of rows) start(row, signal);
         // A claim skips rows that another process is just taking, so a short answer is not yet the end; none is.
         if (rows.length === 0) break;
@@ -75,7 +75,7 @@ export function createPool<Row>(needs: {
       return taken;
     },
 
-    isBehind: () => isBehind,
+    behindForMs: () => (behindSince === null ? 0 : performance.now() - behindSince),
 
     async settled() {
       while (underWay.size > 0) await Promise.all(underWay);

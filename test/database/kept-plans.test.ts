@@ -2,7 +2,14 @@
 
 import { setTimeout as wait } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
-import { busyStatement, openDatabase, statement, type Database } from "../../src/database/database.ts";
+import {
+  busyStatement,
+  openDatabase,
+  statement,
+  type Database,
+  type Statement,
+} from "../../src/database/database.ts";
+import { createStepQueue } from "../../src/resources/steps/queue.ts";
 import { eventually } from "../support/world.ts";
 import { administer, aFreshDatabase, testServerUrl, type FreshDatabase } from "../support/database.ts";
 
@@ -64,6 +71,47 @@ onPostgresql("a plan is kept for a second, and then made for the tables as they 
   await wait(1_100);
   expect(await plan()).not.toBe(forFew);
 });
+
+onPostgresql(
+  "the claim of steps reads the head of their queue, though its plan knows of no number",
+  async () => {
+    await database.query(
+      statement(
+        "many_due",
+        `INSERT INTO steps (uuid, kind, due_at) SELECT gen_random_uuid(), 'discover', now() FROM generate_series(1, 5000)`,
+      ),
+    );
+    await database.query(statement("know_of_them", `ANALYZE steps`));
+    const asked: Statement[] = [];
+    const listening = { query: async (one: Statement) => (asked.push(one), []) };
+    await createStepQueue(listening).claim(4);
+    const [{ text }] = asked as [Statement];
+    await administer(fresh.settings.url!, async (ask) => {
+      await ask(`SET plan_cache_mode = force_generic_plan`);
+      await ask(`PREPARE claim AS ${text}`);
+      const plan = JSON.stringify(await ask(`EXPLAIN EXECUTE claim(4)`));
+      expect(plan).toContain("Index Scan using steps_due on steps");
+      expect(plan).not.toMatch(/Seq Scan on steps|Sort/);
+    });
+  },
+);
+
+onPostgresql(
+  "a busy statement that would wait behind a line of others is given an idle connection",
+  async () => {
+    const db = await openDatabase({ ...fresh.settings, role: "guest", poolSize: 8 });
+    try {
+      await db.query(statement("opened", `SELECT 1`));
+      const slow = Array.from({ length: 8 }, () => db.query(busyStatement("slow", `SELECT pg_sleep(1)`)));
+      await eventually(() => expect(db.connections()).toEqual({ inUse: 4, idle: 1, waiting: 4 }));
+      const asked = db.query(busyStatement("quick", `SELECT 1 AS n`));
+      expect(await Promise.race([asked, ...slow])).toEqual([{ n: 1 }]);
+      await Promise.all(slow);
+    } finally {
+      await db.close();
+    }
+  },
+);
 
 test("with few connections they serve everything", async () => {
   const few = await openDatabase({ ...fresh.settings, role: "guest", poolSize: 7 });

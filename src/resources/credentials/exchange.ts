@@ -78,7 +78,7 @@ export function createExchange(needs: {
   return {
     due: async (signal: AbortSignal) => (await ends.fill(signal)) + (await exchanges.fill(signal)),
     settled: async () => void (await Promise.all([ends.settled(), exchanges.settled()])),
-    /** Whether more grants are due than can be exchanged at once. */
-    areBehind: exchanges.isBehind,
+    /** For how long more grants have been due than can be exchanged at once; 0: they are not. */
+    behindForMs: exchanges.behindForMs,
   };
 }

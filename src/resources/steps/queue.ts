@@ -21,6 +21,8 @@ export interface Step {
   resource: ResourceRow;
 }
 
+/** Steps under way at once in one process. */
+export const CONCURRENCY = 16;
 /** A running step's lease, from its first moment; extended every third of this while its process lives. */
 export const STEP_LEASE_SECONDS = 30;
 
@@ -40,7 +42,7 @@ const claimDue = busyStatement(
     WHERE due.due_at <= now() AND (due.leased_until IS NULL OR due.leased_until <= now())
       AND (due.kind IN ('discover', 'announce', 'clean_up') OR NOT EXISTS (
         SELECT 1 FROM steps earlier WHERE earlier.uuid = due.uuid AND earlier.id < due.id AND earlier.kind NOT IN ('discover', 'announce')))
-    ORDER BY due.due_at LIMIT 16 FOR UPDATE SKIP LOCKED) few LIMIT $1)) ${TAKEN}`,
+    ORDER BY due.due_at LIMIT ${CONCURRENCY} FOR UPDATE SKIP LOCKED) few LIMIT $1)) ${TAKEN}`,
 );
 
 const claimUnanswered = statement(

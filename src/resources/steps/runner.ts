@@ -4,7 +4,7 @@ import type { Scrubber } from "../../scrubber.ts";
 import type { Secret } from "../../secret.ts";
 import { nextTryInSeconds, STEP_AGAIN } from "../credentials/backoff.ts";
 import { createPool } from "../pool.ts";
-import { STEP_LEASE_SECONDS, type Step, type StepKind, type StepQueue } from "./queue.ts";
+import { CONCURRENCY, STEP_LEASE_SECONDS, type Step, type StepKind, type StepQueue } from "./queue.ts";
 
 /** One function per kind of step. Throwing means: not yet, try again. */
 export type StepHandlers = Readonly<Record<StepKind, (step: Step, signal: AbortSignal) => Promise<void>>>;
@@ -25,12 +25,13 @@ export interface StepRunner {
   inBackground(step: Step, work: Promise<void>): void;
 }
 
-const CONCURRENCY = 16;
 /**
- * And while grants stand in line, which are worth nothing after five minutes: for a provision that was put off the
- * platform waits twelve hours. Not none, for the line may last.
+ * So many steps give way to grants that stand in line, which are worth nothing after five minutes: nearly all steps may wait
+ * for hours. But not for ever, for the line may last; and a provision whose process died before it was answered holds back
+ * a grant itself.
  */
 const MOST_BESIDE_GRANTS = 2;
+const LONGEST_WAY_MS = 60_000;
 /** The longest one call of a vendor's function may take. */
 const LONGEST_STEP_MS = 10 * 60_000;
 /** A clean-up that fails for this long needs a person. */
@@ -39,8 +40,8 @@ const ALARM_AFTER_ATTEMPTS = 12;
 export function createStepRunner(needs: {
   queue: StepQueue;
   handlers: StepHandlers;
-  /** Whether more grants are due than can be exchanged at once. */
-  areGrantsBehind(): boolean;
+  /** For how long more grants have been due than can be exchanged at once; 0: they are not. */
+  grantsBehindForMs(): number;
   /** What a vendor's error may quote of a step's resource. */
   secretsOf(step: Step): readonly Secret[];
   scrubber: Scrubber;
@@ -48,7 +49,7 @@ export function createStepRunner(needs: {
   onEnd(): void;
   log: Log;
 }): StepRunner {
-  const { queue, handlers, areGrantsBehind, secretsOf, scrubber, onEnd, log } = needs;
+  const { queue, handlers, grantsBehindForMs, secretsOf, scrubber, onEnd, log } = needs;
 
   async function holding<Result>(
     step: Step,
@@ -116,12 +117,17 @@ export function createStepRunner(needs: {
   const tellLost = (error: unknown) =>
     log.error({ error }, "A step's end could not be stored; its lease ends by itself");
 
+  function mustGiveWay(): boolean {
+    const behindForMs = grantsBehindForMs();
+    return behindForMs > 0 && behindForMs < LONGEST_WAY_MS;
+  }
+
   const inBackground = new Set<Promise<void>>();
   const steps = createPool({
     claim: queue.claim,
     handle: (step: Step) => run(step).catch(tellLost),
     concurrency: CONCURRENCY,
-    forNow: () => (areGrantsBehind() ? MOST_BESIDE_GRANTS : CONCURRENCY),
+    forNow: () => (mustGiveWay() ? MOST_BESIDE_GRANTS : CONCURRENCY),
     onEnd,
   });
 
