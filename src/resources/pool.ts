@@ -8,7 +8,7 @@ export interface Pool {
   fill(signal: AbortSignal): Promise<number>;
   /** Resolves when nothing is under way. */
   settled(): Promise<void>;
-  /** For how long each look has found more rows due than could be started, and so took as many as it could; 0: it did not. */
+  /** For how long each look has taken as many rows as it could, so that more may be due; 0: the last one did not. */
   behindForMs(): number;
 }
 

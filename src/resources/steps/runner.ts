@@ -26,9 +26,9 @@ export interface StepRunner {
 }
 
 /**
- * So many steps give way to grants that stand in line, which are worth nothing after five minutes: nearly all steps may wait
- * for hours. But not for ever, for the line may last; and a provision whose process died before it was answered holds back
- * a grant itself.
+ * All steps but so many give way to grants that stand in line, which are worth nothing after five minutes: nearly every
+ * step may wait for hours. Not for ever, for the line may last; and the step of a provision whose process died before
+ * it answered holds back a grant itself.
  */
 const MOST_BESIDE_GRANTS = 2;
 const LONGEST_WAY_MS = 60_000;
