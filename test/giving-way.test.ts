@@ -20,11 +20,10 @@ function aPool(rows: number, { concurrency, forNow }: { concurrency: number; for
     onEnd: () => undefined,
   });
   const filled = pool.fill(new AbortController().signal);
-  let started = 0;
   return {
     pool,
     ends,
-    started: () => (started = Math.max(started, rows - left.length)),
+    started: () => rows - left.length,
     async endAll() {
       while (left.length > 0 || ends.length > 0) {
         ends.splice(0).forEach((end) => end());
@@ -80,7 +79,7 @@ it("a pool that may start fewer for now looks ten times a second whether it may 
 let world: World;
 const vendor = aVendor();
 const finishing = aGate();
-/** The token endpoint answers so many calls; the next waits. */
+/** Calls that the token endpoint was let have; the first and the seventh wait for the line to be opened. */
 let answered = 0;
 let line = aGate();
 beforeAll(async () => {
