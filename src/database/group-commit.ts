@@ -22,15 +22,19 @@ type Needs<Row, Result> = {
 type Waiting<Row, Result> = { row: Row; resolve(result: Result): void; reject(error: unknown): void };
 
 /**
- * So many rows are worth a statement of their own. To wait for the rest of the turn would have all requests of one
- * moment written together, and then PostgreSQL wait for us while we wait for it.
+ * So many rows are worth a statement of their own, at once: to wait for more would have all requests of one moment
+ * written together, and then PostgreSQL wait for us while we wait for it.
  */
-const ENOUGH = 12;
+const ENOUGH = 10;
+
+/** Fewer, while a statement is under way, wait for it to end or for so long: it may be held up by a locked row. */
+const MOST_MS_BEHIND_ANOTHER = 2;
 
 /**
- * Many callers, one statement: the rows that arrive within one turn of the event loop are committed together, and each
- * caller is answered after the commit of its own row. It costs a lone caller nothing, and under load one commit serves
- * dozens. With three statements under way PostgreSQL has work while one commits and the next batch gathers.
+ * Many callers, one statement: the rows that arrive within one turn of the event loop, or while another statement is
+ * under way, are committed together, and each caller is answered after the commit of its own row. It costs a lone caller
+ * nothing, and under load one commit serves a dozen. With three statements under way PostgreSQL has work while one
+ * commits and the next batch gathers.
  *
  * One row cannot fail its neighbours: if PostgreSQL refuses a batch for its data, or somebody holds a row or stands in
  * its way, each row is tried alone. Any other error is told to all of the batch.
@@ -44,21 +48,22 @@ export function createGroupCommit<Row, Result>({
   maxFlushes = 3,
 }: Needs<Row, Result>) {
   const queue: Waiting<Row, Result>[] = [];
+  const enough = Math.min(ENOUGH, maxRows);
   let flushes = 0;
-  let isScheduled = false;
+  let soon: NodeJS.Immediate | null = null;
+  let later: NodeJS.Timeout | null = null;
 
   function schedule(): void {
     if (queue.length === 0 || flushes >= maxFlushes) return;
-    if (queue.length >= ENOUGH) return flush();
-    if (isScheduled) return;
-    isScheduled = true;
-    setImmediate(() => {
-      isScheduled = false;
-      if (queue.length > 0 && flushes < maxFlushes) flush();
-    });
+    if (queue.length >= enough) flush();
+    else if (flushes === 0) soon ??= setImmediate(flush);
+    else later ??= setTimeout(flush, MOST_MS_BEHIND_ANOTHER);
   }
 
   function flush(): void {
+    if (soon) clearImmediate(soon);
+    if (later) clearTimeout(later);
+    soon = later = null;
     const batch = queue.splice(0, maxRows);
     flushes += 1;
     schedule();

@@ -61,7 +61,7 @@ function before<T>(timeLeftMs: number, work: Promise<T>): Promise<T> {
   return new Promise((resolve, reject) => {
     const tooLate = () => reject(unavailable("did not answer in time"));
     const timer = setTimeout(tooLate, Math.max(timeLeftMs, 0));
-    work.finally(() => clearTimeout(timer)).then(resolve, reject);
+    work.then(resolve, reject).finally(() => clearTimeout(timer));
   });
 }
 

@@ -124,13 +124,23 @@ function open(
   agents: Agents,
 ): http.ClientRequest {
   try {
-    const options = { method: call.method, headers: { "accept-encoding": "identity", ...headers }, signal };
+    const options = {
+      method: call.method,
+      ...addressOf(call.url),
+      headers: { "accept-encoding": "identity", ...headers },
+      signal,
+    };
     return call.url.protocol === "https:"
-      ? https.request(call.url, { ...options, agent: agents["https:"] })
-      : http.request(call.url, { ...options, agent: agents["http:"] });
+      ? https.request({ ...options, agent: agents["https:"] })
+      : http.request({ ...options, agent: agents["http:"] });
   } catch (error) {
     throw new ConnectionFailed(call, messageOf(error), false);
   }
+}
+
+/** What node needs of an address. Given a URL, it copies three times as many members twice: a fifth of a call's time. */
+function addressOf({ hostname, port, pathname, search }: URL) {
+  return { hostname: hostname.replace(/^\[|\]$/g, ""), port, path: pathname + search };
 }
 
 function readBody(

@@ -1,5 +1,6 @@
 // Again on PostgreSQL: commits are shared by many connections there.
 
+import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import {
   createGroupCommit,
@@ -9,6 +10,7 @@ import {
   type Database,
 } from "../../src/database/database.ts";
 import { aFreshDatabase, type FreshDatabase } from "../support/database.ts";
+import { eventually } from "../support/world.ts";
 
 const LIMITS = { maxRows: 100, maxQueued: 1000 };
 const duplicate = () => Object.assign(new Error("taken"), { code: "23505", severity: "ERROR" });
@@ -40,30 +42,50 @@ test("rows that arrive together are written together, and each caller gets its o
   expect(batches).toEqual([[1, 2, 3]]);
 });
 
-test("three statements are under way at most; what arrives meanwhile makes up the next", async () => {
-  const { write, batches, finish } = aSlowWriter();
-  const commit = createGroupCommit({ ...LIMITS, write });
+/** Gives rows to `commit`, one each turn of the event loop. */
+async function oneByOne(commit: (row: number) => Promise<number>, rows: number[]) {
   const results: Promise<number>[] = [];
-  for (const row of [1, 2, 3, 4, 5]) {
+  for (const row of rows) {
     results.push(commit(row));
     await new Promise(setImmediate);
     await new Promise(setImmediate);
   }
-  expect(batches).toEqual([[1], [2], [3]]);
-  await finish();
-  expect(batches).toEqual([[1], [2], [3], [4, 5]]);
-  await finish();
-  expect(await Promise.all(results)).toEqual([10, 20, 30, 40, 50]);
-});
+  return results;
+}
 
-test("a dozen rows do not wait for the rest of the turn, as long as a statement may begin", async () => {
+test("what arrives while a statement is under way makes up the next, which begins when that one ends", async () => {
   const { write, batches, finish } = aSlowWriter();
   const commit = createGroupCommit({ ...LIMITS, write });
-  const rows = Array.from({ length: 40 }, (_, row) => row);
-  const results = Promise.all(rows.map(commit));
-  expect(batches).toEqual([rows.slice(0, 12), rows.slice(12, 24), rows.slice(24, 36)]);
+  const results = await oneByOne(commit, [1, 2, 3]);
+  expect(batches).toEqual([[1]]);
   await finish();
-  expect(batches[3]).toEqual(rows.slice(36));
+  expect(batches).toEqual([[1], [2, 3]]);
+  await finish();
+  expect(await Promise.all(results)).toEqual([10, 20, 30]);
+});
+
+test("a statement that takes long, for somebody holds a row of it, does not hold up the next for long", async () => {
+  const { write, batches, finish } = aSlowWriter();
+  const commit = createGroupCommit({ ...LIMITS, write });
+  const results = await oneByOne(commit, [1, 2, 3]);
+  await eventually(() => expect(batches).toEqual([[1], [2, 3]]));
+  results.push(...(await oneByOne(commit, [4])));
+  await eventually(() => expect(batches).toEqual([[1], [2, 3], [4]]));
+  await finish();
+  expect(await Promise.all(results)).toEqual([10, 20, 30, 40]);
+});
+
+test("ten rows wait for nothing, as long as a statement may begin; three may be under way", async () => {
+  const { write, batches, finish } = aSlowWriter();
+  const commit = createGroupCommit({ ...LIMITS, write });
+  const rows = Array.from({ length: 45 }, (_, row) => row);
+  const results = Promise.all(rows.map(commit));
+  const three = [rows.slice(0, 10), rows.slice(10, 20), rows.slice(20, 30)];
+  expect(batches).toEqual(three);
+  await sleep(20);
+  expect(batches).toEqual(three);
+  await finish();
+  expect(batches[3]).toEqual(rows.slice(30));
   await finish();
   expect(await results).toEqual(rows.map((row) => row * 10));
 });
@@ -111,7 +133,7 @@ test("when the database is gone, all of the batch learn it, and nothing is writt
 
 test("when too many wait, the next is refused, and later ones are welcome again", async () => {
   const { write, finish } = aSlowWriter();
-  const commit = createGroupCommit({ maxRows: 1, maxQueued: 2, maxFlushes: 1, write });
+  const commit = createGroupCommit({ maxRows: 1, maxQueued: 1, maxFlushes: 1, write });
   const first = [commit(1), commit(2)];
   await expect(commit(3)).rejects.toThrow(Overloaded);
   for (let i = 0; i < 3; i++) await finish();
