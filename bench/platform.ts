@@ -1,9 +1,9 @@
-import http, { type IncomingMessage } from "node:http";
 import type { AddressInfo } from "node:net";
+import { createBareServer } from "./bare-server.ts";
 
-// The platform, as far as the benches need one: a process of its own, as fast as node is, which keeps count of every
-// call. What it issues names what it was issued for, so that whoever opens a stored token can tell whether it belongs
-// there. It is asked for its counts and told how slow to be over the channel to its parent.
+// The platform, as far as the benches need one: a process of its own that does little and keeps count of every call.
+// What it issues names what it was issued for, so that whoever opens a stored token can tell whether it belongs there. It
+// is asked for its counts and told how slow to be over the channel to its parent.
 
 /** What the parent sends: how long a call of the token endpoint takes from now on. Each message is answered with {@link Counts}. */
 export interface Orders {
@@ -24,34 +24,24 @@ let tokenMs = 0;
 /** Answers of the token endpoint on their way; another order lets them go at once. */
 const held = new Map<NodeJS.Timeout, () => void>();
 
-const server = http.createServer((request, response) => {
-  let body = "";
-  request.setEncoding("latin1");
-  request.on("data", (chunk: string) => (body += chunk));
-  request.on("end", () => {
-    const [status, answer] = answerTo(request, body);
-    const text = JSON.stringify(answer);
-    const send = () =>
-      response
-        .writeHead(status, { "Content-Type": "application/json", "Content-Length": Buffer.byteLength(text) })
-        .end(text);
-    if (tokenMs === 0 || request.url !== "/oauth/token") return send();
-    const timer = setTimeout(() => held.delete(timer) && send(), tokenMs);
-    held.set(timer, send);
-  });
+const server = createBareServer(({ method, path, body }, send) => {
+  const [status, answer] = answerTo(method, path, body);
+  if (tokenMs === 0 || path !== "/oauth/token") return send(status, answer);
+  const sendNow = () => send(status, answer);
+  const timer = setTimeout(() => held.delete(timer) && sendNow(), tokenMs);
+  held.set(timer, sendNow);
 });
-server.keepAliveTimeout = 60_000;
 
-function answerTo({ method, url = "" }: IncomingMessage, body: string): [number, unknown] {
-  if (url === "/oauth/token") return tokenAnswer(body);
+function answerTo(method: string, path: string, body: string): [number, unknown] {
+  if (path === "/oauth/token") return tokenAnswer(body);
   counts.api += 1;
-  const [, uuid, rest = ""] = /^\/addons\/([0-9a-f-]{36})(\/.*)?$/.exec(url) ?? [];
+  const [, uuid, rest = ""] = /^\/addons\/([0-9a-f-]{36})(\/.*)?$/.exec(path) ?? [];
   if (uuid && rest === "") return [200, addonOf(uuid)];
   if (uuid && rest === "/addon-attachments") return [200, []];
   if (uuid && rest === "/config")
     return [200, method === "GET" ? [] : (JSON.parse(body) as { config: unknown }).config];
   if (uuid && rest === "/actions/provision") return [200, {}];
-  counts.strange.push(`${method} ${url}`);
+  counts.strange.push(`${method} ${path}`);
   return [404, { id: "not_found", message: "The bench's platform does not know this." }];
 }
 

@@ -27,12 +27,12 @@ type Waiting<Row, Result> = { row: Row; resolve(result: Result): void; reject(er
  */
 const ENOUGH = 10;
 
-/** Fewer, while a statement is under way, wait for it to end or for so long: it may be held up by a locked row. */
-const MOST_MS_BEHIND_ANOTHER = 2;
+/** Fewer, while as many are under way, wait for those to end or for so long: a locked row may hold them up. */
+const BEHIND_ANOTHER_MS = 2;
 
 /**
- * Many callers, one statement: the rows that arrive within one turn of the event loop, or while another statement is
- * under way, are committed together, and each caller is answered after the commit of its own row. It costs a lone caller
+ * Many callers, one statement: the rows that arrive within one turn of the event loop, or while many others are under
+ * way, are committed together, and each caller is answered after the commit of its own row. It costs a few callers
  * nothing, and under load one commit serves a dozen. With three statements under way PostgreSQL has work while one
  * commits and the next batch gathers.
  *
@@ -50,14 +50,15 @@ export function createGroupCommit<Row, Result>({
   const queue: Waiting<Row, Result>[] = [];
   const enough = Math.min(ENOUGH, maxRows);
   let flushes = 0;
+  let underWay = 0;
   let soon: NodeJS.Immediate | null = null;
   let later: NodeJS.Timeout | null = null;
 
   function schedule(): void {
     if (queue.length === 0 || flushes >= maxFlushes) return;
     if (queue.length >= enough) flush();
-    else if (flushes === 0) soon ??= setImmediate(flush);
-    else later ??= setTimeout(flush, MOST_MS_BEHIND_ANOTHER);
+    else if (underWay < enough) soon ??= setImmediate(flush);
+    else later ??= setTimeout(flush, BEHIND_ANOTHER_MS);
   }
 
   function flush(): void {
@@ -66,9 +67,11 @@ export function createGroupCommit<Row, Result>({
     soon = later = null;
     const batch = queue.splice(0, maxRows);
     flushes += 1;
+    underWay += batch.length;
     schedule();
     void settle(batch).finally(() => {
       flushes -= 1;
+      underWay -= batch.length;
       schedule();
     });
   }

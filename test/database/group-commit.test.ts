@@ -53,26 +53,39 @@ async function oneByOne(commit: (row: number) => Promise<number>, rows: number[]
   return results;
 }
 
-test("what arrives while a statement is under way makes up the next, which begins when that one ends", async () => {
+test("while few rows are under way, nobody waits; three statements may be", async () => {
   const { write, batches, finish } = aSlowWriter();
   const commit = createGroupCommit({ ...LIMITS, write });
-  const results = await oneByOne(commit, [1, 2, 3]);
-  expect(batches).toEqual([[1]]);
+  const results = await oneByOne(commit, [1, 2, 3, 4, 5]);
+  expect(batches).toEqual([[1], [2], [3]]);
   await finish();
-  expect(batches).toEqual([[1], [2, 3]]);
+  expect(batches).toEqual([[1], [2], [3], [4, 5]]);
   await finish();
-  expect(await Promise.all(results)).toEqual([10, 20, 30]);
+  expect(await Promise.all(results)).toEqual([10, 20, 30, 40, 50]);
 });
 
-test("a statement that takes long, for somebody holds a row of it, does not hold up the next for long", async () => {
+const TEN = Array.from({ length: 10 }, (_, row) => row);
+
+test("what arrives while ten rows are under way makes up the next statement, which begins when they are done", async () => {
   const { write, batches, finish } = aSlowWriter();
   const commit = createGroupCommit({ ...LIMITS, write });
-  const results = await oneByOne(commit, [1, 2, 3]);
-  await eventually(() => expect(batches).toEqual([[1], [2, 3]]));
-  results.push(...(await oneByOne(commit, [4])));
-  await eventually(() => expect(batches).toEqual([[1], [2, 3], [4]]));
+  const results = TEN.map(commit);
+  results.push(...(await oneByOne(commit, [11, 12])));
+  expect(batches).toEqual([TEN]);
   await finish();
-  expect(await Promise.all(results)).toEqual([10, 20, 30, 40]);
+  expect(batches).toEqual([TEN, [11, 12]]);
+  await finish();
+  expect(await Promise.all(results)).toEqual([...TEN, 11, 12].map((row) => row * 10));
+});
+
+test("ten rows that take long, for somebody holds one, do not hold up the next for long", async () => {
+  const { write, batches, finish } = aSlowWriter();
+  const commit = createGroupCommit({ ...LIMITS, write });
+  const results = TEN.map(commit);
+  results.push(...(await oneByOne(commit, [11, 12])));
+  await eventually(() => expect(batches).toEqual([TEN, [11, 12]]));
+  await finish();
+  expect(await Promise.all(results)).toEqual([...TEN, 11, 12].map((row) => row * 10));
 });
 
 test("ten rows wait for nothing, as long as a statement may begin; three may be under way", async () => {

@@ -41,6 +41,14 @@ async function failureOf(call: Promise<unknown>): Promise<TransportError> {
 const part = "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf";
 
 describe("a call", () => {
+  it("reaches an address of IPv6 without asking anybody for its name", async () => {
+    const { port } = new URL(await aClosedPort());
+    const failure = await failureOf(anHttp().send({ method: "GET", url: `http://[::1]:${port}/` }));
+    expect(failure).toMatchObject({ id: "connection_failed", mayHaveArrived: false });
+    expect(failure.message).toContain("::1:");
+    expect(failure.message).not.toContain("getaddrinfo");
+  });
+
   it("brings status, headers and body, and sends what it was given", async () => {
     const server = await anAnswering((_seen, response) =>
       response.writeHead(418, { "x-a": "b" }).end("grüß"),
