@@ -1,7 +1,8 @@
 import net from "node:net";
+import { takeMessage } from "./http-message.ts";
 
 /** An answer, and how to send it: at once, or when the caller thinks fit. */
-export type Handle = (
+type Handle = (
   request: { method: string; path: string; body: string },
   send: (status: number, body: unknown) => void,
 ) => void;
@@ -12,7 +13,7 @@ export type Handle = (
  */
 export function createBareServer(handle: Handle): net.Server {
   return net.createServer({ noDelay: true }, (socket) => {
-    let text = "";
+    let received = "";
     const send = (status: number, answer: unknown) => {
       const body = JSON.stringify(answer);
       const head = `HTTP/1.1 ${status} -\r\nContent-Type: application/json\r\nContent-Length: ${body.length}`;
@@ -21,16 +22,12 @@ export function createBareServer(handle: Handle): net.Server {
     socket.setEncoding("latin1");
     socket.on("error", () => socket.destroy());
     socket.on("data", (piece: string) => {
-      text += piece;
-      const head = text.indexOf("\r\n\r\n");
-      if (head === -1) return;
-      const [, length = "0"] = /\r\ncontent-length: *(\d+)/i.exec(text) ?? [];
-      const end = head + 4 + Number(length);
-      if (text.length < end) return;
-      const [method = "", path = ""] = text.slice(0, text.indexOf("\r\n")).split(" ");
-      const body = text.slice(head + 4, end);
-      text = text.slice(end);
-      handle({ method, path, body }, send);
+      received += piece;
+      const message = takeMessage(received);
+      if (!message) return;
+      received = message.rest;
+      const [method = "", path = ""] = message.head.split(" ", 2);
+      handle({ method, path, body: message.body }, send);
     });
   });
 }

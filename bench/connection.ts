@@ -1,5 +1,6 @@
 import { once } from "node:events";
 import { connect } from "node:net";
+import { takeMessage } from "./http-message.ts";
 
 export interface Answer {
   status: number;
@@ -27,10 +28,10 @@ export async function openConnection({ hostname, port }: URL): Promise<Connectio
   };
   socket.on("data", (text: string) => {
     received += text;
-    const answer = readAnswer(received);
-    if (!answer) return;
+    const message = takeMessage(received);
+    if (!message) return;
     received = "";
-    waiting?.resolve(answer);
+    waiting?.resolve({ status: Number(message.head.slice(9, 12)), body: message.body });
   });
   socket.on("error", fail);
   socket.on("close", () => fail(new Error("the connection was closed before the answer")));
@@ -44,14 +45,4 @@ export async function openConnection({ hostname, port }: URL): Promise<Connectio
       }),
     close: () => socket.destroy(),
   };
-}
-
-/** A whole answer, or null while more of it is to come. All that is measured here says how long its answers are. */
-function readAnswer(received: string): Answer | null {
-  const headEnd = received.indexOf("\r\n\r\n");
-  if (headEnd < 0) return null;
-  const [, length] = /\r\ncontent-length: *(\d+)/i.exec(received.slice(0, headEnd)) ?? [];
-  const bodyEnd = headEnd + 4 + Number(length);
-  if (received.length < bodyEnd) return null;
-  return { status: Number(received.slice(9, 12)), body: received.slice(headEnd + 4, bodyEnd) };
 }

@@ -74,6 +74,8 @@ test("what arrives while ten rows are under way makes up the next statement, whi
   expect(batches).toEqual([TEN]);
   await finish();
   expect(batches).toEqual([TEN, [11, 12]]);
+  await sleep(20);
+  expect(batches).toHaveLength(2);
   await finish();
   expect(await Promise.all(results)).toEqual([...TEN, 11, 12].map((row) => row * 10));
 });
