@@ -16,17 +16,29 @@ export async function aWorldOfCustomers(wishes: Wishes = {}) {
   });
   const { world, control } = life;
   const url = () => world.service.url!;
-  const signedForm = (uuid: string, user?: string): Form => control.signOnForm(uuid, user).form;
+  /** The seconds that were signed: a form without a user is the same one again in the same second, and is refused. */
+  const seconds = new Set<number>();
+  const signedForm = (uuid: string, user?: string): Form => {
+    const { form } = control.signOnForm(uuid, user);
+    seconds.add(Number(form["timestamp"]));
+    return form;
+  };
+  const signedAt = (uuid: string, secondsFromNow: number): Form => {
+    const form = signedForm(uuid);
+    let second = Math.floor(Date.now() / 1_000) + secondsFromNow;
+    while (seconds.has(second)) second -= 1;
+    seconds.add(second);
+    return signed({ ...form, timestamp: String(second) });
+  };
 
   return {
     ...{ world, control, life, url, signedForm },
+    /** The signed form of another moment, or of the nearest one before it that no form was of. */
+    signedAt,
     browser: (headers?: Record<string, string>) => aBrowser(url, headers),
     /** Posts a form, by default as the platform has just signed it. */
     signOn: (browser: Browser, form: Form | string) =>
       browser.post("/sso/login", {}, typeof form === "string" ? form : new URLSearchParams(form)),
-    /** The signed form of another moment. */
-    signedAt: (uuid: string, secondsFromNow: number): Form =>
-      signed({ ...signedForm(uuid), timestamp: String(Math.floor(Date.now() / 1_000) + secondsFromNow) }),
     used: () => world.rows(`SELECT * FROM used_sign_ons`),
     sessions: () => world.rows(`SELECT * FROM customer_sessions`),
     async prune(): Promise<void> {
