@@ -94,9 +94,12 @@ describe("a process that is killed", () => {
       Promise.all(Array.from({ length: 6 }, () => installed())),
     );
     expect(unanswered.map(({ status }) => status)).toContain(null);
-    // A provision is written, the vendor has done its work, and nothing is decided.
-    const undecided = await killed(beforeWriting(DECIDE_PROVISION), () => installed());
-    expect(undecided.status).toBeNull();
+    // A provision is written, the vendor has done its work, and nothing is decided; then another one.
+    const undecided = [
+      await killed(beforeWriting(DECIDE_PROVISION), () => installed()),
+      await killed(beforeWriting(DECIDE_PROVISION), () => installed()),
+    ];
+    expect(undecided.map(({ status }) => status)).toEqual([null, null]);
     // The vendor has changed the plan, and nothing is written.
     await killed(beforeWriting(SETTLE_DONE), () => life.control.changePlan(changed, "premium"));
     // A deprovision is committed, and not answered.
@@ -114,7 +117,7 @@ describe("a process that is killed", () => {
       [lost.uuid],
     );
     // The platform delivers again what was not answered: half of it with the same code, half with a new one.
-    for (const [index, { uuid }] of [...unanswered, undecided].entries()) {
+    for (const [index, { uuid }] of [...unanswered, ...undecided].entries()) {
       const { response } = await life.control.redeliver(uuid, { newCode: index % 2 === 1 });
       expect([200, 202]).toContain(response.status);
     }
@@ -132,7 +135,7 @@ describe("a process that is killed", () => {
     const wanted: [string, object][] = [
       [lost.uuid, { ...whole, state: "grant_lost", reason: "outcome_unknown", generation: 0 }],
       [refreshed, { ...whole, generation: 2 }],
-      ...[...unanswered, undecided].map(({ uuid }): [string, object] => [uuid, whole]),
+      ...[...unanswered, ...undecided].map(({ uuid }): [string, object] => [uuid, whole]),
       [changed, { ...whole, plan: "premium" }],
       [gone, { ...whole, resource: "deprovisioned", state: "erased" }],
       [told.uuid, { ...whole, plan: "dedicated" }],
@@ -140,7 +143,7 @@ describe("a process that is killed", () => {
     await eventually(async () => {
       for (const [uuid, state] of wanted) expect(await stateOf(uuid)).toEqual(state);
     }, 60_000);
-    for (const { uuid } of [lost, ...unanswered, undecided, told]) expect(exchanged(uuid)).toBe(1);
+    for (const { uuid } of [lost, ...unanswered, ...undecided, told]) expect(exchanged(uuid)).toBe(1);
     expect(life.control.addon(refreshed).tokens.filter(({ state }) => state === "valid")).toHaveLength(1);
   }, 180_000);
 });

@@ -87,14 +87,24 @@ export function createProvision(needs: {
     return answer ?? decidedElsewhere(step.resource.uuid, patience);
   }
 
-  /** A request whose uuid is known: the same answer, as soon as there is one. */
+  /** A request whose uuid is known: the same answer, and its grant counts if it is another than the one that is there. */
   async function again(request: ProvisionRequest, ownKey: string, patience: Patience): Promise<Answer> {
+    const answer = await answerAgain(request, ownKey, patience);
+    const { uuid, grant, requestId } = request;
+    if (answer.status < 300 && grant && (await patience(() => store.receiveGrant(uuid, grant, requestId)))) {
+      log.info(named(request), "A repeated provision brought a new grant");
+    }
+    return answer;
+  }
+
+  /** The answer that was given, as soon as there is one; if its process died before, we give it. */
+  async function answerAgain(request: ProvisionRequest, ownKey: string, patience: Patience): Promise<Answer> {
     const until = performance.now() + PATIENCE_MS;
     for (;;) {
       const resource = await patience(() => findResource(db, request.uuid));
       if (!resource) throw new Error(`Resource ${request.uuid} is neither new nor known.`);
       if (resource.answerStatus !== null || resource.state === "deprovisioned") {
-        return repeated(resource, request, patience);
+        return repeated(resource, request);
       }
       // Left by a process that died, or born by our own insert whose acknowledgement was lost.
       const orphan = await patience(() => queue.claimUnanswered(request.uuid, ownKey));
@@ -108,12 +118,7 @@ export function createProvision(needs: {
     }
   }
 
-  async function repeated(
-    resource: ResourceRow,
-    request: ProvisionRequest,
-    patience: Patience,
-  ): Promise<Answer> {
-    const { uuid } = resource;
+  function repeated(resource: ResourceRow, request: ProvisionRequest): Answer {
     const answer = answers.given(resource);
     if (resource.state === "deprovisioned" || !answer) {
       throw deprovisioned();
@@ -123,10 +128,6 @@ export function createProvision(needs: {
         { ...named(request), kept: resource.plan, asked: request.plan },
         "A repeated provision differs; the first answer stands",
       );
-    }
-    const { grant, requestId } = request;
-    if (answer.status < 300 && grant && (await patience(() => store.receiveGrant(uuid, grant, requestId)))) {
-      log.info(named(request), "A repeated provision brought a new grant");
     }
     return answer;
   }
