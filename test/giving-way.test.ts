@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, it } from "@jest/globals";
 import { setTimeout as wait } from "node:timers/promises";
 import { pino } from "pino";
+import { createLine } from "../src/resources/line.ts";
 import { createPool } from "../src/resources/pool.ts";
 import type { StepQueue } from "../src/resources/steps/queue.ts";
 import { createStepRunner, type StepHandlers } from "../src/resources/steps/runner.ts";
@@ -43,7 +44,30 @@ it("a pool says that it is behind for as long as more is due than it can start",
   await eventually(() => expect(started()).toBe(4));
   expect(pool.behindForMs()).toBeGreaterThan(0);
   await endAll();
-  expect(pool.behindForMs()).toBe(0);
+  await eventually(() => expect(pool.behindForMs()).toBe(0));
+});
+
+it("a line of rows ends a second after the last look that took all it could, and not while one that did is the last", async () => {
+  const line = createLine();
+  expect(line.forMs()).toBe(0);
+  line.saw(false);
+  expect(line.forMs()).toBe(0);
+  line.saw(true);
+  await wait(1_200);
+  const before = line.forMs();
+  expect(before).toBeGreaterThanOrEqual(1_190);
+  line.saw(true);
+  line.saw(false);
+  expect(line.forMs()).toBeGreaterThanOrEqual(before);
+  await wait(600);
+  line.saw(true);
+  line.saw(false);
+  await wait(600);
+  expect(line.forMs()).toBeGreaterThanOrEqual(2_300);
+  await wait(600);
+  expect(line.forMs()).toBe(0);
+  line.saw(true);
+  expect(line.forMs()).toBeLessThan(500);
 });
 
 it("a pool that may start fewer for now starts no more, and the rest as soon as it may, though nothing ended", async () => {

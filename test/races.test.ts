@@ -1,5 +1,6 @@
 // Again on PostgreSQL: who wins is decided by row locks.
 
+import { setTimeout as wait } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
 import type { Database } from "../src/database/database.ts";
 import { Refusal } from "../src/errors.ts";
@@ -13,6 +14,8 @@ import { eventually } from "./support/world.ts";
 let life: LifecycleWorld;
 /** Runs before a statement of this name; used up by it. */
 const before = new Map<string, () => Promise<unknown>>();
+/** Runs when a statement of this name has found rows, before they are known to the service; used up by it. */
+const after = new Map<string, () => Promise<unknown>>();
 /** Holds the next exchange's answer back, after the platform has given it. */
 let exchangeHeld: Promise<void>[] = [];
 
@@ -23,7 +26,13 @@ beforeAll(async () => {
       const first = before.get(statement.name);
       before.delete(statement.name);
       await first?.();
-      return database.query(statement, values);
+      const rows = await database.query<never>(statement, values);
+      if (rows.length > 0) {
+        const last = after.get(statement.name);
+        after.delete(statement.name);
+        await last?.();
+      }
+      return rows;
     },
   });
   const wrapTokenEndpoint = (endpoint: TokenEndpoint): TokenEndpoint => ({
@@ -40,6 +49,7 @@ beforeAll(async () => {
 afterAll(() => life.world.close());
 afterEach(() => {
   before.clear();
+  after.clear();
   exchangeHeld = [];
   life.vendor.asUsual();
   life.control.clearFaults();
@@ -63,15 +73,18 @@ describe("tokens on their way to the database", () => {
   });
 
   it("are not asked for by a process that was overtaken before its call", async () => {
-    before.set("mark_sent", () =>
-      life.world.rows(
-        `UPDATE credentials SET lease = lease + 1, leased_until = now() + interval '3 seconds' WHERE state = 'grant_pending'`,
-      ),
-    );
+    let isAwake = false;
+    after.set("claim_grants", async () => {
+      await life.world.rows(
+        `UPDATE credentials SET lease = lease + 1, leased_until = now() + interval '4 seconds' WHERE state = 'grant_pending'`,
+      );
+      await wait(1_050);
+      isAwake = true;
+    });
     const { addon } = await life.control.install({ plan: "basic" });
-    await eventually(() => expect(before.has("mark_sent")).toBe(false));
+    await eventually(() => expect(isAwake).toBe(true));
     const { code } = life.requestFor(addon.id).oauth_grant;
-    await new Promise((resolve) => setTimeout(resolve, 300));
+    await wait(300);
     expect(life.exchangesOf(code)).toHaveLength(0);
     await becomesActive(addon.id);
     expect(life.exchangesOf(code)).toHaveLength(1);

@@ -1,3 +1,5 @@
+import { createLine } from "./line.ts";
+
 /** Due work on its way: at most `concurrency` rows at once, however many looks for work start them. */
 export interface Pool {
   /**
@@ -8,7 +10,7 @@ export interface Pool {
   fill(signal: AbortSignal): Promise<number>;
   /** Resolves when nothing is under way. */
   settled(): Promise<void>;
-  /** For how long each look has taken as many rows as it could, so that more may be due; 0: the last one did not. */
+  /** For how long looks have taken as many rows as they could, so that more may be due; 0: they have not. */
   behindForMs(): number;
 }
 
@@ -31,7 +33,7 @@ export function createPool<Row>(needs: {
   const { claim, handle, concurrency, forNow = () => concurrency, onEnd } = needs;
   const underWay = new Set<Promise<void>>();
   const waiting = new Set<() => void>();
-  let behindSince: number | null = null;
+  const line = createLine();
 
   function start(row: Row, signal: AbortSignal): void {
     const work = handle(row, signal).finally(() => {
@@ -67,7 +69,7 @@ export function createPool<Row>(needs: {
         }
         const rows = await claim(free);
         taken += rows.length;
-        behindSince = rows.length < free ? null : (behindSince ?? performance.now());
+        line.saw(rows.length >= free);
         for (const row of rows) start(row, signal);
         // A claim skips rows that another process is just taking, so a short answer is not yet the end; none is.
         if (rows.length === 0) break;
@@ -75,7 +77,7 @@ export function createPool<Row>(needs: {
       return taken;
     },
 
-    behindForMs: () => (behindSince === null ? 0 : performance.now() - behindSince),
+    behindForMs: line.forMs,
 
     async settled() {
       while (underWay.size > 0) await Promise.all(underWay);

@@ -5,7 +5,7 @@ import type { Secret } from "../../secret.ts";
 import type { Vault } from "../../vault/vault.ts";
 import { waitingForDatabase } from "../../database/waiting.ts";
 import type { Admission, Admitted } from "./admission.ts";
-import { NEEDED_LEASE_SECONDS, type ClaimedCredential } from "./claims.ts";
+import { isFresh, NEEDED_LEASE_SECONDS, type ClaimedCredential } from "./claims.ts";
 import type { ClientSecret, ClientSecrets } from "./client-secrets.ts";
 import { credentialPlace, type Opening } from "./opening.ts";
 import type { TakeSlot } from "./slots.ts";
@@ -30,7 +30,7 @@ export type CallResult =
 
 /**
  * One call to the token endpoint for one claimed row, in the order that loses nothing: open what is needed, wait for a
- * slot, mark sent, call, store. What a failure means is for the caller to judge.
+ * slot, see that the row is still ours, call, store. What a failure means is for the caller to judge.
  */
 export type CallTokenEndpoint = (admitted: Admitted, takeSlot: TakeSlot) => Promise<CallResult>;
 
@@ -104,7 +104,7 @@ export function createTokenCall({
     if (!giveSlotBack) return null;
     try {
       if (!(await admission.isStillGood(admitted))) return null;
-      if (!(await store.markSent(row, NEEDED_LEASE_SECONDS))) return null;
+      if (!isFresh(row) && !(await store.markSent(row, NEEDED_LEASE_SECONDS))) return null;
       const call = row.state === "grant_pending" ? endpoint.exchange : endpoint.refresh;
       const answer = await call(credential, secret.value);
       // Known before the slot is free: who is next in line must not send this secret again.

@@ -1,9 +1,11 @@
-import { statement, type Queryable, type Statement } from "../../database/database.ts";
+import { busyStatement, statement, type Queryable, type Statement } from "../../database/database.ts";
 
 // How work on credentials is found and taken. One statement each, so that there is no moment between seeing a row and
 // owning it. `id = ANY(ARRAY(SELECT … FOR UPDATE SKIP LOCKED))` makes the sub-select run once whatever the planner
 // thinks; in a FROM it became a sequential scan with a hash join at ten thousand rows. All comparisons use the
-// database's clock. A row found with `sent_at` set was called for by somebody who did not live to store the outcome.
+// database's clock. A claim marks its rows as sent: mostly the call leaves within milliseconds, and a statement between
+// the two would tell nothing new. So a row found with `sent_at` set may have been called for by somebody who did not
+// live to store the outcome.
 
 /** How long a claim holds: twice the longest call, and some. */
 export const LEASE_SECONDS = 45;
@@ -16,6 +18,7 @@ export const BEFORE_CALL_MS = 15_000;
 /** A credential row taken for a call to the token endpoint. */
 export interface ClaimedCredential {
   uuid: string;
+  claimedAt: Moment;
   state: "grant_pending" | "active" | "needs_reauth";
   lease: number;
   attempts: number;
@@ -34,12 +37,30 @@ export interface ClaimedCredential {
   rank: Date;
 }
 
+/** When a claim left for the database, by both clocks of the machine: one stands still while it sleeps, one can be set. */
+interface Moment {
+  passed: number;
+  wall: number;
+}
+
+const moment = (): Moment => ({ passed: performance.now(), wall: Date.now() });
+
+/** A claim this young needs no second look at its lease before the call: whoever freezes for less has it still. */
+const FRESH_MS = 1_000;
+
+/** Whether a row was claimed a moment ago; after longer, its lease and mark must be confirmed before a call leaves. */
+export function isFresh({ claimedAt }: ClaimedCredential): boolean {
+  const { passed, wall } = moment();
+  return passed - claimedAt.passed < FRESH_MS && Math.abs(wall - claimedAt.wall) < FRESH_MS;
+}
+
+// A grant whose time is over needs no call.
 const TAKE = `
   UPDATE credentials SET
     lease = lease + 1,
     leased_until = now() + interval '${LEASE_SECONDS} seconds',
     outcome_unknown = outcome_unknown OR (sent_at IS NOT NULL AND state = 'grant_pending'),
-    sent_at = NULL`;
+    sent_at = CASE WHEN grant_deadline <= now() THEN NULL ELSE now() END`;
 
 const TAKEN = `
   RETURNING uuid, state, lease, attempts,
@@ -56,15 +77,21 @@ const TAKEN = `
 
 const IS_FREE = `(leased_until IS NULL OR leased_until <= now())`;
 
+/** More are never asked for: two for each of a thousand calls. Plans are made for so many, without a look at $1. */
+const MOST_CLAIMED = 2_000;
+
+const firstOf = (due: string) => `
+  WHERE uuid = ANY(ARRAY(SELECT uuid FROM (${due} LIMIT ${MOST_CLAIMED} FOR UPDATE SKIP LOCKED) few LIMIT $1))`;
+
 // Not in the order they fell due, which after an outage is that of chance: a minute's backlog would cost grants whose
 // last minute it is. Our own deadline orders them, for clocks differ and some grants name no end. With few due, the
 // planner sorts them; with many, it reads the index of deadlines from its head.
-const claimGrants = statement(
+const claimGrants = busyStatement(
   "claim_grants",
-  `${TAKE} WHERE uuid = ANY(ARRAY(
+  `${TAKE} ${firstOf(`
     SELECT uuid FROM credentials
     WHERE state = 'grant_pending' AND due_at <= now() AND ${IS_FREE}
-    ORDER BY grant_deadline LIMIT $1 FOR UPDATE SKIP LOCKED)) ${TAKEN}`,
+    ORDER BY grant_deadline`)} ${TAKEN}`,
 );
 
 const claimExpiredGrants = statement(
@@ -75,12 +102,12 @@ const claimExpiredGrants = statement(
     ORDER BY grant_deadline LIMIT $1 FOR UPDATE SKIP LOCKED)) ${TAKEN}`,
 );
 
-const claimRefreshes = statement(
+const claimRefreshes = busyStatement(
   "claim_refreshes",
-  `${TAKE} WHERE uuid = ANY(ARRAY(
+  `${TAKE} ${firstOf(`
     SELECT uuid FROM credentials
     WHERE state IN ('active', 'needs_reauth') AND due_at <= now() AND ${IS_FREE} AND sealed_refresh_token IS NOT NULL
-    ORDER BY due_at LIMIT $1 FOR UPDATE SKIP LOCKED)) ${TAKEN}`,
+    ORDER BY due_at`)} ${TAKEN}`,
 );
 
 const claimRefresh = statement(
@@ -104,7 +131,9 @@ export function createClaims(db: Queryable, onSteal: (rows: number) => void) {
   const secondsOf = async (what: Statement) =>
     (await db.query<{ seconds: number | null }>(what))[0]?.seconds ?? null;
   const take = async (...claim: Parameters<Queryable["query"]>): Promise<ClaimedCredential[]> => {
+    const claimedAt = moment();
     const rows = await db.query<ClaimedCredential>(...claim);
+    for (const row of rows) row.claimedAt = claimedAt;
     const stolen = rows.filter(({ wasHeld }) => wasHeld).length;
     if (stolen > 0) onSteal(stolen);
     // Not all that are claimed can be called for at once, and an UPDATE gives rows back in any order.

@@ -3,9 +3,10 @@ import { createGroupCommit } from "../../database/group-commit.ts";
 import { waitingForDatabase } from "../../database/waiting.ts";
 import { BEFORE_CALL_MS } from "./claims.ts";
 
-// What is written around a call to the token endpoint. The order is: claim, mark sent, call, store. Both writes are
-// fenced by the lease number, and both are collected into one statement for all rows that are ready at the same
-// moment: at several thousand tokens a second the database's commits, not the calls, would be the limit.
+// What is written around a call to the token endpoint. The order is: claim, call, store; and before the call once more a
+// mark, if the claim is not of this moment. Both writes are fenced by the lease number, and both are collected into one
+// statement for all rows that are ready at the same moment: at several thousand tokens a second the database's commits,
+// not the calls, would be the limit.
 
 const markSent = busyStatement(
   "mark_sent",
