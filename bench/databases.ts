@@ -10,7 +10,8 @@ export interface Database {
 }
 
 export interface Databases {
-  create(): Promise<Database>;
+  /** `flushMs`: each flush of a commit to the disk takes so much longer (PostgreSQL's `commit_delay`). */
+  create(wishes?: { flushMs?: number }): Promise<Database>;
   /** Drops what is left. */
   close(): Promise<void>;
 }
@@ -42,10 +43,14 @@ export async function createDatabases(
   }
 
   return {
-    async create() {
+    async create({ flushMs = 0 } = {}) {
       const name = `bench_${process.pid}_${++count}`;
       await admin.query(`CREATE DATABASE ${name} TEMPLATE ${TEMPLATE}`);
       made.add(name);
+      if (flushMs > 0) {
+        await admin.query(`ALTER DATABASE ${name} SET commit_delay = ${flushMs * 1_000}`);
+        await admin.query(`ALTER DATABASE ${name} SET commit_siblings = 0`);
+      }
       const pool = new pg.Pool({ connectionString: urlOf(name), max: 1 });
       pool.on("error", () => undefined);
       return {

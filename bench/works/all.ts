@@ -4,14 +4,14 @@ import { endToEnd } from "./end-to-end.ts";
 import { growthOfProcesses, growthOfResources } from "./growth.ts";
 import { mixed } from "./mixed.ts";
 import { processOfWeb } from "./process.ts";
-import { provision200, provision202, provisionTwin } from "./provision.ts";
+import { provision200, provision202, provisionTwin, slowDisk } from "./provision.ts";
 import { refreshFast, refreshSlow } from "./refresh.ts";
 import { reseal } from "./reseal.ts";
 import type { Work } from "./work.ts";
 
 /** Everything that is measured, in the order of the report. */
 export const works: readonly Work[] = [
-  ...[provision202, provision200, provisionTwin, endToEnd],
+  ...[provision202, provision200, slowDisk, provisionTwin, endToEnd],
   ...[refreshSlow, refreshFast, reseal, claim],
   ...[processOfWeb, mixed, embedded],
   ...[growthOfProcesses, growthOfResources],
