@@ -47,27 +47,23 @@ it("a pool says that it is behind for as long as more is due than it can start",
   await eventually(() => expect(pool.behindForMs()).toBe(0));
 });
 
-it("a line of rows ends a second after the last look that took all it could, and not while one that did is the last", async () => {
-  const line = createLine();
+it("a line of rows ends a second after it was last full, and not while it is", () => {
+  let now = 50_000;
+  const line = createLine(() => now);
+  const sawAfter = (ms: number, isFull: boolean) => ((now += ms), line.saw(isFull), line.forMs());
   expect(line.forMs()).toBe(0);
-  line.saw(false);
-  expect(line.forMs()).toBe(0);
-  line.saw(true);
-  await wait(1_200);
-  const before = line.forMs();
-  expect(before).toBeGreaterThanOrEqual(1_190);
-  line.saw(true);
-  line.saw(false);
-  expect(line.forMs()).toBeGreaterThanOrEqual(before);
-  await wait(600);
-  line.saw(true);
-  line.saw(false);
-  await wait(600);
-  expect(line.forMs()).toBeGreaterThanOrEqual(2_300);
-  await wait(600);
-  expect(line.forMs()).toBe(0);
-  line.saw(true);
-  expect(line.forMs()).toBeLessThan(500);
+  expect(sawAfter(0, false)).toBe(0);
+  expect(sawAfter(0, true)).toBe(0);
+  // Nobody can look while all places are taken.
+  expect(((now += 5_000), line.forMs())).toBe(5_000);
+  expect(sawAfter(0, false)).toBe(5_000);
+  expect(sawAfter(900, false)).toBe(5_900);
+  expect(sawAfter(0, true)).toBe(5_900);
+  expect(sawAfter(10, false)).toBe(5_910);
+  expect(sawAfter(990, false)).toBe(6_900);
+  expect(sawAfter(10, false)).toBe(0);
+  expect(sawAfter(0, true)).toBe(0);
+  expect(((now += 10), line.forMs())).toBe(10);
 });
 
 it("a pool that may start fewer for now starts no more, and the rest as soon as it may, though nothing ended", async () => {

@@ -73,21 +73,38 @@ describe("tokens on their way to the database", () => {
   });
 
   it("are not asked for by a process that was overtaken before its call", async () => {
-    let isAwake = false;
-    after.set("claim_grants", async () => {
-      await life.world.rows(
-        `UPDATE credentials SET lease = lease + 1, leased_until = now() + interval '4 seconds' WHERE state = 'grant_pending'`,
-      );
-      await wait(1_050);
-      isAwake = true;
-    });
+    before.set("mark_sent", () =>
+      life.world.rows(
+        `UPDATE credentials SET lease = lease + 1, leased_until = now() + interval '3 seconds' WHERE state = 'grant_pending'`,
+      ),
+    );
     const { addon } = await life.control.install({ plan: "basic" });
-    await eventually(() => expect(isAwake).toBe(true));
+    await eventually(() => expect(before.has("mark_sent")).toBe(false));
     const { code } = life.requestFor(addon.id).oauth_grant;
     await wait(300);
     expect(life.exchangesOf(code)).toHaveLength(0);
     await becomesActive(addon.id);
     expect(life.exchangesOf(code)).toHaveLength(1);
+  });
+
+  it("are not asked for again by a process that froze after its claim, and was overtaken", async () => {
+    const uuid = await life.settled();
+    const asked = life.control.ledger().next;
+    let isAwake = false;
+    after.set("claim_refreshes", async () => {
+      await life.world.rows(
+        `UPDATE credentials SET lease = lease + 1, leased_until = NULL, due_at = now() + interval '1 hour' WHERE uuid = $1`,
+        [uuid],
+      );
+      await wait(1_050);
+      isAwake = true;
+    });
+    await life.world.rows(`UPDATE credentials SET due_at = now() WHERE uuid = $1`, [uuid]);
+    life.world.service.services.jobs.wake("refresh-tokens");
+    await eventually(() => expect(isAwake).toBe(true));
+    await wait(300);
+    const { entries } = life.control.ledger({ since: asked });
+    expect(entries.filter(({ path }) => path === "/oauth/token")).toEqual([]);
   });
 
   it("do not hold up the grants of others", async () => {

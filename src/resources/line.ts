@@ -6,10 +6,10 @@ export interface Line {
   forMs(): number;
 }
 
-/** Looks that now and then take fewer, as where rows fall due about as fast as they are done, do not end a line at once. */
+/** A line ends this long after it was last full: where rows fall due about as fast as they are done, looks differ. */
 const ENDS_AFTER_MS = 1_000;
 
-export function createLine(): Line {
+export function createLine(clock = () => performance.now()): Line {
   let began = 0;
   let lastFull = -Infinity;
   let isFull = false;
@@ -17,15 +17,14 @@ export function createLine(): Line {
 
   return {
     saw(itWasFull) {
-      const now = performance.now();
-      if (itWasFull) {
-        if (!stands(now)) began = now;
-        lastFull = now;
-      }
+      const now = clock();
+      if (itWasFull && !stands(now)) began = now;
+      // A look may come long after the one before: until now, the line was as that one saw it.
+      if (isFull || itWasFull) lastFull = now;
       isFull = itWasFull;
     },
     forMs() {
-      const now = performance.now();
+      const now = clock();
       return stands(now) ? now - began : 0;
     },
   };

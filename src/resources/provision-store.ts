@@ -70,12 +70,14 @@ const readGrant = statement(
 );
 
 // A new code replaces one that was not exchanged, and starts its five minutes anew. Tokens that are there stay. What an
-// earlier call came to stays unknown: the code may be the one it was made with, delivered again.
+// earlier call came to stays unknown: the code may be the one it was made with, delivered again. A grant that is not due
+// waits for the answer to be decided, and so does the one in its place.
 const replaceGrant = statement(
   "replace_grant",
   `WITH replaced AS (
      UPDATE credentials SET state = 'grant_pending', reason = NULL, sealed_grant_code = $2, grant_expires_at = $3,
-       grant_number = grant_number + 1, grant_deadline = now() + interval '305 seconds', due_at = now() + interval '1 second',
+       grant_number = grant_number + 1, grant_deadline = now() + interval '305 seconds',
+       due_at = CASE WHEN state <> 'grant_pending' OR due_at IS NOT NULL THEN now() + interval '1 second' END,
        attempts = 0, rejected_at = NULL, last_error = NULL, request_id = $4
      WHERE uuid = $1 AND state IN ('grant_pending', 'grant_lost', 'no_grant') RETURNING uuid
    )

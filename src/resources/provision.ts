@@ -87,18 +87,14 @@ export function createProvision(needs: {
     return answer ?? decidedElsewhere(step.resource.uuid, patience);
   }
 
-  /** A request whose uuid is known: the same answer, and its grant counts if it is another than the one that is there. */
+  /**
+   * A request whose uuid is known: the same answer, as soon as there is one. Its grant is taken first, if it is another
+   * than the one that is there: what is answered with success is exchanged with what came last.
+   */
   async function again(request: ProvisionRequest, ownKey: string, patience: Patience): Promise<Answer> {
-    const answer = await answerAgain(request, ownKey, patience);
     const { uuid, grant, requestId } = request;
-    if (answer.status < 300 && grant && (await patience(() => store.receiveGrant(uuid, grant, requestId)))) {
+    if (grant && (await patience(() => store.receiveGrant(uuid, grant, requestId))))
       log.info(named(request), "A repeated provision brought a new grant");
-    }
-    return answer;
-  }
-
-  /** The answer that was given, as soon as there is one; if its process died before, we give it. */
-  async function answerAgain(request: ProvisionRequest, ownKey: string, patience: Patience): Promise<Answer> {
     const until = performance.now() + PATIENCE_MS;
     for (;;) {
       const resource = await patience(() => findResource(db, request.uuid));

@@ -1,7 +1,7 @@
 // Again on PostgreSQL: two claims of one moment are told apart by its row locks.
 
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { createClaims, isFresh, type ClaimedCredential } from "../../src/resources/credentials/claims.ts";
+import { createClaims, isMarked, type ClaimedCredential } from "../../src/resources/credentials/claims.ts";
 import { aWorld, eventually, type World } from "../support/world.ts";
 
 let world: World;
@@ -11,7 +11,7 @@ beforeAll(async () => {
 afterAll(() => world.close());
 
 describe("a claim", () => {
-  it("is of rows that nobody else gets meanwhile, and marks them: from now on a call may have left", async () => {
+  it("is of rows that nobody else gets meanwhile, and marks token pairs: from now on a call may have left", async () => {
     const installed = Array.from({ length: 12 }, () => world.sandbox.control.install({ plan: "basic" }));
     const uuids = (await Promise.all(installed)).map(({ addon }) => addon.id);
     await eventually(async () => {
@@ -30,7 +30,6 @@ describe("a claim", () => {
     expect(claimed.map(({ uuid }) => uuid).sort()).toEqual(uuids.sort());
     expect(await refreshes(12)).toEqual([]);
     expect(await refresh(uuids[0]!)).toBeNull();
-    expect(claimed.every(isFresh)).toBe(true);
     expect(
       await world.rows(
         `SELECT sent_at IS NOT NULL AS sent, count(*)::int AS count FROM credentials GROUP BY 1`,
@@ -38,25 +37,30 @@ describe("a claim", () => {
     ).toEqual([{ sent: true, count: 12 }]);
   });
 
-  it("of a grant whose time is over marks nothing, for no call is made", async () => {
+  it("of a grant marks nothing: of a call that was never made nobody says that its outcome is unknown", async () => {
+    await world.service.services.jobs.stop();
     await world.rows(
-      `UPDATE credentials SET state = 'grant_pending', due_at = now(), grant_deadline = now(), leased_until = NULL, sent_at = NULL`,
+      `UPDATE credentials SET state = 'grant_pending', due_at = now(), grant_deadline = now() + interval '1 minute',
+         leased_until = NULL, sent_at = NULL`,
     );
     const claims = createClaims(world.service.services.db, () => undefined);
-    expect(await claims.expiredGrants(6)).toHaveLength(6);
-    expect((await claims.grants(12)).map(({ isOver }) => isOver)).toEqual(Array(6).fill(true));
+    const claimed = await claims.grants(12);
+    expect(claimed).toHaveLength(12);
+    expect(claimed.some(isMarked)).toBe(false);
     expect(await world.rows(`SELECT 1 FROM credentials WHERE sent_at IS NOT NULL`)).toEqual([]);
   });
 
-  const ages: [string, number, number, boolean][] = [
-    ["of this moment", 0, 0, true],
-    ["of half a second ago", 500, 500, true],
-    ["of more than a second ago, as after a freeze", 1_001, 1_001, false],
-    ["of before the machine slept, when one clock stood still", 5, 60_000, false],
-    ["of before the clock was set back", 5, -60_000, false],
+  const ages: [string, ClaimedCredential["state"], number, number, boolean][] = [
+    ["of a token pair, of this moment", "active", 0, 0, true],
+    ["of one that is refused, too", "needs_reauth", 0, 0, true],
+    ["of a grant", "grant_pending", 0, 0, false],
+    ["of half a second ago", "active", 500, 500, true],
+    ["of more than a second ago, as after a freeze", "active", 1_001, 1_001, false],
+    ["of before the machine slept, when one clock stood still", "active", 5, 60_000, false],
+    ["of before the clock was set back", "active", 5, -60_000, false],
   ];
-  it.each(ages)("%s is fresh or not", (_, passedMs, wallMs, expected) => {
+  it.each(ages)("%s, is a mark or not", (_, state, passedMs, wallMs, expected) => {
     const claimedAt = { passed: performance.now() - passedMs, wall: Date.now() - wallMs };
-    expect(isFresh({ claimedAt } as ClaimedCredential)).toBe(expected);
+    expect(isMarked({ state, claimedAt } as ClaimedCredential)).toBe(expected);
   });
 });

@@ -98,8 +98,11 @@ describe("a refresh", () => {
     const [uuid] = (await active(1)) as [string];
     const since = position();
     onAnswer = async () => {
-      // Another process takes over and stores the newest token; ours is an older one.
-      await world.rows(`UPDATE credentials SET leased_until = NULL, sent_at = NULL WHERE uuid = $1`, [uuid]);
+      // Another process takes over and stores the newest token; ours is an older one. No sweep comes before it.
+      await world.rows(
+        `UPDATE credentials SET leased_until = NULL, sent_at = NULL, due_at = now() + interval '1 hour' WHERE uuid = $1`,
+        [uuid],
+      );
       expect(await world.service.services.credentials.refresh.now(uuid)).toMatchObject({ done: "stored" });
     };
     await makeDue([uuid]);

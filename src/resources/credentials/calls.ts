@@ -5,7 +5,7 @@ import type { Secret } from "../../secret.ts";
 import type { Vault } from "../../vault/vault.ts";
 import { waitingForDatabase } from "../../database/waiting.ts";
 import type { Admission, Admitted } from "./admission.ts";
-import { isFresh, NEEDED_LEASE_SECONDS, type ClaimedCredential } from "./claims.ts";
+import { isMarked, NEEDED_LEASE_SECONDS, type ClaimedCredential } from "./claims.ts";
 import type { ClientSecret, ClientSecrets } from "./client-secrets.ts";
 import { credentialPlace, type Opening } from "./opening.ts";
 import type { TakeSlot } from "./slots.ts";
@@ -30,7 +30,7 @@ export type CallResult =
 
 /**
  * One call to the token endpoint for one claimed row, in the order that loses nothing: open what is needed, wait for a
- * slot, see that the row is still ours, call, store. What a failure means is for the caller to judge.
+ * slot, mark sent (a fresh claim of a token pair is a mark), call, store. What a failure means is for the caller to judge.
  */
 export type CallTokenEndpoint = (admitted: Admitted, takeSlot: TakeSlot) => Promise<CallResult>;
 
@@ -93,7 +93,7 @@ export function createTokenCall({
     return { done };
   }
 
-  /** The answer; null: nothing was sent. The secret and the lease are looked at when the slot is there, not before. */
+  /** The answer; null: nothing was sent. The secret, and mostly the lease, are looked at when the slot is there. */
   async function ask(
     admitted: Admitted,
     credential: Secret,
@@ -104,7 +104,7 @@ export function createTokenCall({
     if (!giveSlotBack) return null;
     try {
       if (!(await admission.isStillGood(admitted))) return null;
-      if (!isFresh(row) && !(await store.markSent(row, NEEDED_LEASE_SECONDS))) return null;
+      if (!isMarked(row) && !(await store.markSent(row, NEEDED_LEASE_SECONDS))) return null;
       const call = row.state === "grant_pending" ? endpoint.exchange : endpoint.refresh;
       const answer = await call(credential, secret.value);
       // Known before the slot is free: who is next in line must not send this secret again.

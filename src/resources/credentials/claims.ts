@@ -3,9 +3,8 @@ import { busyStatement, statement, type Queryable, type Statement } from "../../
 // How work on credentials is found and taken. One statement each, so that there is no moment between seeing a row and
 // owning it. `id = ANY(ARRAY(SELECT … FOR UPDATE SKIP LOCKED))` makes the sub-select run once whatever the planner
 // thinks; in a FROM it became a sequential scan with a hash join at ten thousand rows. All comparisons use the
-// database's clock. A claim marks its rows as sent: mostly the call leaves within milliseconds, and a statement between
-// the two would tell nothing new. So a row found with `sent_at` set may have been called for by somebody who did not
-// live to store the outcome.
+// database's clock. A row found with `sent_at` set was called for by somebody who did not live to store the outcome; but
+// for token pairs, which the claim itself marks.
 
 /** How long a claim holds: twice the longest call, and some. */
 export const LEASE_SECONDS = 45;
@@ -45,22 +44,26 @@ interface Moment {
 
 const moment = (): Moment => ({ passed: performance.now(), wall: Date.now() });
 
-/** A claim this young needs no second look at its lease before the call: whoever freezes for less has it still. */
+/** So young a claim says as much as a mark: whoever froze for less still has the lease. */
 const FRESH_MS = 1_000;
 
-/** Whether a row was claimed a moment ago; after longer, its lease and mark must be confirmed before a call leaves. */
-export function isFresh({ claimedAt }: ClaimedCredential): boolean {
+/**
+ * Whether the claim is the mark for the call too, so that no other statement need come between. Only a refresh's, which
+ * can be repeated, and only in its first second. A grant is good for one call: right before it the database must show
+ * that it takes what will come of it, and of a call that was never made nobody may say that its outcome is unknown.
+ */
+export function isMarked({ state, claimedAt }: ClaimedCredential): boolean {
   const { passed, wall } = moment();
-  return passed - claimedAt.passed < FRESH_MS && Math.abs(wall - claimedAt.wall) < FRESH_MS;
+  const isFresh = passed - claimedAt.passed < FRESH_MS && Math.abs(wall - claimedAt.wall) < FRESH_MS;
+  return isFresh && state !== "grant_pending";
 }
 
-// A grant whose time is over needs no call.
 const TAKE = `
   UPDATE credentials SET
     lease = lease + 1,
     leased_until = now() + interval '${LEASE_SECONDS} seconds',
     outcome_unknown = outcome_unknown OR (sent_at IS NOT NULL AND state = 'grant_pending'),
-    sent_at = CASE WHEN grant_deadline <= now() THEN NULL ELSE now() END`;
+    sent_at = CASE WHEN state <> 'grant_pending' THEN now() END`;
 
 const TAKEN = `
   RETURNING uuid, state, lease, attempts,

@@ -3,10 +3,10 @@ import { createGroupCommit } from "../../database/group-commit.ts";
 import { waitingForDatabase } from "../../database/waiting.ts";
 import { BEFORE_CALL_MS } from "./claims.ts";
 
-// What is written around a call to the token endpoint. The order is: claim, call, store; and before the call once more a
-// mark, if the claim is not of this moment. Both writes are fenced by the lease number, and both are collected into one
-// statement for all rows that are ready at the same moment: at several thousand tokens a second the database's commits,
-// not the calls, would be the limit.
+// What is written around a call to the token endpoint. The order is: claim, mark sent, call, store; a fresh claim of a
+// token pair is its own mark. Both writes are fenced by the lease number, and both are collected into one statement for
+// all rows that are ready at the same moment: at several thousand tokens a second the database's commits, not the calls,
+// would be the limit.
 
 const markSent = busyStatement(
   "mark_sent",
@@ -18,7 +18,7 @@ const markSent = busyStatement(
 
 // Success. The lease decides, with one exception: a grant's tokens are the only ones there will ever be, so they are
 // stored by whoever has them as long as the row still waits for some. A first pair also wakes the steps that waited
-// for it and asks for the app to be discovered. The token's life is counted from the moment the call was sent; one that
+// for it and asks for the app to be discovered. The token's life is counted from the mark, at most a second before the call; one that
 // an older client secret issued while a newer one was set is due at once.
 const storeTokens = busyStatement(
   "store_tokens",

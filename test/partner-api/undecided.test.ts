@@ -1,0 +1,77 @@
+// Again on PostgreSQL: a new code meets the decision about the resource.
+
+import { randomUUID } from "node:crypto";
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { createProvisionStore } from "../../src/resources/provision-store.ts";
+import { Secret } from "../../src/secret.ts";
+import { aLifecycle, type LifecycleWorld } from "../support/lifecycle.ts";
+import { eventually } from "../support/world.ts";
+
+// What a process leaves that dies, or stops, between writing a provision down and deciding it; no sweep comes by.
+
+let life: LifecycleWorld;
+beforeAll(async () => {
+  life = await aLifecycle({ environment: { WEB_JOBS: "off" } });
+});
+afterAll(() => life.world.close());
+
+async function leftUndecided(): Promise<string> {
+  life.control.fault("> POST /resources", { reset: "before" });
+  const { addon } = await life.control.install({ plan: "basic" });
+  const { db, vault } = life.world.service.services;
+  const { code } = life.requestFor(addon.id).oauth_grant;
+  const request = {
+    ...{ uuid: addon.id, plan: "basic", name: null, region: "us", options: {}, callbackUrl: null },
+    ...{ logInputUrl: null, logDrainToken: null, requestId: randomUUID() },
+    grant: { code: new Secret(code), expiresAt: null },
+  };
+  expect(await createProvisionStore(db, vault).insert(request, randomUUID(), null)).not.toBeNull();
+  return addon.id;
+}
+
+async function grantOf(uuid: string) {
+  const [row] = await life.world.rows(
+    `SELECT grant_number AS number, due_at IS NOT NULL AS "isDue" FROM credentials WHERE uuid = $1`,
+    [uuid],
+  );
+  return row;
+}
+
+async function expectExchanged(uuid: string): Promise<void> {
+  await life.world.rows(`UPDATE credentials SET due_at = now() WHERE uuid = $1 AND due_at IS NOT NULL`, [
+    uuid,
+  ]);
+  const { grants } = life.world.service.services.credentials;
+  await grants.due(new AbortController().signal);
+  await grants.settled();
+  const { code } = life.requestFor(uuid).oauth_grant;
+  expect(life.exchangesOf(code).map(({ response }) => response?.status)).toEqual([200]);
+  expect(await life.credential(uuid)).toEqual({ state: "active", generation: 1 });
+}
+
+describe("a provision that was written down and not decided, delivered again with a new code", () => {
+  it("is decided by who gets it, and the new code is exchanged", async () => {
+    const uuid = await leftUndecided();
+    await life.world.rows(`UPDATE steps SET leased_until = NULL WHERE uuid = $1`, [uuid]);
+    expect((await life.control.redeliver(uuid, { newCode: true })).response.status).toBe(200);
+    expect(await grantOf(uuid)).toEqual({ number: 2, isDue: true });
+    await expectExchanged(uuid);
+  });
+
+  it("is answered 202 when another process has it and does not end; the new code is due then, and not before", async () => {
+    const uuid = await leftUndecided();
+    const redelivered = life.control.redeliver(uuid, { newCode: true });
+    await eventually(async () => expect(await grantOf(uuid)).toEqual({ number: 2, isDue: false }));
+    expect((await redelivered).response.status).toBe(202);
+    expect(await grantOf(uuid)).toEqual({ number: 2, isDue: true });
+    await expectExchanged(uuid);
+  });
+
+  it("keeps the code it has when that is the one that comes again", async () => {
+    const uuid = await leftUndecided();
+    await life.world.rows(`UPDATE steps SET leased_until = NULL WHERE uuid = $1`, [uuid]);
+    expect((await life.control.redeliver(uuid)).response.status).toBe(200);
+    expect(await grantOf(uuid)).toEqual({ number: 1, isDue: true });
+    await expectExchanged(uuid);
+  });
+});
