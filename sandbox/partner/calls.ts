@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Platform } from "../platform.ts";
 import { readableBody } from "../wire/body.ts";
+import { delay } from "../wire/delay.ts";
 import type { FaultAction } from "../wire/faults.ts";
 import type { Headers } from "../wire/ledger.ts";
 import { sendRequest, type Incoming, type Outgoing } from "./http.ts";
@@ -34,7 +35,7 @@ export interface PartnerCall {
 export async function callPartner(platform: Platform, call: PartnerCall): Promise<PartnerResponse> {
   const url = new URL(platform.world.settings.partnerUrl.replace(/\/+$/, "") + call.path);
   const fault = platform.faults.take("out", call.method, call.path);
-  if (fault?.delayMs !== undefined) await sleep(fault.delayMs, undefined, { signal: platform.closing });
+  if (fault?.delayMs !== undefined) await delay(fault.delayMs, platform.closing);
   const sendings = Array.from({ length: fault?.duplicate ? 2 : 1 }, () =>
     makeCall(platform, call, url, fault),
   );

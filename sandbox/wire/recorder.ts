@@ -2,6 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Request, RequestHandler, Response } from "express";
 import type { Platform } from "../platform.ts";
 import { readBody } from "./body.ts";
+import { delay } from "./delay.ts";
 import type { FaultAction } from "./faults.ts";
 
 /** The header of the second of two equal calls: it meets no further fault. */
@@ -62,7 +63,10 @@ export function recordCalls(platform: Platform): RequestHandler {
     if (!fault) return next();
 
     if (fault.delayMs !== undefined) {
-      const isOpen = await sleep(fault.delayMs, true, { signal: platform.closing }).catch(() => false);
+      const isOpen = await delay(fault.delayMs, platform.closing).then(
+        () => true,
+        () => false,
+      );
       if (!isOpen) return;
     }
     if (fault.reset === "before" || fault.hang === true || fault.hang === "before") {

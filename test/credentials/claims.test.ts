@@ -5,23 +5,22 @@ import { createClaims, isMarked, type ClaimedCredential } from "../../src/resour
 import { aWorld, eventually, type World } from "../support/world.ts";
 
 let world: World;
+let uuids: string[];
 beforeAll(async () => {
   world = await aWorld();
-});
+  const installed = Array.from({ length: 12 }, () => world.sandbox.control.install({ plan: "basic" }));
+  uuids = (await Promise.all(installed)).map(({ addon }) => addon.id);
+  await eventually(async () => {
+    const [row] = await world.rows(`SELECT count(*)::int AS active FROM credentials WHERE state = 'active'`);
+    expect(row).toEqual({ active: 12 });
+  });
+  // From here on the tests alone look for due work.
+  await world.service.services.jobs.stop();
+}, 60_000);
 afterAll(() => world.close());
 
 describe("a claim", () => {
   it("is of rows that nobody else gets meanwhile, and marks token pairs: from now on a call may have left", async () => {
-    const installed = Array.from({ length: 12 }, () => world.sandbox.control.install({ plan: "basic" }));
-    const uuids = (await Promise.all(installed)).map(({ addon }) => addon.id);
-    await eventually(async () => {
-      const [row] = await world.rows(
-        `SELECT count(*)::int AS active FROM credentials WHERE state = 'active'`,
-      );
-      expect(row).toEqual({ active: 12 });
-    });
-    // From here on the test alone looks for due work.
-    await world.service.services.jobs.stop();
     await world.rows(`UPDATE credentials SET due_at = now()`);
 
     const { refreshes, refresh } = createClaims(world.service.services.db, () => undefined);
@@ -38,7 +37,6 @@ describe("a claim", () => {
   });
 
   it("of a grant marks nothing: of a call that was never made nobody says that its outcome is unknown", async () => {
-    await world.service.services.jobs.stop();
     await world.rows(
       `UPDATE credentials SET state = 'grant_pending', due_at = now(), grant_deadline = now() + interval '1 minute',
          leased_until = NULL, sent_at = NULL`,

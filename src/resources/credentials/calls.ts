@@ -30,7 +30,7 @@ export type CallResult =
 
 /**
  * One call to the token endpoint for one claimed row, in the order that loses nothing: open what is needed, wait for a
- * slot, mark sent (a fresh claim of a token pair is a mark), call, store. What a failure means is for the caller to judge.
+ * slot, mark sent (a fresh claim of a token pair is a mark), call, store. What a failure means, the caller judges.
  */
 export type CallTokenEndpoint = (admitted: Admitted, takeSlot: TakeSlot) => Promise<CallResult>;
 

@@ -18,8 +18,8 @@ const markSent = busyStatement(
 
 // Success. The lease decides, with one exception: a grant's tokens are the only ones there will ever be, so they are
 // stored by whoever has them as long as the row still waits for some. A first pair also wakes the steps that waited
-// for it and asks for the app to be discovered. The token's life is counted from the mark, at most a second before the call; one that
-// an older client secret issued while a newer one was set is due at once.
+// for it and asks for the app to be discovered. The token's life is counted from the mark, at most a second before the
+// call; one that an older client secret issued while a newer one was set is due at once.
 const storeTokens = busyStatement(
   "store_tokens",
   `WITH incoming AS (
