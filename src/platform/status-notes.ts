@@ -55,7 +55,7 @@ export function createIncidentNotes({
 
 function noteOf({ last }: Known, maxAgeMs: number): IncidentNote | null {
   if (!last || Date.now() - last.at > maxAgeMs) return null;
-  const [incident, ...others] = openIncidents(last.status);
+  const [incident, ...others] = openIncidents(last.status) ?? [];
   if (!incident) return null;
   const { id, title, full_url: page } = incident;
   return {

@@ -15,7 +15,7 @@ export function readCurrentStatus(json: unknown): CurrentStatus | undefined {
       system: text(each["system"]),
       status: text(each["status"]),
     })),
-    incidents: listOfIncidents(incidents),
+    incidents: readIncidents(incidents) ?? null,
     scheduled: listOfIncidents(scheduled),
   };
 }

@@ -6,7 +6,8 @@ import type { Open } from "./types.ts";
  */
 export interface CurrentStatus {
   status: { system: string; status: SystemStatus }[];
-  incidents: Incident[];
+  /** Null: it has no such list, which is not to say that no incident is open. */
+  incidents: Incident[] | null;
   /** Maintenance to come, or going on. */
   scheduled: Incident[];
 }

@@ -73,8 +73,11 @@ export function createStatusFeed({
   };
 }
 
-/** The incidents that are not over, the one that was changed last first. */
-export function openIncidents({ incidents }: CurrentStatus): Incident[] {
+/** The incidents that are not over, the one that was changed last first; null: the feed has no list of any. */
+export function openIncidents({ incidents }: CurrentStatus): Incident[] | null {
   const changed = ({ updated_at, created_at }: Incident) => Date.parse(updated_at ?? created_at ?? "") || 0;
-  return incidents.filter(({ resolved }) => !resolved).sort((one, other) => changed(other) - changed(one));
+  return (
+    incidents &&
+    incidents.filter(({ resolved }) => !resolved).sort((one, other) => changed(other) - changed(one))
+  );
 }

@@ -90,3 +90,10 @@ it("says what needs a person, the worst first, and what to do", async () => {
   for (const state of ["grant_lost", "needs_reauth", "quarantined", "no_grant"])
     expect((await operator.get(`/resources?state=${state}`)).text).toContain(state);
 });
+
+it("does not call an incident closed that the feed did not speak of", async () => {
+  const body = { status: [{ system: "Apps", status: "green" }] };
+  operator.control.fault("GET /api/v4/current-status", { status: 200, body }, 1_000);
+  await operator.world.restart();
+  await overview("Apps green", "The feed has no list of incidents.");
+});

@@ -117,7 +117,12 @@ describe("the status feed", () => {
     ];
     const { feed } = await aFeed(inOrder({ status: [], incidents }));
     const { value } = await feed.current();
-    expect(openIncidents(value).map(({ id }) => id)).toEqual([2, 1, 4]);
+    expect(openIncidents(value)?.map(({ id }) => id)).toEqual([2, 1, 4]);
+  });
+
+  it("names none, which is not to say that there is none, where the feed has no list", async () => {
+    const { feed } = await aFeed(inOrder({ status: [] }));
+    expect(openIncidents((await feed.current()).value)).toBeNull();
   });
 
   it.each([

@@ -42,13 +42,8 @@ async function status(session: Session, { since, perPage, incident }: Options): 
   const { json, value } = await parts.currentStatus(settings);
   return {
     data: json,
-    show: (screen) => showCurrent(screen, value, openOf(json, parts.openIncidents(value))),
+    show: (screen) => showCurrent(screen, value, parts.openIncidents(value)),
   };
-}
-
-/** The open incidents; null where the feed has no list of any, which is not to say that there are none. */
-function openOf(feed: unknown, open: Incident[]): Incident[] | null {
-  return Array.isArray((feed as { incidents?: unknown }).incidents) ? open : null;
 }
 
 function showCurrent(

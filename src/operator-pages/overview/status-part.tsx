@@ -1,4 +1,4 @@
-import { openIncidents, type CurrentStatus } from "../../operator/platform-status.ts";
+import { openIncidents, type CurrentStatus, type Incident } from "../../operator/platform-status.ts";
 import { Moment } from "../moments.tsx";
 import type { Known } from "../../platform/status-watch.ts";
 
@@ -40,8 +40,9 @@ function Systems({ status }: { status: CurrentStatus }) {
           </>
         ))}
       </dl>
-      {open.length === 0 && <p>No open incident.</p>}
-      {open.length > 0 && (
+      {!open && <p>The feed has no list of incidents.</p>}
+      {open?.length === 0 && <p>No open incident.</p>}
+      {open && open.length > 0 && (
         <ul class="cards">
           {open.map((incident) => (
             <li>
@@ -56,7 +57,7 @@ function Systems({ status }: { status: CurrentStatus }) {
 }
 
 /** What was said last of an incident. The document does not say in which order a feed has its updates. */
-function latestWord({ state, updates }: CurrentStatus["incidents"][number]): string {
+function latestWord({ state, updates }: Incident): string {
   const at = ({ created_at: time }: (typeof updates)[number]) => Date.parse(time ?? "") || 0;
   const [latest] = [...updates].sort((one, other) => at(other) - at(one));
   return latest?.contents || latest?.title || (state ?? "");

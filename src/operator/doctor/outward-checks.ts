@@ -48,6 +48,8 @@ export async function platformStatus({ status }: Services): Promise<Finding> {
     return warning(`The status feed cannot be read: ${failure}`, fix);
   }
   const open = openIncidents(last.status);
+  if (!open)
+    return fine("The platform's status feed has no list of incidents: whether one is open is not known.");
   if (open.length === 0) return fine("The platform's status feed tells of no open incident.");
   const titles = open.map(({ title }) => title).join("; ");
   return warning(
