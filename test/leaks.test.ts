@@ -1,8 +1,11 @@
 import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
+import { setTimeout as wait } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import type { LedgerEntry } from "../sandbox/index.ts";
+import { Refusal } from "../src/errors.ts";
 import { addonManifest } from "../src/operator/addon-manifest.ts";
+import { VENDOR_TIME_MS } from "../src/resources/provision.ts";
 import { offer } from "./support/teapots/plans.ts";
 import { aLifecycle, type LifecycleWorld } from "./support/lifecycle.ts";
 import { eventually } from "./support/world.ts";
@@ -85,6 +88,21 @@ async function liveThroughMuch(): Promise<void> {
   const config = { TEAPOT_URL: "https://teapots.example", TEAPOT_TOKEN: chosen.configValue };
   vendor.next("changePlan", () => Promise.resolve({ config }));
   await control.changePlan(plain.uuid, "premium");
+
+  // A vendor that takes longer than the platform waits, and then quotes what it was given.
+  const late = async (error: Error) => {
+    await wait(VENDOR_TIME_MS + 200);
+    throw error;
+  };
+  vendor.next("provision", (it) => late(new Error(`No answer from ${it.logInputUrl!.reveal()}`)));
+  vendor.next("provision", (it) => late(new Refusal(`Not accepted: ${it.logDrainToken!.reveal()}`)));
+  vendor.next("changePlan", () => late(new Refusal(`Still in use: ${chosen.configValue}`)));
+  await Promise.all([install("basic"), install("basic"), control.changePlan(plain.uuid, "dedicated")]);
+  await eventually(() => {
+    for (const said of ["No answer from", "Not accepted", "Still in use"])
+      expect(life.world.logged()).toContain(said);
+  });
+  await eventually(async () => expect(await life.world.rows(`SELECT kind FROM steps`)).toEqual([]));
 
   // Config vars set by PATCH, at an API that quotes them and cuts connections.
   const refusal = { id: chosen.configValue, message: `Not allowed: ${chosen.configValue}` };

@@ -7,8 +7,8 @@
 /** Connection (08), resources (53), a lock (55P03), cancelled (57014), shut down (57P…), idle too long, read-only. */
 const PASSING_STATES = /^(08|53|55P03|57014|57P0[1235]|25006|25P03)/;
 const CONFLICT_STATES = /^(40001|40P01)/;
-/** A value that does not fit (22) or breaks a constraint (23). */
-const DATA_STATES = /^(22|23)/;
+/** A value that does not fit (22), breaks a constraint (23), or is more than PostgreSQL can hold in one place (54). */
+const DATA_STATES = /^(22|23|54)/;
 
 const PASSING_PRISMA_CODES = new Set(["P1001", "P1002", "P1008", "P1017", "P2024", "P2037"]);
 const PASSING_NODE_CODES =

@@ -41,9 +41,9 @@ const pages = {
 /** Of each way in which a text may be found, no more are looked at: a search is for few. */
 const MOST_FOUND = 1_000;
 const beginning = (column: string) =>
-  `${column} ~>=~ $3 AND ${column} ~<~ ($3 || chr(1114111)) LIMIT ${MOST_FOUND}`;
-// The operators by which an index finds how a text begins, also in a statement that is planned once. Each part on its
-// own, or the planner would rather walk through all resources from the newest on.
+  `octet_length(${column}) <= 1000 AND ${column} ~>=~ $3 AND ${column} ~<~ ($3 || chr(1114111)) LIMIT ${MOST_FOUND}`;
+// The operators by which an index finds how a text begins, also in a statement that is planned once, and those of
+// the texts that it holds. Each part on its own, or the planner would rather walk through all resources from the newest on.
 const search = statement(
   "search_resources",
   `WITH found AS MATERIALIZED (

@@ -8,7 +8,13 @@ import { createPatience, type Patience } from "./patience.ts";
 import { inTime } from "./provision.ts";
 import { answerBody, type Answer } from "./provision-answers.ts";
 import { deprovisioned, neverProvisioned, notFound, unknownPlan } from "./refusals.ts";
-import { RESOURCE_COLUMNS, vendorResource, wasNeverProvisioned, type ResourceRow } from "./rows.ts";
+import {
+  findResource,
+  RESOURCE_COLUMNS,
+  vendorResource,
+  wasNeverProvisioned,
+  type ResourceRow,
+} from "./rows.ts";
 import { attempt } from "./steps/attempt.ts";
 import { STEP_LEASE_SECONDS, type Step } from "./steps/queue.ts";
 import type { StepRunner } from "./steps/runner.ts";
@@ -100,7 +106,10 @@ export function createChangePlan(needs: {
             body: answerBody({ message: `The change to ${plan} follows what is under way.` }),
           };
         }
-        if (begun.is === "begun") return answer(begun.step, plan, patience);
+        if (begun.is === "begun") {
+          const { step } = begun;
+          return runner.hiding(step, () => answer(step, plan, patience));
+        }
         await wait(50);
       }
     });
@@ -135,8 +144,19 @@ export function createChangePlan(needs: {
     return { is: "begun", step: newStep(resource, row!.id, wish) };
   }
 
+  /**
+   * The step is not ours any more: an earlier try of ours settled it and its acknowledgement was lost, or somebody took
+   * it over, and will. Only what is gone is answered so.
+   */
+  async function overtaken(uuid: string, plan: string, ours: Answer, patience: Patience): Promise<Answer> {
+    const resource = await patience(() => findResource(db, uuid));
+    if (!resource || resource.state === "deprovisioned") throw deprovisioned();
+    return resource.plan === plan ? ours : takesLonger(plan);
+  }
+
   async function answer(step: Step, plan: string, patience: Patience): Promise<Answer> {
     const { resource } = step;
+    const { uuid } = resource;
     const call = runner.holding(step, (signal) =>
       attempt(offer, () =>
         vendor.changePlan(
@@ -147,29 +167,38 @@ export function createChangePlan(needs: {
     );
     const result = await inTime(call);
     switch (result.is) {
-      case "done":
-        if (!(await patience(() => settlements.done(step, result.config, plan, plan)))) throw deprovisioned();
+      case "done": {
+        const isOurs = await patience(() => settlements.done(step, result.config, plan));
         onSettled();
-        return { status: 200, body: answerBody({ config: result.config, message: result.message }) };
-      case "later":
-        if (!(await patience(() => settlements.later(step, plan, plan)))) throw deprovisioned();
+        const ours = { status: 200, body: answerBody({ config: result.config, message: result.message }) };
+        return isOurs ? ours : overtaken(uuid, plan, ours, patience);
+      }
+      case "later": {
+        const isOurs = await patience(() => settlements.later(step, plan));
         onSettled();
-        return { status: 202, body: answerBody({ message: result.message }) };
+        const ours = { status: 202, body: answerBody({ message: result.message }) };
+        return isOurs ? ours : overtaken(uuid, plan, ours, patience);
+      }
       case "refused":
         await patience(() => settlements.keepPlan(step, plan, resource.appliedPlan));
         throw result.refusal;
       case "failed":
       case "slow": {
-        if (!(await patience(() => settlements.acceptPlan(step, plan)))) throw deprovisioned();
+        if (!(await patience(() => settlements.acceptPlan(step, plan))))
+          return overtaken(uuid, plan, takesLonger(plan), patience);
         const late = result.is === "slow" ? call : Promise.resolve(result);
         runner.inBackground(
           step,
           late.then((end) => vendorSteps.settle(step, end)),
         );
-        return { status: 202, body: answerBody({ message: `The change to ${plan} takes a little longer.` }) };
+        return takesLonger(plan);
       }
     }
   }
+}
+
+function takesLonger(plan: string): Answer {
+  return { status: 202, body: answerBody({ message: `The change to ${plan} takes a little longer.` }) };
 }
 
 interface OpenStep {

@@ -48,7 +48,7 @@ export function createLifecycle(needs: {
   const answers = createProvisionAnswers(db, vault, log);
   const failure = createFailure(db, vault);
   const vendorSteps = createVendorSteps({ ...needs, answers, settlements, queue });
-  const platformSteps = createPlatformSteps({ ...needs, ...failure, settlements });
+  const platformSteps = createPlatformSteps({ ...needs, ...failure, settlements, queue });
   const handlers = {
     provision: vendorSteps.provision,
     finish: vendorSteps.finish,

@@ -28,9 +28,11 @@ export interface Grant {
   expiresAt: Date | null;
 }
 
-/** A resource just born, and the step that was written with it. */
+/** A resource just born: the step that was written with it, and what was sealed. */
 export interface Birth {
   stepId: number;
+  sealedLogInputUrl: Buffer | null;
+  sealedLogDrainToken: Buffer | null;
 }
 
 // Everything a new resource needs, for all requests that arrived at the same moment, in one statement and one commit:
@@ -71,7 +73,8 @@ const readGrant = statement(
 
 // A new code replaces one that was not exchanged, and starts its five minutes anew. Tokens that are there stay. What an
 // earlier call came to stays unknown: the code may be the one it was made with, delivered again. A grant that is not due
-// waits for the answer to be decided, and so does the one in its place.
+// waits for the answer to be decided, and so does the one in its place. A provision that failed is answered with its
+// refusal, and no code of it is worth anything.
 const replaceGrant = statement(
   "replace_grant",
   `WITH replaced AS (
@@ -79,7 +82,8 @@ const replaceGrant = statement(
        grant_number = grant_number + 1, grant_deadline = now() + interval '305 seconds',
        due_at = CASE WHEN state <> 'grant_pending' OR due_at IS NOT NULL THEN now() + interval '1 second' END,
        attempts = 0, rejected_at = NULL, last_error = NULL, request_id = $4
-     WHERE uuid = $1 AND state IN ('grant_pending', 'grant_lost', 'no_grant') RETURNING uuid
+     WHERE uuid = $1 AND state IN ('grant_pending', 'grant_lost', 'no_grant')
+       AND NOT EXISTS (SELECT 1 FROM resources r WHERE r.uuid = $1 AND r.state = 'failed') RETURNING uuid
    )
    INSERT INTO events (uuid, type) SELECT uuid, 'grant_replaced' FROM replaced RETURNING uuid`,
 );
@@ -90,6 +94,10 @@ export function createProvisionStore(db: Queryable, vault: Vault) {
   const commit = createGroupCommit<Row, Birth | null>({
     async write(rows) {
       const requests = rows.map(({ request }) => request);
+      const logs = requests.map((it) => ({
+        sealedLogInputUrl: it.logInputUrl && sealed("sealed_log_input_url", it.uuid, it.logInputUrl),
+        sealedLogDrainToken: it.logDrainToken && sealed("sealed_log_drain_token", it.uuid, it.logDrainToken),
+      }));
       const values = [
         requests.map(({ uuid }) => uuid),
         requests.map(({ plan }) => plan),
@@ -97,8 +105,8 @@ export function createProvisionStore(db: Queryable, vault: Vault) {
         requests.map(({ region }) => region),
         requests.map(({ options }) => JSON.stringify(options)),
         requests.map(({ callbackUrl }) => callbackUrl),
-        requests.map((it) => it.logInputUrl && sealed("sealed_log_input_url", it.uuid, it.logInputUrl)),
-        requests.map((it) => it.logDrainToken && sealed("sealed_log_drain_token", it.uuid, it.logDrainToken)),
+        logs.map(({ sealedLogInputUrl }) => sealedLogInputUrl),
+        logs.map(({ sealedLogDrainToken }) => sealedLogDrainToken),
         rows.map(({ answer }) => answer?.status ?? null),
         rows.map(({ request, answer }) => answer && sealAnswer(vault, request.uuid, answer)),
         requests.map(({ uuid, grant }) => grant && sealCode(uuid, grant.code)),
@@ -106,14 +114,17 @@ export function createProvisionStore(db: Queryable, vault: Vault) {
         rows.map(({ key }) => key),
         requests.map(({ requestId }) => requestId),
       ];
-      const births = await db.query<Birth & { uuid: string }>(insert, values);
-      const byUuid = new Map(births.map((birth) => [birth.uuid, birth]));
-      return requests.map(({ uuid }) => byUuid.get(uuid) ?? null);
+      const births = await db.query<{ uuid: string; stepId: number }>(insert, values);
+      const steps = new Map(births.map(({ uuid, stepId }) => [uuid, stepId]));
+      return requests.map(({ uuid }, i) => {
+        const stepId = steps.get(uuid);
+        return stepId === undefined ? null : { stepId, ...logs[i]! };
+      });
     },
   });
 
   function sealed(column: "sealed_log_input_url" | "sealed_log_drain_token", uuid: string, value: Secret) {
-    return vault.seal(resourcePlace(column, uuid), value);
+    return Buffer.from(vault.seal(resourcePlace(column, uuid), value));
   }
 
   function sealCode(uuid: string, code: Secret) {

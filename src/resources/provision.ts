@@ -7,7 +7,7 @@ import type { Log } from "../log.ts";
 import type { Vault } from "../vault/vault.ts";
 import type { Offer, YourService } from "./contract.ts";
 import type { Answer, ProvisionAnswers } from "./provision-answers.ts";
-import type { ProvisionRequest, ProvisionStore } from "./provision-store.ts";
+import type { Birth, ProvisionRequest, ProvisionStore } from "./provision-store.ts";
 import { findResource, vendorResource, type ResourceRow } from "./rows.ts";
 import { attempt } from "./steps/attempt.ts";
 import type { Step, StepQueue } from "./steps/queue.ts";
@@ -59,32 +59,34 @@ export function createProvision(needs: {
       if (!birth) return again(request, key, patience);
       if (!request.grant)
         log.warn({ alarm: "no_grant", ...named(request) }, "A provision came without a grant");
-      return answer ?? firstAnswer(newStep(request, birth.stepId, key), patience, request);
+      return answer ?? firstAnswer(newStep(request, birth, key), patience);
     });
   };
 
   /** Calls the vendor and decides, within the time the platform has. */
-  async function firstAnswer(step: Step, patience: Patience, request: ProvisionRequest): Promise<Answer> {
-    const { logInputUrl, logDrainToken } = request;
+  function firstAnswer(step: Step, patience: Patience): Promise<Answer> {
+    return runner.hiding(step, () => callAndDecide(step, patience));
+  }
+
+  async function callAndDecide(step: Step, patience: Patience): Promise<Answer> {
     const call = runner.holding(step, (signal) =>
-      attempt(offer, () =>
-        vendor.provision({
-          ...vendorResource(vault, step.resource, { ...step, signal }),
-          logInputUrl,
-          logDrainToken,
-        }),
-      ),
+      attempt(offer, () => vendor.provision(vendorResource(vault, step.resource, { ...step, signal }))),
     );
-    const result = await inTime(call);
-    const answer = await patience(() => answers.decide(step, result));
-    // Not answered with this result: a step still to be settled, for the platform must hear of it otherwise.
-    if (result.is === "slow" || !answer)
+    const settle = () =>
       runner.inBackground(
         step,
         call.then((late) => vendorSteps.settle(step, late)),
       );
+    const result = await inTime(call);
+    const answer = await patience(() => answers.decide(step, result));
+    if (result.is === "slow") settle();
     else if (result.is === "refused" || result.is === "failed") onSettled();
-    return answer ?? decidedElsewhere(step.resource.uuid, patience);
+    if (answer) return answer;
+    const standing = await decidedElsewhere(step.resource.uuid, patience);
+    // Somebody said "later" and left the step to us: the platform must hear of its result otherwise. Any other answer is
+    // our own, whose acknowledgement was lost, and settled the step.
+    if (result.is !== "slow" && standing.status === 202) settle();
+    return standing;
   }
 
   /**
@@ -104,7 +106,7 @@ export function createProvision(needs: {
       }
       // Left by a process that died, or born by our own insert whose acknowledgement was lost.
       const orphan = await patience(() => queue.claimUnanswered(request.uuid, ownKey));
-      if (orphan) return firstAnswer(orphan, patience, request);
+      if (orphan) return firstAnswer(orphan, patience);
       // Whoever was at it is gone or slow: answer "later". A step that is still there is run by the next sweep.
       if (performance.now() > until) {
         const answer = await patience(() => answers.decideLater(resource));
@@ -150,7 +152,7 @@ function named({ uuid, requestId }: ProvisionRequest) {
   return { uuid, requestId };
 }
 
-function newStep(request: ProvisionRequest, id: number, key: string): Step {
+function newStep(request: ProvisionRequest, { stepId, ...sealed }: Birth, key: string): Step {
   const { uuid, name, plan, region, options, requestId } = request;
   const resource: ResourceRow = {
     uuid,
@@ -163,8 +165,7 @@ function newStep(request: ProvisionRequest, id: number, key: string): Step {
     answerStatus: null,
     sealedAnswer: null,
     sealedConfig: null,
-    sealedLogInputUrl: null,
-    sealedLogDrainToken: null,
+    ...sealed,
   };
-  return { id, key, kind: "provision", detail: {}, attempts: 1, lease: 1, requestId, resource };
+  return { id: stepId, key, kind: "provision", detail: {}, attempts: 1, lease: 1, requestId, resource };
 }

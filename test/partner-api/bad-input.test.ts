@@ -1,4 +1,4 @@
-import { randomUUID } from "node:crypto";
+import { randomBytes, randomUUID } from "node:crypto";
 import { gzipSync } from "node:zlib";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
 import express from "express";
@@ -270,6 +270,12 @@ describe("of all members only uuid and plan can be wrong", () => {
         expect(await stored(request.uuid)).toMatchObject({ state: "provisioned", plan: "basic" });
       },
     );
+
+    it("a name that no index takes, and what comes at the same moment", async () => {
+      // Not to be compressed, as an x that is repeated is.
+      const name = randomBytes(15_000).toString("base64");
+      await Promise.all([{ name }, {}, {}, {}].map((change) => accepted(aProvisionRequest(change))));
+    });
 
     it("nothing but uuid and plan", async () => {
       const uuid = randomUUID();

@@ -9,7 +9,7 @@ import type { FailLocally } from "../failure.ts";
 import { findResource } from "../rows.ts";
 import { createDiscovered } from "./discovered.ts";
 import { fenceOf } from "./fence.ts";
-import type { Step } from "./queue.ts";
+import type { Step, StepQueue } from "./queue.ts";
 import type { Settlements } from "./settle.ts";
 
 export interface PlatformSteps {
@@ -30,9 +30,10 @@ export function createPlatformSteps(needs: {
   platformFor: PlatformFor;
   settlements: Settlements;
   failLocally: FailLocally;
+  queue: StepQueue;
   log: Log;
 }): PlatformSteps {
-  const { db, vault, platformFor, settlements, failLocally, log } = needs;
+  const { db, vault, platformFor, settlements, failLocally, queue, log } = needs;
   const discovered = createDiscovered(db);
 
   return {
@@ -67,6 +68,8 @@ export function createPlatformSteps(needs: {
         if (!cannotBeTold && !isOverThere) throw error;
       }
       await failLocally(uuid);
+      // It is gone with the others, but where there was nothing left to fail.
+      await queue.finish(step);
     },
   };
 }
@@ -105,11 +108,18 @@ export async function pushConfig(
   platformFor: PlatformFor,
   uuid: string,
 ): Promise<number> {
-  const resource = await findResource(db, uuid);
-  const wanted = resource ? openConfig(vault, resource) : [];
-  if (wanted.length === 0) return 0;
   const { config } = platformFor(uuid);
-  const missing = notYetSet(wanted, await config.get());
-  if (missing.length > 0) await config.update(wanted);
-  return missing.length;
+  let sent: Buffer | null = null;
+  let changed = 0;
+  // Again, as long as others wrote down other vars meanwhile: theirs may have reached the platform before ours.
+  for (;;) {
+    const resource = await findResource(db, uuid);
+    if (!resource?.sealedConfig || sent?.equals(resource.sealedConfig)) return changed;
+    const wanted = openConfig(vault, resource);
+    const missing = wanted.length === 0 ? [] : notYetSet(wanted, await config.get());
+    if (missing.length === 0) return changed;
+    await config.update(wanted);
+    sent = resource.sealedConfig;
+    changed = missing.length;
+  }
 }

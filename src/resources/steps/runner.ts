@@ -21,7 +21,9 @@ export interface StepRunner {
    * this process was overtaken) or its time is up.
    */
   holding<Result>(step: Step, work: (signal: AbortSignal) => Promise<Result>): Promise<Result>;
-  /** Sees a step to its end, or to its next try, after the request that began it was answered. */
+  /** While `work` runs, no log line shows the secrets of the step's resource, whoever writes it. */
+  hiding<Result>(step: Step, work: () => Promise<Result>): Promise<Result>;
+  /** Sees a step to its end, or to its next try, after the request that began it was answered; hides its secrets. */
   inBackground(step: Step, work: Promise<void>): void;
 }
 
@@ -82,29 +84,24 @@ export function createStepRunner(needs: {
     const { kind, attempts, requestId, resource } = step;
     const againInSeconds = nextTryInSeconds(STEP_AGAIN, attempts);
     const alarm = attempts === ALARM_AFTER_ATTEMPTS ? { alarm: "step_stuck" } : {};
-    await hiding(step, async () => {
-      log.warn(
-        { ...alarm, uuid: resource.uuid, requestId, kind, attempts, againInSeconds, error },
-        "A step will be tried again",
-      );
-      await queue.putOff(step, againInSeconds, scrubber.scrub(messageOf(error)).slice(0, 500));
-    });
+    log.warn(
+      { ...alarm, uuid: resource.uuid, requestId, kind, attempts, againInSeconds, error },
+      "A step will be tried again",
+    );
+    await queue.putOff(step, againInSeconds, scrubber.scrub(messageOf(error)).slice(0, 500));
   }
 
-  /** While `work` runs, no log line shows the secrets of the step's resource, whoever wrote it. */
-  async function hiding(step: Step, work: () => Promise<void>): Promise<void> {
+  async function hiding<Result>(step: Step, work: () => Promise<Result>): Promise<Result> {
     const show = scrubber.hide(...secretsOf(step));
     try {
-      await work();
+      return await work();
     } finally {
       show();
     }
   }
 
   async function run(step: Step): Promise<void> {
-    // Written by somebody who did not see the end coming: nothing but the clean-up is wanted any more.
-    if (step.resource.state === "deprovisioned" && step.kind !== "clean_up")
-      return void (await queue.finish(step));
+    if (isUnwanted(step)) return void (await queue.finish(step));
     await hiding(step, async () => {
       try {
         await holding(step, (signal) => handlers[step.kind](step, signal));
@@ -132,10 +129,9 @@ export function createStepRunner(needs: {
   });
 
   return {
-    holding,
+    ...{ holding, hiding },
     inBackground(step, work) {
-      const end = work
-        .catch((error: unknown) => putOff(step, error))
+      const end = hiding(step, () => work.catch((error: unknown) => putOff(step, error)))
         .catch(tellLost)
         .finally(() => {
           inBackground.delete(end);
@@ -156,6 +152,11 @@ export function createStepRunner(needs: {
       if ((await queue.wake()) + expired.length > 0) onEnd();
     },
   };
+}
+
+/** Written by somebody who did not see the end coming: nothing but the clean-up is wanted any more. */
+function isUnwanted({ kind, resource: { state } }: Step): boolean {
+  return (state === "deprovisioned" || state === "failed") && kind !== "clean_up";
 }
 
 function aborted(signal: AbortSignal): Promise<never> {

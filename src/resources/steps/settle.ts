@@ -12,38 +12,48 @@ import type { Step } from "./queue.ts";
 const DUE_WHEN_ACTIVE = `CASE WHEN EXISTS (
     SELECT 1 FROM credentials c WHERE c.uuid = s.uuid AND c.state IN ('active', 'needs_reauth')) THEN now() END`;
 
+/** What is made counts, also where the process died that was to tell the platform; but not above a change queued behind. */
+const planAfter = (step: string, made: string) => `CASE WHEN EXISTS (
+    SELECT 1 FROM steps behind WHERE behind.uuid = ${step}.uuid AND behind.id > ${step}.id AND behind.kind = 'change_plan')
+  THEN r.plan ELSE ${made} END`;
+
 const IS_WANTED = `r.state NOT IN ('deprovisioned', 'failed')`;
 
 const announce = busyStatement(
   "settle_done",
   `WITH incoming AS (
-     SELECT * FROM unnest($1::bigint[], $2::int[], $3::bytea[], $4::text[], $5::text[], $6::text[])
-       AS i(id, lease, sealed_config, applied_plan, event, accepted_plan)
+     SELECT * FROM unnest($1::bigint[], $2::int[], $3::bytea[], $4::text[], $5::text[])
+       AS i(id, lease, sealed_config, applied_plan, event)
    ), next AS (
      UPDATE steps s SET kind = 'announce', due_at = ${DUE_WHEN_ACTIVE}, attempts = 0, leased_until = NULL, last_error = NULL
      FROM incoming i WHERE s.id = i.id AND s.lease = i.lease
-     RETURNING s.id, s.uuid, i.sealed_config, i.applied_plan, i.event, i.accepted_plan
+     RETURNING s.id, s.uuid, i.sealed_config, i.applied_plan, i.event
    ), told AS (
      INSERT INTO events (uuid, type, detail) SELECT uuid, event, jsonb_build_object('plan', applied_plan) FROM next
    )
    UPDATE resources r SET sealed_config = next.sealed_config, applied_plan = next.applied_plan,
-     plan = coalesce(next.accepted_plan, r.plan), updated_at = now()
+     plan = ${planAfter("next", "next.applied_plan")}, updated_at = now()
    FROM next WHERE r.uuid = next.uuid AND ${IS_WANTED} RETURNING next.id`,
 );
 
+// What goes on waits for the pair that a grant is about to bring; where none will come, it goes on without. A refusal
+// brings back the plan that the resource has now.
 const later = statement(
   "settle_later",
   `WITH next AS (
-     UPDATE steps s SET kind = 'finish', due_at = ${DUE_WHEN_ACTIVE}, attempts = 0, leased_until = NULL, last_error = NULL
-     WHERE s.id = $1 AND s.lease = $2 RETURNING s.uuid
+     UPDATE steps s SET kind = 'finish', attempts = 0, leased_until = NULL, last_error = NULL,
+       due_at = CASE WHEN NOT EXISTS (
+         SELECT 1 FROM credentials c WHERE c.uuid = s.uuid AND c.state = 'grant_pending') THEN now() END,
+       detail = s.detail || jsonb_build_object('previousPlan', r.applied_plan)
+     FROM resources r WHERE r.uuid = s.uuid AND s.id = $1 AND s.lease = $2 AND s.kind <> 'finish' RETURNING s.id, s.uuid
    )
-   UPDATE resources r SET applied_plan = $3, plan = coalesce($4, r.plan), updated_at = now()
+   UPDATE resources r SET applied_plan = $3, plan = ${planAfter("next", "$3")}, updated_at = now()
    FROM next WHERE r.uuid = next.uuid AND ${IS_WANTED} RETURNING r.uuid`,
 );
 
 const acceptPlan = statement(
   "accept_plan",
-  `UPDATE resources r SET plan = $3, updated_at = now() FROM steps s
+  `UPDATE resources r SET plan = ${planAfter("s", "$3")}, updated_at = now() FROM steps s
    WHERE s.id = $1 AND s.lease = $2 AND r.uuid = s.uuid AND ${IS_WANTED} RETURNING r.uuid`,
 );
 
@@ -84,7 +94,6 @@ interface Settled extends Fence {
   sealedConfig: Uint8Array;
   appliedPlan: string;
   event: "plan_changed" | "config_ready";
-  acceptedPlan: string | null;
 }
 
 export function createSettlements(db: Queryable, vault: Vault) {
@@ -92,30 +101,20 @@ export function createSettlements(db: Queryable, vault: Vault) {
     rows.map(({ sealedConfig }) => sealedConfig),
     rows.map(({ appliedPlan }) => appliedPlan),
     rows.map(({ event }) => event),
-    rows.map(({ acceptedPlan }) => acceptedPlan),
   ]);
   const commitProvisioned = createFencedCommit(db, provisioned);
   const applies = async (...[what, values]: Parameters<Queryable["query"]>) =>
     (await db.query(what, values)).length > 0;
   return {
-    /**
-     * The vendor's work for `appliedPlan` is done: keep the config vars and tell the platform next. `acceptedPlan`: what
-     * the platform is being told yes to with this; without it, the plan accepted last stays.
-     */
-    done(
-      step: Step,
-      config: Readonly<Record<string, string>>,
-      appliedPlan: string,
-      acceptedPlan: string | null = null,
-    ) {
+    /** The vendor's work for `appliedPlan` is done: keep the config vars and tell the platform next. */
+    done(step: Step, config: Readonly<Record<string, string>>, appliedPlan: string) {
       const { resource, kind } = step;
       const sealedConfig = sealConfig(vault, resource.uuid, fullSet(openConfig(vault, resource), config));
       const event = kind === "change_plan" ? "plan_changed" : "config_ready";
-      return commitDone({ ...fenceOf(step), sealedConfig, appliedPlan, event, acceptedPlan });
+      return commitDone({ ...fenceOf(step), sealedConfig, appliedPlan, event });
     },
     /** The vendor's work for plan `applied` goes on in `finish`. */
-    later: ({ id, lease }: Step, applied: string, accepted: string | null = null) =>
-      applies(later, [id, lease, applied, accepted]),
+    later: ({ id, lease }: Step, applied: string) => applies(later, [id, lease, applied]),
     /** The platform was told yes to a plan whose work still runs. */
     acceptPlan: ({ id, lease }: Step, plan: string) => applies(acceptPlan, [id, lease, plan]),
     /** The vendor refuses plan `refused`: the resource keeps the one it had, unless yet another was accepted. */

@@ -1,0 +1,151 @@
+// Again on PostgreSQL: steps are claimed by SKIP LOCKED.
+
+import { randomUUID } from "node:crypto";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
+import { Refusal } from "../../src/errors.ts";
+import { aGrant, aProvisionRequest } from "../support/a-provision-request.ts";
+import { aGate } from "../support/a-vendor.ts";
+import { aLifecycle, type LifecycleWorld } from "../support/lifecycle.ts";
+import type { Done } from "../../src/resources/contract.ts";
+import { teapots } from "../support/teapots/index.ts";
+import { eventually } from "../support/world.ts";
+
+// What comes while something else of the same resource is under way, or was left behind by a process that died.
+
+let life: LifecycleWorld;
+beforeAll(async () => {
+  life = await aLifecycle();
+});
+afterAll(() => life.world.close());
+afterEach(() => {
+  life.vendor.asUsual();
+  life.control.clearFaults();
+});
+
+const nothingLeft = (uuid: string) => eventually(async () => expect(await life.steps(uuid)).toEqual([]));
+const plansOf = async (uuid: string) =>
+  (await life.world.rows(`SELECT plan, applied_plan FROM resources WHERE uuid = $1`, [uuid]))[0];
+const urlThere = (uuid: string) => life.control.configVars(life.control.addon(uuid).app.name)["TEAPOT_URL"];
+const urlOf = (uuid: string, plan: string) => `https://${plan}.teapots.example/${uuid}`;
+const slow = () => Promise.resolve({ later: "Wait." });
+
+describe("config vars that are announced slowly", () => {
+  it("do not stand in place of those of a later plan change", async () => {
+    const uuid = await life.settled();
+    life.control.fault("GET /addons/*/config", { delayMs: 1_500 }, 1);
+    expect((await life.control.changePlan(uuid, "premium")).response.status).toBe(200);
+    await eventually(() => expect(life.control.faults()).toEqual([]));
+    expect((await life.control.changePlan(uuid, "basic")).response.status).toBe(200);
+    await nothingLeft(uuid);
+    expect(urlThere(uuid)).toBe(urlOf(uuid, "basic"));
+  });
+
+  it("do not stand in place of those of a change that was queued behind the provision", async () => {
+    life.control.fault("PATCH /addons/*/config", { delayMs: 1_500 }, 1);
+    const { addon } = await life.control.install({ plan: "dedicated" });
+    expect((await life.control.changePlan(addon.id, "premium")).response.status).toBe(202);
+    await nothingLeft(addon.id);
+    expect(urlThere(addon.id)).toBe(urlOf(addon.id, "premium"));
+  });
+});
+
+describe("a plan change", () => {
+  it("that was made and answered to nobody, for the process died, can be taken back", async () => {
+    const uuid = await life.settled();
+    // What a killed process leaves: begun, and not acknowledged.
+    await life.world.rows(
+      `INSERT INTO steps (uuid, kind, detail, due_at, attempts, lease, leased_until)
+       VALUES ($1, 'change_plan', '{"previousPlan": "basic", "plan": "premium"}', now(), 1, 1, now())`,
+      [uuid],
+    );
+    await eventually(() => expect(urlThere(uuid)).toBe(urlOf(uuid, "premium")));
+    await nothingLeft(uuid);
+    expect(await plansOf(uuid)).toEqual({ plan: "premium", applied_plan: "premium" });
+    expect((await life.platform.changePlan(uuid, { plan: "basic" })).status).toBe(200);
+    await nothingLeft(uuid);
+    expect(urlThere(uuid)).toBe(urlOf(uuid, "basic"));
+  });
+
+  it("that is accepted late does not count above the one that was queued behind it", async () => {
+    const uuid = await life.settled();
+    const gate = aGate();
+    life.vendor.next("changePlan", async (...given) => {
+      await gate.opened;
+      return teapots.changePlan(...given);
+    });
+    const first = life.control.changePlan(uuid, "dedicated");
+    await eventually(async () => expect(await life.steps(uuid)).toEqual(["change_plan"]));
+    // What another process writes that waited long enough for the first.
+    await life.world.rows(
+      `WITH queued AS (INSERT INTO steps (uuid, kind, detail, due_at)
+         VALUES ($1, 'change_plan', '{"previousPlan": "basic", "plan": "premium"}', now()))
+       UPDATE resources SET plan = 'premium' WHERE uuid = $1`,
+      [uuid],
+    );
+    expect((await first).response.status).toBe(202);
+    gate.open();
+    await nothingLeft(uuid);
+    expect(await plansOf(uuid)).toEqual({ plan: "premium", applied_plan: "premium" });
+    expect(urlThere(uuid)).toBe(urlOf(uuid, "premium"));
+  });
+
+  it("that is refused in the end leaves the plan that was there before it, not an older one", async () => {
+    const uuid = await life.settled();
+    const gate = aGate();
+    life.vendor.next("changePlan", async (...given) => {
+      await gate.opened;
+      return teapots.changePlan(...given);
+    });
+    expect((await life.control.changePlan(uuid, "premium")).response.status).toBe(202);
+    life.vendor.next("changePlan", slow);
+    expect((await life.control.changePlan(uuid, "dedicated")).response.status).toBe(202);
+    life.vendor.next("finish", () => Promise.reject(new Refusal("Cracked.")));
+    gate.open();
+    await nothingLeft(uuid);
+    expect(await plansOf(uuid)).toEqual({ plan: "premium", applied_plan: "premium" });
+  });
+
+  it("that takes longer is finished, and holds no other up, where no token will ever come", async () => {
+    const request = aProvisionRequest({ oauth_grant: null });
+    expect((await life.platform.provision(request)).status).toBe(200);
+    life.vendor.next("changePlan", slow);
+    life.vendor.next("finish", (resource) => teapots.changePlan(resource, resource.plan) as Promise<Done>);
+    expect((await life.platform.changePlan(request.uuid, { plan: "premium" })).status).toBe(202);
+    expect((await life.platform.changePlan(request.uuid, { plan: "dedicated" })).status).toBeLessThan(300);
+    await eventually(async () =>
+      expect(await plansOf(request.uuid)).toEqual({ plan: "dedicated", applied_plan: "dedicated" }),
+    );
+  });
+
+  it("queued behind a provision that is then refused is not made", async () => {
+    const uuid = randomUUID();
+    // What another process is at: written, and not decided.
+    await life.world.rows(
+      `WITH made AS (INSERT INTO resources (uuid, plan, applied_plan) VALUES ($1, 'basic', 'basic')),
+         without AS (INSERT INTO credentials (uuid, state) VALUES ($1, 'no_grant'))
+       INSERT INTO steps (uuid, kind, due_at, lease, leased_until)
+       VALUES ($1, 'provision', now(), 1, now() + interval '1 second')`,
+      [uuid],
+    );
+    life.vendor.next("provision", () => Promise.reject(new Refusal("Sold out.")));
+    expect((await life.platform.changePlan(uuid, { plan: "premium" })).status).toBe(202);
+    await eventually(async () => expect(await life.resource(uuid)).toMatchObject({ state: "failed" }));
+    await nothingLeft(uuid);
+    expect(life.vendor.calls.filter((call) => call.uuid === uuid).map(({ what }) => what)).toEqual([
+      "provision",
+      "deprovision",
+    ]);
+  });
+});
+
+it("a new code for a provision that failed is not exchanged", async () => {
+  const request = aProvisionRequest({ plan: "dedicated" });
+  expect((await life.platform.provision(request)).status).toBe(202);
+  await life.world.rows(`UPDATE credentials SET grant_deadline = now(), due_at = now() WHERE uuid = $1`, [
+    request.uuid,
+  ]);
+  await eventually(async () => expect(await life.resource(request.uuid)).toMatchObject({ state: "failed" }));
+  const again = await life.platform.provision({ ...request, oauth_grant: aGrant() });
+  expect(again.status).toBe(422);
+  expect(await life.credential(request.uuid)).toMatchObject({ state: "grant_lost" });
+});
