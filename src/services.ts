@@ -78,8 +78,11 @@ export async function createServices(config: Config, role: "owner" | "guest", pa
     log,
   });
   const db = timedDatabase(parts.wrapDatabase?.(opened) ?? opened, metrics);
-  const http = timedHttp(createHttp({ maxSockets: config.tokenConcurrency + SOCKETS_FOR_API }), metrics);
-  const endpoint = createTokenEndpoint({ http, authUrl: config.platformAuthUrl });
+  const http = timedHttp(createHttp({ maxSockets: SOCKETS_FOR_API }), metrics);
+  // No call waits here for a connection: the time it waited would be missing when its tokens are on their way. How many
+  // calls there are at once is decided before.
+  const tokenHttp = timedHttp(createHttp({ maxSockets: Infinity }), metrics);
+  const endpoint = createTokenEndpoint({ http: tokenHttp, authUrl: config.platformAuthUrl });
   const calls = { http, apiUrl: config.platformApiUrl, mediaType: config.platformMediaType };
   const api = createPlatformApi(calls);
   const offer = parts.offer ?? yourOffer;
@@ -147,7 +150,7 @@ export async function createServices(config: Config, role: "owner" | "guest", pa
       status.close();
       await jobs.stop();
       await keptMetrics.stop();
-      await Promise.all([http.close(), statusHttp.close()]);
+      await Promise.all([http.close(), tokenHttp.close(), statusHttp.close()]);
       await (parts.vendor ?? own)?.close?.();
       await db.close();
     },
@@ -168,8 +171,8 @@ function peopleSignIn(
 const AFTER_AN_END_MS = 50;
 /** A step that was put off while its tokens were being stored is looked for after this; so all of a burst cost one look. */
 const AFTER_TOKENS_MS = 5_000;
-/** Beside the calls to the token endpoint, whose number is a setting. */
-const SOCKETS_FOR_API = 32;
+/** Connections to the platform's API; more calls wait for one. */
+const SOCKETS_FOR_API = 64;
 /** How long a call to the token endpoint may take while somebody looks at their browser. */
 const PERSON_WAITS_MS = 10_000;
 

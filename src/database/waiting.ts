@@ -17,7 +17,12 @@ export const aWaitingRoom = (seats = 100): WaitingRoom => ({ waiting: 0, seats }
 /** A try that hangs is left alone this long after the deadline, for it may be about to succeed. */
 const GRACE_MS = 1000;
 
-type Patience = { upToMs?: number; room?: WaitingRoom };
+type Patience = {
+  upToMs?: number;
+  room?: WaitingRoom;
+  /** Whether another try may succeed after this error; those that pass by themselves unless given. */
+  isCurable?: (error: unknown) => boolean;
+};
 
 /**
  * Runs `work` until it succeeds, for the database may be restarting, failing over or out of reach for a moment. `work`
@@ -28,7 +33,7 @@ type Patience = { upToMs?: number; room?: WaitingRoom };
  */
 export async function waitingForDatabase<T>(
   work: () => Promise<T>,
-  { upToMs = 8000, room }: Patience = {},
+  { upToMs = 8000, room, isCurable = isPassing }: Patience = {},
 ): Promise<T> {
   const deadline = performance.now() + upToMs;
   const timeLeftMs = (): number => deadline - performance.now();
@@ -38,7 +43,7 @@ export async function waitingForDatabase<T>(
       try {
         return await before(timeLeftMs() + GRACE_MS, work());
       } catch (error) {
-        if (!isPassing(error)) throw error;
+        if (!isCurable(error)) throw error;
         const pauseMs = jittered(Math.min(50 * 2 ** (tries - 1), 1000));
         if (pauseMs > timeLeftMs()) throw unavailable(`did not answer within ${upToMs} ms`, error);
         if (room && !isSeated) isSeated = takeSeat(room, error);

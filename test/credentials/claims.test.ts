@@ -36,6 +36,18 @@ describe("a claim", () => {
     ).toEqual([{ sent: true, count: 12 }]);
   });
 
+  it("of one that is not due makes it due: a sweep finds it, should its holder die", async () => {
+    const [uuid] = uuids as [string];
+    await world.rows(
+      `UPDATE credentials SET due_at = now() + interval '4 hours', leased_until = NULL, sent_at = NULL WHERE uuid = $1`,
+      [uuid],
+    );
+    const { refresh, refreshes } = createClaims(world.service.services.db, () => undefined);
+    expect(await refresh(uuid)).toMatchObject({ uuid });
+    await world.rows(`UPDATE credentials SET leased_until = now() WHERE uuid = $1`, [uuid]);
+    expect((await refreshes(12)).map((row) => row.uuid)).toContain(uuid);
+  });
+
   it("of a grant marks nothing: of a call that was never made nobody says that its outcome is unknown", async () => {
     await world.rows(
       `UPDATE credentials SET state = 'grant_pending', due_at = now(), grant_deadline = now() + interval '1 minute',

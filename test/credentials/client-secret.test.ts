@@ -1,12 +1,15 @@
 // Again on PostgreSQL: which rows a new secret makes due is one statement.
 
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
+import pg from "pg";
 import { runWorker, type RunningService } from "../../src/run-service.ts";
 import { Secret } from "../../src/secret.ts";
 import { aWorld, eventually, type World } from "../support/world.ts";
 import { teapotConfig, teapotParts } from "../support/sellers.ts";
 
 // The client secret is reset while tokens are refreshed, differs between processes, and holds odd characters.
+
+const onPostgresql = process.env["TEST_DATABASE_URL"] ? it : it.skip;
 
 let world: World;
 const others: RunningService[] = [];
@@ -83,6 +86,45 @@ describe("a client secret that is reset", () => {
     world.service.services.jobs.wakeAll();
     await eventually(async () => expect(await count(uuids, `secret_version = ${version}`)).toBe(32));
   }, 60_000);
+
+  it("and was wrongly rejected is known to be good by a token that is refused with it", async () => {
+    const [uuid] = (await active(1)) as [string];
+    world.sandbox.control.revoke(uuid, "refresh");
+    const newest = `version = (SELECT max(version) FROM client_secrets)`;
+    const { secrets } = world.service.services.credentials;
+    await secrets.rejected(await secrets.current());
+    await world.rows(`UPDATE client_secrets SET probe_at = now() WHERE ${newest}`);
+    await world.rows(`UPDATE credentials SET due_at = now() WHERE uuid = $1`, [uuid]);
+    await eventually(async () =>
+      expect(await world.rows(`SELECT rejected_at FROM client_secrets WHERE ${newest}`)).toEqual([
+        { rejected_at: null },
+      ]),
+    );
+    expect(await count([uuid], `state = 'active' AND rejected_at IS NOT NULL`)).toBe(1);
+    // The tests that follow look at every token.
+    await world.sandbox.control.deprovision(uuid);
+  }, 60_000);
+
+  onPostgresql(
+    "makes all older tokens due but one that somebody holds, and that one as soon as it is free (needs PostgreSQL)",
+    async () => {
+      const [held, ...others] = (await active(4)) as [string, string, string, string];
+      const holder = new pg.Client({ connectionString: world.environment["DATABASE_URL"] });
+      await holder.connect();
+      await holder.query(`BEGIN`);
+      await holder.query(`SELECT 1 FROM credentials WHERE uuid = $1 FOR UPDATE`, [held]);
+      const { secret } = world.sandbox.control.resetClientSecret();
+      const { version } = await world.service.services.credentials.secrets.set(new Secret(secret));
+      world.service.services.jobs.wakeAll();
+      await eventually(async () => expect(await count(others, `secret_version = ${version}`)).toBe(3));
+      await holder.query(`ROLLBACK`);
+      await holder.end();
+      await eventually(async () => expect(await count([held], `secret_version = ${version}`)).toBe(1));
+      for (const uuid of [held, ...others])
+        expect((await world.service.services.platformFor(uuid).addons.own()).id).toBe(uuid);
+    },
+    60_000,
+  );
 
   it("is known to a process with the old one in its environment as soon as one with the new one starts", async () => {
     const uuids = await active(20);

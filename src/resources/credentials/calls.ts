@@ -3,6 +3,7 @@ import type { IssuedTokens, TokenAnswer, TokenEndpoint } from "../../platform/oa
 import type { Scrubber } from "../../scrubber.ts";
 import type { Secret } from "../../secret.ts";
 import type { Vault } from "../../vault/vault.ts";
+import { isFaultOfData, isPassing } from "../../database/failure.ts";
 import { waitingForDatabase } from "../../database/waiting.ts";
 import type { Admission, Admitted } from "./admission.ts";
 import { isMarked, NEEDED_LEASE_SECONDS, type ClaimedCredential } from "./claims.ts";
@@ -13,10 +14,11 @@ import type { CredentialStore } from "./store.ts";
 import { LONGEST_LIFE_SECONDS, shareOfLife } from "./verdict.ts";
 
 /**
- * How long tokens are held in memory while the database is away. Those of a grant are the only ones there will ever be,
- * so they are held as long as the process lives; stopping ends that after 25 s. A refresh can be repeated.
+ * How long tokens are held in memory while they cannot be stored. Those of a grant are the only ones there will ever be,
+ * and so is a refresh token that came in place of the one we have: they are held as long as the process lives; stopping
+ * ends that after 25 s. Any other refresh can be repeated.
  */
-const KEEP_FIRST_TOKENS_MS = 3_600_000;
+const KEEP_ONLY_TOKENS_MS = 3_600_000;
 const KEEP_TOKENS_MS = 20_000;
 
 export type CallFailure = Exclude<TokenAnswer, { outcome: "issued" }>;
@@ -63,13 +65,16 @@ export function createTokenCall({
   async function storeIssued(
     row: ClaimedCredential,
     tokens: IssuedTokens,
-    secret: ClientSecret,
+    { sent, secret }: { sent: Secret; secret: ClientSecret },
   ): Promise<boolean> {
     const { accessToken, refreshToken } = tokens;
+    const isFirst = row.state === "grant_pending";
+    const isReplaced = !isFirst && refreshToken !== null && refreshToken.reveal() !== sent.reveal();
     const sealed = {
       uuid: row.uuid,
       lease: row.lease,
-      first: row.state === "grant_pending",
+      first: isFirst,
+      replaces: isReplaced ? row.generation : null,
       access: vault.seal(credentialPlace("sealed_access_token", row.uuid), accessToken),
       refresh: refreshToken && vault.seal(credentialPlace("sealed_refresh_token", row.uuid), refreshToken),
       lifeSeconds: lifeOf(tokens),
@@ -77,15 +82,30 @@ export function createTokenCall({
       secretVersion: secret.version,
       flags: tokens.flags,
     };
-    if (sealed.first && !refreshToken) {
+    if (isFirst && !refreshToken) {
       log.error(
         { alarm: "no_refresh_token", uuid: row.uuid, requestId: row.requestId },
         "The platform sent no refresh token: access ends with this token",
       );
     }
-    return waitingForDatabase(() => store.storeTokens(sealed), {
-      upToMs: sealed.first ? KEEP_FIRST_TOKENS_MS : KEEP_TOKENS_MS,
-    });
+    return waitingForDatabase(
+      () => store.storeTokens(sealed),
+      isFirst || isReplaced
+        ? { upToMs: KEEP_ONLY_TOKENS_MS, isCurable: untilStored(row) }
+        : { upToMs: KEEP_TOKENS_MS },
+    );
+  }
+
+  /** Whatever hinders the database may be mended while we hold the tokens; all but values that it will never take. */
+  function untilStored({ uuid, requestId }: ClaimedCredential): (error: unknown) => boolean {
+    let isTold = false;
+    return (error) => {
+      if (isFaultOfData(error)) return false;
+      if (!isPassing(error) && !isTold)
+        log.error({ uuid, requestId, error }, "Tokens cannot be stored; they are held and tried again");
+      isTold ||= !isPassing(error);
+      return true;
+    };
   }
 
   async function giveBack(row: ClaimedCredential, done: "not_sent" | "secret_rejected") {
@@ -125,9 +145,13 @@ export function createTokenCall({
       if (!answer) return await giveBack(row, "not_sent");
       // Our secret is wrong, not the row's: the row keeps its state.
       if (answer.outcome === "client_rejected") return await giveBack(row, "secret_rejected");
-      if (answer.outcome !== "issued") return { done: "failed", failure: answer };
+      if (answer.outcome !== "issued") {
+        // Who is told what is wrong with a token was taken for who they said they are.
+        if (answer.outcome === "token_rejected") await secrets.accepted(secret);
+        return { done: "failed", failure: answer };
+      }
       // Nothing may come between the answer and its storing.
-      const isStored = await storeIssued(row, answer.tokens, secret);
+      const isStored = await storeIssued(row, answer.tokens, { sent: credential, secret });
       await secrets.accepted(secret);
       if (isStored)
         return { done: "stored", refreshInSeconds: lifeOf(answer.tokens) * shareOfLife(row.uuid) };

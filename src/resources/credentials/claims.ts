@@ -22,6 +22,8 @@ export interface ClaimedCredential {
   lease: number;
   attempts: number;
   grantNumber: number;
+  /** How many token pairs were stored before. */
+  generation: number;
   sealedGrantCode: Buffer | null;
   sealedRefreshToken: Buffer | null;
   isOver: boolean;
@@ -66,7 +68,7 @@ const TAKE = `
     sent_at = CASE WHEN state <> 'grant_pending' THEN now() END`;
 
 const TAKEN = `
-  RETURNING uuid, state, lease, attempts,
+  RETURNING uuid, state, lease, attempts, generation,
     grant_number AS "grantNumber",
     sealed_grant_code AS "sealedGrantCode",
     sealed_refresh_token AS "sealedRefreshToken",
@@ -113,9 +115,10 @@ const claimRefreshes = busyStatement(
     ORDER BY due_at`)} ${TAKEN}`,
 );
 
+// Due or not, from now on it is: should its holder die, a sweep finds it, whatever the platform made of the call.
 const claimRefresh = statement(
   "claim_refresh",
-  `${TAKE} WHERE uuid = $1 AND state IN ('active', 'needs_reauth') AND ${IS_FREE} AND sealed_refresh_token IS NOT NULL
+  `${TAKE}, due_at = least(due_at, now()) WHERE uuid = $1 AND state IN ('active', 'needs_reauth') AND ${IS_FREE} AND sealed_refresh_token IS NOT NULL
      AND generation = coalesce($2, generation) ${TAKEN}`,
 );
 

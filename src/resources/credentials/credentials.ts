@@ -12,6 +12,7 @@ import { createExchange, type GrantExchange } from "./exchange.ts";
 import { createOutage } from "./outage.ts";
 import { createOpening } from "./opening.ts";
 import { createRefresh, type Refresh } from "./refresh.ts";
+import { createSlots } from "./slots.ts";
 import { createSecretSpread, type SpreadSecret } from "./secret-spread.ts";
 import { createCredentialStore } from "./store.ts";
 import { createTokenSources } from "./token-source.ts";
@@ -56,7 +57,7 @@ export function createCredentials(needs: {
   const opening = createOpening({ vault, store, log });
   const admission = createAdmission(secrets, store.release);
   const call = createTokenCall({ ...needs, admission, store, secrets, opening });
-  const shared = { claims, store, admission, call, concurrency, log };
+  const shared = { claims, store, admission, call, slots: createSlots(concurrency), concurrency, log };
   const refresh = createRefresh({
     ...shared,
     outage: createOutage(undefined, needs.onOutage),

@@ -3,7 +3,7 @@ import { createPool } from "../pool.ts";
 import type { Admission, Admitted } from "./admission.ts";
 import type { CallTokenEndpoint } from "./calls.ts";
 import type { ClaimedCredential, Claims } from "./claims.ts";
-import { createSlots, ROWS_PER_SLOT } from "./slots.ts";
+import { ROWS_PER_SLOT, type Slots } from "./slots.ts";
 import type { CredentialStore } from "./store.ts";
 import { judgeFailedExchange, reasonForLoss } from "./verdict.ts";
 
@@ -18,6 +18,7 @@ export function createExchange(needs: {
   store: CredentialStore;
   admission: Admission;
   call: CallTokenEndpoint;
+  slots: Slots;
   concurrency: number;
   /** Called after tokens were stored: steps that waited for them are due. */
   onIssued(refreshInSeconds: number): void;
@@ -27,13 +28,13 @@ export function createExchange(needs: {
   onEnd(): void;
   log: Log;
 }) {
-  const { claims, store, admission, call, concurrency, onIssued, onLost, onEnd, log } = needs;
+  const { claims, store, admission, call, slots, concurrency, onIssued, onLost, onEnd, log } = needs;
 
   async function exchange(admitted: Admitted, signal: AbortSignal): Promise<void> {
     const { row } = admitted;
     const { uuid, requestId } = row;
     if (row.isOver) return end(row);
-    const result = await call(admitted, slots(signal));
+    const result = await call(admitted, slots.forGrant(signal));
     if (result.done === "stored") {
       log.info({ uuid, requestId }, "Grant exchanged, tokens sealed");
       onIssued(result.refreshInSeconds);
@@ -67,7 +68,6 @@ export function createExchange(needs: {
 
   // Ending a grant needs no call, so it happens whatever the client secret is worth.
   const ends = createPool({ claim: claims.expiredGrants, handle: alone(end), concurrency: 16, onEnd });
-  const slots = createSlots(concurrency);
   const exchanges = createPool({
     claim: (most) => admission.claim(claims.grants, most),
     handle: alone(exchange),

@@ -4,7 +4,7 @@ import type { Admission, Admitted } from "./admission.ts";
 import type { CallResult, CallTokenEndpoint } from "./calls.ts";
 import type { ClaimedCredential, Claims } from "./claims.ts";
 import type { Outage } from "./outage.ts";
-import { createSlots, ROWS_PER_SLOT, type TakeSlot, withoutWaiting } from "./slots.ts";
+import { ROWS_PER_SLOT, type Slots, type TakeSlot, withoutWaiting } from "./slots.ts";
 import type { CredentialStore } from "./store.ts";
 import { judgeFailedRefresh, type RefreshVerdict } from "./verdict.ts";
 
@@ -36,12 +36,13 @@ export function createRefresh(needs: {
   admission: Admission;
   call: CallTokenEndpoint;
   outage: Outage;
+  slots: Slots;
   concurrency: number;
   /** Called when a refresh ended: another try may be due soon. */
   onEnd(): void;
   log: Log;
 }): Refresh {
-  const { claims, store, admission, call, outage, concurrency, onEnd, log } = needs;
+  const { claims, store, admission, call, outage, slots, concurrency, onEnd, log } = needs;
 
   async function refresh(admitted: Admitted, takeSlot: TakeSlot): Promise<CallResult> {
     const { row } = admitted;
@@ -74,14 +75,13 @@ export function createRefresh(needs: {
     return { state: "active", againInSeconds: MASS_FAILURE_PAUSE_SECONDS, rejected: true };
   }
 
-  const slots = createSlots(concurrency);
   const refreshes = createPool({
     async claim(most) {
       const allowed = Math.min(most, outage.allowance());
       return allowed > 0 ? admission.claim(claims.refreshes, allowed) : [];
     },
     async handle(admitted, signal) {
-      await refresh(admitted, slots(signal)).catch((error: unknown) =>
+      await refresh(admitted, slots.forRefresh(signal)).catch((error: unknown) =>
         log.error({ uuid: admitted.row.uuid, error }, "A refresh failed; its lease ends by itself"),
       );
     },

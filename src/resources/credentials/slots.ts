@@ -1,18 +1,24 @@
 /** Waits for a place for one call. What it resolves to gives the place back, for the next in line; null: do not call. */
 export type TakeSlot = () => Promise<(() => void) | null>;
 
-/** Of so many calls under way at once, the next waits in line; once `signal` says stop, nobody is let through any more. */
+/**
+ * Places for `count` calls under way at once; who finds none waits in line. A grant goes before token pairs: it has five
+ * minutes, they have hours. Once `signal` says stop, nobody is let through any more.
+ */
 export function createSlots(count: number) {
-  const line: (() => void)[] = [];
+  const grants: (() => void)[] = [];
+  const refreshes: (() => void)[] = [];
   let free = count;
 
   function giveBack(): void {
-    const next = line.shift();
+    const next = grants.shift() ?? refreshes.shift();
     if (next) next();
     else free += 1;
   }
 
-  return (signal: AbortSignal): TakeSlot =>
+  const inLine =
+    (line: (() => void)[]) =>
+    (signal: AbortSignal): TakeSlot =>
     async () => {
       if (free > 0) free -= 1;
       else await new Promise<void>((resolve) => line.push(resolve));
@@ -20,7 +26,11 @@ export function createSlots(count: number) {
       giveBack();
       return null;
     };
+
+  return { forGrant: inLine(grants), forRefresh: inLine(refreshes) };
 }
+
+export type Slots = ReturnType<typeof createSlots>;
 
 /** For a call that somebody waits for. */
 export const withoutWaiting: TakeSlot = () => Promise.resolve(() => undefined);

@@ -16,15 +16,16 @@ const markSent = busyStatement(
    RETURNING c.uuid`,
 );
 
-// Success. The lease decides, with one exception: a grant's tokens are the only ones there will ever be, so they are
-// stored by whoever has them as long as the row still waits for some. A first pair also wakes the steps that waited
+// Success. The lease decides, but for tokens that are the only ones there will ever be: those of a grant are stored by
+// whoever has them as long as the row still waits for some, and a refresh token that came in place of the row's as long
+// as that one is still there. A first pair also wakes the steps that waited
 // for it and asks for the app to be discovered. The token's life is counted from the mark, at most a second before the
 // call; one that an older client secret issued while a newer one was set is due at once.
 const storeTokens = busyStatement(
   "store_tokens",
   `WITH incoming AS (
-     SELECT * FROM unnest($1::uuid[], $2::int[], $3::bool[], $4::bytea[], $5::bytea[], $6::float8[], $7::float8[], $8::int[], $9::text[])
-       AS i(uuid, lease, first, access, refresh, life, share, secret_version, flags)
+     SELECT * FROM unnest($1::uuid[], $2::int[], $3::bool[], $4::bytea[], $5::bytea[], $6::float8[], $7::float8[], $8::int[], $9::text[], $10::int[])
+       AS i(uuid, lease, first, access, refresh, life, share, secret_version, flags, replaces)
    ), stored AS (
      UPDATE credentials c SET
        state = 'active', reason = NULL,
@@ -44,6 +45,7 @@ const storeTokens = busyStatement(
      WHERE c.uuid = i.uuid AND (
        (c.lease = i.lease AND c.state IN ('grant_pending', 'active', 'needs_reauth'))
        OR (i.first AND c.state = 'grant_pending')
+       OR (i.replaces = c.generation AND c.state IN ('active', 'needs_reauth'))
        OR (i.first AND c.state = 'grant_lost' AND NOT EXISTS (
          SELECT 1 FROM resources r WHERE r.uuid = c.uuid AND r.state = 'failed')))
      RETURNING c.uuid, i.first, c.request_id
@@ -151,6 +153,8 @@ export interface SealedTokens extends Lease {
   first: boolean;
   access: Uint8Array;
   refresh: Uint8Array | null;
+  /** The generation whose refresh token the platform has replaced by this one; null: the row's still counts. */
+  replaces: number | null;
   lifeSeconds: number;
   share: number;
   secretVersion: number;
@@ -185,6 +189,7 @@ export function createCredentialStore(db: Queryable) {
         rows.map((row) => row.share),
         rows.map((row) => row.secretVersion),
         rows.map((row) => row.flags.join(",")),
+        rows.map((row) => row.replaces),
       ];
       return presence(rows, await db.query<{ uuid: string }>(storeTokens, values));
     },

@@ -75,9 +75,12 @@ export function createTokenSources({
   /** A token other than `dead`, made by whoever gets the lease first. */
   async function renew(uuid: string, dead: Secret): Promise<Secret> {
     const until = performance.now() + PATIENCE_MS;
+    let before: number | null = null;
     for (;;) {
       const { token, canRefresh, generation } = await stored(uuid);
-      if (token.reveal() !== dead.reveal()) return token;
+      before ??= generation;
+      // A newer one may be the same: then the platform says that it is not dead.
+      if (token.reveal() !== dead.reveal() || generation > before) return token;
       if (!canRefresh) {
         throw new NoToken(
           "needs_reauth",

@@ -1,0 +1,128 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
+import type { Database } from "../../src/database/database.ts";
+import type { TokenEndpoint } from "../../src/platform/oauth.ts";
+import { aLifecycle, type LifecycleWorld } from "../support/lifecycle.ts";
+import { eventually } from "../support/world.ts";
+
+// Tokens that nobody can have a second time: of a grant, and in place of a refresh token that the platform has replaced.
+
+let life: LifecycleWorld;
+/** What storing tokens fails with, for as long as it is set. */
+let hindrance: object | null = null;
+let hindered = 0;
+/** What happens between the platform's answer to a refresh and its storing. */
+let meanwhile: (() => Promise<unknown>) | null = null;
+
+beforeAll(async () => {
+  const wrapDatabase = (database: Database): Database => ({
+    ...database,
+    query(statement, values) {
+      if (!hindrance || statement.name !== "store_tokens") return database.query(statement, values);
+      hindered += 1;
+      return Promise.reject(Object.assign(new Error("hindered"), hindrance));
+    },
+  });
+  const wrapTokenEndpoint = (endpoint: TokenEndpoint): TokenEndpoint => ({
+    ...endpoint,
+    async refresh(...given) {
+      const answer = await endpoint.refresh(...given);
+      const work = meanwhile;
+      meanwhile = null;
+      await work?.();
+      return answer;
+    },
+  });
+  life = await aLifecycle({ parts: { wrapDatabase, wrapTokenEndpoint } });
+});
+afterAll(() => life.world.close());
+afterEach(() => {
+  hindrance = null;
+  hindered = 0;
+  life.control.settings({ refreshToken: "same" });
+});
+
+const refreshNow = (uuid: string) => life.world.service.services.credentials.refresh.now(uuid);
+const leaseEnds = (uuid: string) =>
+  life.world.rows(`UPDATE credentials SET leased_until = now() WHERE uuid = $1`, [uuid]);
+/** The stored pair is the platform's last one, and good for another. */
+async function expectAlive(uuid: string): Promise<void> {
+  expect((await life.world.service.services.platformFor(uuid).addons.own()).id).toBe(uuid);
+  expect(await refreshNow(uuid)).toMatchObject({ done: "stored" });
+}
+
+describe("tokens of a grant", () => {
+  it.each([
+    ["a disk that cannot be read", { severity: "ERROR", code: "58030" }],
+    ["a right that is missing", { severity: "ERROR", code: "42501" }],
+    ["a network that is down", { code: "ENETDOWN", syscall: "connect" }],
+    ["nobody knows what", {}],
+  ])("are held until they can be stored, whatever hinders it, and it is told: %s", async (_, error) => {
+    hindrance = error;
+    const { addon } = await life.control.install({ plan: "basic" });
+    await eventually(() => expect(hindered).toBeGreaterThan(2));
+    hindrance = null;
+    await eventually(async () => expect(await life.credential(addon.id)).toMatchObject({ state: "active" }));
+    expect(life.exchangesOf(life.requestFor(addon.id).oauth_grant.code)).toHaveLength(1);
+    await expectAlive(addon.id);
+    const told = `"uuid":"${addon.id}","requestId":"[^"]+","error":{[^\n]*"msg":"Tokens cannot be stored; they are held`;
+    expect(life.world.logged().match(new RegExp(told, "g"))).toHaveLength(1);
+  });
+});
+
+describe("a refresh token that came in place of the one we have", () => {
+  it("is stored though the lease was lost, and another process was refused with the old one", async () => {
+    const uuid = await life.settled();
+    life.control.settings({ refreshToken: "new" });
+    meanwhile = async () => {
+      await leaseEnds(uuid);
+      expect(await refreshNow(uuid)).toMatchObject({
+        done: "failed",
+        failure: { outcome: "token_rejected" },
+      });
+    };
+    expect(await refreshNow(uuid)).toMatchObject({ done: "stored" });
+    await expectAlive(uuid);
+  });
+
+  it("is not stored where a newer pair came between", async () => {
+    const uuid = await life.settled();
+    life.control.settings({ refreshToken: "new" });
+    meanwhile = async () => {
+      await life.world.rows(
+        `UPDATE credentials SET generation = generation + 1, lease = lease + 1 WHERE uuid = $1`,
+        [uuid],
+      );
+    };
+    expect(await refreshNow(uuid)).toMatchObject({ done: "not_ours" });
+  });
+
+  it("is held for longer than others while the database is away", async () => {
+    const uuid = await life.settled();
+    life.control.settings({ refreshToken: "new" });
+    hindrance = { code: "ECONNREFUSED", syscall: "connect" };
+    setTimeout(() => (hindrance = null), 22_000);
+    expect(await refreshNow(uuid)).toMatchObject({ done: "stored" });
+    await expectAlive(uuid);
+  });
+});
+
+it("a token that a refresh brings again is not refreshed without end", async () => {
+  const uuid = await life.settled();
+  const { tokensOf } = life.world.service.services.credentials;
+  const stored = await tokensOf(uuid).current();
+  const since = life.position();
+  // As a platform would that makes a token live on instead of replacing it.
+  await life.world.rows(
+    `CREATE FUNCTION keep_token() RETURNS trigger LANGUAGE plpgsql AS
+       $$ BEGIN NEW.sealed_access_token = OLD.sealed_access_token; RETURN NEW; END $$`,
+  );
+  await life.world.rows(
+    `CREATE TRIGGER keep BEFORE UPDATE ON credentials FOR EACH ROW EXECUTE FUNCTION keep_token()`,
+  );
+  try {
+    expect((await tokensOf(uuid).renew(stored)).reveal()).toBe(stored.reveal());
+    expect(life.entries(since).filter(({ path }) => path === "/oauth/token")).toHaveLength(1);
+  } finally {
+    await life.world.rows(`DROP TRIGGER keep ON credentials`);
+  }
+});
