@@ -4,7 +4,7 @@ import type { Secret } from "../secret.ts";
 /**
  * What a vendor writes: four functions, each given what it may use at that moment. Each may be called again for the
  * same step (a crash, a lost connection, a repeated request): `resource.idempotencyKey` is then the same, and the
- * function must end in the same place. A thrown `Refusal` is a definite no; any other error, or more than 3 seconds,
+ * function must end in the same place. A thrown `Refusal` is a definite no; any other error, or more than 2.8 seconds,
  * turns the answer into "later" and the kit calls again until it works.
  */
 export interface YourService {

@@ -15,8 +15,8 @@ import type { StepRunner } from "./steps/runner.ts";
 import type { VendorSteps } from "./steps/vendor-steps.ts";
 import type { InTurn } from "./turns.ts";
 
-/** The platform waits for an answer; after this long it gets "later". */
-export const VENDOR_TIME_MS = 3_000;
+/** The platform wants its answer within 3 s; after this long it gets "later", with time left to write that down. */
+export const VENDOR_TIME_MS = 2_800;
 /** How long a repeated request waits for the process that is just deciding the first one. */
 const PATIENCE_MS = 4_000;
 
