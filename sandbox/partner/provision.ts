@@ -45,7 +45,7 @@ function provisionCall(platform: Platform, addon: AddonRecord, grant: GrantRecor
       plan,
       region: addon.region,
       options: addon.options,
-      callback_url: `${platform.url()}/addons/${addon.id}`,
+      callback_url: `${platform.publicUrl()}/addons/${addon.id}`,
       oauth_grant: grantShape(grant),
       ...logMembers(world, addon),
     }),
