@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { Platform } from "../platform.ts";
-import { markFailed, mergeConfig } from "../world/addon-life.ts";
+import { markFailed, markRefused, mergeConfig } from "../world/addon-life.ts";
 import { acceptGrant, grantShape, invalidateGrant } from "../world/grants.ts";
 import { isNewerGeneration } from "../world/apps.ts";
 import { addLogDrain } from "../world/log-drains.ts";
@@ -119,10 +119,16 @@ function refuse(world: World, addon: AddonRecord, grant: GrantRecord, response: 
     return [`A repeated provision request was answered with ${status} after the grant was exchanged.`];
   const message = (body as { message?: unknown } | null)?.message;
   if (addon.deprovisionedAt === null && addon.state !== "provisioned") {
-    markFailed(world, addon, typeof message === "string" ? message : `The service answered ${status}.`);
+    const mark = isDefinite(status) ? markRefused : markFailed;
+    mark(world, addon, typeof message === "string" ? message : `The service answered ${status}.`);
   }
   const isStrange = status !== null && status < 300;
   return isStrange ? [`${status} is no success here: only 200 and 202 are.`] : checkRefusal(response);
+}
+
+/** A 5xx says that the service cannot, not that it will not: the grant is dead all the same, but not every other. */
+function isDefinite(status: number | null): boolean {
+  return status !== null && status < 500;
 }
 
 /** Only for add-ons whose manifest asks for them (decisions, section 1). */

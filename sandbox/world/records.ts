@@ -16,6 +16,8 @@ export interface AddonRecord {
   provisionMessage: string | null;
   /** When the provision request was first sent: an asynchronous one is given up 12 hours later. */
   requestedAt: number;
+  /** The service has said no to it, for good; no answer, or one that it cannot now (5xx), is none. */
+  isRefused?: true;
   /** The platform has given it up, and its service does not know yet. */
   isUntold?: true;
   /** Deprovisioned after having lived; a failed provision leaves it null. */
