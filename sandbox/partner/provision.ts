@@ -63,7 +63,8 @@ function receiveProvision(
   response: PartnerResponse,
 ): string[] {
   if (response.status === null) {
-    if (addon.providerId === null) markFailed(world, addon, response.error ?? "There was no answer.");
+    const isOpen = addon.providerId === null && addon.state !== "deprovisioning";
+    if (isOpen) markFailed(world, addon, response.error ?? "There was no answer.");
     return checkRefusal(response);
   }
   if (response.status !== 200 && response.status !== 202) return refuse(world, addon, grant, response);
@@ -94,7 +95,8 @@ function accept(
     if (addon.state === "deprovisioned") addon.state = "provisioning";
   } else {
     mergeConfig(world, addon, config);
-    addon.state = "provisioned";
+    // An uninstall that is under way is not undone.
+    if (addon.state !== "deprovisioning") addon.state = "provisioned";
   }
   if (logDrainUrl !== undefined && isNewerGeneration(world.apps.get(addon.appId)!))
     complaints.push(
