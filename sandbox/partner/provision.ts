@@ -6,7 +6,7 @@ import { isNewerGeneration } from "../world/apps.ts";
 import { addLogDrain } from "../world/log-drains.ts";
 import type { AddonRecord, GrantRecord } from "../world/records.ts";
 import type { World } from "../world/world.ts";
-import { checkBody, checkRefusal } from "./answer-check.ts";
+import { checkBody, checkRefusal, SHOULD_BE_410 } from "./answer-check.ts";
 import { partnerHeaders } from "./basic.ts";
 import { callPartner, type PartnerResponse } from "./calls.ts";
 
@@ -70,10 +70,13 @@ function receiveProvision(
   if (response.status !== 200 && response.status !== 202) return refuse(world, addon, grant, response);
   if (addon.deprovisionedAt !== null) {
     invalidateGrant(grant, "The add-on was deprovisioned.");
-    return ["The resource was deprovisioned before; the answer should be 410."];
+    return [SHOULD_BE_410];
   }
-  if (grant.state === "invalid")
+  // A code may also be invalid because another one was exchanged.
+  if (addon.isRefused || (grant.state === "invalid" && addon.state === "deprovisioned")) {
+    invalidateGrant(grant, "The provision was refused.");
     return ["The provision had failed for good before; a later success changes nothing."];
+  }
   return accept(world, addon, grant, response, response.status);
 }
 

@@ -18,6 +18,8 @@ export interface AddonRecord {
   requestedAt: number;
   /** The service has said no to it, for good; no answer, or one that it cannot now (5xx), is none. */
   isRefused?: true;
+  /** The service has said that it is gone (2xx or 410 to a DELETE): whatever comes after, 410 is due. */
+  isEndConfirmed?: true;
   /** The platform has given it up, and its service does not know yet. */
   isUntold?: true;
   /** Deprovisioned after having lived; a failed provision leaves it null. */
