@@ -189,6 +189,8 @@ export interface ConsentRecord {
   description: string | null;
   grantCode: string;
   sessionNonce: string;
+  /** Chosen with a direct authorization: how long each of its access tokens lives. Null: they do not expire. */
+  lifeSeconds?: number | null;
   createdAt: number;
   updatedAt: number;
 }
