@@ -13,7 +13,8 @@ import { callPartner } from "./calls.ts";
 export function sendDeprovision(platform: Platform, addon: AddonRecord) {
   const { world } = platform;
   const wasOver = addon.isEndConfirmed;
-  if (addon.state !== "deprovisioned") addon.state = "deprovisioning";
+  // What was given up for want of an answer may be there all the same.
+  if (addon.deprovisionedAt === null && !addon.isRefused) addon.state = "deprovisioning";
   return callPartner(platform, {
     method: "DELETE",
     path: `${world.settings.resourcesPath}/${addon.id}`,

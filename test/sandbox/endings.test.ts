@@ -66,6 +66,14 @@ describe("an uninstall", () => {
     expect((await world.control.redeliver(id)).addon.state).toBe("deprovisioning");
   });
 
+  it("of a provision that was not answered is not undone either, while nobody has confirmed it", async () => {
+    world.control.fault("> POST /resources", { reset: "after" });
+    const { addon } = await world.control.install();
+    only("DELETE", BUSY);
+    expect((await world.control.deprovision(addon.id)).addon.state).toBe("deprovisioning");
+    expect((await world.control.redeliver(addon.id)).addon.state).toBe("deprovisioning");
+  });
+
   it("is followed by 410 alone: a success changes nothing, and is complained of", async () => {
     const { addon } = await world.control.install();
     expect((await world.control.deprovision(addon.id)).response.complaints).toBeUndefined();
