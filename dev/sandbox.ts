@@ -8,8 +8,10 @@ import { offer } from "../src/your-service/plans.ts";
  */
 const shared = ["RESOURCES_PATH", "ADDON_ID", "ADDON_PASSWORD", "CLIENT_SECRET", "SSO_SALT"];
 const known = readEnvironment();
-for (const name of shared) process.env[name] ??= known[name] ?? "";
-process.env["PARTNER_URL"] ??= `http://localhost:${known["PORT"] ?? "3000"}`;
-process.env["ADDON_MANIFEST"] ??= JSON.stringify(addonManifest(known["ADDON_ID"] ?? "teapots", offer));
+const usual: Record<string, string> = {
+  PARTNER_URL: `http://localhost:${known["PORT"] ?? "3000"}`,
+  ADDON_MANIFEST: JSON.stringify(addonManifest(known["ADDON_ID"] ?? "teapots", offer)),
+};
+for (const name of [...shared, ...Object.keys(usual)]) process.env[name] ??= known[name] ?? usual[name] ?? "";
 
 await import("../sandbox/main.ts");

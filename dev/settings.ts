@@ -36,7 +36,7 @@ export function devSettings(env: Environment = process.env, folder = process.cwd
   const file = path.resolve(folder, dataDir, "dev.env");
   const isFirstRun = !existsSync(file);
   const kept = isFirstRun ? {} : (parseEnv(readFileSync(file, "utf8")) as Environment);
-  const sandboxPort = portIn(env["SANDBOX_PORT"] || "4000");
+  const sandboxPort = portIn(chosen["SANDBOX_PORT"] || "4000");
   const addresses = platformAddresses({ ...kept, ...chosen }, kept, sandboxPort);
   const made = { ...madeUp(), ...kept, ...addresses };
   // What seals must be on disk before anything is sealed.

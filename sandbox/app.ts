@@ -8,7 +8,7 @@ import { oauthGrantEndpoint } from "./oauth/oauth-grant.ts";
 import { tokenEndpoint } from "./oauth/token-endpoint.ts";
 import { pageAssets } from "./pages/assets.ts";
 import { marketplace } from "./pages/market/market.tsx";
-import { noOtherPages } from "./pages/market/own-pages.ts";
+import { noOtherPages, onlyOwnNames } from "./pages/market/own-pages.ts";
 import type { Platform } from "./platform.ts";
 import { OAuthRefused, Refused } from "./refusal.ts";
 import { statusFeed } from "./status/feed.ts";
@@ -25,7 +25,7 @@ export function createApp(platform: Platform, control: Control): Express {
     next();
   });
   app.use(pageAssets());
-  app.use("/sandbox", noOtherPages, controlRoutes(control));
+  app.use("/sandbox", onlyOwnNames(platform.world.settings), noOtherPages, controlRoutes(control));
   app.use(marketplace(platform, control));
   app.use(incidentPages(platform));
   app.use(recordCalls(platform));

@@ -36,12 +36,14 @@ export interface Sandbox {
 }
 
 export interface StartOptions extends Partial<SandboxSettings> {
+  /** Where others find the platform, if something stands before it; asked whenever an address is told. */
+  publicUrl?: () => string;
   /** Called with each call, either way, as it ends; secrets are masked. */
   onEntry?: (entry: LedgerEntry) => void;
 }
 
 /** Starts a platform of one's own, on any free port unless one is given; several can run in one process. */
-export async function startSandbox({ onEntry, ...given }: StartOptions = {}): Promise<Sandbox> {
+export async function startSandbox({ onEntry, publicUrl, ...given }: StartOptions = {}): Promise<Sandbox> {
   const settings = completeSettings(given);
   const world = createWorld(settings);
   let stateFile: StateFile | null = null;
@@ -62,6 +64,7 @@ export async function startSandbox({ onEntry, ...given }: StartOptions = {}): Pr
     },
     faults: createFaults(world.faults),
     url: () => urlOf(server, settings.host),
+    publicUrl: () => publicUrl?.() ?? platform.url(),
     agents: createAgents(),
     closing: closing.signal,
     changes,

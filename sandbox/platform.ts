@@ -12,6 +12,8 @@ export interface Platform {
   faults: Faults;
   /** The sandbox's own address, known once it listens. */
   url(): string;
+  /** The address that others are told. */
+  publicUrl(): string;
   agents: { http: HttpAgent; https: HttpsAgent };
   /** Aborted when the sandbox closes: nothing it waits for may outlive it. */
   closing: AbortSignal;

@@ -53,7 +53,7 @@ export async function openStage(settings: Settings): Promise<Stage> {
   const scripts = { get: (uuid: string) => resources.get(uuid)?.script } as ReadonlyMap<string, Script>;
   const line = createServiceLine(books, settings.url, inventory);
   const relay = await openRelay({ books, resources, call: line });
-  const sandbox = await startSandbox(partnerOf(settings, relay.url));
+  const sandbox = await startSandbox({ ...partnerOf(settings, relay.url), publicUrl: () => front.url });
   const { control } = sandbox;
   let secret = settings.clientSecret;
   const front = await openFront({

@@ -4,7 +4,7 @@ import { notFound } from "../refusal.ts";
 import { attachmentShape } from "../shapes/attachment.ts";
 import type { AttachmentRecord } from "../world/records.ts";
 import { answer, answerList } from "./answer.ts";
-import { attachmentsOf, reachAddon, reachApp, sees } from "./reach.ts";
+import { attachmentsOf, ofOpenTeams, reachAddon, reachApp, sees } from "./reach.ts";
 import { callerOf } from "./caller.ts";
 
 /** "Add-on attachments" of the partner endpoints: of an app only those of the caller's own add-on. */
@@ -13,8 +13,9 @@ export function attachmentEndpoints({ world }: Platform): Router {
   const shape = (attachment: AttachmentRecord) => attachmentShape(world, attachment);
 
   router.get("/addons/:addon/addon-attachments", (req, res) => {
-    const addon = reachAddon(world, callerOf(res), req.params.addon);
-    answerList(req, res, attachmentsOf(world, addon), shape);
+    const caller = callerOf(res);
+    const addon = reachAddon(world, caller, req.params.addon);
+    answerList(req, res, ofOpenTeams(world, caller, attachmentsOf(world, addon)), shape);
   });
 
   router.get("/apps/:app/addon-attachments", (req, res) => {

@@ -19,13 +19,13 @@ export function authorizationEndpoints({ world }: Platform): Router {
 
   router.post("/oauth/authorizations", (req, res) => {
     const { user, consent } = userOf(res);
-    const { lifeSeconds, ...wish } = readWish(readObject(req, res));
+    const wish = readWish(readObject(req, res));
     const made = addConsent(world, {
       thirdParty: wish.clientId ?? consent.thirdParty,
       userId: user.id,
       ...wish,
     });
-    issueAccessToken(world, made, { lifeSeconds });
+    issueAccessToken(world, made);
     answer(res.status(201), shape(made), made.consent);
   });
 

@@ -8,7 +8,7 @@ import type { AddonRecord, AppRecord, LogDrainRecord } from "../world/records.ts
 import { answer, answerList } from "./answer.ts";
 import { callerOf, partnerOf } from "./caller.ts";
 import { readObject } from "./json-body.ts";
-import { reachAddon, reachApp, sees } from "./reach.ts";
+import { ofOpenTeams, reachAddon, reachApp, refuseClosedTeam, sees } from "./reach.ts";
 
 /**
  * "Log drains" of the partner endpoints: of a partner only its own, found by id, URL or token, and none at all for apps
@@ -22,13 +22,15 @@ export function logDrainEndpoints({ world }: Platform): Router {
     world.logDrains.of("app", app.id).filter(({ addonId }) => sees(callerOf(res), addonId));
 
   router.get("/addons/:addon/log-drains", (req, res) => {
-    answerList(req, res, drainsOf(reachDrainedAddon(req, res)), shape);
+    const drains = drainsOf(reachDrainedAddon(req, res));
+    answerList(req, res, ofOpenTeams(world, callerOf(res), drains), shape);
   });
 
   router.put("/addons/:addon/log-drains/:drain", (req, res) => {
     partnerOf(res);
     const addon = reachDrainedAddon(req, res);
     const drain = find(drainsOf(addon), req.params.drain);
+    refuseClosedTeam(world, callerOf(res), world.apps.get(drain.appId)!);
     const url = readUrl(req, res);
     refuseDuplicate(url, drain.appId, drain);
     Object.assign(drain, { url, updatedAt: world.clock.now() });

@@ -99,7 +99,12 @@ function isClosed(world: World, caller: Caller, app: AppRecord): boolean {
   return caller.kind === "partner" || caller.consent.thirdParty !== null;
 }
 
-function refuseClosedTeam(world: World, caller: Caller, app: AppRecord): void {
+export function refuseClosedTeam(world: World, caller: Caller, app: AppRecord): void {
   if (isClosed(world, caller, app))
     throw forbidden("The team has turned off third-party OAuth access to its resources.");
+}
+
+/** Without the rows of apps whose team is closed to the caller. */
+export function ofOpenTeams<Row extends { appId: string }>(world: World, caller: Caller, rows: Row[]): Row[] {
+  return rows.filter(({ appId }) => !isClosed(world, caller, world.apps.get(appId)!));
 }

@@ -14,7 +14,7 @@ export function createIncidentControl(platform: Platform) {
   const { world } = platform;
   const told = (incident: IncidentRecord) => {
     platform.changed();
-    return incidentShape(incident, world.clock.now(), platform.url())!;
+    return incidentShape(incident, world.clock.now(), platform.publicUrl())!;
   };
   const update = (id: number | string, wish: IncidentUpdateWish) => {
     const incident = findIncident(world, String(id));

@@ -48,7 +48,7 @@ export function createPeople(platform: Platform) {
         scope: checkScope(scope),
         description: "A token of the command line",
       });
-      const { token } = issueAccessToken(world, authorization, prefix ? {} : { token: randomUUID() });
+      const { token } = issueAccessToken(world, authorization, prefix ? undefined : randomUUID());
       platform.changed();
       return { token };
     },

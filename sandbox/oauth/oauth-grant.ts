@@ -1,4 +1,5 @@
 import { Router, type RequestHandler } from "express";
+import { setCommonHeaders } from "../api/common-headers.ts";
 import { checkVersion } from "../api/version.ts";
 import type { Platform } from "../platform.ts";
 import { conflict, forbidden, notFound, OAuthRefused, unauthorized } from "../refusal.ts";
@@ -26,6 +27,7 @@ export function oauthGrantEndpoint(platform: Platform): Router {
     next();
   };
 
+  router.use("/vendor", setCommonHeaders(platform));
   router.get("/vendor/resources/:uuid/oauth-grant", onlyPartner, checkVersion(platform), (req, res) => {
     const grant = grantFor(world, req.params["uuid"] as string);
     // A code has the force of a password for five minutes.

@@ -6,6 +6,9 @@ import type { PartnerResponse } from "./calls.ts";
 
 const PROMISED_MS = 3000;
 
+/** What a success is told that comes after the end. */
+export const SHOULD_BE_410 = "The resource was deprovisioned before; the answer should be 410.";
+
 export interface CheckedBody {
   id?: string;
   message?: string;

@@ -1,13 +1,17 @@
 import type { Platform } from "../platform.ts";
 import { mergeConfig } from "../world/addon-life.ts";
 import type { AddonRecord } from "../world/records.ts";
-import { checkBody, checkRefusal } from "./answer-check.ts";
+import { checkBody, checkRefusal, SHOULD_BE_410 } from "./answer-check.ts";
 import { partnerHeaders } from "./basic.ts";
 import { callPartner } from "./calls.ts";
 
-/** `PUT {path}/{uuid}` with the bare plan name; a success changes the plan, anything else leaves it (decisions, 1). */
+/**
+ * `PUT {path}/{uuid}` with the bare plan name; a success changes the plan, anything else leaves it (decisions, 1). So
+ * does a success for what has ended, or never began.
+ */
 export function sendPlanChange(platform: Platform, addon: AddonRecord, plan: string) {
   const { world } = platform;
+  const wasOver = addon.isEndConfirmed;
   return callPartner(platform, {
     method: "PUT",
     path: `${world.settings.resourcesPath}/${addon.id}`,
@@ -15,6 +19,8 @@ export function sendPlanChange(platform: Platform, addon: AddonRecord, plan: str
     body: JSON.stringify({ plan }),
     receive(response) {
       if (response.status !== 200 && response.status !== 202) return checkRefusal(response);
+      if (addon.isRefused) return ["The provision was refused: there is no plan to change."];
+      if (addon.deprovisionedAt !== null) return wasOver ? [SHOULD_BE_410] : [];
       const { complaints, message, config } = checkBody(world, response);
       addon.plan = plan;
       addon.updatedAt = world.clock.now();

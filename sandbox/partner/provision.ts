@@ -1,12 +1,12 @@
 import { randomUUID } from "node:crypto";
 import type { Platform } from "../platform.ts";
-import { markFailed, mergeConfig } from "../world/addon-life.ts";
+import { markFailed, markRefused, mergeConfig } from "../world/addon-life.ts";
 import { acceptGrant, grantShape, invalidateGrant } from "../world/grants.ts";
 import { isNewerGeneration } from "../world/apps.ts";
 import { addLogDrain } from "../world/log-drains.ts";
 import type { AddonRecord, GrantRecord } from "../world/records.ts";
 import type { World } from "../world/world.ts";
-import { checkBody, checkRefusal } from "./answer-check.ts";
+import { checkBody, checkRefusal, SHOULD_BE_410 } from "./answer-check.ts";
 import { partnerHeaders } from "./basic.ts";
 import { callPartner, type PartnerResponse } from "./calls.ts";
 
@@ -45,7 +45,7 @@ function provisionCall(platform: Platform, addon: AddonRecord, grant: GrantRecor
       plan,
       region: addon.region,
       options: addon.options,
-      callback_url: `${platform.url()}/addons/${addon.id}`,
+      callback_url: `${platform.publicUrl()}/addons/${addon.id}`,
       oauth_grant: grantShape(grant),
       ...logMembers(world, addon),
     }),
@@ -63,16 +63,20 @@ function receiveProvision(
   response: PartnerResponse,
 ): string[] {
   if (response.status === null) {
-    if (addon.providerId === null) markFailed(world, addon, response.error ?? "There was no answer.");
+    const isOpen = addon.providerId === null && addon.state !== "deprovisioning";
+    if (isOpen) markFailed(world, addon, response.error ?? "There was no answer.");
     return checkRefusal(response);
   }
   if (response.status !== 200 && response.status !== 202) return refuse(world, addon, grant, response);
   if (addon.deprovisionedAt !== null) {
     invalidateGrant(grant, "The add-on was deprovisioned.");
-    return ["The resource was deprovisioned before; the answer should be 410."];
+    return [SHOULD_BE_410];
   }
-  if (grant.state === "invalid")
+  // A code may also be invalid because another one was exchanged.
+  if (addon.isRefused || (grant.state === "invalid" && addon.state === "deprovisioned")) {
+    invalidateGrant(grant, "The provision was refused.");
     return ["The provision had failed for good before; a later success changes nothing."];
+  }
   return accept(world, addon, grant, response, response.status);
 }
 
@@ -94,7 +98,8 @@ function accept(
     if (addon.state === "deprovisioned") addon.state = "provisioning";
   } else {
     mergeConfig(world, addon, config);
-    addon.state = "provisioned";
+    // An uninstall that is under way is not undone.
+    if (addon.state !== "deprovisioning") addon.state = "provisioned";
   }
   if (logDrainUrl !== undefined && isNewerGeneration(world.apps.get(addon.appId)!))
     complaints.push(
@@ -119,10 +124,16 @@ function refuse(world: World, addon: AddonRecord, grant: GrantRecord, response: 
     return [`A repeated provision request was answered with ${status} after the grant was exchanged.`];
   const message = (body as { message?: unknown } | null)?.message;
   if (addon.deprovisionedAt === null && addon.state !== "provisioned") {
-    markFailed(world, addon, typeof message === "string" ? message : `The service answered ${status}.`);
+    const mark = isDefinite(status) ? markRefused : markFailed;
+    mark(world, addon, typeof message === "string" ? message : `The service answered ${status}.`);
   }
   const isStrange = status !== null && status < 300;
   return isStrange ? [`${status} is no success here: only 200 and 202 are.`] : checkRefusal(response);
+}
+
+/** A 5xx says that the service cannot, not that it will not: the grant is dead all the same, but not every other. */
+function isDefinite(status: number | null): boolean {
+  return status !== null && status < 500;
 }
 
 /** Only for add-ons whose manifest asks for them (decisions, section 1). */

@@ -12,7 +12,7 @@ export function seenIncidents(
   return world.incidents
     .all()
     .flatMap((incident) => {
-      const shape = incidentShape(incident, asOf, platform.url());
+      const shape = incidentShape(incident, asOf, platform.publicUrl());
       return shape ? [{ id: incident.id, isMaintenance: incident.kind === "maintenance", shape }] : [];
     })
     .reverse();

@@ -1,23 +1,10 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Request, RequestHandler, Response } from "express";
+import type { RequestHandler, Response } from "express";
 import type { Platform } from "../platform.ts";
 import { readBody } from "./body.ts";
+import { COPY_HEADER, makeCopy } from "./copy.ts";
 import { delay } from "./delay.ts";
 import type { FaultAction } from "./faults.ts";
-
-/** The header of the second of two equal calls: it meets no further fault. */
-const COPY_HEADER = "x-sandbox-copy";
-
-/** What belongs to one connection, and is not copied to another. */
-const ownHeaders = new Set([
-  "host",
-  "connection",
-  "keep-alive",
-  "content-length",
-  "transfer-encoding",
-  "expect",
-  "upgrade",
-]);
 
 type Answered = {
   status: number;
@@ -75,7 +62,7 @@ export function recordCalls(platform: Platform): RequestHandler {
       return;
     }
     if (fault.status !== undefined) return answerWithFault(res, fault);
-    if (fault.duplicate) await makeCopy(platform, req, text);
+    if (fault.duplicate) await makeCopy(platform.url(), req, text);
     next();
   };
 }
@@ -128,17 +115,4 @@ function answerWithFault(res: Response, { status = 500, body, headers = {} }: Fa
   } else {
     res.json(body);
   }
-}
-
-async function makeCopy(platform: Platform, req: Request, text: string): Promise<void> {
-  const copied = Object.entries(req.headers).filter(
-    (header): header is [string, string] => typeof header[1] === "string" && !ownHeaders.has(header[0]),
-  );
-  const copy = await fetch(platform.url() + req.originalUrl, {
-    method: req.method,
-    headers: { ...Object.fromEntries(copied), [COPY_HEADER]: "1" },
-    ...(text !== "" && { body: text }),
-    redirect: "manual",
-  });
-  await copy.arrayBuffer();
 }

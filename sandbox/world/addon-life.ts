@@ -14,13 +14,20 @@ export function markProvisioned(world: World, addon: AddonRecord): void {
   settleApp(world, addon);
 }
 
-/** The provision failed for good: nothing of it works any more. */
+/** The provision failed: nothing of it works any more. It keeps its names: without an answer it may be delivered again. */
 export function markFailed(world: World, addon: AddonRecord, because: string): void {
   addon.state = "deprovisioned";
   addon.provisionMessage = because;
   addon.updatedAt = world.clock.now();
   endAuthorizations(world, addon.id, because);
   settleApp(world, addon);
+}
+
+/** The service has said no, which no later answer takes back. */
+export function markRefused(world: World, addon: AddonRecord, because: string): void {
+  addon.isRefused = true;
+  leaveApps(world, addon);
+  markFailed(world, addon, because);
 }
 
 /** The resource has lived and is gone, from the apps too; its tokens live as long as the add-on, no longer. */
@@ -34,9 +41,13 @@ export function markDeprovisioned(
   addon.updatedAt = world.clock.now();
   invalidateGrants(world, addon.id, because);
   endAuthorizations(world, addon.id, because);
+  leaveApps(world, addon);
+  settleApp(world, addon);
+}
+
+function leaveApps(world: World, addon: AddonRecord): void {
   for (const attachment of world.attachments.of("addon", addon.id)) world.attachments.remove(attachment);
   for (const drain of world.logDrains.of("addon", addon.id)) world.logDrains.remove(drain);
-  settleApp(world, addon);
 }
 
 /** An app may have waited for this. */

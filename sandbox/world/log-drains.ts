@@ -10,13 +10,14 @@ export function isDrainUrl(url: string): boolean {
   return isOfKind && url.length <= LONGEST_URL && URL.canParse(url) && new URL(url).hostname !== "";
 }
 
-/** A drain for an app's logs; the same address is not added to one app twice. */
+/** A drain for an app's logs. An add-on that names the same address again gets no second one. */
 export function addLogDrain(
   world: World,
   drain: { url: string; addonId: string | null; appId: string },
 ): LogDrainRecord {
   const now = world.clock.now();
-  const known = world.logDrains.of("app", drain.appId).find(({ url }) => url === drain.url);
+  const isSame = ({ url, addonId }: LogDrainRecord) => url === drain.url && addonId === drain.addonId;
+  const known = world.logDrains.of("app", drain.appId).find(isSame);
   return (
     known ??
     world.logDrains.add({

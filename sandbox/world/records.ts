@@ -16,6 +16,10 @@ export interface AddonRecord {
   provisionMessage: string | null;
   /** When the provision request was first sent: an asynchronous one is given up 12 hours later. */
   requestedAt: number;
+  /** The service has said no to it, for good; no answer, or one that it cannot now (5xx), is none. */
+  isRefused?: true;
+  /** The service has said that it is gone (2xx or 410 to a DELETE): whatever comes after, 410 is due. */
+  isEndConfirmed?: true;
   /** The platform has given it up, and its service does not know yet. */
   isUntold?: true;
   /** Deprovisioned after having lived; a failed provision leaves it null. */
@@ -185,6 +189,8 @@ export interface ConsentRecord {
   description: string | null;
   grantCode: string;
   sessionNonce: string;
+  /** Chosen with a direct authorization: how long each of its access tokens lives. Null: they do not expire. */
+  lifeSeconds?: number | null;
   createdAt: number;
   updatedAt: number;
 }

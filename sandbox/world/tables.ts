@@ -57,7 +57,8 @@ export function createTables() {
       groups: {
         addon: (authorization) => authorization.addonId,
         user: (authorization) => authorization.consent?.userId ?? null,
-        client: (authorization) => authorization.consent?.clientId ?? null,
+        // Also what a client made for itself with a token it was given.
+        client: ({ consent }) => consent?.thirdParty ?? consent?.clientId ?? null,
       },
     }),
     accessTokens: createTable<records.AccessTokenRecord>({ key: (accessToken) => accessToken.token }),

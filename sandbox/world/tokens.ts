@@ -7,12 +7,6 @@ const LONGEST_LIFE_SECONDS = 8 * 60 * 60;
 /** Dead tokens are remembered for the sake of a precise refusal, but not without end. */
 const REMEMBERED_TOKENS = 20;
 
-interface AccessTokenWish {
-  token?: string;
-  /** Null: it does not expire. */
-  lifeSeconds?: number | null;
-}
-
 /** A new pair for a resource; whatever pair it had before is dead (one pair per resource). */
 export function issuePair(world: World, addonId: string): AccessTokenRecord {
   endAuthorizations(world, addonId, "The pair was replaced by a newer grant's.");
@@ -43,15 +37,11 @@ export function refreshPair(world: World, authorization: AuthorizationRecord): A
   return issueAccessToken(world, authorization);
 }
 
-/** Both tokens anew; the access token lives as long as the one before it was to live. */
+/** Both tokens anew. */
 export function regenerateTokens(world: World, authorization: AuthorizationRecord): AccessTokenRecord {
-  const former = world.accessTokens.get(authorization.accessTokens.at(-1) ?? "");
   endAccessTokens(world, authorization, "The tokens were regenerated.");
   renewRefreshToken(world, authorization);
-  if (!former) return issueAccessToken(world, authorization);
-  const { issuedAt, expiresAt } = former;
-  const lifeSeconds = expiresAt === null ? null : (expiresAt - issuedAt) / 1000;
-  return issueAccessToken(world, authorization, { lifeSeconds });
+  return issueAccessToken(world, authorization);
 }
 
 /** The former one stays known (its authorization now names another), so that its use is refused with the reason. */
@@ -66,7 +56,7 @@ export function pairShape(world: World, issued: AccessTokenRecord) {
   return {
     access_token: issued.token,
     refresh_token: refreshToken,
-    expires_in: world.settings.expiresIn,
+    expires_in: consent?.lifeSeconds === undefined ? world.settings.expiresIn : consent.lifeSeconds,
     token_type: "Bearer",
     ...(consent && { user_id: consent.userId, session_nonce: consent.sessionNonce }),
   };
@@ -107,13 +97,14 @@ export function latestAuthorization(world: World, addonId: string): Authorizatio
   return world.authorizations.of("addon", addonId).at(-1);
 }
 
-/** Another access token of an authorization, which lives 8 hours at most unless it is given a life of its own. */
+/** Another access token of an authorization, which lives 8 hours at most unless a life of their own was chosen. */
 export function issueAccessToken(
   world: World,
   authorization: AuthorizationRecord,
-  { token = newAccessToken(), lifeSeconds = usualLifeSeconds(world) }: AccessTokenWish = {},
+  token = newAccessToken(),
 ): AccessTokenRecord {
   const issuedAt = world.clock.now();
+  const lifeSeconds = lifeSecondsOf(world, authorization);
   const accessToken = world.accessTokens.add({
     token,
     authorizationId: authorization.id,
@@ -129,7 +120,8 @@ export function issueAccessToken(
   return accessToken;
 }
 
-function usualLifeSeconds({ settings }: World): number {
+function lifeSecondsOf({ settings }: World, { consent }: AuthorizationRecord): number | null {
+  if (consent?.lifeSeconds !== undefined) return consent.lifeSeconds;
   return Math.min(settings.expiresIn, LONGEST_LIFE_SECONDS);
 }
 

@@ -2,17 +2,22 @@ import type { HttpAnswer } from "./http.ts";
 
 /** Answers that the platform may confirm with a 304 instead of sending them again. */
 export interface AnswerCache {
-  etagOf(key: string): string | undefined;
-  /** The answer itself, or the one it confirms. */
-  fresh(key: string, answer: HttpAnswer): HttpAnswer;
+  /** Taken before a call is sent and handed on to `fresh`: until it is answered, others may have pushed this one out. */
+  known(key: string): KnownAnswer | undefined;
+  /** The answer itself, or the `known` one that it confirms. */
+  fresh(key: string, answer: HttpAnswer, known?: KnownAnswer): HttpAnswer;
+}
+
+export interface KnownAnswer {
+  etag: string;
+  answer: HttpAnswer;
 }
 
 /** Holds the latest `mostAnswers` answers of at most `mostCharacters` each; larger ones are asked for anew. */
 export function createAnswerCache({ mostAnswers = 50, mostCharacters = 100_000 } = {}): AnswerCache {
-  const kept = new Map<string, { etag: string; answer: HttpAnswer }>();
+  const kept = new Map<string, KnownAnswer>();
 
-  function fresh(key: string, answer: HttpAnswer): HttpAnswer {
-    const known = kept.get(key);
+  function fresh(key: string, answer: HttpAnswer, known?: KnownAnswer): HttpAnswer {
     if (answer.status === 304 && known) return confirmed(known.answer, answer);
     kept.delete(key);
     const { etag } = answer.headers;
@@ -24,7 +29,7 @@ export function createAnswerCache({ mostAnswers = 50, mostCharacters = 100_000 }
     return answer;
   }
 
-  return { etagOf: (key) => kept.get(key)?.etag, fresh };
+  return { known: (key) => kept.get(key), fresh };
 }
 
 /** Its body is the known one's; its headers are news: a last page may have got another behind it. */

@@ -40,9 +40,9 @@ export function createResourceClient(needs: CallerNeeds): ResourceClient {
 
   async function remembered(call: Call): Promise<HttpAnswer> {
     const key = `${call.path} ${call.headers?.["range"] ?? ""}`;
-    const etag = cache.etagOf(key);
-    const headers = { ...call.headers, ...(etag && { "if-none-match": etag }) };
-    return cache.fresh(key, await judged({ ...call, headers }));
+    const known = cache.known(key);
+    const headers = { ...call.headers, ...(known && { "if-none-match": known.etag }) };
+    return cache.fresh(key, await judged({ ...call, headers }), known);
   }
 
   function read<T>(call: Call, { status, body }: HttpAnswer, shape: Shape<T>): T {

@@ -13,10 +13,10 @@ export interface Throttle {
 }
 
 /**
- * Believes the last `RateLimit-Remaining`, less the calls still in flight. At zero, calls go one per `refillMs` (the
- * platform is assumed to refill 75 a minute) instead of being refused; after a 429 none goes before the time it asks
- * for. A turn more than `mostWaitMs` away is a `RateLimited` error. Every resource has its own (platform document,
- * "Limits"), so one cannot slow another.
+ * Believes the last `RateLimit-Remaining`, with what has been refilled since then and less the calls still in flight.
+ * At zero, calls go one per `refillMs` (the platform is assumed to refill 75 a minute) instead of being refused; after
+ * a 429 none goes before the time it asks for. A turn more than `mostWaitMs` away is a `RateLimited` error. Every
+ * resource has its own (platform document, "Limits"), so one cannot slow another.
  */
 export function createThrottle({
   nowMs,
@@ -24,43 +24,62 @@ export function createThrottle({
   refillMs = 1_000,
   mostWaitMs = 10_000,
 }: Clock & ThrottleLimits): Throttle {
-  let remaining = Infinity;
+  const count = createCount(nowMs, refillMs);
   let inFlight = 0;
   let turns = 0;
-  let notedTurn = 0; // whose count is believed
   let closedUntilMs = 0; // asked for by a 429
   let nextTurnMs = 0; // when one more call has been refilled since the last went
 
   async function inTurn(send: () => Promise<HttpAnswer>): Promise<HttpAnswer> {
     const now = nowMs();
-    const turnMs = Math.max(now, closedUntilMs, remaining > inFlight ? 0 : nextTurnMs);
+    const turnMs = Math.max(now, closedUntilMs, count.remaining() > inFlight ? 0 : nextTurnMs);
     if (turnMs - now > mostWaitMs) throw new RateLimited(turnMs - now);
     nextTurnMs = Math.max(nextTurnMs, turnMs + refillMs);
     inFlight += 1;
     const turn = (turns += 1);
+    let answer: HttpAnswer | undefined;
     try {
       if (turnMs > now) await sleep(turnMs - now);
-      const answer = await send();
-      note(answer, turn);
-      return answer;
+      return (answer = await send());
     } finally {
       inFlight -= 1;
+      count.note(answer?.headers["ratelimit-remaining"], turn);
+      if (answer?.status === 429) close(answer);
     }
   }
 
-  function note({ status, headers }: HttpAnswer, turn: number): void {
-    const said = Number.parseInt(String(headers["ratelimit-remaining"]), 10);
-    // Answers overtake each other: an earlier call's larger count is old news.
-    if (said >= 0 && (said < remaining || turn > notedTurn)) {
-      remaining = said;
-      notedTurn = Math.max(notedTurn, turn);
-    }
-    if (status !== 429) return;
-    remaining = 0;
+  function close({ headers }: HttpAnswer): void {
+    count.empty();
     closedUntilMs = Math.max(closedUntilMs, nowMs() + (retryAfterMs(headers) ?? refillMs));
   }
 
   return { inTurn };
+}
+
+/** The platform's count of the calls that it would still take: as it last said, and as time and our calls go on. */
+function createCount(nowMs: Clock["nowMs"], refillMs: number) {
+  let noted = Infinity;
+  let notedAtMs = 0;
+  let notedTurn = 0; // whose count is believed
+
+  function set(remaining: number): void {
+    noted = remaining;
+    notedAtMs = nowMs();
+  }
+
+  return {
+    remaining: () => noted + Math.max(0, Math.floor((nowMs() - notedAtMs) / refillMs)),
+    empty: () => set(0),
+    /** What the answer to a call says; a call that brought no count back has used one up all the same. */
+    note(header: string | string[] | undefined, turn: number): void {
+      const said = Number.parseInt(String(header), 10);
+      if (!(said >= 0)) return void (noted -= 1);
+      // Answers overtake each other: an earlier call's larger count is old news.
+      if (said >= noted && turn <= notedTurn) return;
+      set(said);
+      notedTurn = Math.max(notedTurn, turn);
+    },
+  };
 }
 
 interface ThrottleLimits {

@@ -22,10 +22,16 @@ const START = {
   conformance: asItIs("dev/conformance.ts"),
 };
 
-/** One of the development commands, as its npm script runs it, with these words. */
-export function run(entry: keyof typeof START, environment: Environment = {}, words: readonly string[] = []) {
+/** One of the development commands, as its npm script runs it, with these words; in `folder`, where its `.env` may be. */
+export function run(
+  entry: keyof typeof START,
+  environment: Environment = {},
+  words: readonly string[] = [],
+  folder = process.cwd(),
+) {
   const { PATH, HOME } = process.env;
   const child = spawn(process.execPath, [...START[entry], ...words], {
+    cwd: folder,
     env: { PATH, HOME, NO_COLOR: "1", ...environment },
   });
   let output = "";

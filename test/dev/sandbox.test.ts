@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it } from "@jest/globals";
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { devSettings } from "../../dev/settings.ts";
@@ -18,4 +18,22 @@ it("the sandbox alone knows the plans, and the credentials that npm run dev made
   const { settings } = await stateOf(ports);
   expect(settings.addonManifest?.plans.map(({ name }) => name)).toEqual(["basic", "premium", "dedicated"]);
   expect(await end("SIGINT")).toBe(0);
+});
+
+it("the sandbox alone takes all of its settings from .env too", async () => {
+  const { SANDBOX_PORT } = await freePorts();
+  const lines = [
+    `SANDBOX_PORT=${SANDBOX_PORT}`,
+    "PARTNER_URL=http://localhost:9",
+    `ADDON_MANIFEST='{"id": "kettles", "plans": [{"name": "tiny"}]}'`,
+  ];
+  await writeFile(path.join(folder, ".env"), lines.join("\n"));
+  const { until, end } = run("sandbox", {}, [], folder);
+  await until("it calls ");
+  const { settings } = await stateOf({ SANDBOX_PORT });
+  expect(await end("SIGINT")).toBe(0);
+  expect(settings).toMatchObject({
+    ...{ partnerUrl: "http://localhost:9", addonId: "kettles" },
+    addonManifest: { plans: [{ name: "tiny" }] },
+  });
 });

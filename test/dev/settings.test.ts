@@ -26,6 +26,12 @@ it("lets the environment and .env win, and does not copy them", async () => {
   );
 });
 
+it("takes the sandbox's port from .env too", async () => {
+  await writeFile(path.join(folder, ".env"), "SANDBOX_PORT=4003\n");
+  expect(devSettings({}, folder).sandboxPort).toBe(4003);
+  expect(devSettings({ SANDBOX_PORT: "4004" }, folder).sandboxPort).toBe(4004);
+});
+
 it("tells the command line where the platform listens, once it does", () => {
   devSettings({ SANDBOX_PORT: "4001" }, folder);
   const moved = devSettings({ SANDBOX_PORT: "4002" }, folder);

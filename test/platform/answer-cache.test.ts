@@ -10,7 +10,7 @@ describe("the answers a client remembers", () => {
   it("are the latest few", () => {
     const cache = createAnswerCache({ mostAnswers: 2 });
     for (const key of ["1", "2", "1", "3"]) cache.fresh(key, answer("x", `"${key}"`));
-    expect(["1", "2", "3"].map(cache.etagOf)).toEqual(['"1"', undefined, '"3"']);
+    expect(["1", "2", "3"].map((key) => cache.known(key)?.etag)).toEqual(['"1"', undefined, '"3"']);
   });
 
   it("are not the large ones, those without an ETag, and the refusals", () => {
@@ -18,22 +18,23 @@ describe("the answers a client remembers", () => {
     cache.fresh("large", answer("1234", '"a"'));
     cache.fresh("unnamed", answer("1"));
     cache.fresh("refused", answer("1", '"a"', 404));
-    expect(["large", "unnamed", "refused"].map(cache.etagOf)).toEqual([undefined, undefined, undefined]);
+    expect(["large", "unnamed", "refused"].map(cache.known)).toEqual([undefined, undefined, undefined]);
   });
 
   it("are replaced by newer ones, and forgotten when those may not be kept", () => {
     const cache = createAnswerCache();
     cache.fresh("k", answer("old", '"a"'));
     cache.fresh("k", answer("new", '"b"'));
-    expect(cache.fresh("k", answer("", undefined, 304)).body).toBe("new");
+    expect(cache.fresh("k", answer("", undefined, 304), cache.known("k")).body).toBe("new");
     cache.fresh("k", answer("newest"));
-    expect(cache.etagOf("k")).toBeUndefined();
+    expect(cache.known("k")).toBeUndefined();
   });
 
   it("are confirmed with the headers of the confirmation: a last page may have another behind it now", () => {
     const cache = createAnswerCache();
     cache.fresh("k", answer("page", '"a"'));
-    const confirmed = cache.fresh("k", { status: 304, headers: { "next-range": "id ]1.." }, body: "" });
+    const news = { status: 304, headers: { "next-range": "id ]1.." }, body: "" };
+    const confirmed = cache.fresh("k", news, cache.known("k"));
     expect(confirmed).toEqual({
       status: 200,
       headers: { etag: '"a"', "next-range": "id ]1.." },

@@ -257,6 +257,19 @@ describe("an answer the platform has given before", () => {
     expect(platform.seen.map(({ headers }) => headers["if-none-match"])).toEqual([undefined, '"1"']);
   });
 
+  it("is still confirmed when many others came while the question was under way", async () => {
+    let confirm = () => {};
+    const platform = await bench(({ url, headers }, response) => {
+      if (headers["if-none-match"]) confirm = () => response.writeHead(304).end();
+      else response.writeHead(200, { etag: `"${url}"` }).end(JSON.stringify({ id: url }));
+    });
+    const first = await platform.api.apps.get("first");
+    const second = platform.api.apps.get("first");
+    for (let number = 0; number < 60; number += 1) await platform.api.apps.get(`app-${number}`);
+    confirm();
+    await expect(second).resolves.toEqual(first);
+  });
+
   it("is not confused with another one, nor with another client's", async () => {
     const platform = await bench(({ url }, response) =>
       response.writeHead(200, { etag: '"1"' }).end(JSON.stringify({ id: url })),

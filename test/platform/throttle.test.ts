@@ -52,6 +52,28 @@ describe("the throttle of a resource", () => {
     expect(sent).toBe(3);
   });
 
+  it("knows that the bucket fills while nothing is sent", async () => {
+    const clock = aClock();
+    const bucket = aBucket(clock, 30);
+    const throttle = createThrottle(clock);
+    for (let call = 0; call < 30; call += 1) await throttle.inTurn(bucket.take);
+    await clock.sleep(25_000);
+    await Promise.all(Array.from({ length: 25 }, () => throttle.inTurn(bucket.take)));
+    expect(bucket).toMatchObject({ taken: 55, refused: 0 });
+    expect(clock.slept).toEqual([25_000]);
+  });
+
+  it("counts a call of which no count came back", async () => {
+    const clock = aClock();
+    const throttle = createThrottle(clock);
+    await throttle.inTurn(() => Promise.resolve(answer(2)));
+    await throttle.inTurn(() => Promise.resolve(answer()));
+    await expect(throttle.inTurn(() => Promise.reject(new Error("x")))).rejects.toThrow("x");
+    expect(clock.slept).toEqual([]);
+    await throttle.inTurn(() => Promise.resolve(answer()));
+    expect(clock.slept).toEqual([1_000]);
+  });
+
   it("does not believe a larger count that was overtaken", async () => {
     const clock = aClock();
     const throttle = createThrottle(clock);

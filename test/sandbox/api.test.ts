@@ -75,6 +75,28 @@ describe("the reach of a token", () => {
     expect(await world.call(token, `/apps/${app.id}`)).toMatchObject({ status: 403 });
   });
 
+  it("ends at a closed team's apps also where an add-on of another app is attached to them", async () => {
+    const own = world.control.createApp({ name: "own-shop" });
+    const closed = world.control.createApp({ name: "closed-shop", team: "makers" });
+    const { addon, token } = await world.installed({ app: own.id });
+    world.control.attach(addon.id, { app: closed.id });
+    for (const app of [own, closed]) {
+      const json = { url: `https://${app.name}.example.com` };
+      await world.call(token, `/apps/${app.id}/log-drains`, { method: "POST", json });
+    }
+    world.control.settings({ thirdPartyOAuth: false });
+    for (const list of ["addon-attachments", "log-drains"]) {
+      const { body } = await world.call<object[]>(token, `/addons/${addon.id}/${list}`);
+      expect(body).toMatchObject([{ app: { id: own.id } }]);
+    }
+    const change = (url: string) => {
+      const init = { method: "PUT", json: { url: `${url}/changed` } };
+      return world.call(token, `/addons/${addon.id}/log-drains/${encodeURIComponent(url)}`, init);
+    };
+    expect(await change("https://own-shop.example.com")).toMatchObject({ status: 200 });
+    expect(await change("https://closed-shop.example.com")).toMatchObject({ status: 403 });
+  });
+
   it("is nothing without a token, or with a wrong one", async () => {
     expect(await world.call("SVCK-unknown", "/addons")).toMatchObject({
       status: 401,

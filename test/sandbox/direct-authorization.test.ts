@@ -67,6 +67,18 @@ describe("a direct authorization", () => {
     expect(refused).toMatchObject({ status: 400, body: { error: "invalid_grant" } });
   });
 
+  it.each([null, 12 * 3600])("keeps its life of %j seconds when it is refreshed", async (expires_in) => {
+    const monitor = aClient(world.sandbox);
+    const { body: made } = await create({ client: monitor.id, expires_in });
+    const { body } = await monitor.refresh(made.refresh_token.token);
+    expect(body).toMatchObject({ expires_in });
+    const isGood = async () => (await world.call(body.access_token, "/account")).status === 200;
+    world.control.advanceClock(12 * 3600 - 1);
+    expect(await isGood()).toBe(true);
+    world.control.advanceClock(1);
+    expect(await isGood()).toBe(expires_in === null);
+  });
+
   it.each([
     { description: 5 },
     { scope: "global" },

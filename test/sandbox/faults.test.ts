@@ -1,3 +1,4 @@
+import { request } from "node:http";
 import { aWorld, type TestWorld } from "./world.ts";
 
 let world: TestWorld;
@@ -100,6 +101,18 @@ describe("a fault on a call of the service", () => {
     expect(await response.json()).toMatchObject({ error: "invalid_grant" });
   });
 
+  it("lets a GET come twice that has a body", async () => {
+    const { token } = await world.installed();
+    const { next } = world.control.ledger();
+    world.control.fault("GET /addons", { duplicate: true });
+    expect(await getWithBody(token, "/addons", '{"a":1}')).toBe(200);
+    const { entries } = world.control.ledger({ since: next });
+    expect(entries.map(({ request, response }) => [request.body, response?.status])).toEqual([
+      [{ a: 1 }, 200],
+      [{ a: 1 }, 200],
+    ]);
+  });
+
   it("goes away when faults are cleared", async () => {
     world.control.fault(TOKEN, { status: 500 });
     world.control.clearFaults();
@@ -161,3 +174,17 @@ it("A fault that makes no sense is refused", () => {
   expect(() => world.control.fault(TOKEN, { sleep: 1 } as object)).toThrow(/action must be/);
   expect(() => world.control.fault(TOKEN, { status: 500 }, 0)).toThrow(/times/);
 });
+
+/** `fetch` sends none. */
+function getWithBody(token: string, path: string, body: string): Promise<number> {
+  const headers = {
+    authorization: `Bearer ${token}`,
+    accept: "application/vnd.svc+json; version=3",
+    ...{ "content-type": "application/json", "content-length": body.length },
+  };
+  return new Promise((resolve, reject) => {
+    const call = request(world.sandbox.url + path, { method: "GET", headers });
+    call.on("error", reject).on("response", (response) => resolve(response.resume().statusCode!));
+    call.end(body);
+  });
+}

@@ -115,6 +115,16 @@ it("The drain of a provision answer is the add-on's, and gone with it", async ()
   expect((await create(URL_OF_LOGS)).status).toBe(201);
 });
 
+it("Each add-on of an app has the drain of its own answer, also to one address, and once", async () => {
+  world.partner.answers({ status: 200, body: { id: "p", log_drain_url: URL_OF_LOGS } });
+  const installed = [await world.installed({ app }), await world.installed({ app })];
+  for (const { addon: own } of installed) await world.control.redeliver(own.id);
+  for (const { addon: own, token: ownToken } of installed) {
+    const { body: drains } = await world.call<Drain[]>(ownToken, `/addons/${own.id}/log-drains`);
+    expect(drains).toMatchObject([{ url: URL_OF_LOGS, addon: { id: own.id } }]);
+  }
+});
+
 it("Apps of the newer generation have none, and the refusal says why", async () => {
   world.partner.answers({ status: 200, body: { id: "p", log_drain_url: URL_OF_LOGS } });
   const newer = world.control.createApp({ generation: "newer" });

@@ -23,8 +23,8 @@ const rotate = ({ id }: Client) =>
   world.call<Client>(token, `/oauth/clients/${id}/actions/rotate-credentials`, { method: "POST" });
 
 /** Tokens that a person gave to a client. */
-async function tokensFor({ id, secret }: Client) {
-  const query = new URLSearchParams({ client_id: id, response_type: "code", scope: "identity" });
+async function tokensFor({ id, secret }: Client, scope = "identity") {
+  const query = new URLSearchParams({ client_id: id, response_type: "code", scope });
   const location = world.control.authorize({ url: `/oauth/authorize?${query}` });
   const code = new URL(location).searchParams.get("code")!;
   return (await world.exchange(code, secret)).body;
@@ -96,6 +96,23 @@ describe("an OAuth client", () => {
     expect(await world.call(refreshed.body.access_token, "/account")).toMatchObject({ status: 200 });
     const shown = JSON.stringify(world.control.ledger());
     for (const secret of [client.secret, rotated.secret]) expect(shown).not.toContain(secret);
+  });
+
+  it.each([
+    ["its secret is reset", rotate],
+    ["it is deleted", (client: Client) => one(client, { method: "DELETE" })],
+  ])("loses also the tokens that it made for itself when %s", async (_when, end) => {
+    const { body: client } = await register();
+    const { access_token } = await tokensFor(client, "global");
+    const init = { method: "POST", json: { scope: ["global"] } };
+    const { body: made } = await world.call<{ access_token: { token: string } }>(
+      access_token,
+      "/oauth/authorizations",
+      init,
+    );
+    expect(await world.call(made.access_token.token, "/account")).toMatchObject({ status: 200 });
+    await end(client);
+    expect(await world.call(made.access_token.token, "/account")).toMatchObject({ status: 401 });
   });
 
   it("takes everything it was given with it when it is deleted", async () => {

@@ -50,6 +50,23 @@ describe("the legacy oauth-grant endpoint", () => {
     expect((await get(addon.id)).status).toBe(200);
   });
 
+  it("answers, and refuses, with the headers of every answer", async () => {
+    const { addon } = await world.control.install();
+    const answers = [
+      await get(addon.id),
+      await get(addon.id, { authorization: null }),
+      await get("00000000-0000-4000-8000-000000000000"),
+      await get(addon.id, { accept: "*/*" }),
+      await get("%zz"),
+    ];
+    expect(answers.map(({ status }) => status)).toEqual([200, 401, 404, 406, 400]);
+    for (const { headers } of answers) {
+      expect(headers.get("ratelimit-remaining")).toBe("4500");
+      expect(headers.get("request-id")).toMatch(/^[0-9a-f-]{36}$/);
+      expect(Date.parse(headers.get("last-modified")!)).not.toBeNaN();
+    }
+  });
+
   it("answers the grant in its documented shape, to be kept by nobody on the way", async () => {
     const { addon } = await world.control.install();
     const { headers, body } = await get(addon.id);

@@ -13,8 +13,13 @@ afterAll(() => world.close());
 const apps = () => world.control.state().apps;
 
 /** A request under any name, which `fetch` does not allow. */
-function statusUnder(host: string, path = "/", method = "GET"): Promise<number | undefined> {
-  const { hostname, port } = new URL(world.sandbox.url);
+function statusUnder(
+  host: string,
+  path = "/",
+  method = "GET",
+  base = world.sandbox.url,
+): Promise<number | undefined> {
+  const { hostname, port } = new URL(base);
   return new Promise((resolve, reject) => {
     const headers = { host, accept: "text/html", origin: `http://${host}` };
     request({ hostname, port, path, method, headers }, (response) => {
@@ -70,6 +75,20 @@ describe("the control side", () => {
       ...[403, { id: "forbidden", message: expect.stringContaining("evil.example") as string }],
       [],
     ]);
+  });
+
+  it("is closed under a name that somebody else lets point here, and open under those of this machine", async () => {
+    const names = ["evil.example", "evil.example:4000", "localhost:4000", "127.0.0.1", "[::1]:4000"];
+    const statuses = await Promise.all(names.map((name) => statusUnder(name, "/sandbox/ledger?reveal=1")));
+    expect(statuses).toEqual([403, 403, 200, 200, 200]);
+    expect(await statusUnder("evil.example", "/sandbox/reset", "POST")).toBe(403);
+  });
+
+  it("is open under any name where the sandbox was told to listen to everybody", async () => {
+    const open = await aWorld({ host: "0.0.0.0" });
+    const base = open.sandbox.url.replace("localhost", "127.0.0.1");
+    expect(await statusUnder("sandbox:4000", "/sandbox/state", "GET", base)).toBe(200);
+    await open.close();
   });
 
   it("takes what a program sends, which says no origin, and what our own pages send", async () => {

@@ -124,7 +124,7 @@ describe("a redelivery", () => {
     expect(await world.exchange(codeOf(0))).toMatchObject({ status: 200 });
   });
 
-  it("does not revive a provision that was refused, but with a new code", async () => {
+  it("revives a provision that was answered 503 with a new code only", async () => {
     world.partner.answers({ status: 503, body: { id: "busy", message: "Busy." } });
     const { addon } = await world.control.install();
     world.partner.answers(success);

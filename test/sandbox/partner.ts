@@ -44,6 +44,8 @@ export async function aPartner() {
   };
 }
 
+export type Partner = Awaited<ReturnType<typeof aPartner>>;
+
 export function success({ method, body }: PartnerRequest): PartnerAnswer {
   if (method === "DELETE") return { status: 204 };
   if (method === "PUT") return { status: 200, body: { message: "Changed." } };

@@ -15,7 +15,7 @@ import { MarketLayout } from "./layout.tsx";
 import { ledgerPage } from "./ledger-page.tsx";
 import { liveEvents } from "./live.ts";
 import { createNotices } from "./notices.ts";
-import { onlyOwnPages } from "./own-pages.ts";
+import { onlyOwnNames, onlyOwnPages } from "./own-pages.ts";
 import type { Action, Attempt, ShowPage } from "./page.ts";
 import { platformActions } from "./platform-actions.ts";
 import { platformPage } from "./platform-page.tsx";
@@ -78,8 +78,9 @@ export function marketplace(platform: Platform, control: Control): Router {
   router.get(HOME, (req, _res, next) =>
     next(req.accepts(["json", "html"]) === "html" ? undefined : "router"),
   );
-  router.get(HOME, marketHeaders, onlyOwnPages(platform.world.settings));
-  router.use(MARKET, marketHeaders, onlyOwnPages(platform.world.settings));
+  const ownNames = onlyOwnNames(platform.world.settings);
+  router.get(HOME, marketHeaders, ownNames, onlyOwnPages);
+  router.use(MARKET, marketHeaders, ownNames, onlyOwnPages);
   router.get(LIVE, liveEvents(platform));
   for (const [path, page] of Object.entries(pages)) router.get(path, (req, res) => show(req, res, page));
   for (const action of [...appActions, ...addonActions, ...platformActions]) {

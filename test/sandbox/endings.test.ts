@@ -1,0 +1,107 @@
+// What is over for a resource stays over, whatever its service answers later; and the names it had are free.
+
+import { type PartnerAnswer, success } from "./partner.ts";
+import { aWorld, type TestWorld } from "./world.ts";
+
+let world: TestWorld;
+beforeEach(async () => void (world = await aWorld({ partnerTimeoutMs: 2_000 })));
+afterEach(() => world.close());
+
+const NO: PartnerAnswer = { status: 422, body: { id: "no", message: "Sold out." } };
+const BUSY: PartnerAnswer = { status: 500, body: { id: "busy", message: "Busy." } };
+const only = (method: string, answer: PartnerAnswer) =>
+  world.partner.answers((request) => (request.method === method ? answer : success(request)));
+const stateOf = (id: string) => world.control.addon(id);
+
+describe("a provision that was refused", () => {
+  it("leaves the app, and its name there to the next; one that was not answered keeps it", async () => {
+    const wish = { app: world.control.createApp().id, as: "MAIN" };
+    world.partner.answers(NO);
+    await world.control.install(wish);
+    world.partner.answers(success);
+    world.control.fault("> POST /resources", { reset: "after" });
+    const { addon } = await world.control.install(wish);
+    expect(addon.state).toBe("deprovisioned");
+    await expect(world.control.install(wish)).rejects.toThrow(/already has an attachment/);
+    expect((await world.control.redeliver(addon.id)).addon.state).toBe("provisioned");
+    const { body } = await world.exchange(world.lastCode());
+    const attachments = await world.call(body.access_token, `/addons/${addon.id}/addon-attachments`);
+    expect(attachments.body).toMatchObject([{ name: "MAIN" }]);
+  });
+
+  it("is not made good by a later success, not even with a new code", async () => {
+    world.partner.answers(NO);
+    const { addon } = await world.control.install();
+    world.partner.answers(success);
+    const again = await world.control.redeliver(addon.id, { newCode: true });
+    expect(again).toMatchObject({ addon: { state: "deprovisioned", config_vars: [] } });
+    expect(again.response.complaints?.join()).toMatch(/had failed for good/);
+    expect(await world.exchange(world.lastCode())).toMatchObject({ status: 400 });
+    const changed = await world.control.changePlan(addon.id, "premium");
+    expect(changed.addon.plan.name).toBe("widgets:basic");
+    expect(changed.response.complaints?.join()).toMatch(/was refused/);
+  });
+});
+
+describe("an uninstall", () => {
+  it("is not undone by a provision that is answered late, or again", async () => {
+    world.control.fault("> POST /resources", { delayMs: 100 });
+    const late = world.control.install();
+    const { id } = world.control.state().addons[0]!;
+    only("DELETE", BUSY);
+    expect((await world.control.deprovision(id)).addon.state).toBe("deprovisioning");
+    expect(await late).toMatchObject({ addon: { state: "deprovisioning" }, response: { status: 200 } });
+    expect((await world.control.redeliver(id)).addon.state).toBe("deprovisioning");
+    world.partner.answers(success);
+    expect((await world.control.deprovision(id)).addon.state).toBe("deprovisioned");
+  });
+
+  it("is not undone by a provision that is first not answered, and then again", async () => {
+    world.control.fault("> POST /resources", { delayMs: 100, reset: "after" });
+    const unheard = world.control.install();
+    const { id } = world.control.state().addons[0]!;
+    only("DELETE", BUSY);
+    await world.control.deprovision(id);
+    expect(await unheard).toMatchObject({ addon: { state: "deprovisioning" }, response: { status: null } });
+    expect((await world.control.redeliver(id)).addon.state).toBe("deprovisioning");
+  });
+
+  it("of a provision that was not answered is not undone either, while nobody has confirmed it", async () => {
+    world.control.fault("> POST /resources", { reset: "after" });
+    const { addon } = await world.control.install();
+    only("DELETE", BUSY);
+    expect((await world.control.deprovision(addon.id)).addon.state).toBe("deprovisioning");
+    expect((await world.control.redeliver(addon.id)).addon.state).toBe("deprovisioning");
+  });
+
+  it("is followed by 410 alone: a success changes nothing, and is complained of", async () => {
+    const { addon } = await world.control.install();
+    expect((await world.control.deprovision(addon.id)).response.complaints).toBeUndefined();
+    const before = stateOf(addon.id);
+    only("PUT", { status: 200, body: { message: "Changed.", config: { WIDGET_TOKEN: "t" } } });
+    const answers = [
+      await world.control.changePlan(addon.id, "premium"),
+      await world.control.deprovision(addon.id),
+      await world.control.redeliver(addon.id),
+    ];
+    for (const { response } of answers) expect(response.complaints?.join()).toMatch(/should be 410/);
+    expect(stateOf(addon.id)).toEqual(before);
+  });
+
+  it("may be answered 204 again where the platform never heard of the first", async () => {
+    const { addon } = await world.control.install();
+    world.control.fault("> DELETE /*", { reset: "after" });
+    await world.control.deprovision(addon.id);
+    const { addon: gone, response } = await world.control.deprovision(addon.id);
+    expect([gone.state, response.status, response.complaints]).toEqual(["deprovisioned", 204, undefined]);
+  });
+});
+
+it("A code that another one overtook is no failed provision", async () => {
+  const { addon } = await world.control.install();
+  const first = world.lastCode();
+  await world.control.redeliver(addon.id, { newCode: true });
+  await world.exchange(first);
+  const { response } = await world.control.redeliver(addon.id);
+  expect([response.status, response.complaints]).toEqual([200, undefined]);
+});
