@@ -119,7 +119,7 @@ const mayImport: Record<string, readonly string[]> = {
     "your-service",
     "secret",
   ],
-  "start-up": ["database", "errors", "resources", "services"],
+  "start-up": ["database", "errors", "resources", "services", "vault"],
   "run-service": [
     "app",
     "config",
