@@ -22,6 +22,7 @@ export function createLog(
   destination?: { write(line: string): void },
   noteOn: NoteOn = () => null,
 ): Log {
+  const { keepable, keepText } = createKeeping(scrubber);
   const options = {
     level,
     base: null,
@@ -52,28 +53,36 @@ function withNote([members, ...rest]: Parameters<LogFn>, noteOn: NoteOn): Parame
   return [noted, ...rest] as Parameters<LogFn>;
 }
 
-/** The same with long texts cut and errors spelled out, in lists and plain objects; others have a serializer. */
-function keepable(value: unknown, depth = 0): unknown {
-  if (typeof value !== "object" || value === null) return keepText(value);
-  if (value instanceof Error) return spelledOut(value);
-  if (depth === DEEPEST) return "… (deeper)";
-  if (Array.isArray(value)) return value.map((item) => keepable(item, depth + 1));
-  if (Object.getPrototypeOf(value) !== Object.prototype) return value;
-  return Object.fromEntries(
-    Object.entries(value).map(([name, member]) => [name, keepable(member, depth + 1)]),
-  );
-}
+/** What is kept of the values that were given. */
+function createKeeping({ scrub }: Scrubber) {
+  /** The same with long texts cut and errors spelled out, in lists and plain objects; others have a serializer. */
+  function keepable(value: unknown, depth = 0): unknown {
+    if (typeof value !== "object" || value === null) return keepText(value);
+    if (value instanceof Error) return spelledOut(value);
+    if (depth === DEEPEST) return "… (deeper)";
+    if (Array.isArray(value)) return value.map((item) => keepable(item, depth + 1));
+    if (Object.getPrototypeOf(value) !== Object.prototype) return value;
+    return Object.fromEntries(
+      Object.entries(value).map(([name, member]) => [name, keepable(member, depth + 1)]),
+    );
+  }
 
-/** Type, id, message and causes; no other members, which may hold anything. */
-function spelledOut(error: Error): object {
-  const { type, message, stack } = stdSerializers.err(error);
-  return { type, id: (error as { id?: unknown }).id, message: cut(message), stack: cut(stack ?? "") };
-}
+  /** Type, id, message and causes; no other members, which may hold anything. */
+  function spelledOut(error: Error): object {
+    const { type, message, stack } = stdSerializers.err(error);
+    return { type, id: (error as { id?: unknown }).id, message: cut(message), stack: cut(stack ?? "") };
+  }
 
-function keepText(value: unknown): unknown {
-  return typeof value === "string" ? cut(value) : value;
-}
+  function keepText(value: unknown): unknown {
+    return typeof value === "string" ? cut(value) : value;
+  }
 
-function cut(text: string): string {
-  return text.length > LONGEST_VALUE ? `${text.slice(0, LONGEST_VALUE)}… (cut)` : text;
+  /** Without its end a secret would not be found any more, so what is cut is scrubbed first. */
+  function cut(text: string): string {
+    if (text.length <= LONGEST_VALUE) return text;
+    const shown = scrub(text);
+    return shown.length > LONGEST_VALUE ? `${shown.slice(0, LONGEST_VALUE)}… (cut)` : shown;
+  }
+
+  return { keepable, keepText };
 }

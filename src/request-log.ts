@@ -5,9 +5,9 @@ import type { Log } from "./log.ts";
 import { createRefusedSample } from "./refused-sample.ts";
 
 /**
- * Writes one line for each request when its answer has gone out or its connection has ended: without headers, query or
- * body, for a few members cost little and leak nothing. Names the request: `request.id` is its name in the log and in
- * its answer.
+ * Writes one line for each request when its answer has gone out, or its connection has ended before that: without
+ * headers, query or body, for a few members cost little and leak nothing. Names the request: `request.id` is its name in
+ * the log and in its answer.
  */
 export function requestLog(log: Log): HttpLogger<IncomingMessage, ServerResponse> {
   const isWritten = createRefusedSample(log);
@@ -20,19 +20,31 @@ export function requestLog(log: Log): HttpLogger<IncomingMessage, ServerResponse
     },
     autoLogging: { ignore: ({ url }) => url === "/healthz" || url === "/readyz" },
     customAttributeKeys: { responseTime: "ms", err: "error" },
-    customSuccessMessage: ({ method }, { statusCode }) => `${method} answered ${statusCode}`,
-    customErrorMessage: ({ method }, { statusCode }) => `${method} answered ${statusCode}`,
-    customLogLevel(_request, { statusCode }, error) {
-      if (error || statusCode >= 500) return "error";
-      return statusCode === 401 && !isWritten() ? "silent" : "info";
+    customSuccessMessage: outcomeOf,
+    customErrorMessage: outcomeOf,
+    customLogLevel(_request, response, error) {
+      const status = statusOf(response);
+      if (error || (status ?? 0) >= 500) return "error";
+      if (status === null) return "warn";
+      return status === 401 && !isWritten() ? "silent" : "info";
     },
     serializers: {
       req: ({ id, method, url = "" }: IncomingMessage) => ({ id, method, path: pathOf(url) }),
-      res: ({ statusCode }: ServerResponse) => ({ status: statusCode }),
+      res: (response: ServerResponse) => ({ status: statusOf(response) }),
     },
     // Else each request and answer is copied first, with all headers and addresses: a third of a provision's time.
     wrapSerializers: false,
   });
+}
+
+function outcomeOf({ method }: IncomingMessage, response: ServerResponse): string {
+  const status = statusOf(response);
+  return `${method} ${status === null ? "was not answered: the caller went away" : `answered ${status}`}`;
+}
+
+/** Null where the connection ended before anything was sent: Node has 200 there from the beginning. */
+function statusOf({ headersSent, statusCode }: ServerResponse): number | null {
+  return headersSent ? statusCode : null;
 }
 
 /** The caller's own id of the request, if it gave one that can stand in a log. */

@@ -9,7 +9,7 @@ export interface Scrubber {
 }
 
 const HIDDEN = "[secret]";
-/** Shorter values are not looked for: they would be found in every other word. */
+/** Shorter values are not looked for, in whatever form: they would be found in every other word. */
 const SHORTEST = 4;
 /** As many as {@link slotOf} can tell apart. */
 const SLOTS = 2 ** 14;
@@ -25,7 +25,8 @@ export function createScrubber(tokenPrefix: string): Scrubber {
   return {
     scrub: (line) => hidden.replaceIn(token ? line.replace(token, HIDDEN) : line),
     hide(...secrets) {
-      const texts = secrets.map((each) => createHiddenText(each.reveal()));
+      const values = secrets.map((each) => each.reveal()).filter(({ length }) => length >= SHORTEST);
+      const texts = values.map(createHiddenText);
       texts.forEach(hidden.add);
       return () => texts.splice(0).forEach(hidden.remove);
     },
@@ -39,7 +40,7 @@ interface HiddenText {
 }
 
 function createHiddenText(value: string): HiddenText {
-  let forms = isPlain(value) && value.length >= SHORTEST ? null : formsOf(value);
+  let forms = isPlain(value) ? null : formsOf(value);
   const starts = forms ? forms.map(startOf) : [startOf(value), ...base64StartsOf(value)];
   return { starts, forms: () => (forms ??= formsOf(value)) };
 }

@@ -3,6 +3,7 @@ import { DatabaseUnavailable, isPassing, type Database } from "./database/databa
 import { KitError, messageOf, Misconfigured } from "./errors.ts";
 import { checkKeys } from "./resources/keys.ts";
 import type { Services } from "./services.ts";
+import { KeyMissing, SealBroken } from "./vault/errors.ts";
 
 /** The service has just started and waits for its database. */
 export class NotReady extends KitError {
@@ -29,7 +30,7 @@ export async function checkDatabase(services: Services, signal: AbortSignal): Pr
 
 async function check(services: Services): Promise<void> {
   await checkStored(services);
-  await services.credentials.secrets.current();
+  await services.credentials.secrets.current().catch(tellTheCure);
   for (const remark of services.config.remarks) services.log.warn(remark);
 }
 
@@ -40,6 +41,14 @@ export async function checkStored({ db, vault, credentials, config, log }: Servi
   if (config.clientSecret && (await credentials.secrets.importOnce(config.clientSecret))) {
     log.info("CLIENT_SECRET is new and was imported");
   }
+}
+
+function tellTheCure(error: unknown): never {
+  if (!(error instanceof SealBroken || error instanceof KeyMissing)) throw error;
+  throw new Misconfigured(
+    `${error.message}\nMend the keys, or give the client secret anew: npm run --silent kit -- secret set`,
+    { cause: error },
+  );
 }
 
 /** Throws {@link Misconfigured} if the database's schema is older than this code. */

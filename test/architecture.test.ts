@@ -15,6 +15,7 @@ const mayImport: Record<string, readonly string[]> = {
   uuid: [],
   "method-not-allowed": ["errors"],
   scrubber: ["secret"],
+  "hide-while": ["scrubber", "secret"],
   log: ["log-output", "scrubber"],
   "log-output": [],
   "setting-kinds": ["secret"],
@@ -26,7 +27,7 @@ const mayImport: Record<string, readonly string[]> = {
   resources: ["platform", "vault", "database", "errors", "secret", "log", "scrubber"],
   // Refusals, and settings of its own; the kit gives it the rest when it calls.
   "your-service": ["errors", "secret", "setting", "setting-kinds"],
-  "partner-api": ["resources", "errors", "secret", "scrubber", "uuid", "method-not-allowed"],
+  "partner-api": ["resources", "errors", "secret", "scrubber", "hide-while", "uuid", "method-not-allowed"],
   // What people see: the frame of every page. And people coming in.
   pages: ["errors", "log", "method-not-allowed"],
   "sign-in": [
@@ -38,6 +39,7 @@ const mayImport: Record<string, readonly string[]> = {
     "secret",
     "log",
     "scrubber",
+    "hide-while",
     "method-not-allowed",
   ],
   // What is counted and timed, around the parts that do the work.
@@ -52,6 +54,7 @@ const mayImport: Record<string, readonly string[]> = {
     "log",
     "secret",
     "scrubber",
+    "hide-while",
     "uuid",
     "method-not-allowed",
   ],
@@ -116,7 +119,7 @@ const mayImport: Record<string, readonly string[]> = {
     "your-service",
     "secret",
   ],
-  "start-up": ["database", "errors", "resources", "services"],
+  "start-up": ["database", "errors", "resources", "services", "vault"],
   "run-service": [
     "app",
     "config",

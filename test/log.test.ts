@@ -164,8 +164,9 @@ describe("the scrubber", () => {
 
   it("does not mistake every short word for a secret", () => {
     const { scrub, hide } = createScrubber("");
-    hide(new Secret("abc"), new Secret(""));
-    expect(scrub("abc SVCK-0123456789")).toBe("abc SVCK-0123456789");
+    hide(new Secret("abc"), new Secret('":'), new Secret(""));
+    const line = String.raw`abc SVCK-0123456789 YWJj %22%3A {"msg":"{\"a\":\"{\\\"b\\\":1}\"}"}`;
+    expect(scrub(line)).toBe(line);
   });
 
   it("knows values of plain characters by how they begin in base64, wherever they stand in it", () => {
@@ -211,6 +212,24 @@ describe("the log", () => {
     write(log, "x".repeat(1_000_000));
     expect(lines[0]!.length).toBeLessThan(8_000);
     expect(JSON.parse(lines[0]!)).toMatchObject({ level: "warn" });
+  });
+
+  it.each<[string, (log: Log, text: string) => void]>([
+    ["a member", (log, text) => log.warn({ asked: [text] }, "x")],
+    ["the message", (log, text) => log.warn(text)],
+    ["what a message is made of", (log, text) => log.warn("asked %s", text)],
+    ["an error", (log, text) => log.warn({ error: new Error(text) }, "x")],
+  ])("cuts %s without leaving the beginning of a secret there", (_case, write) => {
+    const secret = "correct-horse-battery-staple";
+    const token = "SVCK-0123456789abcdef";
+    const { log, scrubber, text } = aLog();
+    scrubber.hide(new Secret(secret));
+    for (let shown = 1; shown < secret.length; shown++)
+      for (const each of [secret, encodeURIComponent(`${secret} `), token])
+        write(log, `${"x".repeat(2048 - shown)}${each} ${"y".repeat(50)}`);
+    const ends = [...text().matchAll(/x([^x"]*)… \(cut\)/g)].map(([, end]) => end);
+    expect(ends.length).toBeGreaterThanOrEqual(3 * 27);
+    expect(ends.filter((end) => /^(corr|SVCK)/.test(end!))).toEqual([]);
   });
 
   it("says of an error, under whatever name, its type, id, message, causes and where it came from", () => {

@@ -1,4 +1,3 @@
-import { KitError } from "../errors.ts";
 import { Problem, type Told } from "../pages/pages.tsx";
 
 const FROM_THE_DASHBOARD = "Open the add-on from the platform's dashboard: that signs you on.";
@@ -29,9 +28,12 @@ const TOLD = {
 
 export type CustomerProblemId = keyof typeof TOLD;
 
-/** The page for what went wrong. `why`, a machine word, goes to the log alone: a stranger learns nothing from a page. */
+/**
+ * The page for what went wrong. `why`, a machine word, goes to the log alone: a stranger learns nothing from a page. It
+ * goes there without a stack, which would say nothing of a form, and fill the log with whatever strangers send.
+ */
 export function customerProblem(id: CustomerProblemId, why?: string): Problem {
-  return new Problem(id, TOLD[id], { cause: why && new KitError(why, SENTENCES[why] ?? why) });
+  return new Problem(id, TOLD[id], { cause: why && { id: why, message: SENTENCES[why] ?? why } });
 }
 
 const SENTENCES: Readonly<Record<string, string>> = {

@@ -1,9 +1,10 @@
-import express, { Router, type ErrorRequestHandler, type Request } from "express";
+import express, { Router, type ErrorRequestHandler } from "express";
+import { hideWhile } from "../hide-while.ts";
 import type { Log } from "../log.ts";
 import { methodNotAllowed } from "../method-not-allowed.ts";
 import type { Pages } from "../pages/pages.tsx";
 import type { Scrubber } from "../scrubber.ts";
-import { Secret } from "../secret.ts";
+import type { Secret } from "../secret.ts";
 import type { IdCookie } from "../sign-in/cookies.ts";
 import { customerProblem } from "./problems.ts";
 import type { CustomerSessions } from "./sessions.ts";
@@ -29,10 +30,13 @@ export function signOnRoutes(needs: {
   router
     .route("/login")
     .post(readForm, async (request, response) => {
-      response.on("close", scrubber.hide(...tokensIn(request)));
       const form = readSignedForm(request.body, salt, { mustNameUser });
+      // Of a form that is refused nothing is hidden, for it could name anything; and nothing of it is logged.
       if (typeof form === "string") throw customerProblem("sign_on_refused", form);
-      const opened = await sessions.open(form);
+      const opened = await hideWhile(scrubber, (hide) => {
+        hide(...form.tokens);
+        return sessions.open(form);
+      });
       if (typeof opened === "string") throw customerProblem("sign_on_refused", opened);
       // The id is a new one each time: nobody can hand a browser a session to be signed on with.
       cookieOf(form.uuid).set(request, response, opened.session);
@@ -52,9 +56,3 @@ const refuseUnreadable: ErrorRequestHandler = (error: unknown, _request, _respon
   const isUnreadable = typeof type === "string" && typeof status === "number" && status < 500;
   next(isUnreadable ? customerProblem("sign_on_refused", "unreadable") : error);
 };
-
-function tokensIn({ body }: Request): Secret[] {
-  const members = (body ?? {}) as Record<string, unknown>;
-  const tokens = [members["resource_token"], members["user_scoped_resource_token"]];
-  return tokens.filter((each) => typeof each === "string").map((each) => new Secret(each));
-}

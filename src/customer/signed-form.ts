@@ -1,5 +1,5 @@
 import { createHash, timingSafeEqual } from "node:crypto";
-import type { Secret } from "../secret.ts";
+import { Secret } from "../secret.ts";
 import { readUuid } from "../uuid.ts";
 
 /** A sign-on whose signatures are right; whether it comes in time, and for the first time, is not known yet. */
@@ -7,6 +7,8 @@ export interface SignedForm {
   uuid: string;
   /** Unix seconds: when the platform signed it. */
   timestamp: number;
+  /** Those that came, and are right. */
+  tokens: Secret[];
   /** Hash of the token that counts: with it this form can be used once. */
   tokenHash: Buffer;
   /** Hash of the weaker token, which anybody who saw the form could send alone; null if it is the one that counts. */
@@ -49,6 +51,7 @@ export function readSignedForm(
   return {
     uuid,
     timestamp: Number(timestamp),
+    tokens: [token, userToken].filter((each) => each !== undefined).map((each) => new Secret(each)),
     tokenHash: sha256(userToken ?? expected),
     weakerTokenHash: userToken ? sha256(expected) : null,
     email: userToken ? email! : null,

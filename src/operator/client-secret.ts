@@ -3,8 +3,10 @@ import { statement, type Queryable } from "../database/database.ts";
 import { KitError, Misconfigured } from "../errors.ts";
 import type { Credentials } from "../resources/credentials/credentials.ts";
 import type { Secret } from "../secret.ts";
+import type { Vault } from "../vault/vault.ts";
 import { Interrupted } from "./errors.ts";
 import type { OnProgress } from "./progress.ts";
+import { forgetSecrets, unopenedSecrets } from "./unopened-secrets.ts";
 
 /** A version of the client secret: how many tokens fell due with it, and how many of them are fresh already. */
 export interface SecretReport {
@@ -32,6 +34,11 @@ interface Needs {
   onProgress?: OnProgress | undefined;
 }
 
+interface SetNeeds extends Pick<Needs, "db" | "credentials"> {
+  vault: Vault;
+  known?: Secret | undefined;
+}
+
 const LOOK_EVERY_MS = 250;
 
 // `stale`: tokens that an older secret issued. `waiting`: those of them that a refresh will still be tried for soon; a
@@ -48,18 +55,31 @@ const countStale = statement(
  * Makes a value the current client secret; tokens that older ones issued are due at once, for the platform killed them
  * with the reset. Set again while it is current, it goes on where it stopped. With `isRejected`, the platform is asked
  * first. Throws {@link SecretRejected}: then the one before stays, which may be working still.
+ *
+ * Versions that do not open end with it. `known` is what CLIENT_SECRET holds: stored first, it is an older one from then
+ * on, and no start brings it back.
  */
 export async function setSecret(
-  { db, credentials: { secrets } }: Pick<Needs, "db" | "credentials">,
+  { db, vault, credentials: { secrets }, known }: SetNeeds,
   value: Secret,
   isRejected: (value: Secret) => Promise<boolean> = () => Promise.resolve(false),
 ): Promise<SecretReport> {
-  const current = await secrets.current().catch(noneYet);
-  if (current && !current.isRejected && current.value.reveal() === value.reveal()) {
-    const { version } = current;
-    return { version, due: (await count(db, version)).stale, fresh: 0 };
+  const storeKnown = async () => void (known && (await secrets.importOnce(known)));
+  const unopened = await unopenedSecrets(db, vault);
+  if (unopened.length === 0) {
+    await storeKnown();
+    const current = await secrets.current().catch(noneYet);
+    if (current && !current.isRejected && current.value.reveal() === value.reveal()) {
+      const { version } = current;
+      return { version, due: (await count(db, version)).stale, fresh: 0 };
+    }
   }
   if (await isRejected(value)) throw new SecretRejected(null);
+  if (unopened.length > 0) {
+    await forgetSecrets(db, unopened);
+    // What was forgotten may have been this one.
+    await storeKnown();
+  }
   return { ...(await secrets.set(value)), fresh: 0 };
 }
 

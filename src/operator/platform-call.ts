@@ -4,6 +4,7 @@ import { parsedJson } from "../platform/json-object.ts";
 import type { PlatformFor } from "../resources/platform-for.ts";
 import type { Services } from "../services.ts";
 import { typedUuid, UsedWrongly } from "./errors.ts";
+import { withoutSecretMembers, withoutValues } from "./secret-members.ts";
 
 /** What the platform answered; `body` is parsed where it is JSON. */
 export interface PlatformAnswer {
@@ -44,21 +45,28 @@ export async function callPlatform(
 }
 
 /**
- * The same answer without the secrets it may echo: the token it was asked with, whatever begins like a token, and what
- * else this process knows for a secret.
+ * The answer to a call without secrets: what is one by its place, the token it was asked with, whatever begins like a
+ * token, and what else this process knows for a secret.
  */
-export async function masked<Answer extends PlatformAnswer>(
+export async function masked(
   { scrubber, credentials }: Pick<Services, "scrubber" | "credentials">,
-  uuid: string,
-  answer: Answer,
-): Promise<Answer> {
+  { path, uuid }: Pick<PlatformCall, "path" | "uuid">,
+  answer: PlatformAnswer,
+): Promise<PlatformAnswer> {
+  const { status, headers, body } = answer;
+  // A refusal has members of its own, and names no value.
+  const isOfVars = status < 300 && /^\/apps\/[^/]+\/config-vars\/?(\?|$)/i.test(path);
   const token = await credentials
     .tokensOf(uuid)
     .current()
     .catch(() => null);
   const show = token && scrubber.hide(token);
+  const told = {
+    ...{ status, headers: withoutSecretMembers(headers) },
+    body: isOfVars ? withoutValues(body) : withoutSecretMembers(body),
+  };
   try {
-    return withTexts(answer, scrubber.scrub) as Answer;
+    return withTexts(told, scrubber.scrub) as PlatformAnswer;
   } finally {
     show?.();
   }

@@ -1,4 +1,5 @@
 import { Router, type Request, type Response } from "express";
+import { hideWhile } from "../hide-while.ts";
 import { methodNotAllowed } from "../method-not-allowed.ts";
 import type { Scrubber } from "../scrubber.ts";
 import type { Secret } from "../secret.ts";
@@ -6,6 +7,7 @@ import type { ChangePlan } from "../resources/change-plan.ts";
 import type { Deprovision } from "../resources/deprovision.ts";
 import type { Provision } from "../resources/provision.ts";
 import type { Answer } from "../resources/provision-answers.ts";
+import type { ProvisionRequest } from "../resources/provision-store.ts";
 import { notFound } from "../resources/refusals.ts";
 import { authenticate } from "./authenticate.ts";
 import { readUuid } from "../uuid.ts";
@@ -33,13 +35,11 @@ export function partnerApi(needs: {
     .route("/")
     .post(async (request, response) => {
       const wanted = readProvision(await readJsonBody(request, response), String(request.id));
-      const hidden = [wanted.grant?.code, wanted.logInputUrl, wanted.logDrainToken].filter(
-        (each) => each != null,
-      );
-      const reveal = scrubber.hide(...hidden);
-      response.on("close", reveal);
-      await untilReady();
-      const answer = await provision(wanted);
+      const answer = await hideWhile(scrubber, async (hide) => {
+        hide(...secretsIn(wanted));
+        await untilReady();
+        return provision(wanted);
+      });
       if (answer.status < 300) response.on("finish", onAnswered);
       send(response, answer);
     })
@@ -62,6 +62,10 @@ export function partnerApi(needs: {
     .all(methodNotAllowed("PUT, DELETE"));
 
   return router;
+}
+
+function secretsIn({ grant, logInputUrl, logDrainToken }: ProvisionRequest): Secret[] {
+  return [grant?.code, logInputUrl, logDrainToken].filter((each) => each != null);
 }
 
 /** The uuid of the path. What is none was never provisioned; it goes nowhere near a database or an address. */

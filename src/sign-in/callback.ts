@@ -1,3 +1,4 @@
+import type { Hide } from "../hide-while.ts";
 import type { AccountOf } from "../platform/account.ts";
 import type { IssuedTokens, TokenEndpoint } from "../platform/oauth.ts";
 import { Secret } from "../secret.ts";
@@ -15,8 +16,7 @@ import { personPlace } from "./tokens/places.ts";
 export interface Returned {
   query: Readonly<Record<string, unknown>>;
   browser: Secret | null;
-  /** Keeps a secret out of the log until this is answered: what went wrong is logged at the very end. */
-  hide(secret: Secret): void;
+  hide: Hide;
 }
 
 /** A completed sign-in: the id for the browser's cookie, and where to go. */
@@ -81,10 +81,11 @@ export function createCallback(needs: {
   return async function complete(returned: Returned): Promise<SignedIn> {
     const { scopes, returnTo } = await attemptOf(returned);
     const code = codeIn(returned);
-    returned.hide(code);
     const tokens = await tokensFor(code);
-    returned.hide(tokens.accessToken);
-    if (tokens.refreshToken) returned.hide(tokens.refreshToken);
+    // Only now is it known to be a code. Before, anybody could have written it, and what the platform said of it came
+    // without what was sent.
+    const { accessToken, refreshToken } = tokens;
+    returned.hide(code, accessToken, ...(refreshToken ? [refreshToken] : []));
     // A page that needs more than was given would send the browser to the platform again, for ever.
     const isServed = isEnough(tokens.scopes ?? scopes, scopes);
     return { session: await open(tokens, scopes), returnTo: isServed ? returnTo : null };

@@ -1,4 +1,5 @@
 import { Router, type Request, type Response } from "express";
+import { hideWhile } from "../hide-while.ts";
 import type { Log } from "../log.ts";
 import { methodNotAllowed } from "../method-not-allowed.ts";
 import type { Pages } from "../pages/pages.tsx";
@@ -58,11 +59,8 @@ export function signInRoutes(needs: {
     .route("/callback")
     .head(methodNotAllowed("GET"))
     .get(async (request, response) => {
-      const { session, returnTo } = await complete({
-        query: request.query,
-        browser: browserCookie.read(request),
-        hide: (secret) => void response.on("close", scrubber.hide(secret)),
-      });
+      const returned = { query: request.query, browser: browserCookie.read(request) };
+      const { session, returnTo } = await hideWhile(scrubber, (hide) => complete({ ...returned, hide }));
       const former = sessionCookie.read(request);
       sessionCookie.set(request, response, session);
       // Nobody can hand a browser a session to be signed in with: the id is a new one each time, and the old one ends.

@@ -132,6 +132,11 @@ describe("a sign-on that is refused", () => {
     const logged = customers.world.logged();
     expect(logged).toContain("signed more than 5 minutes ago");
     expect(logged).toContain("does not fit SSO_SALT");
+    const line = logged.split("\n").findLast((each) => each.includes('"problem":"sign_on_refused"'))!;
+    expect(JSON.parse(line)).toMatchObject({ level: "info", error: { id: "wrong_token" } });
+    // A stack says nothing of a form that somebody sent, and anybody can send many.
+    expect(line).not.toContain("stack");
+    expect(line.length).toBeLessThan(400);
   });
 
   it("is no form: nothing but POST can be used, and the answer is JSON as everywhere", async () => {

@@ -135,6 +135,47 @@ describe("kit api", () => {
     await world.service.services.credentials.refresh.now(uuid);
   });
 
+  it("masks what is secret by its name: config vars, tokens, addresses of logs, unless it is to be revealed", async () => {
+    const config = ["api", "GET", `/addons/${uuid}/config`, "--resource", uuid];
+    const { data: revealed } = await run<{ body: { name: string; value: string }[] }>([
+      ...config,
+      "--reveal",
+    ]);
+    expect(revealed.body).toContainEqual({ name: "TEAPOT_URL", value: expect.stringMatching(/^https:/) });
+    const { data: shown } = await run<{ body: object[] }>(config);
+    expect(shown.body).toEqual(revealed.body.map(({ name }) => ({ name, value: "[secret]" })));
+    expect((await kit(world.environment, config)).stdout).not.toContain("https:");
+
+    const open = { name: "x", url: "https://teapots.example/", value: null, id: "1", expires_in: 5 };
+    const answer = (secret: string) => ({
+      ...open,
+      access_token: { id: "1", token: secret },
+      grant: { code: secret },
+      client: { name: "x", secret },
+      session: { session_nonce: secret, password: "" },
+      config: { KETTLE: secret, "KETTLE-TOO": secret },
+      drains: [{ id: "1", token: secret, url: secret }],
+      Log_Input_URL: secret,
+      log_drain_url: secret,
+    });
+    const said = { status: 200, headers: { "set-cookie": "a=hidden" }, body: answer("hidden") };
+    world.sandbox.control.fault("GET /addons/*", said, 2);
+    const words = ["api", "GET", `/addons/${uuid}`, "--resource", uuid];
+    expect((await run(words)).data).toMatchObject({
+      ...{ headers: { "set-cookie": ["[secret]"] } },
+      body: { ...answer("[secret]"), session: { session_nonce: "[secret]", password: "" } },
+    });
+    expect((await run([...words, "--reveal"])).data).toMatchObject({ body: answer("hidden") });
+  });
+
+  it("masks every value of an app's config vars, which have no other names than their own", async () => {
+    world.sandbox.control.fault("GET /apps/*/config-vars", { status: 200, body: { KETTLE: "hidden", POT: "hidden" } }); // prettier-ignore
+    const { data } = await run(["api", "GET", "/apps/teapots/config-vars?x=1", "--resource", uuid]);
+    expect(data).toMatchObject({ body: { KETTLE: "[secret]", POT: "[secret]" } });
+    const refused = await run(["api", "GET", "/apps/teapots/config-vars", "--resource", uuid]);
+    expect(refused.data).toMatchObject({ body: { id: expect.not.stringContaining("[secret]") } });
+  });
+
   it("repeats neither a token nor a secret of ours from a refusal, in whatever form it is told", async () => {
     const token = (await world.service.services.credentials.tokensOf(uuid).current()).reveal();
     const secret = world.environment["ADDON_PASSWORD"]!;

@@ -12,7 +12,7 @@ export const addApi: AddCommand = (program, act) => {
     .argument("<PATH>", "on the platform's API, from its first slash")
     .requiredOption("--resource <uuid>", "whose token is sent", typedUuid)
     .option("--data <json>", "the body")
-    .option("--reveal", "show tokens and other secrets that the answer repeats")
+    .option("--reveal", "show tokens, config values and other secrets of the answer")
     .description("any call to the platform's API; the answer is shown as it comes, but for secrets in it")
     .addHelpText(
       "after",
@@ -30,8 +30,9 @@ export const addApi: AddCommand = (program, act) => {
         ) => {
           const { callPlatform, masked } = await import("../../operator/platform-call.ts");
           const services = await session.services();
-          const said = await callPlatform(services.platformFor, { method, path, uuid: resource, data });
-          const answer = reveal ? said : await masked(services, resource, said);
+          const call = { method, path, uuid: resource, data };
+          const said = await callPlatform(services.platformFor, call);
+          const answer = reveal ? said : await masked(services, call, said);
           return {
             data: answer,
             show: (screen) => show(screen, answer),

@@ -18,9 +18,13 @@ export const addSecret: AddCommand = (program, act) => {
         const value: Secret = await readSecret("The new client secret");
         const { setSecret, waitUntilFresh } = await import("../../operator/client-secret.ts");
         const { isRejected } = await import("../../operator/secret-check.ts");
-        const { db, credentials, config } = await session.services();
+        const { checkOtherKeys } = await import("../../operator/unopened-secrets.ts");
+        // It is the cure where what is stored does not open, so that keeps nobody from it.
+        const { db, vault, credentials, config } = await session.servicesWithoutKeys();
+        await checkOtherKeys(db, vault);
         const ask = (secret: Secret) => isRejected(config.platformAuthUrl, secret);
-        const begun = await setSecret({ db, credentials }, value, check ? ask : undefined);
+        const needs = { db, vault, credentials, known: config.clientSecret };
+        const begun = await setSecret(needs, value, check ? ask : undefined);
         if (!wait) return { data: begun, show: () => inWords(begun, wait) };
         const { onProgress } = session;
         const report = await waitUntilFresh(

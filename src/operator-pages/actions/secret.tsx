@@ -23,16 +23,15 @@ export const setClientSecret: Action = {
     ),
     button: "Set it",
   }),
-  work({ db, credentials, config, scrubber }, _uuid, form) {
+  work({ db, vault, credentials, config, scrubber }, _uuid, form) {
     const typed = form["secret"]?.[0]?.trim() ?? "";
     if (!/^[\x21-\x7e]+$/.test(typed))
       throw new UsedWrongly("That is no client secret: it is empty, or has white space or odd characters.");
     const value = new Secret(typed);
     scrubber.hide(value);
     return async (how) => {
-      const begun = await setSecret({ db, credentials }, value, (secret) =>
-        isRejected(config.platformAuthUrl, secret),
-      );
+      const needs = { db, vault, credentials, known: config.clientSecret };
+      const begun = await setSecret(needs, value, (secret) => isRejected(config.platformAuthUrl, secret));
       const { version, due, fresh } = await waitUntilFresh({ db, credentials, ...how }, begun);
       const left = due > fresh ? ` ${due - fresh} have no working refresh token.` : "";
       return {

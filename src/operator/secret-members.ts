@@ -1,0 +1,49 @@
+const HIDDEN = "[secret]";
+
+/** Members of the platform's answers that hold a secret, or an address with which its holder reads or writes logs. */
+const SECRET =
+  /^(.*_?token|.*secret|code|password|session_nonce|log_(input|drain)_url|authorization|(set-)?cookie)$/i;
+
+/**
+ * An answer without what is secret by its place: members of those names, the address of a log drain, and the values of
+ * config vars. Other members stay as they are.
+ */
+export function withoutSecretMembers(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withoutSecretMembers);
+  return isObject(value) ? withEachMember(value, withoutSecret) : value;
+}
+
+/** The values of config vars where they stand under their own names: any of them may be secret. */
+export function withoutValues(vars: unknown): unknown {
+  return isObject(vars) && !Array.isArray(vars) ? withEachMember(vars, hidden) : withoutSecretMembers(vars);
+}
+
+function withoutSecret(member: unknown, name: string, owner: object): unknown {
+  if (name === "config") return withoutValues(member);
+  return isSecret(name, owner) ? hidden(member) : withoutSecretMembers(member);
+}
+
+function isSecret(name: string, owner: object): boolean {
+  // A config var, and a log drain.
+  if (name === "value") return "name" in owner;
+  if (name === "url") return "token" in owner;
+  return SECRET.test(name);
+}
+
+/** What is no text may hold some. */
+function hidden(value: unknown): unknown {
+  if (typeof value === "string") return value === "" ? value : HIDDEN;
+  return Array.isArray(value) ? value.map(hidden) : withoutSecretMembers(value);
+}
+
+function withEachMember(
+  value: object,
+  change: (member: unknown, name: string, owner: object) => unknown,
+): object {
+  const members = Object.entries(value) as [string, unknown][];
+  return Object.fromEntries(members.map(([name, member]) => [name, change(member, name, value)]));
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === "object" && value !== null;
+}

@@ -1,0 +1,56 @@
+import { statement, type Queryable } from "../database/database.ts";
+import { secretPlace } from "../resources/credentials/client-secrets.ts";
+import { checkKeys, countKeyUse, registerKey } from "../resources/keys.ts";
+import { KeyMissing, SealBroken } from "../vault/errors.ts";
+import { keyIdOf, type Vault } from "../vault/vault.ts";
+
+/** A version of the client secret that does not open: it was damaged, or the key it names is not in the ring. */
+export interface UnopenedSecret {
+  version: number;
+  /** The key it names; null if it no longer looks sealed. */
+  keyId: string | null;
+}
+
+const all = statement(
+  "read_sealed_client_secrets",
+  `SELECT version, sealed_secret AS "sealed" FROM client_secrets ORDER BY version`,
+);
+const forget = statement(
+  "forget_client_secrets",
+  `DELETE FROM client_secrets WHERE version = ANY($1::int[])`,
+);
+
+export async function unopenedSecrets(db: Queryable, vault: Vault): Promise<UnopenedSecret[]> {
+  const rows = await db.query<{ version: number; sealed: Buffer }>(all);
+  return rows
+    .filter(({ version, sealed }) => !opens(vault, version, sealed))
+    .map(({ version, sealed }) => ({ version, keyId: keyIdOf(sealed) }));
+}
+
+/** Such a version can serve nobody, and keeps a service whose key is gone from starting. */
+export async function forgetSecrets(db: Queryable, secrets: readonly UnopenedSecret[]): Promise<void> {
+  await db.query(forget, [secrets.map(({ version }) => version)]);
+}
+
+/**
+ * The check of keys that a start makes, for who comes to set a new client secret: the old ones need not open. Throws
+ * `Misconfigured` if a key is missing that anything else was sealed with.
+ */
+export async function checkOtherKeys(db: Queryable, vault: Vault): Promise<void> {
+  const unopened = await unopenedSecrets(db, vault);
+  if (unopened.length === 0) return checkKeys(db, vault);
+  const secretsOf = (wanted: string) => unopened.filter(({ keyId }) => keyId === wanted).length;
+  const missing = (await countKeyUse(db)).filter(({ keyId }) => !vault.keyIds.includes(keyId));
+  if (missing.some(({ keyId, rows }) => rows > secretsOf(keyId))) return checkKeys(db, vault);
+  await registerKey(db, vault);
+}
+
+function opens(vault: Vault, version: number, sealed: Buffer): boolean {
+  try {
+    vault.open(secretPlace(version), sealed);
+    return true;
+  } catch (error) {
+    if (error instanceof SealBroken || error instanceof KeyMissing) return false;
+    throw error;
+  }
+}
