@@ -1,6 +1,8 @@
 import { setTimeout as wait } from "node:timers/promises";
 import { statement, type Queryable } from "../database/database.ts";
 import { KitError, Misconfigured } from "../errors.ts";
+import type { Trial } from "../platform/secret-trial.ts";
+import type { ClientSecret } from "../resources/credentials/client-secrets.ts";
 import type { Credentials } from "../resources/credentials/credentials.ts";
 import type { Secret } from "../secret.ts";
 import type { Vault } from "../vault/vault.ts";
@@ -23,6 +25,16 @@ export class SecretRejected extends KitError {
         ? "Nothing was changed: the one before is still in use."
         : `It is in use now, as version ${version}: until the right one is set, no token is refreshed.`;
     super("client_secret_rejected", `The platform rejects this client secret. ${now}`);
+  }
+}
+
+/** The platform did not say whether it accepts a client secret, and the one before is good as far as anybody knows. */
+export class SecretUntried extends KitError {
+  constructor() {
+    super(
+      "client_secret_untried",
+      "The platform could not be asked whether it accepts this client secret. Nothing was changed. Try again when it answers (kit status), or set it untried: kit secret set --no-check",
+    );
   }
 }
 
@@ -53,8 +65,9 @@ const countStale = statement(
 
 /**
  * Makes a value the current client secret; tokens that older ones issued are due at once, for the platform killed them
- * with the reset. Set again while it is current, it goes on where it stopped. With `isRejected`, the platform is asked
- * first. Throws {@link SecretRejected}: then the one before stays, which may be working still.
+ * with the reset. Set again while it is current, it goes on where it stopped. With `tried`, the platform is asked first.
+ * Throws {@link SecretRejected} and {@link SecretUntried}: then the one before stays, which may be working still. One that
+ * is not working is no reason to wait for an answer.
  *
  * Versions that do not open end with it. `known` is what CLIENT_SECRET holds: stored first, it is an older one from then
  * on, and no start brings it back.
@@ -62,19 +75,23 @@ const countStale = statement(
 export async function setSecret(
   { db, vault, credentials: { secrets }, known }: SetNeeds,
   value: Secret,
-  isRejected: (value: Secret) => Promise<boolean> = () => Promise.resolve(false),
+  tried: (value: Secret) => Promise<Trial> = () => Promise.resolve("accepted"),
 ): Promise<SecretReport> {
   const storeKnown = async () => void (known && (await secrets.importOnce(known)));
   const unopened = await unopenedSecrets(db, vault);
+  let working: ClientSecret | null = null;
   if (unopened.length === 0) {
     await storeKnown();
     const current = await secrets.current().catch(noneYet);
-    if (current && !current.isRejected && current.value.reveal() === value.reveal()) {
-      const { version } = current;
+    working = current?.isRejected ? null : current;
+    if (working?.value.reveal() === value.reveal()) {
+      const { version } = working;
       return { version, due: (await count(db, version)).stale, fresh: 0 };
     }
   }
-  if (await isRejected(value)) throw new SecretRejected(null);
+  const trial = await tried(value);
+  if (trial === "rejected") throw new SecretRejected(null);
+  if (trial === "unanswered" && working) throw new SecretUntried();
   if (unopened.length > 0) {
     await forgetSecrets(db, unopened);
     // What was forgotten may have been this one.

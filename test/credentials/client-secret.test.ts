@@ -105,6 +105,21 @@ describe("a client secret that is reset", () => {
     await world.sandbox.control.deprovision(uuid);
   }, 60_000);
 
+  it("is an alarm of the service too where somebody else found it out", async () => {
+    const [uuid] = (await active(1)) as [string];
+    await world.restart();
+    const since = world.logged().length;
+    const { secret } = world.sandbox.control.resetClientSecret();
+    await world.rows(
+      `UPDATE client_secrets SET rejected_at = now(), probe_at = now() WHERE version = (SELECT max(version) FROM client_secrets)`,
+    );
+    await world.rows(`UPDATE credentials SET due_at = now() WHERE uuid = $1`, [uuid]);
+    await eventually(() => expect(world.logged().slice(since)).toContain(`"alarm":"client_secret_rejected"`));
+    const { version } = await world.service.services.credentials.secrets.set(new Secret(secret));
+    world.service.services.jobs.wakeAll();
+    await eventually(async () => expect(await count([uuid], `secret_version = ${version}`)).toBe(1));
+  }, 60_000);
+
   onPostgresql(
     "makes all older tokens due but one that somebody holds, and that one as soon as it is free (needs PostgreSQL)",
     async () => {

@@ -183,6 +183,20 @@ describe("kit doctor", () => {
     expect(half.message).not.toContain("example.com");
   });
 
+  it("tries the client secret, whatever is known of it", async () => {
+    expect((await doctor()).of("secret").message).toContain("the platform accepts it");
+    const unanswered = (await doctor({ PLATFORM_AUTH_URL: NOWHERE })).of("secret");
+    expect(unanswered).toMatchObject({ ok: true, message: expect.stringContaining("could not be asked") });
+    const { clientSecret } = world.sandbox.settings;
+    world.sandbox.control.partner({ clientSecret: "reset-meanwhile-in-the-portal" });
+    const { code, of } = await doctor();
+    world.sandbox.control.partner({ clientSecret });
+    expect({ code, secret: of("secret") }).toMatchObject({ code: 1, secret: { ok: false } });
+    expect(of("secret").fix).toContain("kit secret set");
+    // It looks, and changes nothing.
+    expect(await world.rows(`SELECT 1 FROM client_secrets WHERE rejected_at IS NOT NULL`)).toEqual([]);
+  });
+
   it("tells of an open incident, and takes neither that nor a feed that is away for a fault", async () => {
     expect((await doctor()).of("status")).toMatchObject({ ok: true, fix: null });
     const { id } = world.sandbox.control.openIncident({ title: "Slow builds" });

@@ -114,7 +114,17 @@ describe("kit secret set", () => {
     );
   });
 
-  it("is taken over when the platform cannot be asked, for that says nothing of the secret", async () => {
+  it("changes nothing when the platform cannot be asked, and the one in use may be good", async () => {
+    world.sandbox.control.fault("POST /oauth/token", { status: 503 });
+    const { code, data } = await run(["secret", "set"], "perhaps-the-right-secret");
+    expect({ code, data }).toEqual({
+      code: 1,
+      data: { id: "client_secret_untried", message: expect.stringContaining("Nothing was changed") },
+    });
+    expect(await world.rows(`SELECT version FROM client_secrets ORDER BY version`)).toHaveLength(2);
+  });
+
+  it("is taken over when the platform cannot be asked, and the one in use is rejected", async () => {
     world.sandbox.control.fault("POST /oauth/token", { status: 503 });
     const { clientSecret } = world.sandbox.settings;
     await world.rows(`UPDATE client_secrets SET rejected_at = now(), probe_at = now() WHERE version = 2`);

@@ -17,12 +17,12 @@ export const addSecret: AddCommand = (program, act) => {
       act(async (session, { wait, check }: { wait: boolean; check: boolean }) => {
         const value: Secret = await readSecret("The new client secret");
         const { setSecret, waitUntilFresh } = await import("../../operator/client-secret.ts");
-        const { isRejected } = await import("../../operator/secret-check.ts");
+        const { triedSecret } = await import("../../operator/secret-check.ts");
         const { checkOtherKeys } = await import("../../operator/unopened-secrets.ts");
         // It is the cure where what is stored does not open, so that keeps nobody from it.
         const { db, vault, credentials, config } = await session.servicesWithoutKeys();
         await checkOtherKeys(db, vault);
-        const ask = (secret: Secret) => isRejected(config.platformAuthUrl, secret);
+        const ask = (secret: Secret) => triedSecret(config.platformAuthUrl, secret);
         const needs = { db, vault, credentials, known: config.clientSecret };
         const begun = await setSecret(needs, value, check ? ask : undefined);
         if (!wait) return { data: begun, show: () => inWords(begun, wait) };

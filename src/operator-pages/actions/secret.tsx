@@ -1,6 +1,6 @@
 import { setSecret, waitUntilFresh } from "../../operator/client-secret.ts";
 import { UsedWrongly } from "../../operator/errors.ts";
-import { isRejected } from "../../operator/secret-check.ts";
+import { triedSecret } from "../../operator/secret-check.ts";
 import { Secret } from "../../secret.ts";
 import type { Action } from "./action.ts";
 
@@ -12,8 +12,8 @@ export const setClientSecret: Action = {
     content: (
       <>
         <p>
-          The platform is asked first whether it accepts it; if not, nothing is changed. Every token that an
-          older secret issued is then refreshed, which is followed here.
+          The platform is asked first whether it accepts it; if it does not, or cannot be asked, nothing is
+          changed. Every token that an older secret issued is then refreshed, which is followed here.
         </p>
         <label>
           The secret that the platform's partner portal shows
@@ -31,7 +31,7 @@ export const setClientSecret: Action = {
     scrubber.hide(value);
     return async (how) => {
       const needs = { db, vault, credentials, known: config.clientSecret };
-      const begun = await setSecret(needs, value, (secret) => isRejected(config.platformAuthUrl, secret));
+      const begun = await setSecret(needs, value, (secret) => triedSecret(config.platformAuthUrl, secret));
       const { version, due, fresh } = await waitUntilFresh({ db, credentials, ...how }, begun);
       const left = due > fresh ? ` ${due - fresh} have no working refresh token.` : "";
       return {

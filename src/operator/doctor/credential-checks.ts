@@ -1,6 +1,7 @@
 import { statement } from "../../database/database.ts";
 import { messageOf, Misconfigured } from "../../errors.ts";
 import type { Services } from "../../services.ts";
+import { triedSecret } from "../secret-check.ts";
 import { counted, fault, fine, warning, type Finding } from "./check.ts";
 
 /** Sweeps come every 15 seconds unless SWEEP_CRON says otherwise. */
@@ -35,13 +36,22 @@ export async function secret({ db, config, credentials }: Services): Promise<Fin
       : fault("No client secret is known.", `Set CLIENT_SECRET, or: ${setIt}`);
   }
   try {
-    const { version, isRejected } = await credentials.secrets.current();
-    return isRejected
-      ? fault(
+    const { version, value, isRejected } = await credentials.secrets.current();
+    const trial = isRejected ? "rejected" : await triedSecret(config.platformAuthUrl, value);
+    switch (trial) {
+      case "rejected":
+        return fault(
           `The platform rejects our client secret (version ${version}): no token can be refreshed.`,
           setIt,
-        )
-      : fine(`The client secret is version ${version}, and the platform has not rejected it.`);
+        );
+      case "accepted":
+        return fine(`The client secret is version ${version}, and the platform accepts it.`);
+      case "unanswered":
+        return warning(
+          `The client secret is version ${version}; the platform could not be asked whether it accepts it.`,
+          "Look again when the platform answers: kit status",
+        );
+    }
   } catch (error) {
     if (error instanceof Misconfigured) throw error;
     return fault(`The client secret cannot be opened: ${messageOf(error)}`, `Mend the keys, or: ${setIt}`);

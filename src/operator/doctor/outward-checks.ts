@@ -4,7 +4,7 @@ import type { Http } from "../../platform/http.ts";
 import { openIncidents } from "../../platform/status.ts";
 import { withHttp } from "../../platform/with-http.ts";
 import type { Services } from "../../services.ts";
-import { isRejected } from "../secret-check.ts";
+import { triedSecret } from "../secret-check.ts";
 import { counted, fault, fine, warning, type Finding } from "./check.ts";
 
 const PATIENCE_MS = 5_000;
@@ -62,7 +62,7 @@ export async function platformStatus({ status }: Services): Promise<Finding> {
 export async function signInClient({ config }: Services): Promise<Finding> {
   const { oauthClientId: id, oauthClientSecret: secret, platformAuthUrl } = config;
   if (!id || !secret) return fine("Nobody can sign in here: OAUTH_CLIENT_ID is not set.");
-  if (await isRejected(platformAuthUrl, secret)) {
+  if ((await triedSecret(platformAuthUrl, secret)) === "rejected") {
     return fault(
       "The platform rejects OAUTH_CLIENT_SECRET: nobody can sign in.",
       "Set OAUTH_CLIENT_ID and OAUTH_CLIENT_SECRET to what the platform shows now, and restart.",

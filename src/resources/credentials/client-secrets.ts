@@ -33,6 +33,8 @@ export interface ClientSecrets {
 }
 
 const STALE_AFTER_MS = 5_000;
+/** An alarm that lasts is told again by each process that still meets it. */
+const TOLD_AGAIN_AFTER_MS = 10 * 60_000;
 
 const readCurrent = statement(
   "read_client_secret",
@@ -80,6 +82,7 @@ export function createClientSecrets({
   log: Log;
 }): ClientSecrets {
   let seen: (ClientSecret & { readAt: number }) | null = null;
+  let toldAt = -Infinity;
 
   async function current(): Promise<ClientSecret> {
     if (seen && performance.now() - seen.readAt < STALE_AFTER_MS) return seen;
@@ -116,7 +119,9 @@ export function createClientSecrets({
       const [turned] = await db.query(reject, [version]);
       // Forgotten only now: read anew while this was on its way, it would be remembered as it was before.
       seen = null;
-      if (turned) {
+      // Whoever found it out may be a command at somebody's terminal, and it may last.
+      if (turned || performance.now() - toldAt > TOLD_AGAIN_AFTER_MS) {
+        toldAt = performance.now();
         log.error(
           { alarm: "client_secret_rejected", version },
           "The platform rejects our client secret: run kit secret set with the new one",
