@@ -226,7 +226,7 @@ describe("recovering grants", () => {
     const recovering = recover([never!]);
     await eventually(async () => expect(await credential(never!)).toMatchObject({ state: "grant_pending" }));
     await world.rows(
-      `UPDATE credentials SET grant_deadline = now(), due_at = now(), leased_until = NULL WHERE uuid = $1`,
+      `UPDATE credentials SET grant_deadline = now(), due_at = now(), leased_until = NULL, sent_at = NULL WHERE uuid = $1`,
       [never],
     );
     const { failed } = await recovering;
