@@ -2,23 +2,26 @@ import { setTimeout as wait } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
 import type { Database } from "../src/database/database.ts";
 import { Refusal } from "../src/errors.ts";
+import { createServices } from "../src/services.ts";
+import { aProvisionRequest } from "./support/a-provision-request.ts";
 import { aLifecycle, type LifecycleWorld } from "./support/lifecycle.ts";
+import { teapotConfig, teapotParts } from "./support/sellers.ts";
 import { eventually } from "./support/world.ts";
 
 // A statement takes effect, and its acknowledgement is lost: who tries again must not take their own work for another's.
 
 let life: LifecycleWorld;
-/** Statements whose next acknowledgement is lost, and how long after. */
-const lost = new Map<string, number>();
+/** Statements whose next acknowledgement is lost, and how long after, or after what. */
+const lost = new Map<string, number | (() => Promise<unknown>)>();
 beforeAll(async () => {
   const wrapDatabase = (database: Database): Database => ({
     ...database,
     async query(statement, values) {
       const rows = await database.query<never>(statement, values);
-      const afterMs = rows.length > 0 ? lost.get(statement.name) : undefined;
-      if (afterMs === undefined) return rows;
+      const after = rows.length > 0 ? lost.get(statement.name) : undefined;
+      if (after === undefined) return rows;
       lost.delete(statement.name);
-      await wait(afterMs);
+      await (typeof after === "number" ? wait(after) : after());
       throw new Error("Query read timeout");
     },
   });
@@ -84,5 +87,21 @@ describe("a plan change", () => {
     expect(response.status).toBe(it.status);
     await nothingLeft(uuid);
     expect(await life.resource(uuid)).toMatchObject({ state: "provisioned", plan: "premium" });
+  });
+
+  it("is not made again over one that another process made meanwhile", async () => {
+    const request = aProvisionRequest({ oauth_grant: null });
+    expect((await life.platform.provision(request)).status).toBe(200);
+    const other = await createServices(teapotConfig(life.world.environment), "guest", {
+      ...teapotParts,
+      logTo: { write: () => undefined },
+    });
+    const later = () => other.lifecycle.changePlan(request.uuid, "premium", "another-request");
+    lost.set("settle_done", async () => expect((await later()).status).toBe(200));
+    expect((await life.platform.changePlan(request.uuid, { plan: "dedicated" })).status).toBe(202);
+    await other.close();
+    expect(
+      await life.world.rows(`SELECT plan, applied_plan FROM resources WHERE uuid = $1`, [request.uuid]),
+    ).toEqual([{ plan: "premium", applied_plan: "premium" }]);
   });
 });

@@ -77,13 +77,15 @@ const readGrant = statement(
 // refusal, and no code of it is worth anything.
 const replaceGrant = statement(
   "replace_grant",
-  `WITH replaced AS (
+  `WITH alive AS (
+     SELECT uuid FROM resources WHERE uuid = $1 AND state <> 'failed' FOR SHARE
+   ), replaced AS (
      UPDATE credentials SET state = 'grant_pending', reason = NULL, sealed_grant_code = $2, grant_expires_at = $3,
        grant_number = grant_number + 1, grant_deadline = now() + interval '305 seconds',
        due_at = CASE WHEN state <> 'grant_pending' OR due_at IS NOT NULL THEN now() + interval '1 second' END,
        attempts = 0, rejected_at = NULL, last_error = NULL, request_id = $4
      WHERE uuid = $1 AND state IN ('grant_pending', 'grant_lost', 'no_grant')
-       AND NOT EXISTS (SELECT 1 FROM resources r WHERE r.uuid = $1 AND r.state = 'failed') RETURNING uuid
+       AND EXISTS (SELECT 1 FROM alive) RETURNING uuid
    )
    INSERT INTO events (uuid, type) SELECT uuid, 'grant_replaced' FROM replaced RETURNING uuid`,
 );

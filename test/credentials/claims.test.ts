@@ -2,6 +2,7 @@
 
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { createClaims, isMarked, type ClaimedCredential } from "../../src/resources/credentials/claims.ts";
+import { createCredentialStore } from "../../src/resources/credentials/store.ts";
 import { aWorld, eventually, type World } from "../support/world.ts";
 
 let world: World;
@@ -46,6 +47,18 @@ describe("a claim", () => {
     expect(await refresh(uuid)).toMatchObject({ uuid });
     await world.rows(`UPDATE credentials SET leased_until = now() WHERE uuid = $1`, [uuid]);
     expect((await refreshes(12)).map((row) => row.uuid)).toContain(uuid);
+  });
+
+  it("of one that is not due, given back, leaves it due as it was", async () => {
+    const [uuid] = uuids as [string];
+    const { db } = world.service.services;
+    await world.rows(
+      `UPDATE credentials SET due_at = '2100-01-01', leased_until = NULL, sent_at = NULL WHERE uuid = $1`,
+      [uuid],
+    );
+    await createCredentialStore(db).release((await createClaims(db, () => undefined).refresh(uuid))!);
+    const [row] = await world.rows(`SELECT due_at, leased_until FROM credentials WHERE uuid = $1`, [uuid]);
+    expect(row).toEqual({ due_at: new Date("2100-01-01"), leased_until: null });
   });
 
   it("of a grant marks nothing: of a call that was never made nobody says that its outcome is unknown", async () => {

@@ -1,6 +1,9 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
 import type { Database } from "../../src/database/database.ts";
 import type { TokenEndpoint } from "../../src/platform/oauth.ts";
+import { credentialPlace } from "../../src/resources/credentials/opening.ts";
+import { createCredentialStore } from "../../src/resources/credentials/store.ts";
+import { Secret } from "../../src/secret.ts";
 import { aLifecycle, type LifecycleWorld } from "../support/lifecycle.ts";
 import { eventually } from "../support/world.ts";
 
@@ -94,6 +97,39 @@ describe("a refresh token that came in place of the one we have", () => {
       );
     };
     expect(await refreshNow(uuid)).toMatchObject({ done: "not_ours" });
+  });
+
+  it("is stored though somebody who lacks a key put the row aside meanwhile", async () => {
+    const uuid = await life.settled();
+    life.control.settings({ refreshToken: "new" });
+    meanwhile = () =>
+      createCredentialStore(life.world.service.services.db).quarantine({ uuid }, "key_missing");
+    expect(await refreshNow(uuid)).toMatchObject({ done: "stored" });
+    await expectAlive(uuid);
+  });
+
+  it("is the one that is stored where a late one comes at the same moment", async () => {
+    const uuid = await life.settled();
+    const { db, vault } = life.world.service.services;
+    const [row] = await life.world.rows<{ lease: number; generation: number }>(
+      `UPDATE credentials SET lease = lease + 2, leased_until = now() + interval '45 seconds' WHERE uuid = $1 RETURNING lease, generation`,
+      [uuid],
+    );
+    const { storeTokens } = createCredentialStore(db);
+    const pair = (lease: number, token: string) => ({
+      ...{ uuid, lease, first: false, replaces: row!.generation, lifeSeconds: 28_800, share: 0.5 },
+      access: vault.seal(credentialPlace("sealed_access_token", uuid), new Secret(`SVCK-${token}`)),
+      refresh: vault.seal(credentialPlace("sealed_refresh_token", uuid), new Secret(token)),
+      ...{ secretVersion: 1, flags: [] },
+    });
+    const late = storeTokens(pair(row!.lease - 1, "late"));
+    const ours = storeTokens(pair(row!.lease, "ours"));
+    expect(await Promise.all([late, ours])).toEqual([false, true]);
+    const [stored] = await life.world.rows<{ sealed: Buffer }>(
+      `SELECT sealed_refresh_token AS sealed FROM credentials WHERE uuid = $1`,
+      [uuid],
+    );
+    expect(vault.open(credentialPlace("sealed_refresh_token", uuid), stored!.sealed).reveal()).toBe("ours");
   });
 
   it("is held for longer than others while the database is away", async () => {

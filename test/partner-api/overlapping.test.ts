@@ -1,16 +1,22 @@
 // Again on PostgreSQL: steps are claimed by SKIP LOCKED.
 
 import { randomUUID } from "node:crypto";
+import { setTimeout as wait } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
+import pg from "pg";
 import { Refusal } from "../../src/errors.ts";
 import { aGrant, aProvisionRequest } from "../support/a-provision-request.ts";
 import { aGate } from "../support/a-vendor.ts";
 import { aLifecycle, type LifecycleWorld } from "../support/lifecycle.ts";
+import { createProvisionAnswers } from "../../src/resources/provision-answers.ts";
+import type { Step } from "../../src/resources/steps/queue.ts";
 import type { Done } from "../../src/resources/contract.ts";
 import { teapots } from "../support/teapots/index.ts";
 import { eventually } from "../support/world.ts";
 
 // What comes while something else of the same resource is under way, or was left behind by a process that died.
+
+const onPostgresql = process.env["TEST_DATABASE_URL"] ? it : it.skip;
 
 let life: LifecycleWorld;
 beforeAll(async () => {
@@ -46,6 +52,55 @@ describe("config vars that are announced slowly", () => {
     expect((await life.control.changePlan(addon.id, "premium")).response.status).toBe(202);
     await nothingLeft(addon.id);
     expect(urlThere(addon.id)).toBe(urlOf(addon.id, "premium"));
+  });
+});
+
+describe("a provision", () => {
+  /** What is there of it: written by a process that died or froze, and not answered. */
+  const unanswered = async (age: string) => {
+    const uuid = randomUUID();
+    const [step] = await life.world.rows<{ id: number }>(
+      `WITH made AS (INSERT INTO resources (uuid, plan, applied_plan) VALUES ($1, 'basic', 'basic')),
+         without AS (INSERT INTO credentials (uuid, state) VALUES ($1, 'no_grant'))
+       INSERT INTO steps (uuid, kind, due_at, attempts, lease, leased_until, created_at)
+       VALUES ($1, 'provision', now(), 1, 1, now(), now() - $2::interval) RETURNING id::int`,
+      [uuid, age],
+    );
+    return { uuid, id: step!.id };
+  };
+  const calls = (uuid: string) =>
+    life.vendor.calls.filter((call) => call.uuid === uuid).map(({ what }) => what);
+
+  it("that is refused by one process while another makes it is taken down", async () => {
+    const gate = aGate();
+    life.vendor.next("provision", async (resource) => {
+      await gate.opened;
+      return teapots.provision(resource);
+    });
+    const { uuid, id } = await unanswered("1 minute");
+    await eventually(() => expect(calls(uuid)).toEqual(["provision"]));
+    const { db, vault, log } = life.world.service.services;
+    const frozen = { id, lease: 1, requestId: null, resource: { uuid } } as Step;
+    const refusal = new Refusal("Sold out.");
+    const answer = await createProvisionAnswers(db, vault, log).decide(frozen, { is: "refused", refusal });
+    expect(answer).toMatchObject({ status: 422 });
+    gate.open();
+    await eventually(async () => {
+      await life.hurry(uuid);
+      expect(calls(uuid).at(-1)).toBe("deprovision");
+    });
+    await nothingLeft(uuid);
+  });
+
+  it("that nobody answered for half a day is made all the same, for it may be delivered again", async () => {
+    await life.world.service.services.jobs.stop();
+    const { uuid } = await unanswered("12 hours");
+    await life.world.service.services.lifecycle.runner.findLate();
+    expect(await life.steps(uuid)).toEqual(["provision"]);
+    await life.world.restart();
+    await eventually(async () =>
+      expect(await life.resource(uuid)).toMatchObject({ state: "provisioned", answer_status: 200 }),
+    );
   });
 });
 
@@ -87,6 +142,41 @@ describe("a plan change", () => {
     await nothingLeft(uuid);
     expect(await plansOf(uuid)).toEqual({ plan: "premium", applied_plan: "premium" });
     expect(urlThere(uuid)).toBe(urlOf(uuid, "premium"));
+  });
+
+  onPostgresql("that is queued while another is settled counts above it (needs PostgreSQL)", async () => {
+    const uuid = await life.settled();
+    const [first, second] = [aGate(), aGate()];
+    for (const { opened } of [first, second])
+      life.vendor.next("changePlan", async (...given) => {
+        await opened;
+        return teapots.changePlan(...given);
+      });
+    await life.world.rows(
+      `INSERT INTO steps (uuid, kind, detail, due_at, attempts, lease, leased_until)
+       VALUES ($1, 'change_plan', '{"previousPlan": "basic", "plan": "premium"}', now(), 1, 1, now())`,
+      [uuid],
+    );
+    await eventually(() => expect(life.vendor.callsOf(uuid, "changePlan")).toHaveLength(1));
+    // What another process does that is just queueing a change, and has not committed it.
+    const other = new pg.Client({ connectionString: life.world.environment["DATABASE_URL"] });
+    await other.connect();
+    await other.query(`BEGIN`);
+    await other.query(
+      `INSERT INTO steps (uuid, kind, detail, due_at)
+       VALUES ($1, 'change_plan', '{"previousPlan": "basic", "plan": "dedicated"}', now())`,
+      [uuid],
+    );
+    await other.query(`UPDATE resources SET plan = 'dedicated' WHERE uuid = $1`, [uuid]);
+    first.open();
+    await wait(500);
+    await other.query(`COMMIT`);
+    await other.end();
+    await eventually(() => expect(life.vendor.callsOf(uuid, "changePlan")).toHaveLength(2));
+    expect(await plansOf(uuid)).toEqual({ plan: "dedicated", applied_plan: "premium" });
+    second.open();
+    await nothingLeft(uuid);
+    expect(await plansOf(uuid)).toEqual({ plan: "dedicated", applied_plan: "dedicated" });
   });
 
   it("that is refused in the end leaves the plan that was there before it, not an older one", async () => {

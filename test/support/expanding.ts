@@ -21,7 +21,25 @@ export function harmfulTo(migration: string): string[] {
     .filter((each) => each !== "");
   const own = statements.flatMap((each) => /^CREATE TABLE "(\w+)"/.exec(each)?.[1] ?? []);
   return statements.filter(
-    (each) => !HARMLESS.some((allowed) => allowed.test(each)) && !own.some((table) => isAbout(each, table)),
+    (each) =>
+      !HARMLESS.some((allowed) => allowed.test(each)) &&
+      !own.some((table) => isAbout(each, table)) &&
+      !isReplacing(each, statements),
+  );
+}
+
+/**
+ * An index that goes for another under its name. One that an older build does not find is used for nothing there, and
+ * costs time; it must not be unique, for those are rules.
+ */
+function isReplacing(statement: string, all: readonly string[]): boolean {
+  const renamed = (name: string) =>
+    all.find((each) => new RegExp(`^ALTER INDEX "\\w+" RENAME TO "${name}"$`).test(each));
+  const [, dropped = ""] = /^DROP INDEX "(\w+)"$/.exec(statement) ?? [];
+  const [, made = ""] = /^ALTER INDEX "(\w+)" RENAME TO "\w+"$/.exec(statement) ?? [];
+  return (
+    (dropped !== "" && renamed(dropped) !== undefined) ||
+    (made !== "" && all.some((each) => each.startsWith(`CREATE INDEX "${made}"`)))
   );
 }
 

@@ -34,6 +34,8 @@ export interface ClaimedCredential {
   rejectedForSeconds: number | null;
   /** Its holder neither finished nor gave it back: the statement still sees the row as it was before. */
   wasHeld: boolean;
+  /** When it was due, of one that was claimed before its time. */
+  dueBefore?: Date | null;
   /** What comes first of those claimed together: a grant by its end, a token pair by when it fell due. */
   rank: Date;
 }
@@ -115,11 +117,13 @@ const claimRefreshes = busyStatement(
     ORDER BY due_at`)} ${TAKEN}`,
 );
 
-// Due or not, from now on it is: should its holder die, a sweep finds it, whatever the platform made of the call.
+// Due or not, from now on it is: should its holder die, a sweep finds it, whatever the platform made of the call. Given
+// back, it is due as it was.
 const claimRefresh = statement(
   "claim_refresh",
   `${TAKE}, due_at = least(due_at, now()) WHERE uuid = $1 AND state IN ('active', 'needs_reauth') AND ${IS_FREE} AND sealed_refresh_token IS NOT NULL
-     AND generation = coalesce($2, generation) ${TAKEN}`,
+     AND generation = coalesce($2, generation) ${TAKEN},
+     (SELECT before.due_at FROM credentials before WHERE before.uuid = credentials.uuid) AS "dueBefore"`,
 );
 
 // What fell due more than a second ago and was not taken is held back by something (another process, a rejected

@@ -1,9 +1,10 @@
+import { isLocked } from "../../database/failure.ts";
 import { statement, type Queryable } from "../../database/database.ts";
 
 // Exactly the tokens that an older client secret issued fall due when a new one is set: the reset killed their access
 // tokens. Page by page, so that a million of them neither hold a lock for long nor run into a time limit; that it was
 // done to the end is written down last, so another process goes on where one died. A row that somebody holds is passed
-// over, not to hold up all others, and met the next time.
+// over, not to hold up all others, and waited for at the end; where that takes too long, the next time is another try.
 
 const unspread = statement(
   "read_unspread_secret",
@@ -21,20 +22,28 @@ const agePage = statement(
    ), aged AS (
      UPDATE credentials c SET due_at = now(), attempts = 0, rejected_at = NULL FROM free WHERE c.uuid = free.uuid RETURNING c.uuid
    )
-   SELECT (SELECT count(*) FROM page WHERE "isOlder")::int AS older, (SELECT count(*) FROM aged)::int AS due,
-     (SELECT uuid FROM page ORDER BY uuid DESC LIMIT 1) AS last`,
+   SELECT (SELECT count(*) FROM aged)::int AS due, (SELECT uuid FROM page ORDER BY uuid DESC LIMIT 1) AS last,
+     ARRAY(SELECT uuid FROM page WHERE "isOlder" EXCEPT SELECT uuid FROM aged) AS held`,
+);
+const ageHeld = statement(
+  "make_held_tokens_due",
+  `WITH held AS (
+     SELECT c.uuid FROM credentials c WHERE c.uuid = ANY($2::uuid[]) AND ${isOlder("c")} ORDER BY c.uuid FOR UPDATE
+   )
+   UPDATE credentials c SET due_at = now(), attempts = 0, rejected_at = NULL FROM held WHERE c.uuid = held.uuid RETURNING c.uuid`,
 );
 const markSpread = statement(
   "mark_secret_spread",
   `UPDATE client_secrets SET spread_at = now() WHERE version <= $1 AND spread_at IS NULL`,
 );
 
+const HELD_AT_ONCE = 1_000;
 const FIRST = "00000000-0000-0000-0000-000000000000";
 
 interface Page {
-  /** How many of its token pairs an older secret issued, and how many of them nobody held. */
-  older: number;
+  /** How many of its token pairs fell due, and which of those that should have were held by somebody. */
   due: number;
+  held: string[];
   last: string | null;
 }
 
@@ -46,14 +55,20 @@ export function createSecretSpread(db: Queryable): SpreadSecret {
     const [secret] = await db.query<{ version: number }>(unspread);
     if (!secret) return 0;
     let total = 0;
-    let passedOver = 0;
+    const held: string[] = [];
     for (let after: string | null = FIRST; after !== null;) {
       const [page]: Page[] = await db.query(agePage, [secret.version, after]);
       total += page!.due;
-      passedOver += page!.older - page!.due;
+      held.push(...page!.held);
       after = page!.last;
     }
-    if (passedOver === 0) await db.query(markSpread, [secret.version]);
+    try {
+      for (let at = 0; at < held.length; at += HELD_AT_ONCE)
+        total += (await db.query(ageHeld, [secret.version, held.slice(at, at + HELD_AT_ONCE)])).length;
+      await db.query(markSpread, [secret.version]);
+    } catch (error) {
+      if (!isLocked(error)) throw error;
+    }
     return total;
   };
 }

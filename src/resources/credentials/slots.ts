@@ -1,33 +1,52 @@
 /** Waits for a place for one call. What it resolves to gives the place back, for the next in line; null: do not call. */
 export type TakeSlot = () => Promise<(() => void) | null>;
 
+/** Somebody who waits for a place; `goOn` gives it, or says that there is none to come. */
+interface Waiting {
+  signal: AbortSignal;
+  goOn(hasPlace: boolean): void;
+}
+
 /**
  * Places for `count` calls under way at once; who finds none waits in line. A grant goes before token pairs: it has five
- * minutes, they have hours. Once `signal` says stop, nobody is let through any more.
+ * minutes, they have hours. Once `signal` says stop, nobody is let through any more, and who waits is let go.
  */
 export function createSlots(count: number) {
-  const grants: (() => void)[] = [];
-  const refreshes: (() => void)[] = [];
+  const lines: Record<"grants" | "refreshes", Waiting[]> = { grants: [], refreshes: [] };
+  const heard = new WeakSet<AbortSignal>();
   let free = count;
 
   function giveBack(): void {
-    const next = grants.shift() ?? refreshes.shift();
-    if (next) next();
+    const next = lines.grants.shift() ?? lines.refreshes.shift();
+    if (next) next.goOn(true);
     else free += 1;
   }
 
+  function letGo(stopped: AbortSignal): void {
+    for (const name of ["grants", "refreshes"] as const) {
+      const gone = lines[name].filter(({ signal }) => signal === stopped);
+      lines[name] = lines[name].filter(({ signal }) => signal !== stopped);
+      for (const { goOn } of gone) goOn(false);
+    }
+  }
+
   const inLine =
-    (line: (() => void)[]) =>
+    (name: keyof typeof lines) =>
     (signal: AbortSignal): TakeSlot =>
     async () => {
-      if (free > 0) free -= 1;
-      else await new Promise<void>((resolve) => line.push(resolve));
-      if (!signal.aborted) return giveBack;
-      giveBack();
-      return null;
+      if (signal.aborted) return null;
+      if (free > 0) {
+        free -= 1;
+        return giveBack;
+      }
+      // One ear for all who wait with it: there are many of them, and listeners are dear.
+      if (!heard.has(signal)) signal.addEventListener("abort", () => letGo(signal), { once: true });
+      heard.add(signal);
+      const hasPlace = await new Promise<boolean>((goOn) => lines[name].push({ signal, goOn }));
+      return hasPlace ? giveBack : null;
     };
 
-  return { forGrant: inLine(grants), forRefresh: inLine(refreshes) };
+  return { forGrant: inLine("grants"), forRefresh: inLine("refreshes") };
 }
 
 export type Slots = ReturnType<typeof createSlots>;

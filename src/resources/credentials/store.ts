@@ -44,8 +44,8 @@ const storeTokens = busyStatement(
      FROM incoming i
      WHERE c.uuid = i.uuid AND (
        (c.lease = i.lease AND c.state IN ('grant_pending', 'active', 'needs_reauth'))
-       OR (i.first AND c.state = 'grant_pending')
-       OR (i.replaces = c.generation AND c.state IN ('active', 'needs_reauth'))
+       OR (i.first AND (c.state = 'grant_pending' OR (c.state = 'quarantined' AND c.sealed_grant_code IS NOT NULL)))
+       OR (i.replaces = c.generation AND c.state IN ('active', 'needs_reauth', 'quarantined'))
        OR (i.first AND c.state = 'grant_lost' AND NOT EXISTS (
          SELECT 1 FROM resources r WHERE r.uuid = c.uuid AND r.state = 'failed')))
      RETURNING c.uuid, i.first, c.request_id
@@ -71,7 +71,7 @@ const putOffGrant = statement(
 
 const release = statement(
   "release_credential",
-  `UPDATE credentials SET leased_until = NULL, sent_at = NULL WHERE uuid = $1 AND lease = $2`,
+  `UPDATE credentials SET leased_until = NULL, sent_at = NULL, due_at = coalesce($3, due_at) WHERE uuid = $1 AND lease = $2`,
 );
 
 const loseGrant = statement(
@@ -179,19 +179,24 @@ export function createCredentialStore(db: Queryable) {
     maxRows: 500,
     maxQueued: 20_000,
     async write(rows) {
+      // Of two pairs for one row, one is late: only the other is written.
+      const newest = new Map<string, SealedTokens>();
+      for (const row of rows) if ((newest.get(row.uuid)?.lease ?? -1) < row.lease) newest.set(row.uuid, row);
+      const written = [...newest.values()];
       const values = [
-        rows.map((row) => row.uuid),
-        rows.map((row) => row.lease),
-        rows.map((row) => row.first),
-        rows.map((row) => row.access),
-        rows.map((row) => row.refresh),
-        rows.map((row) => row.lifeSeconds),
-        rows.map((row) => row.share),
-        rows.map((row) => row.secretVersion),
-        rows.map((row) => row.flags.join(",")),
-        rows.map((row) => row.replaces),
+        written.map((row) => row.uuid),
+        written.map((row) => row.lease),
+        written.map((row) => row.first),
+        written.map((row) => row.access),
+        written.map((row) => row.refresh),
+        written.map((row) => row.lifeSeconds),
+        written.map((row) => row.share),
+        written.map((row) => row.secretVersion),
+        written.map((row) => row.flags.join(",")),
+        written.map((row) => row.replaces),
       ];
-      return presence(rows, await db.query<{ uuid: string }>(storeTokens, values));
+      const stored = presence(rows, await db.query<{ uuid: string }>(storeTokens, values));
+      return rows.map((row, i) => stored[i]! && newest.get(row.uuid) === row);
     },
   });
 
@@ -205,7 +210,8 @@ export function createCredentialStore(db: Queryable) {
     /** False: somebody else's claim came between, or the resource is gone. */
     storeTokens: tokens,
     /** Gives a row back as it was: nothing was sent, or what came of it says nothing about the row. */
-    release: async ({ uuid, lease }: Lease) => void (await db.query(release, [uuid, lease])),
+    release: async ({ uuid, lease, dueBefore = null }: Lease & { dueBefore?: Date | null }) =>
+      void (await db.query(release, [uuid, lease, dueBefore])),
     /** Tries the grant again later, at its deadline for the last time. */
     async putOffGrant(
       row: Lease & { grantNumber: number },
@@ -214,7 +220,7 @@ export function createCredentialStore(db: Queryable) {
       const { againInSeconds, outcomeUnknown, refused, error } = again;
       const values = [row.uuid, row.lease, againInSeconds, outcomeUnknown, error, refused, row.grantNumber];
       // A newer code arrived while the older one was tried: nothing of the older one's failure counts.
-      if (!(await applies(putOffGrant, values))) await db.query(release, [row.uuid, row.lease]);
+      if (!(await applies(putOffGrant, values))) await db.query(release, [row.uuid, row.lease, null]);
     },
     loseGrant: ({ uuid, lease }: Lease, reason: string) => applies(loseGrant, [uuid, lease, reason]),
     /** True if this turned the row into `needs_reauth`. */

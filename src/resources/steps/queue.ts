@@ -64,6 +64,12 @@ const putOff = statement(
 
 const finish = statement("finish_step", `DELETE FROM steps WHERE id = $1 AND lease = $2 RETURNING id`);
 
+const cleanUpAfter = statement(
+  "clean_up_after_step",
+  `UPDATE steps SET kind = 'clean_up', due_at = now(), attempts = 0, leased_until = NULL, last_error = NULL
+   WHERE id = $1 AND lease = $2`,
+);
+
 // The exchange wakes the steps that wait for it; this finds what slipped between the two.
 const wake = statement(
   "wake_steps",
@@ -71,13 +77,14 @@ const wake = statement(
    WHERE c.uuid = s.uuid AND c.state = 'active' AND s.due_at IS NULL RETURNING s.id`,
 );
 
-// The platform gives an asynchronous provision up after 12 hours; we decide after 11 (decisions, section 2).
+// The platform gives an asynchronous provision up after 12 hours; we decide after 11 (decisions, section 2). One that was
+// never answered is none: its step decides it.
 const expire = statement(
   "expire_steps",
   `UPDATE steps s SET kind = 'report_failure', due_at = now(), attempts = 0, lease = s.lease + 1, leased_until = NULL
    FROM resources r
    WHERE r.uuid = s.uuid AND r.state = 'provisioning' AND s.kind IN ('provision', 'finish', 'announce')
-     AND s.created_at < now() - interval '11 hours' RETURNING s.uuid`,
+     AND r.answer_status IS NOT NULL AND s.created_at < now() - interval '11 hours' RETURNING s.uuid`,
 );
 
 const nextDue = statement(
@@ -103,6 +110,8 @@ export function createStepQueue(db: Queryable) {
     putOff: async ({ id, lease }: Step, seconds: number, error: string) =>
       void (await db.query(putOff, [id, lease, seconds, error])),
     finish: async ({ id, lease }: Step) => (await db.query(finish, [id, lease])).length > 0,
+    /** Turns a step that is not wanted any more into the clean-up of what it may have made. */
+    cleanUpAfter: async ({ id, lease }: Step) => void (await db.query(cleanUpAfter, [id, lease])),
     /** Wakes the steps that wait for a credential which is active; answers how many there were. */
     wake: async () => (await db.query(wake, [])).length,
     /** Turns steps that took too long into the report of failure; answers the uuids of their resources. */

@@ -100,8 +100,15 @@ export function createStepRunner(needs: {
     }
   }
 
+  /** What a provision that failed elsewhere was still being made with must be taken down. */
+  async function end(step: Step): Promise<void> {
+    const isBeingMade = step.kind === "provision" || step.kind === "finish";
+    if (step.resource.state === "failed" && isBeingMade) await queue.cleanUpAfter(step);
+    else await queue.finish(step);
+  }
+
   async function run(step: Step): Promise<void> {
-    if (isUnwanted(step)) return void (await queue.finish(step));
+    if (isUnwanted(step)) return end(step);
     await hiding(step, async () => {
       try {
         await holding(step, (signal) => handlers[step.kind](step, signal));

@@ -12,8 +12,11 @@ import type { Step } from "./queue.ts";
 const DUE_WHEN_ACTIVE = `CASE WHEN EXISTS (
     SELECT 1 FROM credentials c WHERE c.uuid = s.uuid AND c.state IN ('active', 'needs_reauth')) THEN now() END`;
 
-/** What is made counts, also where the process died that was to tell the platform; but not above a change queued behind. */
-const planAfter = (step: string, made: string) => `CASE WHEN EXISTS (
+/**
+ * What is made counts, also where the process died that was to tell the platform; but not above a change queued behind,
+ * nor above one that is being queued at this moment: its step is not seen yet, but its plan is another than `seen`.
+ */
+const planAfter = (step: string, made: string, seen: string) => `CASE WHEN r.plan <> ${seen} OR EXISTS (
     SELECT 1 FROM steps behind WHERE behind.uuid = ${step}.uuid AND behind.id > ${step}.id AND behind.kind = 'change_plan')
   THEN r.plan ELSE ${made} END`;
 
@@ -26,13 +29,14 @@ const announce = busyStatement(
        AS i(id, lease, sealed_config, applied_plan, event)
    ), next AS (
      UPDATE steps s SET kind = 'announce', due_at = ${DUE_WHEN_ACTIVE}, attempts = 0, leased_until = NULL, last_error = NULL
-     FROM incoming i WHERE s.id = i.id AND s.lease = i.lease
-     RETURNING s.id, s.uuid, i.sealed_config, i.applied_plan, i.event
+     FROM incoming i, resources seen
+     WHERE s.id = i.id AND s.lease = i.lease AND s.kind <> 'announce' AND seen.uuid = s.uuid
+     RETURNING s.id, s.uuid, i.sealed_config, i.applied_plan, i.event, seen.plan AS seen_plan
    ), told AS (
      INSERT INTO events (uuid, type, detail) SELECT uuid, event, jsonb_build_object('plan', applied_plan) FROM next
    )
    UPDATE resources r SET sealed_config = next.sealed_config, applied_plan = next.applied_plan,
-     plan = ${planAfter("next", "next.applied_plan")}, updated_at = now()
+     plan = ${planAfter("next", "next.applied_plan", "next.seen_plan")}, updated_at = now()
    FROM next WHERE r.uuid = next.uuid AND ${IS_WANTED} RETURNING next.id`,
 );
 
@@ -44,17 +48,18 @@ const later = statement(
      UPDATE steps s SET kind = 'finish', attempts = 0, leased_until = NULL, last_error = NULL,
        due_at = CASE WHEN NOT EXISTS (
          SELECT 1 FROM credentials c WHERE c.uuid = s.uuid AND c.state = 'grant_pending') THEN now() END,
-       detail = s.detail || jsonb_build_object('previousPlan', r.applied_plan)
-     FROM resources r WHERE r.uuid = s.uuid AND s.id = $1 AND s.lease = $2 AND s.kind <> 'finish' RETURNING s.id, s.uuid
+       detail = s.detail || jsonb_build_object('previousPlan', seen.applied_plan)
+     FROM resources seen WHERE seen.uuid = s.uuid AND s.id = $1 AND s.lease = $2 AND s.kind <> 'finish'
+     RETURNING s.id, s.uuid, seen.plan AS seen_plan
    )
-   UPDATE resources r SET applied_plan = $3, plan = ${planAfter("next", "$3")}, updated_at = now()
+   UPDATE resources r SET applied_plan = $3, plan = ${planAfter("next", "$3", "next.seen_plan")}, updated_at = now()
    FROM next WHERE r.uuid = next.uuid AND ${IS_WANTED} RETURNING r.uuid`,
 );
 
 const acceptPlan = statement(
   "accept_plan",
-  `UPDATE resources r SET plan = ${planAfter("s", "$3")}, updated_at = now() FROM steps s
-   WHERE s.id = $1 AND s.lease = $2 AND r.uuid = s.uuid AND ${IS_WANTED} RETURNING r.uuid`,
+  `UPDATE resources r SET plan = ${planAfter("s", "$3", "seen.plan")}, updated_at = now() FROM steps s, resources seen
+   WHERE s.id = $1 AND s.lease = $2 AND r.uuid = s.uuid AND seen.uuid = s.uuid AND ${IS_WANTED} RETURNING r.uuid`,
 );
 
 const keepPlan = statement(
