@@ -24,6 +24,7 @@ const IDS = [
   "operators",
   "passwords",
   "manifest",
+  "steps",
   "attention",
 ];
 const NOWHERE = "http://127.0.0.1:9";

@@ -7,6 +7,7 @@ import { attention, secret, sweeps } from "./credential-checks.ts";
 import { database, keys, migrations } from "./database-checks.ts";
 import { manifest } from "./manifest-check.ts";
 import { operators, passwords, platform, platformStatus, signInClient } from "./outward-checks.ts";
+import { steps } from "./step-check.ts";
 
 export interface DoctorReport {
   ok: boolean;
@@ -30,6 +31,7 @@ const CHECKS: readonly {
   { id: "operators", look: operators },
   { id: "passwords", look: passwords },
   { id: "manifest", look: () => manifest(process.cwd()) },
+  { id: "steps", after: "migrations", look: steps },
   { id: "attention", after: "migrations", look: attention },
 ];
 
