@@ -207,9 +207,23 @@ export function yourEnvironment(env: Environment = readEnvironment()): Record<st
  * settings that `npm run dev` made, so that the command line reaches the service it started.
  */
 export function readEnvironment(env: Environment = process.env, folder = process.cwd()): Environment {
-  const known = { ...fileSettings(path.join(folder, ".env")), ...env };
-  if (known["DATABASE_URL"]) return known;
-  return { ...fileSettings(path.resolve(folder, known["DATA_DIR"] ?? ".data", "dev.env")), ...known };
+  const chosen = chosenSettings(env, folder);
+  return { ...madeByDev(chosen, folder), ...chosen };
+}
+
+/** The names of those settings that nobody chose, and `npm run dev` made up. */
+export function madeUpNames(env: Environment = process.env, folder = process.cwd()): string[] {
+  const chosen = chosenSettings(env, folder);
+  return Object.keys(madeByDev(chosen, folder)).filter((name) => chosen[name] === undefined);
+}
+
+function chosenSettings(env: Environment, folder: string): Environment {
+  return { ...fileSettings(path.join(folder, ".env")), ...env };
+}
+
+function madeByDev(chosen: Environment, folder: string): Environment {
+  if (chosen["DATABASE_URL"]) return {};
+  return fileSettings(path.resolve(folder, chosen["DATA_DIR"] ?? ".data", "dev.env"));
 }
 
 function fileSettings(file: string): Environment {
