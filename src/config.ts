@@ -145,7 +145,7 @@ export type SettingName = keyof typeof settings;
 export type Config = ValuesOf<typeof settings> & {
   /** What `src/your-service/settings.ts` asks for. */
   readonly yours: YourSettings;
-  /** Sentences about what was read differently from how it was written, for the log. */
+  /** Sentences about what was read differently from how it was written, or is not fit for production; for the log. */
   readonly remarks: readonly string[];
 };
 
@@ -191,6 +191,7 @@ export function readConfig(
         faults.map((fault) => `  ${fault}`).join("\n"),
     );
   }
+  if (!only) remarks.push(...notForProduction(config));
   return Object.freeze(config);
 }
 
@@ -228,6 +229,15 @@ function madeByDev(chosen: Environment, folder: string): Environment {
 
 function fileSettings(file: string): Environment {
   return existsSync(file) ? (parseEnv(readFileSync(file, "utf8")) as Environment) : {};
+}
+
+/** Where the platform is a real one, so are the customers. */
+function notForProduction({ databaseUrl, dataDir, allowInsecurePlatform }: Config): string[] {
+  if (databaseUrl || allowInsecurePlatform) return [];
+  return [
+    `DATABASE_URL is not set, so everything is kept in the embedded database in ${dataDir}, which is for development: ` +
+      "it serves one machine, and a power cut or a new machine may lose it. Set it to a PostgreSQL.",
+  ];
 }
 
 function disagreements({ encryptionKey: key, decryptionKeys, ...config }: Config): string[] {

@@ -425,6 +425,24 @@ describe("the process", () => {
     await database.close();
   });
 
+  it("that keeps everything in the embedded database says so once, unless it is for development", async () => {
+    const said = "DATABASE_URL is not set";
+    const dataDir = await mkdtemp(path.join(tmpdir(), "addon-config-"));
+    const environment = { ...good, PORT: "0", CLIENT_SECRET: "the-secret-of-tests", DATA_DIR: dataDir };
+    let log = "";
+    const logTo = { write: (line: string) => void (log += line) };
+    const service = await runWeb(readConfig(environment), { ...teapotParts, logTo });
+    await service.ready;
+    await service.stop();
+    await rm(dataDir, { recursive: true });
+    expect(log.split(said)).toHaveLength(2);
+    const remarks = (change: Environment) => readConfig({ ...environment, ...change }).remarks;
+    expect(remarks({})).toEqual([expect.stringContaining(said)]);
+    expect(remarks({ ALLOW_INSECURE_PLATFORM: "on" })).toEqual([]);
+    expect(remarks({ DATABASE_URL: "postgresql://somewhere/db?sslmode=verify-full" })).toEqual([]);
+    expect(readConfig(environment, ["databaseUrl", "dataDir"]).remarks).toEqual([]);
+  });
+
   async function provisionOnce(environment: Environment): Promise<void> {
     const service = await runWeb(readConfig({ ...environment, WEB_JOBS: "off" }), teapotParts);
     await service.ready;
