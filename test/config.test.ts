@@ -3,7 +3,6 @@ import { once } from "node:events";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { fileURLToPath } from "node:url";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
 import { validate } from "node-cron";
 import supertest from "supertest";
@@ -374,7 +373,8 @@ describe("the process", () => {
     const started = performance.now();
     const { PATH, HOME } = process.env;
     const child = spawn(process.execPath, [program("src/web.ts")], {
-      cwd: fileURLToPath(new URL("..", import.meta.url)),
+      // Not in the project's folder, where a developer may keep a .env.
+      cwd: tmpdir(),
       env: { PATH, HOME, ...environment },
     });
     let output = "";
