@@ -1,4 +1,5 @@
 import type { AddonState } from "../sandbox/index.ts";
+import { BrokenStateFile } from "../sandbox/world/state-file.ts";
 import { readConfig } from "../src/config.ts";
 import { exitWith, runProcess } from "../src/process.ts";
 import { offer } from "../src/your-service/plans.ts";
@@ -25,7 +26,7 @@ await runProcess(async () => {
     introduce(settings, config.port);
     stage = await setStage(config, settings);
   } catch (error) {
-    if (!(error instanceof PortBusy)) throw error;
+    if (!(error instanceof PortBusy || error instanceof BrokenStateFile)) throw error;
     console.error(error.message);
     process.exit(1);
   }

@@ -1,6 +1,7 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { createServer, type AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
@@ -441,6 +442,21 @@ describe("the process", () => {
     expect(remarks({ ALLOW_INSECURE_PLATFORM: "on" })).toEqual([]);
     expect(remarks({ DATABASE_URL: "postgresql://somewhere/db?sslmode=verify-full" })).toEqual([]);
     expect(readConfig(environment, ["databaseUrl", "dataDir"]).remarks).toEqual([]);
+  });
+
+  it("whose port is taken ends with 78, and says what to do in one sentence", async () => {
+    const database = await aFreshDatabase();
+    const other = createServer().listen(0);
+    await once(other, "listening");
+    const PORT = String((other.address() as AddressInfo).port);
+    const environment = { ...good, PORT, CLIENT_SECRET: "the-secret-of-tests", LOG_LEVEL: "silent" };
+    const { code, output } = await run({ ...environment, ...database.environment });
+    expect({ code, output }).toEqual({
+      code: 78,
+      output: `Port ${PORT} is in use: stop what listens there, or choose another with PORT=…\n`,
+    });
+    await once(other.close(), "close");
+    await database.close();
   });
 
   async function provisionOnce(environment: Environment): Promise<void> {
