@@ -41,7 +41,7 @@ async function play(): Promise<void> {
   const id = survivor?.id ?? (await installSample(sandbox.control, offer.defaultPlan));
   if (survivor) {
     console.log(
-      `Going on where the last run stopped: ${survivor.name} (${survivor.plan.name}) is installed on the app "${survivor.app.name}";\nnothing else is installed now.`,
+      `Going on where the last run stopped: ${survivor.name} (${survivor.plan.name}) is installed on the app "${survivor.app.name}";\nthis run installs nothing more.`,
     );
   }
   const isAlive = sandbox.control.addon(id).state !== "deprovisioned";

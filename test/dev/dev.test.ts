@@ -51,6 +51,7 @@ it("installs the sample, tells the story while one plays with it, and goes on wh
   const second = dev();
   const sequel = await second.until("Ready.");
   expect(sequel).toContain(`Going on where the last run stopped: ${before!.name}`);
+  expect(sequel).toContain("this run installs nothing more");
   expect(sequel).not.toContain("POST /resources");
   expect((await stateOf(ports)).addons).toMatchObject([{ id: before!.id, tokens: [{ state: "valid" }] }]);
   expect(await settings()).toEqual(made);
