@@ -4,7 +4,8 @@ import { usageOf, type Usage } from "./usage.ts";
 
 /**
  * The sample's page for customers who come from the platform's dashboard. Write yours here: plain HTML looks good
- * without classes, and every value is escaped. Who is signed on, and the way out, the kit adds below.
+ * without classes, and every value is escaped. It may show no image, script or style from elsewhere: the page's policy
+ * stops them, so put a logo in as `data:`. Who is signed on, and the way out, the kit adds below.
  */
 export const customerPage: CustomerPage = async (resource) => {
   const usage = await usageOf(resource).catch(() => "not known" as const);
