@@ -1,4 +1,5 @@
 import type { AddonState } from "../sandbox/index.ts";
+import { BrokenStateFile } from "../sandbox/world/state-file.ts";
 import { readConfig } from "../src/config.ts";
 import { exitWith, runProcess } from "../src/process.ts";
 import { offer } from "../src/your-service/plans.ts";
@@ -25,7 +26,7 @@ await runProcess(async () => {
     introduce(settings, config.port);
     stage = await setStage(config, settings);
   } catch (error) {
-    if (!(error instanceof PortBusy)) throw error;
+    if (!(error instanceof PortBusy || error instanceof BrokenStateFile)) throw error;
     console.error(error.message);
     process.exit(1);
   }
@@ -40,7 +41,7 @@ async function play(): Promise<void> {
   const id = survivor?.id ?? (await installSample(sandbox.control, offer.defaultPlan));
   if (survivor) {
     console.log(
-      `Going on where the last run stopped: ${survivor.name} (${survivor.plan.name}) is installed on the app "${survivor.app.name}";\nnothing else is installed now.`,
+      `Going on where the last run stopped: ${survivor.name} (${survivor.plan.name}) is installed on the app "${survivor.app.name}";\nthis run installs nothing more.`,
     );
   }
   const isAlive = sandbox.control.addon(id).state !== "deprovisioned";

@@ -145,7 +145,7 @@ export type SettingName = keyof typeof settings;
 export type Config = ValuesOf<typeof settings> & {
   /** What `src/your-service/settings.ts` asks for. */
   readonly yours: YourSettings;
-  /** Sentences about what was read differently from how it was written, for the log. */
+  /** Sentences about what was read differently from how it was written, or is not fit for production; for the log. */
   readonly remarks: readonly string[];
 };
 
@@ -191,6 +191,7 @@ export function readConfig(
         faults.map((fault) => `  ${fault}`).join("\n"),
     );
   }
+  if (!only) remarks.push(...notForProduction(config));
   return Object.freeze(config);
 }
 
@@ -207,13 +208,36 @@ export function yourEnvironment(env: Environment = readEnvironment()): Record<st
  * settings that `npm run dev` made, so that the command line reaches the service it started.
  */
 export function readEnvironment(env: Environment = process.env, folder = process.cwd()): Environment {
-  const known = { ...fileSettings(path.join(folder, ".env")), ...env };
-  if (known["DATABASE_URL"]) return known;
-  return { ...fileSettings(path.resolve(folder, known["DATA_DIR"] ?? ".data", "dev.env")), ...known };
+  const chosen = chosenSettings(env, folder);
+  return { ...madeByDev(chosen, folder), ...chosen };
+}
+
+/** The names of those settings that nobody chose, and `npm run dev` made up. */
+export function madeUpNames(env: Environment = process.env, folder = process.cwd()): string[] {
+  const chosen = chosenSettings(env, folder);
+  return Object.keys(madeByDev(chosen, folder)).filter((name) => chosen[name] === undefined);
+}
+
+function chosenSettings(env: Environment, folder: string): Environment {
+  return { ...fileSettings(path.join(folder, ".env")), ...env };
+}
+
+function madeByDev(chosen: Environment, folder: string): Environment {
+  if (chosen["DATABASE_URL"]) return {};
+  return fileSettings(path.resolve(folder, chosen["DATA_DIR"] ?? ".data", "dev.env"));
 }
 
 function fileSettings(file: string): Environment {
   return existsSync(file) ? (parseEnv(readFileSync(file, "utf8")) as Environment) : {};
+}
+
+/** Where the platform is a real one, so are the customers. */
+function notForProduction({ databaseUrl, dataDir, allowInsecurePlatform }: Config): string[] {
+  if (databaseUrl || allowInsecurePlatform) return [];
+  return [
+    `DATABASE_URL is not set, so everything is kept in the embedded database in ${dataDir}, which is for development: ` +
+      "it serves one machine, and a power cut or a new machine may lose it. Set it to a PostgreSQL.",
+  ];
 }
 
 function disagreements({ encryptionKey: key, decryptionKeys, ...config }: Config): string[] {

@@ -3,6 +3,7 @@ import type { AddressInfo } from "node:net";
 import type { RequestHandler, Router } from "express";
 import { createApp, type Readiness } from "./app.ts";
 import type { Config } from "./config.ts";
+import { Misconfigured } from "./errors.ts";
 import { createHttpServer } from "./http-server.ts";
 import { countedCalls } from "./metrics/counted-calls.ts";
 import { metricsRoutes } from "./metrics/routes.ts";
@@ -187,10 +188,18 @@ async function within(ready: Promise<void>, ms: number): Promise<void> {
 
 function listen(server: Server, port: number): Promise<void> {
   return new Promise((resolve, reject) => {
-    server.once("error", reject);
+    const refuse = (error: NodeJS.ErrnoException) => reject(inWords(error, port));
+    server.once("error", refuse);
     server.listen(port, () => {
-      server.off("error", reject);
+      server.off("error", refuse);
       resolve();
     });
   });
+}
+
+/** What happens to everybody some day needs no stack to be understood. */
+function inWords(error: NodeJS.ErrnoException, port: number): Error {
+  if (error.code !== "EADDRINUSE") return error;
+  const sentence = `Port ${port} is in use: stop what listens there, or choose another with PORT=…`;
+  return new Misconfigured(sentence, { cause: error });
 }

@@ -123,6 +123,7 @@ const mayImport: Record<string, readonly string[]> = {
   "run-service": [
     "app",
     "config",
+    "errors",
     "http-server",
     "metrics",
     "operator-pages",

@@ -1,9 +1,9 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { createServer, type AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { fileURLToPath } from "node:url";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
 import { validate } from "node-cron";
 import supertest from "supertest";
@@ -374,7 +374,8 @@ describe("the process", () => {
     const started = performance.now();
     const { PATH, HOME } = process.env;
     const child = spawn(process.execPath, [program("src/web.ts")], {
-      cwd: fileURLToPath(new URL("..", import.meta.url)),
+      // Not in the project's folder, where a developer may keep a .env.
+      cwd: tmpdir(),
       env: { PATH, HOME, ...environment },
     });
     let output = "";
@@ -422,6 +423,39 @@ describe("the process", () => {
       /^No client secret is known\. Set CLIENT_SECRET, or run: npm run --silent kit -- secret set$/m,
     );
     expect(output).not.toContain(KEY);
+    await database.close();
+  });
+
+  it("that keeps everything in the embedded database says so once, unless it is for development", async () => {
+    const said = "DATABASE_URL is not set";
+    const dataDir = await mkdtemp(path.join(tmpdir(), "addon-config-"));
+    const environment = { ...good, PORT: "0", CLIENT_SECRET: "the-secret-of-tests", DATA_DIR: dataDir };
+    let log = "";
+    const logTo = { write: (line: string) => void (log += line) };
+    const service = await runWeb(readConfig(environment), { ...teapotParts, logTo });
+    await service.ready;
+    await service.stop();
+    await rm(dataDir, { recursive: true });
+    expect(log.split(said)).toHaveLength(2);
+    const remarks = (change: Environment) => readConfig({ ...environment, ...change }).remarks;
+    expect(remarks({})).toEqual([expect.stringContaining(said)]);
+    expect(remarks({ ALLOW_INSECURE_PLATFORM: "on" })).toEqual([]);
+    expect(remarks({ DATABASE_URL: "postgresql://somewhere/db?sslmode=verify-full" })).toEqual([]);
+    expect(readConfig(environment, ["databaseUrl", "dataDir"]).remarks).toEqual([]);
+  });
+
+  it("whose port is taken ends with 78, and says what to do in one sentence", async () => {
+    const database = await aFreshDatabase();
+    const other = createServer().listen(0);
+    await once(other, "listening");
+    const PORT = String((other.address() as AddressInfo).port);
+    const environment = { ...good, PORT, CLIENT_SECRET: "the-secret-of-tests", LOG_LEVEL: "silent" };
+    const { code, output } = await run({ ...environment, ...database.environment });
+    expect({ code, output }).toEqual({
+      code: 78,
+      output: `Port ${PORT} is in use: stop what listens there, or choose another with PORT=…\n`,
+    });
+    await once(other.close(), "close");
     await database.close();
   });
 

@@ -14,6 +14,17 @@ const WRITE_DELAY_MS = 10;
 /** A large world takes long to write, whole as it is: it is written so rarely that four fifths of the time are left. */
 const PAUSE_PER_WRITE = 4;
 
+/** What stands where the world is kept is none, or half of one. */
+export class BrokenStateFile extends Error {
+  constructor(path: string, cause: unknown) {
+    super(
+      `${path} is no state file of the sandbox, or it is damaged: delete it, and the platform begins anew, without what was installed.`,
+      { cause },
+    );
+    this.name = "BrokenStateFile";
+  }
+}
+
 export interface StateFile {
   /** Something changed: written a moment later, together with what else changes until then. */
   changed(): void;
@@ -47,7 +58,7 @@ const partnerNames = [
 
 /**
  * Keeps a world in a file across restarts: loads what is there, then writes it whole and at once after changes. Throws
- * where the file is not one of ours, or cannot be written.
+ * {@link BrokenStateFile} where the file is not one of ours, and where it cannot be written.
  */
 export function openStateFile(path: string, world: World, given: Partial<SandboxSettings>): StateFile {
   // A place that cannot be written to is to be known before anything is lost.
@@ -75,7 +86,7 @@ function load(path: string, world: World, given: Partial<SandboxSettings>): void
   try {
     restore(world, JSON.parse(readFileSync(path, "utf8")) as Snapshot, given);
   } catch (error) {
-    throw new Error(`${path} is no state file of the sandbox: ${(error as Error).message}`, { cause: error });
+    throw new BrokenStateFile(path, error);
   }
 }
 

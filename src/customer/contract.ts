@@ -19,6 +19,7 @@ export interface CustomerResource {
 
 /**
  * What a vendor writes for customers: the page of one resource, made anew each time it is looked at. It has 5 seconds.
- * Every value in it is escaped; scripts, and styles of its own, are stopped by the page's policy.
+ * Every value in it is escaped; scripts, styles of its own, and images but those written as `data:` are stopped by the
+ * page's policy.
  */
 export type CustomerPage = (resource: CustomerResource) => Page | Promise<Page>;

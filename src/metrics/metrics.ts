@@ -1,4 +1,5 @@
 import { Counter, Histogram, Registry } from "prom-client";
+import { ALARMS } from "./alarms.ts";
 
 /**
  * What every process counts and times. The totals are shared through the database (`totals.ts`), so it does not matter
@@ -8,10 +9,16 @@ export function createMetrics() {
   const registry = new Registry();
   const registers = [registry];
 
-  /** A counter by one label whose words are known, each from 0 on: so that the first one counted is seen as one. */
-  function counted<Word extends string>(name: string, help: string, label: string, words: readonly Word[]) {
+  /** A counter by one label, each of `words` from 0 on: so that the first one counted is seen as one. */
+  function fromZero(name: string, help: string, label: string, words: readonly string[]) {
     const counter = new Counter({ name, help, labelNames: [label], registers });
     for (const word of words) counter.inc({ [label]: word }, 0);
+    return counter;
+  }
+
+  /** The same where no other word is counted than these. */
+  function counted<Word extends string>(name: string, help: string, label: string, words: readonly Word[]) {
+    const counter = fromZero(name, help, label, words);
     const bound = new Map(words.map((word) => [word, counter.labels(word)]));
     return (word: Word): void => bound.get(word)?.inc();
   }
@@ -36,12 +43,12 @@ export function createMetrics() {
     help: "How often refreshes were held back because the token endpoint failed several times in a row",
     registers,
   });
-  const alarms = new Counter({
-    name: "addon_alarms_total",
-    help: "Alarms in the log; what to do at each stands in docs/operate.md",
-    labelNames: ["alarm"],
-    registers,
-  });
+  const alarms = fromZero(
+    "addon_alarms_total",
+    "Alarms in the log; what to do at each stands in docs/operate.md",
+    "alarm",
+    ALARMS,
+  );
 
   return {
     registry,

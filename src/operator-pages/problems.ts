@@ -23,6 +23,12 @@ const TOLD = {
     advice: "Wait a moment, then load this page again. With the password the check-up opens meanwhile.",
     next: { label: "Use the operator's password", path: WITH_PASSWORD },
   },
+  database_away: {
+    ...{ status: 503, title: "Not available for the moment" },
+    happened: "The service cannot reach its database.",
+    advice: "Wait a moment, then load this page again. The check-up opens meanwhile.",
+    next: { label: "To the check-up", path: "/operator/check-up" },
+  },
 } satisfies Record<string, Told>;
 
 export function operatorProblem(id: keyof typeof TOLD, options?: ErrorOptions): Problem {

@@ -1,23 +1,31 @@
 import type { ErrorRequestHandler } from "express";
+import { isPassing } from "../database/database.ts";
 import { KitError, Refusal } from "../errors.ts";
 import { UnknownResource, UsedWrongly } from "../operator/errors.ts";
 import { Problem } from "../pages/pages.tsx";
-import { refused } from "./problems.ts";
+import { operatorProblem, refused } from "./problems.ts";
 
 /** These pass with time; the frame of all pages has words for them. */
-const PASSING = ["database_unavailable", "overloaded", "not_ready"];
+const PASSING = ["overloaded", "not_ready"];
 
 /**
- * A page of what an operation says no with, in its own sentence, as the command line shows it. Anything else goes on, to
- * be a page for what nobody foresaw.
+ * A page of what an operation says no with, in its own sentence, as the command line shows it; and one for a database
+ * that is away, with the way to the check-up, which needs none. Anything else goes on, to be a page for what nobody
+ * foresaw.
  */
 export function showRefusal(scrub: (text: string) => string): ErrorRequestHandler {
   return (error: unknown, _request, _response, next) => {
+    if (isDatabaseAway(error)) return next(operatorProblem("database_away", { cause: error }));
     const isToShow =
       error instanceof KitError &&
       !(error instanceof Refusal || error instanceof Problem || PASSING.includes(error.id));
     next(isToShow ? refused(error.id, statusOf(error), scrub(error.message)) : error);
   };
+}
+
+/** The driver's own error, where nobody waited; errors of the platform are ours, and have sentences. */
+function isDatabaseAway(error: unknown): boolean {
+  return error instanceof KitError ? error.id === "database_unavailable" : isPassing(error);
 }
 
 function statusOf(error: KitError): number {

@@ -24,6 +24,13 @@ export interface VarDifference {
   platform: ShownValue | null;
 }
 
+/** How the config vars of one resource compare, in the order of their names. */
+export interface ConfigDifference {
+  vars: VarDifference[];
+  /** False: the vendor's service is still provisioning it, and has not said what it wants. */
+  isKnown: boolean;
+}
+
 /** How all resources compare. Each is the same, or in one of the lists. */
 export interface FleetDifference {
   checked: number;
@@ -41,6 +48,7 @@ export interface DiffNeeds {
 interface Found {
   uuid: string;
   credential: string;
+  state: string;
   hasConfig: boolean;
 }
 
@@ -48,7 +56,7 @@ const PAGE_SIZE = 500;
 const FIRST = "00000000-0000-0000-0000-000000000000";
 const page = statement(
   "page_of_configs",
-  `SELECT r.uuid, c.state AS credential, r.sealed_config IS NOT NULL AS "hasConfig"
+  `SELECT r.uuid, r.state, c.state AS credential, r.sealed_config IS NOT NULL AS "hasConfig"
    FROM resources r JOIN credentials c USING (uuid)
    WHERE r.state IN ('provisioning', 'provisioned') AND r.uuid > $1 ORDER BY r.uuid LIMIT ${PAGE_SIZE}`,
 );
@@ -58,13 +66,13 @@ const count = statement(
 );
 
 /**
- * What the vendor's service wants for a resource against what the platform has, var by var, in the order of their
- * names (platform document, "Add-on configuration"). Nothing is changed.
+ * What the vendor's service wants for a resource against what the platform has, var by var (platform document, "Add-on
+ * configuration"). Nothing is changed.
  */
 export async function diffConfig(
   { db, vault, platformFor }: DiffNeeds,
   typed: string,
-): Promise<VarDifference[]> {
+): Promise<ConfigDifference> {
   const uuid = typedUuid(typed);
   const resource = await findResource(db, uuid);
   if (!resource) throw new UnknownResource(uuid);
@@ -72,11 +80,12 @@ export async function diffConfig(
   const ours = new Map(openConfig(vault, resource).map(({ name, value }) => [name, value]));
   const shown = (name: string, value: string | null | undefined) =>
     value == null ? null : { value: new Secret(value), fingerprint: fingerprint(vault, uuid, name, value) };
-  return [...new Set([...ours.keys(), ...theirs.keys()])].sort().flatMap((name) => {
+  const vars = [...new Set([...ours.keys(), ...theirs.keys()])].sort().flatMap((name) => {
     const state = stateOf(ours.get(name) ?? null, theirs.get(name) ?? null);
     const wanted = shown(name, ours.get(name));
     return state ? [{ name, state, wanted, platform: shown(name, theirs.get(name)) }] : [];
   });
+  return { vars, isKnown: resource.sealedConfig !== null || resource.state !== "provisioning" };
 }
 
 /** The same for every resource that can be asked about, page by page however many there are. */
@@ -86,11 +95,12 @@ export async function diffAllConfigs(
   const { db, concurrency, signal, onProgress } = needs;
   const report: FleetDifference = { checked: 0, different: [], failed: [], skipped: [] };
 
-  async function check({ uuid, credential, hasConfig }: Found): Promise<void> {
+  async function check({ uuid, state, credential, hasConfig }: Found): Promise<void> {
     if (credential !== "active") return void report.skipped.push({ uuid, reason: credential });
-    if (!hasConfig) return void report.skipped.push({ uuid, reason: "nothing_wanted" });
+    const reason = state === "provisioning" ? "not_known_yet" : "nothing_wanted";
+    if (!hasConfig) return void report.skipped.push({ uuid, reason });
     try {
-      const vars = await diffConfig(needs, uuid);
+      const { vars } = await diffConfig(needs, uuid);
       report.checked += 1;
       if (isDifferent(vars)) report.different.push({ uuid, vars });
     } catch (error) {

@@ -50,7 +50,7 @@ export async function pushShown(
 ): Promise<string[]> {
   checkNames(needs.offer, overwrite);
   const before = new Map(shown.map(({ name, platform }) => [name, platform?.fingerprint]));
-  const vars = await diffConfig(needs, uuid);
+  const { vars } = await diffConfig(needs, uuid);
   const plan = planPush(vars, overwrite);
   const names = [...plan.set, ...plan.overwrite, ...plan.remove];
   const changes = vars

@@ -6,6 +6,7 @@ import {
   resourceRecord,
   type ResourceRecord,
 } from "./resource-record.ts";
+import { waitingSteps, type WaitingStep } from "./waiting-steps.ts";
 
 export interface ResourcePage {
   resources: ResourceRecord[];
@@ -19,6 +20,9 @@ export interface ResourceEvent {
   type: string;
   detail: unknown;
 }
+
+/** One resource with what is still to be done for it, and what happened to it. */
+export type WholeResource = ResourceRecord & { steps: WaitingStep[]; events: ResourceEvent[] };
 
 const PAGE_SIZE = 100;
 
@@ -92,11 +96,8 @@ export async function listResources(
   };
 }
 
-/** One resource with what happened to it, oldest first. Throws {@link UnknownResource}. */
-export async function showResource(
-  db: Database,
-  typed: string,
-): Promise<ResourceRecord & { events: ResourceEvent[] }> {
+/** One resource with what waits to be done for it and what happened to it, oldest first. Throws {@link UnknownResource}. */
+export async function showResource(db: Database, typed: string): Promise<WholeResource> {
   const uuid = typedUuid(typed);
   const prisma = await db.prisma();
   const stored = await prisma.resource.findUnique({
@@ -108,7 +109,8 @@ export async function showResource(
   // The busiest path writes no event of its own: a resource's birth stands in its row.
   const birth = { at: stored.createdAt.toISOString(), type: "provision_requested", detail: {} };
   const wasImported = events[0]?.type === "imported";
-  return { ...resourceRecord(stored), events: wasImported ? events : [birth, ...events] };
+  const steps = await waitingSteps(db, uuid);
+  return { ...resourceRecord(stored), steps, events: wasImported ? events : [birth, ...events] };
 }
 
 function kindOf(state: string | undefined): keyof typeof pages {

@@ -14,6 +14,7 @@ main dt { color: var(--pico-muted-color); }
 main dd { margin: 0; overflow-wrap: anywhere; }
 main dd ul { margin: 0; padding: 0; }
 main dd li { list-style: none; }
+@media (max-width: 44rem) { main table { display: block; overflow-x: auto; } }
 @media (max-width: 30rem) { main dl { grid-template-columns: 1fr; gap: 0; } main dd { margin-bottom: 0.75rem; } }
 `;
 

@@ -4,10 +4,11 @@ import { usageOf, type Usage } from "./usage.ts";
 
 /**
  * The sample's page for customers who come from the platform's dashboard. Write yours here: plain HTML looks good
- * without classes, and every value is escaped. Who is signed on, and the way out, the kit adds below.
+ * without classes, and every value is escaped. It may show no image, script or style from elsewhere: the page's policy
+ * stops them, so put a logo in as `data:`. Who is signed on, and the way out, the kit adds below.
  */
 export const customerPage: CustomerPage = async (resource) => {
-  const usage = await usageOf(resource).catch(() => null);
+  const usage = await usageOf(resource).catch(() => "not known" as const);
   return {
     title: resource.name ?? "Your teapot",
     content: (
@@ -26,8 +27,7 @@ export const customerPage: CustomerPage = async (resource) => {
             </>
           )}
         </dl>
-        <h2>Usage</h2>
-        <UsageBar usage={usage} />
+        {usage !== null && <UsagePart usage={usage} />}
       </>
     ),
   };
@@ -39,9 +39,20 @@ function planInWords({ plan, isChangingPlan }: CustomerResource): string {
   return isChangingPlan ? `${name} (the change is under way)` : name;
 }
 
-function UsageBar({ usage }: { usage: Usage | null }) {
-  if (!usage) return <p>It cannot be told just now. Load this page again in a moment.</p>;
-  const { used, included, unit } = usage;
+function UsagePart({ usage }: { usage: Usage | "not known" }) {
+  return (
+    <>
+      <h2>Usage</h2>
+      {usage === "not known" ? (
+        <p>It cannot be told just now. Load this page again in a moment.</p>
+      ) : (
+        <UsageBar {...usage} />
+      )}
+    </>
+  );
+}
+
+function UsageBar({ used, included, unit }: Usage) {
   const words = `${used} of ${included} ${unit}`;
   return (
     <p>

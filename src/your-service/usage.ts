@@ -11,12 +11,16 @@ export interface Usage {
 const CUPS_A_DAY: Readonly<Record<string, number>> = { basic: 8, premium: 48, dedicated: 480 };
 
 /**
- * The sample's usage: a teapot pours a cup every two hours of today (UTC). Replace the body with a question to your
- * own service; if it throws, the page says so and shows the rest.
+ * The sample's usage: a teapot pours a cup every two hours of today (UTC). Null: nothing is counted in this plan.
+ * Replace the body with a question to your own service; if it throws, the page says so and shows the rest.
  */
-export async function usageOf({ plan, createdAt }: CustomerResource, now = new Date()): Promise<Usage> {
+export async function usageOf(
+  { plan, createdAt }: CustomerResource,
+  now = new Date(),
+): Promise<Usage | null> {
+  const included = CUPS_A_DAY[plan];
+  if (included === undefined) return null;
   const midnight = Date.UTC(now.getUTCFullYear(), now.getUTCMonth(), now.getUTCDate());
   const hours = (now.getTime() - Math.max(midnight, createdAt.getTime())) / 3_600_000;
-  const included = CUPS_A_DAY[plan] ?? 0;
   return { used: Math.min(Math.max(Math.floor(hours / 2), 0), included), included, unit: "cups today" };
 }

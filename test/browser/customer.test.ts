@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import type { Browser, Page } from "playwright-core";
+import { h } from "preact";
 import { aWorldOfCustomers, type CustomersWorld, type Form } from "../customer/customers.ts";
 import { aVisitor, chromiumPath, seriousFindings, startChromium } from "../support/chromium.ts";
 
@@ -55,6 +56,19 @@ let uuid: string;
       expect(await page.textContent("h1")).toBe("You are not signed on");
       // The first sign-on goes on: nobody can end it with a form.
       expect((await page.goto(`${customers.url()}/customer/${uuid}`))!.status()).toBe(200);
+      await context.close();
+    });
+
+    it("scrolls a vendor's wide table within the page, on a phone", async () => {
+      const cells = Array.from({ length: 12 }, (_, index) => h("td", null, `teapot-number-${index}`));
+      const content = h("table", null, h("tbody", null, h("tr", null, cells)));
+      await customers.world.restart({ parts: { customerPage: () => ({ title: "Wide", content }) } });
+      const { context, page } = await aVisitor({ browser, viewport: { width: 390, height: 740 } });
+      await fromDashboard(page, customers.signedForm(uuid, "phone@example.com"));
+      await page.waitForURL(`${customers.url()}/customer/${uuid}`);
+      expect(await overflow(page)).toBeLessThanOrEqual(0);
+      await page.getByText("teapot-number-11").scrollIntoViewIfNeeded();
+      expect(await page.evaluate("document.querySelector('table').scrollLeft")).toBeGreaterThan(0);
       await context.close();
     });
   },

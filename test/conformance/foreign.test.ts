@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { text } from "node:stream/consumers";
@@ -17,10 +18,13 @@ let folder: string;
 beforeAll(async () => void (folder = await mkdtemp(path.join(tmpdir(), "conformance-"))));
 afterAll(() => rm(folder, { recursive: true }));
 
-/** `npm run conformance -- …`, with none of our settings in its environment. */
+const TSX = createRequire(import.meta.url).resolve("tsx");
+
+/** `npm run conformance -- …`, with none of our settings in its environment, nor a developer's in a .env beside it. */
 async function conformance(...words: string[]) {
-  const args = ["--import", "tsx", at("../../dev/conformance.ts"), ...words];
-  const child = spawn(process.execPath, args, { env: { PATH: process.env["PATH"] } });
+  const args = ["--import", TSX, at("../../dev/conformance.ts"), ...words];
+  const env = { PATH: process.env["PATH"], TSX_TSCONFIG_PATH: at("../../tsconfig.json") };
+  const child = spawn(process.execPath, args, { cwd: folder, env });
   child.stdin.end();
   const [stdout, stderr, [code]] = await Promise.all([
     text(child.stdout),

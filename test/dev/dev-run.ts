@@ -1,23 +1,23 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { createServer, type AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
 import { fileURLToPath } from "node:url";
 import type { State } from "../../sandbox/index.ts";
 import type { Environment } from "../../src/config.ts";
 import { program } from "../support/program.ts";
 import { eventually } from "../support/world.ts";
 
-const asItIs = (file: string) => [
-  "--import",
-  "tsx",
-  fileURLToPath(new URL(`../../${file}`, import.meta.url)),
-];
+const root = fileURLToPath(new URL("../..", import.meta.url));
+const asItIs = (file: string) => ({ words: ["--import", "tsx", root + file], folder: root });
+/** Not in the project's folder, where a developer may keep a .env. */
+const compiled = (file: string) => ({ words: [program(file)], folder: tmpdir() });
 
 /** Some start commands of their own from the code as it is; the others start more quickly when compiled. */
 const START = {
-  dev: [program("dev/dev.ts")],
-  sandbox: [program("dev/sandbox.ts")],
-  sandboxRun: [program("dev/sandbox-run.ts")],
+  dev: compiled("dev/dev.ts"),
+  sandbox: compiled("dev/sandbox.ts"),
+  sandboxRun: compiled("dev/sandbox-run.ts"),
   demo: asItIs("dev/demo.ts"),
   conformance: asItIs("dev/conformance.ts"),
 };
@@ -27,10 +27,10 @@ export function run(
   entry: keyof typeof START,
   environment: Environment = {},
   words: readonly string[] = [],
-  folder = process.cwd(),
+  folder = START[entry].folder,
 ) {
   const { PATH, HOME } = process.env;
-  const child = spawn(process.execPath, [...START[entry], ...words], {
+  const child = spawn(process.execPath, [...START[entry].words, ...words], {
     cwd: folder,
     env: { PATH, HOME, NO_COLOR: "1", ...environment },
   });

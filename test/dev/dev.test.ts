@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it } from "@jest/globals";
-import { mkdtemp, readFile, rm, stat } from "node:fs/promises";
+import { mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { createServer, type Server } from "node:net";
 import { once } from "node:events";
 import { tmpdir } from "node:os";
@@ -51,6 +51,7 @@ it("installs the sample, tells the story while one plays with it, and goes on wh
   const second = dev();
   const sequel = await second.until("Ready.");
   expect(sequel).toContain(`Going on where the last run stopped: ${before!.name}`);
+  expect(sequel).toContain("this run installs nothing more");
   expect(sequel).not.toContain("POST /resources");
   expect((await stateOf(ports)).addons).toMatchObject([{ id: before!.id, tokens: [{ state: "valid" }] }]);
   expect(await settings()).toEqual(made);
@@ -94,6 +95,15 @@ it("says which port is taken, in one sentence", async () => {
   expect(await ended).toBe(1);
   expect(output()).toMatch(new RegExp(`^Port ${ports.PORT}, for your service, is in use: .*\n$`));
   await once(other.close(), "close");
+});
+
+it("says in one sentence that the platform's memory is damaged, and what to do", async () => {
+  const file = path.join(folder, "sandbox.json");
+  await writeFile(file, '{"tables": {"a');
+  const { ended, output } = dev();
+  expect(await ended).toBe(1);
+  expect(output()).toContain(`\n${file} is no state file of the sandbox, or it is damaged: delete it, and `);
+  expect(output()).not.toMatch(/^ +at /m);
 });
 
 it("does not play with somebody else's platform", async () => {

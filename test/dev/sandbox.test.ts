@@ -6,13 +6,15 @@ import { devSettings } from "../../dev/settings.ts";
 import { freePorts, run, stateOf } from "./dev-run.ts";
 
 let folder: string;
-beforeEach(async () => void (folder = path.relative(".", await mkdtemp(path.join(tmpdir(), "addon-test-")))));
+beforeEach(async () => void (folder = await mkdtemp(path.join(tmpdir(), "addon-test-"))));
 afterEach(() => rm(folder, { recursive: true }));
 
 it("the sandbox alone knows the plans, and the credentials that npm run dev made", async () => {
   const ports = await freePorts();
-  devSettings({ DATA_DIR: folder });
-  const { until, end } = run("sandbox", { ...ports, DATA_DIR: folder });
+  // Relative to the folder that both work in.
+  const DATA_DIR = path.basename(folder);
+  devSettings({ DATA_DIR }, tmpdir());
+  const { until, end } = run("sandbox", { ...ports, DATA_DIR });
   const output = await until(`it calls http://localhost:${ports.PORT}/resources`);
   expect(output).not.toMatch(/ADDON_PASSWORD|CLIENT_SECRET/);
   const { settings } = await stateOf(ports);

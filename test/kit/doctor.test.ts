@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
@@ -24,6 +25,7 @@ const IDS = [
   "operators",
   "passwords",
   "manifest",
+  "steps",
   "attention",
 ];
 const NOWHERE = "http://127.0.0.1:9";
@@ -217,6 +219,18 @@ describe("kit doctor", () => {
     const list = await kit({ ...world.environment, ...away }, ["resources", "list"]);
     expect(list).toMatchObject({ code: 1, stdout: "", stderr: expect.stringContaining("kit doctor") });
     expect(list.stderr).not.toContain("hidden-password");
+  });
+
+  it("makes no database where there is none", async () => {
+    const dataDir = path.join(tmpdir(), `doctor-${process.pid}`);
+    const { code, of } = await doctor({ DATABASE_URL: "", DATA_DIR: dataDir });
+    expect(code).toBe(1);
+    expect(of("database")).toMatchObject({
+      ok: false,
+      message: expect.stringContaining("DATABASE_URL is not set"),
+      fix: expect.stringContaining("npm run dev"),
+    });
+    expect(existsSync(dataDir)).toBe(false);
   });
 
   it("counts those whose access ends with the token they have", async () => {

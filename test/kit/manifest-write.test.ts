@@ -83,6 +83,28 @@ describe("kit manifest write", () => {
     expect(existsSync(at("never.json"))).toBe(false);
   });
 
+  it("reveals nothing that npm run dev made up: those are the secrets of no platform but the sandbox", async () => {
+    writeFileSync(at("dev.env"), "ADDON_ID=teapots\nADDON_PASSWORD=made-up\nSSO_SALT=made-up-too\n");
+    const { PUBLIC_URL } = settings;
+    const write = (environment: Record<string, string>, ...options: string[]) =>
+      kit({ PUBLIC_URL, DATA_DIR: folder, ...environment }, [
+        ...["manifest", "write", at("dev.json")],
+        ...options,
+      ]);
+    const { code, stderr } = await write({}, "--reveal");
+    expect({ code, stderr }).toEqual({
+      code: 78,
+      stderr: expect.stringMatching(/ADDON_ID, ADDON_PASSWORD, SSO_SALT .*\bnpm run dev\s+made/s),
+    });
+    expect(stderr).not.toContain("made-up");
+    expect(existsSync(at("dev.json"))).toBe(false);
+    const half = await write({ ADDON_ID: "teapots", ADDON_PASSWORD: PASSWORD }, "--reveal");
+    expect([half.code, half.stderr]).toEqual([78, expect.stringMatching(/^\W*SSO_SALT was not set/)]);
+    const whole = await write({ ADDON_ID: "teapots", ADDON_PASSWORD: PASSWORD, SSO_SALT: "" }, "--reveal");
+    expect([whole.code, read("dev.json")["password"]]).toEqual([0, PASSWORD]);
+    expect((await write({}, "--overwrite")).code).toBe(0);
+  });
+
   it("says of a place where nothing can be written why", async () => {
     const { code, data } = await kitJson<{ message: string }>(secret, [
       "manifest",

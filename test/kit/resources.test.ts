@@ -41,6 +41,7 @@ describe("kit resources", () => {
       app: { id: expect.any(String), name: expect.any(String) },
       createdAt: time,
       updatedAt: time,
+      steps: [],
       events: expect.arrayContaining([
         { at: time, type: "provision_requested", detail: {} },
         { at: time, type: "tokens_issued", detail: {} },

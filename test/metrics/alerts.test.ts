@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { alarmWords } from "../support/alarm-words.ts";
 import { aWorld, type World } from "../support/world.ts";
 import { operator, PASSWORD } from "./operator.ts";
 
@@ -77,6 +78,13 @@ describe("the alerts", () => {
         .filter((name) => name !== "AddonAlarm")
         .sort(),
     );
+  });
+});
+
+describe("the alert of all alarms", () => {
+  it("fires at the first of each: a service that was never in need shows every alarm at 0", () => {
+    const shown = [...text.matchAll(/^addon_alarms_total\{alarm="(\w+)"\} (\d+)$/gm)];
+    expect(shown.map(([, word, count]) => [word, count])).toEqual(alarmWords().map((word) => [word, "0"]));
   });
 });
 

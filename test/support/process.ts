@@ -1,5 +1,6 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
+import { tmpdir } from "node:os";
 import type { Environment } from "../../src/config.ts";
 import { program } from "./program.ts";
 
@@ -25,6 +26,8 @@ export async function aServiceProcess(
 ): Promise<ServiceProcess> {
   const { PATH, HOME } = process.env;
   const child = spawn(process.execPath, [programs(`src/${kind}.ts`)], {
+    // Not in the project's folder, where a developer may keep a .env.
+    cwd: tmpdir(),
     env: { PATH, HOME, ...environment },
   });
   let output = "";

@@ -23,6 +23,14 @@ async function installed(plan: string) {
   return { uuid: addon.id, app, response, config: () => control.configVars(app) };
 }
 
+/** What a customer sees who comes from the platform's dashboard. */
+async function customersPage(uuid: string): Promise<string> {
+  const browser = aBrowser(() => world.service.url!);
+  const { form } = world.sandbox.control.signOnForm(uuid);
+  const { location } = await browser.post("/sso/login", {}, new URLSearchParams(form));
+  return (await browser.get(location!)).text;
+}
+
 describe("the teapot company", () => {
   it("delivers at once, with an address and a token", async () => {
     const { uuid, response, config } = await installed("basic");
@@ -54,20 +62,28 @@ describe("the teapot company", () => {
   it("shows its customers their plan, region and app, and how much they have used", async () => {
     const { uuid, app } = await installed("basic");
     await world.quiet([uuid]);
-    const browser = aBrowser(() => world.service.url!);
-    const { form } = world.sandbox.control.signOnForm(uuid);
-    const { location } = await browser.post("/sso/login", {}, new URLSearchParams(form));
-    const { text } = await browser.get(location!);
+    const text = await customersPage(uuid);
     for (const shown of ["basic: A teapot for one", "<dd>us</dd>", "Ready", app, "of 8 cups today"])
       expect(text).toContain(shown);
+  });
+
+  it("shows no usage of a plan that usage.ts does not know", async () => {
+    const { uuid } = await installed("basic");
+    await world.quiet([uuid]);
+    await world.rows(`UPDATE resources SET plan = 'banquet', applied_plan = 'banquet' WHERE uuid = $1`, [
+      uuid,
+    ]);
+    const text = await customersPage(uuid);
+    expect(text).toContain("<dd>banquet</dd>");
+    expect(text).not.toMatch(/Usage|progress|cups/);
   });
 });
 
 it("a teapot pours a cup every two hours of today, from when it was bought, and no more than the plan has", async () => {
   const noon = new Date("2030-01-02T12:00:00Z");
   const used = async (plan: string, createdAt: string) =>
-    (await usageOf({ plan, createdAt: new Date(createdAt) } as Parameters<typeof usageOf>[0], noon)).used;
+    (await usageOf({ plan, createdAt: new Date(createdAt) } as Parameters<typeof usageOf>[0], noon))?.used;
   expect(await used("basic", "2030-01-01T00:00:00Z")).toBe(6);
   expect(await used("basic", "2030-01-02T07:59:00Z")).toBe(2);
-  expect(await used("unheard-of", "2030-01-01T00:00:00Z")).toBe(0);
+  expect(await used("unheard-of", "2030-01-01T00:00:00Z")).toBeUndefined();
 });

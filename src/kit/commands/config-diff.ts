@@ -1,5 +1,10 @@
 import type { Command } from "commander";
-import type { FleetDifference, ShownValue, VarDifference } from "../../operator/config-diff.ts";
+import type {
+  ConfigDifference,
+  FleetDifference,
+  ShownValue,
+  VarDifference,
+} from "../../operator/config-diff.ts";
 import { examples, type Act } from "../command.ts";
 import { DONE, FAILED } from "../exit-codes.ts";
 import { namesOrAll } from "../names-or-all.ts";
@@ -39,11 +44,13 @@ export function addDiff(config: Command, act: Act): void {
             exitCode: different.length + failed.length > 0 || signal.aborted ? FAILED : DONE,
           };
         }
-        const vars = await diffConfig(services, which[0]!);
+        const difference = await diffConfig(services, which[0]!);
+        const { vars, isKnown } = difference;
         return {
           data: told(vars, reveal),
-          show: (screen) => `${showVars(screen, vars, reveal)}\n\n${nextStep(screen, which[0]!, vars)}`,
-          exitCode: isDifferent(vars) ? FAILED : DONE,
+          show: (screen) =>
+            `${showVars(screen, difference, reveal)}\n\n${nextStep(screen, which[0]!, difference)}`,
+          exitCode: isKnown && isDifferent(vars) ? FAILED : DONE,
         };
       }),
     );
@@ -70,8 +77,9 @@ export function told(vars: readonly VarDifference[], reveal: boolean) {
 }
 
 /** A line a var; revealed values stand below each other instead, whole, however long. */
-export function showVars(screen: Screen, vars: readonly VarDifference[], reveal: boolean): string {
-  if (vars.length === 0) return "There are no config vars, and none are wanted.";
+export function showVars(screen: Screen, { vars, isKnown }: ConfigDifference, reveal: boolean): string {
+  if (vars.length === 0)
+    return `There are no config vars${isKnown ? ", and none are wanted." : " on the platform."}`;
   const { paint } = screen;
   const shade = (text: string, { state }: VarDifference) => (state === "same" ? text : paint.yellow(text));
   if (reveal) {
@@ -96,7 +104,11 @@ export function showVars(screen: Screen, vars: readonly VarDifference[], reveal:
   );
 }
 
-function nextStep({ columns }: Screen, uuid: string, vars: readonly VarDifference[]): string {
+/** Of a resource that is still being provisioned. */
+export const NOT_KNOWN_YET = "What your service wants is not known yet: it is still provisioning.";
+
+function nextStep({ columns }: Screen, uuid: string, { vars, isKnown }: ConfigDifference): string {
+  if (!isKnown) return `${NOT_KNOWN_YET}\nHow far it is: kit resources show ${uuid}`;
   const others = vars.filter(({ state }) => state !== "same");
   if (others.length === 0) return "Nothing differs.";
   const there = others.filter(({ platform }) => platform).map(({ name }) => safe(name));

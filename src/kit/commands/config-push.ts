@@ -11,7 +11,7 @@ import { showReport } from "../report.ts";
 import { screenOf } from "../screen.ts";
 import type { Session } from "../session.ts";
 import { counted, safe } from "../text.ts";
-import { showFleet, showVars } from "./config-diff.ts";
+import { NOT_KNOWN_YET, showFleet, showVars } from "./config-diff.ts";
 import { maskedConfig } from "./masked-config.ts";
 
 interface Options {
@@ -54,10 +54,14 @@ async function pushOne(session: Session, uuid: string, options: Options): Promis
   const { checkNames, diffConfig, getConfig, isEmpty, planPush, pushShown } = await parts();
   const services = await session.services();
   checkNames(services.offer, overwrite);
-  const shown = await diffConfig(services, uuid);
+  const difference = await diffConfig(services, uuid);
+  const { vars: shown, isKnown } = difference;
   const plan = planPush(shown, overwrite);
-  if (isEmpty(plan)) return maskedConfig(await getConfig(services, uuid), options, nothingToDo(plan));
-  session.say(`${showVars(screenOf(process.stderr), shown, reveal)}\n\n${inWords(plan)}`);
+  if (isEmpty(plan)) {
+    const said = isKnown ? nothingToDo(plan) : NOT_KNOWN_YET;
+    return maskedConfig(await getConfig(services, uuid), options, said);
+  }
+  session.say(`${showVars(screenOf(process.stderr), difference, reveal)}\n\n${inWords(plan)}`);
   if (!yes && !(await session.confirm("Go on?"))) return NOT_CONFIRMED;
   const changed = await pushShown(services, uuid, { shown, overwrite });
   const said = `${counted(changed.length, "var")} changed.${plan.keep.length > 0 ? ` ${keptInWords(plan)}` : ""}`;

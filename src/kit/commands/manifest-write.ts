@@ -1,4 +1,5 @@
 import type { Command } from "commander";
+import { madeUpNames } from "../../config.ts";
 import { Misconfigured } from "../../errors.ts";
 import type { AddonManifest, Addresses } from "../../operator/addon-manifest.ts";
 import { examples, type Act } from "../command.ts";
@@ -61,6 +62,7 @@ async function write(
 async function registrationFrom(session: Session, reveal: boolean): Promise<Registration> {
   const { addonManifest, addressesOf } = await import("../../operator/addon-manifest.ts");
   const { offer } = await import("../../your-service/plans.ts");
+  if (reveal) refuseMadeUp();
   const secret = reveal ? (["addonPassword"] as const) : [];
   const config = session.settings(["addonId", "publicUrl", "resourcesPath", "ssoSalt", ...secret]);
   const { addonId, publicUrl, resourcesPath, addonPassword: password, ssoSalt: salt } = config;
@@ -78,6 +80,17 @@ async function registrationFrom(session: Session, reveal: boolean): Promise<Regi
     ...addressesOf({ publicUrl, resourcesPath, hasSignOn: salt !== undefined }),
     ...(reveal && { password: password.reveal(), ...(salt && { sso_salt: salt.reveal() }) }),
   };
+}
+
+/** The platform would be given the password and the salt of somebody's desk, and production would refuse its calls. */
+function refuseMadeUp(): void {
+  const names = madeUpNames().filter((name) => ["ADDON_ID", "ADDON_PASSWORD", "SSO_SALT"].includes(name));
+  if (names.length === 0) return;
+  const [were, those] = names.length > 1 ? ["were", "those"] : ["was", "the one"];
+  throw new Misconfigured(
+    `${names.join(", ")} ${were} not set by you: npm run dev made ${names.length > 1 ? "them" : "it"} up for the sandbox. ` +
+      `Set ${those} of your service in the environment or in .env, and write the manifest again.`,
+  );
 }
 
 const asText = (manifest: Registration) => JSON.stringify(manifest, null, 2);

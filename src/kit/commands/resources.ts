@@ -1,7 +1,8 @@
 import { typedUuid } from "../../operator/errors.ts";
 import type { ResourceRecord } from "../../operator/resource-record.ts";
 import { BUSINESS_STATES, CREDENTIAL_STATES } from "../../operator/resource-states.ts";
-import type { ResourceEvent, ResourcePage } from "../../operator/resources.ts";
+import type { ResourcePage, WholeResource } from "../../operator/resources.ts";
+import type { WaitingStep } from "../../operator/waiting-steps.ts";
 import { examples, type AddCommand } from "../command.ts";
 import type { Screen } from "../screen.ts";
 import { members, table } from "../table.ts";
@@ -88,8 +89,8 @@ function showPage(
   return `${list}\n\n${end}`;
 }
 
-function showOne(screen: Screen, resource: ResourceRecord & { events: ResourceEvent[] }): string {
-  const { credential, app, events } = resource;
+function showOne(screen: Screen, resource: WholeResource): string {
+  const { credential, app, steps, events } = resource;
   const { paint } = screen;
   const none = "–";
   return [
@@ -114,12 +115,25 @@ function showOne(screen: Screen, resource: ResourceRecord & { events: ResourceEv
       ["last error", safe(credential.lastError ?? none)],
       ["flags", safe(credential.flags.join(", ") || none)],
     ]),
+    ...(steps.length > 0 ? [paint.bold("Waiting steps"), members(screen, steps.map(stepInWords))] : []),
     paint.bold("Events (UTC)"),
     members(
       screen,
       events.map(({ at, type, detail }) => [moment(at), eventInWords(type, detail)]),
     ),
   ].join("\n");
+}
+
+function stepInWords(step: WaitingStep): [kind: string, words: string] {
+  const { kind, tries, lastError } = step;
+  const said = `${tries} ${tries === 1 ? "try" : "tries"}, the next ${nextTry(step)}`;
+  return [kind, lastError === null ? said : `${said}\n${safe(lastError)}`];
+}
+
+function nextTry({ isUnderWay, nextTryAt }: WaitingStep): string {
+  if (isUnderWay) return "is under way";
+  if (nextTryAt === null) return "when there is a working token";
+  return Date.parse(nextTryAt) > Date.now() ? momentAway(nextTryAt) : "in its turn";
 }
 
 function eventInWords(type: string, detail: unknown): string {

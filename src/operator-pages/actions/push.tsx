@@ -9,17 +9,18 @@ export const pushConfig: Action = {
   name: "push",
   label: "Push its config vars",
   async ask(services, uuid) {
-    const vars = await diffConfig(services, uuid);
+    const difference = await diffConfig(services, uuid);
+    const { vars, isKnown } = difference;
     const plan = planPush(vars, []);
-    const isNothing = isEmpty(plan) && plan.keep.length === 0;
+    const isNothing = !isKnown || (isEmpty(plan) && plan.keep.length === 0);
     return {
       title: "Push config vars to the platform?",
       content: (
         <>
-          <DiffTable vars={vars} />
+          <DiffTable of={difference} />
           {plan.set.length > 0 && <p>To be set: {plan.set.join(", ")}.</p>}
-          {isNothing && <p>The platform has all that is wanted.</p>}
-          {plan.keep.length > 0 && (
+          {isKnown && isNothing && <p>The platform has all that is wanted.</p>}
+          {isKnown && plan.keep.length > 0 && (
             <fieldset>
               <legend>
                 These stay as the platform has them, for somebody may have changed them there by hand. Tick

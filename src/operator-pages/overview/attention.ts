@@ -1,4 +1,5 @@
 import { secret, sweeps } from "../../operator/doctor/credential-checks.ts";
+import { failingSteps, SEVERAL_TRIES } from "../../operator/waiting-steps.ts";
 import type { Services } from "../../services.ts";
 import type { Gauges } from "./gauges.ts";
 import type { Hour } from "./hours.ts";
@@ -24,6 +25,7 @@ export async function mattersOf(
     ...(await secretMatter(services)),
     ...(await sweepMatter(services)),
     ...attention.map((group) => stateMatter(group, services.config.legacyGrants)).sort(badFirst),
+    ...(await stepMatter(services)),
     ...outageMatter(hours),
   ];
 }
@@ -106,6 +108,17 @@ const STATES: Readonly<Record<string, ToldState>> = {
     isRecoverable: true,
   },
 };
+
+async function stepMatter({ db }: Services): Promise<Matter[]> {
+  const { count, kinds, someUuids } = await failingSteps(db);
+  if (count === 0) return [];
+  const many = count === 1 ? "A step" : `${count} steps`;
+  const what = `${many} (${kinds.join(", ")}) failed ${SEVERAL_TRIES} times or more: put-off work that keeps failing.`;
+  const todo =
+    "Read the last error on the page of its resource, and mend it. The next try follows by itself.";
+  const links = someUuids.map((uuid) => ({ label: `See ${uuid}`, path: `/resources/${uuid}` }));
+  return [{ id: "steps", urgency: "wait", what, todo, links }];
+}
 
 /** Of the hour that is now and the one before. */
 function outageMatter(hours: readonly Hour[]): Matter[] {

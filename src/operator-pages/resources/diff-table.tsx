@@ -1,4 +1,4 @@
-import type { ShownValue, VarDifference } from "../../operator/config-diff.ts";
+import type { ConfigDifference, ShownValue, VarDifference } from "../../operator/config-diff.ts";
 
 const MEANINGS: Readonly<Record<VarDifference["state"], string>> = {
   same: "same",
@@ -8,7 +8,8 @@ const MEANINGS: Readonly<Record<VarDifference["state"], string>> = {
 };
 
 /** Config vars without their values: two are the same where their marks are. */
-export function DiffTable({ vars }: { vars: readonly VarDifference[] }) {
+export function DiffTable({ of: { vars, isKnown } }: { of: ConfigDifference }) {
+  if (!isKnown) return <p>What your service wants is not known yet: it is still being provisioned.</p>;
   if (vars.length === 0) return <p>There are no config vars, here or on the platform.</p>;
   return (
     <table class="stacked">

@@ -1,7 +1,7 @@
 import type { ResourceRecord } from "../../operator/resource-record.ts";
-import type { ResourceEvent } from "../../operator/resources.ts";
+import type { WholeResource } from "../../operator/resources.ts";
 import type { AppsReport } from "../../operator/apps.ts";
-import type { VarDifference } from "../../operator/config-diff.ts";
+import type { ConfigDifference } from "../../operator/config-diff.ts";
 import type { Page } from "../../pages/pages.tsx";
 import { ActionLinks } from "../actions/action-links.tsx";
 import { ACTIONS } from "../actions/all.ts";
@@ -10,6 +10,7 @@ import { duration, Moment } from "../moments.tsx";
 import { State } from "../state.tsx";
 import type { AuditEntry } from "../work/audit.ts";
 import { DiffTable } from "./diff-table.tsx";
+import { StepsTable } from "./steps-table.tsx";
 import { Timeline } from "./timeline.tsx";
 import type { TokenTimes } from "./token-times.ts";
 
@@ -17,12 +18,12 @@ import type { TokenTimes } from "./token-times.ts";
 const LIVE_MS = 5_000;
 
 export interface ResourceView {
-  record: ResourceRecord & { events: ResourceEvent[] };
+  record: WholeResource;
   times: TokenTimes;
   entries: readonly AuditEntry[];
   /** Null: there are no tokens to ask the platform with. */
   apps: Part<AppsReport> | null;
-  vars: Part<VarDifference[]> | null;
+  vars: Part<ConfigDifference> | null;
 }
 
 /** One resource: what it is, its tokens, where it is attached, its config vars, and what happened to it. */
@@ -38,6 +39,10 @@ export function resourcePage({ record, times, entries, apps, vars }: ResourceVie
           <About record={record} />
           <Credential record={record} times={times} />
         </div>
+        <section id="steps" data-live={LIVE_MS}>
+          <h2>Waiting steps</h2>
+          <StepsTable steps={record.steps} />
+        </section>
         <section>
           <h2>Apps</h2>
           {apps ? <Apps apps={apps} /> : <p class="quiet">{NO_TOKENS}</p>}
@@ -45,7 +50,7 @@ export function resourcePage({ record, times, entries, apps, vars }: ResourceVie
         <section>
           <h2>Config vars</h2>
           {!vars && <p class="quiet">{NO_TOKENS}</p>}
-          {vars && ("value" in vars ? <DiffTable vars={vars.value} /> : <p>{vars.trouble}</p>)}
+          {vars && ("value" in vars ? <DiffTable of={vars.value} /> : <p>{vars.trouble}</p>)}
         </section>
         <section id="timeline" data-live={LIVE_MS}>
           <h2>What happened</h2>

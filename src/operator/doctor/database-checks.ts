@@ -1,3 +1,6 @@
+import { existsSync } from "node:fs";
+import path from "node:path";
+import type { Config } from "../../config.ts";
 import { messageOf } from "../../errors.ts";
 import { countKeyUse, type KeyUse } from "../../resources/keys.ts";
 import type { Services } from "../../services.ts";
@@ -15,6 +18,15 @@ export async function database({ db, config }: Services): Promise<Finding> {
       "Is it running, and is DATABASE_URL the right address? The service waits for it and goes on by itself.",
     );
   }
+}
+
+/** What is to be said instead of opening an embedded database that is not there, which would make one; null: nothing. */
+export function noDatabase({ databaseUrl, dataDir }: Config): Finding | null {
+  if (databaseUrl || existsSync(path.resolve(dataDir, "postgresql"))) return null;
+  return fault(
+    `DATABASE_URL is not set, and there is no embedded database in ${dataDir}.`,
+    "Set DATABASE_URL to that of the service. For development, npm run dev makes an embedded one.",
+  );
 }
 
 export async function migrations({ db }: Services): Promise<Finding> {

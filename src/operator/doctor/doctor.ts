@@ -4,9 +4,10 @@ import type { Services } from "../../services.ts";
 import type { OnProgress } from "../progress.ts";
 import { fault, fine, warning, type Check, type Finding } from "./check.ts";
 import { attention, secret, sweeps } from "./credential-checks.ts";
-import { database, keys, migrations } from "./database-checks.ts";
+import { database, keys, migrations, noDatabase } from "./database-checks.ts";
 import { manifest } from "./manifest-check.ts";
 import { operators, passwords, platform, platformStatus, signInClient } from "./outward-checks.ts";
+import { steps } from "./step-check.ts";
 
 export interface DoctorReport {
   ok: boolean;
@@ -30,6 +31,7 @@ const CHECKS: readonly {
   { id: "operators", look: operators },
   { id: "passwords", look: passwords },
   { id: "manifest", look: () => manifest(process.cwd()) },
+  { id: "steps", after: "migrations", look: steps },
   { id: "attention", after: "migrations", look: attention },
 ];
 
@@ -53,9 +55,12 @@ export async function examine(needs: {
     return { ok: false, checks: [{ ...settings, fix }] };
   }
   const checks = [settings];
+  const config = needs.readSettings();
+  const missing = noDatabase(config);
+  if (missing) return { ok: false, checks: [...checks, { id: "database", ...missing }] };
   let services: Services;
   try {
-    services = await needs.open(needs.readSettings());
+    services = await needs.open(config);
   } catch (error) {
     return { ok: false, checks: [...checks, { id: "database", ...fault(messageOf(error), null) }] };
   }

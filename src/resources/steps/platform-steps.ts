@@ -20,7 +20,8 @@ export interface PlatformSteps {
 
 const storeApp = statement(
   "store_app",
-  `UPDATE resources SET app_id = $2, app_name = $3, updated_at = now() WHERE uuid = $1 AND state <> 'deprovisioned'`,
+  `UPDATE resources SET app_id = $2, app_name = $3, updated_at = now()
+   WHERE uuid = $1 AND state <> 'deprovisioned' AND (app_id, app_name) IS DISTINCT FROM ($2, $3)`,
 );
 
 /** The steps that tell or ask the platform something. Each throws to be tried again. */

@@ -37,7 +37,7 @@ const LONGEST_WAY_MS = 60_000;
 /** The longest one call of a vendor's function may take. */
 const LONGEST_STEP_MS = 10 * 60_000;
 /** A clean-up that fails for this long needs a person. */
-const ALARM_AFTER_ATTEMPTS = 12;
+export const ALARM_AFTER_ATTEMPTS = 12;
 
 export function createStepRunner(needs: {
   queue: StepQueue;

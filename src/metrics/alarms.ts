@@ -1,0 +1,22 @@
+/**
+ * The word of every alarm that the kit raises. Each is counted from 0 on: to Prometheus a series that begins at 1 has
+ * not increased, so the first alarm of its kind would wake nobody. What to do at each stands in docs/operate.md.
+ */
+export const ALARMS = [
+  "client_secret_rejected",
+  "crash",
+  "event_loop_blocked",
+  "grant_lost",
+  "job_hangs",
+  "mass_refusal",
+  "needs_reauth",
+  "no_grant",
+  "no_refresh_token",
+  "oauth_client_rejected",
+  "plan_change_refused",
+  "plan_unchanged_often",
+  "provision_failed",
+  "quarantined",
+  "step_stuck",
+  "stop_incomplete",
+] as const;

@@ -1,0 +1,39 @@
+import type { WaitingStep } from "../../operator/waiting-steps.ts";
+import { Moment } from "../moments.tsx";
+
+/** What is still to be done for a resource, and why it was not. */
+export function StepsTable({ steps }: { steps: readonly WaitingStep[] }) {
+  if (steps.length === 0) return <p>Nothing is waiting to be done.</p>;
+  return (
+    <table class="stacked">
+      <thead>
+        <tr>
+          <th scope="col">Step</th>
+          <th scope="col">Tries</th>
+          <th scope="col">Next try</th>
+          <th scope="col">Last error</th>
+        </tr>
+      </thead>
+      <tbody>
+        {steps.map((step) => (
+          <tr>
+            <th scope="row">
+              <code>{step.kind}</code>
+            </th>
+            <td data-label="Tries">{step.tries}</td>
+            <td data-label="Next try">
+              <NextTry of={step} />
+            </td>
+            <td data-label="Last error">{step.lastError ?? <span class="quiet">none</span>}</td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}
+
+function NextTry({ of: { isUnderWay, nextTryAt } }: { of: WaitingStep }) {
+  if (isUnderWay) return <>under way</>;
+  if (nextTryAt === null) return <>when there is a working token</>;
+  return Date.parse(nextTryAt) > Date.now() ? <Moment at={nextTryAt} /> : <>in its turn</>;
+}

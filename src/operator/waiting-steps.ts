@@ -1,0 +1,61 @@
+import { statement, type Queryable } from "../database/database.ts";
+
+/** Work for a resource that was put off, and is not done yet. */
+export interface WaitingStep {
+  kind: string;
+  /** How often it was begun. */
+  tries: number;
+  /** Why the last try failed, with no secret in it; null: none has. */
+  lastError: string | null;
+  /** ISO 8601, UTC. Null: when there is a working token. */
+  nextTryAt: string | null;
+  isUnderWay: boolean;
+}
+
+/** The steps that fail again and again, as far as they are looked at. */
+export interface FailingSteps {
+  count: number;
+  kinds: string[];
+  mostTries: number;
+  /** Resources that have one, those with the most tries first. */
+  someUuids: string[];
+}
+
+/** Within about twenty seconds: less is what any platform's short trouble costs. */
+export const SEVERAL_TRIES = 5;
+const MOST_NAMED = 3;
+
+const ofResource = statement(
+  "waiting_steps",
+  `SELECT kind, attempts AS tries, last_error AS "lastError", due_at AS "nextTryAt",
+     coalesce(leased_until > now(), false) AS "isUnderWay"
+   FROM steps WHERE uuid = $1 ORDER BY id`,
+);
+
+// The more often a step has failed, the later it is due: from that end of the index on, a bounded part holds those that
+// are looked for, however many wait for their first try.
+const failing = statement(
+  "failing_steps",
+  `SELECT uuid, kind, attempts AS tries
+   FROM (SELECT uuid, kind, attempts, last_error FROM steps WHERE due_at IS NOT NULL ORDER BY due_at DESC LIMIT 10000) latest
+   WHERE attempts >= ${SEVERAL_TRIES} AND last_error IS NOT NULL ORDER BY attempts DESC, uuid`,
+);
+
+/** What is still to be done for a resource, in its order. */
+export async function waitingSteps(db: Queryable, uuid: string): Promise<WaitingStep[]> {
+  const rows = await db.query<Omit<WaitingStep, "nextTryAt"> & { nextTryAt: Date | null }>(ofResource, [
+    uuid,
+  ]);
+  return rows.map((row) => ({ ...row, nextTryAt: row.nextTryAt?.toISOString() ?? null }));
+}
+
+/** What fails again and again, of all resources. */
+export async function failingSteps(db: Queryable): Promise<FailingSteps> {
+  const rows = await db.query<{ uuid: string; kind: string; tries: number }>(failing, []);
+  return {
+    count: rows.length,
+    kinds: [...new Set(rows.map(({ kind }) => kind))].sort(),
+    mostTries: rows[0]?.tries ?? 0,
+    someUuids: [...new Set(rows.map(({ uuid }) => uuid))].slice(0, MOST_NAMED),
+  };
+}

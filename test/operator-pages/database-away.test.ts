@@ -1,0 +1,39 @@
+import { afterAll, beforeAll, expect, it } from "@jest/globals";
+import type { Database } from "../../src/database/database.ts";
+import { aWorldOfAnOperator, type OperatorWorld } from "./operator.ts";
+
+let isAway = false;
+const refused = () =>
+  Promise.reject(
+    Object.assign(new Error("connect ECONNREFUSED 127.0.0.1:5432"), { code: "ECONNREFUSED", syscall: "connect" }),
+  ); // prettier-ignore
+const wrapDatabase = (database: Database): Database => ({
+  ...database,
+  query: (...given) => (isAway ? refused() : database.query(...given)),
+  prisma: () => (isAway ? refused() : database.prisma()),
+  ping: () => (isAway ? refused() : database.ping()),
+});
+
+let operator: OperatorWorld;
+let uuid: string;
+beforeAll(async () => {
+  operator = await aWorldOfAnOperator({ parts: { wrapDatabase } });
+  uuid = await operator.life.settled();
+  isAway = true;
+}, 60_000);
+afterAll(() => {
+  isAway = false;
+  return operator.close();
+});
+
+it("says on every page that the database cannot be reached, and where to look", async () => {
+  for (const path of ["", "/resources", `/resources/${uuid}`, "/actions"]) {
+    const { status, headers, text, html } = await operator.get(path);
+    expect([path, status, headers.get("retry-after")]).toEqual([path, 503, "5"]);
+    expect(text).toContain("The service cannot reach its database.");
+    expect(text).not.toContain("fault of the service");
+    expect(html).toContain(`<a href="/operator/check-up" role="button">`);
+  }
+  const { status, text } = await operator.get("/check-up");
+  expect([status, text]).toEqual([200, expect.stringContaining("does not answer")]);
+});
