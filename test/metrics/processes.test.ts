@@ -66,10 +66,10 @@ describe("a process that is killed in the middle of a call", () => {
     const first = await life.start("web", settings);
     const uuids = await life.install(1);
     await life.become(uuids, 1);
-    const since = life.position();
     life.control.fault("POST /oauth/token", { delayMs: 3_000 });
     await life.makeDue(uuids);
-    await eventually(() => expect(life.control.ledger({ since }).entries).not.toEqual([]));
+    const held = `SELECT 1 FROM credentials WHERE leased_until > now() AND uuid = ANY($1::uuid[])`;
+    await eventually(async () => expect(await life.world.rowsApart(held, [uuids])).toHaveLength(1));
     first.signal("SIGKILL");
     await first.ended;
     await life.world.rowsApart(`UPDATE credentials SET leased_until = now() WHERE uuid = ANY($1::uuid[])`, [
