@@ -13,6 +13,7 @@ const unspread = statement(
 const isOlder = (c: string) =>
   `${c}.state IN ('active', 'needs_reauth') AND ${c}.sealed_refresh_token IS NOT NULL
      AND (${c}.secret_version IS NULL OR ${c}.secret_version < $1)`;
+const AGE = `UPDATE credentials c SET due_at = now(), attempts = 0, rejected_at = NULL`;
 const agePage = statement(
   "make_older_tokens_due",
   `WITH page AS (
@@ -20,7 +21,7 @@ const agePage = statement(
    ), free AS (
      SELECT c.uuid FROM credentials c JOIN page USING (uuid) WHERE ${isOlder("c")} FOR UPDATE OF c SKIP LOCKED
    ), aged AS (
-     UPDATE credentials c SET due_at = now(), attempts = 0, rejected_at = NULL FROM free WHERE c.uuid = free.uuid RETURNING c.uuid
+     ${AGE} FROM free WHERE c.uuid = free.uuid RETURNING c.uuid
    )
    SELECT (SELECT count(*) FROM aged)::int AS due, (SELECT uuid FROM page ORDER BY uuid DESC LIMIT 1) AS last,
      ARRAY(SELECT uuid FROM page WHERE "isOlder" EXCEPT SELECT uuid FROM aged) AS held`,
@@ -30,7 +31,7 @@ const ageHeld = statement(
   `WITH held AS (
      SELECT c.uuid FROM credentials c WHERE c.uuid = ANY($2::uuid[]) AND ${isOlder("c")} ORDER BY c.uuid FOR UPDATE
    )
-   UPDATE credentials c SET due_at = now(), attempts = 0, rejected_at = NULL FROM held WHERE c.uuid = held.uuid RETURNING c.uuid`,
+   ${AGE} FROM held WHERE c.uuid = held.uuid RETURNING c.uuid`,
 );
 const markSpread = statement(
   "mark_secret_spread",
