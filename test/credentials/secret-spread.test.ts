@@ -1,22 +1,13 @@
-import { afterAll, beforeAll, expect, it } from "@jest/globals";
-import { openDatabase, statement, type Database } from "../../src/database/database.ts";
+import { expect, it } from "@jest/globals";
+import { statement } from "../../src/database/database.ts";
 import { createSecretSpread } from "../../src/resources/credentials/secret-spread.ts";
-import { aFreshDatabase, type FreshDatabase } from "../support/database.ts";
+import { anOpenDatabase } from "../support/open-database.ts";
 
 const onPostgresql = process.env["TEST_DATABASE_URL"] ? it : it.skip;
 
-let fresh: FreshDatabase;
-let db: Database;
-beforeAll(async () => {
-  fresh = await aFreshDatabase();
-  db = await openDatabase(fresh.settings);
-});
-afterAll(async () => {
-  await db.close();
-  await fresh.close();
-});
+const opened = anOpenDatabase();
 
-const ask = <Row>(name: string, text: string) => db.query<Row>(statement(name, text));
+const ask = <Row>(name: string, text: string) => opened.database.query<Row>(statement(name, text));
 
 onPostgresql(
   "a new client secret is spread once by two processes that begin at the same moment (needs PostgreSQL)",
@@ -35,7 +26,7 @@ onPostgresql(
       "make_secrets",
       `INSERT INTO client_secrets (version, sealed_secret, hash) VALUES (1, '\\x01', '\\x01'), (2, '\\x02', '\\x02')`,
     );
-    await Promise.all([createSecretSpread(db)(), createSecretSpread(db)()]);
+    await Promise.all([createSecretSpread(opened.database)(), createSecretSpread(opened.database)()]);
     expect(await ask("unspread", `SELECT version FROM client_secrets WHERE spread_at IS NULL`)).toEqual([]);
     expect(await ask("not_due", `SELECT uuid FROM credentials WHERE due_at > now()`)).toEqual([]);
   },

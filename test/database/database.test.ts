@@ -1,33 +1,23 @@
 // Again on PostgreSQL: it is about the driver and its pool.
 
-import { afterAll, beforeAll, expect, test } from "@jest/globals";
-import { openDatabase, statement, type Database } from "../../src/database/database.ts";
-import { aFreshDatabase, testServerUrl, type FreshDatabase } from "../support/database.ts";
+import { expect, test } from "@jest/globals";
+import { statement } from "../../src/database/database.ts";
+import { testServerUrl } from "../support/database.ts";
+import { anOpenDatabase } from "../support/open-database.ts";
 
-let fresh: FreshDatabase;
-let database: Database;
-
-beforeAll(async () => {
-  fresh = await aFreshDatabase();
-  database = await openDatabase(fresh.settings);
-});
-
-afterAll(async () => {
-  await database.close();
-  await fresh.close();
-});
+const opened = anOpenDatabase();
 
 test("without an address the database is the embedded one", () => {
-  expect(database.kind).toBe(testServerUrl ? "postgresql" : "embedded");
+  expect(opened.database.kind).toBe(testServerUrl ? "postgresql" : "embedded");
 });
 
 test("it answers, and is up to date", async () => {
-  await database.ping();
-  expect(await database.pendingMigrations()).toEqual([]);
+  await opened.database.ping();
+  expect(await opened.database.pendingMigrations()).toEqual([]);
 });
 
 test("lists of every type that our statements pass survive the way there and back, nulls included", async () => {
-  const rows = await database.query(
+  const rows = await opened.database.query(
     statement(
       "round_trip",
       `SELECT * FROM unnest($1::uuid[], $2::bytea[], $3::timestamptz[], $4::text[], $5::jsonb[], $6::bigint[]) AS t(a, b, c, d, e, f)`,
@@ -67,12 +57,12 @@ test.each([
     "echo_bytes",
     `SELECT b FROM unnest($1::bytea[]) WITH ORDINALITY AS t(b, at) ORDER BY at`,
   );
-  const rows = await database.query<{ b: Buffer | null }>(echo, [list]);
+  const rows = await opened.database.query<{ b: Buffer | null }>(echo, [list]);
   expect(rows.map(({ b }) => b && [...b])).toEqual(list.map((each) => each && [...each]));
 });
 
 test("a bigint that a number cannot hold is an error, not a rounded number", async () => {
-  await expect(database.query(statement("too_big", `SELECT 9007199254740993::bigint`))).rejects.toThrow(
-    RangeError,
-  );
+  await expect(
+    opened.database.query(statement("too_big", `SELECT 9007199254740993::bigint`)),
+  ).rejects.toThrow(RangeError);
 });

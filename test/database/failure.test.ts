@@ -1,15 +1,14 @@
 // Again on PostgreSQL: the server's own errors tell what may pass.
 
-import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
+import { describe, expect, test } from "@jest/globals";
 import {
   isConflict,
   isFaultOfData,
   isPassing,
   openDatabase,
   statement,
-  type Database,
 } from "../../src/database/database.ts";
-import { aFreshDatabase, type FreshDatabase } from "../support/database.ts";
+import { anOpenDatabase } from "../support/open-database.ts";
 
 const fromPostgresql = (code: string, message = "") =>
   Object.assign(new Error(message), { code, severity: "ERROR" });
@@ -82,22 +81,13 @@ describe("not worth another try", () => {
 });
 
 describe("as the drivers really say it", () => {
-  let fresh: FreshDatabase;
-  let database: Database;
-  beforeAll(async () => {
-    fresh = await aFreshDatabase();
-    database = await openDatabase(fresh.settings);
-  });
-  afterAll(async () => {
-    await database.close();
-    await fresh.close();
-  });
+  const opened = anOpenDatabase();
 
   const raised = async (state: string) => {
     const text = `DO $$ BEGIN RAISE EXCEPTION 'raised' USING ERRCODE = '${state}'; END $$`;
-    const prisma = await database.prisma();
+    const prisma = await opened.database.prisma();
     return [
-      await database.query(statement(`raise_${state}`, text)).catch((error: unknown) => error),
+      await opened.database.query(statement(`raise_${state}`, text)).catch((error: unknown) => error),
       await prisma.$executeRawUnsafe(text).catch((error: unknown) => error),
     ];
   };
@@ -116,7 +106,10 @@ describe("as the drivers really say it", () => {
   });
 
   test("a server that is not there", async () => {
-    const nowhere = await openDatabase({ ...fresh.settings, url: "postgresql://nobody@127.0.0.1:1/nothing" });
+    const nowhere = await openDatabase({
+      ...opened.settings,
+      url: "postgresql://nobody@127.0.0.1:1/nothing",
+    });
     const prisma = await nowhere.prisma();
     const errors = [
       await nowhere.ping().catch((error: unknown) => error),

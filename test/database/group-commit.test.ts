@@ -1,15 +1,9 @@
 // Again on PostgreSQL: commits are shared by many connections there.
 
 import { setTimeout as sleep } from "node:timers/promises";
-import { afterAll, beforeAll, expect, test } from "@jest/globals";
-import {
-  createGroupCommit,
-  openDatabase,
-  Overloaded,
-  statement,
-  type Database,
-} from "../../src/database/database.ts";
-import { aFreshDatabase, type FreshDatabase } from "../support/database.ts";
+import { expect, test } from "@jest/globals";
+import { createGroupCommit, Overloaded, statement } from "../../src/database/database.ts";
+import { anOpenDatabase } from "../support/open-database.ts";
 import { eventually } from "../support/world.ts";
 
 const LIMITS = { maxRows: 100, maxQueued: 1000 };
@@ -163,16 +157,7 @@ test("a writer that loses count is found out", async () => {
   await expect(commit(1)).rejects.toThrow("0 results for 1 rows");
 });
 
-let fresh: FreshDatabase;
-let database: Database;
-beforeAll(async () => {
-  fresh = await aFreshDatabase();
-  database = await openDatabase(fresh.settings);
-});
-afterAll(async () => {
-  await database.close();
-  await fresh.close();
-});
+const opened = anOpenDatabase();
 
 test("on a real database: whoever was answered finds his row, and a bad one harms only its sender", async () => {
   const insert = statement(
@@ -180,14 +165,14 @@ test("on a real database: whoever was answered finds his row, and a bad one harm
     `INSERT INTO heartbeats (name) SELECT * FROM unnest($1::text[]) ON CONFLICT DO NOTHING RETURNING name`,
   );
   const write = async (names: string[]) => {
-    const born = await database.query<{ name: string }>(insert, [names]);
+    const born = await opened.database.query<{ name: string }>(insert, [names]);
     return names.map((name) => born.some((row) => row.name === name));
   };
   const commit = createGroupCommit({ ...LIMITS, write });
   const names = Array.from({ length: 500 }, (_, i) => (i === 250 ? "a NUL: \0" : `name ${i}`));
   const answers = await Promise.allSettled(names.map(commit));
   expect(answers.filter(({ status }) => status === "rejected")).toHaveLength(1);
-  expect(await database.query(statement("count", `SELECT count(*) AS n FROM heartbeats`))).toEqual([
+  expect(await opened.database.query(statement("count", `SELECT count(*) AS n FROM heartbeats`))).toEqual([
     { n: 499 },
   ]);
 });

@@ -1,67 +1,51 @@
 // Again on PostgreSQL: the embedded database keeps no plans.
 
 import { setTimeout as wait } from "node:timers/promises";
-import { afterAll, beforeAll, expect, test } from "@jest/globals";
-import {
-  busyStatement,
-  openDatabase,
-  statement,
-  type Database,
-  type Statement,
-} from "../../src/database/database.ts";
+import { expect, test } from "@jest/globals";
+import { busyStatement, openDatabase, statement, type Statement } from "../../src/database/database.ts";
 import { createStepQueue } from "../../src/resources/steps/queue.ts";
 import { eventually } from "../support/world.ts";
-import { administer, aFreshDatabase, testServerUrl, type FreshDatabase } from "../support/database.ts";
+import { administer, testServerUrl } from "../support/database.ts";
+import { anOpenDatabase } from "../support/open-database.ts";
 
 const onPostgresql = testServerUrl ? test : test.skip;
 
-let fresh: FreshDatabase;
-let database: Database;
-
-beforeAll(async () => {
-  fresh = await aFreshDatabase();
-  // Of eight connections four are for busy statements; asked one at a time, it is always the same one.
-  database = await openDatabase({ ...fresh.settings, poolSize: 8 });
-});
-
-afterAll(async () => {
-  await database.close();
-  await fresh.close();
-});
+// Of eight connections four are for busy statements; asked one at a time, it is always the same one.
+const opened = anOpenDatabase({ poolSize: 8 });
 
 const stepsOf = `SELECT s.id FROM unnest($1::uuid[]) AS i(uuid) JOIN steps s USING (uuid)`;
 const uuids = ["01234567-89ab-4def-8123-456789abcdef"];
 
 test("a busy statement answers like any other, on every kind of database", async () => {
   const doubled = busyStatement("doubled", `SELECT n * 2 AS n FROM unnest($1::int[]) AS n`);
-  expect(await database.query(doubled, [[1, 2, 3]])).toEqual([{ n: 2 }, { n: 4 }, { n: 6 }]);
+  expect(await opened.database.query(doubled, [[1, 2, 3]])).toEqual([{ n: 2 }, { n: 4 }, { n: 6 }]);
 });
 
 onPostgresql("its plan is kept, while any other statement is planned for its values each time", async () => {
   const plans = `SELECT generic_plans::int AS kept, custom_plans::int AS made FROM pg_prepared_statements WHERE name = $1`;
   const kept = busyStatement("kept_steps", stepsOf);
   const anew = statement("new_steps", stepsOf);
-  for (let i = 0; i < 3; i++) for (const each of [kept, anew]) await database.query(each, [uuids]);
-  expect(await database.query(busyStatement("busy_plans", plans), ["kept_steps"])).toEqual([
+  for (let i = 0; i < 3; i++) for (const each of [kept, anew]) await opened.database.query(each, [uuids]);
+  expect(await opened.database.query(busyStatement("busy_plans", plans), ["kept_steps"])).toEqual([
     { kept: 3, made: 0 },
   ]);
-  expect(await database.query(statement("other_plans", plans), ["new_steps"])).toEqual([
+  expect(await opened.database.query(statement("other_plans", plans), ["new_steps"])).toEqual([
     { kept: 0, made: 3 },
   ]);
 });
 
 onPostgresql("a plan is kept for a second, and then made for the tables as they are by then", async () => {
   const plan = async () => {
-    await database.query(busyStatement("busy_steps", stepsOf), [uuids]);
+    await opened.database.query(busyStatement("busy_steps", stepsOf), [uuids]);
     const explain = busyStatement("explained", `EXPLAIN EXECUTE busy_steps('{}')`);
-    const rows = await database.query<{ "QUERY PLAN": string }>(explain);
+    const rows = await opened.database.query<{ "QUERY PLAN": string }>(explain);
     return rows.map((row) => row["QUERY PLAN"]).join("\n");
   };
   // What PostgreSQL knows of a table that has just been emptied.
-  await database.query(statement("forget", `VACUUM ANALYZE steps`));
+  await opened.database.query(statement("forget", `VACUUM ANALYZE steps`));
   await wait(1_100);
   const forFew = await plan();
-  await database.query(
+  await opened.database.query(
     statement(
       "fill",
       `INSERT INTO steps (uuid, kind) SELECT gen_random_uuid(), 'finish' FROM generate_series(1, 2000)`,
@@ -75,18 +59,18 @@ onPostgresql("a plan is kept for a second, and then made for the tables as they 
 onPostgresql(
   "the claim of steps reads the head of their queue, though its plan knows of no number",
   async () => {
-    await database.query(
+    await opened.database.query(
       statement(
         "many_due",
         `INSERT INTO steps (uuid, kind, due_at) SELECT gen_random_uuid(), 'discover', now() FROM generate_series(1, 5000)`,
       ),
     );
-    await database.query(statement("know_of_them", `ANALYZE steps`));
+    await opened.database.query(statement("know_of_them", `ANALYZE steps`));
     const asked: Statement[] = [];
     const listening = { query: async (one: Statement) => (asked.push(one), []) };
     await createStepQueue(listening).claim(4);
     const [{ text }] = asked as [Statement];
-    await administer(fresh.settings.url!, async (ask) => {
+    await administer(opened.settings.url!, async (ask) => {
       await ask(`SET plan_cache_mode = force_generic_plan`);
       await ask(`PREPARE claim AS ${text}`);
       const plan = JSON.stringify(await ask(`EXPLAIN EXECUTE claim(4)`));
@@ -99,7 +83,7 @@ onPostgresql(
 onPostgresql(
   "a busy statement that would wait behind a line of others is given an idle connection",
   async () => {
-    const db = await openDatabase({ ...fresh.settings, role: "guest", poolSize: 8 });
+    const db = await openDatabase({ ...opened.settings, role: "guest", poolSize: 8 });
     try {
       await db.query(statement("opened", `SELECT 1`));
       const slow = Array.from({ length: 8 }, () => db.query(busyStatement("slow", `SELECT pg_sleep(1)`)));
@@ -114,7 +98,7 @@ onPostgresql(
 );
 
 test("with few connections they serve everything", async () => {
-  const few = await openDatabase({ ...fresh.settings, role: "guest", poolSize: 7 });
+  const few = await openDatabase({ ...opened.settings, role: "guest", poolSize: 7 });
   try {
     for (const each of [busyStatement("one", `SELECT 1 AS n`), statement("two", `SELECT 1 AS n`)])
       expect(await few.query(each)).toEqual([{ n: 1 }]);
@@ -125,7 +109,7 @@ test("with few connections they serve everything", async () => {
 });
 
 onPostgresql("DATABASE_POOL is how many there are in all", async () => {
-  const db = await openDatabase({ ...fresh.settings, poolSize: 9 });
+  const db = await openDatabase({ ...opened.settings, poolSize: 9 });
   try {
     const slow = [statement("sleeps", `SELECT pg_sleep(1)`), busyStatement("naps", `SELECT pg_sleep(1)`)];
     const asked = Array.from({ length: 6 }, () => slow.map((each) => db.query(each))).flat();
@@ -150,16 +134,18 @@ onPostgresql.each([
     then: busyStatement("d", `SELECT 2 AS n`),
   },
 ])("where $has have all that the server allows, they serve as $needs", async ({ first, then }) => {
-  const url = new URL(fresh.settings.url!);
+  const url = new URL(opened.settings.url!);
   url.username = `addon_one_${process.pid}`;
-  await administer(fresh.settings.url!, (ask) => ask(`CREATE ROLE ${url.username} LOGIN CONNECTION LIMIT 1`));
-  const db = await openDatabase({ ...fresh.settings, url: url.href, poolSize: 8 });
+  await administer(opened.settings.url!, (ask) =>
+    ask(`CREATE ROLE ${url.username} LOGIN CONNECTION LIMIT 1`),
+  );
+  const db = await openDatabase({ ...opened.settings, url: url.href, poolSize: 8 });
   try {
     await db.query(first);
     expect(await db.query(then)).toEqual([{ n: 2 }]);
     expect(await db.transaction((tx) => tx.query(then))).toEqual([{ n: 2 }]);
   } finally {
     await db.close();
-    await administer(fresh.settings.url!, (ask) => ask(`DROP ROLE ${url.username}`));
+    await administer(opened.settings.url!, (ask) => ask(`DROP ROLE ${url.username}`));
   }
 });

@@ -1,23 +1,12 @@
 // Again on PostgreSQL: how full a page gets is its business.
 
-import { afterAll, beforeAll, expect, test } from "@jest/globals";
-import { openDatabase, statement, type Database } from "../../src/database/database.ts";
+import { expect, test } from "@jest/globals";
+import { statement } from "../../src/database/database.ts";
 import { createClaims } from "../../src/resources/credentials/claims.ts";
 import { createCredentialStore } from "../../src/resources/credentials/store.ts";
-import { aFreshDatabase, type FreshDatabase } from "../support/database.ts";
+import { anOpenDatabase } from "../support/open-database.ts";
 
-let fresh: FreshDatabase;
-let db: Database;
-
-beforeAll(async () => {
-  fresh = await aFreshDatabase();
-  db = await openDatabase(fresh.settings);
-});
-
-afterAll(async () => {
-  await db.close();
-  await fresh.close();
-});
+const opened = anOpenDatabase();
 
 const MANY = 100;
 
@@ -30,22 +19,22 @@ const fill = statement(
 const pages = statement("pages", `SELECT uuid, (ctid::text::point)[0]::int AS page FROM credentials`);
 
 async function pageOfEach(): Promise<Map<string, number>> {
-  const rows = await db.query<{ uuid: string; page: number }>(pages);
+  const rows = await opened.database.query<{ uuid: string; page: number }>(pages);
   return new Map(rows.map(({ uuid, page }) => [uuid, page]));
 }
 
 test("a credential that is claimed stays on its page, with the mark too, so that no index has to hear of it", async () => {
-  await db.query(fill, [MANY]);
+  await opened.database.query(fill, [MANY]);
   const before = await pageOfEach();
   const moved = async () => {
     const now = await pageOfEach();
     return [...before].filter(([uuid, page]) => now.get(uuid) !== page).length;
   };
-  const claimed = await createClaims(db, () => undefined).refreshes(MANY);
+  const claimed = await createClaims(opened.database, () => undefined).refreshes(MANY);
   expect(claimed).toHaveLength(MANY);
   expect(await moved()).toBeLessThan(MANY / 10);
 
-  const { markSent } = createCredentialStore(db);
+  const { markSent } = createCredentialStore(opened.database);
   expect(await Promise.all(claimed.map((row) => markSent(row, 1)))).not.toContain(false);
   expect(await moved()).toBeLessThan(MANY / 4);
 });

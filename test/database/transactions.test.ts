@@ -1,94 +1,86 @@
 // Again on PostgreSQL: isolation and retries are the server's.
 
-import { afterAll, beforeAll, beforeEach, expect, test } from "@jest/globals";
-import { openDatabase, statement, waitingForDatabase, type Database } from "../../src/database/database.ts";
+import { beforeEach, expect, test } from "@jest/globals";
+import { statement, waitingForDatabase } from "../../src/database/database.ts";
 import { createPool } from "../../src/database/pool.ts";
-import { administer, aFreshDatabase, testServerUrl, type FreshDatabase } from "../support/database.ts";
+import { administer, testServerUrl } from "../support/database.ts";
+import { anOpenDatabase } from "../support/open-database.ts";
 
-let fresh: FreshDatabase;
-let database: Database;
+const opened = anOpenDatabase({ poolSize: 8 });
 
-beforeAll(async () => {
-  fresh = await aFreshDatabase();
-  database = await openDatabase({ ...fresh.settings, poolSize: 8 });
-});
-
-afterAll(async () => {
-  await database.close();
-  await fresh.close();
-});
-
-beforeEach(() => database.query(statement("forget", `DELETE FROM heartbeats`)));
+beforeEach(() => opened.database.query(statement("forget", `DELETE FROM heartbeats`)));
 
 const insert = statement("insert", `INSERT INTO heartbeats (name) VALUES ($1)`);
 const list = statement("list", `SELECT name FROM heartbeats ORDER BY name`);
 const onPostgresql = testServerUrl ? test : test.skip;
 
 test("what a transaction wrote is there once it has resolved", async () => {
-  const result = await database.transaction(async (tx) => {
+  const result = await opened.database.transaction(async (tx) => {
     await tx.query(insert, ["one"]);
     await tx.query(insert, ["two"]);
     return "done";
   });
   expect(result).toBe("done");
-  expect(await database.query(list)).toEqual([{ name: "one" }, { name: "two" }]);
+  expect(await opened.database.query(list)).toEqual([{ name: "one" }, { name: "two" }]);
 });
 
 test("a transaction whose work throws leaves nothing, and throws that error", async () => {
   const mistake = new Error("changed my mind");
-  const work = database.transaction(async (tx) => {
+  const work = opened.database.transaction(async (tx) => {
     await tx.query(insert, ["one"]);
     throw mistake;
   });
   await expect(work).rejects.toBe(mistake);
-  expect(await database.query(list)).toEqual([]);
+  expect(await opened.database.query(list)).toEqual([]);
 });
 
 test("a transaction that swallowed an error does not pass for a success", async () => {
-  const work = database.transaction(async (tx) => {
+  const work = opened.database.transaction(async (tx) => {
     await tx.query(insert, ["one"]);
     await tx.query(insert, ["one"]).catch(() => undefined);
   });
   await expect(work).rejects.toThrow("rolled back");
-  expect(await database.query(list)).toEqual([]);
+  expect(await opened.database.query(list)).toEqual([]);
 });
 
 test("an error leaves the connections as they were, however many there are", async () => {
   const mistakes = Array.from({ length: 20 }, (_, i) =>
     i % 2
-      ? database.query(statement("mistake", `SELECT 1 / $1::int`), [0])
-      : database.transaction((tx) => tx.query(insert, [null])),
+      ? opened.database.query(statement("mistake", `SELECT 1 / $1::int`), [0])
+      : opened.database.transaction((tx) => tx.query(insert, [null])),
   );
   const answers = await Promise.allSettled(mistakes);
   expect(answers.map(({ status }) => status)).toEqual(mistakes.map(() => "rejected"));
-  await database.ping();
+  await opened.database.ping();
 });
 
 onPostgresql("killed sessions, idle or at work, cost a retry and nothing more", async () => {
   const sleeping = Array.from({ length: 3 }, () =>
-    waitingForDatabase(() => database.query(statement("sleep", `SELECT pg_sleep(0.5)`))),
+    waitingForDatabase(() => opened.database.query(statement("sleep", `SELECT pg_sleep(0.5)`))),
   );
   const inTransaction = waitingForDatabase(() =>
-    database.transaction(async (tx) => {
+    opened.database.transaction(async (tx) => {
       await tx.query(statement("sleep", `SELECT pg_sleep(0.5)`));
       await tx.query(insert, ["survivor"]);
     }),
   );
   await new Promise((resolve) => setTimeout(resolve, 200));
-  const killed = await administer(fresh.settings.url as string, (ask) =>
+  const killed = await administer(opened.settings.url as string, (ask) =>
     ask(
       `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()`,
     ),
   );
   expect(killed.length).toBeGreaterThanOrEqual(4);
   await Promise.all([...sleeping, inTransaction]);
-  expect(await database.query(list)).toEqual([{ name: "survivor" }]);
+  expect(await opened.database.query(list)).toEqual([{ name: "survivor" }]);
 });
 
 onPostgresql("a statement that takes too long is given up, and ends on the server too", async () => {
-  await expect(database.query(statement("too_long", `SELECT pg_sleep(30)`))).rejects.toThrow(/timeout/);
+  await expect(opened.database.query(statement("too_long", `SELECT pg_sleep(30)`))).rejects.toThrow(
+    /timeout/,
+  );
   await new Promise((resolve) => setTimeout(resolve, 300));
-  const left = await administer(fresh.settings.url as string, (ask) =>
+  const left = await administer(opened.settings.url as string, (ask) =>
     ask(
       `SELECT 1 FROM pg_stat_activity WHERE query LIKE '%pg_sleep(30)%' AND state = 'active' AND pid <> pg_backend_pid()`,
     ),
@@ -97,11 +89,11 @@ onPostgresql("a statement that takes too long is given up, and ends on the serve
 });
 
 onPostgresql("a connection given back inside a transaction is never given to the next", async () => {
-  const pool = createPool({ connectionString: fresh.settings.url, max: 1 });
+  const pool = createPool({ connectionString: opened.settings.url, max: 1 });
   const careless = await pool.connect();
   await careless.query("BEGIN");
   careless.release();
   await pool.query(insert.text, ["kept"]);
   await pool.end();
-  expect(await database.query(list)).toEqual([{ name: "kept" }]);
+  expect(await opened.database.query(list)).toEqual([{ name: "kept" }]);
 });

@@ -1,0 +1,26 @@
+import { afterAll, beforeAll } from "@jest/globals";
+import { openDatabase, type Database, type DatabaseSettings } from "../../src/database/database.ts";
+import { aFreshDatabase } from "./database.ts";
+
+/**
+ * A fresh database, open while the tests of this file or `describe` run: to be called where hooks are, and looked into
+ * from the tests. `change` is what differs from its settings.
+ */
+export function anOpenDatabase(change: Partial<DatabaseSettings> = {}): {
+  readonly database: Database;
+  readonly settings: DatabaseSettings;
+} {
+  const opened = {} as { database: Database; settings: DatabaseSettings };
+  let remove = () => Promise.resolve();
+  beforeAll(async () => {
+    const fresh = await aFreshDatabase();
+    remove = fresh.close;
+    opened.settings = { ...fresh.settings, ...change };
+    opened.database = await openDatabase(opened.settings);
+  });
+  afterAll(async () => {
+    await opened.database.close();
+    await remove();
+  });
+  return opened;
+}
