@@ -28,13 +28,14 @@ export const exampleSettings: Omit<Settings, "url"> = {
   platformHost: "127.0.0.1",
 };
 
-/** What all rules, or these, say about the example with these habits. */
+/** What all rules, or these, say about the example with these habits, and with other settings if there are any. */
 export async function judgedExample(
   habits: Habits = good,
   judgedBy: readonly Rule[] = rules,
+  others: Partial<Settings> = {},
 ): Promise<Verdict[]> {
   const port = await freePort();
-  const settings = { ...exampleSettings, url: `http://127.0.0.1:${port}` };
+  const settings: Settings = { ...exampleSettings, ...others, url: `http://127.0.0.1:${port}` };
   const stage = await openStage(settings);
   const service = await startExample(
     {
