@@ -1,11 +1,11 @@
 import { good, type Habits, startExample } from "../../conformance/examples/service/service.ts";
+import { freePort } from "../../conformance/free-port.ts";
 import { judge, type Verdict } from "../../conformance/judge.ts";
 import { rules } from "../../conformance/rules/index.ts";
 import type { Rule } from "../../conformance/rule.ts";
 import type { Settings } from "../../conformance/settings.ts";
 import { openStage } from "../../conformance/stage/stage.ts";
 import type { BrokenService } from "./broken/break.ts";
-import { freePort } from "./free-port.ts";
 
 export const exampleSettings: Omit<Settings, "url"> = {
   resourcesPath: "/resources",
