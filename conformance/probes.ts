@@ -37,6 +37,15 @@ export const isRefresh = (call: Call) => call.kind === "refresh";
 export const isApi = (call: Call) => call.kind === "api";
 export const isDone = (call: Call) => call.reply !== null && call.reply.status < 300;
 
+const SECRET_MEMBERS = ["code", "refresh_token", "client_secret"];
+
+/** Whether a call's address holds what belongs into its form, by name or by value. What else stands there is harmless. */
+export function isToldInAddress({ path, form }: Call): boolean {
+  const secrets = SECRET_MEMBERS.flatMap((name) => form[name] ?? []);
+  const query = new URLSearchParams(path.split("?", 2)[1]);
+  return [...query].some(([name, value]) => SECRET_MEMBERS.includes(name) || secrets.includes(value));
+}
+
 /** Waits for a call of the service about the resource. */
 export function callOf(
   stage: Stage,

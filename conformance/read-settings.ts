@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { readFileSync } from "node:fs";
-import { type AddressInfo, createServer } from "node:net";
 import type { AddonManifest } from "../sandbox/index.ts";
+import { freePort } from "./free-port.ts";
 import { type Options, UsedWrongly } from "./options.ts";
 import { type Settings, usualPatience } from "./settings.ts";
 
@@ -89,15 +89,4 @@ function numberIn(text: string | undefined, name: string, most: number): number 
   const number = Number(text);
   if (Number.isInteger(number) && number > 0 && number <= most) return number;
   throw new UsedWrongly(`${name} must be a whole number from 1 to ${most}.`);
-}
-
-function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const server = createServer();
-    server.once("error", reject);
-    server.listen(0, "127.0.0.1", () => {
-      const { port } = server.address() as AddressInfo;
-      server.close(() => resolve(port));
-    });
-  });
 }

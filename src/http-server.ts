@@ -6,7 +6,7 @@ import type { Express } from "express";
  * The HTTP server of an Express app, not yet listening.
  *
  * Its timeouts cut slow clients off (a whole request within 15 s) and outlast the router in front (90 s idle). A client
- * that sends `Expect: 100-continue` gets its answer before its body is asked for; the authentication asks for it.
+ * that sends `Expect: 100-continue` gets its answer before its body is asked for; whoever lets it in asks for it.
  */
 export function createHttpServer(app: Express): Server {
   const server = http.createServer({ ...constructorsFor(app), connectionsCheckingInterval: 1_000 }, app);

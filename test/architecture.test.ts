@@ -14,6 +14,7 @@ const mayImport: Record<string, readonly string[]> = {
   errors: [],
   uuid: [],
   "method-not-allowed": ["errors"],
+  "ask-for-body": [],
   scrubber: ["secret"],
   "hide-while": ["scrubber", "secret"],
   log: ["log-output", "scrubber"],
@@ -27,7 +28,16 @@ const mayImport: Record<string, readonly string[]> = {
   resources: ["platform", "vault", "database", "errors", "secret", "log", "scrubber"],
   // Refusals, and settings of its own; the kit gives it the rest when it calls.
   "your-service": ["errors", "secret", "setting", "setting-kinds"],
-  "partner-api": ["resources", "errors", "secret", "scrubber", "hide-while", "uuid", "method-not-allowed"],
+  "partner-api": [
+    "resources",
+    "errors",
+    "secret",
+    "scrubber",
+    "hide-while",
+    "uuid",
+    "method-not-allowed",
+    "ask-for-body",
+  ],
   // What people see: the frame of every page. And people coming in.
   pages: ["errors", "log", "method-not-allowed"],
   "sign-in": [
@@ -57,6 +67,7 @@ const mayImport: Record<string, readonly string[]> = {
     "hide-while",
     "uuid",
     "method-not-allowed",
+    "ask-for-body",
   ],
   jobs: ["resources", "sign-in", "database", "log"],
   // What an operator can do needs every layer below, and what may be missing when something is broken.
@@ -85,6 +96,7 @@ const mayImport: Record<string, readonly string[]> = {
     "log",
     "secret",
     "method-not-allowed",
+    "ask-for-body",
   ],
   manifest: [],
   // What is on offer, it tells the platform without starting the service.

@@ -16,7 +16,7 @@ import {
   repeatsWell,
 } from "../probes.ts";
 import { nameFaults } from "../config-vars.ts";
-import { Broken, holds, needs, type RuleGroup } from "../rule.ts";
+import { applies, Broken, holds, needs, type RuleGroup } from "../rule.ts";
 import { decisions, platform } from "../sections.ts";
 import type { Call } from "../stage/books.ts";
 import { firstTimes, type Reaction } from "../stage/script.ts";
@@ -24,7 +24,11 @@ import type { Stage } from "../stage/stage.ts";
 import { jsonReply, membersIn } from "../stage/wire.ts";
 
 const section = decisions(2);
-const API_VERSION = /^application\/vnd\.[\w.-]+\+json\s*;\s*version=3$/i;
+const API_VERSION = /^application\/vnd\.[\w.-]+\+json;version=3(;q=[\d.]+)?$/i;
+
+/** Among the types of an Accept header, however they are written: a list, with blanks, quotes and weights. */
+const asksForVersion = (accept = "") =>
+  accept.split(",").some((type) => API_VERSION.test(type.replace(/[\s"]/g, "")));
 
 /** The first push of config vars in an asynchronous provision. */
 async function push(stage: Stage) {
@@ -40,10 +44,13 @@ function pushed(text: string): { name: unknown; value: unknown }[] | null {
   return isList ? (config as { name: unknown; value: unknown }[]) : null;
 }
 
-/** An asynchronous provision whose first call to the API meets `reaction`, watched to its end. */
+/** What a service reads it can do without; what it changes has to arrive. */
+const isChange = (call: Call) => isApi(call) && call.method !== "GET";
+
+/** An asynchronous provision whose first change at the API meets `reaction`, watched to its end. */
 async function despite(stage: Stage, reaction: () => Reaction, what: string) {
   await completed(stage);
-  const resource = await begun(stage, { react: firstTimes(1, isApi, reaction) });
+  const resource = await begun(stage, { react: firstTimes(1, isChange, reaction) });
   const call = await callOf(stage, resource, (call) => isMark(call) && isDone(call));
   holds(call, `The platform API answered ${what} once, and the provision was never completed.`);
   return stage.callsOf(resource);
@@ -104,6 +111,7 @@ export const asynchronous: RuleGroup = {
         const resource = await begunWithTokens(stage);
         const mark = await marked(stage, resource);
         const set = stage.callsOf(resource).find((call) => isConfigPush(call) && isDone(call));
+        applies(set ?? stage.settings.manifest?.config_vars?.length !== 0, "the manifest has no config vars.");
         holds(
           set && set.at < mark.at,
           set ? "They were set after the end had been told." : "No config vars were set.",
@@ -157,7 +165,7 @@ export const asynchronous: RuleGroup = {
       isPatient: true,
       async check(stage) {
         const strange = apiCalls(stage, await begunToEnd(stage)).find(
-          ({ headers }) => !API_VERSION.test(headers.accept ?? ""),
+          ({ headers }) => !asksForVersion(headers.accept),
         );
         holds(!strange, `${strange?.method} was sent with Accept: ${strange?.headers.accept ?? "(none)"}.`);
       },

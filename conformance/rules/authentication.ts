@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { answeredWith, plain, plainAnswer } from "../probes.ts";
-import { Broken, holds, type RuleGroup } from "../rule.ts";
+import { Broken, holds, needs, type RuleGroup } from "../rule.ts";
 import { decisions } from "../sections.ts";
 import { aGrant, aProvision, basic } from "../stage/service-calls.ts";
 import type { Stage } from "../stage/stage.ts";
@@ -149,10 +149,12 @@ export const authentication: RuleGroup = {
         const body = aProvision(stage.settings, { oauth_grant: aGrant() });
         const { status } = await stage.service.send({ method: "POST", body, authorization: null });
         const below = `/${String(body["uuid"])}`;
-        const after = await stage.service.send({ method: "PUT", below, body: { plan: stage.settings.plan } });
-        if (after.status >= 300) return;
-        await stage.service.send({ method: "DELETE", below });
-        throw new Broken(`A provision that was answered with ${status} has made a resource all the same.`);
+        const never = await stage.service.send({ method: "DELETE", below: `/${randomUUID()}` });
+        needs(never.status >= 300, "a deprovision of what never was has to be refused first (DEPR-02).");
+        // What is there can go, whatever else may be refused to it as yet.
+        const after = await stage.service.send({ method: "DELETE", below });
+        if (after.status < 300)
+          throw new Broken(`A provision that was answered with ${status} has made a resource all the same.`);
       },
     },
     {

@@ -5,6 +5,7 @@ import {
   isDone,
   isExchange,
   isRefusal,
+  isToldInAddress,
   firstReply,
   needsSecret,
   plain,
@@ -163,8 +164,8 @@ export const exchange: RuleGroup = {
       mend: "Put them into the body: addresses end up in logs.",
       isPatient: true,
       async check(stage) {
-        const { path } = await plainAttempt(stage);
-        holds(!path.includes("?"), "The token endpoint was called with a query.");
+        const call = await plainAttempt(stage);
+        holds(!isToldInAddress(call), "A member of the form stands in the token endpoint's address.");
       },
     },
     {

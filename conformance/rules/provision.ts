@@ -1,5 +1,14 @@
-import { firstReply, isSuccess, membersOf, plainAnswer, plain, shown, strangePlan } from "../probes.ts";
-import { applies, Broken, holds, type RuleGroup } from "../rule.ts";
+import {
+  firstReply,
+  isSuccess,
+  membersOf,
+  plain,
+  plainAnswer,
+  plainExchange,
+  shown,
+  strangePlan,
+} from "../probes.ts";
+import { applies, Broken, holds, needs, type RuleGroup } from "../rule.ts";
 import { decisions, platform } from "../sections.ts";
 import { nameFaults, valueFaults } from "../config-vars.ts";
 import type { Stage } from "../stage/stage.ts";
@@ -134,12 +143,16 @@ export const provision: RuleGroup = {
       section: request,
       severity: "should",
       mend: "Keep uuids in lower case, whatever case they come in.",
+      isPatient: true,
       async check(stage) {
-        await plainAnswer(stage);
+        // A change that comes before the exchange is another matter.
+        await plainExchange(stage);
         const { uuid } = await plain(stage);
         const body = { plan: stage.settings.plan };
-        const { status } = await stage.service.send({ method: "PUT", below: `/${uuid.toUpperCase()}`, body });
-        holds(status !== 404, "In capital letters the uuid was not known.");
+        const change = (below: string) => stage.service.send({ method: "PUT", below, body });
+        needs(isSuccess(await change(`/${uuid}`)), "a change to the plan it has must succeed first (PLAN-03).");
+        const reply = await change(`/${uuid.toUpperCase()}`);
+        holds(isSuccess(reply), `In capital letters the uuid was answered with ${reply.status}.`);
       },
     },
   ],

@@ -88,7 +88,10 @@ export const requests: RuleGroup = {
       "should",
       "A request without a grant is accepted",
       "Provision it all the same; the platform can give a grant later.",
-      (stage) => accepted(stage, members({ oauth_grant: null }), "A request whose oauth_grant is null"),
+      async (stage) => {
+        await accepted(stage, members({ oauth_grant: null }), "A request whose oauth_grant is null");
+        await accepted(stage, members({ oauth_grant: undefined }), "A request without oauth_grant");
+      },
     ),
     rule(
       "REQ-05",

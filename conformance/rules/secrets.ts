@@ -1,5 +1,5 @@
 import { isApi, needsSecret } from "../probes.ts";
-import { holds, type RuleGroup } from "../rule.ts";
+import { applies, holds, type RuleGroup } from "../rule.ts";
 import { decisions, platform } from "../sections.ts";
 
 export const secrets: RuleGroup = {
@@ -14,12 +14,12 @@ export const secrets: RuleGroup = {
       isLast: true,
       async check({ books, settings }) {
         const { addonPassword, clientSecret } = settings;
-        for (const [what, secret] of Object.entries({
-          password: addonPassword,
-          "client secret": clientSecret,
-        })) {
-          const found = secret && books.replies.find((reply) => said(reply).includes(secret));
-          holds(!found, `The ${what} stands in an answer with ${found && found.status}.`);
+        const known = { password: addonPassword, "client secret": clientSecret ?? "" };
+        const told = Object.entries(known).filter(([, secret]) => !standsByChance(secret));
+        applies(told.length > 0, "the password is a word, or so short that any answer may hold it.");
+        for (const [what, secret] of told) {
+          const found = books.replies.find((reply) => said(reply).includes(secret));
+          holds(!found, `The ${what} stands in an answer with ${found?.status}.`);
         }
       },
     },
@@ -50,7 +50,8 @@ export const secrets: RuleGroup = {
         needsSecret(stage);
         const secret = stage.settings.clientSecret!;
         const found = stage.books.calls.filter(isApi).find((call) => {
-          const all = `${call.path} ${JSON.stringify(call.headers)} ${call.text}`;
+          const { path, headers, text } = call;
+          const all = `${path} ${JSON.stringify(headers)} ${basicIn(headers.authorization)} ${text}`;
           return all.includes(secret) || all.includes(encodeURIComponent(secret));
         });
         holds(!found, `It was sent along with ${found?.method} of the platform API.`);
@@ -73,5 +74,14 @@ export const secrets: RuleGroup = {
     },
   ],
 };
+
+/** "password" is a good word for a sentence that asks for one. */
+const standsByChance = (secret: string) => secret.length < 8 || /^[a-z]+$/i.test(secret);
+
+/** The credentials of a Basic header, which hides what it holds from whoever looks for it. */
+function basicIn(authorization = ""): string {
+  const [, base64 = ""] = /^Basic +(\S+)/i.exec(authorization) ?? [];
+  return Buffer.from(base64, "base64").toString();
+}
 
 const said = ({ text, headers }: { text: string; headers: object }) => `${JSON.stringify(headers)} ${text}`;

@@ -1,4 +1,14 @@
-import { callOf, installed, isDone, isExchange, isRefresh, plainExchange, probe, quiet } from "../probes.ts";
+import {
+  callOf,
+  installed,
+  isDone,
+  isExchange,
+  isRefresh,
+  isToldInAddress,
+  plainExchange,
+  probe,
+  quiet,
+} from "../probes.ts";
 import { Broken, holds, needs, type RuleGroup } from "../rule.ts";
 import { decisions, platform } from "../sections.ts";
 import type { Call } from "../stage/books.ts";
@@ -77,12 +87,12 @@ export const tokens: RuleGroup = {
       async check(stage) {
         const { first } = await lived(stage);
         needs(first, NONE);
-        const { method, form, headers, path } = first;
+        const { method, form, headers } = first;
         holds(method === "POST" && Object.keys(form).length > 0, "It was no POST of a form.");
         holds(form["grant_type"] === "refresh_token", "grant_type was missing or another.");
         holds(form["client_secret"], "The form has no client_secret.");
         holds(
-          !path.includes("?") && !headers.authorization,
+          !isToldInAddress(first) && !headers.authorization,
           "Something of it was in the address or in a header.",
         );
       },

@@ -1,4 +1,5 @@
-import express, { Router, type ErrorRequestHandler } from "express";
+import express, { Router, type ErrorRequestHandler, type RequestHandler } from "express";
+import { askForBody } from "../ask-for-body.ts";
 import { hideWhile } from "../hide-while.ts";
 import type { Log } from "../log.ts";
 import { methodNotAllowed } from "../method-not-allowed.ts";
@@ -25,7 +26,11 @@ export function signOnRoutes(needs: {
 }): Router {
   const { salt, mustNameUser, sessions, cookieOf, pages, scrubber, log } = needs;
   const router = Router({ caseSensitive: true });
-  const readForm = express.urlencoded({ extended: false, limit: MOST_BODY_BYTES, parameterLimit: 50 });
+  const parseForm = express.urlencoded({ extended: false, limit: MOST_BODY_BYTES, parameterLimit: 50 });
+  const readForm: RequestHandler = (request, response, next) => {
+    askForBody(request, response);
+    parseForm(request, response, next);
+  };
 
   router
     .route("/login")

@@ -1,4 +1,5 @@
 import express, { type ErrorRequestHandler, type RequestHandler } from "express";
+import { askForBody } from "../ask-for-body.ts";
 import { operatorProblem } from "./problems.ts";
 
 /** The longest holds a client secret, or a name and a fingerprint for each config var. */
@@ -7,11 +8,12 @@ const MOST_BODY_BYTES = 32 * 1024;
 /** What a form of ours holds; a member that came several times has them all. */
 export type Form = Readonly<Record<string, readonly string[]>>;
 
-export const parseForm: RequestHandler = express.urlencoded({
-  extended: false,
-  limit: MOST_BODY_BYTES,
-  parameterLimit: 500,
-});
+const parse = express.urlencoded({ extended: false, limit: MOST_BODY_BYTES, parameterLimit: 500 });
+
+export const parseForm: RequestHandler = (request, response, next) => {
+  askForBody(request, response);
+  parse(request, response, next);
+};
 
 /** What the parser throws quotes the body. */
 export const refuseUnreadable: ErrorRequestHandler = (error: unknown, _request, _response, next) => {

@@ -1,6 +1,7 @@
 import { randomBytes, createHmac, timingSafeEqual } from "node:crypto";
 import basicAuth from "express-basic-auth";
 import { Router, type NextFunction, type Request, type RequestHandler, type Response } from "express";
+import { askForBody } from "../ask-for-body.ts";
 import type { Secret } from "../secret.ts";
 import { createRemembered } from "./remembered.ts";
 
@@ -83,9 +84,4 @@ function isOnlyOne({ rawHeaders }: Request): boolean {
   for (let i = 0; i < rawHeaders.length; i += 2)
     if (rawHeaders[i]!.toLowerCase() === "authorization") found += 1;
   return found === 1;
-}
-
-/** A client that asked first (`Expect: 100-continue`) may send its body only now. */
-function askForBody({ headers }: Request, response: Response): void {
-  if (headers.expect?.toLowerCase() === "100-continue") response.writeContinue();
 }

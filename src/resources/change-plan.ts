@@ -124,7 +124,8 @@ export function createChangePlan(needs: {
     if (!resource || wasNeverProvisioned(resource)) throw notFound();
     if (resource.state === "deprovisioned") throw deprovisioned();
     if (resource.state === "failed") throw neverProvisioned();
-    if (!Object.hasOwn(offer.plans, plan)) throw unknownPlan(offer, plan);
+    // The one it has may be sold no more: a repeated change to it is a success all the same.
+    if (resource.plan !== plan && !Object.hasOwn(offer.plans, plan)) throw unknownPlan(offer, plan);
     const open = await tx.query<OpenStep>(openSteps, [uuid]);
     const own = open.find((step) => step.key === key);
     // Written by an earlier try of this request, whose acknowledgement was lost.

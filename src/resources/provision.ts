@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout as wait } from "node:timers/promises";
+import { isDeepStrictEqual } from "node:util";
 import type { Queryable } from "../database/database.ts";
 import { createPatience, type Patience } from "./patience.ts";
 import { deprovisioned, unknownPlan } from "./refusals.ts";
@@ -121,9 +122,10 @@ export function createProvision(needs: {
     if (resource.state === "deprovisioned" || !answer) {
       throw deprovisioned();
     }
-    if (resource.plan !== request.plan || resource.region !== request.region) {
+    const differs = differences(resource, request);
+    if (differs.length > 0) {
       log.warn(
-        { ...named(request), kept: resource.plan, asked: request.plan },
+        { ...named(request), differs, kept: resource.plan, asked: request.plan },
         "A repeated provision differs; the first answer stands",
       );
     }
@@ -137,6 +139,17 @@ export function createProvision(needs: {
     if (answer) return answer;
     throw deprovisioned();
   }
+}
+
+/** The members in which a repeated request is another than what is stored; what they hold is not told. */
+function differences(stored: ResourceRow, { plan, region, options }: ProvisionRequest): string[] {
+  const others = {
+    plan: stored.plan !== plan,
+    region: stored.region !== region,
+    // Compared as plain objects: those that were asked for have no prototype.
+    options: !isDeepStrictEqual({ ...stored.options }, { ...options }),
+  };
+  return Object.entries(others).flatMap(([member, isOther]) => (isOther ? [member] : []));
 }
 
 /** A vendor's call within its time, or `slow`. */

@@ -1,11 +1,11 @@
 import { good, type Habits, startExample } from "../../conformance/examples/service/service.ts";
+import { freePort } from "../../conformance/free-port.ts";
 import { judge, type Verdict } from "../../conformance/judge.ts";
 import { rules } from "../../conformance/rules/index.ts";
 import type { Rule } from "../../conformance/rule.ts";
 import type { Settings } from "../../conformance/settings.ts";
 import { openStage } from "../../conformance/stage/stage.ts";
 import type { BrokenService } from "./broken/break.ts";
-import { freePort } from "./free-port.ts";
 
 export const exampleSettings: Omit<Settings, "url"> = {
   resourcesPath: "/resources",
@@ -28,13 +28,14 @@ export const exampleSettings: Omit<Settings, "url"> = {
   platformHost: "127.0.0.1",
 };
 
-/** What all rules, or these, say about the example with these habits. */
+/** What all rules, or these, say about the example with these habits, and with other settings if there are any. */
 export async function judgedExample(
   habits: Habits = good,
   judgedBy: readonly Rule[] = rules,
+  others: Partial<Settings> = {},
 ): Promise<Verdict[]> {
   const port = await freePort();
-  const settings = { ...exampleSettings, url: `http://127.0.0.1:${port}` };
+  const settings: Settings = { ...exampleSettings, ...others, url: `http://127.0.0.1:${port}` };
   const stage = await openStage(settings);
   const service = await startExample(
     {

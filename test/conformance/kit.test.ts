@@ -1,11 +1,11 @@
 import { afterAll, expect, it } from "@jest/globals";
+import { freePort } from "../../conformance/free-port.ts";
 import { judge } from "../../conformance/judge.ts";
 import { rules } from "../../conformance/rules/index.ts";
 import { openStage } from "../../conformance/stage/stage.ts";
 import { addonManifest } from "../../src/operator/addon-manifest.ts";
 import { runWeb } from "../../src/run-service.ts";
 import { aFreshDatabase } from "../support/database.ts";
-import { freePort } from "./free-port.ts";
 import { exampleSettings } from "./judged.ts";
 import { teapotConfig, teapotParts } from "../support/sellers.ts";
 

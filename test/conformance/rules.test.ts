@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "@jest/globals";
+import { good, type Habits } from "../../conformance/examples/service/service.ts";
 import { readOptions, UsedWrongly } from "../../conformance/options.ts";
 import { humanReport } from "../../conformance/report/human.ts";
 import { jsonReport } from "../../conformance/report/json.ts";
@@ -69,6 +70,27 @@ describe("the rules", () => {
     const verdicts = await judgedExample();
     expect(
       verdicts.filter(({ status }) => status !== "passed").map(({ rule, reason }) => [rule.id, reason]),
+    ).toEqual([]);
+  }, 120_000);
+});
+
+describe("what is only unusual", () => {
+  it("breaks no rule: no config vars, a mark in an address, a list of types, a password that is a word", async () => {
+    const unusual: Habits = {
+      ...good,
+      provisioned: (uuid) => ({ status: 200, body: { id: uuid } }),
+      changed: () => ({ status: 200, body: {} }),
+      finish: (uuid, config) => good.finish(uuid, config).slice(1),
+      request: (url, form, kind) => ({ ...good.request(url, form, kind), url: `${url}?trace=1` }),
+      apiHeaders: (resource, settings) => ({
+        ...good.apiHeaders(resource, settings),
+        accept: 'application/vnd.svc+json;version="3", */*;q=0.1',
+      }),
+    };
+    const manifest = { id: "example", plans: [{ name: "basic" }], config_vars: [] };
+    const verdicts = await judgedExample(unusual, rules, { manifest, addonPassword: "password" });
+    expect(
+      verdicts.filter(({ status }) => status === "failed").map(({ rule, reason }) => [rule.id, reason]),
     ).toEqual([]);
   }, 120_000);
 });

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { readSignedForm } from "../../src/customer/signed-form.ts";
 import { Secret } from "../../src/secret.ts";
+import { rawHttp } from "../support/raw-http.ts";
 import { aWorldOfCustomers, SALT, signed, without, type CustomersWorld, type Form } from "./customers.ts";
 
 let customers: CustomersWorld;
@@ -13,6 +14,8 @@ afterAll(() => customers.close());
 
 const send = (form: Form | string) => customers.signOn(customers.browser(), form);
 const fresh = (user?: string) => customers.signedForm(uuid, user);
+/** Of a second of its own: one that was used in this second would be refused for that, whatever else is wrong with it. */
+const unused = () => customers.signedAt(uuid, 0);
 
 describe("a sign-on from the platform's dashboard", () => {
   it("leads to the resource's page, with a cookie that scripts and other pages do not get", async () => {
@@ -44,6 +47,13 @@ describe("a sign-on from the platform's dashboard", () => {
       expect({ seconds, status: (await send(customers.signedAt(uuid, seconds))).status }).toEqual({ seconds, status: 303 }); // prettier-ignore
   });
 
+  it("is asked for by a client that waits to be asked", async () => {
+    const body = new URLSearchParams(unused()).toString();
+    const head = `Host: x\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: ${body.length}`;
+    const request = `POST /sso/login HTTP/1.1\r\n${head}\r\nExpect: 100-continue\r\n\r\n${body}`;
+    expect((await rawHttp(customers.url(), request)).statuses).toEqual([100, 303]);
+  });
+
   it("is recognised by what the platform's documentation shows as an example", () => {
     const form = {
       resource_id: "01234567-89ab-cdef-0123-456789abcdef",
@@ -60,36 +70,36 @@ describe("a sign-on from the platform's dashboard", () => {
 
 const SOMEBODY_ELSE = "01234567-89ab-cdef-0123-456789abcdef";
 const refusals: [string, () => Form | string][] = [
-  ["signed with another salt", () => signed(fresh(), "another-salt-than-ours-for-these-tests")],
+  ["signed with another salt", () => signed(unused(), "another-salt-than-ours-for-these-tests")],
   ["of more than five minutes ago", () => customers.signedAt(uuid, -310)],
   ["of more than a minute ahead", () => customers.signedAt(uuid, 70)],
-  ["of another time than was signed", () => ({ ...fresh(), timestamp: String(Math.floor(Date.now() / 1_000) + 5) })],
-  ["for another resource than was signed", () => ({ ...fresh(), resource_id: SOMEBODY_ELSE })],
-  ["for a resource that never was", () => signed({ ...fresh(), resource_id: SOMEBODY_ELSE })],
-  ["for another user than was signed", () => ({ ...fresh(), email: "eve@example.com" })],
+  ["of another time than was signed", () => ({ ...unused(), timestamp: String(Math.floor(Date.now() / 1_000) + 5) })],
+  ["for another resource than was signed", () => ({ ...unused(), resource_id: SOMEBODY_ELSE })],
+  ["for a resource that never was", () => signed({ ...unused(), resource_id: SOMEBODY_ELSE })],
+  ["for another user than was signed", () => ({ ...unused(), email: "eve@example.com" })],
   ["whose user swallows the e-mail's beginning", () => {
-    const form = signed({ ...fresh(), user_id: "a", email: "b:c@example.com" });
+    const form = signed({ ...unused(), user_id: "a", email: "b:c@example.com" });
     return { ...form, user_id: "a:b", email: "c@example.com" };
   }],
   ["with the older token in the place of the user's", () => {
-    const { resource_token, ...form } = fresh();
+    const { resource_token, ...form } = unused();
     return { ...form, user_scoped_resource_token: resource_token! };
   }],
   ["with the user's token in the place of the older", () => {
-    const { user_scoped_resource_token, ...form } = fresh();
+    const { user_scoped_resource_token, ...form } = unused();
     return { ...form, resource_token: user_scoped_resource_token! };
   }],
-  ["with one right token and one wrong", () => ({ ...fresh(), resource_token: "0".repeat(40) })],
-  ["with the other right and the one wrong", () => ({ ...fresh(), user_scoped_resource_token: "0".repeat(64) })],
-  ["without any token", () => without(fresh(), "resource_token", "user_scoped_resource_token")],
-  ["with empty tokens", () => ({ ...fresh(), resource_token: "", user_scoped_resource_token: "" })],
-  ["without a resource", () => without(fresh(), "resource_id")],
-  ["without a time", () => without(fresh(), "timestamp")],
-  ["with a time that is no number", () => signed({ ...fresh(), timestamp: "1e9" })],
-  ["of a user without an e-mail", () => without(fresh(), "email")],
-  ["that names its resource twice", () => `${new URLSearchParams(fresh()).toString()}&resource_id=${uuid}`],
-  ["that is JSON", () => JSON.stringify(fresh())],
-  ["that is far too long", () => ({ ...fresh(), app: "a".repeat(20_000) })],
+  ["with one right token and one wrong", () => ({ ...unused(), resource_token: "0".repeat(40) })],
+  ["with the other right and the one wrong", () => ({ ...unused(), user_scoped_resource_token: "0".repeat(64) })],
+  ["without any token", () => without(unused(), "resource_token", "user_scoped_resource_token")],
+  ["with empty tokens", () => ({ ...unused(), resource_token: "", user_scoped_resource_token: "" })],
+  ["without a resource", () => without(unused(), "resource_id")],
+  ["without a time", () => without(unused(), "timestamp")],
+  ["with a time that is no number", () => signed({ ...unused(), timestamp: "1e9" })],
+  ["of a user without an e-mail", () => without(unused(), "email")],
+  ["that names its resource twice", () => `${new URLSearchParams(unused()).toString()}&resource_id=${uuid}`],
+  ["that is JSON", () => JSON.stringify(unused())],
+  ["that is far too long", () => ({ ...unused(), app: "a".repeat(20_000) })],
   ["that is empty", () => ""],
 ]; // prettier-ignore
 

@@ -1,7 +1,9 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
 import { randomBytes } from "node:crypto";
+import { basic } from "../support/partner-calls.ts";
+import { rawHttp } from "../support/raw-http.ts";
 import { eventually } from "../support/world.ts";
-import { aWorldOfAnOperator, type OperatorWorld } from "./operator.ts";
+import { aWorldOfAnOperator, PASSWORD, type OperatorWorld } from "./operator.ts";
 
 let operator: OperatorWorld;
 let uuid: string;
@@ -32,6 +34,13 @@ describe("an action", () => {
       expect([path, (await operator.get(path)).status]).toEqual([path, 200]);
     expect(await generation()).toBe(before);
     expect(await operator.audit()).toEqual([]);
+  });
+
+  it("asks a client that waits to be asked for its body, once", async () => {
+    const authorization = `Authorization: ${basic("operator", PASSWORD)}`;
+    const head = `Host: x\r\n${authorization}\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: 3`;
+    const request = `POST /operator/refresh-all HTTP/1.1\r\n${head}\r\nExpect: 100-continue\r\n\r\na=b`;
+    expect((await rawHttp(operator.url(), request)).statuses).toEqual([100, 403]);
   });
 
   it("refreshes a token, and stands in the audit trail, the timeline and the log", async () => {

@@ -75,6 +75,16 @@ describe("a plan change", () => {
     expect(await config(uuid)).toEqual(before);
   });
 
+  it("to the plan it has is a success also where that plan is sold no more", async () => {
+    const uuid = await provisioned();
+    const sold = { plan: "sold-in-former-times" };
+    await life.world.rows(`UPDATE resources SET plan = $2, applied_plan = $2 WHERE uuid = $1`, [uuid, sold.plan]); // prettier-ignore
+    expect((await life.platform.changePlan(uuid, sold)).status).toBe(200);
+    expect((await life.platform.changePlan(await provisioned(), sold)).status).toBe(422);
+    expect((await life.platform.changePlan(uuid, { plan: "premium" })).status).toBe(200);
+    expect(life.vendor.callsOf(uuid, "changePlan").map(({ plan }) => plan)).toEqual(["premium"]);
+  });
+
   it("to the plan it has, more than three times within an hour: an alarm, once for each resource", async () => {
     const [often, seldom] = [await provisioned(), await provisioned()];
     const alarms = () =>

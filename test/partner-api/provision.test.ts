@@ -88,8 +88,19 @@ describe("a provision delivered again", () => {
     await life.platform.provision(request);
     await life.platform.provision({ ...request, plan: "premium" });
     expect(lines(request.uuid)).toContainEqual(
-      expect.objectContaining({ level: "warn", kept: "basic", asked: "premium" }),
+      expect.objectContaining({ level: "warn", differs: ["plan"], kept: "basic", asked: "premium" }),
     );
+  });
+
+  it("with other options or another region is one too, and with the same in another order is none", async () => {
+    const request = aProvisionRequest({ region: "eu", options: { size: "7", deep: { a: 1, b: [true] } } });
+    await life.platform.provision(request);
+    await life.platform.provision({ ...request, options: { deep: { b: [true], a: 1 }, size: "7" } });
+    expect(warningsOf(request.uuid)).toEqual([]);
+    await life.platform.provision({ ...request, region: "us", options: { size: "a-private-8" } });
+    const warnings = warningsOf(request.uuid);
+    expect(warnings).toEqual([expect.objectContaining({ differs: ["region", "options"] })]);
+    expect(JSON.stringify(warnings)).not.toContain("a-private-8");
   });
 
   it("with a new code, while the first is not accepted yet, has the new one exchanged", async () => {
@@ -236,4 +247,8 @@ function lines(uuid: string): unknown[] {
     .split("\n")
     .filter((line) => line.includes(uuid))
     .map((line) => JSON.parse(line) as unknown);
+}
+
+function warningsOf(uuid: string): unknown[] {
+  return lines(uuid).filter((line) => (line as { level: string }).level === "warn");
 }

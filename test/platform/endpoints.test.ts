@@ -150,9 +150,10 @@ describe.each(ROWS)("%s %s", (...[method, path, kind, call, body]: Row) => {
 });
 
 const pages = [[{ id: "1" }], [{ id: "2" }], [{ id: "3" }]];
+const rangeOf = (page: number) => `id ]${page}..; max=1,order=desc`;
 const paged: Answering = (seen, response) => {
-  const page = Number(/^page (\d)$/.exec(seen.headers.range ?? "page 0")?.[1]);
-  const more = page < 2 ? { "next-range": `page ${page + 1}` } : {};
+  const page = Number(/^id \](\d)\.\.; max=1,order=desc$/.exec(seen.headers.range ?? rangeOf(0))?.[1]);
+  const more = page < 2 ? { "next-range": rangeOf(page + 1) } : {};
   answering(page < 2 ? 206 : 200, pages[page], more)(seen, response);
 };
 
@@ -161,7 +162,7 @@ it.each(ROWS.filter(([, , kind]) => kind === "many"))(
   async (...[method, path, , call]: Row) => {
     answer = paged;
     await expect(call(bench.api, "my-app")).resolves.toEqual(pages.flat());
-    expect(bench.seen.map(({ headers }) => headers.range)).toEqual([undefined, "page 1", "page 2"]);
+    expect(bench.seen.map(({ headers }) => headers.range)).toEqual([undefined, rangeOf(1), rangeOf(2)]);
     const asked = bench.seen.map((request) => `${request.method} ${request.url} ${request.body}`);
     expect(new Set(asked).size).toBe(1);
     expect(asked[0]).toContain(`${method} /v3${path.replaceAll("KEY", "my-app")} `);

@@ -185,6 +185,15 @@ describe("the rate limit of a token", () => {
     expect(await remaining()).toBe("2");
   });
 
+  it("refills by 75 a minute and no more", async () => {
+    world.control.settings({ rateLimit: 100 });
+    const { token } = await world.installed();
+    await Promise.all(Array.from({ length: 90 }, () => world.call(token, "/addons")));
+    world.control.advanceClock(60);
+    const { headers } = await world.call(token, "/addons");
+    expect(headers.get("ratelimit-remaining")).toBe("84");
+  });
+
   it("has a bucket of 4500, which a refresh does not fill and refused calls empty too", async () => {
     const { token, refreshToken } = await world.installed();
     const remaining = (answer: { headers: Headers }) => answer.headers.get("ratelimit-remaining");

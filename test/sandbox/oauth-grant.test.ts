@@ -112,6 +112,18 @@ describe("the legacy oauth-grant endpoint", () => {
     expect(await get(addon.id)).toMatchObject(refusal);
     world.control.advanceClock(3_600);
     expect(await get(addon.id)).toMatchObject(refusal);
+    await world.control.redeliver(addon.id, { newCode: true });
+    expect(await get(addon.id)).toMatchObject(refusal);
+  });
+
+  it("answers a grant that is not exchangeable before the provision is answered", async () => {
+    world.control.fault("> POST /resources", { delayMs: 500 });
+    const installing = world.control.install();
+    const [{ id } = { id: "" }] = world.control.state().addons;
+    const code = await codeOf(id);
+    expect(await world.exchange(code)).toMatchObject({ status: 400, body: { error: "invalid_grant" } });
+    await installing;
+    expect(await world.exchange(code)).toMatchObject({ status: 200 });
   });
 
   it("knows only resources that live, by their uuid", async () => {

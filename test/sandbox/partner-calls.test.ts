@@ -115,6 +115,14 @@ describe("a redelivery", () => {
     expect(await world.call(body.access_token, "/addons")).toMatchObject({ status: 200 });
   });
 
+  it("leaves only one of several codes to be exchanged: the others die with it", async () => {
+    const { addon } = await world.installed();
+    for (const newCode of [true, true]) await world.control.redeliver(addon.id, { newCode });
+    const { body } = await world.exchange(codeOf(1));
+    expect(await world.exchange(codeOf(2))).toMatchObject({ status: 400, body: { error: "invalid_grant" } });
+    expect(await world.call(body.access_token, "/addons")).toMatchObject({ status: 200 });
+  });
+
   it("makes good what a lost answer spoilt, with the same code", async () => {
     world.control.fault("> POST /resources", { reset: "after" });
     const { addon, response } = await world.control.install();

@@ -52,6 +52,12 @@ it.each(calls)("%s is open to the scopes %j, and to no other", async (call, open
   }
 });
 
+it("A HEAD only reads, as the GET does", async () => {
+  const { token } = world.control.userToken("owner@example.com", { scope: ["read"] });
+  const headers = { authorization: `Bearer ${token}`, accept: "application/vnd.svc+json; version=3" };
+  expect((await fetch(`${world.sandbox.url}/apps`, { method: "HEAD", headers })).status).toBe(200);
+});
+
 it("A slash at the end of a path opens nothing that is closed without it", async () => {
   const { token } = world.control.userToken("owner@example.com", { scope: ["write-protected"] });
   expect((await world.call(token, "/account/")).status).toBe(403);

@@ -104,7 +104,10 @@ export async function startExample(
       return { ...answered, headers: { ...habits.headers, ...answered.headers } };
     });
   });
-  await new Promise<void>((resolve) => server.listen(settings.port, "127.0.0.1", resolve));
+  await new Promise<void>((resolve, reject) => {
+    server.once("error", reject);
+    server.listen(settings.port, "127.0.0.1", resolve);
+  });
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     async close() {

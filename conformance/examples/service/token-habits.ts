@@ -76,6 +76,8 @@ export const goodTokenHabits = {
     { method: "POST", path: `/addons/${uuid}/actions/provision` },
   ],
   refreshesAt401: true,
+  /** Whether a call that failed is made again. */
+  repeats: (_call: ApiCall) => true,
 };
 
 export interface ApiCall {

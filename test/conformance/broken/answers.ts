@@ -255,6 +255,30 @@ function defined(members: Record<string, unknown>): Record<string, unknown> {
   return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined));
 }
 
+export const narrowReader: BrokenService = [
+  {
+    rule: "REQ-04",
+    what: "a grant may be null, but not absent",
+    habits: refuses((members) => !("oauth_grant" in members)),
+  },
+  {
+    rule: "PROV-10",
+    what: "capital letters are no uuid's",
+    habits: (good) => ({
+      read: (request) => (/[A-F]/.test(request.path) ? refused() : good.read(request)),
+    }),
+  },
+  {
+    rule: "AUTH-09",
+    what: "who is refused gets a resource all the same, which does not change before its exchange",
+    also: ["PLAN-08"],
+    habits: (good) => ({
+      worksForStrangers: true,
+      changed: (resource, plan) => (resource.accessToken ? good.changed(resource, plan) : refused(409)),
+    }),
+  },
+];
+
 export const loose: BrokenService = [
   {
     rule: "REQ-15",
@@ -335,6 +359,7 @@ export const eager: BrokenService = [
   {
     rule: "ERR-04",
     what: "a uuid in capital letters makes it fall over",
+    also: ["PROV-10"],
     habits: (good) => ({
       read: (request) => (/[A-F]/.test(request.path) ? refused(500) : good.read(request)),
     }),

@@ -130,7 +130,13 @@ export const inHeaders: BrokenService = [
       waitMs: (tries, status, _retryAfter, kind) => good.waitMs(tries, status, null, kind),
     }),
   },
-  { rule: "FAIL-06", what: "redirects are followed", habits: () => ({ redirect: "follow" }) },
+  {
+    rule: "FAIL-06",
+    what: "redirects are followed",
+    // And the header that holds the secret goes along.
+    also: ["SECR-03"],
+    habits: () => ({ redirect: "follow" }),
+  },
 ];
 
 export const repeating: BrokenService = [
@@ -307,6 +313,32 @@ export const unfinished: BrokenService = [
       apiHeaders: (resource, settings) => ({
         ...good.apiHeaders(resource, settings),
         "x-client": settings.clientSecret,
+      }),
+    }),
+  },
+];
+
+export const onlyReading: BrokenService = [
+  {
+    rule: "ASYNC-10",
+    what: "what it reads is asked for again, what it changes is not",
+    also: ["ASYNC-11", "ASYNC-12"],
+    habits: (good) => ({
+      finish: (uuid, config) => [{ method: "GET", path: `/addons/${uuid}` }, ...good.finish(uuid, config)],
+      repeats: ({ method }) => method === "GET",
+    }),
+  },
+];
+
+export const unmarked: BrokenService = [
+  {
+    rule: "SECR-03",
+    what: "the client secret goes to the API in the place of a token",
+    also: ["ASYNC-03", "ASYNC-08"],
+    habits: (good) => ({
+      apiHeaders: (resource, settings) => ({
+        ...good.apiHeaders(resource, settings),
+        authorization: basic(settings.clientSecret),
       }),
     }),
   },

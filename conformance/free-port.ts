@@ -1,0 +1,27 @@
+import { randomInt } from "node:crypto";
+import { createServer } from "node:net";
+
+/** Below the ports that systems give to whoever asks for any (Linux from 32768 on, others from 49152 on). */
+const FIRST = 10_240;
+const LAST = 32_000;
+const TRIES = 100;
+
+/**
+ * A port that nobody listens on, for a process that is yet to be started. One that the system gave could be given to
+ * somebody else until then, to a connection of our own for example.
+ */
+export async function freePort(): Promise<number> {
+  for (let tries = 0; tries < TRIES; tries++) {
+    const port = randomInt(FIRST, LAST);
+    if (await isFree(port)) return port;
+  }
+  throw new Error(`No free port was found between ${FIRST} and ${LAST}.`);
+}
+
+function isFree(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const server = createServer();
+    server.once("error", () => resolve(false));
+    server.listen(port, "127.0.0.1", () => server.close(() => resolve(true)));
+  });
+}

@@ -1,0 +1,20 @@
+import { createServer } from "node:net";
+import type { AddressInfo } from "node:net";
+import { expect, it } from "@jest/globals";
+import { startExample } from "../../conformance/examples/service/service.ts";
+import { freePort } from "../../conformance/free-port.ts";
+
+it("A port for a process that is yet to start is none that the system may give to another meanwhile", async () => {
+  const ports = await Promise.all(Array.from({ length: 50 }, freePort));
+  expect(ports.filter((port) => port < 1024 || port >= 32_768)).toEqual([]);
+});
+
+it("An example on a port that is taken says so at once", async () => {
+  const taken = createServer();
+  await new Promise<void>((resolve) => void taken.listen(0, "127.0.0.1", resolve));
+  const { port } = taken.address() as AddressInfo;
+  const credentials = { addonId: "example", addonPassword: "p", clientSecret: "c", ssoSalt: null };
+  const addresses = { platformApiUrl: "http://127.0.0.1:9", platformAuthUrl: "http://127.0.0.1:9" };
+  await expect(startExample({ port, ...credentials, ...addresses })).rejects.toThrow("EADDRINUSE");
+  taken.close();
+});
