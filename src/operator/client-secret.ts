@@ -40,7 +40,7 @@ export class SecretUntried extends KitError {
 
 interface Needs {
   db: Queryable;
-  credentials: Pick<Credentials, "secrets" | "refresh">;
+  credentials: Pick<Credentials, "secrets" | "refresh" | "spreadSecret">;
   /** Aborted: the waiting ends; what is left is refreshed by the service, or by the same command again. */
   signal: AbortSignal;
   onProgress?: OnProgress | undefined;
@@ -115,7 +115,8 @@ export async function waitUntilFresh(needs: Needs, { version, due }: SecretRepor
       onProgress?.(fresh, due);
       if (waiting === 0) return { version, due, fresh };
       const current = await credentials.secrets.current();
-      if (current.version === version && current.isRejected) throw new SecretRejected(version);
+      // Ours, or what somebody else set meanwhile.
+      if (current.version >= version && current.isRejected) throw new SecretRejected(current.version);
       if (signal.aborted) {
         throw new Interrupted(
           `Stopped with ${fresh} of ${due} tokens fresh; a running service refreshes the rest.`,
@@ -129,11 +130,14 @@ export async function waitUntilFresh(needs: Needs, { version, due }: SecretRepor
   }
 }
 
-async function help({ credentials: { refresh } }: Needs, signal: AbortSignal): Promise<void> {
+async function help({ credentials: { refresh, spreadSecret } }: Needs, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
     // What hinders us hinders the service as well, and shows in what is counted.
     const taken = await refresh.due(signal).catch(() => 0);
-    if (taken === 0) await wait(LOOK_EVERY_MS, undefined, { signal }).catch(() => undefined);
+    if (taken > 0) continue;
+    // Whoever set the secret may not have lived to make every older token due.
+    await spreadSecret().catch(() => 0);
+    await wait(LOOK_EVERY_MS, undefined, { signal }).catch(() => undefined);
   }
 }
 
