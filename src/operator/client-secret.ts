@@ -1,5 +1,5 @@
 import { setTimeout as wait } from "node:timers/promises";
-import { statement, type Queryable } from "../database/database.ts";
+import { statement, waitingForDatabase, type Queryable } from "../database/database.ts";
 import { KitError, Misconfigured } from "../errors.ts";
 import type { Trial } from "../platform/secret-trial.ts";
 import type { ClientSecret } from "../resources/credentials/client-secrets.ts";
@@ -110,11 +110,11 @@ export async function waitUntilFresh(needs: Needs, { version, due }: SecretRepor
   const helping = help(needs, AbortSignal.any([signal, enough.signal]));
   try {
     for (;;) {
-      const { stale, waiting } = await count(db, version);
+      const { stale, waiting } = await waitingForDatabase(() => count(db, version));
       const fresh = Math.max(due - stale, 0);
       onProgress?.(fresh, due);
       if (waiting === 0) return { version, due, fresh };
-      const current = await credentials.secrets.current();
+      const current = await waitingForDatabase(credentials.secrets.current);
       // Ours, or what somebody else set meanwhile.
       if (current.version >= version && current.isRejected) throw new SecretRejected(current.version);
       if (signal.aborted) {

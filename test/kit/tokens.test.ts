@@ -1,6 +1,7 @@
 // Again on PostgreSQL: the commands claim rows beside the service.
 
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import type { Queryable } from "../../src/database/database.ts";
 import { waitUntilFresh } from "../../src/operator/client-secret.ts";
 import { Secret } from "../../src/secret.ts";
 import { aWorld, type World } from "../support/world.ts";
@@ -155,6 +156,23 @@ describe("kit secret set", () => {
     const human = await kit(world.environment, ["secret", "set"], world.sandbox.settings.clientSecret);
     expect(human.stdout).toBe("The client secret is version 5 now. 3 tokens refreshed.\n");
   });
+
+  it("goes on waiting when a connection to the database is lost meanwhile", async () => {
+    const { db, credentials } = world.service.services;
+    await world.rows(`UPDATE credentials SET secret_version = 1, due_at = now()`);
+    const { version } = await credentials.secrets.current();
+    let asked = 0;
+    const losing: Queryable = {
+      query: async (statement, values) => {
+        if (statement.name === "count_stale_tokens" && (asked += 1) === 2)
+          throw new Error("Connection terminated unexpectedly");
+        return db.query(statement, values);
+      },
+    };
+    const needs = { db: losing, credentials, signal: AbortSignal.timeout(5_000) };
+    expect(await waitUntilFresh(needs, { version, due: 3, fresh: 0 })).toEqual({ version, due: 3, fresh: 3 });
+    expect(asked).toBeGreaterThan(2);
+  }, 20_000);
 
   it("ends when somebody else sets one meanwhile that the platform rejects", async () => {
     const { db, credentials } = world.service.services;
