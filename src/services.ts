@@ -150,6 +150,8 @@ export async function createServices(config: Config, role: "owner" | "guest", pa
       status.close();
       await jobs.stop();
       await keptMetrics.stop();
+      // Also what was sent for somebody who is gone: a page that was answered without it, a step that was stopped.
+      await credentials.refresh.settled();
       await Promise.all([http.close(), tokenHttp.close(), statusHttp.close()]);
       await (parts.vendor ?? own)?.close?.();
       await db.close();

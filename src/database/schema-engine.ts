@@ -6,6 +6,7 @@ import {
 } from "@prisma/driver-adapter-utils";
 import type { SchemaEngine } from "@prisma/schema-engine-wasm";
 import pg from "pg";
+import { forgetUnfinished, runScript } from "./migration-script.ts";
 import { loadSchemaEngine } from "./schema-engine-wasm.ts";
 
 /** "Addon": whoever migrates holds this lock. The engine has one of its own, but waits no more than 10 s for it. */
@@ -23,9 +24,11 @@ export async function withSchemaEngine<T>(
 ): Promise<T> {
   const { SchemaEngine } = await (loading ??= loadSchemaEngine());
   const pool = new pg.Pool({ ...PATIENCE, ...address, ...ONE_SESSION });
-  pool.on("error", () => undefined);
+  const ignore = () => undefined;
+  pool.on("error", ignore).on("connect", (client) => void client.on("error", ignore));
   try {
     await pool.query(`SELECT pg_advisory_lock(${MIGRATION_LOCK})`);
+    await forgetUnfinished(pool);
     const adapter = bindMigrationAwareSqlAdapterFactory(wholeScripts(new PrismaPg(pool), pool));
     const engine = await SchemaEngine.new({ datamodels: undefined }, () => undefined, adapter);
     return await work(engine);
@@ -50,7 +53,7 @@ function wholeScripts(factory: PrismaPg, pool: pg.Pool): SqlMigrationAwareDriver
     connectToShadowDb: () => factory.connectToShadowDb(),
     connect: async () => {
       const adapter = await factory.connect();
-      adapter.executeScript = (script) => pool.query(script).then(() => undefined, inPostgresqlsWords);
+      adapter.executeScript = (script) => runScript(pool, script).catch(inPostgresqlsWords);
       return adapter;
     },
   };

@@ -37,11 +37,15 @@ export interface Session {
   close(): Promise<void>;
 }
 
+/** What ends sooner needs no word. */
+const TELL_AFTER_MS = 200;
+const STOPPING = ["SIGINT", "SIGTERM"] as const;
 const DATABASE_SETTINGS = ["databaseUrl", "databaseCa", "databasePool", "dataDir"] as const;
 
 export function createSession({ json, progress }: { json: boolean; progress: Progress }): Session {
   const closers: (() => Promise<void>)[] = [];
   const stopping = new AbortController();
+  let isStoppedInOrder = false;
   let scrub = (text: string) => text;
   const say = (line: string) => void (json || progress.say(line));
   const settings = (only?: readonly SettingName[]) => readConfig(readEnvironment(), only);
@@ -55,7 +59,24 @@ export function createSession({ json, progress }: { json: boolean; progress: Pro
     const services = await createServices({ ...config, logLevel }, "guest", { logTo });
     scrub = services.scrubber.scrub;
     closers.push(services.close);
+    for (const signal of STOPPING) process.once(signal, () => endBy(signal, services));
     return services;
+  }
+
+  /** Ends at once, but for a token that is on its way: it may be the only one there is. */
+  function endBy(signal: NodeJS.Signals, { credentials }: Services): void {
+    if (isStoppedInOrder) return;
+    const end = () => {
+      progress.end();
+      for (const each of STOPPING) process.removeAllListeners(each);
+      process.kill(process.pid, signal);
+    };
+    process.on(signal, end);
+    const told = setTimeout(() => say("A token is on its way and is stored first. Ctrl-C again stops at once."), TELL_AFTER_MS); // prettier-ignore
+    void credentials.refresh.settled().finally(() => {
+      clearTimeout(told);
+      end();
+    });
   }
 
   async function checked(check: (services: Services) => Promise<void>): Promise<Services> {
@@ -90,6 +111,7 @@ export function createSession({ json, progress }: { json: boolean; progress: Pro
       return db;
     },
     stopSignal() {
+      isStoppedInOrder = true;
       const stop = () => {
         if (stopping.signal.aborted) {
           progress.end();
@@ -98,7 +120,7 @@ export function createSession({ json, progress }: { json: boolean; progress: Pro
         say("Stopping: what was sent is finished first. Ctrl-C again stops at once.");
         stopping.abort();
       };
-      for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, stop);
+      for (const signal of STOPPING) process.on(signal, stop);
       return stopping.signal;
     },
     begin: progress.begin,

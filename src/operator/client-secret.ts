@@ -1,5 +1,5 @@
 import { setTimeout as wait } from "node:timers/promises";
-import { statement, type Queryable } from "../database/database.ts";
+import { statement, waitingForDatabase, type Queryable } from "../database/database.ts";
 import { KitError, Misconfigured } from "../errors.ts";
 import type { Trial } from "../platform/secret-trial.ts";
 import type { ClientSecret } from "../resources/credentials/client-secrets.ts";
@@ -40,7 +40,7 @@ export class SecretUntried extends KitError {
 
 interface Needs {
   db: Queryable;
-  credentials: Pick<Credentials, "secrets" | "refresh">;
+  credentials: Pick<Credentials, "secrets" | "refresh" | "spreadSecret">;
   /** Aborted: the waiting ends; what is left is refreshed by the service, or by the same command again. */
   signal: AbortSignal;
   onProgress?: OnProgress | undefined;
@@ -110,12 +110,13 @@ export async function waitUntilFresh(needs: Needs, { version, due }: SecretRepor
   const helping = help(needs, AbortSignal.any([signal, enough.signal]));
   try {
     for (;;) {
-      const { stale, waiting } = await count(db, version);
+      const { stale, waiting } = await waitingForDatabase(() => count(db, version));
       const fresh = Math.max(due - stale, 0);
       onProgress?.(fresh, due);
       if (waiting === 0) return { version, due, fresh };
-      const current = await credentials.secrets.current();
-      if (current.version === version && current.isRejected) throw new SecretRejected(version);
+      const current = await waitingForDatabase(credentials.secrets.current);
+      // Ours, or what somebody else set meanwhile.
+      if (current.version >= version && current.isRejected) throw new SecretRejected(current.version);
       if (signal.aborted) {
         throw new Interrupted(
           `Stopped with ${fresh} of ${due} tokens fresh; a running service refreshes the rest.`,
@@ -129,11 +130,14 @@ export async function waitUntilFresh(needs: Needs, { version, due }: SecretRepor
   }
 }
 
-async function help({ credentials: { refresh } }: Needs, signal: AbortSignal): Promise<void> {
+async function help({ credentials: { refresh, spreadSecret } }: Needs, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
     // What hinders us hinders the service as well, and shows in what is counted.
     const taken = await refresh.due(signal).catch(() => 0);
-    if (taken === 0) await wait(LOOK_EVERY_MS, undefined, { signal }).catch(() => undefined);
+    if (taken > 0) continue;
+    // Whoever set the secret may not have lived to make every older token due.
+    await spreadSecret().catch(() => 0);
+    await wait(LOOK_EVERY_MS, undefined, { signal }).catch(() => undefined);
   }
 }
 

@@ -1,4 +1,4 @@
-import { statement, type Queryable } from "../database/database.ts";
+import { statement, waitingForDatabase, type Queryable } from "../database/database.ts";
 import { messageOf } from "../errors.ts";
 import { openConfig } from "../resources/config-vars.ts";
 import type { PlatformFor } from "../resources/platform-for.ts";
@@ -122,7 +122,7 @@ export function isDifferent(vars: readonly VarDifference[]): boolean {
 async function* allResources(db: Queryable): AsyncGenerator<Found> {
   let after = FIRST;
   for (;;) {
-    const rows = await db.query<Found>(page, [after]);
+    const rows = await waitingForDatabase(() => db.query<Found>(page, [after]));
     yield* rows;
     if (rows.length < PAGE_SIZE) return;
     after = rows.at(-1)!.uuid;

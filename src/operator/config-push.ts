@@ -1,5 +1,7 @@
-import type { ConfigVar } from "../resources/config-vars.ts";
+import { openConfig, type ConfigVar } from "../resources/config-vars.ts";
 import type { Offer } from "../resources/contract.ts";
+import { findResource } from "../resources/rows.ts";
+import { pushConfig } from "../resources/steps/platform-steps.ts";
 import { checkNames } from "./config-vars.ts";
 import { diffConfig, type DiffNeeds, type ShownValue, type VarDifference } from "./config-diff.ts";
 
@@ -50,12 +52,24 @@ export async function pushShown(
 ): Promise<string[]> {
   checkNames(needs.offer, overwrite);
   const before = new Map(shown.map(({ name, platform }) => [name, platform?.fingerprint]));
+  const wanted = await wantedOf(needs, uuid);
   const { vars } = await diffConfig(needs, uuid);
   const plan = planPush(vars, overwrite);
   const names = [...plan.set, ...plan.overwrite, ...plan.remove];
   const changes = vars
     .filter(({ name, platform }) => names.includes(name) && before.get(name) === platform?.fingerprint)
-    .map(({ name, wanted }): ConfigVar => ({ name, value: wanted?.value.reveal() ?? null }));
-  if (changes.length > 0) await needs.platformFor(uuid).config.update(changes);
+    .map((each): ConfigVar => ({ name: each.name, value: each.wanted?.value.reveal() ?? null }));
+  if (changes.length > 0) {
+    await needs.platformFor(uuid).config.update(changes);
+    // A plan change may have told the platform meanwhile what it made: ours came behind it, and is what was before.
+    const { vault, db, platformFor } = needs;
+    if ((await wantedOf(needs, uuid)) !== wanted) await pushConfig(vault, db, platformFor, uuid);
+  }
   return changes.map(({ name }) => name);
+}
+
+/** What we want for a resource; the same text as long as nobody wants anything else. */
+async function wantedOf({ db, vault }: DiffNeeds, uuid: string): Promise<string> {
+  const resource = await findResource(db, uuid);
+  return JSON.stringify(resource && openConfig(vault, resource));
 }

@@ -44,19 +44,29 @@ export async function setConfig(
     needs.offer,
     changes.map(({ name }) => name),
   );
-  const config = await needs.platformFor(uuid).config.update([...changes]);
-  await keepInStep(needs, uuid, changes);
-  return inOrder(config);
+  const { config } = needs.platformFor(uuid);
+  const before = (await findResource(needs.db, uuid))?.sealedConfig ?? null;
+  const set = await config.update([...changes]);
+  const replaced = await keepInStep(needs, uuid, changes);
+  // What a plan change made meanwhile may have reached the platform behind ours, and is not what we keep.
+  const isOvertaken = replaced !== null && !(before && replaced.equals(before));
+  return inOrder(isOvertaken ? await config.update([...changes]) : set);
 }
 
-async function keepInStep({ db, vault }: Needs, uuid: string, changes: readonly ConfigVar[]): Promise<void> {
+/** Answers what was kept before; null: nothing. */
+async function keepInStep(
+  { db, vault }: Needs,
+  uuid: string,
+  changes: readonly ConfigVar[],
+): Promise<Buffer | null> {
   const names = new Set(changes.map(({ name }) => name));
   for (let tries = 1; tries <= MOST_TRIES; tries++) {
     const resource = await findResource(db, uuid);
-    if (!resource || resource.state === "deprovisioned") return;
+    if (!resource || resource.state === "deprovisioned") return null;
     const others = openConfig(vault, resource).filter(({ name }) => !names.has(name));
     const sealed = sealConfig(vault, uuid, [...others, ...changes]);
-    if ((await db.query(keep, [uuid, sealed, resource.sealedConfig])).length > 0) return;
+    if ((await db.query(keep, [uuid, sealed, resource.sealedConfig])).length > 0)
+      return resource.sealedConfig;
   }
   throw new KitError(
     "busy",

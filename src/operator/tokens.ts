@@ -1,5 +1,5 @@
 import { setTimeout as wait } from "node:timers/promises";
-import { statement, type Queryable } from "../database/database.ts";
+import { statement, waitingForDatabase, type Queryable } from "../database/database.ts";
 import { messageOf } from "../errors.ts";
 import type { Credentials } from "../resources/credentials/credentials.ts";
 import { typedUuid } from "./errors.ts";
@@ -70,10 +70,11 @@ export async function refreshAllTokens(needs: Needs): Promise<TokenReport> {
 }
 
 async function* allTokens(db: Queryable): AsyncGenerator<Found> {
-  let rows = await db.query<Found>(firstPage);
+  let rows = await waitingForDatabase(() => db.query<Found>(firstPage));
   while (rows.length > 0) {
     yield* rows;
-    rows = await db.query<Found>(nextPage, [rows.at(-1)!.uuid]);
+    const last = rows.at(-1)!.uuid;
+    rows = await waitingForDatabase(() => db.query<Found>(nextPage, [last]));
   }
 }
 

@@ -1,6 +1,9 @@
 import type { OnProgress } from "./progress.ts";
 
-/** Does `work` with every row, `concurrency` of them at once, until there are no more or `isHalted` says stop. */
+/**
+ * Does `work` with every row, `concurrency` of them at once, until there are no more or `isHalted` says stop. Throws what
+ * `rows` or `work` throws, when nothing is under way any more: whoever hears of it may close what the others work with.
+ */
 export async function workThrough<Row>(
   rows: Iterable<Row> | AsyncIterable<Row>,
   work: (row: Row) => Promise<void>,
@@ -27,5 +30,7 @@ export async function workThrough<Row>(
   }
 
   onProgress?.(0, total);
-  await Promise.all(Array.from({ length: concurrency }, worker));
+  const ends = await Promise.allSettled(Array.from({ length: concurrency }, worker));
+  const broken = ends.find((end) => end.status === "rejected");
+  if (broken) throw broken.reason;
 }

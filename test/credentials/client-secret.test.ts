@@ -4,6 +4,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/glob
 import pg from "pg";
 import { runWorker, type RunningService } from "../../src/run-service.ts";
 import { Secret } from "../../src/secret.ts";
+import { createServices } from "../../src/services.ts";
 import { aWorld, eventually, type World } from "../support/world.ts";
 import { teapotConfig, teapotParts } from "../support/sellers.ts";
 
@@ -118,6 +119,27 @@ describe("a client secret that is reset", () => {
     const { version } = await world.service.services.credentials.secrets.set(new Secret(secret));
     world.service.services.jobs.wakeAll();
     await eventually(async () => expect(await count([uuid], `secret_version = ${version}`)).toBe(1));
+  }, 60_000);
+
+  it("is no alarm where the new one is set already, and was only not known yet", async () => {
+    const [uuid] = (await active(1)) as [string];
+    await world.restart({ environment: { WEB_JOBS: "off" } });
+    const { credentials } = world.service.services;
+    await credentials.secrets.current();
+    const since = world.logged().length;
+    const { secret } = world.sandbox.control.resetClientSecret();
+    const logTo = { write: () => undefined };
+    const elsewhere = await createServices(teapotConfig(world.environment), "guest", {
+      ...teapotParts,
+      logTo,
+    });
+    const { version } = await elsewhere.credentials.secrets.set(new Secret(secret));
+    await elsewhere.close();
+    expect(await credentials.refresh.now(uuid)).toEqual({ done: "secret_rejected" });
+    expect(await credentials.refresh.now(uuid)).toMatchObject({ done: "stored" });
+    expect(await count([uuid], `secret_version = ${version}`)).toBe(1);
+    expect(world.logged().slice(since)).not.toContain("client_secret_rejected");
+    await world.restart();
   }, 60_000);
 
   onPostgresql(

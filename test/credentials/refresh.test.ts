@@ -248,6 +248,22 @@ describe("a call whose token is dead", () => {
     expect((await call()).id).toBe(app.id);
   });
 
+  it("is stored fresh when the service stops meanwhile and nobody waits for the call any more", async () => {
+    const uuid = await anActiveResource();
+    world.sandbox.control.settings({ refreshToken: "new" });
+    let arrive = () => {};
+    onTheWay = new Promise((resolve) => (arrive = resolve));
+    const since = position();
+    void world.service.services.credentials.refresh.now(uuid).catch(() => undefined);
+    await eventually(() => expect(refreshes(since)).toHaveLength(1));
+    const restarted = world.restart();
+    setTimeout(arrive, 500);
+    await restarted;
+    expect((await credential(uuid)).generation).toBe(2);
+    expect(await platform(uuid).addons.own()).toMatchObject({ id: uuid });
+    expect(await world.service.services.credentials.refresh.now(uuid)).toMatchObject({ done: "stored" });
+  });
+
   it("is refreshed on use when it expired while everything slept", async () => {
     const uuid = await anActiveResource();
     await world.rows(

@@ -1,6 +1,9 @@
+import { setTimeout as wait } from "node:timers/promises";
 import { expect, it } from "@jest/globals";
+import pg from "pg";
 import { statement } from "../../src/database/database.ts";
 import { createSecretSpread } from "../../src/resources/credentials/secret-spread.ts";
+import { createCredentialStore } from "../../src/resources/credentials/store.ts";
 import { anOpenDatabase } from "../support/open-database.ts";
 
 const onPostgresql = process.env["TEST_DATABASE_URL"] ? it : it.skip;
@@ -29,5 +32,52 @@ onPostgresql(
     await Promise.all([createSecretSpread(opened.database)(), createSecretSpread(opened.database)()]);
     expect(await ask("unspread", `SELECT version FROM client_secrets WHERE spread_at IS NULL`)).toEqual([]);
     expect(await ask("not_due", `SELECT uuid FROM credentials WHERE due_at > now()`)).toEqual([]);
+  },
+);
+
+onPostgresql(
+  "a token that was being stored behind a held row while a new client secret was spread falls due a little later",
+  async () => {
+    const [held, behind] = ["00000000-0000-0000-0000-00000000000a", "00000000-0000-0000-0000-00000000000b"];
+    await ask("forget_credentials", "TRUNCATE credentials, client_secrets");
+    await ask(
+      "make_secret",
+      `INSERT INTO client_secrets (version, sealed_secret, hash) VALUES (1, '\\x01', '\\x01')`,
+    );
+    await ask(
+      "make_both",
+      `INSERT INTO credentials (uuid, state, sealed_refresh_token, due_at, secret_version)
+       VALUES ('${held}', 'active', '\\x01', now(), 1), ('${behind}', 'active', '\\x01', now(), 1)`,
+    );
+    await createSecretSpread(opened.database)();
+    const other = new pg.Client({ connectionString: opened.settings.url! });
+    await other.connect();
+    await other.query(`BEGIN; SELECT 1 FROM credentials WHERE uuid = '${held}' FOR UPDATE`);
+    const { storeTokens } = createCredentialStore(opened.database);
+    const tokens = {
+      ...{ lease: 0, first: false, access: Buffer.from("01", "hex"), refresh: null, replaces: null },
+      ...{ lifeSeconds: 28_800, share: 0.5, secretVersion: 1, flags: [] },
+    };
+    const stored = Promise.all([held, behind].map((uuid) => storeTokens({ ...tokens, uuid: uuid! })));
+    await wait(200);
+    await ask(
+      "make_newer_secret",
+      `INSERT INTO client_secrets (version, sealed_secret, hash) VALUES (2, '\\x02', '\\x02')`,
+    );
+    const spread = createSecretSpread(opened.database)();
+    await wait(200);
+    await other.query("COMMIT");
+    await other.end();
+    expect(await stored).toEqual([true, true]);
+    await spread;
+    const later = "interval '1 minute'";
+    await ask(
+      "later",
+      `UPDATE client_secrets SET created_at = created_at - ${later}, spread_at = spread_at - ${later}`,
+    );
+    await createSecretSpread(opened.database)();
+    expect(await ask("none_due", `SELECT uuid FROM credentials WHERE due_at > now()`)).toEqual([]);
+    // It is done with that.
+    expect(await createSecretSpread(opened.database)()).toBe(0);
   },
 );

@@ -73,6 +73,23 @@ test("a migration that fails leaves nothing half done, and says what was wrong",
   expect(rows).toEqual([{ name: null }]);
 });
 
+test("a migration that a killed process began is begun again", async () => {
+  const address = await anAddress();
+  const folder = await mkdtemp(path.join(tmpdir(), "addon-migrations-"));
+  toClose.push(() => rm(folder, { recursive: true }));
+  await cp("prisma/migrations", folder, { recursive: true });
+  await mkdir(path.join(folder, "29990101000000_more"));
+  const sql = "ALTER TABLE credentials ADD COLUMN more INT -- the end";
+  await writeFile(path.join(folder, "29990101000000_more", "migration.sql"), sql);
+  await withClient(address, (client) =>
+    client.query(
+      `INSERT INTO _prisma_migrations (id, checksum, migration_name) VALUES ('killed', 'none', '29990101000000_more')`,
+    ),
+  );
+  expect(await applyMigrations(address, folder)).toEqual({ applied: ["29990101000000_more"] });
+  expect(await applyMigrations(address, folder)).toEqual({ applied: [] });
+});
+
 test("schema.prisma and the migrations describe the same tables, columns and indexes", async () => {
   const address = await anAddress();
   const content = await readFile("prisma/schema.prisma", "utf8");

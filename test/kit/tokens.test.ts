@@ -1,6 +1,9 @@
 // Again on PostgreSQL: the commands claim rows beside the service.
 
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import type { Queryable } from "../../src/database/database.ts";
+import { waitUntilFresh } from "../../src/operator/client-secret.ts";
+import { Secret } from "../../src/secret.ts";
 import { aWorld, type World } from "../support/world.ts";
 import { kit, kitJson } from "./kit.ts";
 
@@ -99,6 +102,15 @@ describe("kit secret set", () => {
     expect(data).toEqual({ version: 2, due: 0, fresh: 0 });
   });
 
+  it("set again, makes due what a command that was killed did not live to, with no service beside", async () => {
+    await world.rows(
+      `UPDATE client_secrets SET spread_at = NULL WHERE version = (SELECT max(version) FROM client_secrets)`,
+    );
+    await world.rows(`UPDATE credentials SET secret_version = 1, due_at = now() + interval '4 hours'`);
+    const { code, data } = await run(["secret", "set"], world.sandbox.settings.clientSecret);
+    expect({ code, data }).toEqual({ code: 0, data: { version: expect.any(Number), due: 3, fresh: 3 } });
+  }, 20_000);
+
   it("changes nothing when the platform rejects it", async () => {
     const before = await generations();
     const { code, data } = await run(["secret", "set"], "not-the-right-secret");
@@ -144,6 +156,36 @@ describe("kit secret set", () => {
     const human = await kit(world.environment, ["secret", "set"], world.sandbox.settings.clientSecret);
     expect(human.stdout).toBe("The client secret is version 5 now. 3 tokens refreshed.\n");
   });
+
+  it("goes on waiting when a connection to the database is lost meanwhile", async () => {
+    const { db, credentials } = world.service.services;
+    await world.rows(`UPDATE credentials SET secret_version = 1, due_at = now()`);
+    const { version } = await credentials.secrets.current();
+    let asked = 0;
+    const losing: Queryable = {
+      query: async (statement, values) => {
+        if (statement.name === "count_stale_tokens" && (asked += 1) === 2)
+          throw new Error("Connection terminated unexpectedly");
+        return db.query(statement, values);
+      },
+    };
+    const needs = { db: losing, credentials, signal: AbortSignal.timeout(5_000) };
+    expect(await waitUntilFresh(needs, { version, due: 3, fresh: 0 })).toEqual({ version, due: 3, fresh: 3 });
+    expect(asked).toBeGreaterThan(2);
+  }, 20_000);
+
+  it("ends when somebody else sets one meanwhile that the platform rejects", async () => {
+    const { db, credentials } = world.service.services;
+    await world.rows(`UPDATE credentials SET secret_version = 1`);
+    const { version } = await credentials.secrets.set(new Secret("not-the-right-secret"));
+    const needs = { db, credentials, signal: AbortSignal.timeout(5_000) };
+    await expect(waitUntilFresh(needs, { version: version - 1, due: 3, fresh: 0 })).rejects.toMatchObject({
+      id: "client_secret_rejected",
+      message: expect.stringContaining(`as version ${version}`),
+    });
+    const { data } = await run(["secret", "set"], world.sandbox.settings.clientSecret);
+    expect(data).toMatchObject({ due: 3, fresh: 3 });
+  }, 20_000);
 });
 
 describe("what kit says of tokens and secrets", () => {

@@ -1,4 +1,4 @@
-import { statement, type Queryable } from "../../database/database.ts";
+import { statement, waitingForDatabase, type Queryable } from "../../database/database.ts";
 import type { Operator } from "../access/operator.ts";
 
 /** What an operator asked for, and what came of it. Nothing secret is in it. */
@@ -37,7 +37,10 @@ const begin = statement(
   `INSERT INTO operator_actions (action, uuid, form, request_id, operator, account) VALUES ($1, $2, $3, $4, $5, $6)
    ON CONFLICT (form) DO NOTHING RETURNING id`,
 );
-const findByForm = statement("operator_action_of_form", `SELECT id FROM operator_actions WHERE form = $1`);
+const findByForm = statement(
+  "operator_action_of_form",
+  `SELECT id, request_id AS "requestId" FROM operator_actions WHERE form = $1`,
+);
 const seen = statement(
   "see_operator_action",
   `UPDATE operator_actions SET done = $2, total = $3, seen_at = now() WHERE id = $1 AND state = 'running'`,
@@ -62,10 +65,15 @@ export function createAudit(db: Queryable) {
   return {
     async begin({ action, uuid, operator, form, requestId }: Asked): Promise<{ id: number; isNew: boolean }> {
       const values = [action, uuid, form, requestId, operator.name, operator.account];
-      const [begun] = await db.query<{ id: number }>(begin, values);
-      if (begun) return { id: begun.id, isNew: true };
-      const [known] = await db.query<{ id: number }>(findByForm, [form]);
-      return { id: known!.id, isNew: false };
+      let tries = 0;
+      return waitingForDatabase(async () => {
+        tries += 1;
+        const [begun] = await db.query<{ id: number }>(begin, values);
+        if (begun) return { id: begun.id, isNew: true };
+        const [known] = await db.query<{ id: number; requestId: string }>(findByForm, [form]);
+        // Or an earlier try of ours wrote it, and its acknowledgement was lost.
+        return { id: known!.id, isNew: tries > 1 && known!.requestId === requestId };
+      });
     },
     async seen(id: number, done: number, total: number): Promise<void> {
       await db.query(seen, [id, done, total]);
@@ -74,7 +82,7 @@ export function createAudit(db: Queryable) {
       id: number,
       { done, total, state, message }: Pick<AuditEntry, "done" | "total" | "state" | "message">,
     ): Promise<void> {
-      await db.query(end, [id, done, total, state, message]);
+      await waitingForDatabase(() => db.query(end, [id, done, total, state, message]));
     },
     find: async (id: number): Promise<AuditEntry | null> =>
       (await db.query<AuditEntry>(find, [id]))[0] ?? null,

@@ -1,4 +1,4 @@
-import { statement, type Queryable } from "../../database/database.ts";
+import { statement, waitingForDatabase, type Queryable } from "../../database/database.ts";
 import { KitError, messageOf } from "../../errors.ts";
 import type { Credentials } from "../../resources/credentials/credentials.ts";
 import { IS_RECOVERABLE, type Recover } from "../../resources/recover.ts";
@@ -85,7 +85,7 @@ export async function recoverAllGrants(needs: Needs): Promise<Recovered> {
 async function* allRecoverable(db: Queryable): AsyncGenerator<Found> {
   let last = "00000000-0000-0000-0000-000000000000";
   for (;;) {
-    const rows = await db.query<Found>(page, [last]);
+    const rows = await waitingForDatabase(() => db.query<Found>(page, [last]));
     if (rows.length === 0) return;
     yield* rows;
     last = rows.at(-1)!.uuid;

@@ -48,8 +48,11 @@ const takeProbe = statement(
 );
 const reject = statement(
   "reject_client_secret",
-  `UPDATE client_secrets SET rejected_at = now(), probe_at = now() + interval '60 seconds'
-   WHERE version = $1 AND rejected_at IS NULL RETURNING version`,
+  `WITH turned AS (
+     UPDATE client_secrets SET rejected_at = now(), probe_at = now() + interval '60 seconds'
+     WHERE version = $1 AND rejected_at IS NULL RETURNING version
+   )
+   SELECT EXISTS (SELECT 1 FROM turned) AS "isNews", max(version) = $1 AS "isCurrent" FROM client_secrets`,
 );
 const accept = statement(
   "accept_client_secret",
@@ -116,11 +119,13 @@ export function createClientSecrets({
     takeProbe: async ({ version }) => (await db.query(takeProbe, [version])).length > 0,
 
     async rejected({ version }) {
-      const [turned] = await db.query(reject, [version]);
+      const [told] = await db.query<{ isNews: boolean; isCurrent: boolean }>(reject, [version]);
       // Forgotten only now: read anew while this was on its way, it would be remembered as it was before.
       seen = null;
+      // The new one is there already, and was not known here yet.
+      if (!told?.isCurrent) return;
       // Whoever found it out may be a command at somebody's terminal, and it may last.
-      if (turned || performance.now() - toldAt > TOLD_AGAIN_AFTER_MS) {
+      if (told.isNews || performance.now() - toldAt > TOLD_AGAIN_AFTER_MS) {
         toldAt = performance.now();
         log.error(
           { alarm: "client_secret_rejected", version },

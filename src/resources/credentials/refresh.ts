@@ -17,7 +17,7 @@ const MASS_FAILURE_PAUSE_SECONDS = 600;
 export interface Refresh {
   /** Starts refreshing every token pair that is due. Returns how many rows it took. */
   due(signal: AbortSignal): Promise<number>;
-  /** Resolves when none of those is under way. */
+  /** Resolves when none is under way: of those, and of those that somebody asked for and may no longer wait for. */
   settled(): Promise<void>;
   /**
    * Refreshes one now, due or not. `busy`: another process is at it, or has just been: with `generation`, only that
@@ -89,19 +89,29 @@ export function createRefresh(needs: {
     onEnd,
   });
 
+  const asked = new Set<Promise<unknown>>();
+
+  async function refreshOne(uuid: string, generation?: number): Promise<CallResult | { done: "busy" }> {
+    let isTaken = true;
+    const [admitted] = await admission.claim(async () => {
+      const row = await claims.refresh(uuid, generation);
+      isTaken = row === null;
+      return row ? [row] : [];
+    }, 1);
+    if (!admitted) return { done: isTaken ? "busy" : "not_sent" };
+    return refresh(admitted, withoutWaiting);
+  }
+
   return {
     due: refreshes.fill,
-    settled: refreshes.settled,
-
-    async now(uuid, generation) {
-      let isTaken = true;
-      const [admitted] = await admission.claim(async () => {
-        const row = await claims.refresh(uuid, generation);
-        isTaken = row === null;
-        return row ? [row] : [];
-      }, 1);
-      if (!admitted) return { done: isTaken ? "busy" : "not_sent" };
-      return refresh(admitted, withoutWaiting);
+    async settled() {
+      await refreshes.settled();
+      while (asked.size > 0) await Promise.allSettled(asked);
+    },
+    now(uuid, generation) {
+      const answer = refreshOne(uuid, generation).finally(() => asked.delete(answer));
+      asked.add(answer);
+      return answer;
     },
   };
 }

@@ -5,14 +5,23 @@ import { statement, type Queryable } from "../../database/database.ts";
 // tokens. Page by page, so that a million of them neither hold a lock for long nor run into a time limit; that it was
 // done to the end is written down last, so another process goes on where one died. A row that somebody holds is passed
 // over, not to hold up all others, and waited for at the end; where that takes too long, the next time is another try.
+//
+// And once more a little later: a statement that stores tokens, begun before the new secret was there and held up by a
+// row of its own, does not see it, and would leave a dead token not due until half its life is over.
+
+/** Longer than any statement that began before the secret was committed. */
+const LATER = "interval '10 seconds'";
+const isFirstOnly = `spread_at < created_at + ${LATER}`;
 
 const unspread = statement(
   "read_unspread_secret",
-  `SELECT version FROM client_secrets WHERE spread_at IS NULL ORDER BY version DESC LIMIT 1`,
+  `SELECT version, spread_at IS NOT NULL AS "isAgain" FROM client_secrets WHERE spread_at IS NULL OR (${isFirstOnly} AND created_at < now() - ${LATER})
+   ORDER BY version DESC LIMIT 1`,
 );
+// What the first time made due is left alone the second.
 const isOlder = (c: string) =>
   `${c}.state IN ('active', 'needs_reauth') AND ${c}.sealed_refresh_token IS NOT NULL
-     AND (${c}.secret_version IS NULL OR ${c}.secret_version < $1)`;
+     AND (${c}.secret_version IS NULL OR ${c}.secret_version < $1) AND (NOT $3::bool OR ${c}.due_at > now())`;
 const AGE = `UPDATE credentials c SET due_at = now(), attempts = 0, rejected_at = NULL`;
 const agePage = statement(
   "make_older_tokens_due",
@@ -35,7 +44,7 @@ const ageHeld = statement(
 );
 const markSpread = statement(
   "mark_secret_spread",
-  `UPDATE client_secrets SET spread_at = now() WHERE version <= $1 AND spread_at IS NULL`,
+  `UPDATE client_secrets SET spread_at = now() WHERE version <= $1 AND (spread_at IS NULL OR ${isFirstOnly})`,
 );
 
 const HELD_AT_ONCE = 1_000;
@@ -48,25 +57,29 @@ interface Page {
   last: string | null;
 }
 
-/** Makes the tokens of older secrets due, if a newer one was set and that is not done yet. Answers how many it met. */
+/**
+ * Makes the tokens of older secrets due, if a newer one was set and that is not done yet, or may have missed some.
+ * Answers how many it met.
+ */
 export type SpreadSecret = () => Promise<number>;
 
 export function createSecretSpread(db: Queryable): SpreadSecret {
   return async () => {
-    const [secret] = await db.query<{ version: number }>(unspread);
+    const [secret] = await db.query<{ version: number; isAgain: boolean }>(unspread);
     if (!secret) return 0;
+    const { version, isAgain } = secret;
     let total = 0;
     const held: string[] = [];
     for (let after: string | null = FIRST; after !== null;) {
-      const [page]: Page[] = await db.query(agePage, [secret.version, after]);
+      const [page]: Page[] = await db.query(agePage, [version, after, isAgain]);
       total += page!.due;
       held.push(...page!.held);
       after = page!.last;
     }
     try {
       for (let at = 0; at < held.length; at += HELD_AT_ONCE)
-        total += (await db.query(ageHeld, [secret.version, held.slice(at, at + HELD_AT_ONCE)])).length;
-      await db.query(markSpread, [secret.version]);
+        total += (await db.query(ageHeld, [version, held.slice(at, at + HELD_AT_ONCE), isAgain])).length;
+      await db.query(markSpread, [version]);
     } catch (error) {
       if (!isLocked(error)) throw error;
     }

@@ -1,0 +1,98 @@
+// Migrations of which the process dies, or that cannot have a table at once. Only PostgreSQL has others beside.
+
+import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
+import { cp, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { setTimeout as wait } from "node:timers/promises";
+import pg from "pg";
+import { applyMigrations } from "../../src/database/migrate.ts";
+import { aFreshDatabase, testServerUrl, type FreshDatabase } from "../support/database.ts";
+import { startDatabaseProxy } from "../support/database-proxy.ts";
+
+const NAME = "29990101000000_more";
+const COLUMN = "ALTER TABLE credentials ADD COLUMN more INT";
+
+(testServerUrl ? describe : describe.skip)("a migration", () => {
+  let fresh: FreshDatabase;
+  let folder: string;
+  let client: pg.Client;
+  let other: pg.Client;
+  beforeEach(async () => {
+    fresh = await aFreshDatabase();
+    folder = await mkdtemp(path.join(tmpdir(), "addon-migrations-"));
+    [client, other] = [new pg.Client(address()), new pg.Client(address())];
+    await Promise.all([client.connect(), other.connect()]);
+  });
+  afterEach(async () => {
+    await Promise.all([client.end(), other.end()]);
+    await rm(folder, { recursive: true });
+    await fresh.close();
+  });
+
+  const address = () => ({ connectionString: fresh.settings.url! });
+
+  async function withScript(script: string): Promise<void> {
+    await cp("prisma/migrations", folder, { recursive: true });
+    await mkdir(path.join(folder, NAME));
+    await writeFile(path.join(folder, NAME, "migration.sql"), script);
+  }
+
+  async function untilItRuns(): Promise<number> {
+    for (;;) {
+      const { rows } = await client.query<{ pid: number }>(
+        "SELECT pid FROM pg_stat_activity WHERE query LIKE 'SELECT pg_sleep%' AND datname = current_database()",
+      );
+      if (rows[0]) return rows[0].pid;
+      await wait(20);
+    }
+  }
+
+  const columns = async () =>
+    (await client.query("SELECT 1 FROM information_schema.columns WHERE column_name = 'more'")).rowCount;
+
+  it("that a failover cut off is begun again by the next, also by that of the release before", async () => {
+    await withScript(`SELECT pg_sleep(1); ${COLUMN}`);
+    const cutOff = applyMigrations(address(), folder).catch((error: unknown) => error);
+    await client.query("SELECT pg_terminate_backend($1)", [await untilItRuns()]);
+    expect(await cutOff).toMatchObject({ id: "migration_failed" });
+    expect(await applyMigrations(address())).toEqual({ applied: [] });
+    expect(await applyMigrations(address(), folder)).toEqual({ applied: [NAME] });
+    expect(await columns()).toBe(1);
+  }, 30_000);
+
+  it("that PostgreSQL carries out after its process died is not made a second time", async () => {
+    await withScript(`SELECT pg_sleep(1); ${COLUMN} -- the end`);
+    const proxy = await startDatabaseProxy(fresh.settings.url!);
+    const cutOff = applyMigrations({ connectionString: proxy.url }, folder).catch((error: unknown) => error);
+    await untilItRuns();
+    await proxy.close();
+    expect(await cutOff).toMatchObject({ id: "migration_failed" });
+    expect(await applyMigrations(address(), folder)).toEqual({ applied: [] });
+    expect(await columns()).toBe(1);
+  }, 30_000);
+
+  it("waits for who reads a table without keeping everybody else from it", async () => {
+    await withScript(COLUMN);
+    await other.query("BEGIN; SELECT count(*) FROM credentials");
+    let isDone = false;
+    const migrating = applyMigrations(address(), folder).finally(() => (isDone = true));
+    let longestMs = 0;
+    const until = performance.now() + 4_000;
+    while (performance.now() < until) {
+      const began = performance.now();
+      await client.query("SELECT uuid FROM credentials LIMIT 1");
+      longestMs = Math.max(longestMs, performance.now() - began);
+      await wait(20);
+    }
+    expect(longestMs).toBeLessThan(2_500);
+    expect(isDone).toBe(false);
+    await other.query("COMMIT");
+    expect(await migrating).toEqual({ applied: [NAME] });
+  }, 30_000);
+
+  it("may be what no transaction can hold", async () => {
+    await withScript("CREATE INDEX CONCURRENTLY more ON credentials (lease)");
+    expect(await applyMigrations(address(), folder)).toEqual({ applied: [NAME] });
+  }, 30_000);
+});

@@ -1,0 +1,53 @@
+import { afterAll, beforeAll, expect, it } from "@jest/globals";
+import { openDatabase, type Database, type Queryable } from "../../src/database/database.ts";
+import { BY_PASSWORD } from "../../src/operator-pages/access/operator.ts";
+import { createAudit } from "../../src/operator-pages/work/audit.ts";
+import { createWorkbench } from "../../src/operator-pages/work/workbench.ts";
+import { createLog } from "../../src/log.ts";
+import { createScrubber } from "../../src/scrubber.ts";
+import { aFreshDatabase, type FreshDatabase } from "../support/database.ts";
+
+let fresh: FreshDatabase;
+let db: Database;
+beforeAll(async () => {
+  fresh = await aFreshDatabase();
+  db = await openDatabase(fresh.settings);
+});
+afterAll(async () => {
+  await db.close();
+  await fresh.close();
+});
+
+/** The database, which loses a connection once: before it carries out the statement of this name, or after. */
+function losingTheConnection(at: "before" | "after", name: string): Queryable {
+  let isLost = false;
+  return {
+    async query(statement, values) {
+      const isHere = statement.name === name && !isLost;
+      isLost ||= isHere;
+      const rows = isHere && at === "before" ? [] : await db.query(statement, values);
+      if (isHere) throw new Error("Connection terminated unexpectedly");
+      return rows as never;
+    },
+  };
+}
+
+it.each([
+  ["after", "begin_operator_action"],
+  ["before", "end_operator_action"],
+] as const)(
+  "An action is carried out once, and its end stands in the trail, though the connection was lost %s %s",
+  async (at, name) => {
+    const audit = createAudit(losingTheConnection(at, name));
+    const log = createLog("silent", createScrubber(""));
+    const workbench = createWorkbench({ audit, scrub: (text) => text, log });
+    let times = 0;
+    const work = async () => ({ isDone: true, message: `${(times += 1)} done.` });
+    const asked = { action: "refresh", uuid: null, operator: BY_PASSWORD, form: name, requestId: name };
+    const id = await workbench.begin(asked, work);
+    expect(await workbench.begin({ ...asked, requestId: "the second press" }, work)).toBe(id);
+    await workbench.stop();
+    expect(times).toBe(1);
+    expect(await audit.find(id)).toMatchObject({ state: "done", message: "1 done." });
+  },
+);
