@@ -1,4 +1,5 @@
 import type { Config } from "../../config.ts";
+import { isLocked } from "../../database/database.ts";
 import { messageOf } from "../../errors.ts";
 import type { Services } from "../../services.ts";
 import type { OnProgress } from "../progress.ts";
@@ -80,6 +81,9 @@ async function finding(id: string, look: () => Promise<Finding> | Finding): Prom
   try {
     return { id, ...(await look()) };
   } catch (error) {
-    return { id, ...fault(messageOf(error), null) };
+    return { id, ...fault(messageOf(error), isLocked(error) ? WHO_LOCKS : null) };
   }
 }
+
+const WHO_LOCKS =
+  "Another session of PostgreSQL holds a lock. How to find it: AddonDatabaseAway in docs/operate.md.";
