@@ -245,6 +245,22 @@ describe("the breaker for refreshes", () => {
     expect(outage.allowance()).toBe(Infinity);
   });
 
+  it("tells that refreshes are held back for as long as an outage lasts, and not at its beginning alone", () => {
+    let now = 0;
+    let heldBack = 0;
+    const outage = createOutage(
+      () => now,
+      () => (heldBack += 1),
+    );
+    for (let failure = 0; failure < 64; failure++) outage.failed();
+    expect(heldBack).toBe(1);
+    for (; now < 600_000; now += 1_000) if (outage.allowance() > 0) outage.failed();
+    expect(heldBack).toBe(40);
+    outage.succeeded();
+    outage.failed();
+    expect(heldBack).toBe(40);
+  });
+
   it("waits as long as the platform asks", () => {
     let now = 0;
     const outage = createOutage(() => now);

@@ -9,6 +9,7 @@ import { database, keys, migrations, noDatabase } from "./database-checks.ts";
 import { manifest } from "./manifest-check.ts";
 import { operators, passwords, platform, platformStatus, signInClient } from "./outward-checks.ts";
 import { steps } from "./step-check.ts";
+import { tokens } from "./token-check.ts";
 
 export interface DoctorReport {
   ok: boolean;
@@ -26,6 +27,7 @@ const CHECKS: readonly {
   { id: "keys", after: "migrations", look: keys },
   { id: "secret", after: "migrations", look: secret },
   { id: "sweeps", after: "migrations", look: sweeps },
+  { id: "tokens", after: "migrations", look: tokens },
   { id: "platform", look: platform },
   { id: "status", look: platformStatus },
   { id: "sign-in", look: signInClient },
