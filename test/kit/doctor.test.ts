@@ -266,7 +266,13 @@ describe("kit doctor", () => {
     );
     await changed(`expires_at = now() + interval '30 minutes'`);
     expect((await doctor()).of("tokens").ok).toBe(false);
-    await changed(`state = 'grant_pending', grant_deadline = now() + interval '200 seconds'`);
+    await world.rows(
+      `UPDATE credentials SET attempts = 1, rejected_at = now() - interval '2 minutes', expires_at = now() + interval '7 hours'
+       WHERE uuid = $1`,
+      [uuid],
+    );
+    expect((await doctor()).of("tokens").message).toContain("1 token waits for a refresh");
+    await changed(`rejected_at = NULL, state = 'grant_pending', grant_deadline = now() + interval '200 seconds'`);
     const { code, of } = await doctor();
     await world.rows(
       `UPDATE credentials SET state = 'active', grant_deadline = NULL, attempts = 0, last_error = NULL, due_at = NULL

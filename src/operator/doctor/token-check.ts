@@ -16,12 +16,14 @@ const readLateGrants = statement(
    FROM credentials WHERE state = 'grant_pending' AND rejected_at IS NULL
      AND grant_deadline < now() + interval '${GRANT_SECONDS - GRANT_LATE_AFTER_SECONDS} seconds'`,
 );
-// While refreshes are held back for an outage most are due and not tried, and the few that are tried are not due.
+// While refreshes are held back for an outage most are due and not tried, and the few that are tried are not due. Of those
+// that the platform refuses in a wave, none is given up: they need no attention one by one, and yet somebody must know.
 const readLateRefreshes = statement(
   "late_refreshes",
   `SELECT count(*)::int AS count, extract(epoch FROM min(expires_at) - now())::float8 AS "leftSeconds",
      (array_agg(last_error ORDER BY due_at DESC) FILTER (WHERE last_error IS NOT NULL))[1] AS "lastError"
-   FROM credentials WHERE state = 'active' AND (attempts >= 3 OR due_at < now() - interval '5 minutes')`,
+   FROM credentials WHERE state = 'active' AND (attempts >= 3 OR due_at < now() - interval '5 minutes'
+     OR rejected_at < now() - interval '1 minute')`,
 );
 
 interface Late {
