@@ -217,6 +217,7 @@ describe("kit doctor", () => {
     const { code, ids, of } = await doctor(away);
     expect({ code, ids }).toEqual({ code: 1, ids: IDS });
     expect([of("database").ok, of("keys").ok, of("platform").ok]).toEqual([false, false, true]);
+    expect(of("keys").message).toBe("Not looked at, because of: database.");
     const list = await kit({ ...world.environment, ...away }, ["resources", "list"]);
     expect(list).toMatchObject({ code: 1, stdout: "", stderr: expect.stringContaining("kit doctor") });
     expect(list.stderr).not.toContain("hidden-password");

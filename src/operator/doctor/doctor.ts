@@ -67,12 +67,16 @@ export async function examine(needs: {
   } catch (error) {
     return { ok: false, checks: [...checks, { id: "database", ...fault(messageOf(error), null) }] };
   }
+  const causes = new Map<string, string>();
   for (const { id, after, look } of CHECKS) {
     needs.onProgress?.(checks.length, CHECKS.length + 1);
-    const isBlocked = checks.some((check) => check.id === after && !check.ok);
+    const blocking = checks.find((check) => check.id === after && !check.ok)?.id;
+    // The one that has something to mend, and not another that was not looked at either.
+    const cause = blocking && (causes.get(blocking) ?? blocking);
+    if (cause) causes.set(id, cause);
     checks.push(
-      isBlocked
-        ? { id, ...fault(`Not looked at, because of: ${after}.`, null) }
+      cause
+        ? { id, ...fault(`Not looked at, because of: ${cause}.`, null) }
         : await finding(id, () => look(services)),
     );
   }
