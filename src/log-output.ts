@@ -9,8 +9,8 @@ const AT_THE_LATEST_MS = 50;
 const LAST_LINES_MS = 2_000;
 
 /**
- * Standard output, for the log: written beside the service's work, so that a reader who is slow, or gone, holds nobody
- * up. A process that ends writes what is left, if it is taken.
+ * Standard output, for the log: written beside the service's work, so that a reader who is slow, or gone, or a disk that
+ * is full, holds nobody up. A process that ends writes what is left, if it is taken.
  */
 export function logOutput(): { write(line: string): void } {
   let dropped = 0;
@@ -24,8 +24,13 @@ export function logOutput(): { write(line: string): void } {
     periodicFlush: AT_THE_LATEST_MS,
     retryEAGAIN: () => performance.now() < endsAt,
   });
+  // A full disk may have room again: what waits is tried again by and by. To write it at once would be tried without end,
+  // with nothing else done meanwhile, not even ending; and an error that nobody hears would end the service.
+  let isTaken = true;
+  output.on("error", () => (isTaken = false)).on("write", () => (isTaken = true));
   const flush = output.flushSync.bind(output);
   output.flushSync = () => {
+    if (!isTaken) return;
     try {
       flush();
     } catch {

@@ -1,5 +1,6 @@
 import { setTimeout as wait } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
+import { kitJson } from "./kit/kit.ts";
 import { startDatabaseProxy, type DatabaseProxy } from "./support/database-proxy.ts";
 import { aWorld, eventually, type World } from "./support/world.ts";
 
@@ -116,6 +117,28 @@ onPostgresql("a database that", () => {
       expect(response.status).toBe(200);
       await becomesActive(addon.id);
     }
+  }, 60_000);
+
+  it("takes no writes is not ready, the check-up says why, and both are well when it takes them again", async () => {
+    const name = new URL(world.environment["DATABASE_URL"]!).pathname.slice(1);
+    const ready = async () => (await fetch(`${world.service.url}/readyz`)).status;
+    const checkUp = async () => {
+      const { data } = await kitJson<{ checks: { id: string; ok: boolean; message: string }[] }>(
+        world.environment,
+        ["doctor"],
+      );
+      return data.checks.find(({ id }) => id === "database");
+    };
+    await world.rows(`ALTER DATABASE "${name}" SET default_transaction_read_only = on`);
+    try {
+      proxy.cut();
+      await eventually(async () => expect(await ready()).toBe(503));
+      expect(await checkUp()).toMatchObject({ ok: false, message: expect.stringContaining("read-only") });
+    } finally {
+      await world.rows(`ALTER DATABASE "${name}" RESET default_transaction_read_only`);
+    }
+    await eventually(async () => expect(await ready()).toBe(200));
+    expect((await checkUp())?.ok).toBe(true);
   }, 60_000);
 
   it.each([

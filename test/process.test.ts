@@ -2,6 +2,8 @@
 
 import { spawn } from "node:child_process";
 import { once } from "node:events";
+import { closeSync, existsSync, openSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { setTimeout as wait } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
 import { aProcessWorld, before, type ProcessWorld } from "./support/process-world.ts";
@@ -170,4 +172,26 @@ describe("a log", () => {
     const [, dropped] = /"Nobody took the log: (\d+) lines were dropped"/.exec(taken) ?? [];
     expect(taken.match(/^x{999}$/gm)!.length + Number(dropped)).toBe(12_000);
   }, 20_000);
+
+  (existsSync("/dev/full") ? it : it.skip)(
+    "works on, and ends, while the disk of its log is full",
+    async () => {
+      const disk = openSync("/dev/full", "w");
+      const web = spawn(process.execPath, [program("src/web.ts")], {
+        cwd: tmpdir(),
+        env: { ...life.world.environment, PORT: "0", WEB_JOBS: "off" },
+        stdio: ["ignore", disk, "pipe"],
+      });
+      closeSync(disk);
+      let errors = "";
+      web.stderr!.on("data", (data: Buffer) => (errors += data.toString()));
+      await wait(4_000);
+      expect([web.exitCode, errors]).toEqual([null, ""]);
+      web.kill("SIGTERM");
+      const killed = setTimeout(() => web.kill("SIGKILL"), 10_000);
+      expect(await once(web, "close")).toEqual([0, null]);
+      clearTimeout(killed);
+    },
+    30_000,
+  );
 });

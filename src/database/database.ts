@@ -4,10 +4,11 @@ import { createPool } from "./pool.ts";
 import { withCa } from "./tls.ts";
 
 export { createGroupCommit, Overloaded } from "./group-commit.ts";
-export { isConflict, isFaultOfData, isPassing } from "./failure.ts";
+export { isConflict, isFaultOfData, isLocked, isOutOfConnections, isPassing } from "./failure.ts";
 export { migrate, MigrationFailed } from "./migrate.ts";
 export { busyStatement, statement, type Queryable, type Statement } from "./statement.ts";
 export type { Database, DatabaseLog } from "./types.ts";
+export { TakesNoWrites } from "./over-pool.ts";
 export { aWaitingRoom, DatabaseUnavailable, waitingForDatabase, type WaitingRoom } from "./waiting.ts";
 
 export type DatabaseSettings = {

@@ -3,6 +3,7 @@ import type { PrismaClient } from "./client/client.ts";
 import type { Database } from "./types.ts";
 import { bytesInBinary } from "./byte-arrays.ts";
 import { createConnections } from "./connections.ts";
+import { KitError } from "../errors.ts";
 import { leavesConnectionSound } from "./failure.ts";
 import { pendingMigrations } from "./migrate.ts";
 import { statement, type Queryable } from "./statement.ts";
@@ -16,7 +17,14 @@ type Needs = {
   close?: () => Promise<void>;
 };
 
-const PING = statement("ping", "SELECT 1");
+/** The database answers, and every write to it fails: a standby, or one that was made so because its disk is full. */
+export class TakesNoWrites extends KitError {
+  constructor() {
+    super("database_read_only", "the database takes no writes: it is read-only");
+  }
+}
+
+const PING = statement("ping", `SELECT current_setting('transaction_read_only') = 'on' AS "isReadOnly"`);
 
 /** A database over pools of connections, of which plain SQL and Prisma share one. `close` is called after the pools' end. */
 export function overPool({ kind, pool, busyPool, close }: Needs): Database {
@@ -44,7 +52,10 @@ export function overPool({ kind, pool, busyPool, close }: Needs): Database {
     query,
     transaction: (work) => inTransaction(connections.take, send, work),
     prisma: () => (prisma ??= openPrisma(pool)),
-    ping: async () => void (await query(PING)),
+    async ping() {
+      const [answer] = await query<{ isReadOnly: boolean }>(PING);
+      if (answer?.isReadOnly) throw new TakesNoWrites();
+    },
     pendingMigrations: () => pendingMigrations({ query }),
     connections: connections.counts,
     async close() {

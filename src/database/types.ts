@@ -14,7 +14,7 @@ export type Database = Queryable & {
   transaction<T>(work: (tx: Queryable) => Promise<T>): Promise<T>;
   /** The Prisma client; loaded when first asked for. */
   prisma(): Promise<PrismaClient>;
-  /** Resolves if the database answers, within the usual limits (5 s at most). */
+  /** Resolves if the database answers and takes writes, within the usual limits (5 s at most). */
   ping(): Promise<void>;
   /** The migrations that the database still lacks, oldest first; always none on the embedded one. */
   pendingMigrations(): Promise<string[]>;

@@ -1,4 +1,5 @@
 import { statement, type Queryable } from "../database/database.ts";
+import { GRANT_SECONDS } from "../resources/grant-time.ts";
 import { gauge, histogram, type Family } from "./families.ts";
 
 // What the rows say, whoever works on them. Each statement reads a bounded part, however many resources there are: the
@@ -40,6 +41,14 @@ const readUnknown = statement(
   `SELECT count(*)::int AS count FROM (SELECT 1 FROM credentials
    WHERE state = 'grant_pending' AND outcome_unknown LIMIT ${MOST_ROWS_WAITING}) unknown`,
 );
+// A grant that is tried and put off is hardly ever due: that the token endpoint fails shows in its age. One that the
+// platform refuses is left out: it has not seen our answer, and nobody here can do anything about that.
+const readOldestGrant = statement(
+  "metrics_oldest_grant",
+  `SELECT coalesce(extract(epoch FROM now() - min(grant_deadline)) + ${GRANT_SECONDS}, 0)::float8 AS "ageSeconds"
+   FROM (SELECT grant_deadline FROM credentials WHERE state = 'grant_pending' AND rejected_at IS NULL
+     ORDER BY grant_deadline LIMIT 1) oldest`,
+);
 const readSecret = statement(
   "metrics_client_secret",
   `SELECT (rejected_at IS NOT NULL)::int AS rejected FROM client_secrets ORDER BY version DESC LIMIT 1`,
@@ -70,6 +79,7 @@ const STATES = ["grant_pending", "active", "needs_reauth", "grant_lost", "no_gra
 export async function databaseState(db: Queryable): Promise<Family[]> {
   const queues = await db.query<{ queue: string; due: number; ageSeconds: number }>(readQueues);
   const attention = await db.query<{ state: string; reason: string; count: number }>(readAttention);
+  const oldest = await db.query<{ ageSeconds: number }>(readOldestGrant);
   const unknown = await db.query<{ count: number }>(readUnknown);
   const secret = await db.query<{ rejected: number }>(readSecret);
   const sweeps = await db.query<{ job: string; ageSeconds: number }>(readSweeps);
@@ -87,6 +97,12 @@ export async function databaseState(db: Queryable): Promise<Family[]> {
       "Customers whose credential needs a person",
       attention,
       (row) => [{ state: row.state, reason: row.reason }, row.count],
+    ),
+    gauge(
+      "addon_grant_age_seconds",
+      "Since the oldest grant came that is not exchanged, for whatever reason but the platform's refusal",
+      oldest,
+      (row) => [{}, row.ageSeconds],
     ),
     gauge(
       "addon_grants_outcome_unknown",

@@ -40,7 +40,7 @@ export function createMetrics() {
   });
   const openings = new Counter({
     name: "addon_refresh_breaker_openings_total",
-    help: "How often refreshes were held back because the token endpoint failed several times in a row",
+    help: "How often refreshes were held back because the token endpoint failed several times in a row, or still fails",
     registers,
   });
   const alarms = fromZero(

@@ -1,3 +1,6 @@
+/** From its arrival on a grant is tried for so long: the five minutes that it lives, and some for clocks that differ. */
+export const GRANT_SECONDS = 305;
+
 /** A timestamp whose offset is `+hhmm` (as the platform writes a grant's), `+hh:mm` or `Z`; null if it cannot be read. */
 export function readTime(value: unknown): Date | null {
   if (typeof value !== "string") return null;

@@ -2,6 +2,7 @@ import { busyStatement, statement, type Queryable } from "../database/database.t
 import { createGroupCommit } from "../database/group-commit.ts";
 import type { Vault } from "../vault/vault.ts";
 import { credentialPlace } from "./credentials/opening.ts";
+import { GRANT_SECONDS } from "./grant-time.ts";
 import type { Secret } from "../secret.ts";
 import { sealAnswer, type Answer } from "./provision-answers.ts";
 import { resourcePlace } from "./rows.ts";
@@ -55,7 +56,7 @@ const insert = busyStatement(
      INSERT INTO credentials (uuid, state, sealed_grant_code, grant_number, grant_expires_at, grant_deadline, due_at, request_id)
      SELECT uuid, CASE WHEN grant_code IS NULL THEN 'no_grant' ELSE 'grant_pending' END, grant_code,
        CASE WHEN grant_code IS NULL THEN 0 ELSE 1 END, grant_expires_at,
-       CASE WHEN grant_code IS NOT NULL THEN now() + interval '305 seconds' END,
+       CASE WHEN grant_code IS NOT NULL THEN now() + interval '${GRANT_SECONDS} seconds' END,
        CASE WHEN grant_code IS NOT NULL AND answer_status IS NOT NULL THEN now() + interval '1 second' END, request_id
      FROM incoming JOIN born USING (uuid)
    )
@@ -81,7 +82,7 @@ const replaceGrant = statement(
      SELECT uuid FROM resources WHERE uuid = $1 AND state <> 'failed' FOR SHARE
    ), replaced AS (
      UPDATE credentials SET state = 'grant_pending', reason = NULL, sealed_grant_code = $2, grant_expires_at = $3,
-       grant_number = grant_number + 1, grant_deadline = now() + interval '305 seconds',
+       grant_number = grant_number + 1, grant_deadline = now() + interval '${GRANT_SECONDS} seconds',
        due_at = CASE WHEN state <> 'grant_pending' OR due_at IS NOT NULL THEN now() + interval '1 second' END,
        attempts = 0, rejected_at = NULL, last_error = NULL, request_id = $4
      WHERE uuid = $1 AND state IN ('grant_pending', 'grant_lost', 'no_grant')

@@ -2,7 +2,7 @@ import { statement, type Queryable } from "../database/database.ts";
 import type { NoGrant, OauthGrantEndpoint } from "../platform/oauth-grant.ts";
 import type { Vault } from "../vault/vault.ts";
 import { credentialPlace } from "./credentials/opening.ts";
-import { readTime } from "./grant-time.ts";
+import { GRANT_SECONDS, readTime } from "./grant-time.ts";
 
 /**
  * A new grant for a resource that has none. `stored`: its code is sealed and falls due at once; the exchange is the
@@ -24,7 +24,7 @@ const store = statement(
   "recover_grant",
   `WITH recovered AS (
      UPDATE credentials c SET state = 'grant_pending', reason = NULL, sealed_grant_code = $2, grant_expires_at = $3,
-       grant_number = c.grant_number + 1, grant_deadline = now() + interval '305 seconds', due_at = now(),
+       grant_number = c.grant_number + 1, grant_deadline = now() + interval '${GRANT_SECONDS} seconds', due_at = now(),
        attempts = 0, outcome_unknown = false, sent_at = NULL, rejected_at = NULL, last_error = NULL
      FROM resources r WHERE c.uuid = $1 AND r.uuid = c.uuid AND ${IS_RECOVERABLE} RETURNING c.uuid
    )

@@ -220,7 +220,8 @@ describe("refused refresh tokens", () => {
       expect(await states(uuids)).toEqual({ active: 30 });
       await age(uuids.slice(0, 10), passes);
     }
-    expect(world.logged()).toMatch(/"alarm":"mass_refusal"/);
+    // One line tells of them all.
+    expect(world.logged().match(/"alarm":"mass_refusal"/g)).toHaveLength(1);
     world.sandbox.control.clearFaults();
     await lookForRefreshes();
     await expectAlive(uuids);
@@ -243,6 +244,22 @@ describe("the breaker for refreshes", () => {
     expect(calls).toBeGreaterThanOrEqual(39);
     outage.succeeded();
     expect(outage.allowance()).toBe(Infinity);
+  });
+
+  it("tells that refreshes are held back for as long as an outage lasts, and not at its beginning alone", () => {
+    let now = 0;
+    let heldBack = 0;
+    const outage = createOutage(
+      () => now,
+      () => (heldBack += 1),
+    );
+    for (let failure = 0; failure < 64; failure++) outage.failed();
+    expect(heldBack).toBe(1);
+    for (; now < 600_000; now += 1_000) if (outage.allowance() > 0) outage.failed();
+    expect(heldBack).toBe(40);
+    outage.succeeded();
+    outage.failed();
+    expect(heldBack).toBe(40);
   });
 
   it("waits as long as the platform asks", () => {

@@ -19,6 +19,7 @@ const IDS = [
   "keys",
   "secret",
   "sweeps",
+  "tokens",
   "platform",
   "status",
   "sign-in",
@@ -216,6 +217,7 @@ describe("kit doctor", () => {
     const { code, ids, of } = await doctor(away);
     expect({ code, ids }).toEqual({ code: 1, ids: IDS });
     expect([of("database").ok, of("keys").ok, of("platform").ok]).toEqual([false, false, true]);
+    expect(of("keys").message).toBe("Not looked at, because of: database.");
     const list = await kit({ ...world.environment, ...away }, ["resources", "list"]);
     expect(list).toMatchObject({ code: 1, stdout: "", stderr: expect.stringContaining("kit doctor") });
     expect(list.stderr).not.toContain("hidden-password");
@@ -246,6 +248,43 @@ describe("kit doctor", () => {
       ...{ id: "attention", ok: false, message: "1 resource without a refresh token." },
       fix: `See them: kit resources show ${uuid}`,
     });
+  });
+
+  it("tells of grants that run out and of tokens that are not refreshed, with what the platform said last", async () => {
+    expect((await doctor()).of("tokens")).toMatchObject({ ok: true, fix: null });
+    const changed = (assignments: string) =>
+      world.rows(
+        `UPDATE credentials SET attempts = 6, last_error = 'server_error: it answered 500', ${assignments} WHERE uuid = $1`,
+        [uuid],
+      );
+    await changed(`due_at = now() + interval '1 minute', expires_at = now() + interval '3 hours 1 minute'`);
+    const patient = await doctor();
+    expect([patient.code, patient.of("tokens")]).toMatchObject([
+      ...[0, { ok: true, fix: expect.stringContaining("catch up by themselves") }],
+    ]);
+    expect(patient.of("tokens").message).toBe(
+      "1 token waits for a refresh: the first ends in 3 h. The last try: server_error: it answered 500",
+    );
+    await changed(`expires_at = now() + interval '30 minutes'`);
+    expect((await doctor()).of("tokens").ok).toBe(false);
+    await world.rows(
+      `UPDATE credentials SET attempts = 1, rejected_at = now() - interval '2 minutes', expires_at = now() + interval '7 hours'
+       WHERE uuid = $1`,
+      [uuid],
+    );
+    expect((await doctor()).of("tokens").message).toContain("1 token waits for a refresh");
+    await changed(`rejected_at = NULL, state = 'grant_pending', grant_deadline = now() + interval '200 seconds'`);
+    const { code, of } = await doctor();
+    await world.rows(
+      `UPDATE credentials SET state = 'active', grant_deadline = NULL, attempts = 0, last_error = NULL, due_at = NULL
+       WHERE uuid = $1`,
+      [uuid],
+    );
+    expect(code).toBe(1);
+    expect(of("tokens")).toMatchObject({ ok: false, fix: expect.stringContaining("kit status") });
+    expect(of("tokens").message).toMatch(
+      /^1 grant is not exchanged: the first is lost in 3 min\. The last try: server_error/,
+    );
   });
 
   it("names the resources that need attention", async () => {

@@ -139,6 +139,27 @@ describe("GET /metrics", () => {
     expect(samples.get(`addon_database_waiting`)).toEqual(expect.any(Number));
   });
 
+  it("tells the age of a grant that is tried in vain and so never due for long, but not of one that is refused", async () => {
+    const uuid = await life.settled();
+    await life.world.rows(
+      `UPDATE credentials SET state = 'grant_pending', grant_deadline = now() + interval '205 seconds', rejected_at = now(),
+         due_at = now() + interval '1 minute' WHERE uuid = $1`,
+      [uuid],
+    );
+    expect(await valueOf("addon_grant_age_seconds")).toBe(0);
+    await life.world.rows(`UPDATE credentials SET rejected_at = NULL WHERE uuid = $1`, [uuid]);
+    await eventually(async () => {
+      const age = await valueOf("addon_grant_age_seconds");
+      expect(age).toBeGreaterThanOrEqual(100);
+      expect(age).toBeLessThan(140);
+    });
+    expect(await valueOf(`addon_due_age_seconds{queue="grants"}`)).toBe(0);
+    await life.world.rows(
+      `UPDATE credentials SET state = 'active', grant_deadline = NULL, due_at = NULL WHERE uuid = $1`,
+      [uuid],
+    );
+  });
+
   it("counts alarms by their word, and says while the client secret is rejected", async () => {
     const uuid = await life.settled();
     life.control.resetClientSecret();

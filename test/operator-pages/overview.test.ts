@@ -67,12 +67,17 @@ it("says what needs a person, the worst first, and what to do", async () => {
   await operator.world.rows(
     `INSERT INTO metric_hours VALUES (date_trunc('hour', now(), 'UTC'), 'addon_refresh_breaker_openings_total', '{}', 2)`,
   );
+  await operator.world.rows(
+    `UPDATE credentials SET state = 'grant_pending', grant_deadline = now() + interval '90 seconds' WHERE uuid = $1`,
+    [uuid],
+  );
   const text = await overview("The platform rejects our client secret");
   const inOrder = [
     "The platform rejects our client secret",
     "Set the secret that the platform's partner portal shows now.",
     "Late sweeps",
     "Start the web process with WEB_JOBS=on",
+    "1 grant is not exchanged: the first is lost in",
     "1 resource no_grant",
     "Refreshes were held back 2 times",
     "Look at the platform's status.",

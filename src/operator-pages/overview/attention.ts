@@ -1,4 +1,5 @@
 import { secret, sweeps } from "../../operator/doctor/credential-checks.ts";
+import { lateGrants } from "../../operator/doctor/token-check.ts";
 import { failingSteps, SEVERAL_TRIES } from "../../operator/waiting-steps.ts";
 import type { Services } from "../../services.ts";
 import type { Gauges } from "./gauges.ts";
@@ -24,6 +25,7 @@ export async function mattersOf(
   return [
     ...(await secretMatter(services)),
     ...(await sweepMatter(services)),
+    ...(await grantMatter(services)),
     ...attention.map((group) => stateMatter(group, services.config.legacyGrants)).sort(badFirst),
     ...(await stepMatter(services)),
     ...outageMatter(hours),
@@ -46,6 +48,12 @@ async function sweepMatter(services: Services): Promise<Matter[]> {
   const { ok, message, fix } = await sweeps(services);
   const links = [{ label: "Check-up", path: "/check-up" }];
   return ok ? [] : [{ id: "sweeps", urgency: "bad", what: message, todo: fix ?? "", links }];
+}
+
+async function grantMatter(services: Services): Promise<Matter[]> {
+  const late = await lateGrants(services);
+  const links = [{ label: "Check-up", path: "/check-up" }];
+  return late ? [{ id: "grants", urgency: "bad", what: late.message, todo: late.fix ?? "", links }] : [];
 }
 
 function stateMatter({ state, reason, count }: Gauges["attention"][number], canRecover: boolean): Matter {

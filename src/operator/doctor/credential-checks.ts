@@ -2,7 +2,7 @@ import { statement } from "../../database/database.ts";
 import { messageOf, Misconfigured } from "../../errors.ts";
 import type { Services } from "../../services.ts";
 import { triedSecret } from "../secret-check.ts";
-import { counted, fault, fine, warning, type Finding } from "./check.ts";
+import { counted, fault, fine, inWords, warning, type Finding } from "./check.ts";
 
 /** Sweeps come every 15 seconds unless SWEEP_CRON says otherwise. */
 const SWEEPS_LATE_AFTER_SECONDS = 120;
@@ -93,8 +93,3 @@ export async function attention({ db, config }: Services): Promise<Finding> {
 
 /** `some`: the first of them; null: there are none. */
 type Unrefreshable = { count: number; some: string[] } | { count: 0; some: null };
-
-function inWords(seconds: number): string {
-  if (seconds < 120) return `${Math.round(seconds)} s`;
-  return seconds < 7200 ? `${Math.round(seconds / 60)} min` : `${Math.round(seconds / 3600)} h`;
-}

@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import path from "node:path";
 import type { Config } from "../../config.ts";
+import { isOutOfConnections, TakesNoWrites } from "../../database/database.ts";
 import { messageOf } from "../../errors.ts";
 import { countKeyUse, type KeyUse } from "../../resources/keys.ts";
 import type { Services } from "../../services.ts";
@@ -13,12 +14,21 @@ export async function database({ db, config }: Services): Promise<Finding> {
     await db.ping();
     return fine(`${name} answers in ${Math.ceil(performance.now() - asked)} ms.`);
   } catch (error) {
+    if (error instanceof TakesNoWrites)
+      return fault(`${name} answers, but takes no writes: it is read-only.`, WRITABLE);
     return fault(
       `${name} does not answer: ${messageOf(error)}`,
-      "Is it running, and is DATABASE_URL the right address? The service waits for it and goes on by itself.",
+      isOutOfConnections(error) ? ROOM : REACHABLE,
     );
   }
 }
+
+const REACHABLE =
+  "Is it running, and is DATABASE_URL the right address? The service waits for it and goes on by itself.";
+const WRITABLE =
+  "Is it a standby, or its disk full? Make it writable, or have DATABASE_URL name the primary. The service goes on by itself.";
+const ROOM =
+  "End what holds its connections, or allow it more; each process takes DATABASE_POOL. The service goes on with those it has.";
 
 /** What is to be said instead of opening an embedded database that is not there, which would make one; null: nothing. */
 export function noDatabase({ databaseUrl, dataDir }: Config): Finding | null {

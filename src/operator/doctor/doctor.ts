@@ -1,4 +1,5 @@
 import type { Config } from "../../config.ts";
+import { isLocked } from "../../database/database.ts";
 import { messageOf } from "../../errors.ts";
 import type { Services } from "../../services.ts";
 import type { OnProgress } from "../progress.ts";
@@ -8,6 +9,7 @@ import { database, keys, migrations, noDatabase } from "./database-checks.ts";
 import { manifest } from "./manifest-check.ts";
 import { operators, passwords, platform, platformStatus, signInClient } from "./outward-checks.ts";
 import { steps } from "./step-check.ts";
+import { tokens } from "./token-check.ts";
 
 export interface DoctorReport {
   ok: boolean;
@@ -25,6 +27,7 @@ const CHECKS: readonly {
   { id: "keys", after: "migrations", look: keys },
   { id: "secret", after: "migrations", look: secret },
   { id: "sweeps", after: "migrations", look: sweeps },
+  { id: "tokens", after: "migrations", look: tokens },
   { id: "platform", look: platform },
   { id: "status", look: platformStatus },
   { id: "sign-in", look: signInClient },
@@ -64,12 +67,16 @@ export async function examine(needs: {
   } catch (error) {
     return { ok: false, checks: [...checks, { id: "database", ...fault(messageOf(error), null) }] };
   }
+  const causes = new Map<string, string>();
   for (const { id, after, look } of CHECKS) {
     needs.onProgress?.(checks.length, CHECKS.length + 1);
-    const isBlocked = checks.some((check) => check.id === after && !check.ok);
+    const blocking = checks.find((check) => check.id === after && !check.ok)?.id;
+    // The one that has something to mend, and not another that was not looked at either.
+    const cause = blocking && (causes.get(blocking) ?? blocking);
+    if (cause) causes.set(id, cause);
     checks.push(
-      isBlocked
-        ? { id, ...fault(`Not looked at, because of: ${after}.`, null) }
+      cause
+        ? { id, ...fault(`Not looked at, because of: ${cause}.`, null) }
         : await finding(id, () => look(services)),
     );
   }
@@ -80,6 +87,9 @@ async function finding(id: string, look: () => Promise<Finding> | Finding): Prom
   try {
     return { id, ...(await look()) };
   } catch (error) {
-    return { id, ...fault(messageOf(error), null) };
+    return { id, ...fault(messageOf(error), isLocked(error) ? WHO_LOCKS : null) };
   }
 }
+
+const WHO_LOCKS =
+  "Another session of PostgreSQL holds a lock. How to find it: AddonDatabaseAway in docs/operate.md.";

@@ -12,30 +12,35 @@ export interface Outage {
 const FAILURES_TO_OPEN = 5;
 const PROBE_EVERY_MS = 15_000;
 
-/** `now` is a monotonic clock in milliseconds; `onOpen` is called when the breaker opens. */
+/**
+ * `now` is a monotonic clock in milliseconds; `onHeldBack` is called when the breaker opens, and with each probe that
+ * fails: who watches its calls sees an outage for as long as it lasts, and not its beginning alone.
+ */
 export function createOutage(
   now: () => number = () => performance.now(),
-  onOpen: () => void = () => {},
+  onHeldBack: () => void = () => {},
 ): Outage {
   let failures = 0;
   let closedUntil = 0;
+  let isProbing = false;
   return {
     allowance() {
       if (now() < closedUntil) return 0;
       if (failures < FAILURES_TO_OPEN) return Infinity;
       closedUntil = now() + PROBE_EVERY_MS;
+      isProbing = true;
       return 1;
     },
     succeeded() {
       failures = 0;
       closedUntil = 0;
+      isProbing = false;
     },
     failed(retryAfterMs = 0) {
       failures += 1;
-      if (failures === FAILURES_TO_OPEN) {
-        closedUntil = now() + PROBE_EVERY_MS;
-        onOpen();
-      }
+      if (failures === FAILURES_TO_OPEN) closedUntil = now() + PROBE_EVERY_MS;
+      if (failures === FAILURES_TO_OPEN || isProbing) onHeldBack();
+      isProbing = false;
       if (retryAfterMs > 0) closedUntil = Math.max(closedUntil, now() + retryAfterMs);
     },
   };

@@ -68,11 +68,19 @@ export function createRefresh(needs: {
     if (row.state === "needs_reauth" || verdict.state === "active") return verdict;
     const { refused, all } = await store.countRefused();
     if (refused < MASS_FAILURE_LEAST || refused <= all * MASS_FAILURE_SHARE) return verdict;
+    tellOfWave(refused, all);
+    return { state: "active", againInSeconds: MASS_FAILURE_PAUSE_SECONDS, rejected: true };
+  }
+
+  /** Once until all of them are asked about again, and not for each of thousands. */
+  let toldAtMs = -Infinity;
+  function tellOfWave(refused: number, all: number): void {
+    if (performance.now() - toldAtMs < MASS_FAILURE_PAUSE_SECONDS * 1000) return;
+    toldAtMs = performance.now();
     log.error(
       { alarm: "mass_refusal", refused, all },
       "Too many refresh tokens are refused at once: none is given up",
     );
-    return { state: "active", againInSeconds: MASS_FAILURE_PAUSE_SECONDS, rejected: true };
   }
 
   const refreshes = createPool({
