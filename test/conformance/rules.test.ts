@@ -119,4 +119,15 @@ describe("the command line", () => {
     const other = await read(["--url", "http://127.0.0.1:1", "--id", "other"], env, "piped\n");
     expect(other).toMatchObject({ addonPassword: "piped", clientSecret: null });
   });
+
+  it("takes from the manifest a region that is sold, and a plan to grow into", async () => {
+    const plans = ["small", "large", "huge", "slow"].map((name) => ({ name }));
+    const manifest = JSON.stringify({ id: "mine", plans, default_plan: "large", regions: ["eu", "tokyo"] });
+    const words = ["--url", "http://127.0.0.1:1", "--id", "mine", "--password", "p"];
+    const sold = [...words, "--manifest", manifest, "--async-plan", "slow"];
+    expect(await read(sold)).toMatchObject({ region: "eu", plan: "large", otherPlan: "huge" });
+    expect(await read([...sold, "--plan", "huge"])).toMatchObject({ otherPlan: "small" });
+    expect(await read([...sold, "--region", "tokyo"])).toMatchObject({ region: "tokyo" });
+    expect(await read(words)).toMatchObject({ region: "us", plan: "basic", otherPlan: null });
+  });
 });
