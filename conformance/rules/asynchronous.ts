@@ -16,7 +16,7 @@ import {
   repeatsWell,
 } from "../probes.ts";
 import { nameFaults } from "../config-vars.ts";
-import { Broken, holds, needs, type RuleGroup } from "../rule.ts";
+import { applies, Broken, holds, needs, type RuleGroup } from "../rule.ts";
 import { decisions, platform } from "../sections.ts";
 import type { Call } from "../stage/books.ts";
 import { firstTimes, type Reaction } from "../stage/script.ts";
@@ -28,9 +28,14 @@ const API_VERSION = /^application\/vnd\.[\w.-]+\+json\s*;\s*version=3$/i;
 
 /** The first push of config vars in an asynchronous provision. */
 async function push(stage: Stage) {
+  setsVars(stage);
   const call = await callOf(stage, await begunWithTokens(stage), isConfigPush);
   needs(call, "config vars have to be set first (ASYNC-04).");
   return call;
+}
+
+function setsVars({ settings }: Stage): void {
+  applies(settings.manifest?.config_vars?.length !== 0, "the manifest declares no config vars.");
 }
 
 /** The config vars of a push; null where its body is of another shape. */
@@ -101,6 +106,7 @@ export const asynchronous: RuleGroup = {
       mend: "PATCH /addons/{uuid}/config first: with the end told, the customer's app starts.",
       isPatient: true,
       async check(stage) {
+        setsVars(stage);
         const resource = await begunWithTokens(stage);
         const mark = await marked(stage, resource);
         const set = stage.callsOf(resource).find((call) => isConfigPush(call) && isDone(call));

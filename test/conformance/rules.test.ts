@@ -7,6 +7,7 @@ import { junitReport } from "../../conformance/report/junit.ts";
 import { isFit, type Report } from "../../conformance/report/report.ts";
 import { readSettings } from "../../conformance/read-settings.ts";
 import { chosenRules, rules } from "../../conformance/rules/index.ts";
+import type { Stage } from "../../conformance/stage/stage.ts";
 import picocolors from "picocolors";
 import { judgedExample } from "./judged.ts";
 import type { BrokenService } from "./broken/break.ts";
@@ -48,6 +49,13 @@ describe("the rules", () => {
     expect(untold.map(({ id }) => id)).toEqual([]);
     const named = [...page.matchAll(/\b[A-Z]+-\d\d\b/g)].map(([id]) => id);
     expect(named.filter((id) => !rules.some((rule) => rule.id === id))).toEqual([]);
+  });
+
+  it("ask for no config vars of an add-on that declares none", async () => {
+    const manifest = { id: "silent", plans: [{ name: "basic" }], config_vars: [] };
+    const stage = { settings: { manifest, asyncPlan: "basic" } } as unknown as Stage;
+    for (const id of ["ASYNC-04", "ASYNC-05", "ASYNC-06"])
+      await expect(async () => find(id).check(stage)).rejects.toThrow("declares no config vars");
   });
 
   it("are each broken by somebody in these tests", () => {
