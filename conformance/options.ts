@@ -12,7 +12,7 @@ export interface Options {
   plan?: string;
   otherPlan?: string;
   asyncPlan?: string;
-  region: string;
+  region?: string;
   manifest?: string;
   resourcesPath?: string;
   ssoPath: string;
@@ -51,10 +51,10 @@ function createProgram(): Command {
     .option("--id <id>", "the add-on's id, user name of the platform (else ADDON_ID)")
     .option("--command <command>", "starts the service with the settings it needs, and stops it at the end")
     .option("--plan <plan>", "the plan that is installed (else the manifest's, else basic)")
-    .option("--other-plan <plan>", "the plan that is changed to (else another one of the manifest)")
+    .option("--other-plan <plan>", "the plan that is changed to (else the next one of the manifest)")
     .option("--async-plan <plan>", "a plan that is answered with 202")
     .option("--manifest <file>", "the add-on's manifest: plans, config vars (else ADDON_MANIFEST)")
-    .option("--region <region>", "the region that is sent", "us")
+    .option("--region <region>", "the region that is sent (else the manifest's first, else us)")
     .option("--resources-path <path>", "where the three calls arrive (else RESOURCES_PATH, else /resources)")
     .option("--sso-path <path>", "where a customer signs on", "/sso/login")
     .option("--platform-port <port>", "where the platform is played (else 4000; with --command any)")

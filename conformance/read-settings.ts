@@ -33,7 +33,7 @@ export async function readSettings(
     ssoSalt: options.ssoSalt ?? (own["SSO_SALT"] || null),
     resourcesPath: options.resourcesPath ?? (env["RESOURCES_PATH"] || "/resources"),
     ssoPath: options.ssoPath,
-    region: options.region,
+    region: options.region ?? manifest?.regions?.[0] ?? "us",
     platformPort: numberIn(options.platformPort, "--platform-port", 65_535) ?? (isStarted ? 0 : USUAL_PORT),
     platformHost: options.platformHost,
     patience: {
@@ -63,7 +63,10 @@ function plansOf(options: Options, manifest: AddonManifest | null) {
   const names = manifest?.plans.map(({ name }) => name) ?? [];
   const plan = options.plan ?? manifest?.default_plan ?? names[0] ?? "basic";
   const asyncPlan = options.asyncPlan ?? null;
-  const otherPlan = options.otherPlan ?? names.find((name) => name !== plan && name !== asyncPlan) ?? null;
+  // Those that follow come first: plans are listed from small to large, and who may grow may not always shrink.
+  const next = names.indexOf(plan) + 1;
+  const others = [...names.slice(next), ...names.slice(0, next)];
+  const otherPlan = options.otherPlan ?? others.find((name) => name !== plan && name !== asyncPlan) ?? null;
   return { plan, otherPlan, asyncPlan };
 }
 

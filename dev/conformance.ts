@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { randomBytes } from "node:crypto";
 import { tmpdir } from "node:os";
 import path from "node:path";
+import { fileURLToPath } from "node:url";
 import { runConformance } from "../conformance/run.ts";
 import { readEnvironment } from "../src/config.ts";
 import { openDatabase, statement } from "../src/database/database.ts";
@@ -12,6 +13,10 @@ const countCleanUps = statement(
   "conformance_clean_ups",
   `SELECT count(*)::int AS left FROM steps WHERE kind = 'clean_up'`,
 );
+
+/** Beside this file, whatever the folder it is called in, and compiled if this one is. */
+const WEB = fileURLToPath(new URL(`../src/web${path.extname(import.meta.url)}`, import.meta.url));
+const TSX = import.meta.resolve("tsx");
 
 /**
  * `npm run conformance`: any partner service, or, where none is named, this one: started for the purpose on an embedded
@@ -41,7 +46,7 @@ async function checkThisService(): Promise<number> {
     "--sso-salt",
     randomBytes(16).toString("hex"),
     "--command",
-    `exec ${process.execPath} --import tsx src/web.ts`,
+    `exec "${process.execPath}" --import "${TSX}" "${WEB}"`,
   ];
   const plans = asyncPlan ? ["--async-plan", asyncPlan] : [];
   const manifest = JSON.stringify(addonManifest(id, offer));

@@ -26,11 +26,11 @@ const stage = await demoStage();
 for (const signal of ["SIGINT", "SIGTERM"] as const)
   process.once(signal, () => void stage.close().finally(() => process.exit(130)));
 const held = await play(stage, steps);
-await stage.close();
+const isAllGone = await stage.close();
 const time = took(performance.now() - startedAt);
 console.log(
   held === steps.length
-    ? colours.green(`\nAll ${held} steps held, in ${time}. Nothing is left of it.`)
+    ? colours.green(`\nAll ${held} steps held, in ${time}.${isAllGone ? " Nothing is left of it." : ""}`)
     : colours.red(`\n${held} of ${steps.length} steps held; the first that did not ended the demonstration.`),
 );
 process.exit(held === steps.length ? 0 : 1);

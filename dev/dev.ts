@@ -69,7 +69,7 @@ function introduce({ environment, dataDir, isFirstRun, sandboxPort }: DevSetting
   console.log(
     [
       `The platform, played by sandbox/, starts on port ${sandboxPort}.`,
-      `Your service, that is src/ with the sample of src/your-service, starts on port ${port} with ${database}.`,
+      `Your service, that is src/ with what src/your-service sells, starts on port ${port} with ${database}.`,
       `Their settings ${isFirstRun ? "were made up and are" : "are, as before,"} in ${dataDir}/dev.env.`,
     ].join("\n"),
   );

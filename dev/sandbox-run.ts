@@ -1,13 +1,12 @@
 import { spawn, type ChildProcess } from "node:child_process";
 import { constants } from "node:os";
-import { demoStage, eventually } from "./demo/stage.ts";
+import { demoStage, eventually, YOURS_WITHIN_MS } from "./demo/stage.ts";
 import type { Sandbox } from "../sandbox/index.ts";
 
 /**
  * `npm run sandbox:run -- COMMAND`: a platform, this service, and a resource on it, for as long as COMMAND runs; COMMAND
  * has the resource's config vars and all addresses in its environment, and its exit code is ours.
  */
-const WITHIN_MS = 60_000;
 const words = process.argv.slice(2);
 if (words.length === 0 || words[0] === "--help") {
   console.error(
@@ -55,7 +54,7 @@ async function install({ control }: Sandbox, plan: string | undefined): Promise<
     const { state, grant } = control.addon(addon.id);
     if (state !== "provisioned" || grant?.state !== "exchanged")
       throw new Error(`The resource is still ${state}, its grant ${grant?.state}.`);
-  }, WITHIN_MS);
+  }, YOURS_WITHIN_MS);
   return addon.id;
 }
 

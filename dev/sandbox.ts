@@ -1,10 +1,12 @@
-import { readEnvironment } from "../src/config.ts";
+import { readRegistration } from "../sandbox/registration.ts";
+import { madeUpNames, readEnvironment } from "../src/config.ts";
 import { addonManifest } from "../src/operator/addon-manifest.ts";
 import { offer } from "../src/your-service/plans.ts";
 
 /**
  * `npm run sandbox`: the platform alone, for a service started by hand. It gets the credentials that the service reads
- * too (from the environment, `.env`, or what `npm run dev` made), and the add-on manifest of your plans.
+ * too (from the environment, `.env`, or what `npm run dev` made), and the add-on manifest of your plans. A manifest that
+ * somebody names counts above what nobody chose: with it the add-on is registered.
  */
 const shared = ["RESOURCES_PATH", "ADDON_ID", "ADDON_PASSWORD", "CLIENT_SECRET", "SSO_SALT"];
 const known = readEnvironment();
@@ -12,6 +14,24 @@ const usual: Record<string, string> = {
   PARTNER_URL: `http://localhost:${known["PORT"] ?? "3000"}`,
   ADDON_MANIFEST: JSON.stringify(addonManifest(known["ADDON_ID"] ?? "teapots", offer)),
 };
-for (const name of [...shared, ...Object.keys(usual)]) process.env[name] ??= known[name] ?? usual[name] ?? "";
+const nobodyChose = madeUpNames();
+const registered = namesIn(known["ADDON_MANIFEST"]);
+
+for (const name of [...shared, ...Object.keys(usual)]) {
+  const chosen = nobodyChose.includes(name) ? undefined : known[name];
+  process.env[name] ??= chosen ?? (registered.includes(name) ? "" : (known[name] ?? usual[name] ?? ""));
+}
 
 await import("../sandbox/main.ts");
+
+/** The settings that a manifest stands for. One that cannot be read is complained of by the sandbox. */
+function namesIn(manifest: string | undefined): string[] {
+  if (!manifest) return [];
+  try {
+    const { partnerUrl, addonPassword, ssoSalt } = readRegistration(manifest);
+    const members = { PARTNER_URL: partnerUrl, ADDON_PASSWORD: addonPassword, SSO_SALT: ssoSalt };
+    return ["ADDON_ID", ...Object.entries(members).flatMap(([name, value]) => (value ? [name] : []))];
+  } catch {
+    return [];
+  }
+}

@@ -1,6 +1,7 @@
 import type { AddonState } from "../sandbox/index.ts";
 import type { Offer } from "../src/resources/contract.ts";
 import { colours } from "./colours.ts";
+import { otherPlan } from "./other-plan.ts";
 
 /** What the last part of the story is made of. */
 export interface Scene {
@@ -40,7 +41,7 @@ export function whatToTry(scene: Scene): string {
 
 function customer(scene: Scene, { name, plan, app }: AddonState): string[] {
   const plans = Object.entries(scene.offer.plans);
-  const other = plans.find(([each, { later }]) => !plan.name.endsWith(`:${each}`) && !later)?.[0];
+  const other = otherPlan(scene.offer, plan.name.slice(plan.name.lastIndexOf(":") + 1));
   const later = plans.find(([, each]) => each.later)?.[0];
   return [
     title("Be the customer, in a second terminal, and watch the story go on here"),

@@ -168,7 +168,8 @@ export function readConfig(
     try {
       if (given === undefined) throw new Error(`is required: ${about}`);
       const value = read(given, insecure);
-      if (value instanceof Secret && value.reveal() !== given)
+      const inOneLine = given.replace(/[\r\n]+$/, "");
+      if (value instanceof Secret && inOneLine !== given && value.reveal() === inOneLine)
         remarks.push(`${name} ended with a line end, which was dropped: set it without one.`);
       return [key, value];
     } catch (error) {

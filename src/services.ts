@@ -191,7 +191,14 @@ function hideOwnSecrets(scrubber: Scrubber, config: Config): void {
     config.oauthClientSecret,
     config.operatorPassword,
     config.ssoSalt,
-    ...Object.values<unknown>(config.yours),
+    config.yours,
   ];
-  scrubber.hide(...secrets.filter((each) => each instanceof Secret));
+  scrubber.hide(...secrets.flatMap(secretsIn));
+}
+
+/** A vendor's own setting may become a list of secrets, or an object that holds some. */
+function secretsIn(value: unknown): Secret[] {
+  if (value instanceof Secret) return [value];
+  const isOpen = Array.isArray(value) || (value && Object.getPrototypeOf(value) === Object.prototype);
+  return isOpen ? Object.values(value as object).flatMap(secretsIn) : [];
 }

@@ -9,10 +9,10 @@ import { validate } from "node-cron";
 import supertest from "supertest";
 import { readConfig as readAny, readEnvironment, settings, type Environment } from "../src/config.ts";
 import { Misconfigured } from "../src/errors.ts";
-import type { Secret } from "../src/secret.ts";
+import { Secret } from "../src/secret.ts";
 import { createServices } from "../src/services.ts";
 import { setting } from "../src/setting.ts";
-import { postgresUrl } from "../src/setting-kinds.ts";
+import { keyList, postgresUrl } from "../src/setting-kinds.ts";
 import { openDatabase, statement } from "../src/database/database.ts";
 import { runWeb } from "../src/run-service.ts";
 import { aProvisionRequest } from "./support/a-provision-request.ts";
@@ -215,13 +215,34 @@ describe("a vendor's own settings", () => {
     const lines: string[] = [];
     const database = await aFreshDatabase();
     const environment = { ...good, SHOP_URL: url, CLIENT_SECRET: "the-secret-of-tests" };
-    const config = readAny({ ...environment, ...database.environment }, undefined, own);
+    const keys = ["one-of-the-keys-of-the-shop-0123456789", "another-of-the-keys-of-the-shop-012345"];
+    const account = { user: "shop", password: "the-password-of-the-shop" };
+    const all = {
+      ...own,
+      keys: setting("SHOP_KEYS", "several", keyList),
+      account: setting("SHOP_ACCOUNT", "as JSON", (text) => {
+        const { user, password } = JSON.parse(text) as typeof account;
+        return { user, password: new Secret(password) };
+      }),
+    };
+    const theirs = { SHOP_KEYS: keys.join(","), SHOP_ACCOUNT: JSON.stringify(account) };
+    const config = readAny({ ...environment, ...theirs, ...database.environment }, undefined, all);
     const logTo = { write: (line: string) => void lines.push(line) };
     const { log, close } = await createServices(config, "owner", { ...teapotParts, logTo });
     log.info(`The shop is at ${url}`);
+    log.info(`It opens with ${keys.join(" or ")} or ${account.password}`);
     await close();
     await database.close();
     expect(lines.join("")).toContain("The shop is at [secret]");
+    expect(lines.join("")).toContain("It opens with [secret] or [secret] or [secret]");
+  });
+
+  it("that are unpacked while they are read are not said to have ended with a line end", () => {
+    const unpacked = (text: string) => new Secret(Buffer.from(text, "base64").toString());
+    const packed = { key: setting("SHOP_KEY", "a key in base64", unpacked) };
+    const { yours, remarks } = readAny({ ...good, SHOP_KEY: "c2VzYW1l" }, undefined, packed);
+    expect((yours as unknown as { key: Secret }).key.reveal()).toBe("sesame");
+    expect(remarks.filter((remark) => remark.includes("SHOP_KEY"))).toEqual([]);
   });
 });
 

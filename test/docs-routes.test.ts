@@ -1,20 +1,20 @@
-import { readdirSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, expect, it } from "@jest/globals";
 import { aWorldOfPeople, type PeopleWorld } from "./sign-in/people.ts";
+import { kitPages } from "./support/kit-pages.ts";
 import { basic } from "./support/partner-calls.ts";
 
 const PASSWORD = "a-password-of-the-operator";
-const folder = new URL("../docs/", import.meta.url);
+const root = new URL("../", import.meta.url);
 /** One page is about the platform's own routes. */
-const ours = readdirSync(folder).filter((name) => name.endsWith(".md") && name !== "platform-coverage.md");
-const pages = ["../README.md", ...ours];
+const pages = kitPages.filter((page) => page !== "docs/platform-coverage.md");
 
 /** Paths of the service that a page names between backticks. The sandbox's own are others. */
 const ROUTE =
   /`(?:GET |POST )?(\/(?:operator|oauth|sso|customer|metrics|healthz|readyz|resources)\b[^`\s]*)`/g;
 const named = pages
   .flatMap((page) =>
-    [...readFileSync(new URL(page, folder), "utf8").matchAll(ROUTE)].map(([, path]) => [page, path!]),
+    [...readFileSync(new URL(page, root), "utf8").matchAll(ROUTE)].map(([, path]) => [page, path!]),
   )
   .filter(([, path]) => !path!.includes("…") && !path!.includes("*")) as [string, string][];
 

@@ -7,6 +7,7 @@ import { settings } from "../src/config.ts";
 import { offer as drawers } from "../examples/postgres-product/your-service/plans.ts";
 import { alarmWords } from "./support/alarm-words.ts";
 import { excerptsIn, isIn } from "./support/excerpts.ts";
+import { kitPages } from "./support/kit-pages.ts";
 import { createProgram } from "../src/kit/program.ts";
 import { wrongCitations } from "./support/cited-tests.ts";
 import { limitsInCode } from "./support/limits-in-code.ts";
@@ -14,8 +15,7 @@ import { offer } from "./support/teapots/plans.ts";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const read = (file: string) => readFileSync(path.join(root, file), "utf8");
-const pages = readdirSync(path.join(root, "docs")).filter((name) => name.endsWith(".md"));
-const documents = ["README.md", ...pages.map((name) => `docs/${name}`)];
+const documents = kitPages;
 const { scripts } = JSON.parse(read("package.json")) as { scripts: Record<string, string> };
 const EXAMPLE = "examples/postgres-product/your-service";
 const names: string[] = Object.values(settings).map(({ name }) => name);
@@ -53,7 +53,7 @@ describe.each(documents)("%s", (file) => {
       /^(src|test|sandbox|docs|dev|prisma|examples|ops)\/[\w./-]*$|^[\w.-]+\.(md|json)$/.test(text),
     );
     // What a fork has in these is its own; that their excerpts are true is tried beside them.
-    const kept = files.filter((name) => !/^(src|test)\/your-service\//.test(name));
+    const kept = files.filter((name) => !/^(src|test|docs)\/your-service\//.test(name));
     expect(kept.filter((name) => !existsSync(path.join(root, name)))).toEqual([]);
   });
 
@@ -136,9 +136,21 @@ describe.each(["docs/rotate.md", "docs/scale.md"])("%s", (file) => {
 });
 
 describe("docs/decisions.md", () => {
-  it("gives a reason for every package the service runs on", () => {
+  it("gives a reason for every package the kit runs on", () => {
     const { dependencies } = JSON.parse(read("package.json")) as { dependencies: Record<string, string> };
     const text = read("docs/decisions.md");
-    expect(Object.keys(dependencies).filter((name) => !text.includes(`**${name}**`))).toEqual([]);
+    // What only your service stands on is yours to choose.
+    const kits = Object.keys(dependencies).filter((name) => !isYoursAlone(name));
+    expect(kits.filter((name) => !text.includes(`**${name}**`))).toEqual([]);
   });
 });
+
+function isYoursAlone(name: string): boolean {
+  const files = readdirSync(path.join(root, "src"), { recursive: true, encoding: "utf8" });
+  const users = files.filter((file) => /\.tsx?$/.test(file) && importsPackage(read(`src/${file}`), name));
+  return users.length > 0 && users.every((file) => file.startsWith("your-service/"));
+}
+
+function importsPackage(source: string, name: string): boolean {
+  return source.includes(` "${name}"`) || source.includes(` "${name}/`) || source.includes(`("${name}`);
+}

@@ -32,9 +32,14 @@ const asksForVersion = (accept = "") =>
 
 /** The first push of config vars in an asynchronous provision. */
 async function push(stage: Stage) {
+  setsVars(stage);
   const call = await callOf(stage, await begunWithTokens(stage), isConfigPush);
   needs(call, "config vars have to be set first (ASYNC-04).");
   return call;
+}
+
+function setsVars({ settings }: Stage): void {
+  applies(settings.manifest?.config_vars?.length !== 0, "the manifest declares no config vars.");
 }
 
 /** The config vars of a push; null where its body is of another shape. */
@@ -108,10 +113,10 @@ export const asynchronous: RuleGroup = {
       mend: "PATCH /addons/{uuid}/config first: with the end told, the customer's app starts.",
       isPatient: true,
       async check(stage) {
+        setsVars(stage);
         const resource = await begunWithTokens(stage);
         const mark = await marked(stage, resource);
         const set = stage.callsOf(resource).find((call) => isConfigPush(call) && isDone(call));
-        applies(set ?? stage.settings.manifest?.config_vars?.length !== 0, "the manifest has no config vars.");
         holds(
           set && set.at < mark.at,
           set ? "They were set after the end had been told." : "No config vars were set.",

@@ -35,7 +35,7 @@ export const planChange: RuleGroup = {
       title: "A change to another plan is answered with 200 or 202",
       section,
       severity: "must",
-      mend: "Answer PUT with 200 when it is done, with 202 when it will be.",
+      mend: "Answer PUT with 200 when it is done, with 202 when it will be. Where this change is one that you refuse, name another with --other-plan.",
       check: async (stage) => answeredWith((await changed(stage)).reply, 200, 202),
     },
     {

@@ -27,7 +27,8 @@ export const configVars: Step = {
   title: "The operator sets a config var",
   async run(stage) {
     const { id } = theAddon(stage);
-    const name = CONFIG_VARS.at(-1)!;
+    const name = CONFIG_VARS.at(-1);
+    if (name === undefined) return "left out: there is none";
     const value = randomBytes(20).toString("hex");
     await stage.kit(["config", "set", id, `${name}=-`], value);
     for (const app of ["shop", "blog"]) assert.equal(stage.sandbox.control.configVars(app)[name], value);

@@ -24,8 +24,12 @@ export interface DemoStage {
   /** Stops the service and starts it again with other settings, which stay. */
   restart(change: Environment): Promise<void>;
   encryptionKey(): string;
-  close(): Promise<void>;
+  /** Takes down what was installed and ends. Says what your `deprovision` had not taken down in its time, and answers false. */
+  close(): Promise<boolean>;
 }
+
+/** How long is waited for what your functions do: they may call on a service of yours, and be called again. */
+export const YOURS_WITHIN_MS = 60_000;
 
 export async function demoStage(): Promise<DemoStage> {
   const folder = await mkdtemp(path.join(tmpdir(), "addon-demo-"));
@@ -33,6 +37,7 @@ export async function demoStage(): Promise<DemoStage> {
   const lines: string[] = [];
   let environment = environmentFor(sandbox, folder);
   let asked = 0;
+  let closing: Promise<boolean> | undefined;
 
   async function start(): Promise<RunningService> {
     const started = await runWeb(readConfig(environment), {
@@ -58,26 +63,42 @@ export async function demoStage(): Promise<DemoStage> {
       service = await start();
     },
     encryptionKey: () => environment["ENCRYPTION_KEY"]!,
-    async close() {
-      await takeDown(sandbox, service).catch(() => undefined);
-      await service.stop();
-      await sandbox.close();
-      await rm(folder, { recursive: true });
-    },
+    close: () =>
+      (closing ??= (async () => {
+        const left = await takeDown(sandbox, service).catch(() => installed(sandbox));
+        if (left.length > 0)
+          console.error(`✗ Your deprovision has not taken down ${left.join(", ")}: look for what is left.`);
+        await service.stop();
+        await sandbox.close();
+        await rm(folder, { recursive: true });
+        return left.length === 0;
+      })()),
   };
 }
 
-/** Everything is removed, and waited for: in a vendor's own database it would be left for good. */
-async function takeDown({ control }: Sandbox, { services }: RunningService): Promise<void> {
-  for (const { id, state } of control.state().addons)
-    if (state === "provisioned") await control.deprovision(id);
-  await eventually(async () => {
-    const left = await services.db.query(
-      statement("demo_left", `SELECT 1 FROM steps WHERE kind = 'clean_up'`),
-      [],
-    );
-    if (left.length > 0) throw new Error("Not everything is taken down yet.");
-  });
+const CLEAN_UPS = `SELECT uuid FROM steps WHERE kind = 'clean_up'`;
+
+/**
+ * Everything is removed, what is still being made too, and waited for: in a vendor's own database it would be left for
+ * good. Answers the uuids of what is.
+ */
+async function takeDown({ control }: Sandbox, { services }: RunningService): Promise<string[]> {
+  for (const id of installed({ control })) await control.deprovision(id).catch(() => undefined);
+  const until = performance.now() + YOURS_WITHIN_MS;
+  for (;;) {
+    const left = await services.db.query<{ uuid: string }>(statement("demo_left", CLEAN_UPS), []);
+    if (left.length === 0 || performance.now() > until) return left.map(({ uuid }) => uuid);
+    await wait(50);
+  }
+}
+
+/** The uuids of what is installed, or is about to be. */
+function installed({ control }: Pick<Sandbox, "control">): string[] {
+  const isThere = ({ state }: { state: string }) => state === "provisioned" || state === "provisioning";
+  return control
+    .state()
+    .addons.filter(isThere)
+    .map(({ id }) => id);
 }
 
 function environmentFor({ url, settings }: Sandbox, folder: string): Environment {

@@ -12,9 +12,15 @@ export interface YourService {
   provision(resource: VendorResource): Promise<Outcome>;
   /** Changes what was bought. `resource.plan` is the new plan. */
   changePlan(resource: VendorResource, previousPlan: string): Promise<Outcome>;
-  /** Completes what was put off, with a client that can reach the platform for this resource. */
+  /**
+   * Completes what was put off, with a client that can reach the platform for this resource. It may wait for what takes
+   * long, 10 minutes a call: then `signal` says stop and it is called again, for a provision until 11 hours are over.
+   */
   finish(resource: VendorResource, platform: ResourceApi): Promise<Done>;
-  /** Takes everything down. Called after a deprovision, and after a provision that failed half way. */
+  /**
+   * Takes everything down. Called after a deprovision, and after a provision that failed half way; it may wait as
+   * `finish` may.
+   */
   deprovision(resource: VendorResource): Promise<void>;
   /** Lets go of what the functions hold open, such as connections: the process stops, and nothing calls them any more. */
   close?(): Promise<void>;

@@ -8,6 +8,7 @@ import { junitReport } from "../../conformance/report/junit.ts";
 import { isFit, type Report } from "../../conformance/report/report.ts";
 import { readSettings } from "../../conformance/read-settings.ts";
 import { chosenRules, rules } from "../../conformance/rules/index.ts";
+import type { Stage } from "../../conformance/stage/stage.ts";
 import picocolors from "picocolors";
 import { judgedExample } from "./judged.ts";
 import type { BrokenService } from "./broken/break.ts";
@@ -49,6 +50,13 @@ describe("the rules", () => {
     expect(untold.map(({ id }) => id)).toEqual([]);
     const named = [...page.matchAll(/\b[A-Z]+-\d\d\b/g)].map(([id]) => id);
     expect(named.filter((id) => !rules.some((rule) => rule.id === id))).toEqual([]);
+  });
+
+  it("ask for no config vars of an add-on that declares none", async () => {
+    const manifest = { id: "silent", plans: [{ name: "basic" }], config_vars: [] };
+    const stage = { settings: { manifest, asyncPlan: "basic" } } as unknown as Stage;
+    for (const id of ["ASYNC-04", "ASYNC-05", "ASYNC-06"])
+      await expect(async () => find(id).check(stage)).rejects.toThrow("declares no config vars");
   });
 
   it("are each broken by somebody in these tests", () => {
@@ -140,5 +148,16 @@ describe("the command line", () => {
     expect(mine).toMatchObject({ addonPassword: "my-password", clientSecret: "my-secret" });
     const other = await read(["--url", "http://127.0.0.1:1", "--id", "other"], env, "piped\n");
     expect(other).toMatchObject({ addonPassword: "piped", clientSecret: null });
+  });
+
+  it("takes from the manifest a region that is sold, and a plan to grow into", async () => {
+    const plans = ["small", "large", "huge", "slow"].map((name) => ({ name }));
+    const manifest = JSON.stringify({ id: "mine", plans, default_plan: "large", regions: ["eu", "tokyo"] });
+    const words = ["--url", "http://127.0.0.1:1", "--id", "mine", "--password", "p"];
+    const sold = [...words, "--manifest", manifest, "--async-plan", "slow"];
+    expect(await read(sold)).toMatchObject({ region: "eu", plan: "large", otherPlan: "huge" });
+    expect(await read([...sold, "--plan", "huge"])).toMatchObject({ otherPlan: "small" });
+    expect(await read([...sold, "--region", "tokyo"])).toMatchObject({ region: "tokyo" });
+    expect(await read(words)).toMatchObject({ region: "us", plan: "basic", otherPlan: null });
   });
 });

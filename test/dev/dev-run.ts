@@ -19,7 +19,7 @@ const START = {
   sandbox: compiled("dev/sandbox.ts"),
   sandboxRun: compiled("dev/sandbox-run.ts"),
   demo: asItIs("dev/demo.ts"),
-  conformance: asItIs("dev/conformance.ts"),
+  conformance: compiled("dev/conformance.ts"),
 };
 
 /** One of the development commands, as its npm script runs it, with these words; in `folder`, where its `.env` may be. */

@@ -39,3 +39,20 @@ it("the sandbox alone takes all of its settings from .env too", async () => {
     addonManifest: { plans: [{ name: "tiny" }] },
   });
 });
+
+it("a manifest that is named registers the add-on, above what npm run dev made up", async () => {
+  const { SANDBOX_PORT } = await freePorts();
+  devSettings({}, folder);
+  const manifest = {
+    ...{ id: "kettles", plans: [{ name: "tiny" }] },
+    ...{ base_url: "http://localhost:9/kettles", password: "of-the-portal", sso_salt: "its-salt" },
+  };
+  await writeFile(path.join(folder, "kettles.json"), JSON.stringify(manifest));
+  const { until, end } = run("sandbox", { SANDBOX_PORT, ADDON_MANIFEST: "kettles.json" }, [], folder);
+  const output = await until("it calls ");
+  expect(output).toContain("it calls http://localhost:9/kettles.");
+  const { settings } = await stateOf({ SANDBOX_PORT });
+  expect(await end("SIGINT")).toBe(0);
+  expect(settings).toMatchObject({ addonId: "kettles" });
+  expect(output).not.toContain("ADDON_PASSWORD");
+});

@@ -8,7 +8,7 @@ import { fileURLToPath, URL } from "node:url";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 /** All that a process may be started from, or load, or read beside itself. */
-const FOLDERS = ["src", "sandbox", "dev", "prisma/migrations", "test/support", "examples"];
+const FOLDERS = ["src", "sandbox", "dev", "conformance", "prisma/migrations", "test/support", "examples"];
 const CACHE = path.join(root, "node_modules/.cache/addon-test-programs");
 
 /**

@@ -1,0 +1,36 @@
+// `npm run demo` and `npm run sandbox:run` with a product that is as unlike the teapots as the contract lets it be.
+
+import { expect, it } from "@jest/globals";
+import { spawnSync } from "node:child_process";
+import { tmpdir } from "node:os";
+import { programsSelling } from "../support/program.ts";
+
+const { PATH, HOME } = process.env;
+
+async function withKilns(file: string, ...words: string[]) {
+  const program = await programsSelling("test/support/kilns/your-service");
+  const { status, stdout, stderr } = spawnSync(process.execPath, [program(file), ...words], {
+    ...{ cwd: tmpdir(), env: { PATH, HOME, NO_COLOR: "1" }, encoding: "utf8", timeout: 110_000 },
+  });
+  return { status, said: (stdout + stderr).replace(/\s+/g, " ") };
+}
+
+it("the demonstration holds where all comes later, a plan change is refused and there is no config var", async () => {
+  const { status, said } = await withKilns("dev/demo.ts");
+  expect(said).toMatch(/answered 202, and nothing came when it was made/);
+  expect(said).toMatch(/refused, and the plan stays: A kiln stays what it is\./);
+  expect(said).toMatch(/All \d+ steps held, in .*\. Nothing is left of it\./);
+  expect(status).toBe(0);
+}, 120_000);
+
+// Its clean-up waits for the lease of what is under way.
+it("what COMMAND leaves in the middle of a plan change is taken down all the same", async () => {
+  const script = `
+    const { SANDBOX_URL, RESOURCE_UUID } = process.env;
+    const body = JSON.stringify({ plan: "glass" });
+    const changed = await fetch(SANDBOX_URL + "/sandbox/addons/" + RESOURCE_UUID, { method: "PATCH", body });
+    console.log((await changed.json()).response.status);`;
+  const words = [process.execPath, "--input-type=module", "-e", script];
+  const { status, said } = await withKilns("dev/sandbox-run.ts", ...words);
+  expect({ status, said }).toEqual({ status: 0, said: "202 A kiln was taken down. " });
+}, 120_000);
