@@ -150,7 +150,10 @@ export const provision: RuleGroup = {
         const { uuid } = await plain(stage);
         const body = { plan: stage.settings.plan };
         const change = (below: string) => stage.service.send({ method: "PUT", below, body });
-        needs(isSuccess(await change(`/${uuid}`)), "a change to the plan it has must succeed first (PLAN-03).");
+        needs(
+          isSuccess(await change(`/${uuid}`)),
+          "a change to the plan it has must succeed first (PLAN-03).",
+        );
         const reply = await change(`/${uuid.toUpperCase()}`);
         holds(isSuccess(reply), `In capital letters the uuid was answered with ${reply.status}.`);
       },

@@ -273,7 +273,9 @@ describe("kit doctor", () => {
       [uuid],
     );
     expect((await doctor()).of("tokens").message).toContain("1 token waits for a refresh");
-    await changed(`rejected_at = NULL, state = 'grant_pending', grant_deadline = now() + interval '200 seconds'`);
+    await changed(
+      `rejected_at = NULL, state = 'grant_pending', grant_deadline = now() + interval '200 seconds'`,
+    );
     const { code, of } = await doctor();
     await world.rows(
       `UPDATE credentials SET state = 'active', grant_deadline = NULL, attempts = 0, last_error = NULL, due_at = NULL

@@ -85,7 +85,8 @@ export function createTokens(settings: ServiceSettings, habits: typeof goodToken
       if (status >= 200 && status < 300) return finish(resource, rest);
       if (status === 401 && habits.refreshesAt401) await refresh(resource);
       const waitMs = habits.waitMs(tries, status, null, "api");
-      if (waitMs !== null && habits.repeats(call)) later(resource, waitMs, () => finish(resource, [call, ...rest], tries + 1));
+      if (waitMs !== null && habits.repeats(call))
+        later(resource, waitMs, () => finish(resource, [call, ...rest], tries + 1));
     });
   }
 
