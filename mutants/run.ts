@@ -12,7 +12,7 @@ import { runTest, type Verdict } from "./run-test.ts";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 /** What the tests read. */
-const COPIED = ["src", "test", "sandbox", "dev", "examples", "prisma", "package.json", "tsconfig.json", "tsconfig.build.json", "prisma.config.ts", "jest.config.js", ".swcrc"]; // prettier-ignore
+const COPIED = ["src", "test", "sandbox", "dev", "conformance", "examples", "prisma", "package.json", "tsconfig.json", "tsconfig.build.json", "prisma.config.ts", "jest.config.js", ".swcrc"]; // prettier-ignore
 
 const wanted = process.argv.slice(2);
 const mutants = readdirSync(import.meta.dirname)
