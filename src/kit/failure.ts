@@ -34,7 +34,7 @@ const NEXT: Readonly<Record<string, string>> = {
   status_unavailable: "Look at the platform's status site. Grants and refreshes go on without the feed.",
   unknown_incident: "See what there is: kit status --since YYYY-MM-DD",
   migration_failed:
-    "Nothing of it is half done, and kit migrate begins it again. Does the database answer, and may its user change the schema? MIGRATION_DATABASE_URL can name another.",
+    "Nothing of it is half done. Does the database answer, and may its user change the schema? MIGRATION_DATABASE_URL can name another. Then kit migrate begins it again.",
   needs_reauth: "The platform refused its refresh token. Named by its uuid, it is tried once more.",
   quarantined: "kit doctor says whether a key is missing.",
   kept: "What differs on the platform stays as it is there; --overwrite NAME changes it.",
