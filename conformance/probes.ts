@@ -76,6 +76,13 @@ export function quiet(stage: Stage, ms = stage.settings.patience.quietMs): Promi
   return stage.books.until(() => null, ms);
 }
 
+/**
+ * Calls that began after the end at `endedAt`. What left the service before it knew may arrive after its answer, for calls
+ * overtake each other; so a part of the quiet time is left to those.
+ */
+export const beganAfter = (stage: Stage, endedAt: number) => (call: Call) =>
+  call.at > endedAt + stage.settings.patience.quietMs / 4;
+
 export const plain = probe((stage) => stage.install());
 /** Its answer, where it is a success. */
 export async function plainAnswer(stage: Stage): Promise<Reply> {

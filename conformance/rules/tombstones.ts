@@ -1,4 +1,4 @@
-import { answeredWith, isExchange, life, quiet } from "../probes.ts";
+import { answeredWith, isExchange, life, quiet, beganAfter } from "../probes.ts";
 import { holds, type RuleGroup } from "../rule.ts";
 import { decisions, platform } from "../sections.ts";
 
@@ -41,7 +41,7 @@ export const tombstones: RuleGroup = {
       async check(stage) {
         const { resource, endedAt } = await life(stage);
         await quiet(stage);
-        const late = stage.callsOf(resource).filter((call) => isExchange(call) && call.at > endedAt);
+        const late = stage.callsOf(resource).filter(isExchange).filter(beganAfter(stage, endedAt));
         holds(late.length === 0, "A late provision of a deprovisioned resource started an exchange.");
       },
     },
