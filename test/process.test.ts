@@ -173,6 +173,25 @@ describe("a log", () => {
     expect(taken.match(/^x{999}$/gm)!.length + Number(dropped)).toBe(12_000);
   }, 20_000);
 
+  it.each(["pipe that nobody reads", ...(existsSync("/dev/full") ? ["full disk"] : [])])(
+    "that is a %s lets a process end whose first lines are its last",
+    async (what) => {
+      const lines = `const { logOutput } = await import(${JSON.stringify(program("src/log-output.ts"))});
+        logOutput().write("x\\n");
+        process.exit(0);`;
+      const output = what === "full disk" ? openSync("/dev/full", "w") : "pipe";
+      const child = spawn(process.execPath, ["--input-type=module", "-e", lines], {
+        stdio: ["ignore", output, "inherit"],
+      });
+      if (typeof output === "number") closeSync(output);
+      else child.stdout!.destroy();
+      const killed = setTimeout(() => child.kill("SIGKILL"), 10_000);
+      expect(await once(child, "exit")).toEqual([0, null]);
+      clearTimeout(killed);
+    },
+    20_000,
+  );
+
   (existsSync("/dev/full") ? it : it.skip)(
     "works on, and ends, while the disk of its log is full",
     async () => {
