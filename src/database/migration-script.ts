@@ -73,6 +73,8 @@ async function send(client: pg.PoolClient, script: string, done: string): Promis
   try {
     await client.query(script + done);
   } catch (error) {
+    // One that it began itself is still open: nothing more could be done in it, not even to say what was wrong.
+    await client.query("ROLLBACK").catch(() => undefined);
     if (done === "" || !hasState(error, NOT_IN_A_TRANSACTION)) throw error;
     await client.query("RESET lock_timeout");
     await client.query(script);

@@ -1,3 +1,4 @@
+import { setTimeout as wait } from "node:timers/promises";
 import { PrismaPg } from "@prisma/adapter-pg";
 import {
   bindMigrationAwareSqlAdapterFactory,
@@ -11,6 +12,7 @@ import { loadSchemaEngine } from "./schema-engine-wasm.ts";
 
 /** "Addon": whoever migrates holds this lock. The engine has one of its own, but waits no more than 10 s for it. */
 const MIGRATION_LOCK = 0x6164646f6e;
+const LOOKS_AGAIN_AFTER_MS = 200;
 
 let loading: ReturnType<typeof loadSchemaEngine> | undefined;
 
@@ -27,13 +29,27 @@ export async function withSchemaEngine<T>(
   const ignore = () => undefined;
   pool.on("error", ignore).on("connect", (client) => void client.on("error", ignore));
   try {
-    await pool.query(`SELECT pg_advisory_lock(${MIGRATION_LOCK})`);
+    await takeLock(pool);
     await forgetUnfinished(pool);
     const adapter = bindMigrationAwareSqlAdapterFactory(wholeScripts(new PrismaPg(pool), pool));
     const engine = await SchemaEngine.new({ datamodels: undefined }, () => undefined, adapter);
     return await work(engine);
   } finally {
     await pool.end();
+  }
+}
+
+/**
+ * Asked for again and again: an index that is made CONCURRENTLY waits for the statements of others, and would wait for
+ * one that waits for the lock, until PostgreSQL ends one of the two as a deadlock.
+ */
+async function takeLock(pool: pg.Pool): Promise<void> {
+  for (;;) {
+    const { rows } = await pool.query<{ isMine: boolean }>(
+      `SELECT pg_try_advisory_lock(${MIGRATION_LOCK}) AS "isMine"`,
+    );
+    if (rows[0]!.isMine) return;
+    await wait(LOOKS_AGAIN_AFTER_MS);
   }
 }
 
