@@ -67,7 +67,7 @@ async function steppingBack(work: () => Promise<unknown>): Promise<void> {
 
 /**
  * What PostgreSQL only does outside of a transaction (an index made CONCURRENTLY) stands alone in its script. It keeps
- * nobody waiting, and may itself wait for as long as it takes.
+ * nobody waiting, and may itself wait for as long as it takes. Cut off, it leaves a half-made index behind.
  */
 async function send(client: pg.PoolClient, script: string, done: string): Promise<void> {
   try {
