@@ -10,8 +10,10 @@ import pg from "pg";
 import { forgetUnfinished, runScript } from "./migration-script.ts";
 import { loadSchemaEngine } from "./schema-engine-wasm.ts";
 
-/** "Addon": whoever migrates holds this lock. The engine has one of its own, but waits no more than 10 s for it. */
+/** "Addon": whoever migrates by this kit holds this lock. */
 const MIGRATION_LOCK = 0x6164646f6e;
+/** The engine's own, which `prisma migrate` holds. The engine takes it again itself, but waits no more than 10 s for it. */
+const PRISMA_LOCK = 72707369;
 const LOOKS_AGAIN_AFTER_MS = 200;
 
 let loading: ReturnType<typeof loadSchemaEngine> | undefined;
@@ -29,7 +31,7 @@ export async function withSchemaEngine<T>(
   const ignore = () => undefined;
   pool.on("error", ignore).on("connect", (client) => void client.on("error", ignore));
   try {
-    await takeLock(pool);
+    for (const lock of [MIGRATION_LOCK, PRISMA_LOCK]) await take(lock, pool);
     await forgetUnfinished(pool);
     const adapter = bindMigrationAwareSqlAdapterFactory(wholeScripts(new PrismaPg(pool), pool));
     const engine = await SchemaEngine.new({ datamodels: undefined }, () => undefined, adapter);
@@ -43,10 +45,10 @@ export async function withSchemaEngine<T>(
  * Asked for again and again: an index that is made CONCURRENTLY waits for the statements of others, and would wait for
  * one that waits for the lock, until PostgreSQL ends one of the two as a deadlock.
  */
-async function takeLock(pool: pg.Pool): Promise<void> {
+async function take(lock: number, pool: pg.Pool): Promise<void> {
   for (;;) {
     const { rows } = await pool.query<{ isMine: boolean }>(
-      `SELECT pg_try_advisory_lock(${MIGRATION_LOCK}) AS "isMine"`,
+      `SELECT pg_try_advisory_lock(${lock}) AS "isMine"`,
     );
     if (rows[0]!.isMine) return;
     await wait(LOOKS_AGAIN_AFTER_MS);

@@ -106,6 +106,21 @@ const COLUMN = "ALTER TABLE credentials ADD COLUMN more INT";
     expect(await applyMigrations(address(), folder)).toEqual({ applied: [NAME] });
   }, 30_000);
 
+  it("that `prisma migrate` is carrying out is not taken for one that was cut off", async () => {
+    await withScript("CREATE TABLE more (more INT)");
+    await other.query("SELECT pg_advisory_lock(72707369)");
+    await other.query(
+      `INSERT INTO _prisma_migrations (id, checksum, migration_name) VALUES ('prisma', 'none', '${NAME}')`,
+    );
+    const migrating = applyMigrations(address(), folder);
+    await untilItRuns("SELECT pg_%advisory_lock");
+    await wait(500);
+    await other.query("CREATE TABLE more (more INT)");
+    await other.query("UPDATE _prisma_migrations SET finished_at = now() WHERE id = 'prisma'");
+    await other.query("SELECT pg_advisory_unlock(72707369)");
+    expect(await migrating).toEqual({ applied: [] });
+  }, 30_000);
+
   it("that waits for everybody's statements does not wait for who waits to migrate", async () => {
     const script = "CREATE INDEX CONCURRENTLY more ON credentials (lease)";
     await withScript(script);
