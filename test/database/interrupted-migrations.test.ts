@@ -92,14 +92,24 @@ const COLUMN = "ALTER TABLE credentials ADD COLUMN more INT";
     expect(await migrating).toEqual({ applied: [NAME] });
   }, 30_000);
 
-  it("that is a transaction of its own is begun again like any other", async () => {
-    await withScript(`BEGIN; ${COLUMN}; COMMIT;`);
-    await other.query("BEGIN; SELECT count(*) FROM credentials");
-    const migrating = applyMigrations(address(), folder);
-    await wait(2_500);
-    await other.query("COMMIT");
-    expect(await migrating).toEqual({ applied: [NAME] });
-  }, 30_000);
+  it.each([
+    ["is a transaction of its own is begun again like any other", `BEGIN; ${COLUMN}; COMMIT;`],
+    [
+      "is several transactions waits, for it could not be begun again",
+      `BEGIN; CREATE TABLE a (); COMMIT; ${COLUMN};`,
+    ],
+  ])(
+    "that %s",
+    async (_, script) => {
+      await withScript(script);
+      await other.query("BEGIN; SELECT count(*) FROM credentials");
+      const migrating = applyMigrations(address(), folder);
+      await wait(2_500);
+      await other.query("COMMIT");
+      expect(await migrating).toEqual({ applied: [NAME] });
+    },
+    30_000,
+  );
 
   it("may be what no transaction can hold", async () => {
     await withScript("CREATE INDEX CONCURRENTLY more ON credentials (lease)");
