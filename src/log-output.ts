@@ -1,5 +1,7 @@
+import { writeSync } from "node:fs";
 import { pino } from "pino";
 
+const STANDARD_OUTPUT = 1;
 /** What waits for a reader at most, in bytes; of what comes then, nothing is kept but how many lines it was. */
 const MOST_WAITING = 8_000_000;
 /** Lines are handed over by so many bytes, or after so long: each handing over costs as much as writing ten lines. */
@@ -7,6 +9,13 @@ const MOST_HELD_BYTES = 4_096;
 const AT_THE_LATEST_MS = 50;
 /** How long a process that ends waits for somebody to take its last lines. */
 const LAST_LINES_MS = 2_000;
+const LOOKS_AGAIN_AFTER_MS = 20;
+
+/** What the library keeps of lines that are not being written yet. */
+interface Waiting {
+  _bufs: string[];
+  _len: number;
+}
 
 /**
  * Standard output, for the log: written beside the service's work, so that a reader who is slow, or gone, or a disk that
@@ -14,27 +23,24 @@ const LAST_LINES_MS = 2_000;
  */
 export function logOutput(): { write(line: string): void } {
   let dropped = 0;
-  let endsAt = Infinity;
-  process.once("exit", () => (endsAt = performance.now() + LAST_LINES_MS));
   const output = pino.destination({
-    dest: 1,
+    dest: STANDARD_OUTPUT,
     sync: false,
     maxLength: MOST_WAITING,
     minLength: MOST_HELD_BYTES,
     periodicFlush: AT_THE_LATEST_MS,
-    retryEAGAIN: () => performance.now() < endsAt,
   });
-  // A full disk may have room again: what waits is tried again by and by. To write it at once would be tried without end,
-  // with nothing else done meanwhile, not even ending; and an error that nobody hears would end the service.
+  // A full disk may have room again: what waits is tried again by and by. An error that nobody hears would end the service.
   let isTaken = true;
   output.on("error", () => (isTaken = false)).on("write", () => (isTaken = true));
-  const flush = output.flushSync.bind(output);
+  // The library's own tries again without end, whatever the reason, with nothing else done meanwhile, not even ending.
+  const waiting = output as unknown as Waiting;
   output.flushSync = () => {
-    if (!isTaken) return;
-    try {
-      flush();
-    } catch {
-      // Nobody takes it.
+    const until = performance.now() + LAST_LINES_MS;
+    while (isTaken && waiting._bufs.length > 0) {
+      const lines = Buffer.from(waiting._bufs.shift()!);
+      waiting._len -= lines.length;
+      isTaken = isTakenAtOnce(lines, until);
     }
   };
   output.on("drop", () => (dropped += 1));
@@ -46,4 +52,18 @@ export function logOutput(): { write(line: string): void } {
     output.write(`${JSON.stringify({ level: "warn", time: new Date().toISOString(), msg })}\n`);
   });
   return output;
+}
+
+/** Writes with nothing else done meanwhile. Only a reader who is slow is waited for. */
+function isTakenAtOnce(lines: Buffer, until: number): boolean {
+  const never = new Int32Array(new SharedArrayBuffer(4));
+  for (let left = lines; left.length > 0;) {
+    try {
+      left = left.subarray(writeSync(STANDARD_OUTPUT, left));
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== "EAGAIN" || performance.now() > until) return false;
+      Atomics.wait(never, 0, 0, LOOKS_AGAIN_AFTER_MS);
+    }
+  }
+  return true;
 }

@@ -29,17 +29,17 @@ async function changePlan(): Promise<void> {
   await eventually(async () => expect(await life.steps(uuid)).toEqual([]));
 }
 
-/** A client whose first update comes while a plan change is carried out: before it reaches the platform, or after. */
-function overtaken(at: "before" | "after"): PlatformFor {
+/** A client whose first update comes while a plan change, or something else, is carried out: before that or after. */
+function overtaken(at: "before" | "after", by: () => Promise<unknown> = changePlan): PlatformFor {
   let isFirst = true;
   return (wanted) => {
     const platform = services.platformFor(wanted);
     const update: typeof platform.config.update = async (vars) => {
       const here = isFirst;
       isFirst = false;
-      if (here && at === "before") await changePlan();
+      if (here && at === "before") await by();
       const answer = await platform.config.update(vars);
-      if (here && at === "after") await changePlan();
+      if (here && at === "after") await by();
       return answer;
     };
     return { ...platform, config: { ...platform.config, update } };
@@ -55,6 +55,21 @@ describe("a plan change that comes first", () => {
     expect(await pushShown(needs, uuid, { shown: vars, overwrite: [] })).toEqual(["TEAPOT_URL"]);
     expect(await url()).not.toBe(before);
     expect(isDifferent((await diffConfig(services, uuid)).vars)).toBe(false);
+  }, 30_000);
+});
+
+describe("another operator who sets a var during a push", () => {
+  const ofTheOther = "https://of-the-other.example";
+  const setToo = () => setConfig(services, uuid, [{ name: "TEAPOT_URL", value: ofTheOther }]);
+
+  it("has what they set, and what was changed by hand and is not to be overwritten stays", async () => {
+    const byHand = { name: "TEAPOT_TOKEN", value: "by-hand" };
+    await services.platformFor(uuid).config.update([{ name: "TEAPOT_URL", value: null }, byHand]);
+    const { vars } = await diffConfig(services, uuid);
+    const needs = { ...services, platformFor: overtaken("before", setToo) };
+    expect(await pushShown(needs, uuid, { shown: vars, overwrite: [] })).toEqual(["TEAPOT_URL"]);
+    expect(await url()).toBe(ofTheOther);
+    expect(await services.platformFor(uuid).config.get()).toContainEqual(byHand);
   }, 30_000);
 });
 

@@ -6,6 +6,7 @@ import { closeSync, existsSync, openSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { setTimeout as wait } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
+import { freePort } from "../conformance/free-port.ts";
 import { aProcessWorld, before, type ProcessWorld } from "./support/process-world.ts";
 import { program } from "./support/program.ts";
 import { eventually } from "./support/world.ts";
@@ -173,19 +174,40 @@ describe("a log", () => {
     expect(taken.match(/^x{999}$/gm)!.length + Number(dropped)).toBe(12_000);
   }, 20_000);
 
+  it.each(["pipe that nobody reads", ...(existsSync("/dev/full") ? ["full disk"] : [])])(
+    "that is a %s lets a process end whose first lines are its last",
+    async (what) => {
+      const lines = `const { logOutput } = await import(${JSON.stringify(program("src/log-output.ts"))});
+        logOutput().write("x\\n");
+        process.exit(0);`;
+      const output = what === "full disk" ? openSync("/dev/full", "w") : "pipe";
+      const child = spawn(process.execPath, ["--input-type=module", "-e", lines], {
+        stdio: ["ignore", output, "inherit"],
+      });
+      if (typeof output === "number") closeSync(output);
+      else child.stdout!.destroy();
+      const killed = setTimeout(() => child.kill("SIGKILL"), 10_000);
+      expect(await once(child, "exit")).toEqual([0, null]);
+      clearTimeout(killed);
+    },
+    20_000,
+  );
+
   (existsSync("/dev/full") ? it : it.skip)(
     "works on, and ends, while the disk of its log is full",
     async () => {
       const disk = openSync("/dev/full", "w");
+      const port = await freePort();
       const web = spawn(process.execPath, [program("src/web.ts")], {
         cwd: tmpdir(),
-        env: { ...life.world.environment, PORT: "0", WEB_JOBS: "off" },
+        env: { ...life.world.environment, PORT: String(port), WEB_JOBS: "off" },
         stdio: ["ignore", disk, "pipe"],
       });
       closeSync(disk);
       let errors = "";
       web.stderr!.on("data", (data: Buffer) => (errors += data.toString()));
-      await wait(4_000);
+      await eventually(async () => expect(await answers(`http://localhost:${port}`)).toBe(200));
+      await wait(1_000);
       expect([web.exitCode, errors]).toEqual([null, ""]);
       web.kill("SIGTERM");
       const killed = setTimeout(() => web.kill("SIGKILL"), 10_000);

@@ -4,7 +4,10 @@ import { migrationList, migrationNames } from "./migrations-folder.ts";
 import { statement, type Queryable } from "./statement.ts";
 import { withCa } from "./tls.ts";
 
-/** A migration was refused by the database, or cut off. Nothing of it is half done, and the next time begins it again. */
+/**
+ * A migration was refused by the database, or cut off. Nothing of it is half done, but what no transaction holds (an index
+ * made CONCURRENTLY), and the next time begins it again.
+ */
 export class MigrationFailed extends KitError {
   constructor(cause: unknown) {
     super("migration_failed", `the database could not be migrated: ${messageOf(cause).split("\n   0:")[0]}`, {

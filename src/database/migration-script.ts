@@ -10,6 +10,9 @@ const STEPS_BACK_FOR_MS = 2_000;
 /** Whoever holds a table for longer than this may never let go of it. */
 const GIVES_UP_AFTER_MS = 10 * 60_000;
 
+/** Committed in pieces of its own, it could not be begun again: whatever keeps it waiting, it waits. */
+const GOES_ON_AFTER_COMMIT = /\bCOMMIT\b[^;]*;\s*\S/i;
+
 const LOCK_NOT_AVAILABLE = "55P03";
 const NOT_IN_A_TRANSACTION = "25001";
 
@@ -24,7 +27,7 @@ export async function runScript(pool: pg.Pool, script: string): Promise<void> {
   // A pool would drop the connection with the first error, and with it the lock that whoever migrates holds.
   const client = await pool.connect();
   try {
-    await client.query(`SET lock_timeout = ${LOCK_TIMEOUT_MS}`);
+    if (!GOES_ON_AFTER_COMMIT.test(script)) await client.query(`SET lock_timeout = ${LOCK_TIMEOUT_MS}`);
     await steppingBack(() => send(client, script, done));
   } finally {
     await client.query("RESET lock_timeout").catch(() => undefined);
@@ -67,12 +70,14 @@ async function steppingBack(work: () => Promise<unknown>): Promise<void> {
 
 /**
  * What PostgreSQL only does outside of a transaction (an index made CONCURRENTLY) stands alone in its script. It keeps
- * nobody waiting, and may itself wait for as long as it takes.
+ * nobody waiting, and may itself wait for as long as it takes. Cut off, it leaves a half-made index behind.
  */
 async function send(client: pg.PoolClient, script: string, done: string): Promise<void> {
   try {
     await client.query(script + done);
   } catch (error) {
+    // One that it began itself is still open: nothing more could be done in it, not even to say what was wrong.
+    await client.query("ROLLBACK").catch(() => undefined);
     if (done === "" || !hasState(error, NOT_IN_A_TRANSACTION)) throw error;
     await client.query("RESET lock_timeout");
     await client.query(script);

@@ -1,3 +1,4 @@
+import { setTimeout as wait } from "node:timers/promises";
 import { PrismaPg } from "@prisma/adapter-pg";
 import {
   bindMigrationAwareSqlAdapterFactory,
@@ -9,8 +10,11 @@ import pg from "pg";
 import { forgetUnfinished, runScript } from "./migration-script.ts";
 import { loadSchemaEngine } from "./schema-engine-wasm.ts";
 
-/** "Addon": whoever migrates holds this lock. The engine has one of its own, but waits no more than 10 s for it. */
+/** "Addon": whoever migrates by this kit holds this lock. */
 const MIGRATION_LOCK = 0x6164646f6e;
+/** The engine's own, which `prisma migrate` holds. The engine takes it again itself, but waits no more than 10 s for it. */
+const PRISMA_LOCK = 72707369;
+const LOOKS_AGAIN_AFTER_MS = 200;
 
 let loading: ReturnType<typeof loadSchemaEngine> | undefined;
 
@@ -27,13 +31,27 @@ export async function withSchemaEngine<T>(
   const ignore = () => undefined;
   pool.on("error", ignore).on("connect", (client) => void client.on("error", ignore));
   try {
-    await pool.query(`SELECT pg_advisory_lock(${MIGRATION_LOCK})`);
+    for (const lock of [MIGRATION_LOCK, PRISMA_LOCK]) await take(lock, pool);
     await forgetUnfinished(pool);
     const adapter = bindMigrationAwareSqlAdapterFactory(wholeScripts(new PrismaPg(pool), pool));
     const engine = await SchemaEngine.new({ datamodels: undefined }, () => undefined, adapter);
     return await work(engine);
   } finally {
     await pool.end();
+  }
+}
+
+/**
+ * Asked for again and again: an index that is made CONCURRENTLY waits for the statements of others, and would wait for
+ * one that waits for the lock, until PostgreSQL ends one of the two as a deadlock.
+ */
+async function take(lock: number, pool: pg.Pool): Promise<void> {
+  for (;;) {
+    const { rows } = await pool.query<{ isMine: boolean }>(
+      `SELECT pg_try_advisory_lock(${lock}) AS "isMine"`,
+    );
+    if (rows[0]!.isMine) return;
+    await wait(LOOKS_AGAIN_AFTER_MS);
   }
 }
 

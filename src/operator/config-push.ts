@@ -1,7 +1,7 @@
+import { isDeepStrictEqual } from "node:util";
 import { openConfig, type ConfigVar } from "../resources/config-vars.ts";
 import type { Offer } from "../resources/contract.ts";
 import { findResource } from "../resources/rows.ts";
-import { pushConfig } from "../resources/steps/platform-steps.ts";
 import { checkNames } from "./config-vars.ts";
 import { diffConfig, type DiffNeeds, type ShownValue, type VarDifference } from "./config-diff.ts";
 
@@ -59,17 +59,30 @@ export async function pushShown(
   const changes = vars
     .filter(({ name, platform }) => names.includes(name) && before.get(name) === platform?.fingerprint)
     .map((each): ConfigVar => ({ name: each.name, value: each.wanted?.value.reveal() ?? null }));
-  if (changes.length > 0) {
-    await needs.platformFor(uuid).config.update(changes);
-    // A plan change may have told the platform meanwhile what it made: ours came behind it, and is what was before.
-    const { vault, db, platformFor } = needs;
-    if ((await wantedOf(needs, uuid)) !== wanted) await pushConfig(vault, db, platformFor, uuid);
-  }
+  if (changes.length > 0) await update(needs, uuid, changes, wanted);
   return changes.map(({ name }) => name);
 }
 
-/** What we want for a resource; the same text as long as nobody wants anything else. */
-async function wantedOf({ db, vault }: DiffNeeds, uuid: string): Promise<string> {
+/**
+ * Sends the changes, and again as long as something else came to be wanted meanwhile: who wanted it may have told the
+ * platform first, and ours came behind it. What differs in other vars is still left alone.
+ */
+async function update(
+  needs: DiffNeeds,
+  uuid: string,
+  changes: readonly ConfigVar[],
+  wanted: readonly ConfigVar[],
+): Promise<void> {
+  await needs.platformFor(uuid).config.update([...changes]);
+  const now = await wantedOf(needs, uuid);
+  if (now.length === 0 || isDeepStrictEqual(now, wanted)) return;
+  const values = new Map(now.map(({ name, value }) => [name, value]));
+  const anew = changes.map(({ name }) => ({ name, value: values.get(name) ?? null }));
+  if (!isDeepStrictEqual(anew, changes)) await update(needs, uuid, anew, now);
+}
+
+/** What we want for a resource; nothing where it is gone. */
+async function wantedOf({ db, vault }: DiffNeeds, uuid: string): Promise<ConfigVar[]> {
   const resource = await findResource(db, uuid);
-  return JSON.stringify(resource && openConfig(vault, resource));
+  return resource ? openConfig(vault, resource) : [];
 }

@@ -38,10 +38,11 @@ const COLUMN = "ALTER TABLE credentials ADD COLUMN more INT";
     await writeFile(path.join(folder, NAME, "migration.sql"), script);
   }
 
-  async function untilItRuns(): Promise<number> {
+  async function untilItRuns(beginning = "SELECT pg_sleep"): Promise<number> {
     for (;;) {
       const { rows } = await client.query<{ pid: number }>(
-        "SELECT pid FROM pg_stat_activity WHERE query LIKE 'SELECT pg_sleep%' AND datname = current_database()",
+        "SELECT pid FROM pg_stat_activity WHERE query LIKE $1 AND datname = current_database()",
+        [`${beginning}%`],
       );
       if (rows[0]) return rows[0].pid;
       await wait(20);
@@ -91,8 +92,55 @@ const COLUMN = "ALTER TABLE credentials ADD COLUMN more INT";
     expect(await migrating).toEqual({ applied: [NAME] });
   }, 30_000);
 
+  it.each([
+    ["is a transaction of its own is begun again like any other", `BEGIN; ${COLUMN}; COMMIT;`],
+    [
+      "is several transactions waits, for it could not be begun again",
+      `BEGIN; CREATE TABLE a (); COMMIT; ${COLUMN};`,
+    ],
+  ])(
+    "that %s",
+    async (_, script) => {
+      await withScript(script);
+      await other.query("BEGIN; SELECT count(*) FROM credentials");
+      const migrating = applyMigrations(address(), folder);
+      await wait(2_500);
+      await other.query("COMMIT");
+      expect(await migrating).toEqual({ applied: [NAME] });
+    },
+    30_000,
+  );
+
   it("may be what no transaction can hold", async () => {
     await withScript("CREATE INDEX CONCURRENTLY more ON credentials (lease)");
     expect(await applyMigrations(address(), folder)).toEqual({ applied: [NAME] });
+  }, 30_000);
+
+  it("that `prisma migrate` is carrying out is not taken for one that was cut off", async () => {
+    await withScript("CREATE TABLE more (more INT)");
+    await other.query("SELECT pg_advisory_lock(72707369)");
+    await other.query(
+      `INSERT INTO _prisma_migrations (id, checksum, migration_name) VALUES ('prisma', 'none', '${NAME}')`,
+    );
+    const migrating = applyMigrations(address(), folder);
+    await untilItRuns("SELECT pg_%advisory_lock");
+    await wait(500);
+    await other.query("CREATE TABLE more (more INT)");
+    await other.query("UPDATE _prisma_migrations SET finished_at = now() WHERE id = 'prisma'");
+    await other.query("SELECT pg_advisory_unlock(72707369)");
+    expect(await migrating).toEqual({ applied: [] });
+  }, 30_000);
+
+  it("that waits for everybody's statements does not wait for who waits to migrate", async () => {
+    const script = "CREATE INDEX CONCURRENTLY more ON credentials (lease)";
+    await withScript(script);
+    await other.query("BEGIN; LOCK TABLE credentials IN ROW EXCLUSIVE MODE");
+    const first = applyMigrations(address(), folder);
+    await untilItRuns(script);
+    const second = applyMigrations(address(), folder);
+    await untilItRuns("SELECT pg_%advisory_lock");
+    await wait(500);
+    await other.query("COMMIT");
+    expect(await Promise.all([first, second])).toEqual([{ applied: [NAME] }, { applied: [] }]);
   }, 30_000);
 });

@@ -73,6 +73,22 @@ test("a migration that fails leaves nothing half done, and says what was wrong",
   expect(rows).toEqual([{ name: null }]);
 });
 
+test("a migration that is a transaction of its own says what was wrong too, and can be put right", async () => {
+  const address = await anAddress();
+  const folder = await mkdtemp(path.join(tmpdir(), "addon-migrations-"));
+  toClose.push(() => rm(folder, { recursive: true }));
+  await cp("prisma/migrations", folder, { recursive: true });
+  await mkdir(path.join(folder, "29990101000000_own"));
+  const script = path.join(folder, "29990101000000_own", "migration.sql");
+  await writeFile(script, "BEGIN; CREATE TABLE own (id INT); INSERT INTO own VALUES ('one'); COMMIT;");
+  await expect(applyMigrations(address, folder)).rejects.toThrow("invalid input syntax for type integer");
+  await writeFile(script, "BEGIN; CREATE TABLE own (id INT); INSERT INTO own VALUES (1); COMMIT;");
+  expect(await applyMigrations(address, folder)).toEqual({ applied: ["29990101000000_own"] });
+  expect(await withClient(address, (client) => client.query("SELECT id FROM own"))).toMatchObject({
+    rows: [{ id: 1 }],
+  });
+});
+
 test("a migration that a killed process began is begun again", async () => {
   const address = await anAddress();
   const folder = await mkdtemp(path.join(tmpdir(), "addon-migrations-"));

@@ -15,8 +15,8 @@ const isFirstOnly = `spread_at < created_at + ${LATER}`;
 
 const unspread = statement(
   "read_unspread_secret",
-  `SELECT version, spread_at IS NOT NULL AS "isAgain" FROM client_secrets WHERE spread_at IS NULL OR (${isFirstOnly} AND created_at < now() - ${LATER})
-   ORDER BY version DESC LIMIT 1`,
+  `SELECT version, spread_at IS NOT NULL AS "isAgain", now()::text AS "beganAt" FROM client_secrets
+   WHERE spread_at IS NULL OR (${isFirstOnly} AND created_at < now() - ${LATER}) ORDER BY version DESC LIMIT 1`,
 );
 // What the first time made due is left alone the second.
 const isOlder = (c: string) =>
@@ -42,13 +42,20 @@ const ageHeld = statement(
    )
    ${AGE} FROM held WHERE c.uuid = held.uuid RETURNING c.uuid`,
 );
+// By when it was begun: of a million tokens the first are done with long before the last.
 const markSpread = statement(
   "mark_secret_spread",
-  `UPDATE client_secrets SET spread_at = now() WHERE version <= $1 AND (spread_at IS NULL OR ${isFirstOnly})`,
+  `UPDATE client_secrets SET spread_at = $2::timestamptz WHERE version <= $1 AND (spread_at IS NULL OR ${isFirstOnly})`,
 );
 
 const HELD_AT_ONCE = 1_000;
 const FIRST = "00000000-0000-0000-0000-000000000000";
+
+interface Unspread {
+  version: number;
+  isAgain: boolean;
+  beganAt: string;
+}
 
 interface Page {
   /** How many of its token pairs fell due, and which of those that should have were held by somebody. */
@@ -65,9 +72,9 @@ export type SpreadSecret = () => Promise<number>;
 
 export function createSecretSpread(db: Queryable): SpreadSecret {
   return async () => {
-    const [secret] = await db.query<{ version: number; isAgain: boolean }>(unspread);
+    const [secret] = await db.query<Unspread>(unspread);
     if (!secret) return 0;
-    const { version, isAgain } = secret;
+    const { version, isAgain, beganAt } = secret;
     let total = 0;
     const held: string[] = [];
     for (let after: string | null = FIRST; after !== null;) {
@@ -79,7 +86,7 @@ export function createSecretSpread(db: Queryable): SpreadSecret {
     try {
       for (let at = 0; at < held.length; at += HELD_AT_ONCE)
         total += (await db.query(ageHeld, [version, held.slice(at, at + HELD_AT_ONCE), isAgain])).length;
-      await db.query(markSpread, [version]);
+      await db.query(markSpread, [version, beganAt]);
     } catch (error) {
       if (!isLocked(error)) throw error;
     }
