@@ -82,25 +82,29 @@ onPostgresql(
   },
 );
 
-onPostgresql("a new client secret whose spreading took long is spread a second time too", async () => {
-  await ask("forget_all", "TRUNCATE credentials, client_secrets");
-  await ask(
-    "make_both_secrets",
-    `INSERT INTO client_secrets (version, sealed_secret, hash, created_at)
+onPostgresql(
+  "a new client secret whose spreading took long is spread a second time too",
+  async () => {
+    await ask("forget_all", "TRUNCATE credentials, client_secrets");
+    await ask(
+      "make_both_secrets",
+      `INSERT INTO client_secrets (version, sealed_secret, hash, created_at)
      VALUES (1, '\\x01', '\\x01', now() - interval '1 day'), (2, '\\x02', '\\x02', now() - interval '7 seconds')`,
-  );
-  const slow: Queryable = {
-    query: async (asked, values) => {
-      if (asked.name === "mark_secret_spread") await wait(3_500);
-      return opened.database.query(asked, values);
-    },
-  };
-  await createSecretSpread(slow)();
-  await ask(
-    "make_late_one",
-    `INSERT INTO credentials (uuid, state, sealed_refresh_token, due_at, secret_version)
+    );
+    const slow: Queryable = {
+      query: async (asked, values) => {
+        if (asked.name === "mark_secret_spread") await wait(3_500);
+        return opened.database.query(asked, values);
+      },
+    };
+    await createSecretSpread(slow)();
+    await ask(
+      "make_late_one",
+      `INSERT INTO credentials (uuid, state, sealed_refresh_token, due_at, secret_version)
      VALUES ('00000000-0000-0000-0000-00000000000c', 'active', '\\x01', now() + interval '4 hours', 1)`,
-  );
-  expect(await createSecretSpread(opened.database)()).toBe(1);
-  expect(await createSecretSpread(opened.database)()).toBe(0);
-}, 30_000);
+    );
+    expect(await createSecretSpread(opened.database)()).toBe(1);
+    expect(await createSecretSpread(opened.database)()).toBe(0);
+  },
+  30_000,
+);
