@@ -90,7 +90,11 @@ export async function createServices(config: Config, role: "owner" | "guest", pa
   let own: ReturnType<typeof createYourService> | undefined;
   const yours = () => (own ??= createYourService(config.yours));
 
-  const onSettled = () => jobs.wake("run-steps", AFTER_AN_END_MS);
+  // What follows a step may stand in the other lane.
+  const onSettled = () => {
+    jobs.wake("run-steps", AFTER_AN_END_MS);
+    jobs.wake("run-vendor-steps", AFTER_AN_END_MS);
+  };
   const credentials = createCredentials({
     db,
     vault,

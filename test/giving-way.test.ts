@@ -3,7 +3,7 @@ import { setTimeout as wait } from "node:timers/promises";
 import { pino } from "pino";
 import { createLine } from "../src/resources/line.ts";
 import { createPool } from "../src/resources/pool.ts";
-import type { StepQueue } from "../src/resources/steps/queue.ts";
+import type { Lane, StepQueue } from "../src/resources/steps/queue.ts";
 import { createStepRunner, type StepHandlers } from "../src/resources/steps/runner.ts";
 import { createScrubber } from "../src/scrubber.ts";
 import { aGate, aVendor } from "./support/a-vendor.ts";
@@ -125,7 +125,7 @@ afterAll(async () => {
   await world.close();
 });
 
-it("while grants stand in line two steps run beside them; then as many as there are", async () => {
+it("while grants stand in line two steps that call the vendor run beside them; then as many as there are", async () => {
   let running = 0;
   for (let i = 0; i < 12; i++)
     vendor.next("finish", async () => {
@@ -159,18 +159,21 @@ it("while grants stand in line two steps run beside them; then as many as there 
   await world.quiet(installed.map(({ addon }) => addon.id));
 });
 
-it("gives way for a minute and no longer, for what waits may hold back a grant itself", async () => {
-  let behindForMs = 0;
-  const claims: number[] = [];
-  const runner = createStepRunner({
-    queue: { claim: async (most: number) => (claims.push(most), []) } as unknown as StepQueue,
-    handlers: {} as StepHandlers,
-    grantsBehindForMs: () => behindForMs,
-    secretsOf: () => [],
-    scrubber: createScrubber(""),
-    onEnd: () => undefined,
-    log: pino({ level: "silent" }),
-  });
-  for (behindForMs of [0, 1, 59_999, 60_000]) await runner.runDue(new AbortController().signal);
-  expect(claims).toEqual([16, 2, 2, 16]);
-});
+it.each(["vendor", "platform"] as const)(
+  "gives way in the lane of the %s for a minute and no longer, for what waits may hold back a grant itself",
+  async (lane) => {
+    let behindForMs = 0;
+    const claims: [Lane, number][] = [];
+    const runner = createStepRunner({
+      queue: { claim: async (...asked: [Lane, number]) => (claims.push(asked), []) } as unknown as StepQueue,
+      handlers: {} as StepHandlers,
+      grantsBehindForMs: () => behindForMs,
+      secretsOf: () => [],
+      scrubber: createScrubber(""),
+      onEnd: () => undefined,
+      log: pino({ level: "silent" }),
+    });
+    for (behindForMs of [0, 1, 59_999, 60_000]) await runner.runDue(lane, new AbortController().signal);
+    expect(claims).toEqual([16, 2, 2, 16].map((most) => [lane, most]));
+  },
+);

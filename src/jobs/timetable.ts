@@ -38,7 +38,19 @@ export function timetable(needs: {
       settled: refresh.settled,
       nextInSeconds: claims.nextRefreshInSeconds,
     },
-    { name: "run-steps", run: runner.runDue, settled: runner.settled, nextInSeconds: queue.nextInSeconds },
+    {
+      name: "run-steps",
+      run: (signal) => runner.runDue("platform", signal),
+      settled: runner.settled,
+      nextInSeconds: () => queue.nextInSeconds("platform"),
+    },
+    // A job of its own: its run waits for a place where all are taken, and the steps above are not to wait for that.
+    {
+      name: "run-vendor-steps",
+      run: (signal) => runner.runDue("vendor", signal),
+      settled: runner.settled,
+      nextInSeconds: () => queue.nextInSeconds("vendor"),
+    },
     { name: "find-late-steps", run: runner.findLate },
     { name: "verify-tokens", run: createVerify(needs) },
     { name: "fail-stranded", run: failStranded },

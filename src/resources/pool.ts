@@ -44,14 +44,16 @@ export function createPool<Row>(needs: {
     underWay.add(work);
   }
 
-  /** Until a row ends, or for so long at most. */
-  function anEnd(withinMs?: number): Promise<void> {
+  /** Until a row ends or `signal` says stop, or for so long at most. */
+  function anEnd(signal: AbortSignal, withinMs?: number): Promise<void> {
     return new Promise((resolve) => {
       const goOn = () => {
         clearTimeout(timer);
+        signal.removeEventListener("abort", goOn);
         waiting.delete(goOn);
         resolve();
       };
+      signal.addEventListener("abort", goOn);
       const timer = withinMs === undefined ? undefined : setTimeout(goOn, withinMs);
       waiting.add(goOn);
     });
@@ -64,7 +66,7 @@ export function createPool<Row>(needs: {
         const most = forNow();
         const free = most - underWay.size;
         if (free < Math.max(Math.floor(most / 4), 1)) {
-          await anEnd(most < concurrency ? LOOK_AGAIN_MS : undefined);
+          await anEnd(signal, most < concurrency ? LOOK_AGAIN_MS : undefined);
           continue;
         }
         const rows = await claim(free);

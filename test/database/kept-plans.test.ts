@@ -56,26 +56,41 @@ onPostgresql("a plan is kept for a second, and then made for the tables as they 
   expect(await plan()).not.toBe(forFew);
 });
 
-onPostgresql(
-  "the claim of steps reads the head of their queue, though its plan knows of no number",
-  async () => {
-    await opened.database.query(
-      statement(
-        "many_due",
-        `INSERT INTO steps (uuid, kind, due_at) SELECT gen_random_uuid(), 'discover', now() FROM generate_series(1, 5000)`,
-      ),
+onPostgresql.each([
+  { lane: "vendor", mostly: "discover" },
+  { lane: "vendor", mostly: "finish" },
+  { lane: "platform", mostly: "finish" },
+  { lane: "platform", mostly: "discover" },
+] as const)(
+  "of thousands that are due, mostly $mostly, the claim of $lane steps reads the head of its own queue, though its plan knows of no number",
+  async ({ lane, mostly }) => {
+    await opened.database.query(statement("none_due", `DELETE FROM steps`));
+    const due = statement(
+      "many_due",
+      `INSERT INTO steps (uuid, kind, due_at)
+       SELECT gen_random_uuid(), $1, now() - interval '1 minute' FROM generate_series(1, $2::int)`,
     );
-    await opened.database.query(statement("know_of_them", `ANALYZE steps`));
+    const other = mostly === "finish" ? "discover" : "finish";
+    for (const [kind, many] of [
+      [mostly, 5_000],
+      [other, 20],
+    ] as const)
+      await opened.database.query(due, [kind, many]);
+    await opened.database.query(statement("know_of_them", `VACUUM ANALYZE steps`));
     const asked: Statement[] = [];
     const listening = { query: async (one: Statement) => (asked.push(one), []) };
-    await createStepQueue(listening).claim(4);
-    const [{ text }] = asked as [Statement];
+    const queue = createStepQueue(listening);
+    await queue.claim(lane, 4);
+    await queue.nextInSeconds(lane);
+    const [claim, next] = asked as [Statement, Statement];
     await administer(opened.settings.url!, async (ask) => {
       await ask(`SET plan_cache_mode = force_generic_plan`);
-      await ask(`PREPARE claim AS ${text}`);
-      const plan = JSON.stringify(await ask(`EXPLAIN EXECUTE claim(4)`));
-      expect(plan).toContain("Index Scan using steps_due on steps");
-      expect(plan).not.toMatch(/Seq Scan on steps|Sort/);
+      await ask(`PREPARE claim AS ${claim.text}`);
+      for (const question of [`EXECUTE claim(4)`, next.text]) {
+        const plan = JSON.stringify(await ask(`EXPLAIN ${question}`));
+        expect(plan).toMatch(new RegExp(`Index (Only )?Scan using steps_${lane}_due on steps`));
+        expect(plan).not.toMatch(/Seq Scan on steps|Sort|using steps_due/);
+      }
     });
   },
 );

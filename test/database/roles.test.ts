@@ -123,6 +123,7 @@ onPostgresql("a service whose role may change no schema, set up as docs/database
         "refresh-people",
         "refresh-tokens",
         "run-steps",
+        "run-vendor-steps",
       ]),
     );
     expect(people.world.logged()).not.toMatch(/permission denied|must be owner|42501/);

@@ -8,6 +8,23 @@ import { RESOURCE_COLUMNS, type ResourceRow } from "../rows.ts";
 export type StepKind =
   "provision" | "finish" | "announce" | "change_plan" | "discover" | "report_failure" | "clean_up";
 
+/** Which of two queues a kind of step stands in. */
+export type Lane = "vendor" | "platform";
+
+/**
+ * The vendor's functions may wait for minutes each. What only tells or asks the platform something takes a moment, and
+ * must never stand behind them: so each of the two is claimed for itself, and has places of its own.
+ */
+const LANES: Readonly<Record<StepKind, Lane>> = {
+  provision: "vendor",
+  finish: "vendor",
+  change_plan: "vendor",
+  clean_up: "vendor",
+  announce: "platform",
+  discover: "platform",
+  report_failure: "platform",
+};
+
 /** A claimed step, with its resource as it was at the claim. */
 export interface Step {
   id: number;
@@ -21,7 +38,7 @@ export interface Step {
   resource: ResourceRow;
 }
 
-/** Steps under way at once in one process. */
+/** Steps of each lane under way at once in one process. */
 export const CONCURRENCY = 16;
 /** A running step's lease, from its first moment; extended every third of this while its process lives. */
 export const STEP_LEASE_SECONDS = 30;
@@ -34,15 +51,25 @@ const TAKE = `
 const TAKEN = `
   RETURNING s.id, s.key, s.kind, s.detail, s.attempts, s.lease, s.request_id AS "requestId", ${RESOURCE_COLUMNS}`;
 
-// The plan, made without a look at $1, must know that few are wanted; no more are locked than the outer limit asks for.
-const claimDue = busyStatement(
-  "claim_steps",
-  `${TAKE} WHERE r.uuid = s.uuid AND s.id = ANY(ARRAY(SELECT id FROM (
+const isIn = (lane: Lane) =>
+  `kind IN (${Object.keys(LANES)
+    .filter((kind) => LANES[kind as StepKind] === lane)
+    .map((kind) => `'${kind}'`)
+    .join(", ")})`;
+
+// Each lane has an index of what is due in it, and of nothing else, so that a claim never reads past the other's, however
+// many those are. The plan, made without a look at $1, must know that few are wanted; no more are locked than the outer
+// limit asks for.
+const claimDue = eachLane((lane) =>
+  busyStatement(
+    `claim_${lane}_steps`,
+    `${TAKE} WHERE r.uuid = s.uuid AND s.id = ANY(ARRAY(SELECT id FROM (
     SELECT due.id FROM steps due
-    WHERE due.due_at <= now() AND (due.leased_until IS NULL OR due.leased_until <= now())
+    WHERE due.due_at <= now() AND due.${isIn(lane)} AND (due.leased_until IS NULL OR due.leased_until <= now())
       AND (due.kind IN ('discover', 'announce', 'clean_up') OR NOT EXISTS (
         SELECT 1 FROM steps earlier WHERE earlier.uuid = due.uuid AND earlier.id < due.id AND earlier.kind NOT IN ('discover', 'announce')))
     ORDER BY due.due_at LIMIT ${CONCURRENCY} FOR UPDATE SKIP LOCKED) few LIMIT $1)) ${TAKEN}`,
+  ),
 );
 
 const claimUnanswered = statement(
@@ -87,11 +114,17 @@ const expire = statement(
      AND r.answer_status IS NOT NULL AND s.created_at < now() - interval '11 hours' RETURNING s.uuid`,
 );
 
-const nextDue = statement(
-  "next_step_due",
-  `SELECT extract(epoch FROM min(due_at) - now())::float8 AS seconds FROM steps
-   WHERE due_at > now() - interval '1 second' AND (leased_until IS NULL OR leased_until <= now())`,
+const nextDue = eachLane((lane) =>
+  statement(
+    `next_${lane}_step_due`,
+    `SELECT extract(epoch FROM min(due_at) - now())::float8 AS seconds FROM steps
+   WHERE due_at > now() - interval '1 second' AND ${isIn(lane)} AND (leased_until IS NULL OR leased_until <= now())`,
+  ),
 );
+
+function eachLane<Made>(make: (lane: Lane) => Made): Readonly<Record<Lane, Made>> {
+  return { vendor: make("vendor"), platform: make("platform") };
+}
 
 type StepRow = Omit<Step, "resource"> & ResourceRow;
 
@@ -101,7 +134,7 @@ function toStep({ id, key, kind, detail, attempts, lease, requestId, ...resource
 
 export function createStepQueue(db: Queryable) {
   return {
-    claim: async (most: number) => (await db.query<StepRow>(claimDue, [most])).map(toStep),
+    claim: async (lane: Lane, most: number) => (await db.query<StepRow>(claimDue[lane], [most])).map(toStep),
     /** The step of a provision that was never answered, if nobody is at it, or if it was written under `ownKey`. */
     claimUnanswered: async (uuid: string, ownKey: string) =>
       (await db.query<StepRow>(claimUnanswered, [uuid, ownKey])).map(toStep)[0] ?? null,
@@ -116,8 +149,9 @@ export function createStepQueue(db: Queryable) {
     wake: async () => (await db.query(wake, [])).length,
     /** Turns steps that took too long into the report of failure; answers the uuids of their resources. */
     expire: async () => (await db.query<{ uuid: string }>(expire, [])).map(({ uuid }) => uuid),
-    /** Seconds until the next step falls due; null: none is waiting. */
-    nextInSeconds: async () => (await db.query<{ seconds: number | null }>(nextDue, []))[0]?.seconds ?? null,
+    /** Seconds until the next step of a lane falls due; null: none is waiting. */
+    nextInSeconds: async (lane: Lane) =>
+      (await db.query<{ seconds: number | null }>(nextDue[lane], []))[0]?.seconds ?? null,
   };
 }
 

@@ -4,17 +4,24 @@ import type { Scrubber } from "../../scrubber.ts";
 import type { Secret } from "../../secret.ts";
 import { nextTryInSeconds, STEP_AGAIN } from "../credentials/backoff.ts";
 import { createPool } from "../pool.ts";
-import { CONCURRENCY, STEP_LEASE_SECONDS, type Step, type StepKind, type StepQueue } from "./queue.ts";
+import {
+  CONCURRENCY,
+  STEP_LEASE_SECONDS,
+  type Lane,
+  type Step,
+  type StepKind,
+  type StepQueue,
+} from "./queue.ts";
 
 /** One function per kind of step. Throwing means: not yet, try again. */
 export type StepHandlers = Readonly<Record<StepKind, (step: Step, signal: AbortSignal) => Promise<void>>>;
 
 export interface StepRunner {
-  /** Starts every step that is due. Returns how many it took. */
-  runDue(signal: AbortSignal): Promise<number>;
+  /** Starts every step of a lane that is due. Returns how many it took. */
+  runDue(lane: Lane, signal: AbortSignal): Promise<number>;
   /** Finds what no date of its own brings up: provisions that took too long, and steps that nobody woke. */
   findLate(): Promise<void>;
-  /** Resolves when none of those is under way. */
+  /** Resolves when no step of either lane is under way. */
   settled(): Promise<void>;
   /**
    * Keeps a step's lease while `work` runs, and aborts `work` when the lease is lost (the resource was deprovisioned, or
@@ -28,7 +35,7 @@ export interface StepRunner {
 }
 
 /**
- * All steps but so many give way to grants that stand in line, which are worth nothing after five minutes: nearly every
+ * All steps but so many of each lane give way to grants that stand in line, which are worth nothing after five minutes: nearly every
  * step may wait for hours. Not for ever, for the line may last; and the step of a provision whose process died before
  * it answered holds back a grant itself.
  */
@@ -127,13 +134,15 @@ export function createStepRunner(needs: {
   }
 
   const inBackground = new Set<Promise<void>>();
-  const steps = createPool({
-    claim: queue.claim,
-    handle: (step: Step) => run(step).catch(tellLost),
-    concurrency: CONCURRENCY,
-    forNow: () => (mustGiveWay() ? MOST_BESIDE_GRANTS : CONCURRENCY),
-    onEnd,
-  });
+  const poolOf = (lane: Lane) =>
+    createPool({
+      claim: (most) => queue.claim(lane, most),
+      handle: (step: Step) => run(step).catch(tellLost),
+      concurrency: CONCURRENCY,
+      forNow: () => (mustGiveWay() ? MOST_BESIDE_GRANTS : CONCURRENCY),
+      onEnd,
+    });
+  const pools = { vendor: poolOf("vendor"), platform: poolOf("platform") };
 
   return {
     ...{ holding, hiding },
@@ -146,8 +155,9 @@ export function createStepRunner(needs: {
         });
       inBackground.add(end);
     },
-    settled: async () => void (await Promise.all([steps.settled(), ...inBackground])),
-    runDue: steps.fill,
+    settled: async () =>
+      void (await Promise.all([pools.vendor.settled(), pools.platform.settled(), ...inBackground])),
+    runDue: (lane, signal) => pools[lane].fill(signal),
     async findLate() {
       const expired = await queue.expire();
       for (const uuid of expired) {
