@@ -35,11 +35,11 @@ export interface StepRunner {
 }
 
 /**
- * All steps but so many of each lane give way to grants that stand in line, which are worth nothing after five minutes: nearly every
- * step may wait for hours. Not for ever, for the line may last; and the step of a provision whose process died before
- * it answered holds back a grant itself.
+ * All steps but so many of each lane give way to grants that stand in line, which are worth nothing after five minutes:
+ * nearly every step may wait for hours. Not for ever, for the line may last; and the step of a provision whose process
+ * died before it answered holds back a grant itself.
  */
-const MOST_BESIDE_GRANTS = 2;
+const MOST_BESIDE_GRANTS = 1;
 const LONGEST_WAY_MS = 60_000;
 /** The longest one call of a vendor's function may take. */
 const LONGEST_STEP_MS = 10 * 60_000;
