@@ -1,5 +1,5 @@
 import { setTimeout as wait } from "node:timers/promises";
-import { statement, type Queryable } from "../database/database.ts";
+import { statement, type Database, type Queryable } from "../database/database.ts";
 import { secretPlace } from "../resources/credentials/client-secrets.ts";
 import { countKeyUse, registerKey, type KeyUse } from "../resources/keys.ts";
 import { createReseal, type ResealResult } from "../resources/reseal.ts";
@@ -23,7 +23,7 @@ export interface Unopened {
 }
 
 interface Needs {
-  db: Queryable;
+  db: Database;
   vault: Vault;
   signal: AbortSignal;
   onProgress?: OnProgress | undefined;
