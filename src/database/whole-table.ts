@@ -23,15 +23,20 @@ export const IN_PIECE = `ctid >= $1::tid AND ctid < $2::tid`;
 
 /** Tables as they are at one moment. */
 export interface WholeTables {
-  /** Runs `read`, which has {@link IN_PIECE} and from $3 on `values`, for each piece of `table`. */
-  pieces<Row>(table: string, read: Statement, values?: readonly unknown[]): AsyncGenerator<Row[]>;
+  /** Runs `read`, which has {@link IN_PIECE} and from $3 on `values`, for each piece of `table`, of so many pages. */
+  pieces<Row>(
+    table: string,
+    read: Statement,
+    values?: readonly unknown[],
+    pages?: number,
+  ): AsyncGenerator<Row[]>;
 }
 
 /** Has `work` read tables from end to end, all as they are when it begins. */
 export function readWhole<T>(db: Database, work: (tables: WholeTables) => Promise<T>): Promise<T> {
   return db.transaction(async (tx) => {
     await tx.query(seeOneMoment);
-    return work({ pieces: (table, read, values = []) => pieces(tx, table, read, values) });
+    return work({ pieces: (...asked) => pieces(tx, ...asked) });
   });
 }
 
@@ -39,9 +44,10 @@ async function* pieces<Row>(
   tx: Queryable,
   table: string,
   read: Statement,
-  values: readonly unknown[],
+  values: readonly unknown[] = [],
+  pages = PIECE_PAGES,
 ): AsyncGenerator<Row[]> {
   const [size] = await tx.query<{ pages: number }>(pagesOf, [table]);
-  for (let page = 0; page < size!.pages; page += PIECE_PAGES)
-    yield await tx.query<Row>(read, [`(${page},0)`, `(${page + PIECE_PAGES},0)`, ...values]);
+  for (let page = 0; page < size!.pages; page += pages)
+    yield await tx.query<Row>(read, [`(${page},0)`, `(${page + pages},0)`, ...values]);
 }
