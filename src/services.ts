@@ -108,7 +108,7 @@ export async function createServices(config: Config, role: "owner" | "guest", pa
       // Tokens live for hours; those of a sandbox may be made to live for seconds, less than a sweep is away.
       if (refreshInSeconds < 60) jobs.wake("refresh-tokens", refreshInSeconds * 1_000);
     },
-    onLost: () => lifecycle.failStranded(),
+    onLost: (uuid) => lifecycle.failStranded(uuid),
     onGrantEnd: () => jobs.wake("exchange-grants", AFTER_AN_END_MS),
     onRefreshEnd: () => jobs.wake("refresh-tokens", AFTER_AN_END_MS),
     onSteal: metrics.steal,

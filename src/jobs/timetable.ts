@@ -53,7 +53,7 @@ export function timetable(needs: {
     },
     { name: "find-late-steps", run: runner.findLate },
     { name: "verify-tokens", run: createVerify(needs) },
-    { name: "fail-stranded", run: failStranded },
+    { name: "fail-stranded", run: () => failStranded() },
     { name: "spread-secret", run: spreadSecret },
     { name: "reopen-quarantined", run: reopenQuarantined },
     {

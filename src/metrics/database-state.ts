@@ -1,5 +1,6 @@
 import { statement, type Queryable } from "../database/database.ts";
 import { GRANT_SECONDS } from "../resources/grant-time.ts";
+import { NEEDING_ATTENTION } from "../resources/credentials/needing-attention.ts";
 import { gauge, histogram, type Family } from "./families.ts";
 
 // What the rows say, whoever works on them. Each statement reads a bounded part, however many resources there are: the
@@ -32,9 +33,7 @@ const readQueues = statement(
 const readAttention = statement(
   "metrics_attention",
   `SELECT c.state, coalesce(c.reason, '') AS reason, count(*)::int AS count
-   FROM (SELECT uuid, state, reason FROM credentials
-     WHERE state IN ('grant_lost', 'needs_reauth', 'no_grant', 'quarantined') LIMIT ${MOST_ROWS_WAITING}) c
-   JOIN resources r USING (uuid) WHERE r.state IN ('provisioning', 'provisioned') GROUP BY 1, 2`,
+   FROM ${NEEDING_ATTENTION} c JOIN resources r USING (uuid) WHERE r.state IN ('provisioning', 'provisioned') GROUP BY 1, 2`,
 );
 const readUnknown = statement(
   "metrics_outcome_unknown",
@@ -94,7 +93,7 @@ export async function databaseState(db: Queryable): Promise<Family[]> {
     ]),
     gauge(
       "addon_credentials_needing_attention",
-      "Customers whose credential needs a person",
+      "Customers whose credential needs a person; of each state, 10000 are looked at",
       attention,
       (row) => [{ state: row.state, reason: row.reason }, row.count],
     ),

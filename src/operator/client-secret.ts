@@ -1,5 +1,6 @@
 import { setTimeout as wait } from "node:timers/promises";
-import { statement, waitingForDatabase, type Queryable } from "../database/database.ts";
+import { isPassing, statement, waitingForDatabase, type Database } from "../database/database.ts";
+import { IN_PIECE, readWhole } from "../database/whole-table.ts";
 import { KitError, Misconfigured } from "../errors.ts";
 import type { Trial } from "../platform/secret-trial.ts";
 import type { ClientSecret } from "../resources/credentials/client-secrets.ts";
@@ -39,7 +40,7 @@ export class SecretUntried extends KitError {
 }
 
 interface Needs {
-  db: Queryable;
+  db: Database;
   credentials: Pick<Credentials, "secrets" | "refresh" | "spreadSecret">;
   /** Aborted: the waiting ends; what is left is refreshed by the service, or by the same command again. */
   signal: AbortSignal;
@@ -54,13 +55,14 @@ interface SetNeeds extends Pick<Needs, "db" | "credentials"> {
 const LOOK_EVERY_MS = 250;
 
 // `stale`: tokens that an older secret issued. `waiting`: those of them that a refresh will still be tried for soon; a
-// pair that the platform refused for good, or that came without a refresh token, is not waited for.
+// pair that the platform refused for good, or that came without a refresh token, is not waited for. No index knows them,
+// for each refresh would have to write it; so all rows are looked at, piece by piece.
 const countStale = statement(
   "count_stale_tokens",
   `SELECT count(*)::int AS stale, count(*) FILTER (WHERE state = 'active' AND due_at IS NOT NULL
        AND sealed_refresh_token IS NOT NULL)::int AS waiting
    FROM credentials
-   WHERE state IN ('active', 'needs_reauth') AND (secret_version IS NULL OR secret_version < $1)`,
+   WHERE ${IN_PIECE} AND state IN ('active', 'needs_reauth') AND (secret_version IS NULL OR secret_version < $3)`,
 );
 
 /**
@@ -105,12 +107,14 @@ export async function setSecret(
  * Throws {@link SecretRejected}, and {@link Interrupted} when `signal` says so.
  */
 export async function waitUntilFresh(needs: Needs, { version, due }: SecretReport): Promise<SecretReport> {
-  const { db, credentials, signal, onProgress } = needs;
+  const { credentials, signal, onProgress } = needs;
   const enough = new AbortController();
   const helping = help(needs, AbortSignal.any([signal, enough.signal]));
   try {
     for (;;) {
-      const { stale, waiting } = await waitingForDatabase(() => count(db, version));
+      const begunAt = performance.now();
+      const { stale, waiting } = await look(needs, version);
+      const tookMs = performance.now() - begunAt;
       const fresh = Math.max(due - stale, 0);
       onProgress?.(fresh, due);
       if (waiting === 0) return { version, due, fresh };
@@ -122,7 +126,8 @@ export async function waitUntilFresh(needs: Needs, { version, due }: SecretRepor
           `Stopped with ${fresh} of ${due} tokens fresh; a running service refreshes the rest.`,
         );
       }
-      await wait(LOOK_EVERY_MS);
+      // Of many millions a look takes seconds: as long again is for others.
+      await wait(Math.max(LOOK_EVERY_MS, tookMs));
     }
   } finally {
     enough.abort();
@@ -141,8 +146,33 @@ async function help({ credentials: { refresh, spreadSecret } }: Needs, signal: A
   }
 }
 
-async function count(db: Queryable, version: number): Promise<{ stale: number; waiting: number }> {
-  return (await db.query<{ stale: number; waiting: number }>(countStale, [version]))[0]!;
+interface Looked {
+  stale: number;
+  waiting: number;
+}
+
+/** A look that is cut off is begun again, as long as the database can be had at all. */
+async function look({ db, credentials: { secrets } }: Needs, version: number): Promise<Looked> {
+  for (;;) {
+    await waitingForDatabase(secrets.current);
+    try {
+      return await count(db, version);
+    } catch (error) {
+      if (!isPassing(error)) throw error;
+      await wait(LOOK_EVERY_MS);
+    }
+  }
+}
+
+function count(db: Database, version: number): Promise<Looked> {
+  return readWhole(db, async ({ pieces }) => {
+    const sum: Looked = { stale: 0, waiting: 0 };
+    for await (const [piece] of pieces<Looked>("credentials", countStale, [version])) {
+      sum.stale += piece!.stale;
+      sum.waiting += piece!.waiting;
+    }
+    return sum;
+  });
 }
 
 function noneYet(error: unknown): null {

@@ -1,10 +1,11 @@
-import { statement, waitingForDatabase, type Queryable } from "../database/database.ts";
+import { statement, waitingForDatabase, type Database, type Queryable } from "../database/database.ts";
 import { messageOf } from "../errors.ts";
 import { openConfig } from "../resources/config-vars.ts";
 import type { PlatformFor } from "../resources/platform-for.ts";
 import { findResource } from "../resources/rows.ts";
 import { Secret } from "../secret.ts";
 import type { Vault } from "../vault/vault.ts";
+import { countRows } from "./count-rows.ts";
 import { typedUuid, UnknownResource } from "./errors.ts";
 import type { OnProgress } from "./progress.ts";
 import { workThrough } from "./work-through.ts";
@@ -40,7 +41,7 @@ export interface FleetDifference {
 }
 
 export interface DiffNeeds {
-  db: Queryable;
+  db: Database;
   vault: Vault;
   platformFor: PlatformFor;
 }
@@ -60,10 +61,7 @@ const page = statement(
    FROM resources r JOIN credentials c USING (uuid)
    WHERE r.state IN ('provisioning', 'provisioned') AND r.uuid > $1 ORDER BY r.uuid LIMIT ${PAGE_SIZE}`,
 );
-const count = statement(
-  "count_configs",
-  `SELECT count(*)::int AS total FROM resources WHERE state IN ('provisioning', 'provisioned')`,
-);
+const CAN_BE_ASKED = "state IN ('provisioning', 'provisioned')";
 
 /**
  * What the vendor's service wants for a resource against what the platform has, var by var (platform document, "Add-on
@@ -109,8 +107,8 @@ export async function diffAllConfigs(
     }
   }
 
-  const [counted] = await db.query<{ total: number }>(count);
-  const how = { concurrency, total: counted?.total ?? 0, isHalted: () => signal.aborted, onProgress };
+  const total = await countRows(db, "count_configs", ["resources"], CAN_BE_ASKED);
+  const how = { concurrency, total, isHalted: () => signal.aborted, onProgress };
   await workThrough(allResources(db), check, how);
   return report;
 }

@@ -1,10 +1,11 @@
 import { setTimeout as wait } from "node:timers/promises";
-import { statement, type Queryable } from "../database/database.ts";
+import { statement, type Database, type Queryable } from "../database/database.ts";
 import { secretPlace } from "../resources/credentials/client-secrets.ts";
 import { countKeyUse, registerKey, type KeyUse } from "../resources/keys.ts";
 import { createReseal, type ResealResult } from "../resources/reseal.ts";
 import { KeyMissing, SealBroken } from "../vault/errors.ts";
 import { keyIdOf, type Vault } from "../vault/vault.ts";
+import { countRows } from "./count-rows.ts";
 import { Interrupted } from "./errors.ts";
 import type { OnProgress } from "./progress.ts";
 
@@ -23,7 +24,7 @@ export interface Unopened {
 }
 
 interface Needs {
-  db: Queryable;
+  db: Database;
   vault: Vault;
   signal: AbortSignal;
   onProgress?: OnProgress | undefined;
@@ -34,11 +35,7 @@ const MOST_MESSAGES = 5;
 const MOST_ROUNDS = 20;
 const ROUND_PAUSE_MS = 500;
 
-const sizes = statement(
-  "count_sealed_rows",
-  `SELECT (SELECT count(*)::int FROM resources) + (SELECT count(*)::int FROM credentials)
-     + (SELECT count(*)::int FROM people) AS total`,
-);
+const TABLES = ["resources", "credentials", "people"] as const;
 const allSecrets = statement(
   "read_all_client_secrets",
   `SELECT version, sealed_secret AS "sealed" FROM client_secrets ORDER BY version`,
@@ -83,13 +80,13 @@ async function resealOnce(
   { onProgress, onUnopened }: { onProgress: OnProgress; onUnopened: OnUnopened },
 ): Promise<ResealResult> {
   const sum = { resealed: await resealSecrets(db, vault, onUnopened), passedOver: 0 };
-  const [counted] = await db.query<{ total: number }>(sizes);
+  const total = await countRows(db, "count_sealed", TABLES);
   let looked = 0;
   const onRows = (rows: number) => {
     looked += rows;
-    onProgress(looked, Math.max(counted?.total ?? 0, looked));
+    onProgress(looked, Math.max(total, looked));
   };
-  for (const table of ["resources", "credentials", "people"] as const) {
+  for (const table of TABLES) {
     const reseal = createReseal({ db, vault }, table);
     const { resealed, passedOver } = await reseal({ signal, onRows, onUnopened });
     sum.resealed += resealed;

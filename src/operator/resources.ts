@@ -6,11 +6,15 @@ import {
   resourceRecord,
   type ResourceRecord,
 } from "./resource-record.ts";
+import { findInState, type InState, type Place } from "./resources-in-state.ts";
 import { waitingSteps, type WaitingStep } from "./waiting-steps.ts";
 
 export interface ResourcePage {
   resources: ResourceRecord[];
-  /** Given back as `after`, it brings the next page; null: there is none. */
+  /**
+   * Given back as `after`, it brings the next page; null: there is none. Of a state that is rare among millions a page may
+   * be short, or empty, and still have a next.
+   */
   next: string | null;
 }
 
@@ -35,12 +39,7 @@ const listed = (name: string, where: string) =>
      ORDER BY r.created_at DESC, r.uuid DESC LIMIT ${PAGE_SIZE + 1}`,
   );
 const BEFORE = `(r.created_at, r.uuid) < ($1::timestamptz, $2::uuid)`;
-const WITH_CREDENTIAL = `JOIN credentials c USING (uuid) WHERE ${BEFORE} AND c.state = $3`;
-const pages = {
-  any: listed("list_resources", `WHERE ${BEFORE}`),
-  business: listed("list_resources_by_state", `WHERE ${BEFORE} AND r.state = $3`),
-  credential: listed("list_resources_by_credential", WITH_CREDENTIAL),
-};
+const newest = listed("list_resources", `WHERE ${BEFORE}`);
 
 /** Of each way in which a text may be found, no more are looked at: a search is for few. */
 const MOST_FOUND = 1_000;
@@ -77,11 +76,14 @@ export async function listResources(
   }: { state?: string | undefined; after?: string | undefined; text?: string | undefined },
 ): Promise<ResourcePage> {
   const { createdAt, uuid } = after === undefined ? START : placeOf(after);
-  const values = state === undefined ? [createdAt, uuid] : [createdAt, uuid, state];
-  const list = pages[kindOf(state)];
-  const found = await (text === undefined
-    ? db.query<Place>(list, values)
-    : db.query<Place>(search, [createdAt, uuid, text, ...uuidsFrom(text), state ?? null]));
+  refuseUnknown(state);
+  const from = { createdAt, uuid };
+  const { found, reached }: InState =
+    text !== undefined
+      ? { found: await db.query<Place>(search, [createdAt, uuid, text, ...uuidsFrom(text), state ?? null]) }
+      : state !== undefined
+        ? await findInState(db, state, from, PAGE_SIZE + 1)
+        : { found: await db.query<Place>(newest, [createdAt, uuid]) };
   const page = found.slice(0, PAGE_SIZE);
   const prisma = await db.prisma();
   const rows = await prisma.resource.findMany({
@@ -89,10 +91,10 @@ export async function listResources(
     include: { credential: true },
   });
   const records = new Map(rows.map((row) => [row.uuid, resourceRecord(row)]));
-  const last = page.at(-1);
+  const last = found.length > PAGE_SIZE ? page.at(-1) : reached;
   return {
     resources: page.flatMap((place) => records.get(place.uuid) ?? []),
-    next: last && found.length > PAGE_SIZE ? cursorOf(last) : null,
+    next: last ? cursorOf(last) : null,
   };
 }
 
@@ -113,18 +115,11 @@ export async function showResource(db: Database, typed: string): Promise<WholeRe
   return { ...resourceRecord(stored), steps, events: wasImported ? events : [birth, ...events] };
 }
 
-function kindOf(state: string | undefined): keyof typeof pages {
-  if (state === undefined) return "any";
-  if ((BUSINESS_STATES as readonly string[]).includes(state)) return "business";
-  if ((CREDENTIAL_STATES as readonly string[]).includes(state)) return "credential";
-  const known = [...BUSINESS_STATES, ...CREDENTIAL_STATES].join(", ");
+function refuseUnknown(state: string | undefined): void {
+  const states: readonly string[] = [...BUSINESS_STATES, ...CREDENTIAL_STATES];
+  if (state === undefined || states.includes(state)) return;
+  const known = states.join(", ");
   throw new UsedWrongly(`There is no state "${state}". States: ${known}.`);
-}
-
-/** A place in the list. */
-interface Place {
-  createdAt: string;
-  uuid: string;
 }
 
 /** The first and the last uuid that begins like this; nulls, which nothing is between, if none does. */

@@ -1,7 +1,8 @@
 import { setTimeout as wait } from "node:timers/promises";
-import { statement, waitingForDatabase, type Queryable } from "../database/database.ts";
+import { statement, waitingForDatabase, type Database, type Queryable } from "../database/database.ts";
 import { messageOf } from "../errors.ts";
 import type { Credentials } from "../resources/credentials/credentials.ts";
+import { countRows } from "./count-rows.ts";
 import { typedUuid } from "./errors.ts";
 import type { OnProgress } from "./progress.ts";
 import { workThrough } from "./work-through.ts";
@@ -20,7 +21,7 @@ interface Found {
 }
 
 interface Needs {
-  db: Queryable;
+  db: Database;
   credentials: Pick<Credentials, "refresh" | "secrets">;
   /** Calls to the token endpoint at once. */
   concurrency: number;
@@ -38,10 +39,6 @@ const page = (name: string, after: string) =>
   statement(name, `${FOUND} WHERE state <> 'erased' ${after} ORDER BY uuid LIMIT ${PAGE_SIZE}`);
 const firstPage = page("first_page_of_tokens", "");
 const nextPage = page("next_page_of_tokens", "AND uuid > $1");
-const count = statement(
-  "count_tokens",
-  `SELECT count(*)::int AS total FROM credentials WHERE state <> 'erased'`,
-);
 
 /** Refreshes the tokens of the named resources now, due or not. Throws `UsedWrongly` for what is no uuid. */
 export async function refreshTokens(needs: Needs, typed: readonly string[]): Promise<TokenReport> {
@@ -64,9 +61,9 @@ export async function refreshTokens(needs: Needs, typed: readonly string[]): Pro
 
 /** Refreshes the tokens of all resources that have working ones, page by page however many there are. */
 export async function refreshAllTokens(needs: Needs): Promise<TokenReport> {
-  const [counted] = await needs.db.query<{ total: number }>(count);
+  const total = await countRows(needs.db, "count_tokens", ["credentials"], "state <> 'erased'");
   const isWanted = ({ state }: Found) => state === "active";
-  return refreshEach(needs, allTokens(needs.db), { total: counted?.total ?? 0, isWanted });
+  return refreshEach(needs, allTokens(needs.db), { total, isWanted });
 }
 
 async function* allTokens(db: Queryable): AsyncGenerator<Found> {

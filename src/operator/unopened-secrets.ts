@@ -1,4 +1,4 @@
-import { statement, type Queryable } from "../database/database.ts";
+import { statement, type Database, type Queryable } from "../database/database.ts";
 import { secretPlace } from "../resources/credentials/client-secrets.ts";
 import { checkKeys, countKeyUse, registerKey } from "../resources/keys.ts";
 import { KeyMissing, SealBroken } from "../vault/errors.ts";
@@ -36,7 +36,7 @@ export async function forgetSecrets(db: Queryable, secrets: readonly UnopenedSec
  * The check of keys that a start makes, for who comes to set a new client secret: the old ones need not open. Throws
  * `Misconfigured` if a key is missing that anything else was sealed with.
  */
-export async function checkOtherKeys(db: Queryable, vault: Vault): Promise<void> {
+export async function checkOtherKeys(db: Database, vault: Vault): Promise<void> {
   const unopened = await unopenedSecrets(db, vault);
   if (unopened.length === 0) return checkKeys(db, vault);
   const secretsOf = (wanted: string) => unopened.filter(({ keyId }) => keyId === wanted).length;

@@ -25,10 +25,15 @@ const fail = statement(
    INSERT INTO events (uuid, type) SELECT uuid, 'failed' FROM failed RETURNING uuid`,
 );
 
+// Grants that were lost stay so, and add up over the years: a sweep looks at so many, in their order, and the next one
+// goes on from there.
+const LOOKED_AT = 5_000;
+const FIRST = "00000000-0000-0000-0000-000000000000";
 const stranded = statement(
   "find_stranded",
-  `SELECT r.uuid FROM resources r JOIN credentials c USING (uuid)
-   WHERE c.state = 'grant_lost' AND r.state = 'provisioning' AND r.answer_status IS NOT NULL LIMIT 100`,
+  `SELECT lost.uuid, coalesce(r.state = 'provisioning' AND r.answer_status IS NOT NULL, false) AS "isStranded"
+   FROM (SELECT uuid FROM credentials WHERE state = 'grant_lost' AND uuid > $1 ORDER BY uuid LIMIT ${LOOKED_AT}) lost
+   LEFT JOIN resources r USING (uuid) ORDER BY lost.uuid`,
 );
 
 const MESSAGE = "Provisioning failed. Please remove the add-on and install it again.";
@@ -36,7 +41,9 @@ const MESSAGE = "Provisioning failed. Please remove the add-on and install it ag
 export function createFailure(
   db: Database,
   vault: Vault,
-): { failLocally: FailLocally; failStranded(): Promise<void> } {
+): { failLocally: FailLocally; failStranded(uuid?: string): Promise<void> } {
+  let lookedUpTo = FIRST;
+
   async function end(uuid: string, onlyStranded: boolean): Promise<void> {
     const sealed = vault.seal(
       resourcePlace("sealed_answer", uuid),
@@ -49,9 +56,15 @@ export function createFailure(
   }
   return {
     failLocally: (uuid) => end(uuid, false),
-    /** Without a token the platform can never be told that a provision is done: its own limit ends it there. */
-    async failStranded() {
-      for (const { uuid } of await db.query<{ uuid: string }>(stranded)) await end(uuid, true);
+    /**
+     * Without a token the platform can never be told that a provision is done: its own limit ends it there. `uuid`: the
+     * one whose grant was just lost; else those are looked for.
+     */
+    async failStranded(uuid) {
+      if (uuid !== undefined) return end(uuid, true);
+      const lost = await db.query<{ uuid: string; isStranded: boolean }>(stranded, [lookedUpTo]);
+      for (const each of lost) if (each.isStranded) await end(each.uuid, true);
+      lookedUpTo = lost.length < LOOKED_AT ? FIRST : lost.at(-1)!.uuid;
     },
   };
 }

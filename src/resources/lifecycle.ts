@@ -25,8 +25,8 @@ export interface Lifecycle {
   deprovision: Deprovision;
   queue: StepQueue;
   runner: StepRunner;
-  /** Fails every put-off provision whose grant was lost. */
-  failStranded(): Promise<void>;
+  /** Fails put-off provisions whose grant was lost: that of `uuid`, or whichever are found. */
+  failStranded(uuid?: string): Promise<void>;
 }
 
 export function createLifecycle(needs: {

@@ -23,6 +23,15 @@ async function pageOfEach(): Promise<Map<string, number>> {
   return new Map(rows.map(({ uuid, page }) => [uuid, page]));
 }
 
+test("no index of credentials names what a claim, a mark or a re-seal writes, or each would have to write it", async () => {
+  const rows = await opened.database.query<{ indexdef: string }>(
+    statement("indexes", `SELECT indexdef FROM pg_indexes WHERE tablename = 'credentials'`),
+  );
+  expect(rows.length).toBeGreaterThan(5);
+  for (const { indexdef } of rows)
+    expect(indexdef).not.toMatch(/lease|sent_at|outcome_unknown|sealed_|generation|secret_version|issued_at/);
+});
+
 test("a credential that is claimed stays on its page, with the mark too, so that no index has to hear of it", async () => {
   await opened.database.query(fill, [MANY]);
   const before = await pageOfEach();

@@ -236,13 +236,19 @@ describe("kit doctor", () => {
   });
 
   it("counts those whose access ends with the token they have", async () => {
-    const [row] = await world.rows<{ sealed: Buffer }>(
-      `SELECT sealed_refresh_token AS sealed FROM credentials WHERE uuid = $1`,
+    const [row] = await world.rows<{ sealed: Buffer; due: Date }>(
+      `SELECT sealed_refresh_token AS sealed, due_at AS due FROM credentials WHERE uuid = $1`,
       [uuid],
     );
-    await world.rows(`UPDATE credentials SET sealed_refresh_token = NULL WHERE uuid = $1`, [uuid]);
+    await world.rows(`UPDATE credentials SET sealed_refresh_token = NULL, due_at = NULL WHERE uuid = $1`, [
+      uuid,
+    ]);
     const { code, of } = await doctor();
-    await world.rows(`UPDATE credentials SET sealed_refresh_token = $2 WHERE uuid = $1`, [uuid, row!.sealed]);
+    await world.rows(`UPDATE credentials SET sealed_refresh_token = $2, due_at = $3 WHERE uuid = $1`, [
+      uuid,
+      row!.sealed,
+      row!.due,
+    ]);
     expect(code).toBe(1);
     expect(of("attention")).toEqual({
       ...{ id: "attention", ok: false, message: "1 resource without a refresh token." },

@@ -1,7 +1,7 @@
 // Again on PostgreSQL: the commands claim rows beside the service.
 
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import type { Queryable } from "../../src/database/database.ts";
+import type { Database } from "../../src/database/database.ts";
 import { waitUntilFresh } from "../../src/operator/client-secret.ts";
 import { Secret } from "../../src/secret.ts";
 import { aWorld, type World } from "../support/world.ts";
@@ -162,12 +162,18 @@ describe("kit secret set", () => {
     await world.rows(`UPDATE credentials SET secret_version = 1, due_at = now()`);
     const { version } = await credentials.secrets.current();
     let asked = 0;
-    const losing: Queryable = {
-      query: async (statement, values) => {
-        if (statement.name === "count_stale_tokens" && (asked += 1) === 2)
-          throw new Error("Connection terminated unexpectedly");
-        return db.query(statement, values);
-      },
+    const losing: Database = {
+      ...db,
+      transaction: (work) =>
+        db.transaction((tx) =>
+          work({
+            query: async (statement, values) => {
+              if (statement.name === "count_stale_tokens" && (asked += 1) === 2)
+                throw new Error("Connection terminated unexpectedly");
+              return tx.query(statement, values);
+            },
+          }),
+        ),
     };
     const needs = { db: losing, credentials, signal: AbortSignal.timeout(5_000) };
     expect(await waitUntilFresh(needs, { version, due: 3, fresh: 0 })).toEqual({ version, due: 3, fresh: 3 });

@@ -1,7 +1,7 @@
 /** What a migration may do to tables that an older build still uses. */
 const HARMLESS = [
   /^CREATE TABLE "/,
-  /^CREATE INDEX "/,
+  /^CREATE INDEX (IF NOT EXISTS )?"/,
   /^COMMENT ON /,
   // How its pages are filled from now on.
   /^ALTER TABLE "\w+" SET \(fillfactor = \d+\)$/,
@@ -39,7 +39,7 @@ function isReplacing(statement: string, all: readonly string[]): boolean {
   const [, made = ""] = /^ALTER INDEX "(\w+)" RENAME TO "\w+"$/.exec(statement) ?? [];
   return (
     (dropped !== "" && renamed(dropped) !== undefined) ||
-    (made !== "" && all.some((each) => each.startsWith(`CREATE INDEX "${made}"`)))
+    (made !== "" && all.some((each) => new RegExp(`^CREATE INDEX (IF NOT EXISTS )?"${made}"`).test(each)))
   );
 }
 

@@ -59,7 +59,7 @@ function showPage(
   { resources, next }: ResourcePage,
   { state, where }: { state: string | undefined; where: string },
 ): string {
-  if (resources.length === 0) {
+  if (resources.length === 0 && next === null) {
     const told = state ? `No resource is ${state}${where}.` : `There are no resources yet${where}.`;
     return wrapped(told, screen.columns);
   }

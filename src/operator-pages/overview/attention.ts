@@ -1,3 +1,4 @@
+import { MOST_NEEDING_ATTENTION } from "../../resources/credentials/needing-attention.ts";
 import { secret, sweeps } from "../../operator/doctor/credential-checks.ts";
 import { lateGrants } from "../../operator/doctor/token-check.ts";
 import { failingSteps, SEVERAL_TRIES } from "../../operator/waiting-steps.ts";
@@ -58,7 +59,8 @@ async function grantMatter(services: Services): Promise<Matter[]> {
 
 function stateMatter({ state, reason, count }: Gauges["attention"][number], canRecover: boolean): Matter {
   const told = STATES[state] ?? UNKNOWN;
-  const many = `${count} ${count === 1 ? "resource" : "resources"}`;
+  const most = count < MOST_NEEDING_ATTENTION ? "" : " or more";
+  const many = `${count} ${count === 1 ? "resource" : "resources"}${most}`;
   const links = [
     { label: `See ${count === 1 ? "it" : "them"}`, path: `/resources?state=${encodeURIComponent(state)}` },
     ...(told.isRecoverable && canRecover ? [{ label: "Recover all lost grants", path: "/recover-all" }] : []),

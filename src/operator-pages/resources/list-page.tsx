@@ -19,7 +19,15 @@ export function listPage(search: Search, { resources, next }: ResourcePage, root
         <search>
           <SearchForm search={search} action={`${root}/resources`} />
         </search>
-        {resources.length === 0 ? <p>{nothing(search)}</p> : <Table resources={resources} root={root} />}
+        {resources.length === 0 ? (
+          <p>
+            {next === null
+              ? nothing(search)
+              : "None among those that were looked at. Look on among older ones."}
+          </p>
+        ) : (
+          <Table resources={resources} root={root} />
+        )}
         <nav aria-label="Pages of the list">
           <ul>
             {search.after !== undefined && (

@@ -27,6 +27,14 @@ export function counted(count: number, thing: string): string {
   return `${count} ${thing}${count === 1 ? "" : "s"}`;
 }
 
+/** So many rows of a kind are looked at; who has more needs no number. */
+export const MOST_COUNTED = 10_000;
+
+/** "1 row", "2 rows", "10000 rows or more". */
+export function countedToMost(count: number, thing: string): string {
+  return count < MOST_COUNTED ? counted(count, thing) : `${counted(MOST_COUNTED, thing)} or more`;
+}
+
 /** A span of time, short. */
 export function inWords(seconds: number): string {
   if (seconds < 120) return `${Math.round(seconds)} s`;

@@ -1,8 +1,9 @@
 import { statement } from "../../database/database.ts";
 import { messageOf, Misconfigured } from "../../errors.ts";
 import type { Services } from "../../services.ts";
+import { NEEDING_ATTENTION } from "../../resources/credentials/needing-attention.ts";
 import { triedSecret } from "../secret-check.ts";
-import { counted, fault, fine, inWords, warning, type Finding } from "./check.ts";
+import { countedToMost, fault, fine, inWords, MOST_COUNTED, warning, type Finding } from "./check.ts";
 
 /** Sweeps come every 15 seconds unless SWEEP_CRON says otherwise. */
 const SWEEPS_LATE_AFTER_SECONDS = 120;
@@ -15,16 +16,16 @@ const heartbeats = statement(
 // Only where a customer is waiting: a resource that failed or is gone needs nobody.
 const countAttention = statement(
   "count_attention",
-  `SELECT c.state, count(*)::int AS count FROM credentials c JOIN resources r USING (uuid)
-   WHERE c.state IN ('grant_lost', 'needs_reauth', 'no_grant', 'quarantined')
-     AND r.state IN ('provisioning', 'provisioned') GROUP BY c.state ORDER BY c.state`,
+  `SELECT c.state, count(*)::int AS count FROM ${NEEDING_ATTENTION} c JOIN resources r USING (uuid)
+   WHERE r.state IN ('provisioning', 'provisioned') GROUP BY c.state ORDER BY c.state`,
 );
 // They are active, and are refreshed by nobody: access ends with the token there is.
 const countUnrefreshable = statement(
   "count_unrefreshable",
   `SELECT count(*)::int AS count, (array_agg(c.uuid::text ORDER BY c.uuid))[1:3] AS some
-   FROM credentials c JOIN resources r USING (uuid)
-   WHERE c.state = 'active' AND c.sealed_refresh_token IS NULL AND r.state IN ('provisioning', 'provisioned')`,
+   FROM (SELECT uuid FROM credentials
+     WHERE state = 'active' AND due_at IS NULL AND sealed_refresh_token IS NULL ORDER BY uuid LIMIT ${MOST_COUNTED}) c
+   JOIN resources r USING (uuid) WHERE r.state IN ('provisioning', 'provisioned')`,
 );
 
 export async function secret({ db, config, credentials }: Services): Promise<Finding> {
@@ -76,8 +77,8 @@ export async function attention({ db, config }: Services): Promise<Finding> {
   const ending = unrefreshable?.some ? [unrefreshable] : [];
   if (found.length + ending.length === 0) return fine("No resource needs attention.");
   const told = [
-    ...found.map(({ state, count }) => `${counted(count, "resource")} ${state}`),
-    ...ending.map(({ count }) => `${counted(count, "resource")} without a refresh token`),
+    ...found.map(({ state, count }) => `${countedToMost(count, "resource")} ${state}`),
+    ...ending.map(({ count }) => `${countedToMost(count, "resource")} without a refresh token`),
   ];
   const fixes = [
     ...found.map(({ state }) => `kit resources list --state ${state}`),

@@ -1,7 +1,16 @@
 import { statement } from "../../database/database.ts";
 import { GRANT_SECONDS } from "../../resources/grant-time.ts";
 import type { Services } from "../../services.ts";
-import { counted, fault, fine, inWords, warning, type Finding } from "./check.ts";
+import {
+  counted,
+  countedToMost,
+  fault,
+  fine,
+  inWords,
+  MOST_COUNTED,
+  warning,
+  type Finding,
+} from "./check.ts";
 
 /** A grant is exchanged within seconds of its arrival; one that is older has been tried in vain, or by nobody. */
 const GRANT_LATE_AFTER_SECONDS = 30;
@@ -18,12 +27,19 @@ const readLateGrants = statement(
 );
 // While refreshes are held back for an outage most are due and not tried, and the few that are tried are not due. Of those
 // that the platform refuses in a wave, none is given up: they need no attention one by one, and yet somebody must know.
+// Either kind may be millions, of which a part is read. What fell due first ends first, give or take an hour.
 const readLateRefreshes = statement(
   "late_refreshes",
   `SELECT count(*)::int AS count, extract(epoch FROM min(expires_at) - now())::float8 AS "leftSeconds",
      (array_agg(last_error ORDER BY due_at DESC) FILTER (WHERE last_error IS NOT NULL))[1] AS "lastError"
-   FROM credentials WHERE state = 'active' AND (attempts >= 3 OR due_at < now() - interval '5 minutes'
-     OR rejected_at < now() - interval '1 minute')`,
+   FROM (
+     (SELECT uuid, expires_at, due_at, last_error FROM credentials
+      WHERE state = 'active' AND due_at < now() - interval '5 minutes' ORDER BY due_at LIMIT ${MOST_COUNTED})
+     UNION
+     (SELECT uuid, expires_at, due_at, last_error FROM credentials
+      WHERE state = 'active' AND (attempts >= 3 OR rejected_at IS NOT NULL)
+        AND (attempts >= 3 OR rejected_at < now() - interval '1 minute') LIMIT ${MOST_COUNTED})
+   ) late`,
 );
 
 interface Late {
@@ -50,7 +66,7 @@ export async function tokens(services: Services): Promise<Finding> {
   if (!late?.count) return fine("Grants are exchanged and tokens refreshed in time.");
   const { count, leftSeconds } = late;
   const ends = leftSeconds > 0 ? `ends in ${inWords(leftSeconds)}` : `ended ${inWords(-leftSeconds)} ago`;
-  const message = `${counted(count, "token")} ${count === 1 ? "waits" : "wait"} for a refresh: the first ${ends}. ${answerOf(late)}`;
+  const message = `${countedToMost(count, "token")} ${count === 1 ? "waits" : "wait"} for a refresh: the first ${ends}. ${answerOf(late)}`;
   const fix =
     "Mend what the other checks find; else the platform is in trouble (kit status). They catch up by themselves.";
   return leftSeconds < LAST_HOUR_SECONDS ? fault(message, fix) : warning(message, fix);

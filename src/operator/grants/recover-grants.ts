@@ -38,22 +38,25 @@ interface Found {
 }
 
 const PAGE_SIZE = 500;
+const COUNTED_AT_ONCE = 5_000;
 const IS_ON_ITS_WAY = `(c.state = 'grant_pending' AND c.due_at IS NOT NULL
   AND EXISTS (SELECT 1 FROM events e WHERE e.uuid = c.uuid AND e.type = 'grant_recovered'))`;
 const FOUND = `SELECT c.uuid, ${IS_RECOVERABLE} AS "isRecoverable", ${IS_ON_ITS_WAY} AS "isOnItsWay",
      CASE WHEN r.state = 'provisioned' THEN c.state ELSE r.state END AS state
    FROM credentials c JOIN resources r USING (uuid)`;
-// A refresh token that was refused came from an exchanged grant, for which the platform gives no other: only by name.
-const IS_WANTED = `(${IS_RECOVERABLE} AND c.state <> 'needs_reauth' OR ${IS_ON_ITS_WAY})`;
 
 const named = statement("find_named_grants", `${FOUND} WHERE c.uuid = ANY($1::uuid[])`);
+// By the indexes of their states, each in the order of uuids: among millions they may be few, or nearly all. A refresh
+// token that was refused came from an exchanged grant, for which the platform gives no other: only by name.
+const nextOf = (from: string) => `(SELECT uuid FROM ${from} AND uuid > $1 ORDER BY uuid LIMIT $2::int)`;
+const PENDING = `(SELECT uuid FROM credentials WHERE state = 'grant_pending' AND due_at IS NOT NULL OFFSET 0) pending WHERE true`;
 const page = statement(
   "find_recoverable_grants",
-  `${FOUND} WHERE ${IS_WANTED} AND c.uuid > $1 ORDER BY c.uuid LIMIT ${PAGE_SIZE}`,
-);
-const count = statement(
-  "count_recoverable_grants",
-  `SELECT count(*)::int AS total FROM credentials c JOIN resources r USING (uuid) WHERE ${IS_WANTED}`,
+  `WITH candidates AS MATERIALIZED (
+     SELECT uuid FROM (${["credentials WHERE state = 'grant_lost'", "credentials WHERE state = 'no_grant'", PENDING].map(nextOf).join(" UNION ALL ")}) next
+     ORDER BY uuid LIMIT $2::int
+   )
+   ${FOUND} JOIN candidates USING (uuid) ORDER BY c.uuid`,
 );
 
 /** Throws {@link LegacyGrantsOff} unless the setting LEGACY_GRANTS is on. */
@@ -78,16 +81,17 @@ export async function recoverGrants(needs: Needs, typed: readonly string[]): Pro
 
 /** Recovers every grant that was lost or never came, page by page however many there are. */
 export async function recoverAllGrants(needs: Needs): Promise<Recovered> {
-  const [counted] = await needs.db.query<{ total: number }>(count);
-  return recoverEach(needs, allRecoverable(needs.db), counted?.total ?? 0);
+  let total = 0;
+  for await (const _ of allRecoverable(needs.db, COUNTED_AT_ONCE)) total += 1;
+  return recoverEach(needs, allRecoverable(needs.db, PAGE_SIZE), total);
 }
 
-async function* allRecoverable(db: Queryable): AsyncGenerator<Found> {
+async function* allRecoverable(db: Queryable, size: number): AsyncGenerator<Found> {
   let last = "00000000-0000-0000-0000-000000000000";
   for (;;) {
-    const rows = await waitingForDatabase(() => db.query<Found>(page, [last]));
+    const rows = await waitingForDatabase(() => db.query<Found>(page, [last, size]));
     if (rows.length === 0) return;
-    yield* rows;
+    yield* rows.filter(({ isRecoverable, isOnItsWay }) => isRecoverable || isOnItsWay);
     last = rows.at(-1)!.uuid;
   }
 }

@@ -40,7 +40,7 @@ export function createCredentials(needs: {
   /** Called after a first pair of tokens was stored. */
   onIssued(refreshInSeconds: number): void;
   /** Called after a grant was stored as lost. */
-  onLost(): Promise<void>;
+  onLost(uuid: string): Promise<void>;
   /** Called when work on a grant or on a refresh ended: another try may be due soon. */
   onGrantEnd(): void;
   onRefreshEnd(): void;

@@ -23,7 +23,7 @@ export function createExchange(needs: {
   /** Called after tokens were stored: steps that waited for them are due. */
   onIssued(refreshInSeconds: number): void;
   /** Called after a grant was stored as lost. */
-  onLost(): Promise<void>;
+  onLost(uuid: string): Promise<void>;
   /** Called when work on a grant ended: another try may be due soon. */
   onEnd(): void;
   log: Log;
@@ -56,7 +56,7 @@ export function createExchange(needs: {
     if (!(await store.loseGrant(row, reason))) return;
     const { uuid, requestId } = row;
     log.error({ alarm: "grant_lost", uuid, requestId, reason }, "A grant ended without tokens");
-    await onLost();
+    await onLost(uuid);
   }
 
   const alone =

@@ -40,8 +40,10 @@ export function createOpening({ vault, store, log }: { vault: Vault; store: Cred
 
     /** Takes back what was put aside for a key that is in the ring by now. */
     async reopen(): Promise<void> {
-      for (const uuid of await store.reopen(vault.keyIds))
-        log.info({ uuid }, "A credential's key is back; it is in use again");
+      for (let uuids = await store.reopen(vault.keyIds); uuids.length > 0;) {
+        for (const uuid of uuids) log.info({ uuid }, "A credential's key is back; it is in use again");
+        uuids = await store.reopen(vault.keyIds);
+      }
     },
   };
 }

@@ -3,15 +3,12 @@ import { createPool } from "../pool.ts";
 import type { Admission, Admitted } from "./admission.ts";
 import type { CallResult, CallTokenEndpoint } from "./calls.ts";
 import type { ClaimedCredential, Claims } from "./claims.ts";
+import { createMassRefusal, type Wave } from "./mass-refusal.ts";
 import type { Outage } from "./outage.ts";
 import { ROWS_PER_SLOT, type Slots, type TakeSlot, withoutWaiting } from "./slots.ts";
 import type { CredentialStore } from "./store.ts";
 import { judgeFailedRefresh, type RefreshVerdict } from "./verdict.ts";
 
-/** More than this share refused at once is the platform's trouble, not so many lost customers. */
-const MASS_FAILURE_SHARE = 0.05;
-/** Below this many refusals a share says nothing. */
-const MASS_FAILURE_LEAST = 5;
 const MASS_FAILURE_PAUSE_SECONDS = 600;
 
 export interface Refresh {
@@ -44,6 +41,8 @@ export function createRefresh(needs: {
 }): Refresh {
   const { claims, store, admission, call, outage, slots, concurrency, onEnd, log } = needs;
 
+  const massRefusal = createMassRefusal(store);
+
   async function refresh(admitted: Admitted, takeSlot: TakeSlot): Promise<CallResult> {
     const { row } = admitted;
     const result = await call(admitted, takeSlot);
@@ -66,15 +65,15 @@ export function createRefresh(needs: {
   /** A wave of refusals must not become a wave of dead customers: then nobody is given up, and an operator looks. */
   async function spareTheMany(row: ClaimedCredential, verdict: RefreshVerdict): Promise<RefreshVerdict> {
     if (row.state === "needs_reauth" || verdict.state === "active") return verdict;
-    const { refused, all } = await store.countRefused();
-    if (refused < MASS_FAILURE_LEAST || refused <= all * MASS_FAILURE_SHARE) return verdict;
-    tellOfWave(refused, all);
+    const wave = await massRefusal();
+    if (!wave) return verdict;
+    tellOfWave(wave);
     return { state: "active", againInSeconds: MASS_FAILURE_PAUSE_SECONDS, rejected: true };
   }
 
   /** Once until all of them are asked about again, and not for each of thousands. */
   let toldAtMs = -Infinity;
-  function tellOfWave(refused: number, all: number): void {
+  function tellOfWave({ refused, all }: Wave): void {
     if (performance.now() - toldAtMs < MASS_FAILURE_PAUSE_SECONDS * 1000) return;
     toldAtMs = performance.now();
     log.error(

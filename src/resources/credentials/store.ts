@@ -114,15 +114,20 @@ const quarantine = statement(
    SELECT uuid FROM put_aside`,
 );
 
-// A key came back into the ring: what the row holds says which state it had.
+// A key came back into the ring: what the row holds says which state it had. So many at a time that no limit of time is
+// near: a process that lacked a key for a while may have put many thousands aside.
+const MOST_REOPENED = 1_000;
 const reopen = statement(
   "reopen_quarantined",
   `WITH reopened AS (
-     UPDATE credentials SET reason = NULL, due_at = now(),
+     UPDATE credentials SET reason = NULL,
+       due_at = CASE WHEN sealed_grant_code IS NOT NULL OR sealed_refresh_token IS NOT NULL THEN now() END,
        state = CASE WHEN sealed_grant_code IS NULL THEN 'active' ELSE 'grant_pending' END
-     WHERE state = 'quarantined' AND reason = 'key_missing' AND NOT EXISTS (
-       SELECT 1 FROM unnest(ARRAY[sealed_grant_code, sealed_access_token, sealed_refresh_token]) AS sealed
-       WHERE sealed IS NOT NULL AND encode(substring(sealed FROM 2 FOR 8), 'hex') <> ALL ($1::text[]))
+     WHERE state = 'quarantined' AND uuid = ANY(ARRAY(
+       SELECT uuid FROM credentials WHERE state = 'quarantined' AND reason = 'key_missing' AND NOT EXISTS (
+         SELECT 1 FROM unnest(ARRAY[sealed_grant_code, sealed_access_token, sealed_refresh_token]) AS sealed
+         WHERE sealed IS NOT NULL AND encode(substring(sealed FROM 2 FOR 8), 'hex') <> ALL ($1::text[]))
+       LIMIT ${MOST_REOPENED}))
      RETURNING uuid
    )
    INSERT INTO events (uuid, type) SELECT uuid, 'reopened' FROM reopened RETURNING uuid`,
@@ -133,12 +138,20 @@ const suspect = statement(
   `UPDATE credentials SET verify_at = now() + interval '2 seconds' WHERE uuid = $1 AND state IN ('active', 'needs_reauth')`,
 );
 
-// One that is refused and not given up counts however long ago it began: the platform's trouble may last.
+// One that is refused and not given up counts however long ago it began: the platform's trouble may last. Both are asked
+// for while thousands are refused, so both read a bounded part: the index of what fails, to the end of patience, and of
+// all pairs just enough to see whether those are a small share.
 const countRefused = statement(
   "count_refused",
-  `SELECT count(*) FILTER (WHERE rejected_at > now() - interval '10 minutes' OR (rejected_at IS NOT NULL AND state = 'active'))::int
-       AS refused, count(*)::int AS all
-   FROM credentials WHERE state IN ('active', 'needs_reauth')`,
+  `SELECT count(*)::int AS count FROM (
+     (SELECT 1 FROM credentials WHERE state = 'active' AND rejected_at IS NOT NULL LIMIT $1::int)
+     UNION ALL
+     (SELECT 1 FROM credentials WHERE state = 'needs_reauth' AND rejected_at > now() - interval '10 minutes' LIMIT $1::int)
+   ) refused`,
+);
+const countPairs = statement(
+  "count_pairs",
+  `SELECT count(*)::int AS count FROM (SELECT 1 FROM credentials WHERE state IN ('active', 'needs_reauth') LIMIT $1::int) few`,
 );
 
 /** A lease: which row, and the number of the claim. */
@@ -239,8 +252,10 @@ export function createCredentialStore(db: Queryable) {
       (await db.query<{ uuid: string }>(reopen, [keyIds])).map(({ uuid }) => uuid),
     /** Has the stored token probed: the platform may have killed it. */
     suspect: async (uuid: string) => void (await db.query(suspect, [uuid])),
-    /** How many token pairs the platform refuses, or refused for good within ten minutes, and how many there are. */
-    countRefused: async () => (await db.query<{ refused: number; all: number }>(countRefused, []))[0]!,
+    /** How many token pairs the platform refuses, or refused for good within ten minutes; of each counted to `most`. */
+    countRefused: async (most: number) => (await db.query<{ count: number }>(countRefused, [most]))[0]!.count,
+    /** How many token pairs there are, counted to `most`. */
+    countPairs: async (most: number) => (await db.query<{ count: number }>(countPairs, [most]))[0]!.count,
   };
 }
 

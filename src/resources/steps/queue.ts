@@ -97,11 +97,18 @@ const cleanUpAfter = statement(
    WHERE id = $1 AND lease = $2`,
 );
 
-// The exchange wakes the steps that wait for it; this finds what slipped between the two.
+// The exchange wakes the steps that wait for it; this finds what slipped between the two. Some wait for ever, for a grant
+// that nobody sends, and may be many: each look is at so many, in their order, and the next one goes on from there.
+const LOOKED_AT = 10_000;
 const wake = statement(
   "wake_steps",
-  `UPDATE steps s SET due_at = now() FROM credentials c
-   WHERE c.uuid = s.uuid AND c.state = 'active' AND s.due_at IS NULL RETURNING s.id`,
+  `WITH part AS MATERIALIZED (
+     SELECT id, uuid FROM steps WHERE due_at IS NULL AND id > $1 ORDER BY id LIMIT ${LOOKED_AT}
+   ), woken AS (
+     UPDATE steps s SET due_at = now() FROM part JOIN credentials c USING (uuid)
+     WHERE s.id = part.id AND c.state = 'active' AND s.due_at IS NULL RETURNING s.id
+   )
+   SELECT (SELECT count(*) FROM woken)::int AS woken, count(*)::int AS looked, coalesce(max(id), 0) AS last FROM part`,
 );
 
 // The platform gives an asynchronous provision up after 12 hours; we decide after 11 (decisions, section 2). One that was
@@ -133,6 +140,7 @@ function toStep({ id, key, kind, detail, attempts, lease, requestId, ...resource
 }
 
 export function createStepQueue(db: Queryable) {
+  let lookedUpTo = 0;
   return {
     claim: async (lane: Lane, most: number) => (await db.query<StepRow>(claimDue[lane], [most])).map(toStep),
     /** The step of a provision that was never answered, if nobody is at it, or if it was written under `ownKey`. */
@@ -145,8 +153,12 @@ export function createStepQueue(db: Queryable) {
     finish: async ({ id, lease }: Step) => (await db.query(finish, [id, lease])).length > 0,
     /** Turns a step that is not wanted any more into the clean-up of what it may have made. */
     cleanUpAfter: async ({ id, lease }: Step) => void (await db.query(cleanUpAfter, [id, lease])),
-    /** Wakes the steps that wait for a credential which is active; answers how many there were. */
-    wake: async () => (await db.query(wake, [])).length,
+    /** Wakes steps that wait for a credential which is active; answers how many there were. */
+    async wake(): Promise<number> {
+      const [part] = await db.query<{ woken: number; looked: number; last: number }>(wake, [lookedUpTo]);
+      lookedUpTo = part?.looked === LOOKED_AT ? part.last : 0;
+      return part?.woken ?? 0;
+    },
     /** Turns steps that took too long into the report of failure; answers the uuids of their resources. */
     expire: async () => (await db.query<{ uuid: string }>(expire, [])).map(({ uuid }) => uuid),
     /** Seconds until the next step of a lane falls due; null: none is waiting. */

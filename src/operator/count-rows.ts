@@ -1,0 +1,22 @@
+import { statement, type Database } from "../database/database.ts";
+import { IN_PIECE, readWhole } from "../database/whole-table.ts";
+
+/** How many rows of `tables` meet `condition`, by name: to the last one, piece by piece, however many there are. */
+export function countRows(
+  db: Database,
+  name: string,
+  tables: readonly string[],
+  condition = "true",
+): Promise<number> {
+  return readWhole(db, async ({ pieces }) => {
+    let total = 0;
+    for (const table of tables) {
+      const count = statement(
+        `${name}_in_${table}`,
+        `SELECT count(*)::int AS count FROM ${table} WHERE ${IN_PIECE} AND ${condition}`,
+      );
+      for await (const [piece] of pieces<{ count: number }>(table, count)) total += piece!.count;
+    }
+    return total;
+  });
+}
