@@ -1,4 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from "@jest/globals";
+import { createMassRefusal } from "../../src/resources/credentials/mass-refusal.ts";
 import { createOutage } from "../../src/resources/credentials/outage.ts";
 import { aWorld, type World } from "../support/world.ts";
 import type { FaultAction } from "../../sandbox/index.ts";
@@ -226,6 +227,51 @@ describe("refused refresh tokens", () => {
     await lookForRefreshes();
     await expectAlive(uuids);
   });
+});
+
+describe("refused refresh tokens of a platform that refuses everybody", () => {
+  // Due over hours, fewer than a twentieth of all are refused within ten minutes.
+  it("are the platform's trouble, though of all tokens they are few", async () => {
+    await world.rows(`DELETE FROM credentials`);
+    const uuids = await active(8);
+    await world.rows(
+      `INSERT INTO resources (uuid, plan, applied_plan, state) SELECT gen_random_uuid(), 'basic', 'basic', 'provisioned' FROM generate_series(1, 400)`,
+    );
+    await world.rows(
+      `INSERT INTO credentials (uuid, state) SELECT uuid, 'active' FROM resources WHERE name IS NULL AND answer_status IS NULL`,
+    );
+    world.sandbox.control.fault(TOKENS, { status: 400, body: { error: "invalid_grant" } }, 10_000);
+    await makeDue(uuids);
+    await lookForRefreshes();
+    await age(uuids, "62 seconds");
+    await lookForRefreshes();
+    expect(await states(uuids)).toEqual({ active: 8 });
+    world.sandbox.control.clearFaults();
+    await age(uuids, "11 minutes");
+    await lookForRefreshes();
+    await expectAlive(uuids);
+  });
+});
+
+describe("a wave among the latest answers", () => {
+  const none = () => Promise.resolve(0);
+  const waveAfter = async (answers: string, agoMs = 0) => {
+    let now = 0;
+    const refusals = createMassRefusal({ countRefused: none, countPairs: none }, () => now);
+    for (const answer of answers) refusals.saw(answer === "x");
+    now += agoMs;
+    return (await refusals.wave()) !== null;
+  };
+
+  it.each([
+    ["all of five", "xxxxx", true],
+    ["all of four", "xxxx", false],
+    ["five of twenty", "x...x...x...x...x...", false],
+    ["six of twenty", "x..x..x..x..x..x....", true],
+    ["many, and then twenty that went well", "xxxxxxxxxx....................", false],
+  ])("%s", async (_, answers, isWave) => expect(await waveAfter(answers)).toBe(isWave));
+
+  it("is over after an hour", async () => expect(await waveAfter("xxxxx", 3_600_000)).toBe(false));
 });
 
 describe("the breaker for refreshes", () => {

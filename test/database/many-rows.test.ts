@@ -175,8 +175,8 @@ describe("a wave of refusals", () => {
   const waveOf = (refused: number, all: number) => {
     const asked: number[] = [];
     const count = (rows: number) => async (most: number) => (asked.push(most), Math.min(rows, most));
-    const look = createMassRefusal({ countRefused: count(refused), countPairs: count(all) });
-    return { look, asked };
+    const { wave } = createMassRefusal({ countRefused: count(refused), countPairs: count(all) });
+    return { look: wave, asked };
   };
 
   it.each([

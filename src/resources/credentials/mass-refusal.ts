@@ -6,6 +6,13 @@ const SHARE = 0.05;
 const LEAST = 5;
 /** So many at once are trouble whatever their share, for of millions only a few percent fall due within the time looked at. */
 const MOST = 10_000;
+/**
+ * Tokens fall due over hours: of a platform that refuses everybody, ten minutes show less than that share. So the latest
+ * answers to a process's own calls are looked at too: hardly ever is one of a hundred a refusal.
+ */
+const LATEST = 20;
+const SHARE_OF_LATEST = 0.25;
+const WITHIN_MS = 3_600_000;
 
 /** What is refused at once; `refused` is counted to twice {@link MOST}, and `all` as far as is needed to tell. */
 export interface Wave {
@@ -13,21 +20,41 @@ export interface Wave {
   all: number;
 }
 
-/** Whether so many refresh tokens are refused at once that it must be the platform's trouble: how many; null: it is not so. */
-export function createMassRefusal({
-  countRefused,
-  countPairs,
-}: Pick<CredentialStore, "countRefused" | "countPairs">): () => Promise<Wave | null> {
+export interface MassRefusal {
+  /** A refresh was answered: with tokens, or with the first refusal of a token. */
+  saw(isRefused: boolean): void;
+  /** Whether so many refresh tokens are refused at once that it must be the platform's trouble; null: it is not so. */
+  wave(): Promise<Wave | null>;
+}
+
+/** `now` is a monotonic clock in milliseconds. */
+export function createMassRefusal(
+  { countRefused, countPairs }: Pick<CredentialStore, "countRefused" | "countPairs">,
+  now: () => number = () => performance.now(),
+): MassRefusal {
+  let answers: { at: number; isRefused: boolean }[] = [];
   let looking: Promise<Wave | null> | null = null;
 
-  async function look(): Promise<Wave | null> {
+  function amongLatest(): Wave | null {
+    answers = answers.filter(({ at }) => now() - at < WITHIN_MS);
+    const refused = answers.filter(({ isRefused }) => isRefused).length;
+    const isWave = refused >= LEAST && refused > answers.length * SHARE_OF_LATEST;
+    return isWave ? { refused, all: answers.length } : null;
+  }
+
+  async function amongAll(): Promise<Wave | null> {
     const refused = await countRefused(MOST + 1);
     if (refused < LEAST) return null;
     const all = await countPairs(Math.ceil(Math.min(refused, MOST) / SHARE));
     return refused > MOST || refused > all * SHARE ? { refused, all } : null;
   }
 
-  // One look at a time serves all who ask meanwhile: the second refusal, which is the one that counts, comes a minute after
-  // the first, so what it began with has all that matters.
-  return () => (looking ??= look().finally(() => (looking = null)));
+  return {
+    saw(isRefused) {
+      answers = [...answers, { at: now(), isRefused }].slice(-LATEST);
+    },
+    // One look at a time serves all who ask meanwhile: the second refusal, which is the one that counts, comes a minute
+    // after the first, so what it began with has all that matters.
+    wave: async () => amongLatest() ?? (looking ??= amongAll().finally(() => (looking = null))),
+  };
 }

@@ -46,10 +46,14 @@ export function createRefresh(needs: {
   async function refresh(admitted: Admitted, takeSlot: TakeSlot): Promise<CallResult> {
     const { row } = admitted;
     const result = await call(admitted, takeSlot);
-    if (result.done === "stored" || result.done === "not_ours") outage.succeeded();
+    if (result.done === "stored" || result.done === "not_ours") {
+      outage.succeeded();
+      massRefusal.saw(false);
+    }
     if (result.done !== "failed") return result;
 
     const { outcome, error, retryAfterMs } = result.failure;
+    if (outcome === "token_rejected" && !row.wasRefused) massRefusal.saw(true);
     if (outcome === "not_issued" || outcome === "unknown") outage.failed(retryAfterMs);
     const verdict = await spareTheMany(row, judgeFailedRefresh(row, result.failure));
     const turned = await store.putOffRefresh(row, { ...verdict, error: `${error.id}: ${error.message}` });
@@ -65,7 +69,7 @@ export function createRefresh(needs: {
   /** A wave of refusals must not become a wave of dead customers: then nobody is given up, and an operator looks. */
   async function spareTheMany(row: ClaimedCredential, verdict: RefreshVerdict): Promise<RefreshVerdict> {
     if (row.state === "needs_reauth" || verdict.state === "active") return verdict;
-    const wave = await massRefusal();
+    const wave = await massRefusal.wave();
     if (!wave) return verdict;
     tellOfWave(wave);
     return { state: "active", againInSeconds: MASS_FAILURE_PAUSE_SECONDS, rejected: true };
