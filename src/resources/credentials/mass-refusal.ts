@@ -14,7 +14,10 @@ const LATEST = 20;
 const SHARE_OF_LATEST = 0.25;
 const WITHIN_MS = 3_600_000;
 
-/** What is refused at once; `refused` is counted to twice {@link MOST}, and `all` as far as is needed to tell. */
+/**
+ * What is refused at once, of a process's latest answers or of all tokens; of these `refused` is counted to twice
+ * {@link MOST}, and `all` as far as is needed to tell.
+ */
 export interface Wave {
   refused: number;
   all: number;
