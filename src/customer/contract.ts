@@ -12,6 +12,8 @@ export interface CustomerResource {
   isChangingPlan: boolean;
   region: string | null;
   state: "provisioning" | "provisioned";
+  /** What your `finish` said last, while it is not done; null: nothing, or nothing is put off. */
+  progress: string | null;
   /** The app it was installed on, if it is known by now. */
   appName: string | null;
   createdAt: Date;

@@ -53,7 +53,8 @@ const open = statement(
 const find = statement(
   "find_customer_session",
   `SELECT s.email, r.uuid, r.name, r.plan, r.plan <> r.applied_plan AS "isChangingPlan", r.region, r.state,
-     r.app_name AS "appName", r.created_at AS "createdAt"
+     r.app_name AS "appName", r.created_at AS "createdAt",
+     (SELECT detail->>'said' FROM steps WHERE uuid = r.uuid AND kind = 'finish' ORDER BY id LIMIT 1) AS progress
    FROM customer_sessions s JOIN resources r ON r.uuid = s.uuid
    WHERE s.id_hash = ANY($1::bytea[]) AND s.uuid = $2 AND s.expires_at > now()
      AND r.state IN ('provisioning', 'provisioned')`,

@@ -7,6 +7,8 @@ export interface WaitingStep {
   tries: number;
   /** Why the last try failed, with no secret in it; null: none has. */
   lastError: string | null;
+  /** What the vendor's service said of work that goes on; null: nothing yet, or the last try failed. */
+  said: string | null;
   /** ISO 8601, UTC. Null: when there is a working token. */
   nextTryAt: string | null;
   isUnderWay: boolean;
@@ -28,6 +30,7 @@ const MOST_NAMED = 3;
 const ofResource = statement(
   "waiting_steps",
   `SELECT kind, attempts AS tries, last_error AS "lastError", due_at AS "nextTryAt",
+     CASE WHEN kind IN ('finish', 'clean_up') AND last_error IS NULL THEN detail->>'said' END AS said,
      coalesce(leased_until > now(), false) AS "isUnderWay"
    FROM steps WHERE uuid = $1 ORDER BY id`,
 );

@@ -13,15 +13,16 @@ export interface YourService {
   /** Changes what was bought. `resource.plan` is the new plan. */
   changePlan(resource: VendorResource, previousPlan: string): Promise<Outcome>;
   /**
-   * Completes what was put off, with a client that can reach the platform for this resource. It may wait for what takes
-   * long, 10 minutes a call: then `signal` says stop and it is called again, for a provision until 11 hours are over.
+   * Completes what was put off, with a client that can reach the platform for this resource. What takes long is looked
+   * at, not waited for: begin it, answer `later`, and it is called again, for a provision until 11 hours are over. A call
+   * may last 10 minutes; then `signal` says stop.
    */
-  finish(resource: VendorResource, platform: ResourceApi): Promise<Done>;
+  finish(resource: VendorResource, platform: ResourceApi): Promise<Done | NotYet>;
   /**
-   * Takes everything down. Called after a deprovision, and after a provision that failed half way; it may wait as
-   * `finish` may.
+   * Takes everything down. Called after a deprovision, and after a provision that failed half way; it may take as long,
+   * and answer `later`, as `finish` may.
    */
-  deprovision(resource: VendorResource): Promise<void>;
+  deprovision(resource: VendorResource): Promise<void | NotYet>;
   /** Lets go of what the functions hold open, such as connections: the process stops, and nothing calls them any more. */
   close?(): Promise<void>;
 }
@@ -59,6 +60,12 @@ export interface Later {
 }
 
 export type Outcome = Done | Later;
+
+/** Nothing is wrong, and the work still goes on. Operators and the customer's page see the sentence until it is done. */
+export interface NotYet extends Later {
+  /** Seconds until the next call, from 1 to 3,600; 30 where nothing is said. */
+  againInSeconds?: number;
+}
 
 /** What is on offer. The kit checks requests against it and writes the add-on manifest from it. */
 export interface Offer {

@@ -20,6 +20,12 @@ export const customerPage: CustomerPage = async (resource) => {
           <dd>{resource.region ?? "any"}</dd>
           <dt>State</dt>
           <dd>{resource.state === "provisioned" ? "Ready" : "Being made; this takes a few minutes"}</dd>
+          {resource.progress !== null && (
+            <>
+              <dt>Under way</dt>
+              <dd>{resource.progress}</dd>
+            </>
+          )}
           {resource.appName !== null && (
             <>
               <dt>App</dt>

@@ -40,6 +40,18 @@ describe("a customer's page", () => {
     const browser = customers.browser();
     const { location } = await customers.signOn(browser, customers.signedForm(addon.id));
     expect((await browser.get(location!)).text).toContain("<li>provisioning</li>");
+    await customers.world.quiet([addon.id]);
+  });
+
+  it("says how far it is, in the words of the service", async () => {
+    customers.life.vendor.next("finish", async () => ({ later: "Half of it is fired.", againInSeconds: 2 }));
+    const { addon } = await customers.control.install({ plan: "dedicated" });
+    const browser = customers.browser();
+    await customers.signOn(browser, customers.signedForm(addon.id));
+    const shows = (words: string) => async () =>
+      expect((await browser.get(`/customer/${addon.id}`)).text).toContain(`under way: ${words}`);
+    await eventually(shows("Half of it is fired."));
+    await eventually(shows("nothing"));
   });
 
   it("is for that resource alone: with its cookie no other opens", async () => {

@@ -46,7 +46,14 @@ describe("work that keeps failing", () => {
     const { data } = await kitJson(operator.world.environment, ["resources", "show", uuid]);
     const nextTryAt = expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/);
     expect(data["steps"]).toContainEqual({
-      ...{ kind: "finish", tries: 7, lastError: "The kiln is cold.", nextTryAt, isUnderWay: false },
+      ...{
+        kind: "finish",
+        tries: 7,
+        lastError: "The kiln is cold.",
+        said: null,
+        nextTryAt,
+        isUnderWay: false,
+      },
     });
   });
 

@@ -125,9 +125,11 @@ function showOne(screen: Screen, resource: WholeResource): string {
 }
 
 function stepInWords(step: WaitingStep): [kind: string, words: string] {
-  const { kind, tries, lastError } = step;
-  const said = `${tries} ${tries === 1 ? "try" : "tries"}, the next ${nextTry(step)}`;
-  return [kind, lastError === null ? said : `${said}\n${safe(lastError)}`];
+  const { kind, tries, lastError, said } = step;
+  const often =
+    said === null ? `${tries} ${tries === 1 ? "try" : "tries"}, the next` : "goes on, the next look";
+  const answer = lastError ?? said;
+  return [kind, `${often} ${nextTry(step)}` + (answer === null ? "" : `\n${safe(answer)}`)];
 }
 
 function nextTry({ isUnderWay, nextTryAt }: WaitingStep): string {

@@ -11,7 +11,7 @@ export function StepsTable({ steps }: { steps: readonly WaitingStep[] }) {
           <th scope="col">Step</th>
           <th scope="col">Tries</th>
           <th scope="col">Next try</th>
-          <th scope="col">Last error</th>
+          <th scope="col">Last answer</th>
         </tr>
       </thead>
       <tbody>
@@ -24,7 +24,7 @@ export function StepsTable({ steps }: { steps: readonly WaitingStep[] }) {
             <td data-label="Next try">
               <NextTry of={step} />
             </td>
-            <td data-label="Last error">{step.lastError ?? <span class="quiet">none</span>}</td>
+            <td data-label="Last answer">{step.lastError ?? step.said ?? <span class="quiet">none</span>}</td>
           </tr>
         ))}
       </tbody>

@@ -1,10 +1,10 @@
 import { KitError, Refusal } from "../../errors.ts";
-import type { Done, Offer, Outcome } from "../contract.ts";
+import type { Done, Later, NotYet, Offer, Outcome } from "../contract.ts";
 
 /** What came of calling one of the vendor's functions. */
 export type Attempt =
   | { is: "done"; config: Readonly<Record<string, string>>; message: string | undefined }
-  | { is: "later"; message: string }
+  | { is: "later"; message: string; againInSeconds: number }
   | { is: "refused"; refusal: Refusal }
   | { is: "failed"; error: unknown };
 
@@ -15,15 +15,42 @@ export class BrokenContract extends KitError {
   }
 }
 
+/** The vendor's work goes on, and is to be looked at again: thrown by a step, as everything is that is not its end. */
+export class StillUnderWay extends Error {
+  readonly againInSeconds: number;
+
+  constructor({ message, againInSeconds }: { message: string; againInSeconds: number }) {
+    super(message);
+    this.againInSeconds = againInSeconds;
+  }
+}
+
 /** Calls one of the vendor's functions and says what came of it. Never rejects. */
-export async function attempt(offer: Offer, call: () => Promise<Outcome | Done>): Promise<Attempt> {
+export async function attempt(offer: Offer, call: () => Promise<Outcome | NotYet>): Promise<Attempt> {
   try {
     const outcome = await call();
-    if ("later" in outcome) return { is: "later", message: String(outcome.later) };
+    if (isNotYet(outcome)) return { is: "later", ...whenAgain(outcome) };
     return { is: "done", config: checkedConfig(offer, outcome.config), message: outcome.message };
   } catch (error) {
     return error instanceof Refusal ? { is: "refused", refusal: error } : { is: "failed", error };
   }
+}
+
+/** Whether a function of the vendor's has more to do: what else it returns is its own, where nothing is asked for. */
+export function isNotYet(outcome: Done | Later | void): outcome is Later {
+  return typeof outcome === "object" && outcome !== null && "later" in outcome;
+}
+
+const LEAST_WAIT_SECONDS = 1;
+const USUAL_WAIT_SECONDS = 30;
+const MOST_WAIT_SECONDS = 3_600;
+
+/** What a function said that is not done, and when it is to be called again. */
+export function whenAgain({ later, againInSeconds = USUAL_WAIT_SECONDS }: NotYet) {
+  if (typeof againInSeconds !== "number" || Number.isNaN(againInSeconds))
+    throw new BrokenContract("The service answered later with an againInSeconds that is no number.");
+  const wait = Math.min(Math.max(againInSeconds, LEAST_WAIT_SECONDS), MOST_WAIT_SECONDS);
+  return { message: String(later), againInSeconds: wait };
 }
 
 /** Only declared names, only texts: the platform would refuse the rest, and for a provision that is final. */

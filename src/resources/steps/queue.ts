@@ -89,11 +89,21 @@ const putOff = statement(
    WHERE id = $1 AND lease = $2`,
 );
 
+// No failure, so the tries begin anew, and nobody is called: but for what takes longer than a provision may.
+const lookAgain = statement(
+  "look_at_step_again",
+  `UPDATE steps SET due_at = now() + make_interval(secs => $3::float8), leased_until = NULL, last_error = NULL,
+     detail = detail || jsonb_build_object('said', $4::text),
+     attempts = CASE WHEN created_at > now() - interval '11 hours' THEN 0 ELSE attempts END
+   WHERE id = $1 AND lease = $2 RETURNING attempts`,
+);
+
 const finish = statement("finish_step", `DELETE FROM steps WHERE id = $1 AND lease = $2 RETURNING id`);
 
 const cleanUpAfter = statement(
   "clean_up_after_step",
-  `UPDATE steps SET kind = 'clean_up', due_at = now(), attempts = 0, leased_until = NULL, last_error = NULL
+  `UPDATE steps SET kind = 'clean_up', due_at = now(), attempts = 0, leased_until = NULL, last_error = NULL,
+     detail = detail - 'said'
    WHERE id = $1 AND lease = $2`,
 );
 
@@ -150,6 +160,9 @@ export function createStepQueue(db: Queryable) {
     hold: async ({ id, lease }: Step) => (await db.query(hold, [id, lease])).length > 0,
     putOff: async ({ id, lease }: Step, seconds: number, error: string) =>
       void (await db.query(putOff, [id, lease, seconds, error])),
+    /** Puts off what is not done, and not failing; answers how many tries that was, of those that count. */
+    lookAgain: async ({ id, lease }: Step, seconds: number, said: string) =>
+      (await db.query<{ attempts: number }>(lookAgain, [id, lease, seconds, said]))[0]?.attempts ?? 0,
     finish: async ({ id, lease }: Step) => (await db.query(finish, [id, lease])).length > 0,
     /** Turns a step that is not wanted any more into the clean-up of what it may have made. */
     cleanUpAfter: async ({ id, lease }: Step) => void (await db.query(cleanUpAfter, [id, lease])),

@@ -4,6 +4,7 @@ import type { Scrubber } from "../../scrubber.ts";
 import type { Secret } from "../../secret.ts";
 import { nextTryInSeconds, STEP_AGAIN } from "../credentials/backoff.ts";
 import { createPool } from "../pool.ts";
+import { StillUnderWay } from "./attempt.ts";
 import {
   CONCURRENCY,
   STEP_LEASE_SECONDS,
@@ -89,13 +90,23 @@ export function createStepRunner(needs: {
 
   async function putOff(step: Step, error: unknown): Promise<void> {
     const { kind, attempts, requestId, resource } = step;
+    const about = { uuid: resource.uuid, requestId, kind, attempts };
+    const words = scrubber.scrub(messageOf(error)).slice(0, 500);
+    if (error instanceof StillUnderWay) {
+      const { againInSeconds } = error;
+      const tries = await queue.lookAgain(step, againInSeconds, words);
+      if (tries === ALARM_AFTER_ATTEMPTS)
+        log.warn(
+          { alarm: "step_stuck", ...about, words },
+          "The service is not done with a step after 11 hours",
+        );
+      else log.debug({ ...about, againInSeconds, words }, "The service is not done with a step yet");
+      return;
+    }
     const againInSeconds = nextTryInSeconds(STEP_AGAIN, attempts);
     const alarm = attempts === ALARM_AFTER_ATTEMPTS ? { alarm: "step_stuck" } : {};
-    log.warn(
-      { ...alarm, uuid: resource.uuid, requestId, kind, attempts, againInSeconds, error },
-      "A step will be tried again",
-    );
-    await queue.putOff(step, againInSeconds, scrubber.scrub(messageOf(error)).slice(0, 500));
+    log.warn({ ...alarm, ...about, againInSeconds, error }, "A step will be tried again");
+    await queue.putOff(step, againInSeconds, words);
   }
 
   async function hiding<Result>(step: Step, work: () => Promise<Result>): Promise<Result> {

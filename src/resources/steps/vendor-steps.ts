@@ -4,7 +4,7 @@ import type { PlatformFor } from "../platform-for.ts";
 import type { Offer, YourService } from "../contract.ts";
 import type { ProvisionAnswers } from "../provision-answers.ts";
 import { vendorResource } from "../rows.ts";
-import { attempt, BrokenContract, type Attempt } from "./attempt.ts";
+import { attempt, isNotYet, StillUnderWay, whenAgain, type Attempt } from "./attempt.ts";
 import type { Step, StepQueue } from "./queue.ts";
 import type { Settlements } from "./settle.ts";
 
@@ -38,8 +38,8 @@ export function createVendorSteps(needs: {
     if (result.is === "failed") throw result.error;
     if (result.is === "done") return void (await settlements.done(step, result.config, plan));
     if (result.is === "later") {
-      if (step.kind !== "finish") return void (await settlements.later(step, plan));
-      throw new BrokenContract("finish() must complete the work; it answered later again.");
+      if (step.kind === "finish") throw new StillUnderWay(result);
+      return void (await settlements.later(step, plan));
     }
     const error = result.refusal;
     if (state === "provisioning" && !isChange) {
@@ -82,7 +82,8 @@ export function createVendorSteps(needs: {
     },
 
     async cleanUp(step, signal) {
-      await vendor.deprovision(vendorResource(vault, step.resource, { ...step, signal }));
+      const outcome = await vendor.deprovision(vendorResource(vault, step.resource, { ...step, signal }));
+      if (isNotYet(outcome)) throw new StillUnderWay(whenAgain(outcome));
       await queue.finish(step);
     },
   };

@@ -2,16 +2,18 @@ import type { CustomerPage } from "../../../src/customer/contract.ts";
 import { offer } from "./plans.ts";
 
 /** Shows everything that a page is given. */
-export const customerPage: CustomerPage = ({ uuid, name, plan, isChangingPlan, region, state, appName }) => ({
-  title: name ?? uuid,
+export const customerPage: CustomerPage = (resource) => ({
+  title: resource.name ?? resource.uuid,
   content: (
     <ul>
       <li>
-        {plan}: {offer.plans[plan]?.description} {isChangingPlan && "(the change is under way)"}
+        {resource.plan}: {offer.plans[resource.plan]?.description}{" "}
+        {resource.isChangingPlan && "(the change is under way)"}
       </li>
-      <li>region {region}</li>
-      <li>{state}</li>
-      <li>app {appName}</li>
+      <li>region {resource.region}</li>
+      <li>{resource.state}</li>
+      <li>under way: {resource.progress ?? "nothing"}</li>
+      <li>app {resource.appName}</li>
     </ul>
   ),
 });

@@ -1,0 +1,154 @@
+// Again on PostgreSQL: steps are claimed by SKIP LOCKED.
+
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
+import type { NotYet } from "../../src/resources/contract.ts";
+import { kit, kitJson } from "../kit/kit.ts";
+import { aLifecycle, type LifecycleWorld } from "../support/lifecycle.ts";
+import { eventually } from "../support/world.ts";
+
+// What takes long is begun, and looked at until it is done: `finish` and `deprovision` answer later as often as they like.
+
+let life: LifecycleWorld;
+beforeAll(async () => {
+  life = await aLifecycle();
+});
+afterAll(() => life.world.close());
+afterEach(() => life.vendor.asUsual());
+
+const firing: NotYet = { later: "The kiln is at 900 degrees.", againInSeconds: 1 };
+const says = (what: "finish" | "deprovision", answer: NotYet, times = 1) => {
+  for (let i = 0; i < times; i++) life.vendor.next(what, async () => answer);
+};
+const calls = (uuid: string, what: "finish" | "deprovision") => life.vendor.callsOf(uuid, what);
+const step = async (uuid: string) =>
+  (
+    await life.world.rows<{ kind: string; attempts: number; last_error: string | null; seconds: number }>(
+      `SELECT kind, attempts, last_error, extract(epoch FROM due_at - now())::float8 AS seconds
+       FROM steps WHERE uuid = $1 AND kind IN ('finish', 'clean_up') AND leased_until IS NULL AND due_at IS NOT NULL`,
+      [uuid],
+    )
+  )[0];
+const done = (uuid: string) => eventually(async () => expect(await life.steps(uuid)).toEqual([]));
+/** Until it was called, and is to be called again in minutes. */
+const putOff = (uuid: string) =>
+  eventually(async () => expect((await step(uuid))?.seconds).toBeGreaterThan(500));
+/** As if the step had been tried so often, so long ago. */
+const asIf = (uuid: string, { attempts, hours = 0 }: { attempts: number; hours?: number }) =>
+  life.world.rows(
+    `UPDATE steps SET attempts = $2, created_at = now() - make_interval(hours => $3) WHERE uuid = $1 AND kind IN ('finish', 'clean_up')`,
+    [uuid, attempts, hours],
+  );
+const stuck = (uuid: string) =>
+  life.world
+    .logged()
+    .split("\n")
+    .filter((line) => line.includes('"alarm":"step_stuck"') && line.includes(uuid));
+
+describe("a provision that is not done yet", () => {
+  it("is looked at again, under the same key, until it is", async () => {
+    says("finish", firing, 2);
+    const { addon } = await life.control.install({ plan: "dedicated" });
+    await done(addon.id);
+    const [first, ...more] = calls(addon.id, "finish");
+    expect(more).toEqual([first, first]);
+    expect(await life.resource(addon.id)).toMatchObject({ state: "provisioned" });
+    expect(life.patchesOf(addon.id)).toHaveLength(1);
+    expect(life.actionsOf(addon.id)).toEqual(["provision 200"]);
+  });
+
+  it("is no failure: however often, it calls nobody", async () => {
+    says("finish", { ...firing, againInSeconds: 2 }, 2);
+    const { addon } = await life.control.install({ plan: "dedicated" });
+    await eventually(async () =>
+      expect(await step(addon.id)).toMatchObject({ attempts: 0, last_error: null }),
+    );
+    await asIf(addon.id, { attempts: 11 });
+    await eventually(() => calls(addon.id, "finish").length === 2);
+    await eventually(async () => expect(await step(addon.id)).toMatchObject({ attempts: 0 }));
+    await done(addon.id);
+    expect(stuck(addon.id)).toEqual([]);
+  });
+
+  it("is given up after 11 hours, as any", async () => {
+    says("finish", firing, 20);
+    const { addon } = await life.control.install({ plan: "dedicated" });
+    await eventually(() => calls(addon.id, "finish").length === 1);
+    await asIf(addon.id, { attempts: 0, hours: 12 });
+    await eventually(async () => expect(await life.resource(addon.id)).toMatchObject({ state: "failed" }));
+    await eventually(() => calls(addon.id, "deprovision").length === 1);
+  });
+
+  it("says so in the words of the service, and what failed since", async () => {
+    says("finish", { later: "Half of it is fired.", againInSeconds: 600 });
+    const { addon } = await life.control.install({ plan: "dedicated" });
+    await putOff(addon.id);
+    const { stdout } = await kit(life.world.environment, ["resources", "show", addon.id]);
+    expect(stdout).toMatch(
+      /finish +goes on, the next look \d{4}-.* \(in (9|10) min\)\n +Half of it is fired\.\n/,
+    );
+    life.vendor.next("finish", () => Promise.reject(new Error("The kiln is cold.")));
+    says("finish", { ...firing, againInSeconds: 600 });
+    await life.world.rows(`UPDATE steps SET due_at = now() WHERE uuid = $1`, [addon.id]);
+    const shown = async () =>
+      (await kitJson<{ steps: object[] }>(life.world.environment, ["resources", "show", addon.id])).data
+        .steps;
+    await eventually(async () =>
+      expect(await step(addon.id)).toMatchObject({ last_error: "The kiln is cold." }),
+    );
+    await eventually(async () =>
+      expect(await shown()).toMatchObject([{ said: firing.later, lastError: null }]),
+    );
+  });
+
+  it.each([
+    [undefined, 30],
+    [0, 1],
+    [7_200, 3_600],
+  ])("waits for %p seconds: %d", async (againInSeconds, seconds) => {
+    says("finish", { later: "Not yet.", ...(againInSeconds !== undefined && { againInSeconds }) }, 40);
+    const { addon } = await life.control.install({ plan: "dedicated" });
+    await eventually(async () => {
+      const { seconds: left } = (await step(addon.id))!;
+      expect(left).toBeLessThanOrEqual(seconds);
+      expect(left).toBeGreaterThan(Math.max(seconds - 10, 0));
+    });
+    await life.control.deprovision(addon.id);
+    life.vendor.asUsual();
+  });
+
+  it("is tried again as after an error where its time is no number", async () => {
+    says("finish", { later: "Soon.", againInSeconds: "a minute" as unknown as number });
+    const { addon } = await life.control.install({ plan: "dedicated" });
+    await done(addon.id);
+    expect(life.world.logged()).toContain("againInSeconds that is no number");
+  });
+});
+
+describe("a plan change that is not done yet", () => {
+  it("becomes the plan when it is, and after 11 hours calls a person", async () => {
+    const uuid = await life.settled("basic");
+    life.vendor.next("changePlan", async () => ({ later: "Firing a larger one." }));
+    says("finish", { ...firing, againInSeconds: 600 });
+    expect((await life.control.changePlan(uuid, "premium")).response.status).toBe(202);
+    await putOff(uuid);
+    says("finish", firing);
+    await asIf(uuid, { attempts: 11, hours: 12 });
+    await life.world.rows(`UPDATE steps SET due_at = now() WHERE uuid = $1`, [uuid]);
+    await done(uuid);
+    expect(stuck(uuid)).toHaveLength(1);
+    expect(await life.resource(uuid)).toMatchObject({ plan: "premium", state: "provisioned" });
+    expect(life.patchesOf(uuid).at(-1)!.config[0]!.value).toContain("premium");
+  });
+});
+
+it("a take-down that is not done yet is looked at until it is, and ends there", async () => {
+  const uuid = await life.settled("basic");
+  says("deprovision", firing, 2);
+  await life.control.deprovision(uuid);
+  await eventually(async () =>
+    expect(await step(uuid)).toMatchObject({ kind: "clean_up", last_error: null }),
+  );
+  await done(uuid);
+  const [first, ...more] = calls(uuid, "deprovision");
+  expect(more).toEqual([first, first]);
+});
