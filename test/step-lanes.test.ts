@@ -38,7 +38,7 @@ beforeAll(async () => {
     Array.from({ length: MANY }, () => life.control.install({ plan: "dedicated" })),
   );
   finishing = installed.map(({ addon }) => addon.id);
-  await eventually(() => expect(called.length).toBeGreaterThan(12));
+  await eventually(() => expect(called.length).toBe(16));
 }, 90_000);
 afterAll(async () => {
   gates.forEach((gate) => gate.open());
@@ -86,5 +86,25 @@ it("a look for work ends when it is told to, though every place is taken", async
   stop.abort();
   expect(await looked).toBe(1);
   gate.open();
+  await pool.settled();
+});
+
+it("places that stay free are taken though they are no quarter of all", async () => {
+  const gate = aGate();
+  const due = Array.from({ length: 13 }, (_, i) => i);
+  const begun: number[] = [];
+  const pool = createPool<number>({
+    claim: async (most) => due.splice(0, most),
+    handle: (row) => (begun.push(row), gate.opened),
+    concurrency: 16,
+    onEnd: () => undefined,
+  });
+  const signal = AbortSignal.timeout(60_000);
+  expect(await pool.fill(signal)).toBe(13);
+  due.push(13, 14, 15, 16);
+  void pool.fill(signal);
+  await eventually(() => expect(begun).toHaveLength(16), SOON_MS);
+  gate.open();
+  await eventually(() => expect(begun).toHaveLength(17), SOON_MS);
   await pool.settled();
 });

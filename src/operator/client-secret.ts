@@ -141,7 +141,7 @@ async function help({ credentials: { refresh, spreadSecret } }: Needs, signal: A
     const taken = await refresh.due(signal).catch(() => 0);
     if (taken > 0) continue;
     // Whoever set the secret may not have lived to make every older token due.
-    await spreadSecret().catch(() => 0);
+    await spreadSecret(signal).catch(() => 0);
     await wait(LOOK_EVERY_MS, undefined, { signal }).catch(() => undefined);
   }
 }

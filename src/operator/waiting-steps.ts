@@ -1,4 +1,5 @@
 import { statement, type Queryable } from "../database/database.ts";
+import { ALARM_AFTER_ATTEMPTS } from "../resources/steps/runner.ts";
 
 /** Work for a resource that was put off, and is not done yet. */
 export interface WaitingStep {
@@ -14,17 +15,20 @@ export interface WaitingStep {
   isUnderWay: boolean;
 }
 
-/** The steps that fail again and again, as far as they are looked at. */
+/** The steps that fail again and again, or go on for too long, as far as they are looked at. */
 export interface FailingSteps {
   count: number;
   kinds: string[];
-  mostTries: number;
+  /** One of them has raised its alarm. */
+  isAlarm: boolean;
   /** Resources that have one, those with the most tries first. */
   someUuids: string[];
 }
 
 /** Within about twenty seconds: less is what any platform's short trouble costs. */
-export const SEVERAL_TRIES = 5;
+const SEVERAL_TRIES = 5;
+/** What is wrong with them, after their number. */
+export const FAILING = `failed ${SEVERAL_TRIES} times or more, or not done after 11 hours`;
 const MOST_NAMED = 3;
 
 const ofResource = statement(
@@ -35,13 +39,13 @@ const ofResource = statement(
    FROM steps WHERE uuid = $1 ORDER BY id`,
 );
 
-// The more often a step has failed, the later it is due: from that end of the index on, a bounded part holds those that
-// are looked for, however many wait for their first try.
+// The more often a step has failed, the later it is due; so is what goes on by the service's own word. From that end of the
+// index on, a bounded part holds those that are looked for, however many wait for their first try.
 const failing = statement(
   "failing_steps",
-  `SELECT uuid, kind, attempts AS tries
-   FROM (SELECT uuid, kind, attempts, last_error FROM steps WHERE due_at IS NOT NULL ORDER BY due_at DESC LIMIT 10000) latest
-   WHERE attempts >= ${SEVERAL_TRIES} AND last_error IS NOT NULL ORDER BY attempts DESC, uuid`,
+  `SELECT uuid, kind, attempts >= ${ALARM_AFTER_ATTEMPTS} OR detail ? 'isLate' AS "isAlarm"
+   FROM (SELECT uuid, kind, attempts, last_error, detail FROM steps WHERE due_at IS NOT NULL ORDER BY due_at DESC LIMIT 10000) latest
+   WHERE (attempts >= ${SEVERAL_TRIES} AND last_error IS NOT NULL) OR detail ? 'isLate' ORDER BY attempts DESC, uuid`,
 );
 
 /** What is still to be done for a resource, in its order. */
@@ -52,13 +56,13 @@ export async function waitingSteps(db: Queryable, uuid: string): Promise<Waiting
   return rows.map((row) => ({ ...row, nextTryAt: row.nextTryAt?.toISOString() ?? null }));
 }
 
-/** What fails again and again, of all resources. */
+/** What fails again and again, or goes on for too long, of all resources. */
 export async function failingSteps(db: Queryable): Promise<FailingSteps> {
-  const rows = await db.query<{ uuid: string; kind: string; tries: number }>(failing, []);
+  const rows = await db.query<{ uuid: string; kind: string; isAlarm: boolean }>(failing, []);
   return {
     count: rows.length,
     kinds: [...new Set(rows.map(({ kind }) => kind))].sort(),
-    mostTries: rows[0]?.tries ?? 0,
+    isAlarm: rows.some(({ isAlarm }) => isAlarm),
     someUuids: [...new Set(rows.map(({ uuid }) => uuid))].slice(0, MOST_NAMED),
   };
 }

@@ -3,8 +3,12 @@ import type { Vault } from "../vault/vault.ts";
 import { answerBody } from "./provision-answers.ts";
 import { lockWhole } from "./locks.ts";
 import { resourcePlace } from "./rows.ts";
+import { isIn } from "./steps/queue.ts";
 
-/** Ends a provision that was put off and cannot be completed: a stored refusal, no secrets, and a clean-up. */
+/**
+ * Ends a provision that was put off and cannot be completed: a stored refusal, no secrets, and a clean-up. That waits for
+ * a function of the vendor's that still runs to notice.
+ */
 export type FailLocally = (uuid: string) => Promise<void>;
 
 const fail = statement(
@@ -19,8 +23,10 @@ const fail = statement(
        sealed_grant_code = NULL, sealed_access_token = NULL, sealed_refresh_token = NULL, due_at = NULL,
        lease = c.lease + 1, leased_until = NULL, sent_at = NULL, verify_at = NULL
      FROM failed WHERE c.uuid = failed.uuid
-   ), cancelled AS (DELETE FROM steps USING failed WHERE steps.uuid = failed.uuid
-   ), cleaned AS (INSERT INTO steps (uuid, kind, due_at) SELECT uuid, 'clean_up', now() FROM failed
+   ), cancelled AS (DELETE FROM steps s USING failed WHERE s.uuid = failed.uuid RETURNING s.kind, s.leased_until
+   ), cleaned AS (
+     INSERT INTO steps (uuid, kind, due_at)
+     SELECT uuid, 'clean_up', greatest(now(), (SELECT max(leased_until) FROM cancelled WHERE ${isIn("vendor")})) FROM failed
    )
    INSERT INTO events (uuid, type) SELECT uuid, 'failed' FROM failed RETURNING uuid`,
 );

@@ -14,12 +14,13 @@ export interface Pool {
   behindForMs(): number;
 }
 
-/** So often a pool that is held back looks whether it still is. */
+/** So often a pool that is held back looks whether it still is; and for so long some places wait for more of them. */
 const LOOK_AGAIN_MS = 100;
 
 /**
  * Makes a pool. `handle` never rejects. Rows are claimed when they can be started, because a lease runs from the claim;
- * and by the quarter of the pool, so that a busy one does not ask the database for every single row.
+ * and by the quarter of the pool, so that a busy one does not ask the database for every single row. What takes minutes
+ * frees no quarter soon: then as many as there are places.
  */
 export function createPool<Row>(needs: {
   claim(most: number): Promise<Row[]>;
@@ -62,13 +63,18 @@ export function createPool<Row>(needs: {
   return {
     async fill(signal) {
       let taken = 0;
+      let someFreeSince: number | null = null;
       while (!signal.aborted) {
         const most = forNow();
         const free = most - underWay.size;
-        if (free < Math.max(Math.floor(most / 4), 1)) {
-          await anEnd(signal, most < concurrency ? LOOK_AGAIN_MS : undefined);
+        const isQuarter = free >= Math.max(Math.floor(most / 4), 1);
+        if (free > 0) someFreeSince ??= performance.now();
+        else someFreeSince = null;
+        if (!isQuarter && performance.now() - (someFreeSince ?? Infinity) < LOOK_AGAIN_MS) {
+          await anEnd(signal, free > 0 || most < concurrency ? LOOK_AGAIN_MS : undefined);
           continue;
         }
+        someFreeSince = null;
         const rows = await claim(free);
         taken += rows.length;
         line.saw(rows.length >= free);

@@ -106,6 +106,25 @@ describe("a client secret that is reset", () => {
     await world.sandbox.control.deprovision(uuid);
   }, 60_000);
 
+  it("revives nobody whom the platform has ended, and is no news of them", async () => {
+    const [uuid] = (await active(1)) as [string];
+    await world.rows(
+      `UPDATE credentials SET state = 'needs_reauth', reason = 'refresh_token_rejected', attempts = 3,
+         rejected_at = now() - interval '1 day', due_at = now() + interval '20 hours' WHERE uuid = $1`,
+      [uuid],
+    );
+    world.sandbox.control.revoke(uuid, "refresh");
+    const since = { log: world.logged().length, call: position() };
+    const { secret } = world.sandbox.control.resetClientSecret();
+    await world.service.services.credentials.secrets.set(new Secret(secret));
+    world.service.services.jobs.wakeAll();
+    await eventually(() => tokenCalls(since.call).some(({ response }) => response?.status === 400));
+    await eventually(async () => expect(await count([uuid], `leased_until IS NULL`)).toBe(1));
+    expect(await count([uuid], `state = 'needs_reauth' AND due_at > now() + interval '20 hours'`)).toBe(1);
+    expect(world.logged().slice(since.log)).not.toContain(`"alarm":"needs_reauth"`);
+    await world.sandbox.control.deprovision(uuid);
+  }, 60_000);
+
   it("is an alarm of the service too where somebody else found it out", async () => {
     const [uuid] = (await active(1)) as [string];
     await world.restart();

@@ -108,3 +108,35 @@ onPostgresql(
   },
   30_000,
 );
+
+it("goes on where it was stopped, or where the database failed it", async () => {
+  const begunAt: unknown[] = [];
+  const stopping = new AbortController();
+  const pages: (() => object)[] = [
+    () => (stopping.abort(), { due: 2, held: [], last: "b" }),
+    () => {
+      throw new Error("The page took too long.");
+    },
+    () => ({ due: 1, held: [], last: "c" }),
+    () => ({ due: 0, held: [], last: null }),
+  ];
+  const answers: Record<string, (values: unknown[]) => object[]> = {
+    read_unspread_secret: () => [{ version: 2, isAgain: false, beganAt: "then" }],
+    make_older_tokens_due: ([, after]) => (begunAt.push(after), [pages.shift()!()]),
+    mark_secret_spread: (values) => [values],
+  };
+  const marked: unknown[] = [];
+  const db = {
+    async query({ name }: { name: string }, values: unknown[]) {
+      if (name === "mark_secret_spread") marked.push(...values);
+      return answers[name]!(values);
+    },
+  } as unknown as Queryable;
+  const spread = createSecretSpread(db);
+  expect(await spread(stopping.signal)).toBe(2);
+  await expect(spread()).rejects.toThrow("too long");
+  expect(marked).toEqual([]);
+  expect(await spread()).toBe(1);
+  expect(begunAt.slice(1)).toEqual(["b", "b", "c"]);
+  expect(marked).toEqual([2, "then"]);
+});

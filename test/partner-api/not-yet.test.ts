@@ -32,6 +32,13 @@ const done = (uuid: string) => eventually(async () => expect(await life.steps(uu
 /** Until it was called, and is to be called again in minutes. */
 const putOff = (uuid: string) =>
   eventually(async () => expect((await step(uuid))?.seconds).toBeGreaterThan(500));
+/** Called at once, once more, and put off again. */
+async function again(uuid: string): Promise<void> {
+  const before = calls(uuid, "finish").length;
+  await life.hurry(uuid);
+  await eventually(() => calls(uuid, "finish").length > before);
+  await putOff(uuid);
+}
 /** As if the step had been tried so often, so long ago. */
 const asIf = (uuid: string, { attempts, hours = 0 }: { attempts: number; hours?: number }) =>
   life.world.rows(
@@ -116,26 +123,72 @@ describe("a provision that is not done yet", () => {
     life.vendor.asUsual();
   });
 
-  it("is tried again as after an error where its time is no number", async () => {
-    says("finish", { later: "Soon.", againInSeconds: "a minute" as unknown as number });
+  it.each<[string, object, string]>([
+    [
+      "whose time is no number",
+      { later: "Soon.", againInSeconds: "a minute" },
+      "againInSeconds that is no number",
+    ],
+    ["without a sentence", { later: true }, "not with a sentence"],
+  ])("%s is an error, and it is tried again", async (_, answer, said) => {
+    says("finish", answer as NotYet);
     const { addon } = await life.control.install({ plan: "dedicated" });
     await done(addon.id);
-    expect(life.world.logged()).toContain("againInSeconds that is no number");
+    expect(life.world.logged()).toContain(said);
+  });
+
+  it("and one that is done and says nothing of later are two things", async () => {
+    const config = { TEAPOT_URL: "https://teapots.example/done", TEAPOT_TOKEN: "done" };
+    says("finish", { later: undefined, config } as unknown as NotYet);
+    const { addon } = await life.control.install({ plan: "dedicated" });
+    await done(addon.id);
+    expect(calls(addon.id, "finish")).toHaveLength(1);
+  });
+
+  it("may say what no database takes", async () => {
+    says("finish", { later: "Half\0 of it.", againInSeconds: 600 });
+    const { addon } = await life.control.install({ plan: "dedicated" });
+    await putOff(addon.id);
+    life.vendor.next("finish", () => Promise.reject(new Error("Cold\0.")));
+    await life.hurry(addon.id);
+    await eventually(async () => expect(await step(addon.id)).toMatchObject({ last_error: "Cold." }));
+    await life.hurry(addon.id);
+    await done(addon.id);
   });
 });
 
 describe("a plan change that is not done yet", () => {
-  it("becomes the plan when it is, and after 11 hours calls a person", async () => {
+  const doctor = async () => {
+    const { data } = await kitJson<{ checks: { id: string }[] }>(life.world.environment, ["doctor"]);
+    return data.checks.find(({ id }) => id === "steps");
+  };
+
+  it("becomes the plan when it is, and once, after 11 hours, calls a person", async () => {
     const uuid = await life.settled("basic");
     life.vendor.next("changePlan", async () => ({ later: "Firing a larger one." }));
-    says("finish", { ...firing, againInSeconds: 600 });
+    says("finish", { ...firing, againInSeconds: 600 }, 3);
     expect((await life.control.changePlan(uuid, "premium")).response.status).toBe(202);
     await putOff(uuid);
-    says("finish", firing);
-    await asIf(uuid, { attempts: 11, hours: 12 });
-    await life.world.rows(`UPDATE steps SET due_at = now() WHERE uuid = $1`, [uuid]);
-    await done(uuid);
+    // It may have stood in line for as long as it liked.
+    await asIf(uuid, { attempts: 0, hours: 12 });
+    await again(uuid);
+    expect(stuck(uuid)).toEqual([]);
+    expect(await doctor()).toMatchObject({ ok: true, fix: null });
+
+    await life.world.rows(
+      `UPDATE steps SET detail = detail || jsonb_build_object('saidSince', now() - interval '12 hours') WHERE uuid = $1`,
+      [uuid],
+    );
+    await again(uuid);
     expect(stuck(uuid)).toHaveLength(1);
+    const fix = expect.stringContaining(`kit resources show ${uuid}`);
+    expect(await doctor()).toMatchObject({ ok: false, message: expect.stringContaining("not done"), fix });
+
+    says("finish", { ...firing, againInSeconds: 600 });
+    await again(uuid);
+    expect(stuck(uuid)).toHaveLength(1);
+    await life.hurry(uuid);
+    await done(uuid);
     expect(await life.resource(uuid)).toMatchObject({ plan: "premium", state: "provisioned" });
     expect(life.patchesOf(uuid).at(-1)!.config[0]!.value).toContain("premium");
   });

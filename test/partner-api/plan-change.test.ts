@@ -237,6 +237,21 @@ describe("a plan change that the service", () => {
     expect(life.control.configVars(app.name)["TEAPOT_URL"]).toContain("//basic.");
   });
 
+  it("refuses in the end, while the platform is still being told of the provision: nothing of that has failed", async () => {
+    life.control.fault("POST /addons/*/actions/provision", { delayMs: 4_000 });
+    const { addon } = await life.control.install({ plan: "dedicated" });
+    await eventually(() => life.patchesOf(addon.id).length === 1);
+    life.vendor.next("changePlan", async () => ({ later: "Kneading the clay." }));
+    life.vendor.next("finish", () => Promise.reject(new Refusal("There is no kiln that large.")));
+    expect((await life.control.changePlan(addon.id, "premium")).response.status).toBe(202);
+    await eventually(async () => expect(await life.events(addon.id)).toContain("plan_change_refused"));
+    expect(await life.resource(addon.id)).toMatchObject({ state: "provisioning" });
+    await eventually(async () => expect(await life.steps(addon.id)).toEqual([]));
+    expect(await life.resource(addon.id)).toMatchObject({ state: "provisioned", plan: "dedicated" });
+    expect(life.actionsOf(addon.id)).toEqual(["provision 200"]);
+    expect(life.control.addon(addon.id)).toMatchObject({ state: "provisioned" });
+  });
+
   // Not yet: the announcement of the change before it, which waits for a token, holds it up for good.
   it("fails is tried again also where no token ever came", async () => {
     const request = aProvisionRequest({ oauth_grant: null });

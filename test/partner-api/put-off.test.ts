@@ -136,6 +136,39 @@ describe("a provision whose plan takes longer", () => {
   });
 });
 
+describe("what is given up while the service still works at it", () => {
+  const seconds = async (uuid: string) =>
+    (
+      await life.world.rows<{ seconds: number }>(
+        `SELECT extract(epoch FROM due_at - now())::float8 AS seconds FROM steps WHERE uuid = $1`,
+        [uuid],
+      )
+    )[0]!.seconds;
+
+  it.each([
+    ["after 11 hours", "report_failure", `UPDATE steps SET created_at = now() - interval '12 hours'`],
+    ["with a lost grant", "clean_up", `UPDATE credentials SET state = 'grant_lost', due_at = NULL`],
+  ])("%s is not taken down beside it, but once it must have noticed", async (_, next, giveUp) => {
+    const gate = aGate();
+    life.vendor.next("finish", async (resource, platform) => {
+      await gate.opened;
+      return teapots.finish(resource, platform);
+    });
+    const { addon } = await life.control.install({ plan: "dedicated" });
+    await eventually(() => life.vendor.callsOf(addon.id, "finish").length === 1);
+    // Found by its app meanwhile, or not: what is left is what runs.
+    await eventually(async () => expect(await life.steps(addon.id)).toEqual(["finish"]));
+    await life.world.rows(`${giveUp} WHERE uuid = $1`, [addon.id]);
+    await eventually(async () => expect(await life.steps(addon.id)).toEqual([next]));
+    expect(await seconds(addon.id)).toBeGreaterThan(5);
+    expect(life.vendor.callsOf(addon.id, "deprovision")).toEqual([]);
+    gate.open();
+    await life.hurry(addon.id);
+    await eventually(() => life.vendor.callsOf(addon.id, "deprovision").length === 1);
+    await eventually(async () => expect(await life.resource(addon.id)).toMatchObject({ state: "failed" }));
+  });
+});
+
 describe("a provision during which the service", () => {
   it("says later: 202 with its words, then finished", async () => {
     life.vendor.next("provision", () => Promise.resolve({ later: "Kneading the clay." }));

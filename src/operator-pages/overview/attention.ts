@@ -1,7 +1,7 @@
 import { MOST_NEEDING_ATTENTION } from "../../resources/credentials/needing-attention.ts";
 import { secret, sweeps } from "../../operator/doctor/credential-checks.ts";
 import { lateGrants } from "../../operator/doctor/token-check.ts";
-import { failingSteps, SEVERAL_TRIES } from "../../operator/waiting-steps.ts";
+import { FAILING, failingSteps } from "../../operator/waiting-steps.ts";
 import type { Services } from "../../services.ts";
 import type { Gauges } from "./gauges.ts";
 import type { Hour } from "./hours.ts";
@@ -123,9 +123,9 @@ async function stepMatter({ db }: Services): Promise<Matter[]> {
   const { count, kinds, someUuids } = await failingSteps(db);
   if (count === 0) return [];
   const many = count === 1 ? "A step" : `${count} steps`;
-  const what = `${many} (${kinds.join(", ")}) failed ${SEVERAL_TRIES} times or more: put-off work that keeps failing.`;
+  const what = `${many} (${kinds.join(", ")}) ${FAILING}: put-off work that keeps failing.`;
   const todo =
-    "Read the last error on the page of its resource, and mend it. The next try follows by itself.";
+    "Read what came of the last try on the page of its resource, and mend it. The next follows by itself.";
   const links = someUuids.map((uuid) => ({ label: `See ${uuid}`, path: `/resources/${uuid}` }));
   return [{ id: "steps", urgency: "wait", what, todo, links }];
 }

@@ -53,7 +53,11 @@ export function createRefresh(needs: {
     if (result.done !== "failed") return result;
 
     const { outcome, error, retryAfterMs } = result.failure;
-    if (outcome === "token_rejected" && !row.wasRefused) massRefusal.saw(true);
+    if (outcome === "token_rejected") {
+      // Who says no is there.
+      outage.succeeded();
+      if (!row.wasRefused) massRefusal.saw(true);
+    }
     if (outcome === "not_issued" || outcome === "unknown") outage.failed(retryAfterMs);
     const verdict = await spareTheMany(row, judgeFailedRefresh(row, result.failure));
     const turned = await store.putOffRefresh(row, { ...verdict, error: `${error.id}: ${error.message}` });
@@ -109,7 +113,8 @@ export function createRefresh(needs: {
       isTaken = row === null;
       return row ? [row] : [];
     }, 1);
-    if (!admitted) return { done: isTaken ? "busy" : "not_sent" };
+    // Claimed, and given back: there is a secret that the platform rejects, and no probe of it is due.
+    if (!admitted) return { done: isTaken ? "busy" : "secret_rejected" };
     return refresh(admitted, withoutWaiting);
   }
 

@@ -22,7 +22,9 @@ const unspread = statement(
 const isOlder = (c: string) =>
   `${c}.state IN ('active', 'needs_reauth') AND ${c}.sealed_refresh_token IS NOT NULL
      AND (${c}.secret_version IS NULL OR ${c}.secret_version < $1) AND (NOT $3::bool OR ${c}.due_at > now())`;
-const AGE = `UPDATE credentials c SET due_at = now(), attempts = 0, rejected_at = NULL`;
+// What the platform ended for good is asked about once more, and is no news where it stays so.
+const AGE = `UPDATE credentials c SET due_at = now(), attempts = 0,
+  rejected_at = CASE WHEN c.state = 'needs_reauth' THEN c.rejected_at END`;
 const agePage = statement(
   "make_older_tokens_due",
   `WITH page AS (
@@ -64,24 +66,39 @@ interface Page {
   last: string | null;
 }
 
+/** How far it has come: the last page's last uuid (null: all were looked at), and whom somebody held. */
+interface Progress extends Unspread {
+  after: string | null;
+  held: string[];
+}
+
 /**
  * Makes the tokens of older secrets due, if a newer one was set and that is not done yet, or may have missed some.
- * Answers how many it met.
+ * Answers how many it met. Ends where `signal` says stop, or where the database does; the next call goes on from there.
  */
-export type SpreadSecret = () => Promise<number>;
+export type SpreadSecret = (signal?: AbortSignal) => Promise<number>;
 
 export function createSecretSpread(db: Queryable): SpreadSecret {
-  return async () => {
+  let begun: Progress | null = null;
+
+  async function progress(): Promise<Progress | null> {
     const [secret] = await db.query<Unspread>(unspread);
-    if (!secret) return 0;
-    const { version, isAgain, beganAt } = secret;
+    if (!secret) return null;
+    const isSame = begun?.version === secret.version && begun.isAgain === secret.isAgain;
+    return isSame ? begun : { ...secret, after: FIRST, held: [] };
+  }
+
+  return async (signal) => {
+    const here = (begun = await progress());
+    if (!here) return 0;
+    const { version, isAgain, beganAt, held } = here;
     let total = 0;
-    const held: string[] = [];
-    for (let after: string | null = FIRST; after !== null;) {
-      const [page]: Page[] = await db.query(agePage, [version, after, isAgain]);
+    while (here.after !== null) {
+      if (signal?.aborted) return total;
+      const [page]: Page[] = await db.query(agePage, [version, here.after, isAgain]);
       total += page!.due;
       held.push(...page!.held);
-      after = page!.last;
+      here.after = page!.last;
     }
     try {
       for (let at = 0; at < held.length; at += HELD_AT_ONCE)
@@ -90,6 +107,7 @@ export function createSecretSpread(db: Queryable): SpreadSecret {
     } catch (error) {
       if (!isLocked(error)) throw error;
     }
+    begun = null;
     return total;
   };
 }

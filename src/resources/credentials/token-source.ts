@@ -94,16 +94,18 @@ export function createTokenSources({
           result.failure.error.id,
           `The token of ${uuid} cannot be refreshed: ${result.failure.error.message}`,
         );
-      if (result.done === "secret_rejected" || result.done === "not_sent") {
+      if (result.done === "secret_rejected") {
         throw new NoToken(
           "client_secret_rejected",
           `The token of ${uuid} cannot be refreshed: the platform rejects our client secret.`,
         );
       }
-      if (result.done === "busy" && performance.now() > until) {
+      // Not sent: the secret was replaced, or the lease ran short, between the claim and the call.
+      const isHeldUp = result.done === "busy" || result.done === "not_sent";
+      if (isHeldUp && performance.now() > until) {
         throw new NoToken("busy", `The token of ${uuid} is being refreshed by another process; try again.`);
       }
-      if (result.done === "busy") await wait(50);
+      if (isHeldUp) await wait(50);
     }
   }
 

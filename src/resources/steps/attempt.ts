@@ -36,9 +36,9 @@ export async function attempt(offer: Offer, call: () => Promise<Outcome | NotYet
   }
 }
 
-/** Whether a function of the vendor's has more to do: what else it returns is its own, where nothing is asked for. */
+/** Whether a function of the vendor's has more to do. What else it returns is its own, where nothing is asked for. */
 export function isNotYet(outcome: Done | Later | void): outcome is Later {
-  return typeof outcome === "object" && outcome !== null && "later" in outcome;
+  return (outcome as Partial<Later> | null | undefined)?.later != null;
 }
 
 const LEAST_WAIT_SECONDS = 1;
@@ -47,10 +47,12 @@ const MOST_WAIT_SECONDS = 3_600;
 
 /** What a function said that is not done, and when it is to be called again. */
 export function whenAgain({ later, againInSeconds = USUAL_WAIT_SECONDS }: NotYet) {
+  if (typeof later !== "string")
+    throw new BrokenContract("The service answered later, but not with a sentence.");
   if (typeof againInSeconds !== "number" || Number.isNaN(againInSeconds))
     throw new BrokenContract("The service answered later with an againInSeconds that is no number.");
   const wait = Math.min(Math.max(againInSeconds, LEAST_WAIT_SECONDS), MOST_WAIT_SECONDS);
-  return { message: String(later), againInSeconds: wait };
+  return { message: later, againInSeconds: wait };
 }
 
 /** Only declared names, only texts: the platform would refuse the rest, and for a provision that is final. */

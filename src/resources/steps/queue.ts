@@ -51,7 +51,8 @@ const TAKE = `
 const TAKEN = `
   RETURNING s.id, s.key, s.kind, s.detail, s.attempts, s.lease, s.request_id AS "requestId", ${RESOURCE_COLUMNS}`;
 
-const isIn = (lane: Lane) =>
+/** The condition of SQL on `kind` for a step of this lane. */
+export const isIn = (lane: Lane) =>
   `kind IN (${Object.keys(LANES)
     .filter((kind) => LANES[kind as StepKind] === lane)
     .map((kind) => `'${kind}'`)
@@ -89,13 +90,19 @@ const putOff = statement(
    WHERE id = $1 AND lease = $2`,
 );
 
-// No failure, so the tries begin anew, and nobody is called: but for what takes longer than a provision may.
+/** Longer than this no step of the vendor's may go on, whatever it says. */
+const LONGEST = "interval '11 hours'";
+
+// No failure: the tries begin anew, and nobody is called; but once, where it was first said longer ago than a provision
+// may take.
 const lookAgain = statement(
   "look_at_step_again",
-  `UPDATE steps SET due_at = now() + make_interval(secs => $3::float8), leased_until = NULL, last_error = NULL,
-     detail = detail || jsonb_build_object('said', $4::text),
-     attempts = CASE WHEN created_at > now() - interval '11 hours' THEN 0 ELSE attempts END
-   WHERE id = $1 AND lease = $2 RETURNING attempts`,
+  `UPDATE steps s SET due_at = now() + make_interval(secs => $3::float8), leased_until = NULL, last_error = NULL, attempts = 0,
+     detail = s.detail || jsonb_build_object('said', $4::text, 'saidSince', coalesce(s.detail->>'saidSince', now()::text))
+       || CASE WHEN seen."isLate" THEN jsonb_build_object('isLate', true) ELSE '{}' END
+   FROM (SELECT id, (detail->>'saidSince')::timestamptz < now() - ${LONGEST} AS "isLate", detail ? 'isLate' AS "isTold"
+     FROM steps WHERE id = $1) seen
+   WHERE s.id = seen.id AND s.lease = $2 RETURNING seen."isLate" AND NOT seen."isTold" AS "isLateNow"`,
 );
 
 const finish = statement("finish_step", `DELETE FROM steps WHERE id = $1 AND lease = $2 RETURNING id`);
@@ -103,7 +110,7 @@ const finish = statement("finish_step", `DELETE FROM steps WHERE id = $1 AND lea
 const cleanUpAfter = statement(
   "clean_up_after_step",
   `UPDATE steps SET kind = 'clean_up', due_at = now(), attempts = 0, leased_until = NULL, last_error = NULL,
-     detail = detail - 'said'
+     detail = detail - '{said,saidSince,isLate}'::text[]
    WHERE id = $1 AND lease = $2`,
 );
 
@@ -122,13 +129,14 @@ const wake = statement(
 );
 
 // The platform gives an asynchronous provision up after 12 hours; we decide after 11 (decisions, section 2). One that was
-// never answered is none: its step decides it.
+// never answered is none: its step decides it. What follows waits for work that still runs to notice.
 const expire = statement(
   "expire_steps",
-  `UPDATE steps s SET kind = 'report_failure', due_at = now(), attempts = 0, lease = s.lease + 1, leased_until = NULL
+  `UPDATE steps s SET kind = 'report_failure', due_at = greatest(now(), s.leased_until), attempts = 0,
+     lease = s.lease + 1, leased_until = NULL
    FROM resources r
    WHERE r.uuid = s.uuid AND r.state = 'provisioning' AND s.kind IN ('provision', 'finish', 'announce')
-     AND r.answer_status IS NOT NULL AND s.created_at < now() - interval '11 hours' RETURNING s.uuid`,
+     AND r.answer_status IS NOT NULL AND s.created_at < now() - ${LONGEST} RETURNING s.uuid`,
 );
 
 const nextDue = eachLane((lane) =>
@@ -160,9 +168,11 @@ export function createStepQueue(db: Queryable) {
     hold: async ({ id, lease }: Step) => (await db.query(hold, [id, lease])).length > 0,
     putOff: async ({ id, lease }: Step, seconds: number, error: string) =>
       void (await db.query(putOff, [id, lease, seconds, error])),
-    /** Puts off what is not done, and not failing; answers how many tries that was, of those that count. */
-    lookAgain: async ({ id, lease }: Step, seconds: number, said: string) =>
-      (await db.query<{ attempts: number }>(lookAgain, [id, lease, seconds, said]))[0]?.attempts ?? 0,
+    /** Puts off what is not done, and not failing. True, once: it has gone on for 11 hours. */
+    async lookAgain({ id, lease }: Step, seconds: number, said: string): Promise<boolean> {
+      const [row] = await db.query<{ isLateNow: boolean | null }>(lookAgain, [id, lease, seconds, said]);
+      return row?.isLateNow ?? false;
+    },
     finish: async ({ id, lease }: Step) => (await db.query(finish, [id, lease])).length > 0,
     /** Turns a step that is not wanted any more into the clean-up of what it may have made. */
     cleanUpAfter: async ({ id, lease }: Step) => void (await db.query(cleanUpAfter, [id, lease])),

@@ -44,7 +44,7 @@ const MOST_BESIDE_GRANTS = 1;
 const LONGEST_WAY_MS = 60_000;
 /** The longest one call of a vendor's function may take. */
 const LONGEST_STEP_MS = 10 * 60_000;
-/** A clean-up that fails for this long needs a person. */
+/** A step that fails so often needs a person. */
 export const ALARM_AFTER_ATTEMPTS = 12;
 
 export function createStepRunner(needs: {
@@ -90,13 +90,13 @@ export function createStepRunner(needs: {
 
   async function putOff(step: Step, error: unknown): Promise<void> {
     const { kind, attempts, requestId, resource } = step;
-    const about = { uuid: resource.uuid, requestId, kind, attempts };
-    const words = scrubber.scrub(messageOf(error)).slice(0, 500);
+    const about = { uuid: resource.uuid, requestId, kind };
+    // PostgreSQL takes no NUL in a text.
+    const words = scrubber.scrub(messageOf(error)).replaceAll("\0", "").slice(0, 500);
     if (error instanceof StillUnderWay) {
       const { againInSeconds } = error;
-      const tries = await queue.lookAgain(step, againInSeconds, words);
-      if (tries === ALARM_AFTER_ATTEMPTS)
-        log.warn(
+      if (await queue.lookAgain(step, againInSeconds, words))
+        log.error(
           { alarm: "step_stuck", ...about, words },
           "The service is not done with a step after 11 hours",
         );
@@ -104,9 +104,11 @@ export function createStepRunner(needs: {
       return;
     }
     const againInSeconds = nextTryInSeconds(STEP_AGAIN, attempts);
-    const alarm = attempts === ALARM_AFTER_ATTEMPTS ? { alarm: "step_stuck" } : {};
-    log.warn({ ...alarm, ...about, againInSeconds, error }, "A step will be tried again");
     await queue.putOff(step, againInSeconds, words);
+    const told = { ...about, attempts, againInSeconds, error };
+    if (attempts === ALARM_AFTER_ATTEMPTS)
+      log.error({ alarm: "step_stuck", ...told }, "A step has failed twelve times and is tried again");
+    else log.warn(told, "A step will be tried again");
   }
 
   async function hiding<Result>(step: Step, work: () => Promise<Result>): Promise<Result> {

@@ -42,7 +42,9 @@ export function createVendorSteps(needs: {
       return void (await settlements.later(step, plan));
     }
     const error = result.refusal;
-    if (state === "provisioning" && !isChange) {
+    // The end of the provision before it may still be on its way to the platform: nothing of that has failed.
+    const isOfChange = isChange || step.detail.plan !== undefined;
+    if (state === "provisioning" && !isOfChange) {
       log.error(
         { alarm: "provision_failed", uuid, requestId, error },
         "The service refused what it had put off",
