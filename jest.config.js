@@ -1,3 +1,12 @@
+import { availableParallelism, totalmem } from "node:os";
+import process from "node:process";
+
+/** A file's process with its own PostgreSQL in WebAssembly takes about this much. */
+const BYTES_OF_A_FILE = 1.5e9;
+// Most of a file's time is spent waiting: three at once for each processor, as far as they find room. A server has 100
+// connections where nobody gave it more, and a file may take thirty of them.
+const most = process.env["TEST_DATABASE_URL"] ? 2 : 3 * availableParallelism();
+
 /** Tests run as ES modules (`node --experimental-vm-modules`); swc only strips the types, `npm run types` checks them. */
 export default {
   testMatch: ["<rootDir>/test/**/*.test.ts"],
@@ -7,5 +16,7 @@ export default {
   testEnvironment: "node",
   // Against hanging only: a slow machine under load is no failure.
   testTimeout: 90_000,
-  maxWorkers: 2,
+  maxWorkers: Math.max(Math.min(most, Math.floor(totalmem() / BYTES_OF_A_FILE)), 2),
+  // A process grown big is begun anew.
+  workerIdleMemoryLimit: "1GB",
 };
