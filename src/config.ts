@@ -219,8 +219,10 @@ export function madeUpNames(env: Environment = process.env, folder = process.cwd
   return Object.keys(madeByDev(chosen, folder)).filter((name) => chosen[name] === undefined);
 }
 
+/** An empty one is none, as in a fresh copy of `.env.example`; in the environment it takes back what `.env` says. */
 function chosenSettings(env: Environment, folder: string): Environment {
-  return { ...fileSettings(path.join(folder, ".env")), ...env };
+  const all = Object.entries({ ...fileSettings(path.join(folder, ".env")), ...env });
+  return Object.fromEntries(all.filter(([, value]) => value !== ""));
 }
 
 function madeByDev(chosen: Environment, folder: string): Environment {

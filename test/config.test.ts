@@ -7,7 +7,13 @@ import path from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
 import { validate } from "node-cron";
 import supertest from "supertest";
-import { readConfig as readAny, readEnvironment, settings, type Environment } from "../src/config.ts";
+import {
+  readConfig as readAny,
+  madeUpNames,
+  readEnvironment,
+  settings,
+  type Environment,
+} from "../src/config.ts";
 import { Misconfigured } from "../src/errors.ts";
 import { Secret } from "../src/secret.ts";
 import { createServices } from "../src/services.ts";
@@ -344,6 +350,13 @@ describe("where settings come from", () => {
   beforeAll(async () => void (folder = await mkdtemp(path.join(tmpdir(), "addon-config-"))));
   afterAll(() => rm(folder, { recursive: true }));
   const write = (name: string, text: string) => writeFile(path.join(folder, name), text);
+
+  it("an empty one is none: a fresh copy of .env.example hides nothing, and in the environment it takes .env's back", async () => {
+    await write(".env", `DATA_DIR=${folder}\nADDON_ID=      # the add-on's id\nLOG_LEVEL=debug\n`);
+    await write("dev.env", "ADDON_ID=made-up\n");
+    expect(readEnvironment({ LOG_LEVEL: "" }, folder)).toEqual({ DATA_DIR: folder, ADDON_ID: "made-up" });
+    expect(madeUpNames({}, folder)).toEqual(["ADDON_ID"]);
+  });
 
   it("the environment wins over .env, and .env over what development made", async () => {
     await write(".env", `DATA_DIR=${folder}\nPORT=1\nLOG_LEVEL=debug\n`);

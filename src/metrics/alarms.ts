@@ -17,6 +17,7 @@ export const ALARMS = [
   "plan_unchanged_often",
   "provision_failed",
   "quarantined",
+  "refresh_misunderstood",
   "step_stuck",
   "stop_incomplete",
 ] as const;

@@ -39,13 +39,13 @@ const ofResource = statement(
    FROM steps WHERE uuid = $1 ORDER BY id`,
 );
 
-// The more often a step has failed, the later it is due; so is what goes on by the service's own word. From that end of the
-// index on, a bounded part holds those that are looked for, however many wait for their first try.
+// The more often a step has failed, the later it is due, and mostly so is what goes on by the service's own word. From that
+// end of the index on, a bounded part holds those that are looked for, however many wait for their first try.
 const failing = statement(
   "failing_steps",
-  `SELECT uuid, kind, attempts >= ${ALARM_AFTER_ATTEMPTS} OR detail ? 'isLate' AS "isAlarm"
-   FROM (SELECT uuid, kind, attempts, last_error, detail FROM steps WHERE due_at IS NOT NULL ORDER BY due_at DESC LIMIT 10000) latest
-   WHERE (attempts >= ${SEVERAL_TRIES} AND last_error IS NOT NULL) OR detail ? 'isLate' ORDER BY attempts DESC, uuid`,
+  `SELECT uuid, kind, attempts >= ${ALARM_AFTER_ATTEMPTS} OR "isLate" AS "isAlarm"
+   FROM (SELECT uuid, kind, attempts, last_error, detail ? 'isLate' AND kind IN ('finish', 'clean_up') AS "isLate" FROM steps WHERE due_at IS NOT NULL ORDER BY due_at DESC LIMIT 10000) latest
+   WHERE (attempts >= ${SEVERAL_TRIES} AND last_error IS NOT NULL) OR "isLate" ORDER BY attempts DESC, uuid`,
 );
 
 /** What is still to be done for a resource, in its order. */

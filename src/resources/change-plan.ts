@@ -51,12 +51,17 @@ const enqueue = statement(
    )
    UPDATE resources SET plan = $3, updated_at = now() WHERE uuid = $1`,
 );
-// Answers how often the same was asked within the hour before. A statement does not see what it inserts itself.
+// Answers how often the same was asked within the hour before, counted to one more than is an alarm: so many are written
+// down, and no more, however long a platform repeats itself.
 const tellUnchanged = statement(
   "tell_unchanged",
-  `WITH told AS (INSERT INTO events (uuid, type) VALUES ($1, 'plan_unchanged'))
-   SELECT count(*)::int AS earlier FROM events
-   WHERE uuid = $1 AND type = 'plan_unchanged' AND at > now() - interval '1 hour'`,
+  `WITH earlier AS (
+     SELECT 1 FROM events WHERE uuid = $1 AND type = 'plan_unchanged' AND at > now() - interval '1 hour'
+     ORDER BY id DESC LIMIT ${MOST_UNCHANGED_CALLS + 1}
+   ), told AS (
+     INSERT INTO events (uuid, type) SELECT $1, 'plan_unchanged' WHERE (SELECT count(*) FROM earlier) <= ${MOST_UNCHANGED_CALLS}
+   )
+   SELECT count(*)::int AS earlier FROM earlier`,
 );
 
 type Begun =
@@ -91,7 +96,7 @@ export function createChangePlan(needs: {
           db.transaction((tx) => beginOrQueue(tx, { uuid, plan, key, requestId, mayQueue })),
         );
         if (begun.is === "unchanged") {
-          // Once, when the limit is passed: a flood of calls is no reason for a flood of alarms.
+          // When the limit is passed, and not at each call beyond: a flood of calls is no reason for a flood of alarms.
           if (begun.earlier === MOST_UNCHANGED_CALLS)
             log.error(
               { alarm: "plan_unchanged_often", uuid, plan },

@@ -13,7 +13,8 @@ import { findResource, wasNeverProvisioned } from "./rows.ts";
 export type Deprovision = (uuid: string, requestId?: string) => Promise<void>;
 
 // The end, in one statement: a tombstone, every secret gone, running work fenced off (the lease moves on and the steps
-// vanish), and the clean-up written down. It waits for work that still runs to notice.
+// vanish), and the clean-up written down. It has the lease of work that still runs, and so waits for it to notice; and
+// where one was begun already, for a provision that failed, it goes on under the same key.
 const bury = statement(
   "deprovision",
   `WITH gone AS (
@@ -27,10 +28,11 @@ const bury = statement(
        lease = c.lease + 1, leased_until = NULL, sent_at = NULL, last_error = NULL
      FROM gone WHERE c.uuid = gone.uuid
    ), cancelled AS (
-     DELETE FROM steps s USING gone WHERE s.uuid = gone.uuid RETURNING s.leased_until
+     DELETE FROM steps s USING gone WHERE s.uuid = gone.uuid RETURNING s.kind, s.key, s.leased_until
    ), cleaning AS (
-     INSERT INTO steps (uuid, kind, due_at, request_id)
-     SELECT uuid, 'clean_up', greatest(now(), (SELECT max(leased_until) FROM cancelled)), $2 FROM gone
+     INSERT INTO steps (uuid, kind, key, due_at, leased_until, request_id)
+     SELECT uuid, 'clean_up', coalesce((SELECT key FROM cancelled WHERE kind = 'clean_up' LIMIT 1), gen_random_uuid()), now(),
+       (SELECT max(leased_until) FROM cancelled), $2 FROM gone
    )
    INSERT INTO events (uuid, type) SELECT uuid, 'deprovisioned' FROM gone RETURNING uuid`,
 );

@@ -25,8 +25,8 @@ const fail = statement(
      FROM failed WHERE c.uuid = failed.uuid
    ), cancelled AS (DELETE FROM steps s USING failed WHERE s.uuid = failed.uuid RETURNING s.kind, s.leased_until
    ), cleaned AS (
-     INSERT INTO steps (uuid, kind, due_at)
-     SELECT uuid, 'clean_up', greatest(now(), (SELECT max(leased_until) FROM cancelled WHERE ${isIn("vendor")})) FROM failed
+     INSERT INTO steps (uuid, kind, due_at, leased_until)
+     SELECT uuid, 'clean_up', now(), (SELECT max(leased_until) FROM cancelled WHERE ${isIn("vendor")}) FROM failed
    )
    INSERT INTO events (uuid, type) SELECT uuid, 'failed' FROM failed RETURNING uuid`,
 );

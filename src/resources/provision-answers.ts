@@ -71,20 +71,24 @@ export interface ProvisionAnswers {
 export function createProvisionAnswers(db: Queryable, vault: Vault, log: Log): ProvisionAnswers {
   const write = createGroupCommit<Decision, boolean>({
     async write(rows) {
+      // Of two decisions about one provision only the first is written, and only whoever made it is told so.
+      const first = new Map<string, Decision>();
+      for (const row of rows) if (!first.has(row.uuid)) first.set(row.uuid, row);
+      const written = [...first.values()];
       const values = [
-        rows.map((row) => row.uuid),
-        rows.map((row) => row.state),
-        rows.map((row) => row.answer.status),
-        rows.map((row) => sealAnswer(vault, row.uuid, row.answer)),
-        rows.map((row) => sealConfig(vault, row.uuid, fullSet([], row.config))),
-        rows.map((row) => row.step.id),
-        rows.map((row) => row.step.lease),
-        rows.map((row) => row.next?.kind ?? null),
-        rows.map((row) => row.next?.dueSeconds ?? null),
-        rows.map((row) => row.next?.isKept ?? false),
+        written.map((row) => row.uuid),
+        written.map((row) => row.state),
+        written.map((row) => row.answer.status),
+        written.map((row) => sealAnswer(vault, row.uuid, row.answer)),
+        written.map((row) => sealConfig(vault, row.uuid, fullSet([], row.config))),
+        written.map((row) => row.step.id),
+        written.map((row) => row.step.lease),
+        written.map((row) => row.next?.kind ?? null),
+        written.map((row) => row.next?.dueSeconds ?? null),
+        written.map((row) => row.next?.isKept ?? false),
       ];
       const decided = new Set((await db.query<{ uuid: string }>(decide, values)).map(({ uuid }) => uuid));
-      return rows.map(({ uuid }) => decided.has(uuid));
+      return rows.map((row) => decided.has(row.uuid) && first.get(row.uuid) === row);
     },
   });
 

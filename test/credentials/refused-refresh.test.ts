@@ -60,3 +60,28 @@ it("a call that was not sent, for the secret was replaced meanwhile, is made aga
   expect((await tokens.current()).reveal()).toBe("token 2");
   expect(results).toEqual([]);
 });
+
+it("what the platform does not understand is an alarm, once for all of it", async () => {
+  const lines: string[] = [];
+  const row = { uuid: "u", state: "active", attempts: 0, rejectedForSeconds: null, wasRefused: false };
+  let outcome = "not_issued";
+  const needs = {
+    claims: { refresh: async () => row },
+    store: { putOffRefresh: async () => false },
+    admission: {
+      claim: async (claim: () => Promise<unknown[]>) => (await claim()).map((it) => ({ row: it })),
+    },
+    call: async () => ({ done: "failed", failure: { outcome, error: { id: "suspended", message: "No." } } }),
+    ...{ outage: createOutage(), slots: {}, concurrency: 1, onEnd: () => undefined },
+    log: pino({}, { write: (line: string) => void lines.push(line) }),
+  };
+  const refresh = createRefresh(needs as unknown as RefreshNeeds);
+  const alarms = () => lines.filter((line) => line.includes('"alarm":"refresh_misunderstood"')).length;
+  await refresh.now("u");
+  expect(alarms()).toBe(0);
+  outcome = "bug";
+  await refresh.now("u");
+  await refresh.now("u");
+  expect(alarms()).toBe(1);
+  expect(lines).toHaveLength(3);
+});

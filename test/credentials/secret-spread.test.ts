@@ -118,11 +118,22 @@ it("goes on where it was stopped, or where the database failed it", async () => 
       throw new Error("The page took too long.");
     },
     () => ({ due: 1, held: [], last: "c" }),
-    () => ({ due: 0, held: [], last: null }),
+    () => ({ due: 0, held: ["h"], last: null }),
+  ];
+  const isLocked = Object.assign(new Error("It waited too long for a lock."), {
+    code: "55P03",
+    severity: "ERROR",
+  });
+  const waits: (() => object[])[] = [
+    () => {
+      throw isLocked;
+    },
+    () => [{ uuid: "h" }],
   ];
   const answers: Record<string, (values: unknown[]) => object[]> = {
     read_unspread_secret: () => [{ version: 2, isAgain: false, beganAt: "then" }],
     make_older_tokens_due: ([, after]) => (begunAt.push(after), [pages.shift()!()]),
+    make_held_tokens_due: () => waits.shift()!(),
     mark_secret_spread: (values) => [values],
   };
   const marked: unknown[] = [];
@@ -135,6 +146,8 @@ it("goes on where it was stopped, or where the database failed it", async () => 
   const spread = createSecretSpread(db);
   expect(await spread(stopping.signal)).toBe(2);
   await expect(spread()).rejects.toThrow("too long");
+  expect(marked).toEqual([]);
+  expect(await spread()).toBe(1);
   expect(marked).toEqual([]);
   expect(await spread()).toBe(1);
   expect(begunAt.slice(1)).toEqual(["b", "b", "c"]);

@@ -44,13 +44,17 @@ describe("a customer's page", () => {
   });
 
   it("says how far it is, in the words of the service", async () => {
-    customers.life.vendor.next("finish", async () => ({ later: "Half of it is fired.", againInSeconds: 2 }));
+    customers.life.vendor.next("finish", async () => ({
+      later: "Half of it is fired.",
+      againInSeconds: 600,
+    }));
     const { addon } = await customers.control.install({ plan: "dedicated" });
     const browser = customers.browser();
     await customers.signOn(browser, customers.signedForm(addon.id));
     const shows = (words: string) => async () =>
       expect((await browser.get(`/customer/${addon.id}`)).text).toContain(`under way: ${words}`);
     await eventually(shows("Half of it is fired."));
+    await customers.life.hurry(addon.id);
     await eventually(shows("nothing"));
   });
 

@@ -74,7 +74,7 @@ describe("work that keeps failing", () => {
 
   it("needs attention, with the way to its resource", async () => {
     const { html, text } = await operator.get();
-    expect(text).toContain("keeps failing");
+    expect(text).toContain("put-off work that does not end");
     expect(html).toContain(`href="/operator/resources/${uuid}"`);
   });
 });

@@ -19,11 +19,15 @@ const firing: NotYet = { later: "The kiln is at 900 degrees.", againInSeconds: 1
 const says = (what: "finish" | "deprovision", answer: NotYet, times = 1) => {
   for (let i = 0; i < times; i++) life.vendor.next(what, async () => answer);
 };
+/** From now on, until it is to be as usual. */
+const fails = (words: string) => {
+  for (let i = 0; i < 20; i++) life.vendor.next("finish", () => Promise.reject(new Error(words)));
+};
 const calls = (uuid: string, what: "finish" | "deprovision") => life.vendor.callsOf(uuid, what);
 const step = async (uuid: string) =>
   (
     await life.world.rows<{ kind: string; attempts: number; last_error: string | null; seconds: number }>(
-      `SELECT kind, attempts, last_error, extract(epoch FROM due_at - now())::float8 AS seconds
+      `SELECT kind, attempts, last_error, detail ? 'isLate' AS "isLate", extract(epoch FROM due_at - now())::float8 AS seconds
        FROM steps WHERE uuid = $1 AND kind IN ('finish', 'clean_up') AND leased_until IS NULL AND due_at IS NOT NULL`,
       [uuid],
     )
@@ -64,22 +68,21 @@ describe("a provision that is not done yet", () => {
   });
 
   it("is no failure: however often, it calls nobody", async () => {
-    says("finish", { ...firing, againInSeconds: 2 }, 2);
+    says("finish", { ...firing, againInSeconds: 600 }, 2);
     const { addon } = await life.control.install({ plan: "dedicated" });
-    await eventually(async () =>
-      expect(await step(addon.id)).toMatchObject({ attempts: 0, last_error: null }),
-    );
+    await putOff(addon.id);
     await asIf(addon.id, { attempts: 11 });
-    await eventually(() => calls(addon.id, "finish").length === 2);
-    await eventually(async () => expect(await step(addon.id)).toMatchObject({ attempts: 0 }));
+    await again(addon.id);
+    expect(await step(addon.id)).toMatchObject({ attempts: 0, last_error: null });
+    await life.hurry(addon.id);
     await done(addon.id);
     expect(stuck(addon.id)).toEqual([]);
   });
 
   it("is given up after 11 hours, as any", async () => {
-    says("finish", firing, 20);
+    says("finish", { ...firing, againInSeconds: 600 });
     const { addon } = await life.control.install({ plan: "dedicated" });
-    await eventually(() => calls(addon.id, "finish").length === 1);
+    await putOff(addon.id);
     await asIf(addon.id, { attempts: 0, hours: 12 });
     await eventually(async () => expect(await life.resource(addon.id)).toMatchObject({ state: "failed" }));
     await eventually(() => calls(addon.id, "deprovision").length === 1);
@@ -93,15 +96,17 @@ describe("a provision that is not done yet", () => {
     expect(stdout).toMatch(
       /finish +goes on, the next look \d{4}-.* \(in (9|10) min\)\n +Half of it is fired\.\n/,
     );
-    life.vendor.next("finish", () => Promise.reject(new Error("The kiln is cold.")));
-    says("finish", { ...firing, againInSeconds: 600 });
-    await life.world.rows(`UPDATE steps SET due_at = now() WHERE uuid = $1`, [addon.id]);
+    fails("The kiln is cold.");
+    await life.hurry(addon.id);
     const shown = async () =>
       (await kitJson<{ steps: object[] }>(life.world.environment, ["resources", "show", addon.id])).data
         .steps;
     await eventually(async () =>
       expect(await step(addon.id)).toMatchObject({ last_error: "The kiln is cold." }),
     );
+    life.vendor.asUsual();
+    says("finish", { ...firing, againInSeconds: 600 });
+    await life.hurry(addon.id);
     await eventually(async () =>
       expect(await shown()).toMatchObject([{ said: firing.later, lastError: null }]),
     );
@@ -149,9 +154,10 @@ describe("a provision that is not done yet", () => {
     says("finish", { later: "Half\0 of it.", againInSeconds: 600 });
     const { addon } = await life.control.install({ plan: "dedicated" });
     await putOff(addon.id);
-    life.vendor.next("finish", () => Promise.reject(new Error("Cold\0.")));
+    fails("Cold\0.");
     await life.hurry(addon.id);
     await eventually(async () => expect(await step(addon.id)).toMatchObject({ last_error: "Cold." }));
+    life.vendor.asUsual();
     await life.hurry(addon.id);
     await done(addon.id);
   });
@@ -180,7 +186,8 @@ describe("a plan change that is not done yet", () => {
       [uuid],
     );
     await again(uuid);
-    expect(stuck(uuid)).toHaveLength(1);
+    await eventually(() => expect(stuck(uuid)).toHaveLength(1));
+    await eventually(async () => expect(await step(uuid)).toMatchObject({ isLate: true }));
     const fix = expect.stringContaining(`kit resources show ${uuid}`);
     expect(await doctor()).toMatchObject({ ok: false, message: expect.stringContaining("not done"), fix });
 

@@ -100,6 +100,10 @@ describe("a plan change", () => {
     await life.world.rows(`UPDATE events SET at = at - interval '61 minutes' WHERE uuid = $1`, [seldom]);
     for (const uuid of [often, seldom, often, seldom]) expect((await ask(uuid)).status).toBe(200);
     expect(alarms()).toEqual([often]);
+    // However long it goes on: no more alarms, and no more rows.
+    for (let calls = 0; calls < 5; calls++) expect((await ask(often)).status).toBe(200);
+    expect(alarms()).toEqual([often]);
+    expect((await life.events(often)).filter((type) => type === "plan_unchanged")).toHaveLength(4);
   });
 
   it.each(["samovar", "Premium", "teapots:premium", "__proto__"])(
@@ -238,7 +242,7 @@ describe("a plan change that the service", () => {
   });
 
   it("refuses in the end, while the platform is still being told of the provision: nothing of that has failed", async () => {
-    life.control.fault("POST /addons/*/actions/provision", { delayMs: 4_000 });
+    life.control.fault("POST /addons/*/actions/provision", { delayMs: 10_000 });
     const { addon } = await life.control.install({ plan: "dedicated" });
     await eventually(() => life.patchesOf(addon.id).length === 1);
     life.vendor.next("changePlan", async () => ({ later: "Kneading the clay." }));

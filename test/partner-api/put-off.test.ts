@@ -140,7 +140,7 @@ describe("what is given up while the service still works at it", () => {
   const seconds = async (uuid: string) =>
     (
       await life.world.rows<{ seconds: number }>(
-        `SELECT extract(epoch FROM due_at - now())::float8 AS seconds FROM steps WHERE uuid = $1`,
+        `SELECT extract(epoch FROM leased_until - now())::float8 AS seconds FROM steps WHERE uuid = $1`,
         [uuid],
       )
     )[0]!.seconds;
@@ -167,6 +167,30 @@ describe("what is given up while the service still works at it", () => {
     await eventually(() => life.vendor.callsOf(addon.id, "deprovision").length === 1);
     await eventually(async () => expect(await life.resource(addon.id)).toMatchObject({ state: "failed" }));
   });
+
+  it("and is deprovisioned too is not taken down beside it either", async () => {
+    const gate = aGate();
+    life.vendor.next("finish", async (resource, platform) => {
+      await gate.opened;
+      return teapots.finish(resource, platform);
+    });
+    const { addon } = await life.control.install({ plan: "dedicated" });
+    await eventually(() => life.vendor.callsOf(addon.id, "finish").length === 1);
+    await life.world.rows(`UPDATE credentials SET state = 'grant_lost', due_at = NULL WHERE uuid = $1`, [
+      addon.id,
+    ]);
+    await eventually(async () => expect(await life.steps(addon.id)).toEqual(["clean_up"]));
+    const keyOf = () => life.world.rows(`SELECT key FROM steps WHERE uuid = $1`, [addon.id]);
+    const [key] = await keyOf();
+    expect((await life.platform.deprovision(addon.id)).status).toBe(204);
+    expect(await keyOf()).toEqual([key]);
+    expect(await seconds(addon.id)).toBeGreaterThan(5);
+    expect(life.vendor.callsOf(addon.id, "deprovision")).toEqual([]);
+    gate.open();
+    await life.hurry(addon.id);
+    await eventually(async () => expect(await life.steps(addon.id)).toEqual([]));
+    expect(life.vendor.callsOf(addon.id, "deprovision")).toHaveLength(1);
+  });
 });
 
 describe("a provision during which the service", () => {
@@ -184,6 +208,7 @@ describe("a provision during which the service", () => {
     ["throws no error at all", () => Promise.reject("cold" as unknown as Error)],
     ["answers nothing", () => Promise.resolve(undefined as never)],
     ["sets a var that is not declared", () => Promise.resolve({ config: { LD_PRELOAD: "x" } } as never)],
+    ["words its answer with no text", () => Promise.resolve({ config: {}, message: 10n } as never)],
     ["sets a var to a number", () => Promise.resolve({ config: { TEAPOT_URL: 1 } } as never)],
   ])("%s: 202, then tried again under the same key, configured and announced", async (_case, work) => {
     life.vendor.next("provision", work);

@@ -2,6 +2,9 @@
 
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { aGate } from "../support/a-vendor.ts";
+import { teapots } from "../support/teapots/index.ts";
+import { createStepQueue } from "../../src/resources/steps/queue.ts";
 import { createProvisionStore } from "../../src/resources/provision-store.ts";
 import { Secret } from "../../src/secret.ts";
 import { aLifecycle, type LifecycleWorld } from "../support/lifecycle.ts";
@@ -73,5 +76,43 @@ describe("a provision that was written down and not decided, delivered again wit
     expect((await life.control.redeliver(uuid)).response.status).toBe(200);
     expect(await grantOf(uuid)).toEqual({ number: 1, isDue: true });
     await expectExchanged(uuid);
+  });
+});
+
+describe("a provision that a sweep decides", () => {
+  it("and that was answered 202 meanwhile comes to its result all the same", async () => {
+    const uuid = await leftUndecided();
+    const gate = aGate();
+    life.vendor.next("provision", async (resource) => {
+      await gate.opened;
+      return teapots.provision(resource);
+    });
+    await life.world.rows(`UPDATE steps SET leased_until = NULL WHERE uuid = $1`, [uuid]);
+    const { runner } = life.world.service.services.lifecycle;
+    await runner.runDue("vendor", new AbortController().signal);
+    await eventually(() => life.vendor.callsOf(uuid, "provision").length === 1);
+    expect((await life.control.redeliver(uuid)).response.status).toBe(202);
+    gate.open();
+    await runner.settled();
+    expect(await life.steps(uuid)).toEqual(["announce"]);
+    expect(life.vendor.callsOf(uuid, "provision")).toHaveLength(1);
+  });
+
+  it("keeps what was stored of its end where only the database's word of it was lost", async () => {
+    const uuid = await leftUndecided();
+    const step = async () =>
+      (
+        await life.world.rows<{ id: number; lease: number; kind: string; due_at: Date | null }>(
+          `SELECT id, lease, kind, due_at FROM steps WHERE uuid = $1`,
+          [uuid],
+        )
+      )[0]!;
+    const { id, lease } = await step();
+    await life.world.rows(`UPDATE steps SET kind = 'finish', due_at = NULL WHERE id = $1`, [id]);
+    const claimed = { id, lease, kind: "provision" } as Parameters<
+      ReturnType<typeof createStepQueue>["putOff"]
+    >[0];
+    await createStepQueue(life.world.db).putOff(claimed, 1, "The connection was lost.");
+    expect(await step()).toMatchObject({ kind: "finish", due_at: null });
   });
 });

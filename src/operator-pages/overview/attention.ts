@@ -123,7 +123,7 @@ async function stepMatter({ db }: Services): Promise<Matter[]> {
   const { count, kinds, someUuids } = await failingSteps(db);
   if (count === 0) return [];
   const many = count === 1 ? "A step" : `${count} steps`;
-  const what = `${many} (${kinds.join(", ")}) ${FAILING}: put-off work that keeps failing.`;
+  const what = `${many} (${kinds.join(", ")}) ${FAILING}: put-off work that does not end.`;
   const todo =
     "Read what came of the last try on the page of its resource, and mend it. The next follows by itself.";
   const links = someUuids.map((uuid) => ({ label: `See ${uuid}`, path: `/resources/${uuid}` }));

@@ -1,4 +1,5 @@
 import type { Log } from "../../log.ts";
+import type { TokenFailure } from "../../platform/oauth.ts";
 import { createPool } from "../pool.ts";
 import type { Admission, Admitted } from "./admission.ts";
 import type { CallResult, CallTokenEndpoint } from "./calls.ts";
@@ -10,6 +11,8 @@ import type { CredentialStore } from "./store.ts";
 import { judgeFailedRefresh, type RefreshVerdict } from "./verdict.ts";
 
 const MASS_FAILURE_PAUSE_SECONDS = 600;
+/** Of calls that the platform does not understand, one is an alarm in so long: they are all made alike. */
+const TOLD_AGAIN_AFTER_MS = 600_000;
 
 export interface Refresh {
   /** Starts refreshing every token pair that is due. Returns how many rows it took. */
@@ -66,8 +69,22 @@ export function createRefresh(needs: {
         { alarm: "needs_reauth", uuid: row.uuid, reason: error },
         "The platform refuses a refresh token for good",
       );
-    else log.warn({ uuid: row.uuid, outcome, reason: error, ...verdict }, "A token is not refreshed yet");
+    else tellOfFailure({ uuid: row.uuid, outcome, reason: error, ...verdict });
     return result;
+  }
+
+  /** Trouble passes, and metrics watch it; what the platform does not understand lasts until somebody looks. */
+  let misunderstoodAtMs = -Infinity;
+  function tellOfFailure(
+    about: { uuid: string; outcome: TokenFailure } & RefreshVerdict & { reason: unknown },
+  ): void {
+    const isNews = performance.now() - misunderstoodAtMs >= TOLD_AGAIN_AFTER_MS;
+    if (about.outcome !== "bug" || !isNews) return log.warn(about, "A token is not refreshed yet");
+    misunderstoodAtMs = performance.now();
+    log.error(
+      { alarm: "refresh_misunderstood", ...about },
+      "The platform refuses a refresh, and not for its token's sake",
+    );
   }
 
   /** A wave of refusals must not become a wave of dead customers: then nobody is given up, and an operator looks. */

@@ -18,10 +18,10 @@ const unspread = statement(
   `SELECT version, spread_at IS NOT NULL AS "isAgain", now()::text AS "beganAt" FROM client_secrets
    WHERE spread_at IS NULL OR (${isFirstOnly} AND created_at < now() - ${LATER}) ORDER BY version DESC LIMIT 1`,
 );
-// What the first time made due is left alone the second.
+// What the first time made due is left alone the second, and so is what the platform has refused since.
 const isOlder = (c: string) =>
   `${c}.state IN ('active', 'needs_reauth') AND ${c}.sealed_refresh_token IS NOT NULL
-     AND (${c}.secret_version IS NULL OR ${c}.secret_version < $1) AND (NOT $3::bool OR ${c}.due_at > now())`;
+     AND (${c}.secret_version IS NULL OR ${c}.secret_version < $1) AND (NOT $3::bool OR (${c}.due_at > now() AND ${c}.rejected_at IS NULL))`;
 // What the platform ended for good is asked about once more, and is no news where it stays so.
 const AGE = `UPDATE credentials c SET due_at = now(), attempts = 0,
   rejected_at = CASE WHEN c.state = 'needs_reauth' THEN c.rejected_at END`;
@@ -106,6 +106,7 @@ export function createSecretSpread(db: Queryable): SpreadSecret {
       await db.query(markSpread, [version, beganAt]);
     } catch (error) {
       if (!isLocked(error)) throw error;
+      return total;
     }
     begun = null;
     return total;

@@ -103,7 +103,7 @@ export function createTokenSources({
       // Not sent: the secret was replaced, or the lease ran short, between the claim and the call.
       const isHeldUp = result.done === "busy" || result.done === "not_sent";
       if (isHeldUp && performance.now() > until) {
-        throw new NoToken("busy", `The token of ${uuid} is being refreshed by another process; try again.`);
+        throw new NoToken("busy", `The token of ${uuid} is being refreshed, or is about to be; try again.`);
       }
       if (isHeldUp) await wait(50);
     }

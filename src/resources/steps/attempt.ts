@@ -30,7 +30,10 @@ export async function attempt(offer: Offer, call: () => Promise<Outcome | NotYet
   try {
     const outcome = await call();
     if (isNotYet(outcome)) return { is: "later", ...whenAgain(outcome) };
-    return { is: "done", config: checkedConfig(offer, outcome.config), message: outcome.message };
+    const { config, message } = outcome;
+    if (message !== undefined && typeof message !== "string")
+      throw new BrokenContract("The service returned a message that is not a text.");
+    return { is: "done", config: checkedConfig(offer, config), message };
   } catch (error) {
     return error instanceof Refusal ? { is: "refused", refusal: error } : { is: "failed", error };
   }

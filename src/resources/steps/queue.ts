@@ -84,25 +84,28 @@ const hold = statement(
   `UPDATE steps SET leased_until = now() + interval '${STEP_LEASE_SECONDS} seconds' WHERE id = $1 AND lease = $2 RETURNING id`,
 );
 
+// By its kind too: the end of its work may be stored, and only the database's word of it lost.
 const putOff = statement(
   "put_off_step",
   `UPDATE steps SET due_at = now() + make_interval(secs => $3::float8), leased_until = NULL, last_error = $4
-   WHERE id = $1 AND lease = $2`,
+   WHERE id = $1 AND lease = $2 AND kind = $5`,
 );
 
 /** Longer than this no step of the vendor's may go on, whatever it says. */
 const LONGEST = "interval '11 hours'";
 
-// No failure: the tries begin anew, and nobody is called; but once, where it was first said longer ago than a provision
-// may take.
+// No failure: the tries begin anew, and nobody is called; but where it was first said longer ago than a provision may take,
+// until that is told.
 const lookAgain = statement(
   "look_at_step_again",
   `UPDATE steps s SET due_at = now() + make_interval(secs => $3::float8), leased_until = NULL, last_error = NULL, attempts = 0,
      detail = s.detail || jsonb_build_object('said', $4::text, 'saidSince', coalesce(s.detail->>'saidSince', now()::text))
-       || CASE WHEN seen."isLate" THEN jsonb_build_object('isLate', true) ELSE '{}' END
-   FROM (SELECT id, (detail->>'saidSince')::timestamptz < now() - ${LONGEST} AS "isLate", detail ? 'isLate' AS "isTold"
-     FROM steps WHERE id = $1) seen
-   WHERE s.id = seen.id AND s.lease = $2 RETURNING seen."isLate" AND NOT seen."isTold" AS "isLateNow"`,
+   WHERE id = $1 AND lease = $2
+   RETURNING (detail->>'saidSince')::timestamptz < now() - ${LONGEST} AND NOT detail ? 'isLate' AS "isLate"`,
+);
+const markLate = statement(
+  "mark_step_late",
+  `UPDATE steps SET detail = detail || jsonb_build_object('isLate', true) WHERE id = $1`,
 );
 
 const finish = statement("finish_step", `DELETE FROM steps WHERE id = $1 AND lease = $2 RETURNING id`);
@@ -129,11 +132,10 @@ const wake = statement(
 );
 
 // The platform gives an asynchronous provision up after 12 hours; we decide after 11 (decisions, section 2). One that was
-// never answered is none: its step decides it. What follows waits for work that still runs to notice.
+// never answered is none: its step decides it. The lease of what still runs stays: what follows waits for it to notice.
 const expire = statement(
   "expire_steps",
-  `UPDATE steps s SET kind = 'report_failure', due_at = greatest(now(), s.leased_until), attempts = 0,
-     lease = s.lease + 1, leased_until = NULL
+  `UPDATE steps s SET kind = 'report_failure', due_at = now(), attempts = 0, lease = s.lease + 1
    FROM resources r
    WHERE r.uuid = s.uuid AND r.state = 'provisioning' AND s.kind IN ('provision', 'finish', 'announce')
      AND r.answer_status IS NOT NULL AND s.created_at < now() - ${LONGEST} RETURNING s.uuid`,
@@ -166,13 +168,14 @@ export function createStepQueue(db: Queryable) {
       (await db.query<StepRow>(claimUnanswered, [uuid, ownKey])).map(toStep)[0] ?? null,
     /** False: the step is not ours any more, or no longer wanted. */
     hold: async ({ id, lease }: Step) => (await db.query(hold, [id, lease])).length > 0,
-    putOff: async ({ id, lease }: Step, seconds: number, error: string) =>
-      void (await db.query(putOff, [id, lease, seconds, error])),
-    /** Puts off what is not done, and not failing. True, once: it has gone on for 11 hours. */
+    putOff: async ({ id, lease, kind }: Step, seconds: number, error: string) =>
+      void (await db.query(putOff, [id, lease, seconds, error, kind])),
+    /** Puts off what is not done, and not failing. True: it has gone on for 11 hours, and nobody was told. */
     async lookAgain({ id, lease }: Step, seconds: number, said: string): Promise<boolean> {
-      const [row] = await db.query<{ isLateNow: boolean | null }>(lookAgain, [id, lease, seconds, said]);
-      return row?.isLateNow ?? false;
+      const [row] = await db.query<{ isLate: boolean }>(lookAgain, [id, lease, seconds, said]);
+      return row?.isLate ?? false;
     },
+    markLate: async ({ id }: Step) => void (await db.query(markLate, [id])),
     finish: async ({ id, lease }: Step) => (await db.query(finish, [id, lease])).length > 0,
     /** Turns a step that is not wanted any more into the clean-up of what it may have made. */
     cleanUpAfter: async ({ id, lease }: Step) => void (await db.query(cleanUpAfter, [id, lease])),

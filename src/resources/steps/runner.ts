@@ -95,20 +95,20 @@ export function createStepRunner(needs: {
     const words = scrubber.scrub(messageOf(error)).replaceAll("\0", "").slice(0, 500);
     if (error instanceof StillUnderWay) {
       const { againInSeconds } = error;
-      if (await queue.lookAgain(step, againInSeconds, words))
-        log.error(
-          { alarm: "step_stuck", ...about, words },
-          "The service is not done with a step after 11 hours",
-        );
-      else log.debug({ ...about, againInSeconds, words }, "The service is not done with a step yet");
-      return;
+      log.debug({ ...about, againInSeconds, words }, "The service is not done with a step yet");
+      if (!(await queue.lookAgain(step, againInSeconds, words))) return;
+      log.error(
+        { alarm: "step_stuck", ...about, words },
+        "The service is not done with a step after 11 hours",
+      );
+      return queue.markLate(step);
     }
     const againInSeconds = nextTryInSeconds(STEP_AGAIN, attempts);
-    await queue.putOff(step, againInSeconds, words);
     const told = { ...about, attempts, againInSeconds, error };
     if (attempts === ALARM_AFTER_ATTEMPTS)
       log.error({ alarm: "step_stuck", ...told }, "A step has failed twelve times and is tried again");
     else log.warn(told, "A step will be tried again");
+    await queue.putOff(step, againInSeconds, words);
   }
 
   async function hiding<Result>(step: Step, work: () => Promise<Result>): Promise<Result> {

@@ -66,9 +66,10 @@ export function createVendorSteps(needs: {
       const result = await attempt(offer, () =>
         vendor.provision(vendorResource(vault, step.resource, { ...step, signal })),
       );
-      // Never answered: the process that held the request died. Decide as it would have; a repeated request gets it.
-      if (step.resource.answerStatus === null) await answers.decide(step, result);
-      else await settle(step, result);
+      // Never answered: the process that held the request died. Decide as it would have; a repeated request gets it. Where
+      // one was told "later" meanwhile, the platform must hear of the result otherwise.
+      const isDecided = step.resource.answerStatus === null && (await answers.decide(step, result)) !== null;
+      if (!isDecided) await settle(step, result);
     },
 
     async changePlan(step, signal) {

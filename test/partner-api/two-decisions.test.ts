@@ -1,0 +1,32 @@
+import { expect, it } from "@jest/globals";
+import { pino } from "pino";
+import type { Queryable } from "../../src/database/database.ts";
+import { createProvisionAnswers } from "../../src/resources/provision-answers.ts";
+import type { ResourceRow } from "../../src/resources/rows.ts";
+import type { Step } from "../../src/resources/steps/queue.ts";
+import type { Vault } from "../../src/vault/vault.ts";
+
+it("of two decisions about one provision that are written together, only whoever came first is told that it counts", async () => {
+  const written: unknown[][] = [];
+  const db = {
+    query: async (_: unknown, [uuids, states]: string[][]) => {
+      written.push(states!);
+      return [...new Set(uuids)].map((uuid) => ({ uuid }));
+    },
+  } as unknown as Queryable;
+  const vault = { seal: () => Buffer.alloc(0) } as unknown as Vault;
+  const answers = createProvisionAnswers(db, vault, pino({ level: "silent" }));
+  const resource = { uuid: "01234567-89ab-4def-8123-456789abcdef" } as ResourceRow;
+  const step = { id: 1, lease: 1, resource } as Step;
+  // The first write leaves at once; what comes during it is written together.
+  const other = answers.decideLater({ uuid: "11234567-89ab-4def-8123-456789abcdef" } as ResourceRow);
+  const [done, later] = await Promise.all([
+    answers.decide(step, { is: "done", config: {}, message: undefined }),
+    answers.decideLater(resource),
+  ]);
+  await other;
+  expect(done).toMatchObject({ status: 200 });
+  expect(later).toBeNull();
+  expect(written.flat().filter((state) => state === "provisioned")).toHaveLength(1);
+  expect(written.flat()).toHaveLength(2);
+});
