@@ -2,6 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { plain } from "./probes.ts";
 import { Broken, NotApplicable, NotJudged, type Rule } from "./rule.ts";
 import type { Stage } from "./stage/stage.ts";
+import { NoAnswer } from "./stage/wire.ts";
 
 /** What came of one rule. */
 export interface Verdict {
@@ -58,13 +59,14 @@ async function verdictOf(stage: Stage, rule: Rule): Promise<Verdict> {
       const status = error instanceof NotApplicable ? "not_applicable" : "skipped";
       return { rule, status, reason: error.message, ms: since() };
     }
-    const reason = error instanceof Broken ? error.message : `There was no answer: ${messageOf(error)}`;
-    return { rule, status: "failed", reason, ms: since() };
+    return { rule, status: "failed", reason: reasonOf(error), ms: since() };
   }
 }
 
-/** What Node throws where a connection breaks; some of it says nothing but its code. */
-function messageOf(error: unknown): string {
-  const { message, code } = error as NodeJS.ErrnoException;
-  return (message || code) ?? String(error);
+function reasonOf(error: unknown): string {
+  if (error instanceof Broken) return error.message;
+  if (error instanceof NoAnswer) return `There was no answer: ${error.message}`;
+  const { name, message } = error as Error;
+  // What a parser says quotes what it could not read, and that may be a secret.
+  return `The checker failed: ${name === "SyntaxError" ? "it could not read something." : message}`;
 }

@@ -19,6 +19,7 @@ export interface Options {
   command?: string;
   platformPort?: string;
   platformHost: string;
+  platformUrl?: string;
   patience?: string;
   grace?: string;
   tokenLife?: string;
@@ -59,6 +60,7 @@ function createProgram(): Command {
     .option("--sso-path <path>", "where a customer signs on", "/sso/login")
     .option("--platform-port <port>", "where the platform is played (else 4000; with --command any)")
     .option("--platform-host <host>", "on which of this machine's addresses", "127.0.0.1")
+    .option("--platform-url <url>", "where your service finds it, if that is elsewhere")
     .option("--patience <seconds>", "how long what comes later is waited for (30)")
     .option("--grace <seconds>", "how long a started service may clean up before it is stopped (3)")
     .option("--token-life <seconds>", "how long tokens live whose refresh is watched (20)")

@@ -1,5 +1,6 @@
 import { applies, Broken, holds, needs, NotJudged } from "./rule.ts";
 import type { Call } from "./stage/books.ts";
+import { OVERTAKES_BY_MS } from "./stage/front.ts";
 import type { Delivery, InstallWish, Resource, Stage } from "./stage/stage.ts";
 import { membersIn, type Reply } from "./stage/wire.ts";
 
@@ -78,10 +79,9 @@ export function quiet(stage: Stage, ms = stage.settings.patience.quietMs): Promi
 
 /**
  * Calls that began after the end at `endedAt`. What left the service before it knew may arrive after its answer, for calls
- * overtake each other; so a part of the quiet time is left to those.
+ * overtake each other.
  */
-export const beganAfter = (stage: Stage, endedAt: number) => (call: Call) =>
-  call.at > endedAt + stage.settings.patience.quietMs / 4;
+export const beganAfter = (endedAt: number) => (call: Call) => call.at > endedAt + OVERTAKES_BY_MS;
 
 export const plain = probe((stage) => stage.install());
 /** Its answer, where it is a success. */
@@ -179,7 +179,7 @@ export const completed = probe(async (stage) => {
   return resource;
 });
 
-/** The members of an answer. Throws where it is no JSON object. */
+/** The members of an answer; none where it is no JSON object. */
 export function membersOf(reply: Reply): Record<string, unknown> {
   return membersIn(reply.text);
 }

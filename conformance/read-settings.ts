@@ -1,6 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { readFileSync } from "node:fs";
-import type { AddonManifest } from "../sandbox/index.ts";
+import { type AddonManifest, readAddonManifest } from "../sandbox/index.ts";
 import { freePort } from "./free-port.ts";
 import { type Options, UsedWrongly } from "./options.ts";
 import { type Settings, usualPatience } from "./settings.ts";
@@ -19,7 +18,7 @@ export async function readSettings(
   const isStarted = options.command !== undefined;
   const url =
     options.url ?? options.partner ?? (isStarted ? `http://127.0.0.1:${await freePort()}` : undefined);
-  if (!url || !/^https?:\/\//.test(url) || !URL.canParse(url))
+  if (!url || !isWebAddress(url))
     throw new UsedWrongly("Say where the service is with --url http://…, or how to start it with --command.");
   const addonId = options.id ?? options.addonId ?? env["ADDON_ID"] ?? (isStarted ? "conformance" : undefined);
   if (!addonId) throw new UsedWrongly("Say who the platform is to the service: --id, or ADDON_ID.");
@@ -36,6 +35,7 @@ export async function readSettings(
     region: options.region ?? manifest?.regions?.[0] ?? "us",
     platformPort: numberIn(options.platformPort, "--platform-port", 65_535) ?? (isStarted ? 0 : USUAL_PORT),
     platformHost: options.platformHost,
+    platformUrl: platformUrlOf(options),
     patience: {
       ...usualPatience,
       ...seconds(options.patience, "--patience", (eventMs) => ({ eventMs })),
@@ -44,6 +44,14 @@ export async function readSettings(
     },
   };
 }
+
+function platformUrlOf({ platformUrl }: Options): string | null {
+  if (platformUrl === undefined) return null;
+  if (!isWebAddress(platformUrl)) throw new UsedWrongly("--platform-url must be an address: http://…");
+  return platformUrl.replace(/\/+$/, "");
+}
+
+const isWebAddress = (text: string) => /^https?:\/\//.test(text) && URL.canParse(text);
 
 async function passwordOf(options: Options, env: Environment, readPassword: () => Promise<string>) {
   if (options.password) return options.password;
@@ -73,10 +81,7 @@ function plansOf(options: Options, manifest: AddonManifest | null) {
 function readManifest(fileOrJson: string | undefined): AddonManifest | null {
   if (!fileOrJson) return null;
   try {
-    const text = fileOrJson.trimStart().startsWith("{") ? fileOrJson : readFileSync(fileOrJson, "utf8");
-    const manifest = JSON.parse(text) as AddonManifest;
-    if (!Array.isArray(manifest.plans)) throw new Error("it has no plans.");
-    return manifest;
+    return readAddonManifest(fileOrJson);
   } catch (error) {
     throw new UsedWrongly(`The add-on's manifest cannot be read: ${(error as Error).message}`);
   }

@@ -40,6 +40,8 @@ export interface Settings {
   /** Where the platform listens; 0: any free port. */
   platformPort: number;
   platformHost: string;
+  /** Where the service finds it; null: where it listens. */
+  platformUrl: string | null;
 }
 
 export const usualPatience: Patience = {

@@ -14,7 +14,7 @@ import { createMasking } from "./wire/masking.ts";
 import { openStateFile, type StateFile } from "./world/state-file.ts";
 import { createWorld } from "./world/world.ts";
 
-export type { AddonManifest, AddonPlan } from "./addon-manifest.ts";
+export { readAddonManifest, type AddonManifest, type AddonPlan } from "./addon-manifest.ts";
 export type { Control } from "./control/control.ts";
 export type { Delivery, InstallWish } from "./control/deliveries.ts";
 export type { AddonState, State } from "./control/state.ts";

@@ -298,11 +298,11 @@ export const asynchronous: RuleGroup = {
   ],
 };
 
-/** With the plan's own resource, once its end was told. */
+/** With the plan's own resource, once its end was told; or would have been, for calls made wrongly may be refused. */
 async function begunToEnd(stage: Stage) {
   const resource = await begunWithTokens(stage);
-  const some = await callOf(stage, resource, (call) => isApi(call));
-  needs(some, "the platform API has to be called first (ASYNC-03).");
+  await callOf(stage, resource, (call) => isMark(call) && isDone(call));
+  needs(apiCalls(stage, resource).length > 0, "the platform API has to be called first (ASYNC-03).");
   return resource;
 }
 

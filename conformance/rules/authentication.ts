@@ -4,6 +4,7 @@ import { Broken, holds, needs, type RuleGroup } from "../rule.ts";
 import { decisions } from "../sections.ts";
 import { aGrant, aProvision, basic } from "../stage/service-calls.ts";
 import type { Stage } from "../stage/stage.ts";
+import type { Reply } from "../stage/wire.ts";
 
 const section = decisions(1);
 
@@ -19,6 +20,10 @@ async function allRefused(stage: Stage, headers: Record<string, string>): Promis
     holds(status === 401, `${what} was answered with ${status}; 401 was due.`);
   }
 }
+
+/** Whether the two in the middle are alike, the two around them too, and these differ from those. */
+const isTold = <What>([one, two, three, four]: readonly What[]) =>
+  one === four && two === three && one !== two;
 
 export const authentication: RuleGroup = {
   title: "Authentication",
@@ -65,11 +70,19 @@ export const authentication: RuleGroup = {
       mend: "Compare whole strings, in constant time; no prefix, no trimming, no folding of case.",
       check: (stage) => {
         const { addonId, addonPassword } = stage.settings;
-        return allRefused(stage, {
-          "The password without its last character": basic(addonId, addonPassword.slice(0, -1)),
-          "The password with a character more": basic(addonId, `${addonPassword}x`),
-          "The password with a blank more": basic(addonId, `${addonPassword} `),
-        });
+        const others = {
+          "The password without its last character": addonPassword.slice(0, -1),
+          "The password with a character more": `${addonPassword}x`,
+          "The password with a blank more": `${addonPassword} `,
+          "The password in capital letters": addonPassword.toUpperCase(),
+          "The password in small letters": addonPassword.toLowerCase(),
+        };
+        // A password may be written in capitals, or have no letters at all.
+        const wrong = Object.entries(others).filter(([, password]) => password !== addonPassword);
+        return allRefused(
+          stage,
+          Object.fromEntries(wrong.map(([what, password]) => [what, basic(addonId, password)])),
+        );
       },
     },
     {
@@ -120,11 +133,17 @@ export const authentication: RuleGroup = {
             body: { plan: stage.settings.plan },
             authorization: null,
           });
-        const known = await ask((await plain(stage)).uuid);
-        const unknown = await ask(randomUUID());
+        // An answer may hold the time, or a number of its own; so what differs between two answers of a kind tells
+        // nothing. The known one is asked for in between, and what it echoes does not count.
+        const { uuid } = await plain(stage);
+        const asked = [randomUUID(), uuid, uuid, randomUUID()];
+        const replies: Reply[] = [];
+        for (const each of asked) replies.push(await ask(each));
+        const words = replies.map(({ text }, nth) => text.replaceAll(asked[nth]!, ""));
+        const [unknown, known] = replies;
         holds(
-          known.status === unknown.status && known.text === unknown.text,
-          `A known uuid was answered with ${known.status}, an unknown one with ${unknown.status}, or with other words.`,
+          !isTold(replies.map(({ status }) => status)) && !isTold(words),
+          `A known uuid was answered with ${known!.status}, an unknown one with ${unknown!.status}, or with other words.`,
         );
       },
     },

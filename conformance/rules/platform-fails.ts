@@ -144,9 +144,12 @@ export const platformFails: RuleGroup = {
       isPatient: true,
       async check(stage) {
         await plainExchange(stage);
-        const location = `${stage.platformUrl}/elsewhere`;
-        const reply = { ...jsonReply(307, {}), headers: { location } };
-        const resource = await installed(stage, { react: firstTimes(1, isExchange, () => ({ reply })) });
+        // To where the service has just come from: what it is told may not be where it finds us.
+        const redirect = ({ headers: { host } }: Call) => {
+          const location = `${host ? `http://${host}` : stage.platformUrl}/elsewhere`;
+          return { reply: { ...jsonReply(307, {}), headers: { location } } };
+        };
+        const resource = await installed(stage, { react: firstTimes(1, isExchange, redirect) });
         needs(await callOf(stage, resource, isExchange), "a grant has to be exchanged first (EXCH-01).");
         await quiet(stage);
         const strayed = stage.callsOf(resource).some(({ path }) => path.startsWith("/elsewhere"));

@@ -12,6 +12,7 @@ import { applies, Broken, holds, needs, type RuleGroup } from "../rule.ts";
 import { decisions, platform } from "../sections.ts";
 import { nameFaults, valueFaults } from "../config-vars.ts";
 import type { Stage } from "../stage/stage.ts";
+import { jsonIn } from "../stage/wire.ts";
 
 const section = decisions(1);
 const request = platform("Provision request received by an add-on partner");
@@ -49,7 +50,9 @@ export const provision: RuleGroup = {
         const { headers, text } = await plainAnswer(stage);
         const type = headers["content-type"] ?? "";
         holds(/^application\/([\w.-]+\+)?json\b/i.test(type), `The Content-Type is ${type || "missing"}.`);
-        holds(/^\s*\{/.test(text) && Object.keys(JSON.parse(text) as object), "The body is no JSON object.");
+        const value = jsonIn(text);
+        const isObject = typeof value === "object" && value !== null && !Array.isArray(value);
+        holds(isObject, "The body is no JSON object.");
       },
     },
     {

@@ -1,9 +1,10 @@
+import { randomUUID } from "node:crypto";
 import { firstReply, isRefusal, isSuccess, plainAnswer, shown } from "../probes.ts";
-import { Broken, holds, type Rule, type RuleGroup } from "../rule.ts";
+import { Broken, holds, needs, type Rule, type RuleGroup } from "../rule.ts";
 import { decisions, platform } from "../sections.ts";
 import { aProvision } from "../stage/service-calls.ts";
 import type { Stage } from "../stage/stage.ts";
-import { membersIn, type Outgoing } from "../stage/wire.ts";
+import { membersIn, NoAnswer, type Outgoing } from "../stage/wire.ts";
 
 const section = decisions(1);
 const LARGE_BODY_BYTES = 5 * 1024 * 1024;
@@ -198,15 +199,27 @@ export const requests: RuleGroup = {
       "Limit bodies (64 kB are plenty) and answer 413, or close the connection.",
       async (stage) => {
         const body = aProvision(stage.settings, { options: { note: "x".repeat(LARGE_BODY_BYTES) } });
-        // A service may hang up in the middle of it.
-        const reply = await stage.service.send({ method: "POST", body }).catch(() => null);
+        const reply = await stage.service.send({ method: "POST", body }).catch(hungUp);
         if (reply && reply.status < 300)
           await stage.service.send({ method: "DELETE", below: `/${String(body["uuid"])}` });
         holds(!reply || isRefusal(reply), `5 MB were answered with ${shown(reply)}; 413 was due.`);
+        await stage.service
+          .send({ method: "DELETE", below: `/${randomUUID()}` })
+          .catch(({ message }: Error) => {
+            throw new Broken(`After 5 MB a usual call was not answered: ${message}`);
+          });
       },
     ),
   ],
 };
+
+/** A service may hang up in the middle of a large body; but it may not keep whoever sends it waiting. */
+function hungUp(error: unknown): null {
+  if (!(error instanceof NoAnswer)) throw error;
+  needs(error.isSent || !error.isTimeout, "5 MB could not be sent in time: the way to the service is slow.");
+  holds(!error.isTimeout, `5 MB were neither answered nor refused. ${error.message}`);
+  return null;
+}
 
 function grantThatEnds(expiresAt: string) {
   return (request: Outgoing) => {

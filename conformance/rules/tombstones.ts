@@ -1,4 +1,4 @@
-import { answeredWith, isExchange, life, quiet, beganAfter } from "../probes.ts";
+import { answeredWith, isExchange, life, quiet } from "../probes.ts";
 import { holds, type RuleGroup } from "../rule.ts";
 import { decisions, platform } from "../sections.ts";
 
@@ -41,7 +41,8 @@ export const tombstones: RuleGroup = {
       async check(stage) {
         const { resource, endedAt } = await life(stage);
         await quiet(stage);
-        const late = stage.callsOf(resource).filter(isExchange).filter(beganAfter(stage, endedAt));
+        // Its grant was exchanged before its end, so that no call of then can still be on its way.
+        const late = stage.callsOf(resource).filter((call) => isExchange(call) && call.at > endedAt);
         holds(late.length === 0, "A late provision of a deprovisioned resource started an exchange.");
       },
     },

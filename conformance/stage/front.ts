@@ -4,8 +4,9 @@ import type { Script } from "./script.ts";
 import { giveReply, jsonReply, listen, membersIn, passedOn, readText, type Reply, send } from "./wire.ts";
 
 /** A call right after the service's answer may overtake that answer on a network; longer it does not take. */
-const OVERTAKES_BY_MS = 250;
+export const OVERTAKES_BY_MS = 250;
 const SETTLES_WITHIN_MS = 5_000;
+const NOT_THE_PLATFORMS = jsonReply(404, { id: "not_found", message: "The platform has no such address." });
 
 /**
  * The platform as the service sees it: every call is written down, met with what its resource's script says, and
@@ -39,7 +40,8 @@ export function openFront(needs: {
   }
 
   /** The sandbox's own answer; tokens in disguise are shown to it as it knows them. */
-  function forward({ method, path, headers, text }: Call): Promise<Reply> {
+  async function forward({ method, path, headers, text }: Call): Promise<Reply> {
+    if (isOwnSide(path)) return NOT_THE_PLATFORMS;
     const bearer = books.tokens.get(bearerOf(headers.authorization));
     const sent = passedOn(headers);
     if (bearer) sent["authorization"] = `Bearer ${bearer.real}`;
@@ -98,6 +100,15 @@ export function openFront(needs: {
     },
     { port: needs.port, host: needs.host },
   );
+}
+
+/**
+ * The sandbox's control side and its pages ask nobody who they are: being on this machine is all it takes. Here others
+ * may listen (`--platform-host`), and they are shown the platform alone. Read as it is sent on, dots and all.
+ */
+function isOwnSide(path: string): boolean {
+  const { pathname } = new URL(`http://platform.example${path}`);
+  return /^\/(sandbox|marketplace)?(\/|$)/i.test(pathname);
 }
 
 function bearerOf(authorization = ""): string {

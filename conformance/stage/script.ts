@@ -28,7 +28,11 @@ export interface Script {
 }
 
 /** Lets the first so many calls that match meet `reaction`. */
-export function firstTimes(times: number, isMeant: (call: Call) => boolean, reaction: () => Reaction) {
+export function firstTimes(
+  times: number,
+  isMeant: (call: Call) => boolean,
+  reaction: (call: Call) => Reaction,
+) {
   let left = times;
-  return (call: Call): Reaction | undefined => (isMeant(call) && left-- > 0 ? reaction() : undefined);
+  return (call: Call): Reaction | undefined => (isMeant(call) && left-- > 0 ? reaction(call) : undefined);
 }

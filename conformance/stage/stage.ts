@@ -53,7 +53,8 @@ export async function openStage(settings: Settings): Promise<Stage> {
   const scripts = { get: (uuid: string) => resources.get(uuid)?.script } as ReadonlyMap<string, Script>;
   const line = createServiceLine(books, settings.url, inventory);
   const relay = await openRelay({ books, resources, call: line });
-  const sandbox = await startSandbox({ ...partnerOf(settings, relay.url), publicUrl: () => front.url });
+  const platformUrl = () => settings.platformUrl ?? front.url;
+  const sandbox = await startSandbox({ ...partnerOf(settings, relay.url), publicUrl: platformUrl });
   const { control } = sandbox;
   let secret = settings.clientSecret;
   const front = await openFront({
@@ -85,7 +86,7 @@ export async function openStage(settings: Settings): Promise<Stage> {
   return {
     settings,
     books,
-    platformUrl: front.url,
+    platformUrl: platformUrl(),
     service: createServiceCalls(settings, line, inventory),
     async install({ plan = settings.plan, region = settings.region, options = {}, ...script } = {}) {
       // One after the other until it is on its way: only then is its uuid known.

@@ -27,10 +27,24 @@ export interface Reply {
 
 const NO_ANSWER_AFTER_MS = 25_000;
 
+/** A call that was not answered, with what Node says of it; some of that is nothing but a code. */
+export class NoAnswer extends Error {
+  /** Nobody hung up: the time was over. */
+  readonly isTimeout: boolean;
+  /** And the whole request had gone out by then. */
+  readonly isSent: boolean;
+
+  constructor(cause: NodeJS.ErrnoException, how: { isTimeout: boolean; isSent: boolean }) {
+    super((cause.message || cause.code) ?? String(cause), { cause });
+    this.isTimeout = how.isTimeout;
+    this.isSent = how.isSent;
+  }
+}
+
 /** What belongs to one connection and is not passed on. */
 const OWN_HEADERS = new Set(["host", "connection", "keep-alive", "content-length", "transfer-encoding"]);
 
-/** Sends one request and reads its whole answer; redirects are answers like any other. Rejects where none comes. */
+/** Sends one request and reads its whole answer; redirects are answers like any other. Rejects with {@link NoAnswer}. */
 export function send(base: string, { method, path, headers, body, pieces }: Outgoing, agent?: http.Agent) {
   const url = new URL(base.replace(/\/+$/, "") + path);
   const { request: open } = url.protocol === "https:" ? https : http;
@@ -39,12 +53,14 @@ export function send(base: string, { method, path, headers, body, pieces }: Outg
   return new Promise<Reply>((resolve, reject) => {
     const options = { method, headers: { ...length, ...headers }, agent: agent ?? false };
     const request = open(url, options as http.RequestOptions);
-    const timer = setTimeout(
-      () => request.destroy(new Error(`There was no answer within ${NO_ANSWER_AFTER_MS / 1000} s.`)),
-      NO_ANSWER_AFTER_MS,
-    );
+    let how: Pick<NoAnswer, "isTimeout" | "isSent"> = { isTimeout: false, isSent: false };
+    const fail = (cause: Error) => reject(new NoAnswer(cause, how));
+    const timer = setTimeout(() => {
+      how = { isTimeout: true, isSent: request.writableFinished };
+      request.destroy(new Error(`There was no answer within ${NO_ANSWER_AFTER_MS / 1000} s.`));
+    }, NO_ANSWER_AFTER_MS);
     request.on("close", () => clearTimeout(timer));
-    request.on("error", reject);
+    request.on("error", fail);
     request.on("response", (response: IncomingMessage) => {
       readText(response).then(
         (text) =>
@@ -55,7 +71,7 @@ export function send(base: string, { method, path, headers, body, pieces }: Outg
             ms: Math.round(performance.now() - started),
             isReused: request.reusedSocket,
           }),
-        reject,
+        fail,
       );
     });
     if (pieces && body !== undefined) void sendPieces(request, Buffer.from(body), pieces);

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { Platform } from "../platform.ts";
-import { markFailed, markRefused, mergeConfig } from "../world/addon-life.ts";
+import { markFailed, markProvisioned, markRefused, mergeConfig } from "../world/addon-life.ts";
 import { acceptGrant, grantShape, invalidateGrant } from "../world/grants.ts";
 import { isNewerGeneration } from "../world/apps.ts";
 import { addLogDrain } from "../world/log-drains.ts";
@@ -99,7 +99,7 @@ function accept(
   } else {
     mergeConfig(world, addon, config);
     // An uninstall that is under way is not undone.
-    if (addon.state !== "deprovisioning") addon.state = "provisioned";
+    if (addon.state !== "deprovisioning") markProvisioned(world, addon, message);
   }
   if (logDrainUrl !== undefined && isNewerGeneration(world.apps.get(addon.appId)!))
     complaints.push(

@@ -6,10 +6,10 @@ import type { World } from "./world.ts";
 
 const GIVE_UP_MS = 12 * 60 * 60 * 1000;
 
-/** It is there. What was said while it was waited for, "in a few minutes", is no longer so. */
-export function markProvisioned(world: World, addon: AddonRecord): void {
+/** It is there. What was said while it was waited for, "in a few minutes", is no longer so; `message` is, if any. */
+export function markProvisioned(world: World, addon: AddonRecord, message: string | null = null): void {
   addon.state = "provisioned";
-  addon.provisionMessage = null;
+  addon.provisionMessage = message;
   addon.updatedAt = world.clock.now();
   settleApp(world, addon);
 }

@@ -26,6 +26,7 @@ export const exampleSettings: Omit<Settings, "url"> = {
   patience: { eventMs: 8_000, quietMs: 500, slowMs: 3_000, tokenLifeSeconds: 5, graceMs: 0, betweenMs: 0 },
   platformPort: 0,
   platformHost: "127.0.0.1",
+  platformUrl: null,
 };
 
 /** What all rules, or these, say about the example with these habits, and with other settings if there are any. */

@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "@jest/globals";
 import { good, type Habits } from "../../conformance/examples/service/service.ts";
@@ -10,7 +11,7 @@ import { readSettings } from "../../conformance/read-settings.ts";
 import { chosenRules, rules } from "../../conformance/rules/index.ts";
 import type { Stage } from "../../conformance/stage/stage.ts";
 import picocolors from "picocolors";
-import { judgedExample } from "./judged.ts";
+import { exampleSettings, judgedExample } from "./judged.ts";
 import type { BrokenService } from "./broken/break.ts";
 import * as answers from "./broken/answers.ts";
 import * as lives from "./broken/lives.ts";
@@ -83,9 +84,13 @@ describe("the rules", () => {
 });
 
 describe("what is only unusual", () => {
-  it("breaks no rule: no config vars, a mark in an address, a list of types, a password that is a word", async () => {
+  it("breaks no rule: no config vars, a mark in an address, a list of types, a password that is a word, a 401 with a number of its own", async () => {
     const unusual: Habits = {
       ...good,
+      unauthorized(request, isKnown) {
+        const answer = good.unauthorized(request, isKnown);
+        return { ...answer, body: { ...answer.body, request_id: randomUUID(), path: request.path } };
+      },
       provisioned: (uuid) => ({ status: 200, body: { id: uuid } }),
       changed: () => ({ status: 200, body: {} }),
       finish: (uuid, config) => good.finish(uuid, config).slice(1),
@@ -101,6 +106,25 @@ describe("what is only unusual", () => {
       verdicts.filter(({ status }) => status === "failed").map(({ rule, reason }) => [rule.id, reason]),
     ).toEqual([]);
   }, 120_000);
+
+  it("breaks no rule that is asked for alone: other resources are watched later then", async () => {
+    const [verdict] = await judgedExample(good, [find("TOK-05")]);
+    expect(verdict).toMatchObject({ status: "passed", reason: null });
+  }, 60_000);
+});
+
+describe("a refresh after the end", () => {
+  it("is seen, be it the only one and come it soon", async () => {
+    const persistent: Habits = {
+      ...good,
+      stopsRefreshing: false,
+      refreshAfterMs: (expiresIn = 28_800) => (expiresIn < 60 ? 650 : good.refreshAfterMs(expiresIn)),
+      waitMs: () => null,
+    };
+    const patience = { ...exampleSettings.patience, quietMs: 3_000 };
+    const [verdict] = await judgedExample(persistent, [find("DEPR-06")], { patience });
+    expect(verdict).toMatchObject({ status: "failed", reason: expect.stringContaining("refreshed") });
+  }, 60_000);
 });
 
 describe("the report", () => {
@@ -148,6 +172,15 @@ describe("the command line", () => {
     expect(mine).toMatchObject({ addonPassword: "my-password", clientSecret: "my-secret" });
     const other = await read(["--url", "http://127.0.0.1:1", "--id", "other"], env, "piped\n");
     expect(other).toMatchObject({ addonPassword: "piped", clientSecret: null });
+  });
+
+  it("says what is wrong with an address or a manifest, whatever it is", async () => {
+    const words = ["--url", "http://127.0.0.1:1", "--id", "mine", "--password", "p"];
+    const elsewhere = await read([...words, "--platform-url", "http://judge.example.com:4000/"]);
+    expect(elsewhere).toMatchObject({ platformUrl: "http://judge.example.com:4000" });
+    await expect(read([...words, "--platform-url", "judge"])).rejects.toThrow(UsedWrongly);
+    for (const manifest of ['{"id": "mine"}', '{"id": "mine", "plans": [null]}', '{"id": '])
+      await expect(read([...words, "--manifest", manifest])).rejects.toThrow(UsedWrongly);
   });
 
   it("takes from the manifest a region that is sold, and a plan to grow into", async () => {

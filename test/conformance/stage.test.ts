@@ -1,23 +1,94 @@
-import { afterEach, beforeEach, expect, it } from "@jest/globals";
+import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
+import { request } from "node:http";
+import { startExample } from "../../conformance/examples/service/service.ts";
+import { freePort } from "../../conformance/free-port.ts";
+import { judge } from "../../conformance/judge.ts";
+import { rules } from "../../conformance/rules/index.ts";
 import { openStage, type Stage } from "../../conformance/stage/stage.ts";
 import { aPartner, type Partner } from "../sandbox/partner.ts";
 import { exampleSettings } from "./judged.ts";
 
-let partner: Partner;
-let stage: Stage;
-beforeEach(async () => {
-  partner = await aPartner();
-  stage = await openStage({ ...exampleSettings, url: partner.url });
-});
-afterEach(async () => {
-  await stage.close();
-  await partner.close();
+describe("the platform that is played", () => {
+  let partner: Partner;
+  let stage: Stage;
+  beforeEach(async () => {
+    partner = await aPartner();
+    stage = await openStage({ ...exampleSettings, url: partner.url });
+  });
+  afterEach(async () => {
+    await stage.close();
+    await partner.close();
+  });
+
+  const callbackOf = (nth: number) =>
+    (JSON.parse(partner.requests[nth]!.body) as { callback_url: string }).callback_url;
+
+  it("names in a provision the resource's address at the platform that the service was told of", async () => {
+    const { uuid } = await stage.install();
+    const address = callbackOf(0);
+    expect(address).toBe(`${stage.platformUrl}/addons/${uuid}`);
+    await fetch(address, { headers: { accept: "application/json" } });
+    expect(stage.books.calls.map(({ method, path }) => `${method} ${path}`)).toEqual([`GET /addons/${uuid}`]);
+  });
+
+  it("names the address that the service finds it at, where that is another than it listens on", async () => {
+    const platformUrl = "http://judge.example.com:4000";
+    const elsewhere = await openStage({ ...exampleSettings, url: partner.url, platformUrl });
+    const { uuid } = await elsewhere.install();
+    expect(callbackOf(0)).toBe(`${platformUrl}/addons/${uuid}`);
+    expect(elsewhere.platformUrl).toBe(platformUrl);
+    await elsewhere.close();
+  });
+
+  it.each([
+    ["GET", "/sandbox/ledger?reveal=1"],
+    ["GET", "/Sandbox/state"],
+    ["GET", "//sandbox/state"],
+    ["GET", "/addons/../sandbox/state"],
+    ["GET", "/addons/%2e%2e/sandbox/state"],
+    ["POST", "/sandbox/reset"],
+    ["GET", "/sandbox/assets/pages.css"],
+    ["GET", "/marketplace/ledger"],
+    ["GET", "/"],
+  ])("shows whoever reaches it nothing of the sandbox behind it: %s %s", async (method, path) => {
+    expect(await statusOf(method, path)).toBe(404);
+  });
+
+  it("asks for a token where a path of the sandbox is written so that it is none", async () => {
+    expect(await statusOf("GET", "/%73andbox/state")).toBe(401);
+    expect(await statusOf("GET", "/sandboxes")).toBe(401);
+  });
+
+  /** The path goes out as it is written here. */
+  function statusOf(method: string, path: string): Promise<number | undefined> {
+    const { hostname, port } = new URL(stage.platformUrl);
+    return new Promise((resolve, reject) => {
+      const headers = { accept: "text/html" };
+      const asked = request({ hostname, port, method, path, headers }, (response) => {
+        response.resume();
+        resolve(response.statusCode);
+      });
+      asked.on("error", reject).end();
+    });
+  }
 });
 
-it("a provision names the resource's address at the platform that the service was told of", async () => {
-  const { uuid } = await stage.install();
-  const { callback_url: address } = JSON.parse(partner.requests[0]!.body) as { callback_url: string };
-  expect(address).toBe(`${stage.platformUrl}/addons/${uuid}`);
-  await fetch(address, { headers: { accept: "application/json" } });
-  expect(stage.books.calls.map(({ method, path }) => `${method} ${path}`)).toEqual([`GET /addons/${uuid}`]);
-});
+it("A redirect points to where the service found the platform, which may be another address than it was opened on", async () => {
+  const port = await freePort();
+  const { addonId, addonPassword } = exampleSettings;
+  const stage = await openStage({ ...exampleSettings, url: `http://127.0.0.1:${port}` });
+  const found = stage.platformUrl.replace("127.0.0.1", "localhost");
+  const service = await startExample({
+    ...{ port, addonId, addonPassword, clientSecret: exampleSettings.clientSecret!, ssoSalt: null },
+    ...{ platformApiUrl: found, platformAuthUrl: found },
+  });
+  const [verdict] = await judge(
+    stage,
+    rules.filter(({ id }) => id === "FAIL-06"),
+  );
+  const redirects = stage.books.calls.flatMap(({ reply }) => (reply?.status === 307 ? [reply] : []));
+  await stage.close();
+  await service.close();
+  expect(verdict).toMatchObject({ status: "passed" });
+  expect(redirects.map(({ headers }) => headers.location)).toEqual([`${found}/elsewhere`]);
+}, 30_000);

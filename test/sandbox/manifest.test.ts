@@ -351,6 +351,13 @@ describe("add-ons", () => {
       expect(stepsOf(await now())).toEqual(["addon", "deploy", "postdeploy"]);
     });
 
+    it("are done when the provision comes again and is answered with 200", async () => {
+      world.partner.answers({ status: 200, body: { id: "p-1" } });
+      await world.control.redeliver(app.addons[0]!.id);
+      expect(await now()).toMatchObject({ setup: { state: "deployed" } });
+      expect(world.control.addon(app.addons[0]!.id)).not.toHaveProperty("provision_message");
+    });
+
     it("and fail leave the app without a deploy", async () => {
       await world.call(token, `/addons/${app.addons[0]!.id}/actions/deprovision`, { method: "POST" });
       expect([(await now()).setup.state, stepsOf(await now())]).toEqual(["failed", ["addon"]]);

@@ -125,6 +125,16 @@ export const openDoor: BrokenService = [
     }),
   },
   {
+    rule: "AUTH-04",
+    what: "capital letters are as good as small ones",
+    habits: (good) => ({
+      isPlatform: (settings, request) =>
+        good.isPlatform(settings, request) ||
+        (credentials(request).user === settings.addonId &&
+          credentials(request).password.toLowerCase() === settings.addonPassword),
+    }),
+  },
+  {
     rule: "EXCH-01",
     what: "no grant is ever exchanged",
     habits: () => ({

@@ -207,6 +207,19 @@ export const clinging: BrokenService = [
   },
 ];
 
+export const hopeful: BrokenService = [
+  {
+    rule: "TOMB-04",
+    what: "a late provision is exchanged once, and no more when that fails",
+    alone: true,
+    habits: (good) => ({
+      exchangesForTheGone: true,
+      waitMs: (tries, status, retryAfter, kind) =>
+        kind === "exchange" && status === 400 ? null : good.waitMs(tries, status, retryAfter, kind),
+    }),
+  },
+];
+
 export const trusting: BrokenService = [
   {
     rule: "SSO-02",

@@ -1,5 +1,5 @@
 import type { Answer } from "../../../conformance/examples/service/types.ts";
-import type { BrokenService } from "./break.ts";
+import type { Break, BrokenService } from "./break.ts";
 
 // Faults in what is asked of the platform: exchanges, refreshes, calls to its API.
 
@@ -376,6 +376,35 @@ export const otherShape: BrokenService = [
           good.apiHeaders({ ...resource, accessToken: `${(first ??= resource.accessToken)}x` }, settings),
       };
     },
+  },
+];
+
+/** Changes the headers of each call to the API but a resource's first. */
+function laterHeaders(change: (headers: Record<string, string>) => Record<string, string>): Break["habits"] {
+  return (good) => {
+    const called = new Set<string>();
+    return {
+      apiHeaders(resource, settings) {
+        const headers = good.apiHeaders(resource, settings);
+        const isLater = called.has(resource.uuid);
+        called.add(resource.uuid);
+        return isLater ? change(headers) : headers;
+      },
+    };
+  };
+}
+
+export const absentMinded: BrokenService = [
+  {
+    rule: "ASYNC-07",
+    what: "the first call alone asks for a version of the API",
+    also: ["ASYNC-03"],
+    habits: laterHeaders((headers) => ({ ...headers, accept: "application/json" })),
+  },
+  {
+    rule: "ASYNC-08",
+    what: "the first call alone is made with the resource's token",
+    habits: laterHeaders((headers) => ({ ...headers, authorization: `${headers["authorization"]}x` })),
   },
 ];
 

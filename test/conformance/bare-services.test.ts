@@ -1,0 +1,78 @@
+// Services that go wrong in ways that the example cannot: in what becomes of a connection, and of JSON.
+
+import { expect, it } from "@jest/globals";
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { judge, type Verdict } from "../../conformance/judge.ts";
+import { rules } from "../../conformance/rules/index.ts";
+import type { Rule } from "../../conformance/rule.ts";
+import { openStage } from "../../conformance/stage/stage.ts";
+import { exampleSettings } from "./judged.ts";
+
+type Serve = (request: IncomingMessage, response: ServerResponse, server: Server) => void;
+
+const find = (id: string) => rules.find((rule) => rule.id === id)!;
+
+/** What one rule says about a service of a line. */
+async function verdictOn(rule: Rule, serve: Serve): Promise<Pick<Verdict, "status" | "reason">> {
+  const server = createServer((request, response) => serve(request, response, server));
+  await new Promise<void>((resolve) => void server.listen(0, "127.0.0.1", resolve));
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const stage = await openStage({ ...exampleSettings, url });
+  try {
+    const [verdict] = await judge(stage, [rule]);
+    return { status: verdict!.status, reason: verdict!.reason };
+  } finally {
+    await stage.close();
+    server.closeAllConnections();
+    server.close();
+  }
+}
+
+const answering = (text: string) => (request: IncomingMessage, response: ServerResponse) => {
+  request.resume();
+  response.writeHead(200, { "content-type": "application/json" }).end(text);
+};
+const large =
+  (serve: Serve): Serve =>
+  (request, response, server) =>
+    Number(request.headers["content-length"] ?? 0) > 1024 * 1024
+      ? serve(request, response, server)
+      : answering("{}")(request, response);
+
+it("5 MB may be hung up on, but neither end the service nor keep anybody waiting", async () => {
+  const [hangsUp, ends, waits, doesNotRead] = await Promise.all(
+    [
+      large(({ socket }) => void socket.destroy()),
+      large(({ socket }, _response, server) => void (socket.destroy(), server.close())),
+      large((request) => void request.resume()),
+      large(() => undefined),
+    ].map((serve) => verdictOn(find("REQ-15"), serve)),
+  );
+  expect(hangsUp).toEqual({ status: "passed", reason: null });
+  expect(ends).toEqual({
+    status: "failed",
+    reason: expect.stringMatching(/^After 5 MB a usual call was not answered: .*ECONN/),
+  });
+  expect(waits).toEqual({
+    status: "failed",
+    reason: "5 MB were neither answered nor refused. There was no answer within 25 s.",
+  });
+  // Whoever reads slowly is not to blame, and a slow line looks the same.
+  expect(doesNotRead).toEqual({ status: "skipped", reason: expect.stringContaining("the way") });
+}, 60_000);
+
+it.each(["{'id': 'x'}", "[]", "null", ""])("An answer of %j is no JSON object", async (text) => {
+  const verdict = await verdictOn(find("PROV-02"), answering(text));
+  expect(verdict).toEqual({ status: "failed", reason: "The body is no JSON object." });
+});
+
+it("A fault of the checker is told as one, and quotes no answer", async () => {
+  const failing = (check: Rule["check"]) => verdictOn({ ...find("PROV-02"), check }, answering("{}"));
+  const parsing = await failing(() => Promise.resolve(void JSON.parse("a-secret")));
+  expect(parsing).toMatchObject({ reason: "The checker failed: it could not read something." });
+  const other = await failing(() => Promise.reject(new Error("The sandbox is gone.")));
+  expect(other).toMatchObject({ reason: "The checker failed: The sandbox is gone." });
+  const { reason } = await verdictOn(find("AUTH-01"), ({ socket }) => void socket.destroy());
+  expect(reason).toMatch(/^There was no answer: /);
+});
