@@ -1,6 +1,7 @@
 import { Misconfigured } from "./errors.ts";
 import { watchEventLoop } from "./event-loop-watch.ts";
 import type { RunningService } from "./run-service.ts";
+import { onSignals } from "./stop-signals.ts";
 
 /** What a misconfigured process exits with (EX_CONFIG). */
 export const EXIT_MISCONFIGURED = 78;
@@ -39,13 +40,9 @@ export function exitWith(error: unknown): never {
 
 /** Answers whether stopping has begun. */
 function stopOnSignals({ stop, services: { log } }: RunningService): () => boolean {
-  let stoppingSince: number | null = null;
-  const onSignal = (signal: NodeJS.Signals) => {
-    if (stoppingSince !== null) {
-      if (signal === "SIGINT" && performance.now() - stoppingSince > FORCE_AFTER_MS) process.exit(130);
-      return;
-    }
-    stoppingSince = performance.now();
+  let isStopping = false;
+  const first = (signal: NodeJS.Signals) => {
+    isStopping = true;
     log.info({ signal }, "Stopping: what was sent is finished first");
     setTimeout(() => {
       log.error(
@@ -62,8 +59,9 @@ function stopOnSignals({ stop, services: { log } }: RunningService): () => boole
       },
     );
   };
-  for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const) process.on(signal, onSignal);
-  return () => stoppingSince !== null;
+  const again = (signal: NodeJS.Signals) => void (signal === "SIGINT" && process.exit(130));
+  onSignals(["SIGTERM", "SIGINT", "SIGHUP"], { first, again }, FORCE_AFTER_MS);
+  return () => isStopping;
 }
 
 /**
