@@ -30,6 +30,8 @@ export interface Session {
   letThemType(): void;
   /** Writes a line to standard error, for people; nothing under --json. */
   say(line: string): void;
+  /** Throws what `confirm` would throw where there is nobody to ask. */
+  checkMayAsk(): Promise<void>;
   /** Asks a person at the terminal. Throws `UsedWrongly` where there is nobody to ask: then --yes must say it. */
   confirm(question: string): Promise<boolean>;
   /** Takes secrets of this process out of a text. */
@@ -138,6 +140,10 @@ export function createSession({ json, progress }: { json: boolean; progress: Pro
       if (stopping.signal.aborted && left > 0) say(`Stopped: ${counted(left, thing)} left. ${howToGoOn}`);
     },
     letThemType: progress.end,
+    async checkMayAsk() {
+      const { checkSomebodyIsThere } = await import("./yes-or-no.ts");
+      checkSomebodyIsThere({ mayAsk: !json });
+    },
     async confirm(question) {
       progress.end();
       const { askYesOrNo } = await import("./yes-or-no.ts");
