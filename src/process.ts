@@ -7,6 +7,8 @@ import { onSignals } from "./stop-signals.ts";
 export const EXIT_MISCONFIGURED = 78;
 /** The platform kills 30 s after it asked us to stop. */
 const LONGEST_STOP_MS = 25_000;
+/** For the counting of what went wrong, where even the database may be what hangs. */
+const LAST_COUNT_MS = 1_000;
 /** Whoever presses Ctrl-C twice, this far apart, means it. */
 const FORCE_AFTER_MS = 5_000;
 
@@ -39,7 +41,7 @@ export function exitWith(error: unknown): never {
 }
 
 /** Answers whether stopping has begun. */
-function stopOnSignals({ stop, services: { log } }: RunningService): () => boolean {
+function stopOnSignals({ stop, services: { log, keptMetrics } }: RunningService): () => boolean {
   let isStopping = false;
   const first = (signal: NodeJS.Signals) => {
     isStopping = true;
@@ -49,7 +51,9 @@ function stopOnSignals({ stop, services: { log } }: RunningService): () => boole
         { alarm: "stop_incomplete" },
         "Stopping took too long; what is left is found by the next process",
       );
-      process.exit(0);
+      // The alarm is to be counted too.
+      void keptMetrics.stop().then(() => process.exit(0));
+      setTimeout(() => process.exit(0), LAST_COUNT_MS);
     }, LONGEST_STOP_MS).unref();
     stop().then(
       () => process.exit(0),
