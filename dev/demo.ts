@@ -1,3 +1,4 @@
+import { onSignals } from "../src/stop-signals.ts";
 import { colours } from "./colours.ts";
 import { attachedApps, configVars } from "./demo/apps-and-config.ts";
 import { secretReset, secretSet } from "./demo/client-secret.ts";
@@ -23,8 +24,8 @@ const steps: Step[] = [
 const startedAt = performance.now();
 console.log("The life of a resource, on a platform and a database of its own:\n");
 const stage = await demoStage();
-for (const signal of ["SIGINT", "SIGTERM"] as const)
-  process.once(signal, () => void stage.close().finally(() => process.exit(130)));
+const stopped = () => process.exit(130);
+onSignals(["SIGINT", "SIGTERM"], { first: () => void stage.close().finally(stopped), again: stopped });
 const held = await play(stage, steps);
 const isAllGone = await stage.close();
 const time = took(performance.now() - startedAt);

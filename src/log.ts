@@ -1,4 +1,4 @@
-import { pino, stdSerializers, type LogFn, type Logger } from "pino";
+import { levels, pino, stdSerializers, type LogFn, type Logger } from "pino";
 import { logOutput } from "./log-output.ts";
 import type { Scrubber } from "./scrubber.ts";
 
@@ -14,7 +14,8 @@ const DEEPEST = 8;
  * the scrubber, whatever road its parts took into it.
  *
  * An `alarm` member marks what an operator must look at; its word stands in docs/operate.md. `noteOn` adds to such a
- * line what is known beside it; it neither waits nor throws.
+ * line what is known beside it; it neither waits nor throws. It hears of every alarm, also of those that a level beyond
+ * `error` keeps out of the log.
  */
 export function createLog(
   level: string,
@@ -23,8 +24,9 @@ export function createLog(
   noteOn: NoteOn = () => null,
 ): Log {
   const { keepable, keepText } = createKeeping(scrubber);
+  const least = levels.values[level] ?? Infinity;
   const options = {
-    level,
+    level: least > levels.values["error"]! ? "error" : level,
     base: null,
     errorKey: "error",
     timestamp: () => `,"time":"${new Date().toISOString()}"`,
@@ -35,9 +37,9 @@ export function createLog(
     // An error is spelled out by now, under whatever name it stands.
     serializers: { error: (spelled: unknown) => spelled },
     hooks: {
-      logMethod(this: Logger, given: Parameters<LogFn>, write: LogFn) {
+      logMethod(this: Logger, given: Parameters<LogFn>, write: LogFn, weight: number) {
         const args = withNote(given, noteOn);
-        write.apply(this, args.map(keepText) as typeof args);
+        if (weight >= least) write.apply(this, args.map(keepText) as typeof args);
       },
       streamWrite: (line: string) => scrubber.scrub(line),
     },

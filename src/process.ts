@@ -1,11 +1,14 @@
 import { Misconfigured } from "./errors.ts";
 import { watchEventLoop } from "./event-loop-watch.ts";
 import type { RunningService } from "./run-service.ts";
+import { onSignals } from "./stop-signals.ts";
 
 /** What a misconfigured process exits with (EX_CONFIG). */
 export const EXIT_MISCONFIGURED = 78;
 /** The platform kills 30 s after it asked us to stop. */
 const LONGEST_STOP_MS = 25_000;
+/** For the counting of what went wrong, where even the database may be what hangs. */
+const LAST_COUNT_MS = 1_000;
 /** Whoever presses Ctrl-C twice, this far apart, means it. */
 const FORCE_AFTER_MS = 5_000;
 
@@ -38,21 +41,19 @@ export function exitWith(error: unknown): never {
 }
 
 /** Answers whether stopping has begun. */
-function stopOnSignals({ stop, services: { log } }: RunningService): () => boolean {
-  let stoppingSince: number | null = null;
-  const onSignal = (signal: NodeJS.Signals) => {
-    if (stoppingSince !== null) {
-      if (signal === "SIGINT" && performance.now() - stoppingSince > FORCE_AFTER_MS) process.exit(130);
-      return;
-    }
-    stoppingSince = performance.now();
+function stopOnSignals({ stop, services: { log, keptMetrics } }: RunningService): () => boolean {
+  let isStopping = false;
+  const first = (signal: NodeJS.Signals) => {
+    isStopping = true;
     log.info({ signal }, "Stopping: what was sent is finished first");
     setTimeout(() => {
       log.error(
         { alarm: "stop_incomplete" },
         "Stopping took too long; what is left is found by the next process",
       );
-      process.exit(0);
+      // The alarm is to be counted too.
+      void keptMetrics.stop().then(() => process.exit(0));
+      setTimeout(() => process.exit(0), LAST_COUNT_MS);
     }, LONGEST_STOP_MS).unref();
     stop().then(
       () => process.exit(0),
@@ -62,8 +63,9 @@ function stopOnSignals({ stop, services: { log } }: RunningService): () => boole
       },
     );
   };
-  for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const) process.on(signal, onSignal);
-  return () => stoppingSince !== null;
+  const again = (signal: NodeJS.Signals) => void (signal === "SIGINT" && process.exit(130));
+  onSignals(["SIGTERM", "SIGINT", "SIGHUP"], { first, again }, FORCE_AFTER_MS);
+  return () => isStopping;
 }
 
 /**

@@ -109,6 +109,7 @@ const mayImport: Record<string, readonly string[]> = {
     "database",
     "errors",
     "secret",
+    "stop-signals",
     "your-service",
   ],
   app: ["errors", "log", "request-log", "method-not-allowed"],
@@ -144,8 +145,9 @@ const mayImport: Record<string, readonly string[]> = {
     "services",
     "start-up",
   ],
-  process: ["errors", "event-loop-watch", "run-service"],
+  process: ["errors", "event-loop-watch", "run-service", "stop-signals"],
   "event-loop-watch": [],
+  "stop-signals": [],
   web: ["config", "process", "run-service"],
   worker: ["config", "errors", "process", "run-service"],
 };

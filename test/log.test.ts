@@ -9,9 +9,11 @@ import { Secret } from "../src/secret.ts";
 
 function aLog(level = "trace") {
   const lines: string[] = [];
+  const alarms: string[] = [];
   const scrubber = createScrubber("SVCK-");
-  const log = createLog(level, scrubber, { write: (line) => void lines.push(line) });
-  return { log, scrubber, lines, text: () => lines.join("") };
+  const write = (line: string) => void lines.push(line);
+  const log = createLog(level, scrubber, { write }, (alarm) => (alarms.push(alarm), null));
+  return { log, scrubber, lines, alarms, text: () => lines.join("") };
 }
 
 /** Every way in which a secret got into somebody's log. */
@@ -265,6 +267,21 @@ describe("the log", () => {
     log.warn("loud");
     expect(text()).not.toContain("quiet");
     expect(text()).toContain("loud");
+  });
+});
+
+describe("an alarm", () => {
+  it.each([
+    ["error", ["error", "fatal"]],
+    ["fatal", ["fatal"]],
+    ["silent", []],
+  ])("is heard of where the log is %s, whatever of it is written", (level, written) => {
+    const { log, lines, alarms } = aLog(level);
+    log.warn("only a warning");
+    log.error({ alarm: "grant_lost" }, "x");
+    log.child({ a: 1 }).fatal({ alarm: "crash" }, "x");
+    expect(alarms).toEqual(["grant_lost", "crash"]);
+    expect(lines.map((line) => (JSON.parse(line) as { level: string }).level)).toEqual(written);
   });
 });
 

@@ -61,6 +61,29 @@ describe("a process that is told to stop", () => {
   }, 60_000);
 });
 
+it("A stop that takes too long is counted among the alarms before the process ends", async () => {
+  const hasten = `const real = setTimeout;
+    globalThis.setTimeout = (work, ms, ...given) => real(work, ms === 25_000 ? 300 : ms, ...given);`;
+  const web = await life.start("web", { OPERATOR_PASSWORD: "a-password-of-the-operator", ...before(hasten) });
+  life.control.fault("POST /oauth/token", { delayMs: 5_000 }, 1);
+  const uuids = await life.install(1);
+  await eventually(async () =>
+    expect(
+      await life.world.rowsApart(
+        `SELECT uuid FROM credentials WHERE sent_at IS NOT NULL AND uuid = $1`,
+        uuids,
+      ),
+    ).toHaveLength(1),
+  );
+  web.signal("SIGTERM");
+  expect(await web.ended).toBe(0);
+  expect(web.output()).toContain('"alarm":"stop_incomplete"');
+  const counted = await life.world.rowsApart(
+    `SELECT value FROM metric_totals WHERE sample = 'addon_alarms_total' AND labels LIKE '%stop_incomplete%'`,
+  );
+  expect(counted).toEqual([{ value: 1 }]);
+}, 60_000);
+
 it("An error that nobody caught ends the process, without a secret in its last words; the next one goes on", async () => {
   const { addonPassword } = life.world.sandbox.settings;
   const error = `new Error("Cannot use SVCK-0123456789abcdef with ${addonPassword}", { cause: new Error("${addonPassword}") })`;

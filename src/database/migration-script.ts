@@ -11,7 +11,12 @@ const STEPS_BACK_FOR_MS = 2_000;
 const GIVES_UP_AFTER_MS = 10 * 60_000;
 
 /** Committed in pieces of its own, it could not be begun again: whatever keeps it waiting, it waits. */
-const GOES_ON_AFTER_COMMIT = /\bCOMMIT\b[^;]*;\s*\S/i;
+const GOES_ON_AFTER_COMMIT = /(^|;)\s*(COMMIT|END)\b[^;]*;\s*\S/i;
+/** What is no statement: comments, strings, quoted names, and bodies of functions, where END is another word. */
+const NO_STATEMENT = /--.*|\/\*[^]*?\*\/|'[^']*'|"[^"]*"|(\$\w*\$)[^]*?\1/g;
+
+/** Not RESET: that leads back to what the role has, and the service's own role has two seconds behind a pooler. */
+const WAIT_FOR_LOCKS = "SET lock_timeout = 0";
 
 const LOCK_NOT_AVAILABLE = "55P03";
 const NOT_IN_A_TRANSACTION = "25001";
@@ -27,10 +32,10 @@ export async function runScript(pool: pg.Pool, script: string): Promise<void> {
   // A pool would drop the connection with the first error, and with it the lock that whoever migrates holds.
   const client = await pool.connect();
   try {
-    if (!GOES_ON_AFTER_COMMIT.test(script)) await client.query(`SET lock_timeout = ${LOCK_TIMEOUT_MS}`);
+    if (!goesOnAfterCommit(script)) await client.query(`SET lock_timeout = ${LOCK_TIMEOUT_MS}`);
     await steppingBack(() => send(client, script, done));
   } finally {
-    await client.query("RESET lock_timeout").catch(() => undefined);
+    await client.query(WAIT_FOR_LOCKS).catch(() => undefined);
     client.release();
   }
 }
@@ -56,6 +61,10 @@ async function unfinished(pool: pg.Pool): Promise<string[]> {
   return rows.map(({ id }) => id);
 }
 
+function goesOnAfterCommit(script: string): boolean {
+  return GOES_ON_AFTER_COMMIT.test(script.replace(NO_STATEMENT, " "));
+}
+
 async function steppingBack(work: () => Promise<unknown>): Promise<void> {
   const until = performance.now() + GIVES_UP_AFTER_MS;
   for (;;) {
@@ -79,7 +88,7 @@ async function send(client: pg.PoolClient, script: string, done: string): Promis
     // One that it began itself is still open: nothing more could be done in it, not even to say what was wrong.
     await client.query("ROLLBACK").catch(() => undefined);
     if (done === "" || !hasState(error, NOT_IN_A_TRANSACTION)) throw error;
-    await client.query("RESET lock_timeout");
+    await client.query(WAIT_FOR_LOCKS);
     await client.query(script);
   }
 }

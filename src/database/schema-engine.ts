@@ -31,6 +31,7 @@ export async function withSchemaEngine<T>(
   const ignore = () => undefined;
   pool.on("error", ignore).on("connect", (client) => void client.on("error", ignore));
   try {
+    await pool.query(NO_LIMITS);
     for (const lock of [MIGRATION_LOCK, PRISMA_LOCK]) await take(lock, pool);
     await forgetUnfinished(pool);
     const adapter = bindMigrationAwareSqlAdapterFactory(wholeScripts(new PrismaPg(pool), pool));
@@ -57,6 +58,9 @@ async function take(lock: number, pool: pg.Pool): Promise<void> {
 
 /** A migration may take as long as it takes. */
 const PATIENCE = { connectionTimeoutMillis: 10_000, keepAlive: true, application_name: "addon-migrate" };
+/** Whatever the role has for its statements, which are the service's: cut off in the middle, some are never done. */
+const NO_LIMITS = `SELECT set_config(name, '0', false) FROM pg_settings
+  WHERE name IN ('statement_timeout', 'lock_timeout', 'transaction_timeout', 'idle_in_transaction_session_timeout')`;
 /** The locks belong to the session that took them, and end with it. */
 const ONE_SESSION = { max: 1, idleTimeoutMillis: 0 };
 

@@ -24,7 +24,9 @@ export function failures({ columns, paint }: Screen, failed: TokenReport["failed
   const reasons = new Map<string, string[]>();
   for (const { uuid, message } of failed) {
     const reason = message.replaceAll(uuid, "UUID");
-    reasons.set(reason, [...(reasons.get(reason) ?? []), uuid]);
+    const uuids = reasons.get(reason);
+    if (uuids) uuids.push(uuid);
+    else reasons.set(reason, [uuid]);
   }
   return [...reasons].flatMap(([reason, uuids]) => {
     const told = uuids.length === 1 ? reason.replaceAll("UUID", uuids[0]!) : reason;

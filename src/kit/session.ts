@@ -1,6 +1,7 @@
 import { readConfig, readEnvironment, type Config, type SettingName } from "../config.ts";
 import type { Database } from "../database/database.ts";
 import type { Services } from "../services.ts";
+import { onSignals } from "../stop-signals.ts";
 import { createLogLines } from "./log-lines.ts";
 import type { Progress } from "./progress.ts";
 import { screenOf } from "./screen.ts";
@@ -29,6 +30,8 @@ export interface Session {
   letThemType(): void;
   /** Writes a line to standard error, for people; nothing under --json. */
   say(line: string): void;
+  /** Throws what `confirm` would throw where there is nobody to ask. */
+  checkMayAsk(): Promise<void>;
   /** Asks a person at the terminal. Throws `UsedWrongly` where there is nobody to ask: then --yes must say it. */
   confirm(question: string): Promise<boolean>;
   /** Takes secrets of this process out of a text. */
@@ -59,23 +62,29 @@ export function createSession({ json, progress }: { json: boolean; progress: Pro
     const services = await createServices({ ...config, logLevel }, "guest", { logTo });
     scrub = services.scrubber.scrub;
     closers.push(services.close);
-    for (const signal of STOPPING) process.once(signal, () => endBy(signal, services));
+    endOnSignals(services);
     return services;
   }
 
   /** Ends at once, but for a token that is on its way: it may be the only one there is. */
-  function endBy(signal: NodeJS.Signals, { credentials }: Services): void {
-    if (isStoppedInOrder) return;
-    const end = () => {
+  function endOnSignals({ credentials }: Services): void {
+    const end = (signal: NodeJS.Signals) => {
       progress.end();
       for (const each of STOPPING) process.removeAllListeners(each);
       process.kill(process.pid, signal);
     };
-    process.on(signal, end);
-    const told = setTimeout(() => say("A token is on its way and is stored first. Ctrl-C again stops at once."), TELL_AFTER_MS); // prettier-ignore
-    void credentials.refresh.settled().finally(() => {
-      clearTimeout(told);
-      end();
+    onSignals(STOPPING, {
+      first(signal) {
+        if (isStoppedInOrder) return;
+        const told = setTimeout(() => say("A token is on its way and is stored first. Ctrl-C again stops at once."), TELL_AFTER_MS); // prettier-ignore
+        void credentials.refresh.settled().finally(() => {
+          clearTimeout(told);
+          end(signal);
+        });
+      },
+      again(signal) {
+        if (!isStoppedInOrder) end(signal);
+      },
     });
   }
 
@@ -112,15 +121,16 @@ export function createSession({ json, progress }: { json: boolean; progress: Pro
     },
     stopSignal() {
       isStoppedInOrder = true;
-      const stop = () => {
-        if (stopping.signal.aborted) {
+      onSignals(STOPPING, {
+        first() {
+          say("Stopping: what was sent is finished first. Ctrl-C again stops at once.");
+          stopping.abort();
+        },
+        again() {
           progress.end();
           process.exit(1);
-        }
-        say("Stopping: what was sent is finished first. Ctrl-C again stops at once.");
-        stopping.abort();
-      };
-      for (const signal of STOPPING) process.on(signal, stop);
+        },
+      });
       return stopping.signal;
     },
     begin: progress.begin,
@@ -130,6 +140,10 @@ export function createSession({ json, progress }: { json: boolean; progress: Pro
       if (stopping.signal.aborted && left > 0) say(`Stopped: ${counted(left, thing)} left. ${howToGoOn}`);
     },
     letThemType: progress.end,
+    async checkMayAsk() {
+      const { checkSomebodyIsThere } = await import("./yes-or-no.ts");
+      checkSomebodyIsThere({ mayAsk: !json });
+    },
     async confirm(question) {
       progress.end();
       const { askYesOrNo } = await import("./yes-or-no.ts");

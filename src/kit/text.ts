@@ -1,3 +1,7 @@
+import { duration } from "../operator/wording.ts";
+
+export { counted } from "../operator/wording.ts";
+
 /** Moves the cursor, changes colours, or turns letters round. */
 const ACTING = /[\p{Cc}\u2028\u2029\u202a-\u202e\u2066-\u2069]/gu;
 const RUNS_OF_IT = new RegExp(`${ACTING.source}+`, "gu");
@@ -45,11 +49,6 @@ function wrapParagraph(text: string, columns: number): string {
   return lines.join("\n");
 }
 
-/** "1 row", "2 rows". */
-export function counted(count: number, thing: string): string {
-  return `${count} ${thing}${count === 1 ? "" : "s"}`;
-}
-
 /** A time as people read it, UTC: 2026-01-31 12:00:00. */
 export function moment(iso: string): string {
   return iso.slice(0, 19).replace("T", " ");
@@ -60,10 +59,4 @@ export function momentAway(iso: string, nowMs = Date.now()): string {
   const seconds = Math.round((Date.parse(iso) - nowMs) / 1000);
   const away = duration(Math.abs(seconds));
   return `${moment(iso)} (${seconds === 0 ? "now" : seconds < 0 ? `${away} ago` : `in ${away}`})`;
-}
-
-function duration(seconds: number): string {
-  if (seconds < 120) return `${seconds} s`;
-  if (seconds < 7200) return `${Math.round(seconds / 60)} min`;
-  return seconds < 48 * 3600 ? `${Math.round(seconds / 3600)} h` : `${Math.round(seconds / 86_400)} days`;
 }

@@ -1,14 +1,19 @@
 import { createInterface } from "node:readline/promises";
 import { UsedWrongly } from "../operator/errors.ts";
 
+/** Throws {@link UsedWrongly} where no person is there to be asked. */
+export function checkSomebodyIsThere({ mayAsk }: { mayAsk: boolean }): void {
+  if (!mayAsk || !process.stdin.isTTY || !process.stderr.isTTY)
+    throw new UsedWrongly("Nothing was changed: nobody is here to be asked. Say --yes to do it.");
+}
+
 /**
  * Asks a question that is answered with y or n; anything but yes is no, Ctrl-C and Ctrl-D too. Throws
  * {@link UsedWrongly} where no person is there to be asked.
  */
 export async function askYesOrNo(question: string, { mayAsk }: { mayAsk: boolean }): Promise<boolean> {
+  checkSomebodyIsThere({ mayAsk });
   const { stdin: input, stderr: output } = process;
-  if (!mayAsk || !input.isTTY || !output.isTTY)
-    throw new UsedWrongly("Nothing was changed: nobody is here to be asked. Say --yes to do it.");
   const lines = createInterface({ input, output });
   const ended = new Promise<string>((resolve) => lines.once("close", () => resolve("")));
   try {

@@ -3,11 +3,11 @@ import { appsOf } from "../operator/apps.ts";
 import { diffConfig } from "../operator/config-diff.ts";
 import { examine } from "../operator/doctor/doctor.ts";
 import { typedUuid } from "../operator/errors.ts";
-import { listResources, showResource } from "../operator/resources.ts";
+import { listResources, showResource, type WholeResource } from "../operator/resources.ts";
 import { methodNotAllowed } from "../method-not-allowed.ts";
 import type { Page } from "../pages/pages.tsx";
 import type { Services } from "../services.ts";
-import { liveScript } from "./assets/live-script.ts";
+import { liveScript, LOOKS_AGAIN } from "./assets/live-script.ts";
 import { stylesheet } from "./assets/stylesheet.ts";
 import { inFrame, MOUNT } from "./frame.tsx";
 import { inTime } from "./in-time.ts";
@@ -19,7 +19,7 @@ import { overviewPage } from "./overview/overview-page.tsx";
 import { policyWithScript } from "./policy.ts";
 import { refused } from "./problems.ts";
 import { listPage, type Search } from "./resources/list-page.tsx";
-import { resourcePage } from "./resources/resource-page.tsx";
+import { resourcePage, type Asked } from "./resources/resource-page.tsx";
 import { readTokenTimes } from "./resources/token-times.ts";
 import { showRefusal } from "./show-refusal.ts";
 import { actionPage } from "./work/action-page.tsx";
@@ -80,16 +80,22 @@ export function operatorRoutes(needs: {
     return listPage(search, await listResources(db, search), root);
   });
 
-  show("/resources/:uuid", async ({ params }, root) => {
-    const uuid = typedUuid(String(params["uuid"]));
+  show("/resources/:uuid", async (request, root) => {
+    const uuid = typedUuid(String(request.params["uuid"]));
     const record = await showResource(db, uuid);
-    const hasTokens = ["active", "needs_reauth"].includes(record.credential.state);
+    const asked = request.get(LOOKS_AGAIN) === undefined ? askPlatform(record) : null;
+    const [times, entries] = [await readTokenTimes(db, uuid), await audit.ofResource(uuid)];
+    return resourcePage({ record, times, entries, asked: await asked }, root);
+  });
+
+  /** Never rejects; each part is there in time. */
+  async function askPlatform({ uuid, credential }: WholeResource): Promise<Asked> {
+    const hasTokens = ["active", "needs_reauth"].includes(credential.state);
     const ask = <T>(asked: () => Promise<T>) => (hasTokens ? inTime(asked(), scrubber.scrub) : null);
     const apps = ask(() => appsOf({ db, platformFor }, uuid));
     const vars = ask(() => diffConfig(services, uuid));
-    const [times, entries] = [await readTokenTimes(db, uuid), await audit.ofResource(uuid)];
-    return resourcePage({ record, times, entries, apps: await apps, vars: await vars }, root);
-  });
+    return { apps: await apps, vars: await vars };
+  }
 
   show("/actions", async ({ query }, root) => {
     const before = /^\d{1,15}$/.test(String(query["before"])) ? Number(query["before"]) : null;

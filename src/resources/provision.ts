@@ -59,7 +59,7 @@ export function createProvision(needs: {
       const birth = await patience(() => store.insert(request, key, answer));
       if (!birth) return again(request, key, patience);
       if (!request.grant)
-        log.warn({ alarm: "no_grant", ...named(request) }, "A provision came without a grant");
+        log.error({ alarm: "no_grant", ...named(request) }, "A provision came without a grant");
       return answer ?? firstAnswer(newStep(request, birth, key), patience);
     });
   };

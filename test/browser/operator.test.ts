@@ -96,6 +96,22 @@ let uuid: string;
       await context.close();
     });
 
+    it("keeps on the page what the platform said, while the rest is looked at again", async () => {
+      const { context, page, problems } = await anOperator({});
+      await page.goto(`${operator.url()}/operator/resources/${uuid}`);
+      await page.getByText("TEAPOT_URL").first().waitFor();
+      const since = operator.life.position();
+      await operator.world.rows(`UPDATE credentials SET last_error = 'written meanwhile' WHERE uuid = $1`, [
+        uuid,
+      ]);
+      await page.getByText("written meanwhile").waitFor();
+      expect(operator.life.entries(since).filter(({ direction }) => direction === "in")).toEqual([]);
+      expect(await page.getByText("TEAPOT_URL").count()).toBeGreaterThan(0);
+      expect(await page.getByText("where it was installed").count()).toBe(1);
+      expect(problems).toEqual([]);
+      await context.close();
+    });
+
     it("is told of what needs attention without loading the page again", async () => {
       const { context, page, problems } = await anOperator({});
       await page.goto(`${operator.url()}/operator`);

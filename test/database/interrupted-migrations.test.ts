@@ -73,24 +73,35 @@ const COLUMN = "ALTER TABLE credentials ADD COLUMN more INT";
     expect(await columns()).toBe(1);
   }, 30_000);
 
-  it("waits for who reads a table without keeping everybody else from it", async () => {
-    await withScript(COLUMN);
-    await other.query("BEGIN; SELECT count(*) FROM credentials");
-    let isDone = false;
-    const migrating = applyMigrations(address(), folder).finally(() => (isDone = true));
-    let longestMs = 0;
-    const until = performance.now() + 4_000;
-    while (performance.now() < until) {
-      const began = performance.now();
-      await client.query("SELECT uuid FROM credentials LIMIT 1");
-      longestMs = Math.max(longestMs, performance.now() - began);
-      await wait(20);
-    }
-    expect(longestMs).toBeLessThan(2_500);
-    expect(isDone).toBe(false);
-    await other.query("COMMIT");
-    expect(await migrating).toEqual({ applied: [NAME] });
-  }, 30_000);
+  it.each([
+    ["waits for who reads a table without keeping everybody else from it", COLUMN],
+    [
+      "does so whatever its comments, strings and functions say of a COMMIT",
+      `-- No COMMIT; none.
+       CREATE FUNCTION one() RETURNS TEXT LANGUAGE plpgsql AS $$ BEGIN RETURN '; COMMIT; '; END; $$; ${COLUMN}`,
+    ],
+  ])(
+    "%s",
+    async (_, script) => {
+      await withScript(script);
+      await other.query("BEGIN; SELECT count(*) FROM credentials");
+      let isDone = false;
+      const migrating = applyMigrations(address(), folder).finally(() => (isDone = true));
+      let longestMs = 0;
+      const until = performance.now() + 4_000;
+      while (performance.now() < until) {
+        const began = performance.now();
+        await client.query("SELECT uuid FROM credentials LIMIT 1");
+        longestMs = Math.max(longestMs, performance.now() - began);
+        await wait(20);
+      }
+      expect(longestMs).toBeLessThan(2_500);
+      expect(isDone).toBe(false);
+      await other.query("COMMIT");
+      expect(await migrating).toEqual({ applied: [NAME] });
+    },
+    30_000,
+  );
 
   it.each([
     ["is a transaction of its own is begun again like any other", `BEGIN; ${COLUMN}; COMMIT;`],
@@ -98,6 +109,7 @@ const COLUMN = "ALTER TABLE credentials ADD COLUMN more INT";
       "is several transactions waits, for it could not be begun again",
       `BEGIN; CREATE TABLE a (); COMMIT; ${COLUMN};`,
     ],
+    ["is several transactions in other words waits too", `BEGIN; CREATE TABLE a (); END; ${COLUMN};`],
   ])(
     "that %s",
     async (_, script) => {
@@ -115,6 +127,40 @@ const COLUMN = "ALTER TABLE credentials ADD COLUMN more INT";
     await withScript("CREATE INDEX CONCURRENTLY more ON credentials (lease)");
     expect(await applyMigrations(address(), folder)).toEqual({ applied: [NAME] });
   }, 30_000);
+
+  describe("of a role that is to cut off its statements soon, as the service's is behind a pooler,", () => {
+    beforeEach(async () => {
+      const { rows } = await client.query<{ name: string }>("SELECT quote_ident(current_database()) AS name");
+      for (const limit of ["statement_timeout", "lock_timeout", "idle_in_transaction_session_timeout"])
+        await client.query(`ALTER ROLE CURRENT_USER IN DATABASE ${rows[0]!.name} SET ${limit} = '400ms'`);
+    });
+
+    it("takes as long as it takes", async () => {
+      await withScript(`SELECT pg_sleep(1); ${COLUMN}`);
+      expect(await applyMigrations(address(), folder)).toEqual({ applied: [NAME] });
+    }, 30_000);
+
+    it.each([
+      ["that is several transactions waits", `BEGIN; CREATE TABLE a (); COMMIT; ${COLUMN};`],
+      [
+        "that makes an index beside everybody's work waits, and leaves no half of one",
+        "CREATE INDEX CONCURRENTLY IF NOT EXISTS more ON credentials (lease)",
+      ],
+    ])(
+      "%s",
+      async (_, script) => {
+        await withScript(script);
+        await other.query("BEGIN; LOCK TABLE credentials IN ROW EXCLUSIVE MODE");
+        const migrating = applyMigrations(address(), folder);
+        await wait(3_500);
+        await other.query("COMMIT");
+        expect(await migrating).toEqual({ applied: [NAME] });
+        const half = await client.query("SELECT indexrelid::regclass FROM pg_index WHERE NOT indisvalid");
+        expect(half.rows).toEqual([]);
+      },
+      30_000,
+    );
+  });
 
   it("that `prisma migrate` is carrying out is not taken for one that was cut off", async () => {
     await withScript("CREATE TABLE more (more INT)");

@@ -106,6 +106,20 @@ describe("among many rows", () => {
       expect([name, plan]).toEqual([name, expect.not.stringMatching(/Seq Scan on (resources|credentials)/)]);
   });
 
+  onPostgresql("the metrics find what is due by its indexes, and so what stands before it", async () => {
+    await fill();
+    await run(
+      `INSERT INTO steps (uuid, kind, due_at) SELECT uuid, 'finish', now() + interval '1 hour' FROM resources`,
+    );
+    await run(
+      `INSERT INTO steps (uuid, kind, due_at) SELECT uuid, 'change_plan', now() FROM resources LIMIT 100`,
+    );
+    await run(`ANALYZE steps`);
+    const plans = await plansOf(await askedBy(databaseState));
+    expect(plans.get("metrics_queues")).not.toMatch(/Seq Scan on (steps|credentials)/);
+    await run(`TRUNCATE steps`);
+  });
+
   onPostgresql("the many of one state do not hide the few of the next from the metrics", async () => {
     await fill();
     await run(`UPDATE credentials SET state = 'grant_lost', due_at = NULL

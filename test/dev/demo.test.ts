@@ -2,8 +2,12 @@
 
 import { expect, it } from "@jest/globals";
 import { spawnSync } from "node:child_process";
+import { mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
+import path from "node:path";
+import { setTimeout as wait } from "node:timers/promises";
 import { programsSelling } from "../support/program.ts";
+import { run } from "./dev-run.ts";
 
 const { PATH, HOME } = process.env;
 
@@ -22,6 +26,18 @@ it("the demonstration holds where all comes later, a plan change is refused and 
   expect(said).toMatch(/All \d+ steps held, in .*\. Nothing is left of it\./);
   expect(status).toBe(0);
 }, 120_000);
+
+it("the demonstration takes down what it made also where npm sends on to it the Ctrl-C that it had itself", async () => {
+  const TMPDIR = await mkdtemp(path.join(tmpdir(), "demo-stopped-"));
+  const { until, end } = run("demo", { TMPDIR });
+  await until("✓");
+  const ended = end("SIGINT");
+  await wait(2);
+  void end("SIGINT");
+  expect(await ended).toBe(130);
+  expect((await readdir(TMPDIR)).filter((name) => name.startsWith("addon-demo-"))).toEqual([]);
+  await rm(TMPDIR, { recursive: true });
+}, 90_000);
 
 // Its clean-up waits for the lease of what is under way.
 it("what COMMAND leaves in the middle of a plan change is taken down all the same", async () => {

@@ -2,6 +2,7 @@ import { afterEach, beforeEach, expect, it } from "@jest/globals";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
+import { setTimeout as wait } from "node:timers/promises";
 import { devSettings } from "../../dev/settings.ts";
 import { freePorts, run, stateOf } from "./dev-run.ts";
 
@@ -38,6 +39,16 @@ it("the sandbox alone takes all of its settings from .env too", async () => {
     ...{ partnerUrl: "http://localhost:9", addonId: "kettles" },
     addonManifest: { plans: [{ name: "tiny" }] },
   });
+});
+
+it("the sandbox keeps its state also where npm sends on to it the Ctrl-C that it had itself", async () => {
+  const { SANDBOX_PORT } = await freePorts();
+  const { until, end } = run("sandbox", { SANDBOX_PORT, PARTNER_URL: "http://localhost:9" }, [], folder);
+  await until("it calls ");
+  const ended = end("SIGINT");
+  await wait(2);
+  void end("SIGINT");
+  expect(await ended).toBe(0);
 });
 
 it("a manifest that is named registers the add-on, above what npm run dev made up", async () => {

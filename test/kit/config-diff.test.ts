@@ -144,7 +144,10 @@ it("goes through all resources: those that differ, that cannot be asked, and tha
   expect(human.stdout).toContain(`! ${uuid}\n    TEAPOT_TOKEN missing\n`);
   expect(human.stdout).not.toContain(fine);
 
+  const since = life.position();
   expect(await run("config", "push", "--all")).toMatchObject({ code: 2 });
+  // Whoever cannot be asked hears of it before everybody's config vars are read.
+  expect(life.entries(since)).toEqual([]);
   expect(await run("config", "push", "--all", "--yes")).toEqual({
     code: 0,
     data: { done: [uuid], failed: [], skipped: [{ uuid: mute, reason: "grant_lost" }] },

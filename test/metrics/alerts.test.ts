@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { alarmWords } from "../support/alarm-words.ts";
+import { alarmWords, quietAlarms } from "../support/alarm-words.ts";
 import { aWorld, type World } from "../support/world.ts";
 import { operator, PASSWORD } from "./operator.ts";
 
@@ -86,6 +86,10 @@ describe("the alert of all alarms", () => {
     const shown = [...text.matchAll(/^addon_alarms_total\{alarm="(\w+)"\} (\d+)$/gm)];
     expect(shown.map(([, word, count]) => [word, count])).toEqual(alarmWords().map((word) => [word, "0"]));
   });
+});
+
+it("every alarm is an error to the log, which no level below leaves out", () => {
+  expect(quietAlarms()).toEqual([]);
 });
 
 describe("docs/metrics.md", () => {

@@ -160,6 +160,25 @@ describe("GET /metrics", () => {
     );
   });
 
+  it("does not call late what waits behind an earlier step of its resource", async () => {
+    const [busy, late] = [await life.settled(), await life.settled()];
+    // As if a process were at them: nobody takes them up meanwhile.
+    const step = (uuid: string, kind: string, due: string) =>
+      life.world.rows(
+        `INSERT INTO steps (uuid, kind, due_at, leased_until) VALUES ($1, $2, now() + $3::interval, now() + interval '1 hour')`,
+        [uuid, kind, due],
+      );
+    await step(busy, "finish", "1 hour");
+    await step(busy, "change_plan", "-20 minutes");
+    await step(late, "change_plan", "-2 minutes");
+    await becomes(`addon_due{queue="steps"}`, 1);
+    expect(await valueOf(`addon_due_age_seconds{queue="steps"}`)).toBeLessThan(300);
+    await life.world.rows(`DELETE FROM steps WHERE kind = 'finish'`);
+    await becomes(`addon_due{queue="steps"}`, 2);
+    expect(await valueOf(`addon_due_age_seconds{queue="steps"}`)).toBeGreaterThanOrEqual(1_200);
+    await life.world.rows(`DELETE FROM steps`);
+  });
+
   it("counts alarms by their word, and says while the client secret is rejected", async () => {
     const uuid = await life.settled();
     life.control.resetClientSecret();

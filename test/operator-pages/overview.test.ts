@@ -44,6 +44,12 @@ it("is shown while the platform is in trouble, and so is a resource", async () =
   operator.control.clearFaults();
 });
 
+it("asks the platform for nothing that needs the client secret, however often it is looked at", async () => {
+  const since = operator.life.position();
+  for (let looks = 0; looks < 3; looks++) expect((await operator.get()).status).toBe(200);
+  expect(operator.life.entries(since).filter(({ path }) => path === "/oauth/token")).toEqual([]);
+});
+
 it("looks at everything the service needs", async () => {
   const { text } = await operator.get("/check-up");
   for (const part of ["database", "migrations", "keys", "secret", "sweeps", "platform"])

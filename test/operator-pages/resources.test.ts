@@ -1,6 +1,7 @@
 // Again on PostgreSQL: the search reads its indexes.
 
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { LOOKS_AGAIN } from "../../src/operator-pages/assets/live-script.ts";
 import { aWorldOfAnOperator, type OperatorWorld } from "./operator.ts";
 
 let operator: OperatorWorld;
@@ -65,6 +66,8 @@ describe("the list of resources", () => {
   });
 });
 
+const LIVE = ["record", "steps", "timeline"];
+
 describe("the page of a resource", () => {
   it("shows its token's age, its next refresh, its apps, what happened, and config vars without a value", async () => {
     const [uuid] = uuids as [string];
@@ -89,6 +92,19 @@ describe("the page of a resource", () => {
     const after = await stored();
     expect(after["app_name"]).toBe(before["app_name"]);
     expect(after["updated_at"]).not.toBe(before["updated_at"]);
+  });
+
+  it("that a script asks for again has what is live, and nothing that the platform is asked for", async () => {
+    const [uuid] = uuids as [string];
+    const asked = async (headers: Record<string, string>) => {
+      const since = operator.life.position();
+      const { html } = await operator.get(`/resources/${uuid}`, headers);
+      expect([...html.matchAll(/ id="(\w+)" data-live="/g)].map(([, id]) => id)).toEqual(LIVE);
+      return operator.life.entries(since).filter(({ direction }) => direction === "in").length;
+    };
+    expect(await asked({})).toBeGreaterThan(1);
+    expect(await asked({ [LOOKS_AGAIN]: "1" })).toBe(0);
+    expect((await operator.get("/assets/live.js")).html).toContain(`"${LOOKS_AGAIN}": "1"`);
   });
 
   it("shows text from outside as text", async () => {

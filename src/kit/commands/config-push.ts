@@ -69,6 +69,8 @@ async function pushOne(session: Session, uuid: string, options: Options): Promis
 }
 
 async function pushAll(session: Session, { overwrite = [], yes = false }: Options): Promise<Outcome> {
+  // A fleet takes minutes to be compared: whoever cannot be asked then is told so before.
+  if (!yes) await session.checkMayAsk();
   const { checkNames, diffAllConfigs, isEmpty, planPush, pushShown, workThrough } = await parts();
   const services = await session.services();
   checkNames(services.offer, overwrite);
@@ -114,7 +116,8 @@ function reportOf(
   { failed, skipped, different }: FleetDifference,
   todo: FleetDifference["different"],
 ): TokenReport {
-  const kept = different.filter((each) => !todo.includes(each)).map(({ uuid }) => ({ uuid, reason: "kept" }));
+  const toChange = new Set(todo);
+  const kept = different.filter((each) => !toChange.has(each)).map(({ uuid }) => ({ uuid, reason: "kept" }));
   return { done: [], failed: [...failed], skipped: [...skipped, ...kept] };
 }
 

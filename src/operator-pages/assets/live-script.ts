@@ -1,5 +1,8 @@
 import { asset } from "./asset.ts";
 
+/** The header by which a page that is asked for again is told from one that is opened. */
+export const LOOKS_AGAIN = "x-looks-again";
+
 /**
  * Asks for the page again and takes over the parts that are marked `data-live` (milliseconds). Without it each page
  * stays as it was loaded. Whatever somebody is using just now, with the keyboard or opened, is left alone; a page in the
@@ -16,7 +19,7 @@ const SCRIPT = `"use strict";
   async function look() {
     if (!document.hidden) {
       try {
-        const answer = await fetch(location.href, { headers: { accept: "text/html" } });
+        const answer = await fetch(location.href, { headers: { accept: "text/html", "${LOOKS_AGAIN}": "1" } });
         if (answer.status === 401 || answer.status === 403) return location.reload();
         if (!answer.ok) throw new Error(String(answer.status));
         const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");

@@ -1,8 +1,8 @@
+import { duration } from "../../operator/wording.ts";
 import type { Page } from "../../pages/pages.tsx";
 import type { Known } from "../../platform/status-watch.ts";
 import { ActionLinks } from "../actions/action-links.tsx";
 import { ACTIONS } from "../actions/all.ts";
-import { duration } from "../moments.tsx";
 import { State } from "../state.tsx";
 import type { Matter } from "./attention.ts";
 import type { Gauges } from "./gauges.ts";

@@ -1,4 +1,4 @@
-import { duration } from "../moments.tsx";
+import { duration } from "../../operator/wording.ts";
 import { BarChart } from "./bar-chart.tsx";
 import type { Gauges } from "./gauges.ts";
 import type { Hour } from "./hours.ts";

@@ -2,11 +2,12 @@ import type { ResourceRecord } from "../../operator/resource-record.ts";
 import type { WholeResource } from "../../operator/resources.ts";
 import type { AppsReport } from "../../operator/apps.ts";
 import type { ConfigDifference } from "../../operator/config-diff.ts";
+import { duration } from "../../operator/wording.ts";
 import type { Page } from "../../pages/pages.tsx";
 import { ActionLinks } from "../actions/action-links.tsx";
 import { ACTIONS } from "../actions/all.ts";
 import type { Part } from "../in-time.ts";
-import { duration, Moment } from "../moments.tsx";
+import { Moment } from "../moments.tsx";
 import { State } from "../state.tsx";
 import type { AuditEntry } from "../work/audit.ts";
 import { DiffTable } from "./diff-table.tsx";
@@ -14,20 +15,25 @@ import { StepsTable } from "./steps-table.tsx";
 import { Timeline } from "./timeline.tsx";
 import type { TokenTimes } from "./token-times.ts";
 
-/** So often a page with a script looks again; what the platform is asked for is not part of it. */
+/** So often a page with a script looks again; the platform is not asked then. */
 const LIVE_MS = 5_000;
 
 export interface ResourceView {
   record: WholeResource;
   times: TokenTimes;
   entries: readonly AuditEntry[];
-  /** Null: there are no tokens to ask the platform with. */
+  /** What the platform was asked for; null where a script looks again, which takes over none of it. */
+  asked: Asked | null;
+}
+
+/** Each null where there are no tokens to ask the platform with. */
+export interface Asked {
   apps: Part<AppsReport> | null;
   vars: Part<ConfigDifference> | null;
 }
 
 /** One resource: what it is, its tokens, where it is attached, its config vars, and what happened to it. */
-export function resourcePage({ record, times, entries, apps, vars }: ResourceView, root: string): Page {
+export function resourcePage({ record, times, entries, asked }: ResourceView, root: string): Page {
   const { uuid, name, state } = record;
   const isGone = state === "deprovisioned";
   return {
@@ -43,15 +49,7 @@ export function resourcePage({ record, times, entries, apps, vars }: ResourceVie
           <h2>Waiting steps</h2>
           <StepsTable steps={record.steps} />
         </section>
-        <section>
-          <h2>Apps</h2>
-          {apps ? <Apps apps={apps} /> : <p class="quiet">{NO_TOKENS}</p>}
-        </section>
-        <section>
-          <h2>Config vars</h2>
-          {!vars && <p class="quiet">{NO_TOKENS}</p>}
-          {vars && ("value" in vars ? <DiffTable of={vars.value} /> : <p>{vars.trouble}</p>)}
-        </section>
+        {asked && <AtThePlatform asked={asked} />}
         <section id="timeline" data-live={LIVE_MS}>
           <h2>What happened</h2>
           <Timeline events={record.events} entries={entries} />
@@ -59,6 +57,22 @@ export function resourcePage({ record, times, entries, apps, vars }: ResourceVie
       </>
     ),
   };
+}
+
+function AtThePlatform({ asked: { apps, vars } }: { asked: Asked }) {
+  return (
+    <>
+      <section>
+        <h2>Apps</h2>
+        {apps ? <Apps apps={apps} /> : <p class="quiet">{NO_TOKENS}</p>}
+      </section>
+      <section>
+        <h2>Config vars</h2>
+        {!vars && <p class="quiet">{NO_TOKENS}</p>}
+        {vars && ("value" in vars ? <DiffTable of={vars.value} /> : <p>{vars.trouble}</p>)}
+      </section>
+    </>
+  );
 }
 
 const NO_TOKENS = "The platform cannot be asked: there is no working token.";

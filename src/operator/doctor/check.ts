@@ -1,3 +1,7 @@
+import { counted } from "../wording.ts";
+
+export { counted };
+
 /** What one check found. A finding that is `ok` and has a `fix` is a warning. */
 export interface Finding {
   ok: boolean;
@@ -22,21 +26,10 @@ export function fault(message: string, fix: string | null): Finding {
   return { ok: false, message, fix };
 }
 
-/** "1 row", "2 rows". */
-export function counted(count: number, thing: string): string {
-  return `${count} ${thing}${count === 1 ? "" : "s"}`;
-}
-
 /** So many rows of a kind are looked at; who has more needs no number. */
 export const MOST_COUNTED = 10_000;
 
 /** "1 row", "2 rows", "10000 rows or more". */
 export function countedToMost(count: number, thing: string): string {
   return count < MOST_COUNTED ? counted(count, thing) : `${counted(MOST_COUNTED, thing)} or more`;
-}
-
-/** A span of time, short. */
-export function inWords(seconds: number): string {
-  if (seconds < 120) return `${Math.round(seconds)} s`;
-  return seconds < 7200 ? `${Math.round(seconds / 60)} min` : `${Math.round(seconds / 3600)} h`;
 }

@@ -3,7 +3,8 @@ import { messageOf, Misconfigured } from "../../errors.ts";
 import type { Services } from "../../services.ts";
 import { NEEDING_ATTENTION } from "../../resources/credentials/needing-attention.ts";
 import { triedSecret } from "../secret-check.ts";
-import { countedToMost, fault, fine, inWords, MOST_COUNTED, warning, type Finding } from "./check.ts";
+import { duration } from "../wording.ts";
+import { countedToMost, fault, fine, MOST_COUNTED, warning, type Finding } from "./check.ts";
 
 /** Sweeps come every 15 seconds unless SWEEP_CRON says otherwise. */
 const SWEEPS_LATE_AFTER_SECONDS = 120;
@@ -28,7 +29,11 @@ const countUnrefreshable = statement(
    JOIN resources r USING (uuid) WHERE r.state IN ('provisioning', 'provisioned')`,
 );
 
-export async function secret({ db, config, credentials }: Services): Promise<Finding> {
+/** What is wrong with the client secret; the platform is asked whether it accepts it, unless `isTried` is false. */
+export async function secret(
+  { db, config, credentials }: Services,
+  { isTried = true } = {},
+): Promise<Finding> {
   const setIt = "Run kit secret set, and give it the one that the platform's partner portal shows.";
   const [row] = await db.query<{ known: number }>(secretsKnown);
   if (row?.known === 0) {
@@ -38,6 +43,7 @@ export async function secret({ db, config, credentials }: Services): Promise<Fin
   }
   try {
     const { version, value, isRejected } = await credentials.secrets.current();
+    if (!isRejected && !isTried) return fine(`The client secret is version ${version}.`);
     const trial = isRejected ? "rejected" : await triedSecret(config.platformAuthUrl, value);
     switch (trial) {
       case "rejected":
@@ -66,7 +72,7 @@ export async function sweeps({ db, config }: Services): Promise<Finding> {
   const late = beats.filter(({ age }) => age > SWEEPS_LATE_AFTER_SECONDS);
   if (late.length === 0) return fine(`The last sweeps ended ${Math.round(beats[0]!.age)} s ago or less.`);
   return fault(
-    `Late sweeps: ${late.map(({ name, age }) => `${name} (${inWords(age)} ago)`).join(", ")}.`,
+    `Late sweeps: ${late.map(({ name, age }) => `${name} (${duration(age)} ago)`).join(", ")}.`,
     `${start} Is one running? Its log says what fails. (SWEEP_CRON is "${config.sweepCron}".)`,
   );
 }

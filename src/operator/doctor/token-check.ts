@@ -1,16 +1,8 @@
 import { statement } from "../../database/database.ts";
 import { GRANT_SECONDS } from "../../resources/grant-time.ts";
 import type { Services } from "../../services.ts";
-import {
-  counted,
-  countedToMost,
-  fault,
-  fine,
-  inWords,
-  MOST_COUNTED,
-  warning,
-  type Finding,
-} from "./check.ts";
+import { duration } from "../wording.ts";
+import { counted, countedToMost, fault, fine, MOST_COUNTED, warning, type Finding } from "./check.ts";
 
 /** A grant is exchanged within seconds of its arrival; one that is older has been tried in vain, or by nobody. */
 const GRANT_LATE_AFTER_SECONDS = 30;
@@ -53,7 +45,7 @@ export async function lateGrants({ db }: Services): Promise<Finding | null> {
   const [late] = await db.query<Late>(readLateGrants);
   if (!late?.count) return null;
   const left =
-    late.leftSeconds > 0 ? `the first is lost in ${inWords(late.leftSeconds)}` : "the first is over";
+    late.leftSeconds > 0 ? `the first is lost in ${duration(late.leftSeconds)}` : "the first is over";
   const message = `${counted(late.count, "grant")} ${late.count === 1 ? "is" : "are"} not exchanged: ${left}. ${answerOf(late)}`;
   return fault(message, "Mend what the other checks find; else the platform is in trouble: kit status");
 }
@@ -65,7 +57,7 @@ export async function tokens(services: Services): Promise<Finding> {
   const [late] = await services.db.query<Late>(readLateRefreshes);
   if (!late?.count) return fine("Grants are exchanged and tokens refreshed in time.");
   const { count, leftSeconds } = late;
-  const ends = leftSeconds > 0 ? `ends in ${inWords(leftSeconds)}` : `ended ${inWords(-leftSeconds)} ago`;
+  const ends = leftSeconds > 0 ? `ends in ${duration(leftSeconds)}` : `ended ${duration(-leftSeconds)} ago`;
   const message = `${countedToMost(count, "token")} ${count === 1 ? "waits" : "wait"} for a refresh: the first ${ends}. ${answerOf(late)}`;
   const fix =
     "Mend what the other checks find; else the platform is in trouble (kit status). They catch up by themselves.";
