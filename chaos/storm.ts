@@ -3,7 +3,7 @@ import type { FaultAction, Sandbox } from "../sandbox/index.ts";
 import type { Customers } from "./customers.ts";
 import type { DatabaseProxy, ProxyMode } from "../test/support/database-proxy.ts";
 import type { Fleet, Member } from "./fleet.ts";
-import type { History } from "./history.ts";
+import type { Effect, History } from "./history.ts";
 import type { Random } from "./random.ts";
 import type { Rotations } from "./rotations.ts";
 
@@ -11,6 +11,7 @@ import type { Rotations } from "./rotations.ts";
 interface Trouble {
   name: string;
   weight: number;
+  effect?: Effect;
   strike(): Promise<void>;
 }
 
@@ -29,13 +30,13 @@ export function createStorm(needs: {
 
   const troubles: Trouble[] = [
     { name: "a process killed", weight: 6, strike: () => toMember((member) => fleet.kill(member)) },
-    { name: "a process frozen", weight: 3, strike: () => toMember(freeze) },
+    { name: "a process frozen", weight: 3, effect: "delay", strike: () => toMember(freeze) },
     { name: "a process restarted", weight: 3, strike: () => toMember(restart) },
-    { name: "database restarted", weight: 2, strike: async () => proxy.cut() },
-    { name: "database refuses", weight: 1, strike: () => database("refuse", 1_000, 6_000) },
-    { name: "database silent", weight: 1, strike: () => database("black-hole", 1_000, 6_000) },
-    { name: "database's replies lost", weight: 1, strike: () => database("drop-replies", 500, 4_000) },
-    { name: "commits unacknowledged", weight: 2, strike: () => database("cut-after-commit", 500, 4_000) },
+    { name: "database restarted", weight: 2, effect: "delay", strike: async () => proxy.cut() },
+    { name: "database refuses", weight: 1, effect: "delay", strike: () => database("refuse", 1_000, 6_000) },
+    { name: "database silent", weight: 1, effect: "delay", strike: () => database("black-hole", 1_000, 6_000) },
+    { name: "database's replies lost", weight: 1, effect: "delay", strike: () => database("drop-replies", 500, 4_000) },
+    { name: "commits unacknowledged", weight: 2, effect: "delay", strike: () => database("cut-after-commit", 500, 4_000) },
     { name: "token endpoint fails", weight: 4, strike: () => platform("POST /oauth/token", FAILURES) },
     { name: "token answers lost", weight: 2, strike: () => platform("POST /oauth/token", LOST_ANSWERS) },
     { name: "platform API fails", weight: 3, strike: () => platform("* /addons/*", FAILURES) },
@@ -43,7 +44,7 @@ export function createStorm(needs: {
     { name: "provisions answered into the void", weight: 2, strike: () => platform("> POST /*", [{ reset: "after" }]) },
     { name: "answers registered late", weight: 2, strike: registeredLate },
     { name: "access tokens killed", weight: 3, strike: killTokens },
-    { name: "client secret reset", weight: 1, strike: rotations.clientSecret },
+    { name: "client secret reset", weight: 1, effect: "renewal", strike: rotations.clientSecret },
   ]; // prettier-ignore
 
   async function toMember(work: (member: Member) => Promise<unknown>): Promise<void> {
@@ -95,7 +96,7 @@ export function createStorm(needs: {
     const all = troubles.reduce((sum, { weight }) => sum + weight, 0);
     let place = random.between(0, all);
     const trouble = troubles.find(({ weight }) => (place -= weight) < 0) ?? troubles[0]!;
-    await history.disturbed(trouble.name, trouble.strike);
+    await history.disturbed(trouble.name, trouble.strike, trouble.effect);
   };
 }
 

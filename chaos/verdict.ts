@@ -4,6 +4,7 @@ import type { Sandbox } from "../sandbox/index.ts";
 import { createVault } from "../src/vault/vault.ts";
 import { Secret } from "../src/secret.ts";
 import type { Ask } from "./database.ts";
+import { createExplained, type Explained } from "./explained.ts";
 import type { Fleet, Settings } from "./fleet.ts";
 import type { History } from "./history.ts";
 import { unbounded, type Load } from "./load.ts";
@@ -27,8 +28,8 @@ interface Row {
   hasSecrets: boolean;
 }
 
-/** A call whose answer may have been lost to something done within this time after it. */
-const LATE_MS = 25_000;
+/** A refresh before this share of a life is early: it is due at 45 to 55 %, counted from up to a second before the call. */
+const EARLY_SHARE = 0.4;
 
 /** Compares what the service kept with what the platform knows, after everything has come to rest (I1 to I10). */
 export async function judge(needs: {
@@ -47,16 +48,17 @@ export async function judge(needs: {
   const { entries } = sandbox.control.ledger({ reveal: true });
   const calls = tokenCallsOf(entries);
   const rows = new Map((await ask<Row>(ROWS)).map((row) => [row.uuid, row]));
-  const wasDisturbed = ({ fromMs, toMs }: TokenCall) =>
-    history.disturbances.some((each) => each.fromMs <= toMs + LATE_MS && each.toMs >= fromMs);
+  const explained = createExplained(history, fleet.killedAtMs);
 
   const kept = [...history.acknowledged].filter((uuid) => !history.deprovisioned.has(uuid));
   const missing = [...history.acknowledged].filter((uuid) => !rows.has(uuid));
-  const notActive = kept.filter((uuid) => rows.get(uuid)?.state !== "active" && !history.revoked.has(uuid));
-  const honest = notActive.filter((uuid) => {
-    const exchange = calls.find((call) => call.uuid === uuid && call.kind === "exchange" && call.isIssued);
-    return exchange && (exchange.isHarmed || wasDisturbed(exchange));
-  });
+  const notActive = kept.filter((uuid) => rows.get(uuid)?.state !== "active");
+  const firstPairs = calls.filter(({ kind, isIssued }) => kind === "exchange" && isIssued);
+  const pairsOf = (uuid: string) => firstPairs.filter((call) => call.uuid === uuid);
+  // A grant that was delivered again may have become tokens twice: each pair would have been enough.
+  const honest = notActive.filter(
+    (uuid) => pairsOf(uuid).length > 0 && pairsOf(uuid).every(explained.isLoss),
+  );
   const lost = notActive.filter((uuid) => !honest.includes(uuid));
   const misnamed = honest.filter((uuid) => rows.get(uuid)?.reason !== "outcome_unknown");
 
@@ -65,10 +67,13 @@ export async function judge(needs: {
     const last = calls.findLast((call) => call.uuid === uuid && call.isIssued);
     return history.killedTokens.some((each) => each.uuid === uuid && each.atMs >= (last?.fromMs ?? 0));
   };
-  const tried = kept.filter((uuid) => !wasKilledSince(uuid)).map((uuid) => rows.get(uuid));
-  const dead = await deadTokens(sandbox, settings, tried.filter(isActive));
+  const tried = kept
+    .filter((uuid) => !wasKilledSince(uuid))
+    .map((uuid) => rows.get(uuid))
+    .filter(isActive);
+  const dead = await deadTokens(sandbox, settings, tried);
   const overlaps = overlapping(calls);
-  const needless = needlessRefreshes(calls, { lifeSeconds, history, wasDisturbed });
+  const needless = needlessRefreshes(calls, { lifeSeconds, explained });
   const refreshes = calls.filter(({ kind, isIssued }) => kind === "refresh" && isIssued).length;
   const resurrected = [...history.deprovisioned].filter((uuid) => {
     const row = rows.get(uuid);
@@ -80,12 +85,12 @@ export async function judge(needs: {
 
   return [
     finding("I1", "every acknowledged resource exists", missing, `${history.acknowledged.size} acknowledged`),
-    finding("I2", "no grant is lost but those whose answer was destroyed", lost.map(tell), `${kept.length} kept, ${honest.length} within the honest limit`),
+    finding("I2", "no grant is lost but those whose answer was destroyed", lost.map(tellLoss), `${kept.length} kept, ${honest.length} within the honest limit`),
     finding("I2", "what was lost within the honest limit says so", misnamed.map(tell), `${honest.length} outcome_unknown`),
-    finding("I3", "every stored access token works", dead, `${tried.length - notActive.length} tokens tried`),
+    finding("I3", "every stored access token works", dead, `${tried.length} tokens tried`),
     finding("I4", "one call at a time for one resource", overlaps, `${calls.length} token calls`),
     finding("I4", "one refresh for each token and period", needless, `${refreshes} refreshes, ${(refreshes / Math.max(refreshes - needless.length, 1)).toFixed(2)} per period`),
-    finding("I5", "no credential is given up that the platform did not end", givenUp().map(tell), `${history.revoked.size} revoked`),
+    finding("I5", "no credential is given up that the platform did not end", givenUp().map(tell), `${kept.length} kept`),
     finding("I6", "what was deprovisioned is gone, and stays gone", resurrected.map(tell), `${history.deprovisioned.size} deprovisioned`),
     finding("I7", "no secret in output or database", leaks, `${secrets.size} secrets looked for`),
     finding("I8", "calls for one grant, connections and memory stay bounded", unbounded(calls, load), `at most ${load.connections} connections, ${load.megabytes} MB a process`),
@@ -98,11 +103,12 @@ export async function judge(needs: {
     return `${uuid}: ${row ? `${row.resource}, ${row.state}${row.reason ? ` (${row.reason})` : ""}` : "no row"}`;
   }
 
+  function tellLoss(uuid: string): string {
+    return [tell(uuid), ...pairsOf(uuid).map(when)].join(", ");
+  }
+
   function givenUp(): string[] {
-    return kept.filter((uuid) => {
-      const state = rows.get(uuid)?.state;
-      return (state === "needs_reauth" || state === "quarantined") && !history.revoked.has(uuid);
-    });
+    return kept.filter((uuid) => ["needs_reauth", "quarantined"].includes(rows.get(uuid)?.state ?? ""));
   }
 }
 
@@ -140,22 +146,21 @@ function overlapping(calls: readonly TokenCall[]): string[] {
 }
 
 /** Successful refreshes that came early, and that nothing explains: no dead token, no lost answer, no other secret. */
-function needlessRefreshes(
+export function needlessRefreshes(
   calls: readonly TokenCall[],
-  { lifeSeconds, history, wasDisturbed }: { lifeSeconds: number; history: History; wasDisturbed(call: TokenCall): boolean },
+  { lifeSeconds, explained }: { lifeSeconds: number; explained: Explained },
 ): string[] {
-  const wasKilled = (uuid: string, fromMs: number, toMs: number) =>
-    history.killedTokens.some((each) => (each.uuid ?? uuid) === uuid && each.atMs >= fromMs && each.atMs <= toMs);
   return [...byResource(calls).values()].flatMap((own) => {
     const issued = own.filter(({ isIssued }) => isIssued);
     return issued.flatMap((call, index) => {
       const before = issued[index - 1];
-      if (call.kind !== "refresh" || !before || call.fromMs - before.fromMs >= lifeSeconds * 440) return [];
-      const isExplained = before.isHarmed || wasDisturbed(before) || wasKilled(call.uuid, before.fromMs - 60_000, call.toMs);
-      return isExplained ? [] : [`${call.uuid}: ${when(before)}, and again ${when(call)}`];
+      if (call.kind !== "refresh" || !before) return [];
+      const isEarly = call.fromMs - before.fromMs < lifeSeconds * 1_000 * EARLY_SHARE;
+      if (!isEarly || explained.isRefresh(before, call)) return [];
+      return [`${call.uuid}: ${when(before)}, and again ${when(call)}`];
     });
   });
-} // prettier-ignore
+}
 
 /** Every place outside of a seal that holds one of the secrets. */
 async function leaksIn(outputFile: string, ask: Ask, secrets: ReadonlySet<string>): Promise<string[]> {
