@@ -28,7 +28,9 @@ export function createStorm(needs: {
   const { sandbox, fleet, proxy, customers, rotations, random, history } = needs;
   const { control } = sandbox;
 
+  const goneAsTokensArrive: Trouble = { name: "database gone as tokens arrive", weight: 2, effect: "delay", strike: goAsTokensArrive }; // prettier-ignore
   const troubles: Trouble[] = [
+    goneAsTokensArrive,
     { name: "a process killed", weight: 6, strike: () => toMember((member) => fleet.kill(member)) },
     { name: "a process frozen", weight: 3, effect: "delay", strike: () => toMember(freeze) },
     { name: "a process restarted", weight: 3, strike: () => toMember(restart) },
@@ -71,6 +73,16 @@ export function createStorm(needs: {
     proxy.mode("ok");
   }
 
+  /** The tokens of new grants find no database: they are held until it is back, or lost. */
+  async function goAsTokensArrive(): Promise<void> {
+    control.fault("POST /oauth/token", { delayMs: 3_000 }, 1_000);
+    await Promise.all([customers.install(), customers.install(), customers.install()]);
+    // A grant is exchanged a second after its answer.
+    await wait(1_500);
+    control.clearFaults();
+    await database(random.one(["refuse", "black-hole"]), 3_000, 6_000);
+  }
+
   async function platform(match: string, actions: readonly FaultAction[]): Promise<void> {
     control.fault(match, random.one(actions), Math.ceil(random.between(1, 12)));
     await wait(random.between(1_000, 6_000));
@@ -92,10 +104,17 @@ export function createStorm(needs: {
     }
   }
 
-  return async function strike(): Promise<void> {
+  function byChance(): Trouble {
     const all = troubles.reduce((sum, { weight }) => sum + weight, 0);
     let place = random.between(0, all);
-    const trouble = troubles.find(({ weight }) => (place -= weight) < 0) ?? troubles[0]!;
+    return troubles.find(({ weight }) => (place -= weight) < 0) ?? troubles[0]!;
+  }
+
+  // Chance hardly ever finds the moment in which a grant is lost most easily: the shortest storm begins with it.
+  let isFirst = true;
+  return async function strike(): Promise<void> {
+    const trouble = isFirst ? goneAsTokensArrive : byChance();
+    isFirst = false;
     await history.disturbed(trouble.name, trouble.strike, trouble.effect);
   };
 }
