@@ -31,6 +31,8 @@ export interface Fleet {
   kill(member: Member): Promise<void>;
   /** Asks it to stop, waits, and starts it again, with other settings if given. Answers its exit code and the time. */
   restart(member: Member, change?: Settings): Promise<{ code: number | string | null; ms: number }>;
+  /** When processes were killed. */
+  killedAtMs: readonly number[];
   freeze(member: Member): void;
   thaw(member: Member): void;
   /** Ends nobody asked for. */
@@ -49,6 +51,7 @@ export async function startFleet(needs: {
   const outputFile = path.join(needs.folder, "service.log");
   const output = createWriteStream(outputFile);
   const unaskedEnds: UnaskedEnd[] = [];
+  const killedAtMs: number[] = [];
   const asked = new WeakSet<ChildProcess>();
   const extra = new Map<string, Settings>();
 
@@ -85,6 +88,7 @@ export async function startFleet(needs: {
     member.port = null;
     const ended = child.exitCode === null && child.signalCode === null ? once(child, "exit") : null;
     if (member.isFrozen) child.kill("SIGCONT");
+    if (signal === "SIGKILL") killedAtMs.push(Date.now());
     child.kill(signal);
     const [code, by] = ended ? ((await ended) as [number | null, string | null]) : [child.exitCode, null];
     return { code: code ?? by, ms: Math.round(performance.now() - startedAt) };
@@ -110,6 +114,7 @@ export async function startFleet(needs: {
   return {
     members,
     unaskedEnds,
+    killedAtMs,
     outputFile,
     ports: () => members.flatMap(({ port }) => (port === null ? [] : [port])),
     kill: (member) => inTurn(member, () => replace(member, "SIGKILL").then(() => undefined)),

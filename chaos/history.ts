@@ -1,6 +1,14 @@
-/** A moment in which something was broken on purpose; answers that cross it may be lost without anybody's fault. */
+/**
+ * What a disturbance may do to tokens that were issued. `delay`: they are stored later, for a process or the database
+ * stands still. `renewal`: all of them are replaced before their time.
+ */
+export type Effect = "delay" | "renewal";
+
+/** A moment in which something was broken on purpose. */
 export interface Disturbance {
   what: string;
+  /** Null: it is nothing that changes when tokens are stored or replaced. */
+  effect: Effect | null;
   fromMs: number;
   toMs: number;
 }
@@ -11,10 +19,8 @@ export interface History {
   acknowledged: Set<string>;
   /** Resources whose deprovision was answered with success. */
   deprovisioned: Set<string>;
-  /** Resources whose refresh token the platform revoked. */
-  revoked: Set<string>;
-  /** Resources whose access token was killed, or all by a reset of the client secret, and when. */
-  killedTokens: { uuid: string | null; atMs: number }[];
+  /** Resources whose access token was killed, and when. */
+  killedTokens: { uuid: string; atMs: number }[];
   disturbances: Disturbance[];
   /** Exit codes and times of processes that were asked to stop. */
   stops: { name: string; code: number | string | null; ms: number }[];
@@ -24,7 +30,7 @@ export interface History {
   counts: Map<string, number>;
   count(what: string): void;
   /** Runs something that breaks things, and remembers when. */
-  disturbed<Result>(what: string, work: () => Promise<Result>): Promise<Result>;
+  disturbed<Result>(what: string, work: () => Promise<Result>, effect?: Effect): Promise<Result>;
 }
 
 export function createHistory(): History {
@@ -33,16 +39,20 @@ export function createHistory(): History {
   return {
     acknowledged: new Set(),
     deprovisioned: new Set(),
-    revoked: new Set(),
     killedTokens: [],
     disturbances,
     stops: [],
     secrets: new Set(),
     counts,
     count: (what) => void counts.set(what, (counts.get(what) ?? 0) + 1),
-    async disturbed(what, work) {
+    async disturbed(what, work, effect) {
       counts.set(what, (counts.get(what) ?? 0) + 1);
-      const disturbance = { what, fromMs: Date.now(), toMs: Number.POSITIVE_INFINITY };
+      const disturbance = {
+        what,
+        effect: effect ?? null,
+        fromMs: Date.now(),
+        toMs: Number.POSITIVE_INFINITY,
+      };
       disturbances.push(disturbance);
       try {
         return await work();

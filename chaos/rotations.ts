@@ -74,7 +74,6 @@ export function createRotations(needs: {
       resetting = resetting.then(async () => {
         const { secret } = sandbox.control.resetClientSecret();
         history.secrets.add(secret);
-        history.killedTokens.push({ uuid: null, atMs: Date.now() });
         await wait(random.between(1_000, 10_000));
         await untilDone(["secret", "set", "--no-wait"], secret);
       });

@@ -17,15 +17,30 @@ export function secretsOf(entries: readonly LedgerEntry[]): Set<string> {
       )
         secrets.add(secret);
     } else if (typeof value === "object" && value !== null) {
-      for (const [member, inner] of Object.entries(value)) look(inner, Array.isArray(value) ? name : member);
+      // In the answer to a provision every member of `config` is a config var, whatever its name.
+      for (const [member, inner] of Object.entries(value))
+        look(inner, Array.isArray(value) ? "" : name === "config" ? "value" : member);
     }
   };
   for (const { request, response } of entries) [request, response].forEach((message) => look(message, ""));
-  // What the platform answers with a word, and no secret.
   return secrets;
 }
 
-/** The parts of a text that may be tokens, keys or codes. */
-export function tokensIn(text: string): string[] {
-  return text.match(/[\w.~+/=-]{16,}/g) ?? [];
+/**
+ * Answers whether a text holds one of the secrets, whatever stands around it. Each is known by its beginning, so that a
+ * long text and many secrets take one look at every place of the text.
+ */
+export function createSearch(secrets: Iterable<string>): (text: string) => boolean {
+  const byBeginning = new Map<string, string[]>();
+  for (const secret of secrets) {
+    const beginning = secret.slice(0, SHORTEST);
+    byBeginning.set(beginning, [...(byBeginning.get(beginning) ?? []), secret]);
+  }
+  return (text) => {
+    for (let at = 0; at + SHORTEST <= text.length; at++) {
+      const alike = byBeginning.get(text.slice(at, at + SHORTEST));
+      if (alike?.some((secret) => text.startsWith(secret, at))) return true;
+    }
+    return false;
+  };
 }

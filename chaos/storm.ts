@@ -3,7 +3,7 @@ import type { FaultAction, Sandbox } from "../sandbox/index.ts";
 import type { Customers } from "./customers.ts";
 import type { DatabaseProxy, ProxyMode } from "../test/support/database-proxy.ts";
 import type { Fleet, Member } from "./fleet.ts";
-import type { History } from "./history.ts";
+import type { Effect, History } from "./history.ts";
 import type { Random } from "./random.ts";
 import type { Rotations } from "./rotations.ts";
 
@@ -11,6 +11,7 @@ import type { Rotations } from "./rotations.ts";
 interface Trouble {
   name: string;
   weight: number;
+  effect?: Effect;
   strike(): Promise<void>;
 }
 
@@ -27,15 +28,17 @@ export function createStorm(needs: {
   const { sandbox, fleet, proxy, customers, rotations, random, history } = needs;
   const { control } = sandbox;
 
+  const goneAsTokensArrive: Trouble = { name: "database gone as tokens arrive", weight: 2, effect: "delay", strike: goAsTokensArrive }; // prettier-ignore
   const troubles: Trouble[] = [
+    goneAsTokensArrive,
     { name: "a process killed", weight: 6, strike: () => toMember((member) => fleet.kill(member)) },
-    { name: "a process frozen", weight: 3, strike: () => toMember(freeze) },
+    { name: "a process frozen", weight: 3, effect: "delay", strike: () => toMember(freeze) },
     { name: "a process restarted", weight: 3, strike: () => toMember(restart) },
-    { name: "database restarted", weight: 2, strike: async () => proxy.cut() },
-    { name: "database refuses", weight: 1, strike: () => database("refuse", 1_000, 6_000) },
-    { name: "database silent", weight: 1, strike: () => database("black-hole", 1_000, 6_000) },
-    { name: "database's replies lost", weight: 1, strike: () => database("drop-replies", 500, 4_000) },
-    { name: "commits unacknowledged", weight: 2, strike: () => database("cut-after-commit", 500, 4_000) },
+    { name: "database restarted", weight: 2, effect: "delay", strike: async () => proxy.cut() },
+    { name: "database refuses", weight: 1, effect: "delay", strike: () => database("refuse", 1_000, 6_000) },
+    { name: "database silent", weight: 1, effect: "delay", strike: () => database("black-hole", 1_000, 6_000) },
+    { name: "database's replies lost", weight: 1, effect: "delay", strike: () => database("drop-replies", 500, 4_000) },
+    { name: "commits unacknowledged", weight: 2, effect: "delay", strike: () => database("cut-after-commit", 500, 4_000) },
     { name: "token endpoint fails", weight: 4, strike: () => platform("POST /oauth/token", FAILURES) },
     { name: "token answers lost", weight: 2, strike: () => platform("POST /oauth/token", LOST_ANSWERS) },
     { name: "platform API fails", weight: 3, strike: () => platform("* /addons/*", FAILURES) },
@@ -43,7 +46,7 @@ export function createStorm(needs: {
     { name: "provisions answered into the void", weight: 2, strike: () => platform("> POST /*", [{ reset: "after" }]) },
     { name: "answers registered late", weight: 2, strike: registeredLate },
     { name: "access tokens killed", weight: 3, strike: killTokens },
-    { name: "client secret reset", weight: 1, strike: rotations.clientSecret },
+    { name: "client secret reset", weight: 1, effect: "renewal", strike: rotations.clientSecret },
   ]; // prettier-ignore
 
   async function toMember(work: (member: Member) => Promise<unknown>): Promise<void> {
@@ -70,6 +73,16 @@ export function createStorm(needs: {
     proxy.mode("ok");
   }
 
+  /** The tokens of new grants find no database: they are held until it is back, or lost. */
+  async function goAsTokensArrive(): Promise<void> {
+    control.fault("POST /oauth/token", { delayMs: 3_000 }, 1_000);
+    await Promise.all([customers.install(), customers.install(), customers.install()]);
+    // A grant is exchanged a second after its answer.
+    await wait(1_500);
+    control.clearFaults();
+    await database(random.one(["refuse", "black-hole"]), 3_000, 6_000);
+  }
+
   async function platform(match: string, actions: readonly FaultAction[]): Promise<void> {
     control.fault(match, random.one(actions), Math.ceil(random.between(1, 12)));
     await wait(random.between(1_000, 6_000));
@@ -91,11 +104,18 @@ export function createStorm(needs: {
     }
   }
 
-  return async function strike(): Promise<void> {
+  function byChance(): Trouble {
     const all = troubles.reduce((sum, { weight }) => sum + weight, 0);
     let place = random.between(0, all);
-    const trouble = troubles.find(({ weight }) => (place -= weight) < 0) ?? troubles[0]!;
-    await history.disturbed(trouble.name, trouble.strike);
+    return troubles.find(({ weight }) => (place -= weight) < 0) ?? troubles[0]!;
+  }
+
+  // Chance hardly ever finds the moment in which a grant is lost most easily: the shortest storm begins with it.
+  let isFirst = true;
+  return async function strike(): Promise<void> {
+    const trouble = isFirst ? goneAsTokensArrive : byChance();
+    isFirst = false;
+    await history.disturbed(trouble.name, trouble.strike, trouble.effect);
   };
 }
 

@@ -4,10 +4,11 @@ import type { Sandbox } from "../sandbox/index.ts";
 import { createVault } from "../src/vault/vault.ts";
 import { Secret } from "../src/secret.ts";
 import type { Ask } from "./database.ts";
+import { createExplained, type Explained } from "./explained.ts";
 import type { Fleet, Settings } from "./fleet.ts";
 import type { History } from "./history.ts";
 import { unbounded, type Load } from "./load.ts";
-import { secretsOf, tokensIn } from "./secrets.ts";
+import { createSearch, secretsOf } from "./secrets.ts";
 import { byResource, tokenCallsOf, type TokenCall } from "./token-calls.ts";
 
 /** One promise: what it says, what was found against it (empty: it holds), and figures for the report. */
@@ -27,8 +28,8 @@ interface Row {
   hasSecrets: boolean;
 }
 
-/** A call whose answer may have been lost to something done within this time after it. */
-const LATE_MS = 25_000;
+/** A refresh before this share of a life is early: it is due at 45 to 55 %, counted from up to a second before the call. */
+const EARLY_SHARE = 0.4;
 
 /** Compares what the service kept with what the platform knows, after everything has come to rest (I1 to I10). */
 export async function judge(needs: {
@@ -47,16 +48,17 @@ export async function judge(needs: {
   const { entries } = sandbox.control.ledger({ reveal: true });
   const calls = tokenCallsOf(entries);
   const rows = new Map((await ask<Row>(ROWS)).map((row) => [row.uuid, row]));
-  const wasDisturbed = ({ fromMs, toMs }: TokenCall) =>
-    history.disturbances.some((each) => each.fromMs <= toMs + LATE_MS && each.toMs >= fromMs);
+  const explained = createExplained(history, fleet.killedAtMs);
 
   const kept = [...history.acknowledged].filter((uuid) => !history.deprovisioned.has(uuid));
   const missing = [...history.acknowledged].filter((uuid) => !rows.has(uuid));
-  const notActive = kept.filter((uuid) => rows.get(uuid)?.state !== "active" && !history.revoked.has(uuid));
-  const honest = notActive.filter((uuid) => {
-    const exchange = calls.find((call) => call.uuid === uuid && call.kind === "exchange" && call.isIssued);
-    return exchange && (exchange.isHarmed || wasDisturbed(exchange));
-  });
+  const notActive = kept.filter((uuid) => rows.get(uuid)?.state !== "active");
+  const firstPairs = calls.filter(({ kind, isIssued }) => kind === "exchange" && isIssued);
+  const pairsOf = (uuid: string) => firstPairs.filter((call) => call.uuid === uuid);
+  // A grant that was delivered again may have become tokens twice: each pair would have been enough.
+  const honest = notActive.filter(
+    (uuid) => pairsOf(uuid).length > 0 && pairsOf(uuid).every(explained.isLoss),
+  );
   const lost = notActive.filter((uuid) => !honest.includes(uuid));
   const misnamed = honest.filter((uuid) => rows.get(uuid)?.reason !== "outcome_unknown");
 
@@ -65,28 +67,32 @@ export async function judge(needs: {
     const last = calls.findLast((call) => call.uuid === uuid && call.isIssued);
     return history.killedTokens.some((each) => each.uuid === uuid && each.atMs >= (last?.fromMs ?? 0));
   };
-  const tried = kept.filter((uuid) => !wasKilledSince(uuid)).map((uuid) => rows.get(uuid));
-  const dead = await deadTokens(sandbox, settings, tried.filter(isActive));
+  const tried = kept
+    .filter((uuid) => !wasKilledSince(uuid))
+    .map((uuid) => rows.get(uuid))
+    .filter(isActive);
+  const dead = await deadTokens(sandbox, settings, tried);
   const overlaps = overlapping(calls);
-  const needless = needlessRefreshes(calls, { lifeSeconds, history, wasDisturbed });
+  const needless = needlessRefreshes(calls, { lifeSeconds, explained });
   const refreshes = calls.filter(({ kind, isIssued }) => kind === "refresh" && isIssued).length;
   const resurrected = [...history.deprovisioned].filter((uuid) => {
     const row = rows.get(uuid);
     return !row || row.resource !== "deprovisioned" || row.state !== "erased" || row.hasSecrets;
   });
-  const leaks = await leaksIn(fleet.outputFile, ask, new Set([...secretsOf(entries), ...history.secrets]));
+  const secrets = new Set([...secretsOf(entries), ...history.secrets]);
+  const leaks = await leaksIn(fleet.outputFile, ask, secrets);
   const badStops = history.stops.filter(({ code, ms }) => code !== 0 || ms > 26_000);
 
   return [
     finding("I1", "every acknowledged resource exists", missing, `${history.acknowledged.size} acknowledged`),
-    finding("I2", "no grant is lost but those whose answer was destroyed", lost.map(tell), `${kept.length} kept, ${honest.length} within the honest limit`),
+    finding("I2", "no grant is lost but those whose answer was destroyed", lost.map(tellLoss), `${kept.length} kept, ${honest.length} within the honest limit`),
     finding("I2", "what was lost within the honest limit says so", misnamed.map(tell), `${honest.length} outcome_unknown`),
-    finding("I3", "every stored access token works", dead, `${tried.length - notActive.length} tokens tried`),
+    finding("I3", "every stored access token works", dead, `${tried.length} tokens tried`),
     finding("I4", "one call at a time for one resource", overlaps, `${calls.length} token calls`),
     finding("I4", "one refresh for each token and period", needless, `${refreshes} refreshes, ${(refreshes / Math.max(refreshes - needless.length, 1)).toFixed(2)} per period`),
-    finding("I5", "no credential is given up that the platform did not end", givenUp().map(tell), `${history.revoked.size} revoked`),
+    finding("I5", "no credential is given up that the platform did not end", givenUp().map(tell), `${kept.length} kept`),
     finding("I6", "what was deprovisioned is gone, and stays gone", resurrected.map(tell), `${history.deprovisioned.size} deprovisioned`),
-    finding("I7", "no secret in output or database", leaks, "every secret of the run looked for"),
+    finding("I7", "no secret in output or database", leaks, `${secrets.size} secrets looked for`),
     finding("I8", "calls for one grant, connections and memory stay bounded", unbounded(calls, load), `at most ${load.connections} connections, ${load.megabytes} MB a process`),
     finding("I9", "what was left comes to an end once everything works", left, "nothing left to do"),
     finding("I10", "no process ended by itself, and each stopped in time", [...fleet.unaskedEnds.map(({ name, code }) => `${name} ended with ${code}`), ...badStops.map(({ name, code, ms }) => `${name} stopped with ${code} after ${ms} ms`)], `${history.stops.length} stops`),
@@ -97,11 +103,12 @@ export async function judge(needs: {
     return `${uuid}: ${row ? `${row.resource}, ${row.state}${row.reason ? ` (${row.reason})` : ""}` : "no row"}`;
   }
 
+  function tellLoss(uuid: string): string {
+    return [tell(uuid), ...pairsOf(uuid).map(when)].join(", ");
+  }
+
   function givenUp(): string[] {
-    return kept.filter((uuid) => {
-      const state = rows.get(uuid)?.state;
-      return (state === "needs_reauth" || state === "quarantined") && !history.revoked.has(uuid);
-    });
+    return kept.filter((uuid) => ["needs_reauth", "quarantined"].includes(rows.get(uuid)?.state ?? ""));
   }
 }
 
@@ -139,34 +146,34 @@ function overlapping(calls: readonly TokenCall[]): string[] {
 }
 
 /** Successful refreshes that came early, and that nothing explains: no dead token, no lost answer, no other secret. */
-function needlessRefreshes(
+export function needlessRefreshes(
   calls: readonly TokenCall[],
-  { lifeSeconds, history, wasDisturbed }: { lifeSeconds: number; history: History; wasDisturbed(call: TokenCall): boolean },
+  { lifeSeconds, explained }: { lifeSeconds: number; explained: Explained },
 ): string[] {
-  const wasKilled = (uuid: string, fromMs: number, toMs: number) =>
-    history.killedTokens.some((each) => (each.uuid ?? uuid) === uuid && each.atMs >= fromMs && each.atMs <= toMs);
   return [...byResource(calls).values()].flatMap((own) => {
     const issued = own.filter(({ isIssued }) => isIssued);
     return issued.flatMap((call, index) => {
       const before = issued[index - 1];
-      if (call.kind !== "refresh" || !before || call.fromMs - before.fromMs >= lifeSeconds * 440) return [];
-      const isExplained = before.isHarmed || wasDisturbed(before) || wasKilled(call.uuid, before.fromMs - 60_000, call.toMs);
-      return isExplained ? [] : [`${call.uuid}: ${when(before)}, and again ${when(call)}`];
+      if (call.kind !== "refresh" || !before) return [];
+      const isEarly = call.fromMs - before.fromMs < lifeSeconds * 1_000 * EARLY_SHARE;
+      if (!isEarly || explained.isRefresh(before, call)) return [];
+      return [`${call.uuid}: ${when(before)}, and again ${when(call)}`];
     });
   });
-} // prettier-ignore
+}
 
-/** Whatever looks like a secret in what was written, if it is one. */
+/** Every place outside of a seal that holds one of the secrets. */
 async function leaksIn(outputFile: string, ask: Ask, secrets: ReadonlySet<string>): Promise<string[]> {
   const found = new Set<string>();
+  const holdsSecret = createSearch(secrets);
   for await (const line of createInterface({ input: createReadStream(outputFile) })) {
-    for (const word of tokensIn(line)) if (secrets.has(word)) found.add(`the log holds a secret: ${line.slice(0, 80)}…`);
+    if (holdsSecret(line)) found.add(`the log holds a secret: ${line.slice(0, 80)}…`);
   }
   const tables = await ask<{ name: string }>(`SELECT tablename AS name FROM pg_tables WHERE schemaname = 'public'`);
   for (const { name } of tables) {
     for (const row of await ask<Record<string, unknown>>(`SELECT * FROM "${name}"`)) {
       const text = Object.values(row).map((value) => (Buffer.isBuffer(value) ? value.toString("latin1") : JSON.stringify(value))).join(" ");
-      for (const word of tokensIn(text)) if (secrets.has(word)) found.add(`table ${name} holds a secret`);
+      if (holdsSecret(text)) found.add(`table ${name} holds a secret`);
     }
   }
   return [...found];
