@@ -1,5 +1,6 @@
 import { statement, type Queryable } from "../database/database.ts";
 import { GRANT_SECONDS } from "../resources/grant-time.ts";
+import { isNext } from "../resources/steps/queue.ts";
 import { NEEDING_ATTENTION } from "../resources/credentials/needing-attention.ts";
 import { gauge, histogram, type Family } from "./families.ts";
 
@@ -14,10 +15,6 @@ const MOST_SAMPLE_PAGES = 2_000;
 const queue = (name: string, from: string, due: string, condition = "true") =>
   `SELECT '${name}' AS queue, count(*)::int AS due, coalesce(extract(epoch FROM now() - min(at)), 0)::float8 AS "ageSeconds"
    FROM (SELECT ${due} AS at FROM ${from} WHERE ${due} <= now() AND ${condition} ORDER BY 1 LIMIT ${MOST_ROWS_WAITING}) waiting`;
-// As the claim has it (src/resources/steps/queue.ts). What waits behind an earlier step is late only if that one is, which
-// may itself have said "later" for hours.
-const IS_NEXT_OF_ITS_RESOURCE = `kind IN ('discover', 'announce', 'clean_up') OR NOT EXISTS (SELECT 1 FROM steps earlier
-  WHERE earlier.uuid = steps.uuid AND earlier.id < steps.id AND earlier.kind NOT IN ('discover', 'announce'))`;
 const readQueues = statement(
   "metrics_queues",
   [
@@ -29,7 +26,8 @@ const readQueues = statement(
       "state IN ('active', 'needs_reauth') AND sealed_refresh_token IS NOT NULL",
     ),
     queue("verifications", "credentials", "verify_at", "verify_at IS NOT NULL"),
-    queue("steps", "steps", "due_at", `due_at IS NOT NULL AND (${IS_NEXT_OF_ITS_RESOURCE})`),
+    // What waits behind an earlier step is late only if that one is, which may itself have said "later" for hours.
+    queue("steps", "steps", "due_at", `due_at IS NOT NULL AND ${isNext("steps")}`),
     queue("people", "people", "due_at", "state = 'active'"),
   ].join("\nUNION ALL\n"),
 );

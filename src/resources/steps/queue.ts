@@ -58,6 +58,12 @@ export const isIn = (lane: Lane) =>
     .map((kind) => `'${kind}'`)
     .join(", ")})`;
 
+/** The condition of SQL that no earlier step of its resource holds up the one called `step`. */
+export function isNext(step: string): string {
+  return `(${step}.kind IN ('discover', 'announce', 'clean_up') OR NOT EXISTS (
+        SELECT 1 FROM steps earlier WHERE earlier.uuid = ${step}.uuid AND earlier.id < ${step}.id AND earlier.kind NOT IN ('discover', 'announce')))`;
+}
+
 // Each lane has an index of what is due in it, and of nothing else, so that a claim never reads past the other's, however
 // many those are. The plan, made without a look at $1, must know that few are wanted; no more are locked than the outer
 // limit asks for.
@@ -67,8 +73,7 @@ const claimDue = eachLane((lane) =>
     `${TAKE} WHERE r.uuid = s.uuid AND s.id = ANY(ARRAY(SELECT id FROM (
     SELECT due.id FROM steps due
     WHERE due.due_at <= now() AND due.${isIn(lane)} AND (due.leased_until IS NULL OR due.leased_until <= now())
-      AND (due.kind IN ('discover', 'announce', 'clean_up') OR NOT EXISTS (
-        SELECT 1 FROM steps earlier WHERE earlier.uuid = due.uuid AND earlier.id < due.id AND earlier.kind NOT IN ('discover', 'announce')))
+      AND ${isNext("due")}
     ORDER BY due.due_at LIMIT ${CONCURRENCY} FOR UPDATE SKIP LOCKED) few LIMIT $1)) ${TAKEN}`,
   ),
 );
