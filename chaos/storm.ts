@@ -58,7 +58,7 @@ export function createStorm(needs: {
     fleet.freeze(member);
     await wait(random.between(1_000, 15_000));
     fleet.thaw(member);
-    // What it missed, it may still lose: answers that waited longer than its time limit.
+    // What came meanwhile is read now.
     await wait(2_000);
   }
 

@@ -79,9 +79,12 @@ export function quiet(stage: Stage, ms = stage.settings.patience.quietMs): Promi
 
 /**
  * Calls that began after the end at `endedAt`. What left the service before it knew may arrive after its answer, for calls
- * overtake each other.
+ * overtake each other; the more so where it reaches us by way of a network.
  */
-export const beganAfter = (endedAt: number) => (call: Call) => call.at > endedAt + OVERTAKES_BY_MS;
+export function beganAfter({ settings: { platformUrl, patience } }: Stage, endedAt: number) {
+  const underWayMs = platformUrl === null ? OVERTAKES_BY_MS : Math.max(OVERTAKES_BY_MS, patience.quietMs / 4);
+  return (call: Call) => call.at > endedAt + underWayMs;
+}
 
 export const plain = probe((stage) => stage.install());
 /** Its answer, where it is a success. */

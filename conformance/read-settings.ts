@@ -48,7 +48,10 @@ export async function readSettings(
 function platformUrlOf({ platformUrl }: Options): string | null {
   if (platformUrl === undefined) return null;
   if (!isWebAddress(platformUrl)) throw new UsedWrongly("--platform-url must be an address: http://…");
-  return platformUrl.replace(/\/+$/, "");
+  const { origin, href } = new URL(platformUrl);
+  if (href !== `${origin}/`)
+    throw new UsedWrongly("--platform-url must be an address without a path: http://…");
+  return origin;
 }
 
 const isWebAddress = (text: string) => /^https?:\/\//.test(text) && URL.canParse(text);

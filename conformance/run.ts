@@ -122,17 +122,23 @@ async function isCleanedUp({ patience: { graceMs } }: Settings, ask?: HasCleaned
   return false;
 }
 
+/** Sooner than this after the first it is the same one: npm sends on to us what the terminal sends to all. */
+const SAME_SIGNAL_MS = 1_000;
+
 /** The first signal ends the run, and what it made is taken down; the second ends all at once. */
 function onSignals({ stopping, atOnce }: { stopping(): void; atOnce(): void }) {
   const stop = new AbortController();
   const interrupted = once(stop.signal, "abort").then(() => Promise.reject(new Interrupted()));
   // Nobody may be waiting for it yet, or any more.
   interrupted.catch(() => undefined);
+  let firstAt = 0;
   function onSignal() {
     if (stop.signal.aborted) {
+      if (performance.now() - firstAt < SAME_SIGNAL_MS) return;
       atOnce();
       process.exit(INTERRUPTED);
     }
+    firstAt = performance.now();
     stopping();
     stop.abort();
   }

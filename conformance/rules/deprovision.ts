@@ -88,7 +88,7 @@ export const deprovision: RuleGroup = {
         needs(reply && reply.status < 300, "a deprovision has to succeed first (DEPR-01).");
         const endedAt = performance.now();
         await quiet(stage);
-        const tries = stage.callsOf(resource).filter(isExchange).filter(beganAfter(endedAt));
+        const tries = stage.callsOf(resource).filter(isExchange).filter(beganAfter(stage, endedAt));
         holds(tries.length === 0, "The code was sent after the resource had been deprovisioned.");
       },
     },
@@ -102,7 +102,7 @@ export const deprovision: RuleGroup = {
       async check(stage) {
         const { resource, endedAt } = await life(stage);
         await quiet(stage, stage.settings.patience.tokenLifeSeconds * 1000);
-        const late = stage.callsOf(resource).filter(beganAfter(endedAt));
+        const late = stage.callsOf(resource).filter(beganAfter(stage, endedAt));
         const calls = late.filter((call) => !isExchange(call));
         const what = calls.some(isRefresh) ? "refreshed" : "used";
         holds(calls.length === 0, `Its tokens were ${what} after the resource had been deprovisioned.`);

@@ -146,7 +146,7 @@ export const platformFails: RuleGroup = {
         await plainExchange(stage);
         // To where the service has just come from: what it is told may not be where it finds us.
         const redirect = ({ headers: { host } }: Call) => {
-          const location = `${host ? `http://${host}` : stage.platformUrl}/elsewhere`;
+          const location = `${stage.settings.platformUrl ?? (host ? `http://${host}` : stage.platformUrl)}/elsewhere`;
           return { reply: { ...jsonReply(307, {}), headers: { location } } };
         };
         const resource = await installed(stage, { react: firstTimes(1, isExchange, redirect) });

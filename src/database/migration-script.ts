@@ -13,7 +13,8 @@ const GIVES_UP_AFTER_MS = 10 * 60_000;
 /** Committed in pieces of its own, it could not be begun again: whatever keeps it waiting, it waits. */
 const GOES_ON_AFTER_COMMIT = /(^|;)\s*(COMMIT|END)\b[^;]*;\s*\S/i;
 /** What is no statement: comments, strings, quoted names, and bodies of functions, where END is another word. */
-const NO_STATEMENT = /--.*|\/\*[^]*?\*\/|'[^']*'|"[^"]*"|(\$\w*\$)[^]*?\1/g;
+const NO_STATEMENT =
+  /--.*|\/\*[^]*?\*\/|\bE'(?:\\[^]|[^'\\])*'|'[^']*'|"[^"]*"|(\$\w*\$)[^]*?\1|\bBEGIN\s+ATOMIC\b[^]*?;\s*END\b/gi;
 
 /** Not RESET: that leads back to what the role has, and the service's own role has two seconds behind a pooler. */
 const WAIT_FOR_LOCKS = "SET lock_timeout = 0";

@@ -60,7 +60,8 @@ async function take(lock: number, pool: pg.Pool): Promise<void> {
 const PATIENCE = { connectionTimeoutMillis: 10_000, keepAlive: true, application_name: "addon-migrate" };
 /** Whatever the role has for its statements, which are the service's: cut off in the middle, some are never done. */
 const NO_LIMITS = `SELECT set_config(name, '0', false) FROM pg_settings
-  WHERE name IN ('statement_timeout', 'lock_timeout', 'transaction_timeout', 'idle_in_transaction_session_timeout')`;
+  WHERE name IN ('statement_timeout', 'lock_timeout', 'transaction_timeout', 'idle_in_transaction_session_timeout',
+    'idle_session_timeout')`;
 /** The locks belong to the session that took them, and end with it. */
 const ONE_SESSION = { max: 1, idleTimeoutMillis: 0 };
 

@@ -12,9 +12,17 @@ const MOST_ROWS_WAITING = 10_000;
 /** Of `credentials` at most this many pages (8 KiB each) are read; smaller tables whole. */
 const MOST_SAMPLE_PAGES = 2_000;
 
-const queue = (name: string, from: string, due: string, condition = "true") =>
+const queue = (
+  name: string,
+  from: string,
+  due: string,
+  condition: string,
+  isWaiting = "true",
+  columns = "",
+) =>
   `SELECT '${name}' AS queue, count(*)::int AS due, coalesce(extract(epoch FROM now() - min(at)), 0)::float8 AS "ageSeconds"
-   FROM (SELECT ${due} AS at FROM ${from} WHERE ${due} <= now() AND ${condition} ORDER BY 1 LIMIT ${MOST_ROWS_WAITING}) waiting`;
+   FROM (SELECT ${due} AS at ${columns} FROM ${from} WHERE ${due} <= now() AND ${condition} ORDER BY 1 LIMIT ${MOST_ROWS_WAITING}) waiting
+   WHERE ${isWaiting}`;
 const readQueues = statement(
   "metrics_queues",
   [
@@ -27,7 +35,7 @@ const readQueues = statement(
     ),
     queue("verifications", "credentials", "verify_at", "verify_at IS NOT NULL"),
     // What waits behind an earlier step is late only if that one is, which may itself have said "later" for hours.
-    queue("steps", "steps", "due_at", `due_at IS NOT NULL AND ${isNext("steps")}`),
+    queue("steps", "steps", "due_at", "due_at IS NOT NULL", isNext("waiting"), ", uuid, id, kind"),
     queue("people", "people", "due_at", "state = 'active'"),
   ].join("\nUNION ALL\n"),
 );

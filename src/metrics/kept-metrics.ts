@@ -30,6 +30,8 @@ export function createKeptMetrics({ db, metrics, log }: { db: Database; metrics:
       if (!timer) return;
       clearInterval(timer);
       await store();
+      // That may have been one under way, which had looked before the last was counted.
+      await store();
     },
     /** What answers a scrape; the process watches itself from the first call of this on. */
     createScrape: () => createScrape({ db, totals, own: ownProcess(db), log }),

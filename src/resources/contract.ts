@@ -40,7 +40,10 @@ export interface VendorResource {
   options: Readonly<Record<string, unknown>>;
   /** The same at each try of one step. */
   idempotencyKey: string;
-  /** Aborted when the work is no longer wanted, for example because the resource was deprovisioned meanwhile. */
+  /**
+   * Aborted when the work is no longer wanted, for example because the resource was deprovisioned meanwhile, or when the
+   * process stops: then another one calls again.
+   */
   signal: AbortSignal;
   /** Where the app's log lines can be sent, for add-ons that asked for it. */
   logInputUrl: Secret | null;

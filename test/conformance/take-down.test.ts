@@ -80,6 +80,8 @@ describe("npm run conformance", () => {
       const { child, ended } = conformance("");
       await eventually(async () => (await booked()).made.length > 5);
       child.kill(name);
+      // What a terminal sends to all, npm sends on to its child.
+      setTimeout(() => child.kill(name), 5);
       const { code, stdout, stderr } = await ended;
       expect({ code, stdout }).toEqual({ code: 130, stdout: "" });
       expect(stderr).toMatch(

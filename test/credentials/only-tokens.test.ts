@@ -57,7 +57,7 @@ describe("tokens of a grant", () => {
   it.each([
     ["a disk that cannot be read", { severity: "ERROR", code: "58030" }],
     ["a right that is missing", { severity: "ERROR", code: "42501" }],
-    ["a network that is down", { code: "ENETDOWN", syscall: "connect" }],
+    ["a system without buffers", { code: "ENOBUFS", syscall: "connect" }],
     ["nobody knows what", {}],
   ])("are held until they can be stored, whatever hinders it, and it is told: %s", async (_, error) => {
     hindrance = error;

@@ -80,6 +80,10 @@ const COLUMN = "ALTER TABLE credentials ADD COLUMN more INT";
       `-- No COMMIT; none.
        CREATE FUNCTION one() RETURNS TEXT LANGUAGE plpgsql AS $$ BEGIN RETURN '; COMMIT; '; END; $$; ${COLUMN}`,
     ],
+    [
+      "does so where a function has its body as SQL has it",
+      `CREATE FUNCTION two() RETURNS INT LANGUAGE SQL BEGIN ATOMIC SELECT 2; END; ${COLUMN}`,
+    ],
   ])(
     "%s",
     async (_, script) => {
@@ -110,6 +114,10 @@ const COLUMN = "ALTER TABLE credentials ADD COLUMN more INT";
       `BEGIN; CREATE TABLE a (); COMMIT; ${COLUMN};`,
     ],
     ["is several transactions in other words waits too", `BEGIN; CREATE TABLE a (); END; ${COLUMN};`],
+    [
+      "hides that behind a quote waits as well",
+      `BEGIN; CREATE TABLE a (); SELECT E'it\\'s'; COMMIT; ${COLUMN};`,
+    ],
   ])(
     "that %s",
     async (_, script) => {

@@ -73,7 +73,7 @@ it.each([
   async (noun, verb, how) => {
     const { uuid, child, ended } = await withATokenOnItsWay((id) => [noun, verb, id], 6_000);
     child.kill("SIGINT");
-    await wait(1_200);
+    await wait(2_500);
     child.kill("SIGINT");
     expect(await ended).toEqual(how);
     expect(await generation(uuid)).toBe(1);

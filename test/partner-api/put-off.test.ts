@@ -240,3 +240,18 @@ describe("a provision during which the service", () => {
     expect(life.actionsOf(addon.id)).toEqual(["provision 200"]);
   });
 });
+
+it("a function that lasts is told when its process stops, which ends in time, and is called again by the next", async () => {
+  let signal: AbortSignal | null = null;
+  life.vendor.next("finish", (resource) => {
+    signal = resource.signal;
+    return new Promise(() => undefined);
+  });
+  const { addon } = await life.control.install({ plan: "dedicated" });
+  await eventually(() => signal !== null);
+  await life.world.restart();
+  expect(signal!.aborted).toBe(true);
+  expect(life.world.logged()).not.toContain(`"alarm":"stop_incomplete"`);
+  await done(addon.id);
+  expect(life.vendor.callsOf(addon.id, "finish")).toHaveLength(2);
+}, 60_000);

@@ -22,7 +22,7 @@ export interface StepRunner {
   runDue(lane: Lane, signal: AbortSignal): Promise<number>;
   /** Finds what no date of its own brings up: provisions that took too long, and steps that nobody woke. */
   findLate(): Promise<void>;
-  /** Resolves when no step of either lane is under way. */
+  /** Resolves when no step of either lane is under way. What lasts is told to stop after 10 seconds, and put off. */
   settled(): Promise<void>;
   /**
    * Keeps a step's lease while `work` runs, and aborts `work` when the lease is lost (the resource was deprovisioned, or
@@ -44,6 +44,8 @@ const MOST_BESIDE_GRANTS = 1;
 const LONGEST_WAY_MS = 60_000;
 /** The longest one call of a vendor's function may take. */
 const LONGEST_STEP_MS = 10 * 60_000;
+/** A process that stops has 25 seconds in all. */
+const STOP_PATIENCE_MS = 10_000;
 /** A step that fails so often needs a person. */
 export const ALARM_AFTER_ATTEMPTS = 12;
 
@@ -61,11 +63,14 @@ export function createStepRunner(needs: {
 }): StepRunner {
   const { queue, handlers, grantsBehindForMs, secretsOf, scrubber, onEnd, log } = needs;
 
+  const underWay = new Set<AbortController>();
+
   async function holding<Result>(
     step: Step,
     work: (signal: AbortSignal) => Promise<Result>,
   ): Promise<Result> {
     const wanted = new AbortController();
+    underWay.add(wanted);
     const beat = setInterval(
       () => {
         queue
@@ -83,6 +88,7 @@ export function createStepRunner(needs: {
     try {
       return await Promise.race([work(wanted.signal), aborted(wanted.signal)]);
     } finally {
+      underWay.delete(wanted);
       clearInterval(beat);
       clearTimeout(limit);
     }
@@ -168,8 +174,13 @@ export function createStepRunner(needs: {
         });
       inBackground.add(end);
     },
-    settled: async () =>
-      void (await Promise.all([pools.vendor.settled(), pools.platform.settled(), ...inBackground])),
+    async settled() {
+      const limit = setTimeout(() => {
+        for (const wanted of underWay) wanted.abort(new Error("The process stops; another one goes on."));
+      }, STOP_PATIENCE_MS);
+      await Promise.all([pools.vendor.settled(), pools.platform.settled(), ...inBackground]);
+      clearTimeout(limit);
+    },
     runDue: (lane, signal) => pools[lane].fill(signal),
     async findLate() {
       const expired = await queue.expire();

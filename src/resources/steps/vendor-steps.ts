@@ -1,9 +1,10 @@
+import type { Queryable } from "../../database/database.ts";
 import type { Log } from "../../log.ts";
 import type { Vault } from "../../vault/vault.ts";
 import type { PlatformFor } from "../platform-for.ts";
 import type { Offer, YourService } from "../contract.ts";
 import type { ProvisionAnswers } from "../provision-answers.ts";
-import { vendorResource } from "../rows.ts";
+import { findResource, vendorResource } from "../rows.ts";
 import { attempt, isNotYet, StillUnderWay, whenAgain, type Attempt } from "./attempt.ts";
 import type { Step, StepQueue } from "./queue.ts";
 import type { Settlements } from "./settle.ts";
@@ -19,6 +20,7 @@ export interface VendorSteps {
 
 /** The steps that call the vendor's functions, when nobody waits for an answer any more. Each throws to be tried again. */
 export function createVendorSteps(needs: {
+  db: Queryable;
   offer: Offer;
   vendor: YourService;
   vault: Vault;
@@ -28,7 +30,7 @@ export function createVendorSteps(needs: {
   queue: StepQueue;
   log: Log;
 }): VendorSteps {
-  const { offer, vendor, vault, platformFor, answers, settlements, queue, log } = needs;
+  const { db, offer, vendor, vault, platformFor, answers, settlements, queue, log } = needs;
 
   async function settle(step: Step, result: Attempt): Promise<void> {
     const { uuid, state, appliedPlan } = step.resource;
@@ -66,10 +68,12 @@ export function createVendorSteps(needs: {
       const result = await attempt(offer, () =>
         vendor.provision(vendorResource(vault, step.resource, { ...step, signal })),
       );
-      // Never answered: the process that held the request died. Decide as it would have; a repeated request gets it. Where
-      // one was told "later" meanwhile, the platform must hear of the result otherwise.
-      const isDecided = step.resource.answerStatus === null && (await answers.decide(step, result)) !== null;
-      if (!isDecided) await settle(step, result);
+      if (step.resource.answerStatus !== null) return settle(step, result);
+      // Never answered: the process that held the request died. Decide as it would have; a repeated request gets it.
+      if (await answers.decide(step, result)) return;
+      // One was told "later" meanwhile: the platform must hear of the result otherwise. Any other answer has ended this.
+      const standing = await findResource(db, step.resource.uuid);
+      if (standing?.state === "provisioning" && standing.answerStatus === 202) await settle(step, result);
     },
 
     async changePlan(step, signal) {
