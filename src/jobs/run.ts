@@ -135,7 +135,7 @@ export function createJobs({
       stopWatching();
       await unschedule();
       await Promise.all([...running.values()].map(({ run }) => run));
-      await Promise.all(jobs.map((job) => job.settled?.()));
+      await Promise.all(jobs.map(async (job) => job.settled?.()));
     },
   };
 }

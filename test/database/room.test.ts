@@ -5,6 +5,7 @@ import { statement } from "../../src/database/database.ts";
 import { createClaims } from "../../src/resources/credentials/claims.ts";
 import { createCredentialStore } from "../../src/resources/credentials/store.ts";
 import { anOpenDatabase } from "../support/open-database.ts";
+import { eventually } from "../support/world.ts";
 
 const opened = anOpenDatabase();
 
@@ -32,7 +33,9 @@ test("no index of credentials names what a claim, a mark or a re-seal writes, or
     expect(indexdef).not.toMatch(/lease|sent_at|outcome_unknown|sealed_|generation|secret_version|issued_at/);
 });
 
-test("a credential that is claimed stays on its page, with the mark too, so that no index has to hear of it", async () => {
+/** How many of 100 claimed credentials had to go to another page: for the claim, and then for the mark. */
+async function movedByClaimAndMark(): Promise<[claim: number, mark: number]> {
+  await opened.database.query(statement("forget", "TRUNCATE credentials"));
   await opened.database.query(fill, [MANY]);
   const before = await pageOfEach();
   const moved = async () => {
@@ -41,9 +44,18 @@ test("a credential that is claimed stays on its page, with the mark too, so that
   };
   const claimed = await createClaims(opened.database, () => undefined).refreshes(MANY);
   expect(claimed).toHaveLength(MANY);
-  expect(await moved()).toBeLessThan(MANY / 10);
-
+  const byClaim = await moved();
   const { markSent } = createCredentialStore(opened.database);
   expect(await Promise.all(claimed.map((row) => markSent(row, 1)))).not.toContain(false);
-  expect(await moved()).toBeLessThan(MANY / 4);
+  return [byClaim, await moved()];
+}
+
+// The mark takes the place of what the claim replaced, unless a transaction that is older than the claim is still
+// running, in whatever database of the server: so this waits for a moment without one.
+test("a credential that is claimed stays on its page, with the mark too, so that no index has to hear of it", async () => {
+  await eventually(async () => {
+    const [claim, mark] = await movedByClaimAndMark();
+    expect(claim).toBeLessThan(MANY / 10);
+    expect(mark).toBeLessThan(MANY / 4);
+  });
 });
