@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it } from "@jest/globals";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
@@ -43,12 +43,21 @@ it("the sandbox alone takes all of its settings from .env too", async () => {
 
 it("the sandbox keeps its state also where npm sends on to it the Ctrl-C that it had itself", async () => {
   const { SANDBOX_PORT } = await freePorts();
-  const { until, end } = run("sandbox", { SANDBOX_PORT, PARTNER_URL: "http://localhost:9" }, [], folder);
+  const SANDBOX_STATE = path.join(folder, "state.json");
+  const settings = { SANDBOX_PORT, SANDBOX_STATE, PARTNER_URL: "http://localhost:9" };
+  const { until, end } = run("sandbox", settings, [], folder);
   await until("it calls ");
+  const json = { "content-type": "application/json" };
+  const made = await fetch(`http://127.0.0.1:${SANDBOX_PORT}/sandbox/apps`, {
+    ...{ method: "POST", headers: json, body: JSON.stringify({ name: "kept-to-the-end" }) },
+  });
+  expect(made.status).toBeLessThan(300);
   const ended = end("SIGINT");
   await wait(2);
   void end("SIGINT");
-  expect(await ended).toBe(0);
+  // When all is kept it may have let go of its signals already.
+  expect([0, "SIGINT"]).toContain(await ended);
+  expect(await readFile(SANDBOX_STATE, "utf8")).toContain("kept-to-the-end");
 });
 
 it("a manifest that is named registers the add-on, above what npm run dev made up", async () => {
