@@ -66,6 +66,7 @@ it("A stop that takes too long is counted among the alarms before the process en
     globalThis.setTimeout = (work, ms, ...given) => real(work, ms === 25_000 ? 300 : ms, ...given);`;
   const web = await life.start("web", { OPERATOR_PASSWORD: "a-password-of-the-operator", ...before(hasten) });
   life.control.fault("POST /oauth/token", { delayMs: 5_000 }, 1);
+  const since = life.position();
   const uuids = await life.install(1);
   await eventually(async () =>
     expect(
@@ -82,6 +83,8 @@ it("A stop that takes too long is counted among the alarms before the process en
     `SELECT value FROM metric_totals WHERE sample = 'addon_alarms_total' AND labels LIKE '%stop_incomplete%'`,
   );
   expect(counted).toEqual([{ value: 1 }]);
+  // The platform's answer is to stand in nobody else's count.
+  await eventually(() => life.issuedSince(since) === 1);
 }, 60_000);
 
 it("An error that nobody caught ends the process, without a secret in its last words; the next one goes on", async () => {
