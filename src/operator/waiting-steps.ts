@@ -28,7 +28,7 @@ export interface FailingSteps {
 /** Within about twenty seconds: less is what any platform's short trouble costs. */
 const SEVERAL_TRIES = 5;
 /** What is wrong with them, after their number. */
-export const FAILING = `failed ${SEVERAL_TRIES} times or more, or not done after 11 hours`;
+export const FAILING = `failed ${SEVERAL_TRIES} times or more, or still went on after 11 hours`;
 const MOST_NAMED = 3;
 
 const ofResource = statement(

@@ -14,6 +14,16 @@ beforeAll(async () => {
 afterAll(() => life.world.close());
 afterEach(() => life.vendor.asUsual());
 
+/** The next call of `finish` does nothing until this is opened. */
+function finishWaits() {
+  const gate = aGate();
+  life.vendor.next("finish", async (resource, platform) => {
+    await gate.opened;
+    return teapots.finish(resource, platform);
+  });
+  return gate;
+}
+
 const done = (uuid: string) =>
   eventually(async () => {
     expect(await life.steps(uuid)).toEqual([]);
@@ -80,11 +90,7 @@ describe("a provision whose plan takes longer", () => {
   });
 
   it("has a plan change queued behind it", async () => {
-    const gate = aGate();
-    life.vendor.next("finish", async (resource, platform) => {
-      await gate.opened;
-      return teapots.finish(resource, platform);
-    });
+    const gate = finishWaits();
     const { addon } = await life.control.install({ plan: "dedicated" });
     await eventually(() => life.vendor.callsOf(addon.id, "finish").length === 1);
     const { response } = await life.control.changePlan(addon.id, "premium");
@@ -149,11 +155,7 @@ describe("what is given up while the service still works at it", () => {
     ["after 11 hours", "report_failure", `UPDATE steps SET created_at = now() - interval '12 hours'`],
     ["with a lost grant", "clean_up", `UPDATE credentials SET state = 'grant_lost', due_at = NULL`],
   ])("%s is not taken down beside it, but once it must have noticed", async (_, next, giveUp) => {
-    const gate = aGate();
-    life.vendor.next("finish", async (resource, platform) => {
-      await gate.opened;
-      return teapots.finish(resource, platform);
-    });
+    const gate = finishWaits();
     const { addon } = await life.control.install({ plan: "dedicated" });
     await eventually(() => life.vendor.callsOf(addon.id, "finish").length === 1);
     // Found by its app meanwhile, or not: what is left is what runs.
@@ -169,11 +171,7 @@ describe("what is given up while the service still works at it", () => {
   });
 
   it("and is deprovisioned too is not taken down beside it either", async () => {
-    const gate = aGate();
-    life.vendor.next("finish", async (resource, platform) => {
-      await gate.opened;
-      return teapots.finish(resource, platform);
-    });
+    const gate = finishWaits();
     const { addon } = await life.control.install({ plan: "dedicated" });
     await eventually(() => life.vendor.callsOf(addon.id, "finish").length === 1);
     await life.world.rows(`UPDATE credentials SET state = 'grant_lost', due_at = NULL WHERE uuid = $1`, [

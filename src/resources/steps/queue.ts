@@ -96,7 +96,7 @@ const putOff = statement(
    WHERE id = $1 AND lease = $2 AND kind = $5`,
 );
 
-/** Longer than this no step of the vendor's may go on, whatever it says. */
+/** After this a provision is given up, and a person is told of whatever else the vendor still says "later" to. */
 const LONGEST = "interval '11 hours'";
 
 // No failure: the tries begin anew, and nobody is called; but where it was first said longer ago than a provision may take,
@@ -180,6 +180,7 @@ export function createStepQueue(db: Queryable) {
       const [row] = await db.query<{ isLate: boolean }>(lookAgain, [id, lease, seconds, said]);
       return row?.isLate ?? false;
     },
+    /** Somebody was told that it has gone on for so long. */
     markLate: async ({ id }: Step) => void (await db.query(markLate, [id])),
     finish: async ({ id, lease }: Step) => (await db.query(finish, [id, lease])).length > 0,
     /** Turns a step that is not wanted any more into the clean-up of what it may have made. */
