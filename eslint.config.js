@@ -4,7 +4,7 @@ import jest from "eslint-plugin-jest";
 import ts from "typescript-eslint";
 
 export default ts.config(
-  { ignores: ["dist/", "coverage/", ".data/", "src/database/client/"] },
+  { ignores: ["dist/", "dist.*/", "coverage/", ".data/", "src/database/client/"] },
   js.configs.recommended,
   ...ts.configs.recommended,
   {

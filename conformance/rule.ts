@@ -9,7 +9,7 @@ export interface Rule {
   id: string;
   /** What holds, as a sentence. */
   title: string;
-  /** Where it is written: the platform document's section, or that of our decisions where the document is silent. */
+  /** Where it is written: the platform document's section, or that of docs/assumed.md where the document is silent. */
   section: string;
   severity: Severity;
   /** What to do about it. */

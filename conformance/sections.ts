@@ -1,13 +1,15 @@
 /** A section of the platform's own document. */
 export const platform = (section: string) => `platform document, "${section}"`;
 
-const DECISIONS = {
-  1: "calls we receive",
-  2: "asynchronous provisioning",
-  3: "tokens",
-  4: "platform API conventions",
-  6: "sign-on of a customer",
+/** Chapters of docs/assumed.md, with their titles. */
+const ASSUMED = {
+  1: "Calls of the platform to us",
+  2: "Provisions that are finished later",
+  3: "Tokens",
+  4: "Habits of the platform's API",
+  6: "A customer's sign-on",
 } as const;
 
-/** A section of the decisions, which speak where the document is silent; they are listed in docs/assumed.md. */
-export const decisions = (section: keyof typeof DECISIONS) => `decisions, ${section}: ${DECISIONS[section]}`;
+/** A section of the page that says what is assumed where the document is silent. */
+export const assumed = (section: keyof typeof ASSUMED) =>
+  `docs/assumed.md, section ${section} (${ASSUMED[section]})`;

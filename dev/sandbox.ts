@@ -5,8 +5,8 @@ import { offer } from "../src/your-service/plans.ts";
 
 /**
  * `npm run sandbox`: the platform alone, for a service started by hand. It gets the credentials that the service reads
- * too (from the environment, `.env`, or what `npm run dev` made), and the add-on manifest of your plans. A manifest that
- * somebody names counts above what nobody chose: with it the add-on is registered.
+ * too (from the environment, `.env`, or what `npm run dev` made), and the add-on manifest of your plans. If somebody sets
+ * `ADDON_MANIFEST`, the add-on is registered with what that says, in place of credentials that were made up.
  */
 const shared = ["RESOURCES_PATH", "ADDON_ID", "ADDON_PASSWORD", "CLIENT_SECRET", "SSO_SALT"];
 const known = readEnvironment();

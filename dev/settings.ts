@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { parseEnv } from "node:util";
-import { readEnvironment, type Environment } from "../src/config.ts";
+import { readEnvironment, settings, type Environment } from "../src/config.ts";
 import { Misconfigured } from "../src/errors.ts";
 
 export interface DevSettings {
@@ -32,7 +32,7 @@ const SAMPLE_ADDON_ID = "teapots";
  */
 export function devSettings(env: Environment = process.env, folder = process.cwd()): DevSettings {
   const chosen = readEnvironment(env, folder);
-  const dataDir = chosen["DATA_DIR"] ?? ".data";
+  const dataDir = chosen["DATA_DIR"] || settings.dataDir.standard!;
   const file = path.resolve(folder, dataDir, "dev.env");
   const isFirstRun = !existsSync(file);
   const kept = isFirstRun ? {} : (parseEnv(readFileSync(file, "utf8")) as Environment);

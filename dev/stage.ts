@@ -35,6 +35,8 @@ export async function setStage(
   const log = openServiceLog(logFile, (...warning) => narrator.print(tellWarning(...warning)));
   const sandbox = await startSandbox({
     port: sandboxPort,
+    // Of the last run's address nobody knows who listens there now, and the platform may call at once.
+    partnerUrl: `http://localhost:${config.port}`,
     statePath: path.join(dataDir, "sandbox.json"),
     addonManifest: addonManifest(config.addonId, offer),
     addonId: config.addonId,

@@ -1,4 +1,5 @@
 import { readFileSync } from "node:fs";
+import { isObject } from "./is-object.ts";
 
 /** One plan of the add-on, by its bare name (`basic`, never `service:plan`). */
 export interface AddonPlan {
@@ -77,8 +78,4 @@ function checkPlans(plans: unknown): unknown[] {
 
 function isFilled(value: unknown): boolean {
   return typeof value === "string" && value !== "";
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

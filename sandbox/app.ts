@@ -38,7 +38,7 @@ export function createApp(platform: Platform, control: Control): Express {
   return app;
 }
 
-/** `{id, message}` everywhere, but RFC 6749's own body at the token endpoint (decisions, sections 3 and 4). */
+/** `{id, message}` everywhere, but RFC 6749's own body at the token endpoint (assumed, sections 3 and 4). */
 const answerError: ErrorRequestHandler = (error: unknown, req, res, _next) => {
   if (error instanceof OAuthRefused) {
     if (error.status === 401 && req.headers.authorization)

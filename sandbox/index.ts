@@ -6,6 +6,7 @@ import { createChanges } from "./changes.ts";
 import { type Control, createControl } from "./control/control.ts";
 import { giveUpOverdue } from "./partner/give-up.ts";
 import { createAgents } from "./partner/http.ts";
+import { RESUME_PAUSE_MS, resumeProvisions } from "./partner/resume.ts";
 import type { Platform } from "./platform.ts";
 import { completeSettings, type SandboxSettings } from "./settings.ts";
 import { createFaults } from "./wire/faults.ts";
@@ -16,7 +17,8 @@ import { createWorld } from "./world/world.ts";
 
 export { readAddonManifest, type AddonManifest, type AddonPlan } from "./addon-manifest.ts";
 export type { Control } from "./control/control.ts";
-export type { Delivery, InstallWish } from "./control/deliveries.ts";
+export type { Delivery } from "./control/deliveries.ts";
+export type { InstallWish } from "./control/delivery-wishes.ts";
 export type { AddonState, State } from "./control/state.ts";
 export type { SandboxSettings } from "./settings.ts";
 export type { Fault, FaultAction } from "./wire/faults.ts";
@@ -40,10 +42,17 @@ export interface StartOptions extends Partial<SandboxSettings> {
   publicUrl?: () => string;
   /** Called with each call, either way, as it ends; secrets are masked. */
   onEntry?: (entry: LedgerEntry) => void;
+  /** How long it waits before it delivers again what a sandbox before it had not heard the answer of. */
+  resumePauseMs?: number;
 }
 
 /** Starts a platform of one's own, on any free port unless one is given; several can run in one process. */
-export async function startSandbox({ onEntry, publicUrl, ...given }: StartOptions = {}): Promise<Sandbox> {
+export async function startSandbox({
+  onEntry,
+  publicUrl,
+  resumePauseMs = RESUME_PAUSE_MS,
+  ...given
+}: StartOptions = {}): Promise<Sandbox> {
   const settings = completeSettings(given);
   const world = createWorld(settings);
   let stateFile: StateFile | null = null;
@@ -62,7 +71,7 @@ export async function startSandbox({ onEntry, publicUrl, ...given }: StartOption
         changes.tell();
       },
     },
-    faults: createFaults(world.faults),
+    faults: createFaults(world.faults, () => platform.changed()),
     url: () => urlOf(server, settings.host),
     publicUrl: () => publicUrl?.() ?? platform.url(),
     agents: createAgents(),
@@ -79,6 +88,7 @@ export async function startSandbox({ onEntry, publicUrl, ...given }: StartOption
   const sweep = setInterval(() => giveUpOverdue(platform), SWEEP_MS).unref();
   server.on("request", createApp(platform, control));
   await listen(server, settings);
+  resumeProvisions(platform, resumePauseMs);
 
   return {
     url: platform.url(),
@@ -106,5 +116,6 @@ function listen(server: Server, { port, host }: SandboxSettings): Promise<void> 
 
 function urlOf(server: Server, host: string): string {
   const { port } = server.address() as AddressInfo;
-  return `http://${host === "0.0.0.0" || host === "::" ? "localhost" : host}:${port}`;
+  if (host === "0.0.0.0" || host === "::") return `http://localhost:${port}`;
+  return `http://${host.includes(":") ? `[${host}]` : host}:${port}`;
 }

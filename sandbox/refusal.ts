@@ -1,4 +1,4 @@
-/** A definite no of the platform: `{id, message}` with its status (decisions, section 4). */
+/** A definite no of the platform: `{id, message}` with its status (assumed, section 4). */
 export class Refused extends Error {
   readonly status: number;
   readonly id: string;
@@ -20,7 +20,7 @@ export const gone = (message: string) => new Refused(410, "gone", message);
 export const tooLarge = (message: string) => new Refused(413, "payload_too_large", message);
 export const invalid = (message: string) => new Refused(422, "invalid_params", message);
 
-/** A refusal of the token endpoint, in the words of RFC 6749 section 5.2 (decisions, section 3). */
+/** A refusal of the token endpoint, in the words of RFC 6749 section 5.2 (assumed, section 3). */
 export class OAuthRefused extends Error {
   readonly status: number;
   readonly error: string;

@@ -11,7 +11,11 @@ const MEMBERS: Readonly<Record<string, (value: string) => Partial<PartnerSetting
 
 /** Registers an add-on by its manifest, given as JSON text or as a path. Throws with the reason it cannot be used. */
 export function readRegistration(pathOrJson: string): Partial<PartnerSettings> {
-  const value = jsonOf(pathOrJson);
+  return registrationOf(jsonOf(pathOrJson));
+}
+
+/** The same, from the manifest's JSON value. */
+export function registrationOf(value: unknown): Partial<PartnerSettings> {
   const settings: Partial<PartnerSettings> = { addonManifest: checkAddonManifest(value) };
   for (const [name, read] of Object.entries(MEMBERS)) {
     const given = (value as Record<string, unknown>)[name];
@@ -20,7 +24,7 @@ export function readRegistration(pathOrJson: string): Partial<PartnerSettings> {
   return settings;
 }
 
-/** Requests go to the address as it stands, sign-ons to the service it belongs to. */
+/** Requests go to the address, below it to the usual path where it has none; sign-ons to the service it belongs to. */
 function addressIn(baseUrl: string): Partial<PartnerSettings> {
   const { origin, pathname } = new URL(checked("base_url", httpUrl, baseUrl) as string);
   if (pathname === "/") return { partnerUrl: origin };

@@ -34,7 +34,10 @@ export interface BehaviourSettings {
   rateLimit: number;
   /** Further endpoints enabled for this partner: method, space, path with `*` for ids. They answer an empty list. */
   extraEndpoints: string[];
-  /** How often the platform itself delivers a provision request again that got no answer at all. */
+  /**
+   * How often the platform itself delivers a provision request again that got no answer at all. One that the end of a
+   * sandbox cut off is none of these: the next one on the same state file delivers it up to 12 times.
+   */
   redeliveries: number;
   /** How often the status feed is brought up to date; 0: at once. The platform's document says 30. */
   statusRefreshSeconds: number;

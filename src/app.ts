@@ -8,6 +8,7 @@ import express, {
 import { KitError, Refusal } from "./errors.ts";
 import type { Log } from "./log.ts";
 import { methodNotAllowed } from "./method-not-allowed.ts";
+import type { RefusedSample } from "./refused-sample.ts";
 import { requestLog } from "./request-log.ts";
 
 export type Readiness = "ready" | "degraded" | "unavailable";
@@ -26,15 +27,28 @@ export function createApp(needs: {
   readiness(): Promise<Readiness>;
   isStopping(): boolean;
   trustProxy: number;
+  /** Which refused requests are written down. */
+  refusedSample: RefusedSample;
   log: Log;
 }): Express {
-  const { resourcesPath, partnerApi, metrics, observe, site, readiness, isStopping, trustProxy, log } = needs;
+  const {
+    resourcesPath,
+    partnerApi,
+    metrics,
+    observe,
+    site,
+    readiness,
+    isStopping,
+    trustProxy,
+    refusedSample,
+    log,
+  } = needs;
   const app = express();
   app.disable("x-powered-by");
   app.disable("etag");
   app.set("trust proxy", trustProxy);
 
-  const logRequest = requestLog(log);
+  const logRequest = requestLog(log, refusedSample);
   app.use((request, response, next) => {
     observe?.(request, response);
     if (isStopping()) response.setHeader("Connection", "close");
@@ -99,7 +113,7 @@ function publicFace(error: unknown): { status: number; id: string; message: stri
   };
 }
 
-/** What express.json found wrong with a body. Its own sentences quote the body, so they stay inside. */
+/** What was found wrong by express.json, by the unpacking of a body, or by the router, whose own sentences quote the request. */
 function parserRefusal(status: number, type: string | undefined) {
   if (status === 413) return { status, id: "payload_too_large", message: "The body is larger than 64 kB." };
   if (status === 415)

@@ -179,13 +179,14 @@ export function readConfig(
   }
   const readAll = (table: Settings) =>
     Object.fromEntries(Object.entries(table).map(([key, each]) => read(key, each)));
-  const wanted = Object.entries(settings).filter(([key]) => !only || only.includes(key as SettingName));
+  const isWanted = (key: SettingName) => !only || only.includes(key);
+  const wanted = Object.entries(settings).filter(([key]) => isWanted(key as SettingName));
   const config = {
     ...readAll(Object.fromEntries(wanted)),
     yours: Object.freeze(only ? {} : readAll(own)),
     remarks,
   } as unknown as Config;
-  if (faults.length === 0) faults.push(...disagreements(config));
+  faults.push(...disagreements(config, (key) => isWanted(key) && Boolean(env[settings[key].name])));
   if (faults.length > 0) {
     throw new Misconfigured(
       `${faults.length === 1 ? "One setting needs" : `${faults.length} settings need`} mending (see .env.example):\n` +
@@ -229,7 +230,7 @@ function chosenSettings(env: Environment, folder: string): Environment {
 
 function madeByDev(chosen: Environment, folder: string): Environment {
   if (chosen["DATABASE_URL"]) return {};
-  return fileSettings(path.resolve(folder, chosen["DATA_DIR"] ?? ".data", "dev.env"));
+  return fileSettings(path.resolve(folder, chosen["DATA_DIR"] || settings.dataDir.standard!, "dev.env"));
 }
 
 function fileSettings(file: string): Environment {
@@ -245,16 +246,21 @@ function notForProduction({ databaseUrl, dataDir, allowInsecurePlatform }: Confi
   ];
 }
 
-function disagreements({ encryptionKey: key, decryptionKeys, ...config }: Config): string[] {
+/** What settings say against each other. One that is bad by itself counts as given: nothing is said of it twice. */
+function disagreements(
+  { encryptionKey: key, decryptionKeys = [] }: Config,
+  isGiven: (key: SettingName) => boolean,
+): string[] {
   const faults: string[] = [];
-  const keys = key && decryptionKeys ? [key, ...decryptionKeys].map((each) => each.reveal()) : [];
+  const keys = [key, ...decryptionKeys].flatMap((each) => each?.reveal() ?? []);
   if (new Set(keys).size < keys.length)
     faults.push("DECRYPTION_KEYS holds a key twice, or ENCRYPTION_KEY again: name each once.");
-  if (config.oauthClientId && !config.oauthClientSecret)
+  const [hasId, hasSecret] = [isGiven("oauthClientId"), isGiven("oauthClientSecret")];
+  if (hasId && !hasSecret)
     faults.push("OAUTH_CLIENT_SECRET is required beside OAUTH_CLIENT_ID: people sign in with both.");
-  if (config.oauthClientSecret && !config.oauthClientId)
+  if (hasSecret && !hasId)
     faults.push("OAUTH_CLIENT_ID is required beside OAUTH_CLIENT_SECRET: people sign in with both.");
-  if (config.operatorAccounts?.length && !config.oauthClientId && !config.oauthClientSecret)
+  if (isGiven("operatorAccounts") && !hasId && !hasSecret)
     faults.push(
       "OAUTH_CLIENT_ID and OAUTH_CLIENT_SECRET are required beside OPERATOR_ACCOUNTS: these accounts sign in with both.",
     );

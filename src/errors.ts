@@ -14,7 +14,7 @@ export class KitError extends Error {
 
 /**
  * A definite no to the platform, thrown by a route or by the vendor's service. The platform shows `message` to its
- * customer; any status that is not 2xx makes a provision fail for good (decisions, section 1).
+ * customer; any status that is not 2xx makes a provision fail for good (assumed, section 1).
  */
 export class Refusal extends KitError {
   readonly status: number;

@@ -22,8 +22,8 @@ export function createHttpServer(app: Express): Server {
  * each one, which costs Node 20 and 22 about half their speed. Node 24 has no such penalty, so there it is left alone.
  *
  * The constructors inherit from Node's, as classes would: V8 counts along that line how many members an object will
- * have, and gives it room for them. Born without room, each request moves house as often as one is added to it: an
- * eighth of a provision's time, about.
+ * have, and gives it room for them. Without that room V8 copies a request to a larger place again and again as members
+ * are added to it, which takes about an eighth of a provision's time.
  */
 function constructorsFor(app: Express): http.ServerOptions {
   if (Number(process.versions.node.split(".")[0]) >= 24) return {};

@@ -55,6 +55,13 @@ function withNote([members, ...rest]: Parameters<LogFn>, noteOn: NoteOn): Parame
   return [noted, ...rest] as Parameters<LogFn>;
 }
 
+/** Of the first that has one: an error, its cause, and so on. */
+function platformRequestIdOf(error: unknown, depth = 0): string | undefined {
+  if (!(error instanceof Error) || depth === DEEPEST) return undefined;
+  const { platformRequestId: id, cause } = error as { platformRequestId?: unknown; cause?: unknown };
+  return typeof id === "string" ? id : platformRequestIdOf(cause, depth + 1);
+}
+
 /** What is kept of the values that were given. */
 function createKeeping({ scrub }: Scrubber) {
   /** The same with long texts cut and errors spelled out, in lists and plain objects; others have a serializer. */
@@ -69,10 +76,12 @@ function createKeeping({ scrub }: Scrubber) {
     );
   }
 
-  /** Type, id, message and causes; no other members, which may hold anything. */
+  /** Type, id, message and causes, and what the platform calls its request; no other members, which may hold anything. */
   function spelledOut(error: Error): object {
     const { type, message, stack } = stdSerializers.err(error);
-    return { type, id: (error as { id?: unknown }).id, message: cut(message), stack: cut(stack ?? "") };
+    const { id } = error as { id?: unknown };
+    const platformRequestId = keepText(platformRequestIdOf(error));
+    return { type, id, platformRequestId, message: cut(message), stack: cut(stack ?? "") };
   }
 
   function keepText(value: unknown): unknown {

@@ -2,15 +2,17 @@ import { randomUUID } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { pinoHttp, type HttpLogger } from "pino-http";
 import type { Log } from "./log.ts";
-import { createRefusedSample } from "./refused-sample.ts";
+import type { RefusedSample } from "./refused-sample.ts";
 
 /**
  * Writes one line for each request when its answer has gone out, or its connection has ended before that: without
  * headers, query or body, for a few members cost little and leak nothing. Names the request: `request.id` is its name in
  * the log and in its answer.
  */
-export function requestLog(log: Log): HttpLogger<IncomingMessage, ServerResponse> {
-  const isWritten = createRefusedSample(log);
+export function requestLog(
+  log: Log,
+  refusedSample: RefusedSample,
+): HttpLogger<IncomingMessage, ServerResponse> {
   return pinoHttp({
     logger: log,
     genReqId: (request, response) => {
@@ -22,11 +24,13 @@ export function requestLog(log: Log): HttpLogger<IncomingMessage, ServerResponse
     customAttributeKeys: { responseTime: "ms", err: "error" },
     customSuccessMessage: outcomeOf,
     customErrorMessage: outcomeOf,
-    customLogLevel(_request, response, error) {
+    customLogLevel(request, response, error) {
       const status = statusOf(response);
       if (error || (status ?? 0) >= 500) return "error";
       if (status === null) return "warn";
-      return status === 401 && !isWritten() ? "silent" : "info";
+      // A page may have been refused with another status, which then was decided on already.
+      const isLeftOut = status === 401 ? !refusedSample.isWritten(request) : refusedSample.isLeftOut(request);
+      return isLeftOut ? "silent" : "info";
     },
     serializers: {
       req: ({ id, method, url = "" }: IncomingMessage) => ({ id, method, path: pathOf(url) }),

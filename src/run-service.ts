@@ -14,6 +14,7 @@ import { createSite } from "./pages/site.ts";
 import { partnerApi } from "./partner-api/routes.ts";
 import { createServices, type Parts, type Services } from "./services.ts";
 import { checkDatabase, NotReady } from "./start-up.ts";
+import { within } from "./within.ts";
 
 /** A running service: the web process, or a worker, which does not listen. */
 export interface RunningService {
@@ -29,8 +30,8 @@ export interface RunningService {
   stop(): Promise<void>;
 }
 
-/** How long a request waits for a service that has just started. */
-const START_PATIENCE_MS = 4_000;
+/** How long a request waits for a service that has just started; one that runs waits as long for its database. */
+const START_PATIENCE_MS = 8_000;
 /** The platform does not wait longer for an answer. */
 const LONGEST_REQUEST_MS = 20_000;
 /** Where routers stand, beside the platform's. */
@@ -39,7 +40,7 @@ const OUR_PATHS = ["/metrics", "/oauth", "/sso", "/customer", "/operator"];
 /** Starts the web process: listens at once, and works as soon as its database answers. */
 export async function runWeb(config: Config, parts?: Partial<Parts>): Promise<RunningService> {
   const services = await createServices(config, "owner", parts);
-  const { lifecycle, jobs, metrics, scrubber, log } = services;
+  const { lifecycle, jobs, metrics, scrubber, refusedSample, log } = services;
   const stopping = new AbortController();
   const ready = becomeReady(services, stopping.signal, config.webJobs);
 
@@ -49,7 +50,7 @@ export async function runWeb(config: Config, parts?: Partial<Parts>): Promise<Ru
     () => undefined,
   );
   // Nearly every request finds the service ready, and then pays for no timer.
-  const untilReady = async () => (isReady ? undefined : within(ready, START_PATIENCE_MS));
+  const untilReady = async () => (isReady ? undefined : within(START_PATIENCE_MS, ready, notReady));
   const api = partnerApi({
     ...{ ...countedCalls(lifecycle, metrics), scrubber },
     addonId: config.addonId,
@@ -68,6 +69,7 @@ export async function runWeb(config: Config, parts?: Partial<Parts>): Promise<Ru
     readiness: () => readiness(services, ready),
     isStopping: () => stopping.signal.aborted,
     trustProxy: config.trustProxy,
+    refusedSample,
     log,
   });
   const server = createHttpServer(app);
@@ -89,7 +91,7 @@ export async function runWeb(config: Config, parts?: Partial<Parts>): Promise<Ru
 
 /** What is for people, as far as the settings have it served. */
 function siteOf(
-  { signIn, customers, pages, log }: Services,
+  { signIn, customers, pages, refusedSample, log }: Services,
   operator: ReturnType<typeof createOperatorPages> | null,
   untilReady: () => Promise<void>,
 ): Router | null {
@@ -99,7 +101,8 @@ function siteOf(
     ...(operator && { "/operator": operator.router }),
   };
   const frames = operator ? { "/operator": operator.frame } : {};
-  return Object.keys(routers).length > 0 ? createSite({ routers, frames, pages, untilReady, log }) : null;
+  const parts = { routers, frames, pages, untilReady, refusedSample, log };
+  return Object.keys(routers).length > 0 ? createSite(parts) : null;
 }
 
 /** Starts a process that runs the jobs and nothing else. */
@@ -165,7 +168,7 @@ function becomeReady(services: Services, stopping: AbortSignal, withSweeps: bool
 /** `unavailable` only when provisions cannot be answered; what else is wrong, an operator sees elsewhere. */
 async function readiness({ db, credentials }: Services, ready: Promise<void>): Promise<Readiness> {
   try {
-    await within(ready, 0);
+    await within(0, ready, notReady);
     await db.ping();
     return (await credentials.secrets.current()).isRejected ? "degraded" : "ready";
   } catch {
@@ -173,18 +176,7 @@ async function readiness({ db, credentials }: Services, ready: Promise<void>): P
   }
 }
 
-/** What `ready` comes to, or {@link NotReady} if that takes too long. */
-async function within(ready: Promise<void>, ms: number): Promise<void> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new NotReady()), ms);
-  });
-  try {
-    await Promise.race([ready, late]);
-  } finally {
-    clearTimeout(timer);
-  }
-}
+const notReady = (): Error => new NotReady();
 
 function listen(server: Server, port: number): Promise<void> {
   return new Promise((resolve, reject) => {

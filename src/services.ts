@@ -4,7 +4,7 @@ import { createCustomers } from "./customer/customers.ts";
 import { createPruneCustomers } from "./customer/prune.ts";
 import { openDatabase, statement, type Database } from "./database/database.ts";
 import { createJobs, type Jobs } from "./jobs/run.ts";
-import { timetable } from "./jobs/timetable.ts";
+import { timetable, type JobName } from "./jobs/timetable.ts";
 import { createLog, type Log } from "./log.ts";
 import { createKeptMetrics } from "./metrics/kept-metrics.ts";
 import { countedTokens } from "./metrics/counted-tokens.ts";
@@ -19,6 +19,7 @@ import { createTokenEndpoint, type TokenEndpoint } from "./platform/oauth.ts";
 import { createStatusFeed } from "./platform/status.ts";
 import { createIncidentNotes } from "./platform/status-notes.ts";
 import { createStatusWatch } from "./platform/status-watch.ts";
+import { createRefusedSample } from "./refused-sample.ts";
 import type { Offer, YourService } from "./resources/contract.ts";
 import { createCredentials } from "./resources/credentials/credentials.ts";
 import { createLifecycle } from "./resources/lifecycle.ts";
@@ -88,7 +89,15 @@ export async function createServices(config: Config, role: "owner" | "guest", pa
   const offer = parts.offer ?? yourOffer;
   // With others in its place, yours is not made.
   let own: ReturnType<typeof createYourService> | undefined;
-  const yours = () => (own ??= createYourService(config.yours));
+  const yours = async () => {
+    try {
+      return (own ??= createYourService(config.yours));
+    } catch (error) {
+      // An embedded database that stays open would keep the process from ending.
+      await opened.close();
+      throw error;
+    }
+  };
 
   // What follows a step may stand in the other lane.
   const onSettled = () => {
@@ -118,7 +127,7 @@ export async function createServices(config: Config, role: "owner" | "guest", pa
   const { addonId, addonPassword } = config;
   const grants = createOauthGrantEndpoint({ ...calls, addonId, addonPassword });
   const recover = createRecover({ db, vault, endpoint: grants });
-  const vendor = parts.vendor ?? yours();
+  const vendor = parts.vendor ?? (await yours());
   const lifecycle = createLifecycle({
     ...{ db, vault, offer, vendor, platformFor, scrubber, onSettled, log },
     grantsBehindForMs: credentials.grants.behindForMs,
@@ -131,12 +140,12 @@ export async function createServices(config: Config, role: "owner" | "guest", pa
     },
   });
   const { ssoSalt: salt, ssoRequireUser: mustNameUser } = config;
-  const customerPage = parts.customerPage ?? yours().customerPage;
+  const customerPage = parts.customerPage ?? (await yours()).customerPage;
   const customers = salt
     ? createCustomers({ salt, mustNameUser, customerPage, db, vault, pages, scrubber, log })
     : null;
   const prune = { pruneSignIns: createPrune(db), pruneCustomers: createPruneCustomers(db) };
-  const jobs: Jobs = createJobs({
+  const jobs: Jobs<JobName> = createJobs({
     jobs: timetable({ db, credentials, lifecycle, platformFor, signIn, ...prune, log }),
     beat: async (name) => void (await db.query(beat, [name])),
     log,
@@ -145,7 +154,7 @@ export async function createServices(config: Config, role: "owner" | "guest", pa
 
   return {
     ...{ config, log, scrubber, vault, db, offer, credentials, lifecycle, platformFor, recover, jobs },
-    ...{ pages, signIn, metrics },
+    ...{ pages, signIn, metrics, refusedSample: createRefusedSample(log) },
     keptMetrics,
     customers,
     status,
@@ -155,7 +164,7 @@ export async function createServices(config: Config, role: "owner" | "guest", pa
       await jobs.stop();
       await keptMetrics.stop();
       // Also what was sent for somebody who is gone: a page that was answered without it, a step that was stopped.
-      await credentials.refresh.settled();
+      await Promise.all([credentials.refresh.settled(), signIn?.refreshesSettled()]);
       await Promise.all([http.close(), tokenHttp.close(), statusHttp.close()]);
       await (parts.vendor ?? own)?.close?.();
       await db.close();

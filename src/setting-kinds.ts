@@ -22,24 +22,39 @@ export function headerText(value: string): string {
 
 const CRON_RANGES = [[0, 59], [0, 59], [0, 23], [1, 31], [1, 12], [0, 7]] as const; // prettier-ignore
 
-/** Five fields, or six with seconds before them, in numbers: a part of what node-cron takes, checked before it is asked. */
+/**
+ * Five fields, or six with seconds before them, in numbers: a part of what node-cron takes, checked before it is asked.
+ * With one space between two, for it knows no tab.
+ */
 export function cron(value: string): string {
   const fields = value.trim().split(/\s+/);
   const ranges = CRON_RANGES.slice(-fields.length);
-  if (fields.length >= 5 && fields.length <= 6 && fields.every((field, i) => isCronField(field, ranges[i]!)))
-    return value;
+  if (fields.length === 5 || fields.length === 6) {
+    const numbers = fields.map((field, i) => cronNumbers(field, ranges[i]!));
+    const [days, months] = numbers.slice(-3) as [number[], number[]];
+    if (numbers.every(({ length }) => length > 0) && isSomeDay(days, months)) return fields.join(" ");
+  }
   throw new Error(
-    'must be a cron expression in numbers, like "*/15 * * * * *" (the first of six is seconds)',
+    'must be a cron expression in numbers, of a day that there is, like "*/15 * * * * *" (the first of six is seconds)',
   );
 }
 
-function isCronField(field: string, [least, most]: readonly [number, number]): boolean {
-  return field.split(",").every((part) => {
-    const found = /^(?:\*|(\d+)(?:-(\d+))?)(?:\/(\d+))?$/.exec(part);
-    if (!found) return false;
-    const [, first = least, last = first, step = 1] = found;
-    return +first >= least && +last >= +first && +last <= most && +step >= 1;
+/** The numbers that a field stands for: of lists, ranges, and steps behind a range or a star. None: it is no such field. */
+function cronNumbers(field: string, [least, most]: readonly [number, number]): number[] {
+  const parts = field.split(",").map((part) => {
+    const found = /^(?:(\d+)|(?:\*|(\d+)-(\d+))(?:\/(\d+))?)$/.exec(part);
+    if (!found) return [];
+    const [, only, from = only ?? least, to = only ?? most, every = 1] = found;
+    const [first, last, step] = [+from, +to, +every];
+    if (first < least || last < first || last > most || step < 1) return [];
+    return Array.from({ length: Math.floor((last - first) / step) + 1 }, (_, i) => first + i * step);
   });
+  return parts.every(({ length }) => length > 0) ? parts.flat() : [];
+}
+
+/** Whether one of these months, in a leap year, has one of these days. */
+function isSomeDay(days: number[], months: number[]): boolean {
+  return months.some((month) => Math.min(...days) <= new Date(Date.UTC(2024, month, 0)).getUTCDate());
 }
 
 export function wholeNumber(least: number, most: number) {
@@ -132,20 +147,29 @@ export function postgresUrl(value: string): Secret {
   throw new Error("must be an address like postgresql://user:password@host/database");
 }
 
+/** An address without what copying brings along, and without its last slash; null: it is none. */
+function addressIn(value: string): { url: URL; text: string } | null {
+  const text = value.trim().replace(/\/+$/, "");
+  // What stands inside, a URL leaves out or escapes; we put paths behind the text as it is.
+  return /[\s\p{C}]/u.test(text) || !URL.canParse(text) ? null : { url: new URL(text), text };
+}
+
 /** Our own address: what others call us by, without a path's last slash. */
 export function ownUrl(value: string): string {
-  if (!URL.canParse(value) || !/^https?:$/.test(new URL(value).protocol))
+  const address = addressIn(value);
+  if (!address || !/^https?:$/.test(address.url.protocol))
     throw new Error("must be an address like https://addon.example.com");
-  const url = new URL(value);
+  const { url, text } = address;
   if (url.username || url.password || url.search || url.hash)
     throw new Error("must not contain a user name, a password, a query or a fragment");
-  return value.replace(/\/+$/, "");
+  return text;
 }
 
 /** An address that secrets are sent to: https and a public name, unless development allows otherwise. */
 export function platformUrl(value: string, insecure: boolean): string {
-  if (!URL.canParse(value)) throw new Error("must be an address like https://api.example.com");
-  const url = new URL(value);
+  const address = addressIn(value);
+  if (!address) throw new Error("must be an address like https://api.example.com");
+  const { url, text } = address;
   if (url.username || url.password) throw new Error("must not contain a user name or password");
   if (url.search || url.hash) throw new Error("must not contain a query or a fragment");
   if (url.protocol !== "https:" && !(insecure && url.protocol === "http:")) {
@@ -161,5 +185,5 @@ export function platformUrl(value: string, insecure: boolean): string {
       "must name a public host without a port (ALLOW_INSECURE_PLATFORM=on allows others in development)",
     );
   }
-  return value.replace(/\/+$/, "");
+  return text;
 }

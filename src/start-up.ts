@@ -1,9 +1,18 @@
 import { setTimeout as wait } from "node:timers/promises";
-import { DatabaseUnavailable, isPassing, type Database } from "./database/database.ts";
+import { DatabaseUnavailable, isPassing, statement, type Database } from "./database/database.ts";
 import { KitError, messageOf, Misconfigured } from "./errors.ts";
 import { checkKeys } from "./resources/keys.ts";
 import type { Services } from "./services.ts";
 import { KeyMissing, SealBroken } from "./vault/errors.ts";
+
+// A job that never ends a run is late one day too, and is seen: its age counts from the first start of all.
+const expectBeats = statement(
+  "expect_beats",
+  `INSERT INTO heartbeats (name, at) SELECT name, now() FROM unnest($1::text[]) AS name ON CONFLICT DO NOTHING`,
+);
+
+/** Far less than a request waits: one that comes right after a failed look is answered by the next. */
+const MOST_PAUSE_MS = 1_000;
 
 /** The service has just started and waits for its database. */
 export class NotReady extends KitError {
@@ -17,12 +26,15 @@ export class NotReady extends KitError {
  * that is away, for as long as it takes. Throws {@link Misconfigured} before a row is touched if something is missing.
  */
 export async function checkDatabase(services: Services, signal: AbortSignal): Promise<void> {
-  for (let pauseMs = 250; ; pauseMs = Math.min(pauseMs * 2, 5_000)) {
+  let told = "";
+  for (let pauseMs = 250; ; pauseMs = Math.min(pauseMs * 2, MOST_PAUSE_MS)) {
     try {
       return await check(services);
     } catch (error) {
       if (signal.aborted || !(isPassing(error) || error instanceof DatabaseUnavailable)) throw error;
-      services.log.warn({ reason: messageOf(error) }, "The database does not answer yet; waiting for it");
+      const reason = messageOf(error);
+      if (reason !== told) services.log.warn({ reason }, "The database does not answer yet; waiting for it");
+      told = reason;
       await wait(pauseMs, undefined, { signal });
     }
   }
@@ -31,6 +43,7 @@ export async function checkDatabase(services: Services, signal: AbortSignal): Pr
 async function check(services: Services): Promise<void> {
   await checkStored(services);
   await services.credentials.secrets.current().catch(tellTheCure);
+  await services.db.query(expectBeats, [services.jobs.names]);
   for (const remark of services.config.remarks) services.log.warn(remark);
 }
 

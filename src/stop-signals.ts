@@ -3,7 +3,7 @@ const SAME_SIGNAL_MS = 1_000;
 
 /**
  * Tells `first` of the first of these signals, and `again` of each that somebody sends after it on purpose: one that
- * comes `againAfterMs` after the first, or later.
+ * comes `againAfterMs` after the first, or later. A terminal that hangs up means nothing by telling so twice.
  */
 export function onSignals(
   signals: readonly NodeJS.Signals[],
@@ -15,7 +15,7 @@ export function onSignals(
     if (firstAt === null) {
       firstAt = performance.now();
       tell.first(signal);
-    } else if (performance.now() - firstAt > againAfterMs) tell.again(signal);
+    } else if (signal !== "SIGHUP" && performance.now() - firstAt > againAfterMs) tell.again(signal);
   };
   for (const signal of signals) process.on(signal, heard);
 }

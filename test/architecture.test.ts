@@ -13,8 +13,10 @@ const mayImport: Record<string, readonly string[]> = {
   secret: [],
   errors: [],
   uuid: [],
+  "json-object": [],
   "method-not-allowed": ["errors"],
   "ask-for-body": [],
+  within: [],
   scrubber: ["secret"],
   "hide-while": ["scrubber", "secret"],
   log: ["log-output", "scrubber"],
@@ -24,8 +26,8 @@ const mayImport: Record<string, readonly string[]> = {
   config: ["setting", "setting-kinds", "your-service", "secret", "errors"],
   vault: ["errors", "secret"],
   database: ["errors"],
-  platform: ["errors", "secret", "uuid"],
-  resources: ["platform", "vault", "database", "errors", "secret", "log", "scrubber"],
+  platform: ["errors", "secret", "uuid", "json-object"],
+  resources: ["platform", "vault", "database", "errors", "secret", "log", "scrubber", "uuid"],
   // Refusals, and settings of its own; the kit gives it the rest when it calls.
   "your-service": ["errors", "secret", "setting", "setting-kinds"],
   "partner-api": [
@@ -35,11 +37,12 @@ const mayImport: Record<string, readonly string[]> = {
     "scrubber",
     "hide-while",
     "uuid",
+    "json-object",
     "method-not-allowed",
     "ask-for-body",
   ],
   // What people see: the frame of every page. And people coming in.
-  pages: ["errors", "log", "method-not-allowed"],
+  pages: ["database", "errors", "log", "method-not-allowed", "refused-sample"],
   "sign-in": [
     "pages",
     "platform",
@@ -68,6 +71,7 @@ const mayImport: Record<string, readonly string[]> = {
     "uuid",
     "method-not-allowed",
     "ask-for-body",
+    "within",
   ],
   jobs: ["resources", "sign-in", "database", "log"],
   // What an operator can do needs every layer below, and what may be missing when something is broken.
@@ -82,6 +86,7 @@ const mayImport: Record<string, readonly string[]> = {
     "secret",
     "manifest",
     "uuid",
+    "json-object",
   ],
   // The same on pages: thin, with nothing that `operator` does not do.
   "operator-pages": [
@@ -97,8 +102,9 @@ const mayImport: Record<string, readonly string[]> = {
     "secret",
     "method-not-allowed",
     "ask-for-body",
+    "within",
   ],
-  manifest: [],
+  manifest: ["json-object"],
   // What is on offer, it tells the platform without starting the service.
   kit: [
     "operator",
@@ -112,7 +118,7 @@ const mayImport: Record<string, readonly string[]> = {
     "stop-signals",
     "your-service",
   ],
-  app: ["errors", "log", "request-log", "method-not-allowed"],
+  app: ["errors", "log", "request-log", "refused-sample", "method-not-allowed"],
   "request-log": ["log", "refused-sample"],
   "refused-sample": ["log"],
   "http-server": [],
@@ -125,6 +131,7 @@ const mayImport: Record<string, readonly string[]> = {
     "metrics",
     "pages",
     "platform",
+    "refused-sample",
     "resources",
     "scrubber",
     "sign-in",
@@ -144,6 +151,7 @@ const mayImport: Record<string, readonly string[]> = {
     "partner-api",
     "services",
     "start-up",
+    "within",
   ],
   process: ["errors", "event-loop-watch", "run-service", "stop-signals"],
   "event-loop-watch": [],

@@ -6,6 +6,7 @@ import { pushShown } from "../src/operator/config-push.ts";
 import { setConfig } from "../src/operator/config-vars.ts";
 import type { PlatformFor } from "../src/resources/platform-for.ts";
 import type { Services } from "../src/services.ts";
+import { aGate } from "./support/a-vendor.ts";
 import { aLifecycle, type LifecycleWorld } from "./support/lifecycle.ts";
 import { eventually } from "./support/world.ts";
 
@@ -79,6 +80,22 @@ describe("a plan change that comes between", () => {
     const value = "https://by-hand.example";
     await setConfig(needs, uuid, [{ name: "TEAPOT_URL", value }]);
     expect(await url()).toBe(value);
+    expect(isDifferent((await diffConfig(services, uuid)).vars)).toBe(false);
+  }, 30_000);
+});
+
+describe("an operator who sets a var while a plan is being changed", () => {
+  it("loses it to the new plan as one set before, and nothing stays there that is not kept here", async () => {
+    const config = { TEAPOT_URL: "https://alone.example" };
+    life.vendor.next("provision", async () => ({ config }));
+    uuid = await life.settled();
+    const gate = aGate();
+    life.vendor.next("changePlan", () => gate.opened.then(() => ({ config })));
+    expect((await life.control.changePlan(uuid, "premium")).response.status).toBe(202);
+    await setConfig(services, uuid, [{ name: "TEAPOT_TOKEN", value: "by-hand" }]);
+    gate.open();
+    await eventually(async () => expect(await life.steps(uuid)).toEqual([]));
+    expect((await services.platformFor(uuid).config.get()).map(({ name }) => name)).toEqual(["TEAPOT_URL"]);
     expect(isDifferent((await diffConfig(services, uuid)).vars)).toBe(false);
   }, 30_000);
 });

@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { createServer, type AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
@@ -18,7 +18,7 @@ import { Misconfigured } from "../src/errors.ts";
 import { Secret } from "../src/secret.ts";
 import { createServices } from "../src/services.ts";
 import { setting } from "../src/setting.ts";
-import { keyList, postgresUrl } from "../src/setting-kinds.ts";
+import { cron, keyList, postgresUrl } from "../src/setting-kinds.ts";
 import { openDatabase, statement } from "../src/database/database.ts";
 import { runWeb } from "../src/run-service.ts";
 import { aProvisionRequest } from "./support/a-provision-request.ts";
@@ -132,6 +132,8 @@ describe("settings", () => {
     ["SWEEP_CRON", "* * * * * * *"],
     ["SWEEP_CRON", "20-10 * * * * *"],
     ["SWEEP_CRON", "*/0 * * * * *"],
+    ["SWEEP_CRON", "0/15 * * * * *"],
+    ["SWEEP_CRON", "0 0 31 2,4 *"],
     ["SWEEP_CRON", "* * * 0 * *"],
     ["SWEEP_CRON", "1,,2 * * * * *"],
     ["WEB_JOBS", "no"],
@@ -151,6 +153,27 @@ describe("settings", () => {
     for (const name of ["PORT", "ADDON_ID", "LOG_LEVEL"]) expect(message).toContain(`\n  ${name} `);
   });
 
+  it("that contradict each other are named beside those that are bad by themselves, and none of these twice", () => {
+    const all = refusalOf({
+      PORT: "x",
+      ENCRYPTION_KEY: "",
+      DECRYPTION_KEYS: `${KEY},${KEY}`,
+      OAUTH_CLIENT_ID: "a",
+    });
+    expect(all).toMatch(/^4 settings need mending/);
+    for (const fault of ["PORT must", "ENCRYPTION_KEY is", "DECRYPTION_KEYS holds", "OAUTH_CLIENT_SECRET is"])
+      expect(all).toContain(`\n  ${fault} `);
+    expect(refusalOf({ OAUTH_CLIENT_ID: "a-client", OAUTH_CLIENT_SECRET: "changeme" })).toMatch(
+      /^One setting needs/,
+    );
+    const half = refusalOf({ OAUTH_CLIENT_SECRET: "changeme", OPERATOR_ACCOUNTS: "everybody" });
+    expect(half.match(/^ {2}\w+/gm)).toEqual([
+      "  OPERATOR_ACCOUNTS",
+      "  OAUTH_CLIENT_SECRET",
+      "  OAUTH_CLIENT_ID",
+    ]);
+  });
+
   it("of which only some are wanted need no others", () => {
     const { platformStatusUrl } = readConfig({ PLATFORM_STATUS_URL: "https://status.example.com" }, [
       "platformStatusUrl",
@@ -158,13 +181,39 @@ describe("settings", () => {
     expect(platformStatusUrl).toBe("https://status.example.com");
   });
 
-  it.each(["* * * * *", "*/15 * * * * *", "0 30 4 1,15 * 5", "5-20/5 * 0-23 * 1-12 0-7", " 0  0 * * * * "])(
-    "may look for work at %j, for node-cron takes it too",
-    (expression) => {
-      expect(readConfig({ ...good, SWEEP_CRON: expression }).sweepCron).toBe(expression);
-      expect(validate(expression)).toBe(true);
-    },
-  );
+  it.each([
+    "* * * * *",
+    "*/15 * * * * *",
+    "0 30 4 1,15 * 5",
+    "5-20/5 * 0-23 * 1-12 0-7",
+    " 0  0 * *\t* * \n",
+    "0 0 29 2 *",
+  ])("may look for work at %j", (expression) => {
+    const { sweepCron } = readConfig({ ...good, SWEEP_CRON: expression });
+    expect(sweepCron).toBe(expression.trim().split(/\s+/).join(" "));
+    expect(validate(sweepCron)).toBe(true);
+  });
+
+  it("let no look for work pass that node-cron does not take, whatever it is made of", () => {
+    const numbers = ["0", "1", "2", "7", "8", "12", "29", "30", "31", "59", "60", "007", ""];
+    const ends = ["*", ...numbers, ...numbers.flatMap((first) => numbers.map((last) => `${first}-${last}`))];
+    const parts = ends.flatMap((end) => [end, `${end},1`, ...numbers.map((step) => `${end}/${step}`)]);
+    const inEachField = parts.flatMap((part) =>
+      [0, 1, 2, 3, 4, 5].map((at) => Array.from("******", (star, i) => (i === at ? part : star)).join(" ")),
+    );
+    const onEachDay = ends.flatMap((day) =>
+      ["2", "4,6", "2-4/2", "4-5"].map((month) => `0 0 ${day} ${month} *`),
+    );
+    const taken = [...inEachField, ...onEachDay].flatMap((expression) => {
+      try {
+        return [cron(expression)];
+      } catch {
+        return [];
+      }
+    });
+    expect(taken.length).toBeGreaterThan(1_000);
+    expect(taken.filter((expression) => !validate(expression))).toEqual([]);
+  });
 
   it("have one name each", () => {
     const names = Object.values(settings).map(({ name }) => name);
@@ -317,6 +366,8 @@ describe("an address of the platform", () => {
     "https://api.example.com@127.0.0.1",
     "https://api.example.com?x=1",
     "https://api.example.com#x",
+    "https://api.example.com/v 1",
+    "https://api.exam\tple.com",
     "javascript:alert(1)",
     "file:///etc/passwd",
   ])("that is %s is refused", (url) => {
@@ -332,8 +383,10 @@ describe("an address of the platform", () => {
     ["https://api.example.com/", "https://api.example.com"],
     ["https://api.example.com:443", "https://api.example.com:443"],
     ["https://api.example.com/v1/", "https://api.example.com/v1"],
+    [" https://api.example.com/ \r\n", "https://api.example.com"],
   ])("that is %s is taken", (url, kept) => {
     expect(readConfig({ ...good, PLATFORM_API_URL: url }).platformApiUrl).toBe(kept);
+    expect(readConfig({ ...good, PUBLIC_URL: url }).publicUrl).toBe(kept);
   });
 
   it("may be loopback or http where that is allowed, but still hold no password", () => {
@@ -358,6 +411,15 @@ describe("where settings come from", () => {
       ...{ DATA_DIR: folder, ADDON_ID: "made-up", LOG_LEVEL: "" },
     });
     expect(madeUpNames({}, folder)).toEqual(["ADDON_ID"]);
+  });
+
+  it("an empty DATA_DIR is none: what development made stands in the standard folder", async () => {
+    await mkdir(path.join(folder, "empty", ".data"), { recursive: true });
+    await write("empty/.data/dev.env", "ADDON_ID=made-up\n");
+    expect(readEnvironment({ DATA_DIR: "" }, path.join(folder, "empty"))).toMatchObject({
+      ADDON_ID: "made-up",
+    });
+    expect(readConfig({ ...good, DATA_DIR: "" }).dataDir).toBe(".data");
   });
 
   it("the environment wins over .env, and .env over what development made", async () => {

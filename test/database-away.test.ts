@@ -1,5 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import supertest from "supertest";
 import type { Database } from "../src/database/database.ts";
+import { runWeb } from "../src/run-service.ts";
+import { aProvisionRequest } from "./support/a-provision-request.ts";
+import { aFreshDatabase } from "./support/database.ts";
+import { teapotConfig, teapotParts } from "./support/sellers.ts";
 import { aWorld, eventually, type World } from "./support/world.ts";
 
 // The database refuses connections, fills up, or swallows the acknowledgement of a commit, as the service sees it.
@@ -78,6 +83,61 @@ describe("a provision", () => {
       await becomesActive(addon.id);
     },
   );
+});
+
+describe("a provision that meets a start", () => {
+  /** What it is answered, if it comes when the service has looked for its database so often, which is back `backInMs` later. */
+  async function answerAfter(
+    looks: number,
+    backInMs: number,
+    { isWritable = true } = {},
+  ): Promise<{ status: number; ms: number }> {
+    const fresh = await aFreshDatabase();
+    let looked = 0;
+    let back = Infinity;
+    const wrapDatabase = (database: Database): Database => ({
+      ...database,
+      query: (statement, values) =>
+        isWritable || statement.name !== "provision"
+          ? database.query(statement, values)
+          : Promise.reject(refused()),
+      pendingMigrations: () => {
+        looked += 1;
+        return performance.now() < back ? Promise.reject(refused()) : database.pendingMigrations();
+      },
+    });
+    const service = await runWeb(teapotConfig({ ...world.environment, ...fresh.environment }), {
+      ...teapotParts,
+      ...{ wrapDatabase, logTo: { write: () => undefined } },
+    });
+    await eventually(() => looked >= looks);
+    const since = performance.now();
+    back = since + backInMs;
+    const { status } = await supertest(service.url!)
+      .post("/resources")
+      .auth(world.environment["ADDON_ID"]!, world.environment["ADDON_PASSWORD"]!)
+      .send(aProvisionRequest());
+    const ms = performance.now() - since;
+    await service.stop();
+    await fresh.close();
+    return { status, ms };
+  }
+
+  it("waits as long for the database as one that meets a running service", async () => {
+    expect((await answerAfter(1, 6_000)).status).toBe(200);
+  }, 30_000);
+
+  it("does not wait as long once more when the database goes away again", async () => {
+    const { status, ms } = await answerAfter(1, 6_000, { isWritable: false });
+    expect(status).toBe(503);
+    expect(ms).toBeLessThan(10_000);
+  }, 30_000);
+
+  it("is answered as soon as the database is back, however long it was away before", async () => {
+    const { status, ms } = await answerAfter(6, 50);
+    expect(status).toBe(200);
+    expect(ms).toBeLessThan(4_000);
+  }, 30_000);
 });
 
 describe("an exchange", () => {

@@ -3,6 +3,7 @@ import { fileURLToPath } from "node:url";
 import path from "node:path";
 import { describe, expect, it } from "@jest/globals";
 import type { Command } from "commander";
+import { assumed } from "../conformance/sections.ts";
 import { settings } from "../src/config.ts";
 import { offer as drawers } from "../examples/postgres-product/your-service/plans.ts";
 import { alarmWords } from "./support/alarm-words.ts";
@@ -133,6 +134,49 @@ describe.each(["docs/rotate.md", "docs/scale.md"])("%s", (file) => {
       ).toEqual([]);
     });
   }
+});
+
+describe("docs/assumed.md", () => {
+  const headings = [...read("docs/assumed.md").matchAll(/^## (\d+)\. (.+)$/gm)];
+
+  it("has every section that a comment refers to", () => {
+    // A comment may break its line within a reference.
+    const REFERENCE = /assumed(?:\.md)?,\s+(?:\*\s+|\/\/\s+)?sections? (\d+)(?: and (\d+))?/gi;
+    const folders = [
+      "bench",
+      "chaos",
+      "conformance",
+      "dev",
+      "examples",
+      "fuzz",
+      "mutants",
+      "prisma",
+      "sandbox",
+    ];
+    const texts = [...folders, "src", "test"]
+      .flatMap((folder) =>
+        readdirSync(path.join(root, folder), { recursive: true, encoding: "utf8" }).map(
+          (file) => `${folder}/${file}`,
+        ),
+      )
+      .filter((file) => /\.(tsx?|sql|prisma)$/.test(file) && !file.startsWith("src/database/client/"))
+      .map(read);
+    const referred = texts
+      .flatMap((text) => [...text.matchAll(REFERENCE)].flatMap(([, ...numbers]) => numbers))
+      .filter((number) => number !== undefined);
+    expect(referred.length).toBeGreaterThan(50);
+    // By this name went another document, which no reader has.
+    expect(texts.filter((text) => /\bdecisions, (section )?\d/.test(text))).toEqual([]);
+    const numbers = headings.map(([, number]) => number!);
+    expect([...new Set(referred)].filter((number) => !numbers.includes(number))).toEqual([]);
+  });
+
+  it("has the titles that the conformance checker gives its sections", () => {
+    for (const number of [1, 2, 3, 4, 6] as const)
+      expect(headings.map(([, n, title]) => `docs/assumed.md, section ${n} (${title})`)).toContain(
+        assumed(number),
+      );
+  });
 });
 
 describe("docs/decisions.md", () => {

@@ -4,6 +4,7 @@ import { describe, expect, it } from "@jest/globals";
 import { Refusal } from "../src/errors.ts";
 import { readableLogLine } from "../src/kit/log-lines.ts";
 import { createLog, type Log } from "../src/log.ts";
+import { PlatformRefused } from "../src/platform/api-errors.ts";
 import { createScrubber } from "../src/scrubber.ts";
 import { Secret } from "../src/secret.ts";
 
@@ -244,6 +245,23 @@ describe("the log", () => {
       stack: expect.stringContaining("log.test.ts"),
     };
     expect(JSON.parse(lines[0]!)).toMatchObject({ error: shown, reason: shown });
+  });
+
+  it("says what the platform calls the request that it refused, whatever was made of the refusal", () => {
+    const { log, lines, scrubber } = aLog();
+    const call = { method: "GET", url: new URL("https://api.example/addons/1") };
+    const refusalWith = (id: string, sent: string[] = []) =>
+      new PlatformRefused(call, { status: 403, headers: { "request-id": id }, body: "{}" }, sent);
+    const error = new Error("Not found out", { cause: refusalWith("f058ebd6") });
+    log.error({ error, reason: refusalWith("f058ebd6") }, "x");
+    const shown = { platformRequestId: "f058ebd6", message: expect.stringContaining("/addons/1") };
+    expect(JSON.parse(lines[0]!)).toMatchObject({ error: shown, reason: shown });
+    scrubber.hide(new Secret("a-secret-of-ours"));
+    log.error(
+      { error: refusalWith("sent-secret", ["sent-secret"]), reason: refusalWith("a-secret-of-ours") },
+      "x",
+    );
+    expect(lines[1]).not.toMatch(/sent-secret|a-secret-of-ours/);
   });
 
   it("ends where a value nests in a circle", () => {

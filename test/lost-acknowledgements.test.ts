@@ -63,6 +63,31 @@ describe("the decision about a provision", () => {
   });
 });
 
+describe("tokens", () => {
+  it("of a grant are known as stored, and nobody doubts them", async () => {
+    lost.set("store_tokens", 0);
+    const { addon } = await life.control.install({ plan: "basic" });
+    await nothingLeft(addon.id);
+    await eventually(() =>
+      expect(life.world.logged()).toMatch(
+        new RegExp(`"uuid":"${addon.id}","requestId":"[^"]+","msg":"Grant exchanged`),
+      ),
+    );
+    expect(life.world.logged()).not.toMatch(new RegExp(`"uuid":"${addon.id}","msg":"Tokens arrived`));
+    const [row] = await life.world.rows(`SELECT verify_at, generation FROM credentials WHERE uuid = $1`, [
+      addon.id,
+    ]);
+    expect(row).toEqual({ verify_at: null, generation: 1 });
+  });
+
+  it("of a refresh are told as fresh to who asked for them", async () => {
+    const uuid = await life.settled();
+    lost.set("store_tokens", 0);
+    expect(await life.world.service.services.credentials.refresh.now(uuid)).toMatchObject({ done: "stored" });
+    expect(await life.credential(uuid)).toMatchObject({ state: "active", generation: 2 });
+  });
+});
+
 describe("a plan change", () => {
   it.each([
     { what: "made", instead: null, statement: "settle_done", status: 200 },

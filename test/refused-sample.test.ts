@@ -9,7 +9,8 @@ afterEach(() => void jest.useRealTimers());
 function aSample() {
   const lines: string[] = [];
   const log = createLog("info", createScrubber(""), { write: (line) => void lines.push(line) });
-  return { isWritten: createRefusedSample(log), lines };
+  const sample = createRefusedSample(log);
+  return { sample, isWritten: () => sample.isWritten({}), lines };
 }
 
 it("Twenty refused requests in ten seconds are written down, and how many more there were", () => {
@@ -19,7 +20,10 @@ it("Twenty refused requests in ten seconds are written down, and how many more t
   expect(lines).toEqual([]);
   jest.advanceTimersByTime(10_000);
   expect(lines.map((line) => JSON.parse(line) as object)).toEqual([
-    expect.objectContaining({ level: "warn", leftOut: 980 }),
+    expect.objectContaining({
+      ...{ level: "warn", leftOut: 980 },
+      msg: "More refused requests than are written down",
+    }),
   ]);
   expect(isWritten()).toBe(true);
 });
@@ -29,4 +33,14 @@ it("A few are written down, each of them, and nothing is said about more", () =>
   expect(Array.from({ length: 20 }, isWritten)).not.toContain(false);
   jest.advanceTimersByTime(60_000);
   expect(lines).toEqual([]);
+});
+
+it("All that is said of a request is written down, or nothing of it", () => {
+  const { sample } = aSample();
+  const requests = Array.from({ length: 30 }, () => ({}));
+  const written = requests.map((request) => [sample.isWritten(request), sample.isWritten(request)]);
+  expect(written.filter(([first]) => first)).toHaveLength(20);
+  expect(written.filter(([first, second]) => first !== second)).toEqual([]);
+  expect(requests.map((request) => sample.isLeftOut(request))).toEqual(written.map(([first]) => !first));
+  expect(sample.isLeftOut({})).toBe(false);
 });

@@ -3,13 +3,14 @@ import http, { type ServerResponse } from "node:http";
 import { connect, type AddressInfo } from "node:net";
 import { afterAll, beforeAll, expect, it } from "@jest/globals";
 import { createLog } from "../src/log.ts";
+import { createRefusedSample } from "../src/refused-sample.ts";
 import { requestLog } from "../src/request-log.ts";
 import { createScrubber } from "../src/scrubber.ts";
 import { eventually } from "./support/world.ts";
 
 const lines: string[] = [];
 const log = createLog("info", createScrubber(""), { write: (line) => void lines.push(line) });
-const logRequest = requestLog(log);
+const logRequest = requestLog(log, createRefusedSample(log));
 let respond: (response: ServerResponse) => void;
 const server = http.createServer((request, response) => {
   logRequest(request, response);

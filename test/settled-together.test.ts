@@ -1,6 +1,8 @@
 import { expect, it } from "@jest/globals";
-import type { Queryable } from "../src/database/database.ts";
+import { pino } from "pino";
+import type { Queryable, Statement } from "../src/database/database.ts";
 import { createDiscovered } from "../src/resources/steps/discovered.ts";
+import { createPlatformSteps } from "../src/resources/steps/platform-steps.ts";
 import type { Step } from "../src/resources/steps/queue.ts";
 import { createSettlements } from "../src/resources/steps/settle.ts";
 import { createVault } from "../src/vault/vault.ts";
@@ -14,16 +16,19 @@ const stepOf = (resource: number) =>
     id: 100 - resource,
     lease: 1,
     kind: "finish",
+    detail: {},
     resource: { uuid: `01234567-89ab-4def-8123-${String(resource).padStart(12, "0")}`, sealedConfig: null },
   }) as Step;
 
-/** A database that knows every step but one, and notes in which order it was given them. */
+/** A database that knows every step but one, at its first claim, and no resource; it notes in which order steps came. */
 function aDatabase(unknownId: number) {
   const given: number[][] = [];
-  const query = async (_statement: unknown, values: readonly unknown[] = []) => {
-    const ids = values[0] as number[];
+  const query = async ({ name }: Statement, values: readonly unknown[] = []) => {
+    if (name === "find_resource") return [];
+    const [ids, leases] = values as [number[], number[]];
     given.push(ids);
-    return ids.filter((id) => id !== unknownId).map((id) => ({ id }));
+    const steps = ids.map((id, i) => ({ id, lease: leases[i] }));
+    return steps.filter(({ id, lease }) => id !== unknownId && lease === 1);
   };
   return { db: { query } as Queryable, given };
 }
@@ -58,3 +63,28 @@ it.each([
     expect(given).toEqual([[1, 2, 3].map((resource) => stepOf(resource).id)]);
   },
 );
+
+it("a discovery that brings no app fails alone, and says why", async () => {
+  const [whole, broken] = [stepOf(1), stepOf(2)];
+  const own = async (uuid: string) => ({ id: uuid, ...(uuid === whole.resource.uuid && { app }) });
+  const platformFor = (uuid: string) => ({
+    addons: { own: () => own(uuid) },
+    attachments: { ofAddon: async () => [] },
+  });
+  const { db, given } = aDatabase(0);
+  const log = pino({ level: "silent" });
+  const needs = { db, platformFor, log } as unknown as Parameters<typeof createPlatformSteps>[0];
+  const { discover } = createPlatformSteps(needs);
+  const results = await Promise.allSettled([whole, broken].map(discover));
+  expect(results).toEqual([
+    { status: "fulfilled", value: undefined },
+    { status: "rejected", reason: expect.objectContaining({ id: "no_primary_app" }) },
+  ]);
+  expect(given).toEqual([[whole.id]]);
+});
+
+it.each([0, 2])("who holds the same step with lease %d is told that it is not theirs", async (lease) => {
+  const { provisioned } = createSettlements(aDatabase(0).db, vault);
+  const ours = stepOf(1);
+  expect(await Promise.all([provisioned({ ...ours, lease }), provisioned(ours)])).toEqual([false, true]);
+});

@@ -17,13 +17,13 @@ import {
 } from "../probes.ts";
 import { nameFaults } from "../config-vars.ts";
 import { applies, Broken, holds, needs, type RuleGroup } from "../rule.ts";
-import { decisions, platform } from "../sections.ts";
+import { assumed, platform } from "../sections.ts";
 import type { Call } from "../stage/books.ts";
 import { firstTimes, type Reaction } from "../stage/script.ts";
 import type { Stage } from "../stage/stage.ts";
 import { jsonReply, membersIn } from "../stage/wire.ts";
 
-const section = decisions(2);
+const section = assumed(2);
 const API_VERSION = /^application\/vnd\.[\w.-]+\+json;version=3(;q=[\d.]+)?$/i;
 
 /** Among the types of an Accept header, however they are written: a list, with blanks, quotes and weights. */
@@ -195,7 +195,7 @@ export const asynchronous: RuleGroup = {
     {
       id: "ASYNC-09",
       title: "A provision that comes again while the work goes on gets the same 202",
-      section: decisions(1),
+      section: assumed(1),
       severity: "must",
       mend: "Answer from what is stored. The work is not begun again.",
       async check(stage) {
@@ -214,7 +214,7 @@ export const asynchronous: RuleGroup = {
     {
       id: "ASYNC-10",
       title: "A 503 of the platform API only delays the end",
-      section: decisions(4),
+      section: assumed(4),
       severity: "must",
       mend: "Try each call again, a little later each time.",
       isPatient: true,

@@ -1,12 +1,12 @@
 import { randomUUID } from "node:crypto";
 import { answeredWith, plain, plainAnswer } from "../probes.ts";
 import { Broken, holds, needs, type RuleGroup } from "../rule.ts";
-import { decisions } from "../sections.ts";
+import { assumed } from "../sections.ts";
 import { aGrant, aProvision, basic } from "../stage/service-calls.ts";
 import type { Stage } from "../stage/stage.ts";
 import type { Reply } from "../stage/wire.ts";
 
-const section = decisions(1);
+const section = assumed(1);
 
 /** A provision that should not get in. */
 function knock({ service, settings }: Stage, authorization: string | null, change: object = {}) {

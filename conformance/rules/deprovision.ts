@@ -13,11 +13,11 @@ import {
   shown,
 } from "../probes.ts";
 import { holds, needs, type RuleGroup } from "../rule.ts";
-import { decisions, platform } from "../sections.ts";
+import { assumed, platform } from "../sections.ts";
 import type { Call } from "../stage/books.ts";
 import { jsonReply, type Reply } from "../stage/wire.ts";
 
-const section = decisions(1);
+const section = assumed(1);
 const later = { reply: jsonReply(503, { id: "service_unavailable", message: "Later." }) };
 const whileExchangeFails = (call: Call) => (isExchange(call) ? later : undefined);
 
@@ -111,7 +111,7 @@ export const deprovision: RuleGroup = {
     {
       id: "DEPR-07",
       title: "A resource can go while it is still being provisioned",
-      section: decisions(1),
+      section: assumed(1),
       severity: "must",
       mend: "Cancel the running work, answer 204, and let the work clean up behind itself.",
       isPatient: true,

@@ -1,11 +1,11 @@
 import { randomUUID } from "node:crypto";
 import { firstReply, plainAnswer, shown, strangePlan } from "../probes.ts";
 import { holds, needs, type RuleGroup } from "../rule.ts";
-import { decisions } from "../sections.ts";
+import { assumed } from "../sections.ts";
 import { basic } from "../stage/service-calls.ts";
 import { membersIn, type Reply } from "../stage/wire.ts";
 
-const section = decisions(1);
+const section = assumed(1);
 /** What a stack of calls looks like in the languages that show one. */
 const STACK = /\n\s+at \S+.*:\d+|Traceback \(most recent call last\)|\.rb:\d+:in |goroutine \d+ \[/;
 

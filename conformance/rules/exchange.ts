@@ -16,7 +16,7 @@ import {
   strangePlan,
 } from "../probes.ts";
 import { holds, needs, type RuleGroup } from "../rule.ts";
-import { decisions, platform } from "../sections.ts";
+import { assumed, platform } from "../sections.ts";
 import { firstTimes } from "../stage/script.ts";
 import { jsonReply } from "../stage/wire.ts";
 
@@ -187,7 +187,7 @@ export const exchange: RuleGroup = {
     {
       id: "EXCH-11",
       title: "An exchange that comes a moment too soon for the platform is tried again",
-      section: decisions(3),
+      section: assumed(3),
       severity: "should",
       mend: "Take invalid_grant for not yet, again and again, until the five minutes are over.",
       isPatient: true,

@@ -1,11 +1,11 @@
 import { randomUUID } from "node:crypto";
 import { firstReply, isSuccess, plainAnswer, shown } from "../probes.ts";
 import { holds, type RuleGroup } from "../rule.ts";
-import { decisions } from "../sections.ts";
+import { assumed } from "../sections.ts";
 import type { Stage } from "../stage/stage.ts";
 import type { Outgoing } from "../stage/wire.ts";
 
-const section = decisions(1);
+const section = assumed(1);
 const BURST = 12;
 
 /** A provision whose body comes as bodies sometimes come. */
@@ -74,7 +74,7 @@ export const http: RuleGroup = {
     {
       id: "HTTP-05",
       title: `${BURST} provisions at the same moment are all accepted`,
-      section: decisions(1),
+      section: assumed(1),
       severity: "must",
       mend: "Do little before the answer; let connections to your database wait for each other, not fail.",
       async check(stage) {

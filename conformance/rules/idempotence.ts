@@ -13,10 +13,10 @@ import {
   shown,
 } from "../probes.ts";
 import { holds, needs, type RuleGroup } from "../rule.ts";
-import { decisions } from "../sections.ts";
+import { assumed } from "../sections.ts";
 import { aProvision } from "../stage/service-calls.ts";
 
-const section = decisions(1);
+const section = assumed(1);
 
 export const idempotence: RuleGroup = {
   title: "Idempotence",
@@ -79,7 +79,7 @@ export const idempotence: RuleGroup = {
     {
       id: "IDEM-05",
       title: "A repeated provision exchanges nothing a second time",
-      section: decisions(3),
+      section: assumed(3),
       severity: "must",
       mend: "A code works once. Keep with the resource that it was exchanged.",
       isPatient: true,

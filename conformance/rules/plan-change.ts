@@ -15,10 +15,10 @@ import {
 } from "../probes.ts";
 import { valueFaults } from "../config-vars.ts";
 import { Broken, holds, needs, type RuleGroup } from "../rule.ts";
-import { decisions } from "../sections.ts";
+import { assumed } from "../sections.ts";
 import { jsonReply } from "../stage/wire.ts";
 
-const section = decisions(1);
+const section = assumed(1);
 
 const changed = probe(async (stage) => {
   const plan = otherPlan(stage);

@@ -11,7 +11,7 @@ import {
   shown,
 } from "../probes.ts";
 import { holds, needs, type RuleGroup } from "../rule.ts";
-import { decisions, platform } from "../sections.ts";
+import { assumed, platform } from "../sections.ts";
 import type { Call } from "../stage/books.ts";
 import { firstTimes, type Reaction } from "../stage/script.ts";
 import type { Resource, Stage } from "../stage/stage.ts";
@@ -71,7 +71,7 @@ export const platformFails: RuleGroup = {
     {
       id: "FAIL-03",
       title: "An exchange that meets 429 is tried again, and not before Retry-After",
-      section: `${platform("Limits")}; ${decisions(4)}`,
+      section: `${platform("Limits")}; ${assumed(4)}`,
       severity: "should",
       mend: "Wait for as many seconds as Retry-After says, then try again.",
       isPatient: true,
@@ -138,7 +138,7 @@ export const platformFails: RuleGroup = {
     {
       id: "FAIL-06",
       title: "A redirect of the token endpoint is not followed",
-      section: decisions(3),
+      section: assumed(3),
       severity: "must",
       mend: "Turn redirects off in your HTTP client: a 307 sends the client secret to whoever is named.",
       isPatient: true,

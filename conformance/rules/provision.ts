@@ -9,12 +9,12 @@ import {
   strangePlan,
 } from "../probes.ts";
 import { applies, Broken, holds, needs, type RuleGroup } from "../rule.ts";
-import { decisions, platform } from "../sections.ts";
+import { assumed, platform } from "../sections.ts";
 import { nameFaults, valueFaults } from "../config-vars.ts";
 import type { Stage } from "../stage/stage.ts";
 import { jsonIn } from "../stage/wire.ts";
 
-const section = decisions(1);
+const section = assumed(1);
 const request = platform("Provision request received by an add-on partner");
 const PROMISED_MS = 3_000;
 

@@ -1,12 +1,12 @@
 import { randomUUID } from "node:crypto";
 import { firstReply, isRefusal, isSuccess, plainAnswer, shown } from "../probes.ts";
 import { Broken, holds, needs, type Rule, type RuleGroup } from "../rule.ts";
-import { decisions, platform } from "../sections.ts";
+import { assumed, platform } from "../sections.ts";
 import { aProvision } from "../stage/service-calls.ts";
 import type { Stage } from "../stage/stage.ts";
 import { membersIn, NoAnswer, type Outgoing } from "../stage/wire.ts";
 
-const section = decisions(1);
+const section = assumed(1);
 const LARGE_BODY_BYTES = 5 * 1024 * 1024;
 
 /** A provision whose request was changed on its way, and has to be accepted. */

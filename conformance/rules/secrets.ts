@@ -1,6 +1,6 @@
 import { isApi, needsSecret } from "../probes.ts";
 import { applies, holds, type RuleGroup } from "../rule.ts";
-import { decisions, platform } from "../sections.ts";
+import { assumed, platform } from "../sections.ts";
 
 export const secrets: RuleGroup = {
   title: "Secrets",
@@ -60,7 +60,7 @@ export const secrets: RuleGroup = {
     {
       id: "SECR-04",
       title: "No answer names the framework that made it",
-      section: decisions(1),
+      section: assumed(1),
       severity: "should",
       mend: "Turn the X-Powered-By header off, and the version in Server.",
       isLast: true,

@@ -1,11 +1,11 @@
 import { createHash, randomUUID } from "node:crypto";
 import { installed, life, probe } from "../probes.ts";
 import { applies, holds, needs, type RuleGroup } from "../rule.ts";
-import { decisions } from "../sections.ts";
+import { assumed } from "../sections.ts";
 import type { Stage } from "../stage/stage.ts";
 import type { Reply } from "../stage/wire.ts";
 
-const section = decisions(6);
+const section = assumed(6);
 const STALE_SECONDS = 6 * 60;
 const AHEAD_SECONDS = 5 * 60;
 

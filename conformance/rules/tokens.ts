@@ -10,14 +10,14 @@ import {
   quiet,
 } from "../probes.ts";
 import { Broken, holds, needs, type RuleGroup } from "../rule.ts";
-import { decisions, platform } from "../sections.ts";
+import { assumed, platform } from "../sections.ts";
 import type { Call } from "../stage/books.ts";
 import { firstTimes, type Script } from "../stage/script.ts";
 import type { Stage } from "../stage/stage.ts";
 import { jsonReply, membersIn, type Reply } from "../stage/wire.ts";
 
 const states = platform("States and transitions");
-const section = decisions(3);
+const section = assumed(3);
 /** One of them may be chance. */
 const MANY_REFRESHES = 3;
 
@@ -192,7 +192,7 @@ export const tokens: RuleGroup = {
     {
       id: "TOK-08",
       title: "A refresh that the platform could not serve is made again, with the same token",
-      section: decisions(3),
+      section: assumed(3),
       severity: "must",
       mend: "Take a 5xx for a passing fault: wait a little, and try again with what you have.",
       isPatient: true,

@@ -1,8 +1,8 @@
 import { answeredWith, isExchange, life, quiet } from "../probes.ts";
 import { holds, type RuleGroup } from "../rule.ts";
-import { decisions, platform } from "../sections.ts";
+import { assumed, platform } from "../sections.ts";
 
-const section = decisions(1);
+const section = assumed(1);
 
 export const tombstones: RuleGroup = {
   title: "After the end",

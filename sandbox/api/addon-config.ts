@@ -1,7 +1,7 @@
 import { Router } from "express";
 import type { Platform } from "../platform.ts";
 import { invalid } from "../refusal.ts";
-import { isConfigVarName, isDeclared, mergeConfig } from "../world/addon-life.ts";
+import { CONFIG_VAR_NAMES, isConfigVarName, isDeclared, mergeConfig } from "../world/addon-life.ts";
 import type { AddonRecord } from "../world/records.ts";
 import type { World } from "../world/world.ts";
 import { answer } from "./answer.ts";
@@ -9,7 +9,7 @@ import { callerOf, partnerOf } from "./caller.ts";
 import { readObject } from "./json-body.ts";
 import { reachAddon } from "./reach.ts";
 
-/** "Add-on configuration" of the partner endpoints; PATCH merges by name, null removes (decisions, section 5). */
+/** "Add-on configuration" of the partner endpoints; PATCH merges by name, null removes (assumed, section 5). */
 export function addonConfigEndpoints({ world }: Platform): Router {
   const router = Router();
   const shape = (addon: AddonRecord) =>
@@ -30,21 +30,22 @@ export function addonConfigEndpoints({ world }: Platform): Router {
   return router;
 }
 
-/** All or nothing: one bad element refuses the whole change. */
+/**
+ * All or nothing: one bad element refuses the whole change. What is not declared may be removed: a new manifest may
+ * have left it out.
+ */
 function readChanges(world: World, config: unknown): Map<string, string | null> {
   if (!Array.isArray(config)) throw invalid("config must be an array of objects with name and value.");
   const changes = new Map<string, string | null>();
   for (const element of config as unknown[]) {
     const { name, value } = (element ?? {}) as { name?: unknown; value?: unknown };
     if (typeof name !== "string" || !isConfigVarName(name)) {
-      throw invalid(
-        "Each element of config needs a name of letters, digits and underscores, a letter first.",
-      );
+      throw invalid(`Each element of config needs a name. ${CONFIG_VAR_NAMES}`);
     }
     if (value !== null && typeof value !== "string")
       throw invalid(`The value of ${name} must be a string or null.`);
     if (changes.has(name)) throw invalid(`${name} is there more than once.`);
-    if (!isDeclared(world, name))
+    if (value !== null && !isDeclared(world, name))
       throw invalid(`${name} is not among the config vars of the add-on's manifest.`);
     changes.set(name, value);
   }

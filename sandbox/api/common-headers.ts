@@ -2,7 +2,7 @@ import type { RequestHandler } from "express";
 import type { Platform } from "../platform.ts";
 
 /**
- * What every answer carries, an error too (decisions, section 4), until whoever answers knows better: a caller nobody
+ * What every answer carries, an error too (assumed, section 4), until whoever answers knows better: a caller nobody
  * knows has a full bucket, and an answer about no object is as old as the moment.
  */
 export function setCommonHeaders({ world }: Platform): RequestHandler {

@@ -1,7 +1,7 @@
 import type { RequestHandler } from "express";
 
 /**
- * `ETag` and `If-None-Match` alone decide over a 304 (decisions, section 4), so what else Express would weigh is
+ * `ETag` and `If-None-Match` alone decide over a 304 (assumed, section 4), so what else Express would weigh is
  * dropped. `fetch` adds `Cache-Control: no-cache` to whatever carries `If-None-Match`, with which Express never answers
  * 304; and `If-Modified-Since` cannot see two changes within one second.
  */

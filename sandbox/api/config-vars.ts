@@ -1,6 +1,7 @@
 import { Router } from "express";
 import type { Platform } from "../platform.ts";
 import { invalid } from "../refusal.ts";
+import { CONFIG_VAR_NAMES, isConfigVarName } from "../world/addon-life.ts";
 import { addonConfigOf, configVarsOf } from "../world/attachments.ts";
 import { answer } from "./answer.ts";
 import { userOf } from "./caller.ts";
@@ -9,7 +10,7 @@ import { reachApp } from "./reach.ts";
 
 /**
  * `GET|PATCH /apps/{id}/config-vars`, of users' tokens alone: the runtime secrets that tell the scopes apart
- * (decisions, section 7). PATCH merges by name, null removes; what an add-on brought is the add-on's.
+ * (assumed, section 7). PATCH merges by name, null removes; what an add-on brought is the add-on's.
  */
 export function configVarEndpoints({ world }: Platform): Router {
   const router = Router();
@@ -39,9 +40,8 @@ function readChanges(
   addonConfig: Record<string, string>,
 ): Record<string, string | null> {
   for (const [name, value] of Object.entries(body)) {
-    if (!/^[A-Za-z_][A-Za-z0-9_]*$/.test(name)) {
-      throw invalid("A config var's name consists of letters, digits and underscores.");
-    }
+    // An app.json may have brought a var of any name.
+    if (value !== null && !isConfigVarName(name)) throw invalid(CONFIG_VAR_NAMES);
     if (value !== null && typeof value !== "string")
       throw invalid(`The value of ${name} must be a string or null.`);
     if (Object.hasOwn(addonConfig, name)) throw invalid(`${name} belongs to an add-on.`);

@@ -1,4 +1,5 @@
 import type { Request, Response } from "express";
+import { isObject } from "../is-object.ts";
 import { badRequest, invalid } from "../refusal.ts";
 import { isJson, isTooDeep } from "../wire/body.ts";
 import { bodyOf } from "../wire/recorder.ts";
@@ -12,9 +13,7 @@ export function readObject(req: Request, res: Response): Record<string, unknown>
   } catch {
     throw badRequest("The body is not JSON.");
   }
-  if (typeof value !== "object" || value === null || Array.isArray(value)) {
-    throw invalid("The body must be a JSON object.");
-  }
+  if (!isObject(value)) throw invalid("The body must be a JSON object.");
   if (isTooDeep(value)) throw invalid("The body is nested too deep.");
-  return value as Record<string, unknown>;
+  return value;
 }

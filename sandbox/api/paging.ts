@@ -18,7 +18,7 @@ export interface Page<Row> {
 type Marked = { id: string } & Partial<Record<Mark, string>>;
 
 /**
- * One page of a list: `Range: id ..; max=200`, answered with 206 and a `Next-Range` while there is more (decisions,
+ * One page of a list: `Range: id ..; max=200`, answered with 206 and a `Next-Range` while there is more (assumed,
  * section 4). A `]` before the first id leaves that id out. What is renamed while its list is paged by id is neither
  * lost nor seen twice.
  */

@@ -41,7 +41,7 @@ export function pipelineEndpoints({ world }: Platform): Router {
     answer(res, couplingShape(coupling), coupling);
   });
 
-  // One object, not an array: an app stands in one pipeline at most (decisions, section 5).
+  // One object, not an array: an app stands in one pipeline at most (assumed, section 5).
   router.get("/apps/:app/pipeline-couplings", (req, res) => {
     const app = reachApp(world, callerOf(res), req.params.app);
     const [coupling] = world.couplings.of("app", app.id);

@@ -19,7 +19,10 @@ export function createAppControl(platform: Platform) {
   async function installAll(app: AppRecord, addons: AppPlan["addons"]): Promise<void> {
     for (const wanted of addons) {
       const addon = addAddon(world, app, wanted);
-      const { status } = await sendProvision(platform, addon, issueGrant(world, addon));
+      const provision = sendProvision(platform, addon, issueGrant(world, addon));
+      platform.changed();
+      const { status } = await provision;
+      if (platform.closing.aborted) throw conflict("The sandbox was closed while the app was made.");
       if (app.destroyedAt !== undefined || world.apps.get(app.id) !== app)
         throw conflict(`The app ${app.name} was destroyed while its add-ons were provisioned.`);
       if (addon.state === "deprovisioned") {
@@ -51,7 +54,10 @@ export function createAppControl(platform: Platform) {
   }
 
   return {
-    /** Makes an app from a manifest: config vars, add-ons, then the deploy; all of it or nothing. */
+    /**
+     * Makes an app from a manifest: config vars, add-ons, then the deploy; all of it or nothing. But where the sandbox
+     * ends meanwhile, the next one on its state file has what was there, with a setup that has failed.
+     */
     async createAppFromManifest(given: ManifestAppWish = {}) {
       const { manifest = {}, environment, env = {}, ...wish } = checkAppWish(given);
       const isNewer = isNewerGeneration({ generation: generationOf(wish.generation ?? "older") });

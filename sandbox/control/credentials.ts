@@ -1,5 +1,6 @@
 import { randomBytes } from "node:crypto";
 import type { Platform } from "../platform.ts";
+import { replaceClientSecret } from "../world/world.ts";
 import { endAccessTokens, latestAuthorization } from "../world/tokens.ts";
 import { notFound } from "../refusal.ts";
 import { findAddon } from "./find.ts";
@@ -10,8 +11,7 @@ export function createCredentials(platform: Platform) {
   return {
     /** A new client secret, shown this once; every access token of the add-on is dead at once. */
     resetClientSecret(): { secret: string } {
-      world.formerClientSecrets.push(world.settings.clientSecret);
-      world.settings.clientSecret = randomBytes(32).toString("hex");
+      replaceClientSecret(world, randomBytes(32).toString("hex"));
       for (const authorization of world.authorizations.all()) {
         if (authorization.addonId === null) continue;
         endAccessTokens(world, authorization, "The client secret was reset; refresh with the new one.");

@@ -10,7 +10,7 @@ import { addAddon } from "../world/addons.ts";
 import { addApp } from "../world/apps.ts";
 import { issueGrant, latestGrant } from "../world/grants.ts";
 import type { AddonRecord } from "../world/records.ts";
-import { checkInstall, checkRedelivery } from "./delivery-wishes.ts";
+import { checkInstall, checkRedelivery, type InstallWish, type RedeliverWish } from "./delivery-wishes.ts";
 import { findAddon, findApp } from "./find.ts";
 import { choosePlan } from "./plans.ts";
 
@@ -18,25 +18,6 @@ import { choosePlan } from "./plans.ts";
 export interface Delivery {
   addon: AddonShape;
   response: PartnerResponse;
-}
-
-export interface InstallWish {
-  /** Id or name; a new app when absent. */
-  app?: string;
-  plan?: string;
-  /** The attachment's name. */
-  as?: string;
-  options?: Record<string, unknown>;
-  region?: string;
-  /** Sends a plan that the manifest does not have. */
-  force?: boolean;
-}
-
-export interface RedeliverWish {
-  /** With a new grant instead of the one sent last. */
-  newCode?: boolean;
-  /** Another plan than the resource has, in this one request. */
-  plan?: string;
 }
 
 /** The calls that the platform makes to the partner, each when a customer or an operator would cause it. */

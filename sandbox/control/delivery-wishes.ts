@@ -1,8 +1,27 @@
-import type { InstallWish, RedeliverWish } from "./deliveries.ts";
+import { isAttachmentName } from "../world/attachments.ts";
 import { type Check, checkMembers, flag, object, text } from "./members.ts";
 
+export interface InstallWish {
+  /** Id or name; a new app when absent. */
+  app?: string;
+  plan?: string;
+  /** The attachment's name. */
+  as?: string;
+  options?: Record<string, unknown>;
+  region?: string;
+  /** Sends a plan that the manifest does not have. */
+  force?: boolean;
+}
+
+export interface RedeliverWish {
+  /** With a new grant instead of the one sent last. */
+  newCode?: boolean;
+  /** Another plan than the resource has, in this one request. */
+  plan?: string;
+}
+
 const attachmentName: Check = (value) => {
-  if (typeof value !== "string" || !/^[A-Z][A-Z0-9_]*$/.test(value))
+  if (typeof value !== "string" || !isAttachmentName(value))
     throw new Error("must consist of upper-case letters, digits and underscores");
   return value;
 };

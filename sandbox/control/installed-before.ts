@@ -3,7 +3,7 @@ import { type AddonShape, addonShape } from "../shapes/addon.ts";
 import { markProvisioned } from "../world/addon-life.ts";
 import { addAddon } from "../world/addons.ts";
 import { addApp } from "../world/apps.ts";
-import type { InstallWish } from "./deliveries.ts";
+import type { InstallWish } from "./delivery-wishes.ts";
 import { findApp } from "./find.ts";
 import { choosePlan } from "./plans.ts";
 

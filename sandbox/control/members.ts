@@ -1,3 +1,4 @@
+import { isObject } from "../is-object.ts";
 import { invalid } from "../refusal.ts";
 
 /** Returns the value, or throws with what it must be. */
@@ -39,8 +40,7 @@ export const isoTimestamp: Check = (value) => {
 };
 
 export const object: Check = (value) => {
-  if (typeof value !== "object" || value === null || Array.isArray(value))
-    throw new Error("must be a JSON object");
+  if (!isObject(value)) throw new Error("must be a JSON object");
   return value;
 };
 
@@ -74,8 +74,7 @@ export function checkMembers(
   checks: Record<string, Check>,
   needed: string[] = [],
 ): Record<string, unknown> {
-  if (typeof body !== "object" || body === null || Array.isArray(body))
-    throw invalid("The body must be a JSON object.");
+  if (!isObject(body)) throw invalid("The body must be a JSON object.");
   const checked: Record<string, unknown> = {};
   for (const [name, value] of Object.entries(body)) {
     if (!Object.hasOwn(checks, name))

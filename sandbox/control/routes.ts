@@ -1,4 +1,5 @@
 import express, { Router, type Request } from "express";
+import { isObject } from "../is-object.ts";
 import { invalid, notFound } from "../refusal.ts";
 import { isTooDeep } from "../wire/body.ts";
 import type { FaultAction } from "../wire/faults.ts";
@@ -111,8 +112,7 @@ export function controlRoutes(control: Control): Router {
 
 function bodyOf<Body extends object>(req: Request): Body {
   const body: unknown = req.body ?? {};
-  if (typeof body !== "object" || body === null || Array.isArray(body))
-    throw invalid("The body must be a JSON object.");
+  if (!isObject(body)) throw invalid("The body must be a JSON object.");
   if (isTooDeep(body)) throw invalid("The body is nested too deep.");
   return body as Body;
 }

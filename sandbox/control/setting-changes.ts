@@ -1,5 +1,6 @@
-import { checkAddonManifest, readAddonManifest } from "../addon-manifest.ts";
+import { jsonOf } from "../addon-manifest.ts";
 import { invalid } from "../refusal.ts";
+import { registrationOf } from "../registration.ts";
 import type { BehaviourSettings, PartnerSettings } from "../settings.ts";
 import { type Check, flag, httpUrl, listOf, oneOf, path, text } from "./members.ts";
 
@@ -30,9 +31,10 @@ const partnerChecks: Record<keyof PartnerSettings, Check> = {
   addonPassword: text,
   clientSecret: text,
   ssoSalt: (value) => (value === null ? null : text(value)),
-  addonManifest: (value) => {
-    if (value === null) return null;
-    return typeof value === "string" ? readAddonManifest(value) : checkAddonManifest(value);
+  addonManifest: (value): Partial<PartnerSettings> => {
+    if (value === null) return { addonManifest: null };
+    const registration = registrationOf(typeof value === "string" ? jsonOf(value) : value);
+    return { addonId: registration.addonManifest!.id, ...registration };
   },
 };
 
@@ -40,10 +42,14 @@ export function checkBehaviour(changes: object): Partial<BehaviourSettings> {
   return checkAll(behaviourChecks, changes);
 }
 
-/** Also takes the names of the environment, `PARTNER_URL` for `partnerUrl`. */
+/**
+ * Also takes the names of the environment, `PARTNER_URL` for `partnerUrl`. A manifest registers the add-on, with its
+ * id in the place of any that was set before, by ADDON_ID too; what is named beside it wins.
+ */
 export function checkPartner(changes: object): Partial<PartnerSettings> {
   const named = Object.entries(changes).map(([name, value]: [string, unknown]) => [camelCase(name), value]);
-  return checkAll(partnerChecks, Object.fromEntries(named) as object);
+  const { addonManifest, ...others } = checkAll(partnerChecks, Object.fromEntries(named) as object);
+  return { ...(addonManifest as Partial<PartnerSettings> | undefined), ...others };
 }
 
 function checkAll<Settings>(

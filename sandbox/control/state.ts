@@ -39,6 +39,8 @@ export function addonState(world: World, addon: AddonRecord) {
   return {
     ...addonShape(world, addon),
     region: addon.region,
+    /** With success, once. */
+    was_answered: addon.providerId !== null,
     grant: grant ? { state: grantStateOf(world, grant), expires_at: isoTime(grant.expiresAt) } : null,
     tokens: tokens.map((token) => ({
       state: tokenStateOf(world, token),

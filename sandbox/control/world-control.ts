@@ -8,7 +8,7 @@ import type { Fault, FaultAction } from "../wire/faults.ts";
 import { addApp, type AppWish, renameApp } from "../world/apps.ts";
 import { attach, configVarsOf } from "../world/attachments.ts";
 import { addClient } from "../world/clients.ts";
-import { tablesOf } from "../world/world.ts";
+import { replaceClientSecret, tablesOf } from "../world/world.ts";
 import { findAddon, findApp } from "./find.ts";
 import { checkBehaviour, checkPartner } from "./setting-changes.ts";
 import { addonState, shownSettings, stateOf } from "./state.ts";
@@ -100,7 +100,9 @@ export function createWorldControl(platform: Platform) {
 
     /** Changes who the partner is, its address above all. */
     partner(changes: Partial<PartnerSettings>) {
-      Object.assign(world.settings, checkPartner(changes));
+      const { clientSecret = world.settings.clientSecret, ...others } = checkPartner(changes);
+      replaceClientSecret(world, clientSecret);
+      Object.assign(world.settings, others);
       platform.changed();
       return shownSettings(world);
     },

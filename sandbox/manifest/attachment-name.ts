@@ -3,11 +3,6 @@ export function attachmentName(as: string): string {
   return as.trim().toUpperCase();
 }
 
-/** Whether an attachment can have the name as it is; else one like it is made. */
-export function isAttachmentName(name: string): boolean {
-  return /^[A-Z][A-Z0-9_]*$/.test(name);
-}
-
 /** The first name made of this text that is free, which then is taken. */
 export function freeName(text: string, taken: Set<string>): string {
   const base = text

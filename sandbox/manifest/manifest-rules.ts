@@ -1,3 +1,4 @@
+import { isObject } from "../is-object.ts";
 import { attachmentName } from "./attachment-name.ts";
 import * as rule from "./rules.ts";
 
@@ -22,7 +23,7 @@ const script = rule.members({ command: rule.text, size: rule.text }, ["command"]
 const differentNames: rule.Rule = (addons, pointer) => {
   const taken = new Set<string>();
   return (Array.isArray(addons) ? addons : []).flatMap((addon, index) => {
-    const name = rule.isObject(addon) && typeof addon["as"] === "string" ? attachmentName(addon["as"]) : "";
+    const name = isObject(addon) && typeof addon["as"] === "string" ? attachmentName(addon["as"]) : "";
     if (name !== "" && taken.has(name))
       return [{ pointer: `${pointer}/${index}/as`, message: "is there twice" }];
     taken.add(name);

@@ -1,3 +1,5 @@
+import { isObject } from "../is-object.ts";
+
 /** What a manifest breaks, and where: a JSON pointer (RFC 6901) and the rest of the sentence. */
 export interface Fault {
   pointer: string;
@@ -82,10 +84,6 @@ export const both =
   (...rules: [Rule, Rule]): Rule =>
   (value, pointer) =>
     rules.flatMap((rule) => rule(value, pointer));
-
-export function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
 
 function below(pointer: string, name: string): string {
   return `${pointer}/${name.replaceAll("~", "~0").replaceAll("/", "~1")}`;

@@ -1,4 +1,5 @@
-import { attachmentName, freeName, isAttachmentName } from "./attachment-name.ts";
+import { isAttachmentName } from "../world/attachments.ts";
+import { attachmentName, freeName } from "./attachment-name.ts";
 import type { Manifest } from "./manifest.ts";
 
 /** One add-on of a manifest. */

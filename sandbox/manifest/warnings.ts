@@ -1,4 +1,5 @@
-import { attachmentName, isAttachmentName } from "./attachment-name.ts";
+import { isAttachmentName } from "../world/attachments.ts";
+import { attachmentName } from "./attachment-name.ts";
 import type { Manifest } from "./manifest.ts";
 import { isFullUrl } from "./success-url.ts";
 

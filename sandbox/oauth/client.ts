@@ -3,7 +3,7 @@ import type { World } from "../world/world.ts";
 
 /**
  * Whose client it is, the partner's own or one of the web flow: told by its secret, in the form or as the password of
- * HTTP Basic; its id is checked where one is sent ("Authentication" 6; decisions, section 7). Returns the client's id.
+ * HTTP Basic; its id is checked where one is sent ("Authentication" 6; assumed, section 7). Returns the client's id.
  */
 export function authenticateClient(
   world: World,

@@ -1,9 +1,9 @@
 import { OAuthRefused } from "../refusal.ts";
 import { addConsent } from "../world/authorizations.ts";
-import { whyNotExchanged } from "../world/codes.ts";
+import { whyNotExchanged, whyNotTheirs } from "../world/codes.ts";
 import { invalidateGrants, whyNotExchangeable } from "../world/grants.ts";
 import type { AccessTokenRecord, CodeRecord, GrantRecord } from "../world/records.ts";
-import { issueAccessToken, issuePair } from "../world/tokens.ts";
+import { issueAccessToken, issuePair, whyDead } from "../world/tokens.ts";
 import type { World } from "../world/world.ts";
 
 export interface CodeExchange {
@@ -39,9 +39,11 @@ function exchangeGrant(world: World, grant: GrantRecord): AccessTokenRecord {
  * the platform's document knows no such transition.
  */
 function exchangeCode(world: World, code: CodeRecord, wish: CodeExchange): AccessTokenRecord {
-  const replayed = code.clientId === wish.clientId && replayOf(world, code);
+  const strange = whyNotTheirs(code, wish);
+  if (strange !== null) throw new OAuthRefused("invalid_grant", strange);
+  const replayed = replayOf(world, code);
   if (replayed) return replayed;
-  const reason = whyNotExchanged(world, code, wish);
+  const reason = whyNotExchanged(world, code);
   if (reason !== null) throw new OAuthRefused("invalid_grant", reason);
   const { userId, clientId, scope } = code;
   const issued = issueAccessToken(
@@ -52,8 +54,13 @@ function exchangeCode(world: World, code: CodeRecord, wish: CodeExchange): Acces
   return issued;
 }
 
-/** What a code got the first time, where the setting `replayTokens` answers that again. */
-function replayOf(world: World, { accessToken }: GrantRecord | CodeRecord): AccessTokenRecord | undefined {
-  if (!world.settings.replayTokens || accessToken === null) return undefined;
-  return world.accessTokens.get(accessToken);
+/** What a code got the first time, where the setting `replayTokens` answers that again: while both are alive. */
+function replayOf(world: World, code: GrantRecord | CodeRecord): AccessTokenRecord | undefined {
+  const { accessToken, expiresAt } = code;
+  if (!world.settings.replayTokens || accessToken === null || world.clock.now() >= expiresAt)
+    return undefined;
+  const issued = world.accessTokens.get(accessToken);
+  const authorization = issued && world.authorizations.get(issued.authorizationId);
+  const isAlive = authorization?.endedBecause === null && whyDead(world, issued!) === null;
+  return isAlive ? issued : undefined;
 }

@@ -4,7 +4,7 @@ import { checkVersion } from "../api/version.ts";
 import type { Platform } from "../platform.ts";
 import { conflict, forbidden, notFound, OAuthRefused, unauthorized } from "../refusal.ts";
 import { giveUpIfOverdue } from "../world/addon-life.ts";
-import { acceptGrant, grantShape, grantStateOf, issueGrant } from "../world/grants.ts";
+import { acceptGrant, grantShape, livingGrant } from "../world/grants.ts";
 import type { GrantRecord } from "../world/records.ts";
 import type { World } from "../world/world.ts";
 import { readBasic } from "./client.ts";
@@ -43,12 +43,10 @@ function grantFor(world: World, uuid: string): GrantRecord {
   const known = world.addons.get(uuid.toLowerCase());
   const addon = known && giveUpIfOverdue(world, known);
   if (!addon || addon.state === "deprovisioned") throw notFound("There is no such resource.");
-  const grants = world.grants.of("addon", addon.id);
-  if (grants.some((grant) => grant.state === "exchanged")) {
+  if (world.grants.of("addon", addon.id).some(({ state }) => state === "exchanged")) {
     throw conflict("A grant of this resource was already exchanged for tokens.");
   }
-  const isAlive = (grant: GrantRecord) => ["issued", "exchangeable"].includes(grantStateOf(world, grant));
-  const grant = grants.findLast(isAlive) ?? issueGrant(world, addon);
+  const grant = livingGrant(world, addon);
   // A resource that was answered with success once has nothing left to wait for.
   if (addon.providerId !== null) acceptGrant(world, grant);
   return grant;

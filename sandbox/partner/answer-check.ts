@@ -1,5 +1,6 @@
+import { isObject } from "../is-object.ts";
 import { isJson } from "../wire/body.ts";
-import { isConfigVarName, isDeclared } from "../world/addon-life.ts";
+import { CONFIG_VAR_NAMES, isConfigVarName, isDeclared } from "../world/addon-life.ts";
 import { isDrainUrl } from "../world/log-drains.ts";
 import type { World } from "../world/world.ts";
 import type { PartnerResponse } from "./calls.ts";
@@ -18,26 +19,26 @@ export interface CheckedBody {
   complaints: string[];
 }
 
-/** Reads the body of a success answer and says all that is wrong with it (decisions, section 1). */
+/** Reads the body of a success answer and says all that is wrong with it (assumed, section 1). */
 export function checkBody(world: World, response: PartnerResponse): CheckedBody {
   const complaints: string[] = [];
   if (!isJson(response.headers["content-type"])) complaints.push("The answer's content type is not JSON.");
   if (response.ms > PROMISED_MS)
     complaints.push(`The answer took ${response.ms} ms; at most 3 s are promised.`);
-  if (typeof response.body !== "object" || response.body === null || Array.isArray(response.body)) {
+  if (!isObject(response.body)) {
     return { config: [], complaints: [...complaints, "The answer's body is not a JSON object."] };
   }
-  const { id, message, config, log_drain_url: logDrainUrl } = response.body as Record<string, unknown>;
+  const { id, message, config, log_drain_url: logDrainUrl } = response.body;
   const checked: CheckedBody = { config: [], complaints };
   if (typeof id === "string" && id !== "") checked.id = id;
   if (typeof message === "string") checked.message = message;
   else if (message !== undefined) complaints.push("message is not a string.");
   if (typeof logDrainUrl === "string" && isDrainUrl(logDrainUrl)) checked.logDrainUrl = logDrainUrl;
   else if (logDrainUrl !== undefined) complaints.push("log_drain_url is not a syslog or http URL.");
-  if (typeof config === "object" && config !== null && !Array.isArray(config)) {
+  if (isObject(config)) {
     for (const [name, value] of Object.entries(config)) {
       if (!isConfigVarName(name))
-        complaints.push(`${JSON.stringify(name)} is no name of a config var: letters, digits, underscores.`);
+        complaints.push(`${JSON.stringify(name)} is no name of a config var. ${CONFIG_VAR_NAMES}`);
       else if (!isDeclared(world, name))
         complaints.push(`The config var ${name} is not declared in the add-on's manifest.`);
       else if (typeof value !== "string")

@@ -52,6 +52,8 @@ async function makeCall(platform: Platform, call: PartnerCall, url: URL, fault: 
   const response: PartnerResponse = answer
     ? { status: answer.status, headers: answer.headers, body: readJsonOrText(answer), ms }
     : { status: null, headers: {}, body: null, ms, error: String(outcome) };
+  // That the sandbox closes says nothing of the service: a provision stays open, and is asked again by the next one.
+  if (answer === null && platform.closing.aborted) return response;
   const received = call.receive(response);
   // What a fault answers in its place is not the service's to be blamed for.
   const complaints = fault?.status === undefined ? received : [];

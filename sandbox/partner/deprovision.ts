@@ -25,6 +25,7 @@ export function sendDeprovision(platform: Platform, addon: AddonRecord) {
       const isDone = isSuccess || status === 404 || status === 410;
       if (isDone && addon.deprovisionedAt === null) markDeprovisioned(world, addon);
       if (isSuccess || status === 410) addon.isEndConfirmed = true;
+      if (status === 404) addon.isEndForeseen = true;
       if (!isSuccess) return checkRefusal(response);
       if (wasOver) return [SHOULD_BE_410];
       return status === 204 ? [] : [`A deprovision is answered with 204, not ${status}.`];

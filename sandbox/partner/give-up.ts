@@ -3,7 +3,7 @@ import { giveUpIfOverdue } from "../world/addon-life.ts";
 import { sendDeprovision } from "./deprovision.ts";
 
 /**
- * Gives up asynchronous provisions that were not reported done within 12 hours (decisions, section 2), and tells the
+ * Gives up asynchronous provisions that were not reported done within 12 hours (assumed, section 2), and tells the
  * service, which may still be at work on them.
  */
 export function giveUpOverdue(platform: Platform): void {

@@ -6,7 +6,7 @@ import { partnerHeaders } from "./basic.ts";
 import { callPartner } from "./calls.ts";
 
 /**
- * `PUT {path}/{uuid}` with the bare plan name; a success changes the plan, anything else leaves it (decisions, 1). So
+ * `PUT {path}/{uuid}` with the bare plan name; a success changes the plan, anything else leaves it (assumed, section 1). So
  * does a success for what has ended, or never began.
  */
 export function sendPlanChange(platform: Platform, addon: AddonRecord, plan: string) {

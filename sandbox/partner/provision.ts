@@ -1,12 +1,12 @@
-import { randomUUID } from "node:crypto";
 import type { Platform } from "../platform.ts";
-import { markFailed, markProvisioned, markRefused, mergeConfig } from "../world/addon-life.ts";
+import { markBegunAnew, markFailed, markProvisioned, markRefused, mergeConfig } from "../world/addon-life.ts";
 import { acceptGrant, grantShape, invalidateGrant } from "../world/grants.ts";
 import { isNewerGeneration } from "../world/apps.ts";
-import { addLogDrain } from "../world/log-drains.ts";
+import { uuidOf } from "../world/identity.ts";
+import { addLogDrain, drainTokenOf } from "../world/log-drains.ts";
 import type { AddonRecord, GrantRecord } from "../world/records.ts";
 import type { World } from "../world/world.ts";
-import { checkBody, checkRefusal, SHOULD_BE_410 } from "./answer-check.ts";
+import { type CheckedBody, checkBody, checkRefusal, SHOULD_BE_410 } from "./answer-check.ts";
 import { partnerHeaders } from "./basic.ts";
 import { callPartner, type PartnerResponse } from "./calls.ts";
 
@@ -20,17 +20,26 @@ export async function sendProvision(
   grant: GrantRecord,
   plan = addon.plan,
 ): Promise<PartnerResponse> {
-  const { world } = platform;
-  const call = provisionCall(platform, addon, grant, plan);
-  for (let left = world.settings.redeliveries; ; left--) {
+  for (let left = platform.world.settings.redeliveries; ; left--) {
     const isLast = left <= 0;
-    const receive = (response: PartnerResponse) =>
-      response.status === null && !isLast
-        ? checkRefusal(response)
-        : receiveProvision(world, addon, grant, response);
-    const response = await callPartner(platform, { ...call, receive });
+    const response = await deliverProvision(platform, addon, grant, { plan, isLast });
     if (response.status !== null || isLast || platform.closing.aborted) return response;
   }
+}
+
+/** A single delivery. Where it is not answered, the provision has failed only if it was the last. */
+export function deliverProvision(
+  platform: Platform,
+  addon: AddonRecord,
+  grant: GrantRecord,
+  { plan = addon.plan, isLast }: { plan?: string; isLast: boolean },
+): Promise<PartnerResponse> {
+  const sent = { world: platform.world, addon, grant, wasOver: addon.isEndConfirmed === true };
+  return callPartner(platform, {
+    ...provisionCall(platform, addon, grant, plan),
+    receive: (response) =>
+      response.status === null && !isLast ? checkRefusal(response) : receiveProvision(sent, response),
+  });
 }
 
 function provisionCall(platform: Platform, addon: AddonRecord, grant: GrantRecord, plan: string) {
@@ -52,74 +61,87 @@ function provisionCall(platform: Platform, addon: AddonRecord, grant: GrantRecor
   };
 }
 
+/** One request that was sent. */
+interface Sent {
+  world: World;
+  addon: AddonRecord;
+  grant: GrantRecord;
+  /** The service had said before that the resource is gone. */
+  wasOver: boolean;
+}
+
 /**
  * The answer decides over the grant and the resource ("States and transitions"). No answer leaves the grant as it
  * was: the platform may deliver the same request again.
  */
-function receiveProvision(
-  world: World,
-  addon: AddonRecord,
-  grant: GrantRecord,
-  response: PartnerResponse,
-): string[] {
+function receiveProvision(sent: Sent, response: PartnerResponse): string[] {
+  const { world, addon, grant, wasOver } = sent;
   if (response.status === null) {
     const isOpen = addon.providerId === null && addon.state !== "deprovisioning";
     if (isOpen) markFailed(world, addon, response.error ?? "There was no answer.");
     return checkRefusal(response);
   }
-  if (response.status !== 200 && response.status !== 202) return refuse(world, addon, grant, response);
+  if (response.status !== 200 && response.status !== 202) return refuse(sent, response);
   if (addon.deprovisionedAt !== null) {
     invalidateGrant(grant, "The add-on was deprovisioned.");
-    return [SHOULD_BE_410];
+    return wasOver || addon.isEndForeseen ? [SHOULD_BE_410] : [];
   }
   // A code may also be invalid because another one was exchanged.
   if (addon.isRefused || (grant.state === "invalid" && addon.state === "deprovisioned")) {
     invalidateGrant(grant, "The provision was refused.");
     return ["The provision had failed for good before; a later success changes nothing."];
   }
-  return accept(world, addon, grant, response, response.status);
+  return accept(sent, response, response.status);
 }
 
-function accept(
-  world: World,
-  addon: AddonRecord,
-  grant: GrantRecord,
-  response: PartnerResponse,
-  status: 200 | 202,
-) {
-  const { complaints, id, message, config, logDrainUrl } = checkBody(world, response);
+function accept({ world, addon, grant }: Sent, response: PartnerResponse, status: 200 | 202): string[] {
+  const checked = checkBody(world, response);
+  const { complaints, id, config, logDrainUrl } = checked;
   if (id === undefined) complaints.push("id is missing: the service's own name for the resource, a string.");
-  acceptGrant(world, grant);
-  addon.providerId = id ?? addon.providerId ?? addon.id;
-  if (message !== undefined) addon.provisionMessage = message;
-  if (status === 202) {
-    if (config.length > 0)
-      complaints.push("A 202 carries no config; it is set with PATCH when the work is done.");
-    if (addon.state === "deprovisioned") addon.state = "provisioning";
-  } else {
-    mergeConfig(world, addon, config);
-    // An uninstall that is under way is not undone.
-    if (addon.state !== "deprovisioning") markProvisioned(world, addon, message);
-  }
+  if (status === 202 && config.length > 0)
+    complaints.push("A 202 carries no config; it is set with PATCH when the work is done.");
   if (logDrainUrl !== undefined && isNewerGeneration(world.apps.get(addon.appId)!))
     complaints.push(
       "Log drains are not available for apps of the newer generation; log_drain_url is ignored.",
     );
-  else if (logDrainUrl !== undefined)
-    addLogDrain(world, { url: logDrainUrl, addonId: addon.id, appId: addon.appId });
-  addon.updatedAt = world.clock.now();
+  acceptGrant(world, grant);
+  // A repeated answer is the first one, byte for byte: what has changed since is newer than it.
+  if (addon.state !== "provisioned" || !addon.wasTakenUp) takeUp(world, addon, checked, status);
   return complaints;
 }
 
-function refuse(world: World, addon: AddonRecord, grant: GrantRecord, response: PartnerResponse): string[] {
+/** What a success brings to a resource that is not provisioned yet, or was before there was this service. */
+function takeUp(world: World, addon: AddonRecord, body: CheckedBody, status: 200 | 202): void {
+  const { id, message, config, logDrainUrl } = body;
+  addon.wasTakenUp = true;
+  addon.providerId = id ?? addon.providerId ?? addon.id;
+  addon.updatedAt = world.clock.now();
+  // An uninstall that is under way is not undone.
+  if (addon.state === "deprovisioning") return;
+  if (message !== undefined) addon.provisionMessage = message;
+  if (status === 200) {
+    mergeConfig(world, addon, config);
+    markProvisioned(world, addon, message);
+  } else if (addon.state === "deprovisioned") markBegunAnew(world, addon);
+  if (logDrainUrl !== undefined && !isNewerGeneration(world.apps.get(addon.appId)!))
+    addLogDrain(world, {
+      url: logDrainUrl,
+      token: drainTokenOf(addon),
+      addonId: addon.id,
+      appId: addon.appId,
+    });
+}
+
+function refuse({ addon, grant, world, wasOver }: Sent, response: PartnerResponse): string[] {
   const { status, body } = response;
   const wasExchanged = grant.state === "exchanged";
   invalidateGrant(
     grant,
     `The provision request was answered with ${status}, which is no success: the grant is invalid.`,
   );
-  // That is what the service should say of what it has given back (decisions, section 1).
-  if (status === 410 && addon.deprovisionedAt !== null) return checkRefusal(response);
+  // That is what the service should say of what it has given back (assumed, section 1), or has failed to make.
+  const isKnownEnd = status === 410 || (status === 422 && !wasOver);
+  if (isKnownEnd && addon.deprovisionedAt !== null) return checkRefusal(response);
   if (wasExchanged)
     return [`A repeated provision request was answered with ${status} after the grant was exchanged.`];
   const message = (body as { message?: unknown } | null)?.message;
@@ -136,11 +158,12 @@ function isDefinite(status: number | null): boolean {
   return status !== null && status < 500;
 }
 
-/** Only for add-ons whose manifest asks for them (decisions, section 1). */
+/** Only for add-ons whose manifest asks for them (assumed, section 1). */
 function logMembers(world: World, addon: AddonRecord): Record<string, string> {
   if (!world.settings.addonManifest?.requires?.includes("log_input")) return {};
   return {
-    log_input_url: `https://logs.platform-apps.example.com/${addon.id}/input?token=${randomUUID()}`,
-    log_drain_token: `d.${addon.id}`,
+    // The same in every delivery of the same request.
+    log_input_url: `https://logs.platform-apps.example.com/${addon.id}/input?token=${uuidOf(`log input ${addon.id}`)}`,
+    log_drain_token: drainTokenOf(addon),
   };
 }

@@ -14,7 +14,7 @@ export interface SignedForm {
 const digest = (algorithm: "sha1" | "sha256", ...parts: string[]) =>
   createHash(algorithm).update(parts.join(":")).digest("hex");
 
-/** The form with which a customer comes from the platform's dashboard; real time, never the sandbox's (decisions, 6). */
+/** The form with which a customer comes from the platform's dashboard; real time, never the sandbox's (assumed, section 6). */
 export function signForm({ world }: Platform, addon: AddonRecord, email: string): SignedForm {
   const salt = world.settings.ssoSalt;
   if (!salt) throw invalid("The partner has no sign-on salt.");

@@ -3,7 +3,7 @@ import type { AddonRecord } from "../world/records.ts";
 import type { World } from "../world/world.ts";
 import { named, reference } from "./reference.ts";
 
-/** An add-on as the API shows it (decisions, section 5). */
+/** An add-on as the API shows it (assumed, section 5). */
 export function addonShape(world: World, addon: AddonRecord) {
   const service = world.settings.addonId;
   const plan = `${service}:${addon.plan}`;

@@ -5,7 +5,7 @@ import { teamAccountOf } from "../world/teams.ts";
 import type { World } from "../world/world.ts";
 import { named, reference } from "./reference.ts";
 
-/** An app as the API shows it (decisions, section 5). */
+/** An app as the API shows it (assumed, section 5). */
 export function appShape(world: World, app: AppRecord) {
   const teamRecord = app.teamId === null ? undefined : world.teams.get(app.teamId);
   const { id, email } = teamRecord ? teamAccountOf(teamRecord) : world.users.get(app.ownerId)!;

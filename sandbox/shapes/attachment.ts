@@ -3,7 +3,7 @@ import type { AttachmentRecord } from "../world/records.ts";
 import type { World } from "../world/world.ts";
 import { reference } from "./reference.ts";
 
-/** An attachment as the API shows it (decisions, section 5). */
+/** An attachment as the API shows it (assumed, section 5). */
 export function attachmentShape(world: World, attachment: AttachmentRecord) {
   const addon = world.addons.get(attachment.addonId)!;
   return {

@@ -1,7 +1,7 @@
 import { isoTime } from "../world/clock.ts";
 import type { ClientRecord } from "../world/records.ts";
 
-/** An OAuth client as the API shows it (decisions, section 7), without its secret. */
+/** An OAuth client as the API shows it (assumed, section 7), without its secret. */
 export function clientShape({ id, name, redirectUri, createdAt, updatedAt }: ClientRecord) {
   return {
     id,

@@ -12,7 +12,7 @@ const permissions = [
 /** How many of the permissions a role has. */
 const granted: Record<string, number> = { owner: 4, admin: 4, collaborator: 3, member: 1 };
 
-/** Somebody who works on an app as the API shows them (decisions, section 5). */
+/** Somebody who works on an app as the API shows them (assumed, section 5). */
 export function collaboratorShape(world: World, collaborator: CollaboratorRecord) {
   const { id, email } = world.users.get(collaborator.userId)!;
   return {

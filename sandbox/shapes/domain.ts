@@ -4,7 +4,7 @@ import type { DomainRecord } from "../world/records.ts";
 import type { World } from "../world/world.ts";
 import { reference } from "./reference.ts";
 
-/** A domain as the API shows it (decisions, section 5). */
+/** A domain as the API shows it (assumed, section 5). */
 export function domainShape(world: World, domain: DomainRecord) {
   const app = world.apps.get(domain.appId)!;
   const hostname = hostnameOf(domain, app);

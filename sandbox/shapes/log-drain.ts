@@ -3,7 +3,7 @@ import type { LogDrainRecord } from "../world/records.ts";
 import type { World } from "../world/world.ts";
 import { reference } from "./reference.ts";
 
-/** A log drain as the API shows it (decisions, section 5). */
+/** A log drain as the API shows it (assumed, section 5). */
 export function logDrainShape(world: World, drain: LogDrainRecord) {
   const app = reference(world.apps.get(drain.appId)!);
   const addon = drain.addonId === null ? null : world.addons.get(drain.addonId)!;

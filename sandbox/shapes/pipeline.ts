@@ -2,7 +2,7 @@ import { isoTime } from "../world/clock.ts";
 import type { CouplingRecord, PipelineRecord } from "../world/records.ts";
 import { named } from "./reference.ts";
 
-/** A pipeline as the API shows it (decisions, section 5). */
+/** A pipeline as the API shows it (assumed, section 5). */
 export function pipelineShape(pipeline: PipelineRecord) {
   return {
     id: pipeline.id,

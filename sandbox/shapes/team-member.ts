@@ -2,7 +2,7 @@ import { isoTime } from "../world/clock.ts";
 import type { MemberRecord } from "../world/records.ts";
 import type { World } from "../world/world.ts";
 
-/** A member of a team as the API shows them (decisions, section 5). */
+/** A member of a team as the API shows them (assumed, section 5). */
 export function teamMemberShape(world: World, member: MemberRecord) {
   const { id, email, name } = world.users.get(member.userId)!;
   return {

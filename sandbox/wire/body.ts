@@ -55,3 +55,10 @@ export function readableBody(text: string, contentType: unknown): unknown {
     return text;
   }
 }
+
+/** The same where secrets may stand anywhere in it: a text, which has no members to mask them by, is its size alone. */
+export function objectOrSize(text: string, contentType: unknown): unknown {
+  const body = isJson(contentType) || text === "" ? readableBody(text, contentType) : text;
+  if (typeof body !== "string") return body;
+  return `[no JSON object: ${Buffer.byteLength(text)} bytes]`;
+}

@@ -1,4 +1,5 @@
 import { validateHeaderName, validateHeaderValue } from "node:http";
+import { isObject } from "../is-object.ts";
 import { invalid } from "../refusal.ts";
 import type { Fault, FaultAction } from "./faults.ts";
 
@@ -43,8 +44,7 @@ export function checkFault({ match, times, action }: Fault): Fault {
 }
 
 function checkAction(action: unknown): void {
-  const isObject = typeof action === "object" && action !== null && !Array.isArray(action);
-  const members = isObject ? Object.entries(action) : [];
+  const members = isObject(action) ? Object.entries(action) : [];
   if (members.length === 0 || members.some(([name]) => !Object.hasOwn(checks, name))) {
     throw invalid(`action must be an object with some of: ${Object.keys(checks).join(", ")}.`);
   }
@@ -61,7 +61,7 @@ function checkAction(action: unknown): void {
 }
 
 function isHeaders(value: unknown): boolean {
-  if (typeof value !== "object" || value === null || Array.isArray(value)) return false;
+  if (!isObject(value)) return false;
   return Object.entries(value).every(
     ([name, header]) => typeof header === "string" && isSendable(name, header),
   );

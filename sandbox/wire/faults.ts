@@ -42,8 +42,11 @@ export interface Faults {
   clear(): void;
 }
 
-/** The faults of one sandbox; of several that match, the first added is used up first. */
-export function createFaults(rows: Table<FaultRecord>): Faults {
+/**
+ * The faults of one sandbox; of several that match, the first added is used up first. `onTaken`: one of them was used,
+ * whatever comes of the call.
+ */
+export function createFaults(rows: Table<FaultRecord>, onTaken: () => void): Faults {
   return {
     add(fault) {
       const { match, times, action } = checkFault(fault);
@@ -55,6 +58,7 @@ export function createFaults(rows: Table<FaultRecord>): Faults {
       if (!due) return undefined;
       due.times -= 1;
       if (due.times <= 0) rows.remove(due);
+      onTaken();
       return due.action;
     },
     pending: () => rows.all().map(({ match, times, action }) => ({ match, times, action })),

@@ -1,6 +1,6 @@
 import type { FaultAction } from "./faults.ts";
-import { readableBody } from "./body.ts";
-import type { Masking } from "./masking.ts";
+import { objectOrSize, readableBody } from "./body.ts";
+import { type Masking, mayHoldSecrets } from "./masking.ts";
 
 export type Headers = Record<string, string | string[] | number | undefined>;
 
@@ -47,18 +47,20 @@ interface LedgerNeeds {
 export function createLedger({ size, masking, onEntry }: LedgerNeeds): Ledger {
   let calls: { seq: number; call: Call }[] = [];
   let seq = 0;
+  const masked = (seq: number, call: Call) =>
+    masking.maskCall(readable(seq, call, mayHoldSecrets(call) ? objectOrSize : readableBody));
   return {
     add(call) {
       calls.push({ seq: ++seq, call });
       // Dropped in batches: shifting one by one costs a copy of the list for each call.
       if (calls.length > size * 1.1 + 10) calls = calls.slice(-size);
-      onEntry?.(masking.maskCall(readable(seq, call)));
+      onEntry?.(masked(seq, call));
     },
     read({ since = 0, reveal = false } = {}) {
       const first = calls[0]?.seq ?? 0;
       const wanted = calls.slice(Math.max(0, since - first + 1));
-      const entries = wanted.map(({ seq, call }) => readable(seq, call));
-      return { entries: reveal ? entries : entries.map((entry) => masking.maskCall(entry)), next: seq };
+      const show = reveal ? readable : masked;
+      return { entries: wanted.map(({ seq, call }) => show(seq, call)), next: seq };
     },
     clear() {
       calls = [];
@@ -66,9 +68,13 @@ export function createLedger({ size, masking, onEntry }: LedgerNeeds): Ledger {
   };
 }
 
-function readable(seq: number, { at, request, response, ...call }: Call): LedgerEntry {
+function readable(
+  seq: number,
+  { at, request, response, ...call }: Call,
+  read: typeof readableBody = readableBody,
+): LedgerEntry {
   const bodyOf = (message: { headers: Headers; text: string }) =>
-    readableBody(message.text, message.headers["content-type"]);
+    read(message.text, message.headers["content-type"]);
   return {
     seq,
     at: new Date(at).toISOString(),

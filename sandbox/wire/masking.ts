@@ -1,6 +1,8 @@
+import { isObject } from "../is-object.ts";
 import type { World } from "../world/world.ts";
 
 interface Call {
+  direction: "in" | "out";
   path: string;
   request: { body: unknown };
   response: { status: number; body: unknown } | null;
@@ -8,8 +10,7 @@ interface Call {
 
 /** Hides what must not be seen in anything that is shown: by the name of its member, and by its value. */
 export interface Masking {
-  mask<T>(value: T): T;
-  /** A call with its bodies; in those of an app's config vars every value may be a secret. */
+  /** Where secrets may stand anywhere in the bodies, only what is known to be none is left to see. */
   maskCall<T extends Call>(call: T): T;
 }
 
@@ -40,10 +41,7 @@ export function createMasking(world: World): Masking {
     if (typeof value === "string" && secretNames.test(name)) return MASK;
     // A config var: its name may be seen, its value may hold anything.
     if (name === "value" && "name" in owner) return MASK;
-    if (name === "config" && typeof value === "object" && !Array.isArray(value)) {
-      return Object.fromEntries(Object.keys(value).map((variable) => [variable, MASK]));
-    }
-    return maskAny(value);
+    return maskAny(name === "config" ? valuesHidden(value, Array.isArray(value)) : value);
   }
 
   function maskAny(value: unknown): unknown {
@@ -55,25 +53,62 @@ export function createMasking(world: World): Masking {
     );
   }
 
-  return {
-    mask: <T>(value: T) => maskAny(value) as T,
-    maskCall: (call) => maskAny(isOfConfigVars(call.path) ? withoutValues(call) : call) as typeof call,
-  };
+  return { maskCall: (call) => maskAny(mayHoldSecrets(call) ? withoutSecrets(call) : call) as typeof call };
 }
 
-function isOfConfigVars(path: string): boolean {
-  return /^\/apps\/[^/?]+\/config-vars\/?(\?|$)/i.test(path);
+const secretPath = /^\/(?:apps|addons)\/[^/?]+\/(?:config|config-vars|log-drains)(?=[/?]|$)/i;
+const configVarsPath = /^\/apps\/[^/?]+\/config-vars(?=[/?]|$)/i;
+const drainPath = /^(\/(?:apps|addons)\/[^/?]+\/log-drains)(?:\/([^?]*[^/?]))?/i;
+
+/** Whether secrets may stand anywhere in the bodies of a call: in config vars, and in the addresses of log drains. */
+export function mayHoldSecrets({ direction, path }: Pick<Call, "direction" | "path">): boolean {
+  return direction === "out" ? path !== "/sso/login" : secretPath.test(path);
 }
 
-function withoutValues<T extends Call>(call: T): T {
+function withoutSecrets<T extends Call>(call: T): T {
   const { request, response } = call;
-  const hide = (body: unknown) => {
-    if (typeof body !== "object" || body === null || Array.isArray(body)) return body;
-    return Object.fromEntries(
-      Object.entries(body).map(([name, value]) => [name, value === null ? null : MASK]),
-    );
+  const { path, secret } = withoutAddress(call.path);
+  const isOfVars = configVarsPath.test(path);
+  // A text is its own size already.
+  const hide = (body: unknown, isDocumented: boolean) =>
+    typeof body === "string" ? body : valuesHidden(body, isDocumented);
+  // Of an app's config vars the members are the names; a refusal names no value.
+  const answer = response && hide(response.body, !isOfVars || response.status >= 300);
+  // A refusal may repeat the path.
+  if (secret !== null && isObject(answer) && typeof answer["message"] === "string")
+    answer["message"] = answer["message"].replaceAll(secret, MASK);
+  return {
+    ...call,
+    path,
+    request: { ...request, body: hide(request.body, !isOfVars) },
+    response: response && { ...response, body: answer },
   };
-  // A refusal names no value.
-  const answered = response && response.status < 300 ? { ...response, body: hide(response.body) } : response;
-  return { ...call, request: { ...request, body: hide(request.body) }, response: answered };
+}
+
+/** A drain's address may hold a name and a password, and the path may name the drain by it, or by its token. */
+function withoutAddress(path: string): { path: string; secret: string | null } {
+  const [, drains, drain] = drainPath.exec(path) ?? [];
+  if (drains === undefined) return { path, secret: null };
+  if (drain === undefined || /^[\da-f-]{36}$/i.test(drain))
+    return { path: path.split("?")[0]!, secret: null };
+  return { path: `${drains}/${MASK}`, secret: drain };
+}
+
+/** The members of the documented bodies that hold no secret, and those that have such members themselves. */
+const plainNames =
+  /^(id|uuid|name|plan|region|type|state|message|callback_url|expires_at|created_at|updated_at)$/;
+const partNames = /^(oauth_grant|addon|app)$/;
+
+/** Leaves the names of all members, of the values only those that are documented and plain: others may hold anything. */
+function valuesHidden(value: unknown, isDocumented: boolean): unknown {
+  if (value === null || value === undefined) return value;
+  if (Array.isArray(value)) return value.map((item) => valuesHidden(item, isDocumented));
+  if (!isObject(value)) return MASK;
+  const shown = ([name, member]: [string, unknown]) => {
+    if (isDocumented && plainNames.test(name) && typeof member !== "object") return [name, member];
+    // Config vars are a list of names and values, or have their names as members.
+    const isPart = partNames.test(name) || (name === "config" && Array.isArray(member));
+    return [name, valuesHidden(member, isDocumented && isPart)];
+  };
+  return Object.fromEntries(Object.entries(value).map(shown));
 }

@@ -14,6 +14,12 @@ export function markProvisioned(world: World, addon: AddonRecord, message: strin
   settleApp(world, addon);
 }
 
+/** A provision that had failed was answered after all, with a success that goes on later: its time begins anew. */
+export function markBegunAnew(world: World, addon: AddonRecord): void {
+  addon.state = "provisioning";
+  addon.requestedAt = world.clock.now();
+}
+
 /** The provision failed: nothing of it works any more. It keeps its names: without an answer it may be delivered again. */
 export function markFailed(world: World, addon: AddonRecord, because: string): void {
   addon.state = "deprovisioned";
@@ -56,7 +62,7 @@ function settleApp(world: World, addon: AddonRecord): void {
   if (app) goOnWithSetup(world, app);
 }
 
-/** The platform waits 12 hours for an asynchronous provision (decisions, section 2); looked at on every access. */
+/** The platform waits 12 hours for an asynchronous provision (assumed, section 2); looked at on every access. */
 export function giveUpIfOverdue(world: World, addon: AddonRecord): AddonRecord {
   if (addon.state === "provisioning" && world.clock.now() - addon.requestedAt >= GIVE_UP_MS) {
     markDeprovisioned(world, addon, "The provision was not finished within 12 hours.");
@@ -65,7 +71,7 @@ export function giveUpIfOverdue(world: World, addon: AddonRecord): AddonRecord {
   return addon;
 }
 
-/** Merges config by name; null removes (decisions, section 5). Nothing changes when nothing differs. */
+/** Merges config by name; null removes (assumed, section 5). Nothing changes when nothing differs. */
 export function mergeConfig(
   world: World,
   addon: AddonRecord,
@@ -78,6 +84,10 @@ export function mergeConfig(
     addon.updatedAt = world.clock.now();
   }
 }
+
+/** The rule of {@link isConfigVarName}, for those who broke it. */
+export const CONFIG_VAR_NAMES =
+  "A config var's name consists of letters, digits and underscores, and begins with a letter, or with one underscore and a letter.";
 
 /** Whether an app can have a config var of this name. */
 export function isConfigVarName(name: string): boolean {

@@ -3,11 +3,16 @@ import { conflict, invalid } from "../refusal.ts";
 import type { AddonRecord, AppRecord, AttachmentRecord } from "./records.ts";
 import type { World } from "./world.ts";
 
+/** Whether an attachment can have the name as it is. */
+export function isAttachmentName(name: string): boolean {
+  return /^[A-Z][A-Z0-9_]*$/.test(name);
+}
+
 /** Attaches an add-on to an app, under a name that is free in that app. */
 export function attach(world: World, addon: AddonRecord, app: AppRecord, wish?: string): AttachmentRecord {
   if (addon.state === "deprovisioned") throw invalid("The add-on is deprovisioned.");
   const isTaken = (name: string) => world.attachments.find(`${app.id}/${name}`) !== undefined;
-  if (wish !== undefined && !/^[A-Z][A-Z0-9_]*$/.test(wish)) {
+  if (wish !== undefined && !isAttachmentName(wish)) {
     throw invalid("An attachment's name consists of upper-case letters, digits and underscores.");
   }
   if (wish !== undefined && isTaken(wish)) throw conflict(`The app already has an attachment named ${wish}.`);

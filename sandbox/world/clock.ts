@@ -17,7 +17,7 @@ export function createClock(): Clock {
   };
 }
 
-/** ISO 8601 in UTC without fractions, as all timestamps of the API (decisions, section 4). */
+/** ISO 8601 in UTC without fractions, as all timestamps of the API (assumed, section 4). */
 export function isoTime(ms: number): string {
   return `${new Date(ms).toISOString().slice(0, 19)}Z`;
 }

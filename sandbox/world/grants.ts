@@ -39,6 +39,12 @@ export function latestGrant(world: World, addonId: string): GrantRecord | undefi
   return world.grants.of("addon", addonId).at(-1);
 }
 
+/** The newest grant of a resource whose time is not over and that nothing has ended; a new one where there is none. */
+export function livingGrant(world: World, addon: AddonRecord): GrantRecord {
+  const isAlive = (grant: GrantRecord) => ["issued", "exchangeable"].includes(grantStateOf(world, grant));
+  return world.grants.of("addon", addon.id).findLast(isAlive) ?? issueGrant(world, addon);
+}
+
 /** Every code of a resource that was not exchanged dies with the resource, or with the pair that another code got. */
 export function invalidateGrants(world: World, addonId: string, reason: string): void {
   for (const grant of world.grants.of("addon", addonId)) invalidateGrant(grant, reason);

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import type { LogDrainRecord } from "./records.ts";
+import type { AddonRecord, LogDrainRecord } from "./records.ts";
 import type { World } from "./world.ts";
 
 const LONGEST_URL = 2048;
@@ -10,13 +10,19 @@ export function isDrainUrl(url: string): boolean {
   return isOfKind && url.length <= LONGEST_URL && URL.canParse(url) && new URL(url).hostname !== "";
 }
 
-/** A drain for an app's logs. An add-on that names the same address again gets no second one. */
+/** The token of the drain that an add-on may name in its provision answer, known before there is a drain. */
+export function drainTokenOf(addon: AddonRecord): string {
+  return `d.${addon.id}`;
+}
+
+/** A drain for an app's logs. An add-on that names the same address or token again gets no second one. */
 export function addLogDrain(
   world: World,
-  drain: { url: string; addonId: string | null; appId: string },
+  drain: Pick<LogDrainRecord, "url" | "addonId" | "appId"> & { token?: string },
 ): LogDrainRecord {
   const now = world.clock.now();
-  const isSame = ({ url, addonId }: LogDrainRecord) => url === drain.url && addonId === drain.addonId;
+  const isSame = ({ url, token, addonId }: LogDrainRecord) =>
+    (url === drain.url || token === drain.token) && addonId === drain.addonId;
   const known = world.logDrains.of("app", drain.appId).find(isSame);
   return (
     known ??

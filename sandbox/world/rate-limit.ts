@@ -4,7 +4,7 @@ import type { World } from "./world.ts";
 const REFILL_PER_MINUTE = 75;
 
 /**
- * The bucket of a resource's token ("Limits": calls on one resource do not affect another; numbers from decisions,
+ * The bucket of a resource's token ("Limits": calls on one resource do not affect another; numbers from assumed,
  * section 4). It belongs to the pair, so that a refresh does not fill it. A bucket that is made larger gains at once
  * what it was enlarged by, a smaller one spills. Returns what is left, in whole calls.
  */

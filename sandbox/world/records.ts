@@ -14,12 +14,19 @@ export interface AddonRecord {
   config: Record<string, string>;
   providerId: string | null;
   provisionMessage: string | null;
-  /** When the provision request was first sent: an asynchronous one is given up 12 hours later. */
+  /**
+   * When the provision request was first sent, or taken up after it had failed: an asynchronous one is given up 12
+   * hours later.
+   */
   requestedAt: number;
+  /** A success of the service was taken up; not so what was installed before the service, until it answers. */
+  wasTakenUp?: true;
   /** The service has said no to it, for good; no answer, or one that it cannot now (5xx), is none. */
   isRefused?: true;
   /** The service has said that it is gone (2xx or 410 to a DELETE): whatever comes after, 410 is due. */
   isEndConfirmed?: true;
+  /** A DELETE has overtaken its provision and was answered 404: what is accepted after it would be left with nobody. */
+  isEndForeseen?: true;
   /** The platform has given it up, and its service does not know yet. */
   isUntold?: true;
   /** Deprovisioned after having lived; a failed provision leaves it null. */

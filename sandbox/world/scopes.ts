@@ -38,7 +38,7 @@ export const scopes: Record<string, Scope> = {
   },
 };
 
-/** The scope of whoever asks for none (decisions, section 7). */
+/** The scope of whoever asks for none (assumed, section 7). */
 const LEAST_SCOPE = ["identity"];
 
 /** The names that were asked for, each once; throws at the first that is none. */

@@ -7,11 +7,12 @@ import type { Secret } from "../secret.ts";
 import { createIdCookie } from "../sign-in/cookies.ts";
 import type { Vault } from "../vault/vault.ts";
 import type { CustomerPage } from "./contract.ts";
+import { createCookieRoom } from "./cookie-room.ts";
 import { customerRoutes } from "./routes.ts";
 import { createCustomerSessions, CUSTOMER_SESSION_SECONDS } from "./sessions.ts";
 import { signOnRoutes } from "./sign-on.ts";
 
-/** Customers who come from the platform's dashboard (decisions, section 6): the way in, and the page it leads to. */
+/** Customers who come from the platform's dashboard (assumed, section 6): the way in, and the page it leads to. */
 export interface Customers {
   routers: Record<"/sso" | "/customer", Router>;
 }
@@ -35,6 +36,7 @@ export function createCustomers(needs: {
       ...{ name: `kit_customer_${uuid}`, path: `/customer/${uuid}` },
       maxAgeSeconds: CUSTOMER_SESSION_SECONDS,
     });
-  const parts = { ...needs, sessions, cookieOf };
+  const makeRoom = createCookieRoom(cookieOf);
+  const parts = { ...needs, sessions, cookieOf, makeRoom };
   return { routers: { "/sso": signOnRoutes(parts), "/customer": customerRoutes(parts) } };
 }

@@ -9,6 +9,12 @@ const TOLD = {
     happened: "This way in is not valid, or not any more. Each one can be used once, within five minutes.",
     advice: `${FROM_THE_DASHBOARD} If that does not help, tell whoever runs this service the time.`,
   },
+  sign_on_not_kept: {
+    ...{ status: 503, title: "Not available for the moment" },
+    happened:
+      "The service cannot reach its database, where it would have written down that you are signed on.",
+    advice: "Wait a moment, then open the add-on from the platform's dashboard again.",
+  },
   not_signed_on: {
     ...{ status: 401, title: "You are not signed on" },
     happened: "You have signed out, it was more than four hours ago, or the add-on was removed.",
@@ -29,11 +35,13 @@ const TOLD = {
 export type CustomerProblemId = keyof typeof TOLD;
 
 /**
- * The page for what went wrong. `why`, a machine word, goes to the log alone: a stranger learns nothing from a page. It
- * goes there without a stack, which would say nothing of a form, and fill the log with whatever strangers send.
+ * The page for what went wrong. `why`, an error or a machine word, goes to the log alone: a stranger learns nothing from a
+ * page. A word goes there without a stack, which would say nothing of a form, and fill the log with whatever strangers
+ * send.
  */
-export function customerProblem(id: CustomerProblemId, why?: string): Problem {
-  return new Problem(id, TOLD[id], { cause: why && { id: why, message: SENTENCES[why] ?? why } });
+export function customerProblem(id: CustomerProblemId, why?: unknown): Problem {
+  const cause = typeof why === "string" ? { id: why, message: SENTENCES[why] ?? why } : why;
+  return new Problem(id, TOLD[id], { cause });
 }
 
 const SENTENCES: Readonly<Record<string, string>> = {

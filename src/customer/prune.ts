@@ -1,4 +1,5 @@
 import { statement, type Queryable } from "../database/database.ts";
+import { FIRST_UUID } from "../uuid.ts";
 
 const signOns = statement("prune_sign_ons", `DELETE FROM used_sign_ons WHERE expires_at <= now()`);
 const sessions = statement(
@@ -6,7 +7,6 @@ const sessions = statement(
   `DELETE FROM customer_sessions WHERE expires_at <= now()`,
 );
 const LOOKED_AT = 5_000;
-const FIRST = "00000000-0000-0000-0000-000000000000";
 // From the sessions, which are few, to their resources, one by one: as a join, all resources would be read for them. That
 // such a session is good for nothing its own look-up sees to, so each time looks at a part, in their order.
 const orphans = statement(
@@ -23,10 +23,10 @@ const orphans = statement(
 
 /** Forgets forms that are too old to come again, sessions that ran out, and customers of resources that are gone. */
 export function createPruneCustomers(db: Queryable): () => Promise<void> {
-  let lookedUpTo = FIRST;
+  let lookedUpTo = FIRST_UUID;
   return async () => {
     for (const each of [signOns, sessions]) await db.query(each);
     const [part] = await db.query<{ looked: number; last: string | null }>(orphans, [lookedUpTo]);
-    lookedUpTo = part?.last && part.looked === LOOKED_AT ? part.last : FIRST;
+    lookedUpTo = part?.last && part.looked === LOOKED_AT ? part.last : FIRST_UUID;
   };
 }

@@ -1,10 +1,12 @@
-import { Router, type Request } from "express";
+import { Router, type Request, type Response } from "express";
+import { isDatabaseAway } from "../database/database.ts";
 import { methodNotAllowed } from "../method-not-allowed.ts";
 import type { Page } from "../pages/page.ts";
 import type { Pages } from "../pages/pages.tsx";
 import type { IdCookie } from "../sign-in/cookies.ts";
 import { isFromOurPage } from "../sign-in/same-origin.ts";
 import { readUuid } from "../uuid.ts";
+import { within } from "../within.ts";
 import type { CustomerPage, CustomerResource } from "./contract.ts";
 import { framed, SIGNED_OUT } from "./page-frame.tsx";
 import { customerProblem } from "./problems.ts";
@@ -18,9 +20,11 @@ export function customerRoutes(needs: {
   customerPage: CustomerPage;
   sessions: CustomerSessions;
   cookieOf(uuid: string): IdCookie;
+  /** Clears cookies that are too many, but never that of the resource that is looked at. */
+  makeRoom(request: Request, response: Response, openUuid: string): void;
   pages: Pages;
 }): Router {
-  const { customerPage, sessions, cookieOf, pages } = needs;
+  const { customerPage, sessions, cookieOf, makeRoom, pages } = needs;
   const router = Router({ caseSensitive: true });
 
   async function sessionOf(request: Request): Promise<CustomerSession | null> {
@@ -39,6 +43,7 @@ export function customerRoutes(needs: {
     .get(async (request, response) => {
       const session = await sessionOf(request);
       if (!session) throw customerProblem("not_signed_on");
+      makeRoom(request, response, session.resource.uuid);
       const page = await inTime(customerPage, session.resource);
       pages.show(request, response, framed(page, session, pages.addressOf(request).base));
     })
@@ -66,15 +71,12 @@ function uuidIn({ params }: Request): string | null {
   return readUuid(params["uuid"]);
 }
 
-/** The vendor's page, or the news that it takes too long. */
+/** The vendor's page. Throws the problem `page_late` where it takes too long. */
 async function inTime(customerPage: CustomerPage, resource: CustomerResource): Promise<Page> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(customerProblem("page_late")), PAGE_TIME_MS);
-  });
   try {
-    return await Promise.race([customerPage(resource), late]);
-  } finally {
-    clearTimeout(timer);
+    return await within(PAGE_TIME_MS, customerPage(resource), () => customerProblem("page_late"));
+  } catch (error) {
+    // What the vendor's page cannot reach is not our database, whatever its error looks like.
+    throw isDatabaseAway(error) ? new Error("The page cannot reach what it needs", { cause: error }) : error;
   }
 }

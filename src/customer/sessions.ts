@@ -1,10 +1,4 @@
-import {
-  DatabaseUnavailable,
-  isPassing,
-  statement,
-  waitingForDatabase,
-  type Queryable,
-} from "../database/database.ts";
+import { statement, waitingForDatabase, type Queryable } from "../database/database.ts";
 import type { Secret } from "../secret.ts";
 import { hashesOf, hashOf, randomId } from "../sign-in/random-id.ts";
 import type { Vault } from "../vault/vault.ts";
@@ -52,8 +46,9 @@ const open = statement(
 // With its resource each time: a session ends with it, in the same moment.
 const find = statement(
   "find_customer_session",
-  `SELECT s.email, r.uuid, r.name, r.plan, r.plan <> r.applied_plan AS "isChangingPlan", r.region, r.state,
-     r.app_name AS "appName", r.created_at AS "createdAt",
+  `SELECT s.email, r.uuid, r.name, r.plan, r.region, r.state, r.app_name AS "appName", r.created_at AS "createdAt",
+     r.plan <> r.applied_plan OR EXISTS (
+       SELECT 1 FROM steps WHERE uuid = r.uuid AND kind = 'finish' AND detail ? 'plan') AS "isChangingPlan",
      (SELECT detail->>'said' FROM steps WHERE uuid = r.uuid AND kind = 'finish' ORDER BY id LIMIT 1) AS progress
    FROM customer_sessions s JOIN resources r ON r.uuid = s.uuid
    WHERE s.id_hash = ANY($1::bytea[]) AND s.uuid = $2 AND s.expires_at > now()
@@ -72,7 +67,7 @@ export function createCustomerSessions({ db, vault }: { db: Queryable; vault: Va
       const session = randomId();
       const values = [uuid, timestamp, tokenHash, weakerTokenHash, hashOf(vault, "customer", session), email];
       // Not tried again: if the answer to the first try was lost, the second would find the form used.
-      const [row] = await db.query<Record<"isTimely" | "isKnown" | "isOpened", boolean>>(open, values).catch(unavailableIfPassing); // prettier-ignore
+      const [row] = await db.query<Record<"isTimely" | "isKnown" | "isOpened", boolean>>(open, values);
       if (row!.isOpened) return { session };
       if (!row!.isTimely) return "stale";
       return row!.isKnown ? "used" : "gone";
@@ -91,10 +86,6 @@ export function createCustomerSessions({ db, vault }: { db: Queryable; vault: Va
       await waitingForDatabase(() => db.query(close, [hashesOf(vault, "customer", session)]), PATIENCE);
     },
   };
-}
-
-function unavailableIfPassing(error: unknown): never {
-  throw isPassing(error) ? new DatabaseUnavailable("the database does not answer", { cause: error }) : error;
 }
 
 export type CustomerSessions = ReturnType<typeof createCustomerSessions>;

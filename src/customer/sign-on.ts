@@ -1,5 +1,6 @@
 import express, { Router, type ErrorRequestHandler, type RequestHandler } from "express";
 import { askForBody } from "../ask-for-body.ts";
+import { isDatabaseAway } from "../database/database.ts";
 import { hideWhile } from "../hide-while.ts";
 import type { Log } from "../log.ts";
 import { methodNotAllowed } from "../method-not-allowed.ts";
@@ -14,7 +15,7 @@ import { readSignedForm } from "./signed-form.ts";
 /** Eight members of a form; the longest is an e-mail address. */
 const MOST_BODY_BYTES = 16 * 1024;
 
-/** The way in for customers, to be mounted at `/sso`: a form that the platform's dashboard signed (decisions, section 6). */
+/** The way in for customers, to be mounted at `/sso`: a form that the platform's dashboard signed (assumed, section 6). */
 export function signOnRoutes(needs: {
   salt: Secret;
   mustNameUser: boolean;
@@ -40,7 +41,7 @@ export function signOnRoutes(needs: {
       if (typeof form === "string") throw customerProblem("sign_on_refused", form);
       const opened = await hideWhile(scrubber, (hide) => {
         hide(...form.tokens);
-        return sessions.open(form);
+        return sessions.open(form).catch(notKept);
       });
       if (typeof opened === "string") throw customerProblem("sign_on_refused", opened);
       // The id is a new one each time: nobody can hand a browser a session to be signed on with.
@@ -53,6 +54,11 @@ export function signOnRoutes(needs: {
     .all(methodNotAllowed("POST"));
   router.use(refuseUnreadable);
   return router;
+}
+
+/** The form may be used up by now, so that to send it again would be refused. */
+function notKept(error: unknown): never {
+  throw isDatabaseAway(error) ? customerProblem("sign_on_not_kept", error) : error;
 }
 
 /** What the parser throws quotes the body. A body that it cannot read is no sign-on. */

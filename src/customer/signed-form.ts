@@ -24,7 +24,7 @@ const LONGEST_MEMBER = 1_000;
 
 /**
  * Reads the form with which the platform's dashboard sends a customer, and checks its tokens in constant time
- * (decisions, section 6). Every token that is there must be right; who the customer is counts only where the
+ * (assumed, section 6). Every token that is there must be right; who the customer is counts only where the
  * user-scoped one says so. `mustNameUser`: the other one alone is not enough.
  */
 export function readSignedForm(

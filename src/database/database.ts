@@ -9,14 +9,20 @@ export { migrate, MigrationFailed } from "./migrate.ts";
 export { busyStatement, statement, type Queryable, type Statement } from "./statement.ts";
 export type { Database, DatabaseLog } from "./types.ts";
 export { TakesNoWrites } from "./over-pool.ts";
-export { aWaitingRoom, DatabaseUnavailable, waitingForDatabase, type WaitingRoom } from "./waiting.ts";
+export {
+  aWaitingRoom,
+  DatabaseUnavailable,
+  isDatabaseAway,
+  waitingForDatabase,
+  type WaitingRoom,
+} from "./waiting.ts";
 
 export type DatabaseSettings = {
   /** `DATABASE_URL`; unset: the embedded database. */
   url?: string | undefined;
   /** The embedded database's folder. */
   dataDir: string;
-  /** On the embedded database: the web process must own the folder; a command is content to be served by it. */
+  /** On the embedded database: the owner (a web process) opens the folder; a guest may also be served by the owner. */
   role: "owner" | "guest";
   /** Connections to PostgreSQL, at most. */
   poolSize: number;

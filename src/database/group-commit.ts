@@ -32,7 +32,7 @@ const BEHIND_ANOTHER_MS = 2;
 
 /**
  * Many callers, one statement: the rows that arrive within one turn of the event loop, or while many others are under
- * way, are committed together, and each caller is answered after the commit of its own row. It costs a few callers
+ * way, are committed together, and each caller is answered after the commit of its own row. With few callers it costs
  * nothing, and under load one commit serves a dozen. With three statements under way PostgreSQL has work while one
  * commits and the next batch gathers.
  *

@@ -1,4 +1,7 @@
-/** One SQL statement with a name of its own: PostgreSQL parses and plans it once per connection under that name. */
+/**
+ * One SQL statement with a name of its own, under which PostgreSQL parses it once per connection. How often it is planned,
+ * database.ts says.
+ */
 export type Statement = {
   readonly name: string;
   readonly text: string;

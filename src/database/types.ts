@@ -5,8 +5,8 @@ import type { Queryable } from "./statement.ts";
 export type DatabaseLog = { warn(fields: object, message: string): void };
 
 /**
- * One database, whichever it is. Hot statements go through `query`; Prisma serves the rest, on the connections that are
- * not for busy statements.
+ * One database, whichever it is. Statements go through `query`; Prisma serves two reads of an operator's, on the
+ * connections that are not for busy statements.
  */
 export type Database = Queryable & {
   readonly kind: "postgresql" | "embedded";

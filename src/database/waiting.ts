@@ -9,6 +9,12 @@ export class DatabaseUnavailable extends KitError {
   }
 }
 
+/** Whether the database is away: somebody waited in vain, or, where nobody did, the driver's own error says so. */
+export function isDatabaseAway(error: unknown): boolean {
+  // Those of the platform are ours, and mean something else.
+  return error instanceof KitError ? error instanceof DatabaseUnavailable : isPassing(error);
+}
+
 /** How many may wait at once; beyond that, waiting fails at once. Share one among all that one outage would hold up. */
 export type WaitingRoom = { waiting: number; readonly seats: number };
 
@@ -16,6 +22,11 @@ export const aWaitingRoom = (seats = 100): WaitingRoom => ({ waiting: 0, seats }
 
 /** A try that hangs is left alone this long after the deadline, for it may be about to succeed. */
 const GRACE_MS = 1000;
+
+/** So late after that says that the whole process stood still (a frozen container): the database need not be away. */
+const OVERSLEPT_MS = 500;
+/** For so long more, at most, the database is then asked. */
+const AGAIN_MS = 5000;
 
 type Patience = {
   upToMs?: number;
@@ -27,21 +38,21 @@ type Patience = {
 /**
  * Runs `work` until it succeeds, for the database may be restarting, failing over or out of reach for a moment. `work`
  * must be idempotent: after a lost connection nobody knows whether it was done. Errors that no waiting cures are
- * thrown as they are.
+ * thrown as they are. A process that stood still beyond the deadline tries for five seconds more.
  *
- * @throws DatabaseUnavailable after `upToMs` (8 s unless given; at most a second later), or at once when the room is full
+ * @throws DatabaseUnavailable after `upToMs` (8 s unless given; at most a second later unless the process stood still), or
+ * at once when the room is full
  */
 export async function waitingForDatabase<T>(
   work: () => Promise<T>,
   { upToMs = 8000, room, isCurable = isPassing }: Patience = {},
 ): Promise<T> {
-  const deadline = performance.now() + upToMs;
-  const timeLeftMs = (): number => deadline - performance.now();
+  const timeLeftMs = timeLeft(upToMs);
   let isSeated = false;
   try {
     for (let tries = 1; ; tries++) {
       try {
-        return await before(timeLeftMs() + GRACE_MS, work());
+        return await inTime(work(), () => timeLeftMs() + GRACE_MS);
       } catch (error) {
         if (!isCurable(error)) throw error;
         const pauseMs = jittered(Math.min(50 * 2 ** (tries - 1), 1000));
@@ -62,10 +73,27 @@ function takeSeat(room: WaitingRoom, cause: unknown): true {
   return true;
 }
 
-function before<T>(timeLeftMs: number, work: Promise<T>): Promise<T> {
+/** Milliseconds until the deadline; where it was overslept, once, those until another one. */
+function timeLeft(upToMs: number): () => number {
+  let deadline = performance.now() + upToMs;
+  let hasOverslept = false;
+  return () => {
+    const leftMs = deadline - performance.now();
+    if (hasOverslept || leftMs > -(GRACE_MS + OVERSLEPT_MS)) return leftMs;
+    hasOverslept = true;
+    deadline = performance.now() + Math.min(upToMs, AGAIN_MS);
+    return deadline - performance.now();
+  };
+}
+
+function inTime<T>(work: Promise<T>, timeLeftMs: () => number): Promise<T> {
   return new Promise((resolve, reject) => {
-    const tooLate = () => reject(unavailable("did not answer in time"));
-    const timer = setTimeout(tooLate, Math.max(timeLeftMs, 0));
+    // Time is looked at again when it seems to be over: it may have been overslept.
+    const look = () => {
+      if (timeLeftMs() <= 0) reject(unavailable("did not answer in time"));
+      else timer = setTimeout(look, timeLeftMs());
+    };
+    let timer = setTimeout(look, Math.max(timeLeftMs(), 0));
     work.then(resolve, reject).finally(() => clearTimeout(timer));
   });
 }

@@ -3,8 +3,10 @@ import type { Log } from "../log.ts";
 import { watchClock } from "./clock-watch.ts";
 
 /** Something that happens later. It finds its work by state, so a run too many does no harm. */
-export interface Job {
-  name: string;
+export interface Job<Name extends string = string> {
+  name: Name;
+  /** It may compute: a process that is here to answer others is never woken for it, and leaves it to those that tick. */
+  mayCompute?: boolean;
   /** Starts or does what is due, until nothing is or `signal` says stop. May answer how much it took. */
   run(signal: AbortSignal): Promise<unknown>;
   /** Resolves when nothing that a run started is under way. */
@@ -13,11 +15,15 @@ export interface Job {
   nextInSeconds?(): Promise<number | null>;
 }
 
-export interface Jobs {
-  /** Looks for due work at every tick of `cron`; with null only when woken. Before this, nothing runs. */
+export interface Jobs<Name extends string = string> {
+  names: readonly Name[];
+  /**
+   * Looks for due work at every tick of `cron`; with null there are no ticks, and a job runs only when it is woken, one
+   * that may compute never. Before this, nothing runs.
+   */
   start(cron: string | null): void;
-  /** Runs a job soon: in `inMs`, or when its present run ends. Nothing happens in a process that runs no jobs. */
-  wake(name: string, inMs?: number): void;
+  /** Runs a job soon: in `inMs`, or when its present run ends. Nothing happens where the job does not run. */
+  wake(name: Name, inMs?: number): void;
   /** Runs every job soon. */
   wakeAll(): void;
   /** No tick, no claim from now on; resolves when what runs has ended. */
@@ -33,21 +39,22 @@ const SOON_SECONDS = 20;
 const LEAST_PAUSE_MS = 100;
 
 /** The only user of node-cron, whose own guard against overlap would never run a job again after one that hangs. */
-export function createJobs({
+export function createJobs<Name extends string>({
   jobs,
   beat,
   log,
 }: {
-  jobs: readonly Job[];
+  jobs: readonly Job<Name>[];
   beat(name: string): Promise<void>;
   log: Log;
-}): Jobs {
+}): Jobs<Name> {
   const stopping = new AbortController();
   const running = new Map<string, { since: number; run: Promise<void> }>();
   const timers = new Map<string, { timer: NodeJS.Timeout; at: number }>();
   let tasks: ScheduledTask[] = [];
   let stopWatching = () => {};
-  let isStarted = false;
+  /** Those that run here. */
+  let awake: readonly Job[] = [];
 
   // What the package has to say (a missed tick, when something blocked the process) goes into the log like all else.
   const logger = {
@@ -87,7 +94,7 @@ export function createJobs({
   function wake(job: Job, inMs: number): void {
     const at = performance.now() + inMs;
     const waiting = timers.get(job.name);
-    if (!isStarted || stopping.signal.aborted || (waiting && waiting.at <= at)) return;
+    if (!awake.includes(job) || stopping.signal.aborted || (waiting && waiting.at <= at)) return;
     clearTimeout(waiting?.timer);
     const timer = setTimeout(() => {
       timers.delete(job.name);
@@ -116,8 +123,9 @@ export function createJobs({
   }
 
   return {
+    names: jobs.map(({ name }) => name),
     start(cron) {
-      isStarted = true;
+      awake = cron === null ? jobs.filter(({ mayCompute }) => !mayCompute) : jobs;
       if (cron === null) return;
       schedule(cron);
       stopWatching = watchClock((byMs) => void onClockSet(cron, byMs));

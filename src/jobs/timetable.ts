@@ -7,6 +7,8 @@ import type { PlatformFor } from "../resources/platform-for.ts";
 import type { SignIn } from "../sign-in/sign-in.ts";
 import type { Job } from "./run.ts";
 
+export type JobName = ReturnType<typeof timetable>[number]["name"];
+
 /**
  * What happens later. Each job looks for its work by state at every tick of `SWEEP_CRON`, and sooner when something is
  * known to be due; so whatever a crash left behind is found.
@@ -21,7 +23,7 @@ export function timetable(needs: {
   pruneSignIns(): Promise<void>;
   pruneCustomers(): Promise<void>;
   log: Log;
-}): Job[] {
+}) {
   const { claims, grants, refresh, reopenQuarantined, spreadSecret } = needs.credentials;
   const { runner, queue, failStranded } = needs.lifecycle;
   const { signIn, pruneSignIns, pruneCustomers } = needs;
@@ -47,6 +49,7 @@ export function timetable(needs: {
     // A job of its own: its run waits for a place where all are taken, and the steps above are not to wait for that.
     {
       name: "run-vendor-steps",
+      mayCompute: true,
       run: (signal) => runner.runDue("vendor", signal),
       settled: runner.settled,
       nextInSeconds: () => queue.nextInSeconds("vendor"),
@@ -64,5 +67,5 @@ export function timetable(needs: {
     { name: "reopen-people", run: async () => signIn?.reopenQuarantined() },
     { name: "prune-sign-ins", run: pruneSignIns },
     { name: "prune-customers", run: pruneCustomers },
-  ];
+  ] as const satisfies readonly Job[];
 }

@@ -1,5 +1,6 @@
 import { readConfig, readEnvironment, type Config, type SettingName } from "../config.ts";
 import type { Database } from "../database/database.ts";
+import { Misconfigured } from "../errors.ts";
 import type { Services } from "../services.ts";
 import { onSignals } from "../stop-signals.ts";
 import { createLogLines } from "./log-lines.ts";
@@ -19,7 +20,7 @@ export interface Session {
   servicesWithoutKeys(): Promise<Services>;
   /** The same without any check. */
   openServices(config: Config): Promise<Services>;
-  /** Aborted by Ctrl-C. Whoever asks for it must end soon after. */
+  /** Aborted by Ctrl-C, or when the terminal hangs up. Whoever asks for it must end soon after. */
   stopSignal(): AbortSignal;
   /** Shows that work goes on, where it takes long: for a command that opens nothing here. */
   begin(): void;
@@ -42,7 +43,7 @@ export interface Session {
 
 /** What ends sooner needs no word. */
 const TELL_AFTER_MS = 200;
-const STOPPING = ["SIGINT", "SIGTERM"] as const;
+const STOPPING = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 const DATABASE_SETTINGS = ["databaseUrl", "databaseCa", "databasePool", "dataDir"] as const;
 
 export function createSession({ json, progress }: { json: boolean; progress: Progress }): Session {
@@ -89,7 +90,9 @@ export function createSession({ json, progress }: { json: boolean; progress: Pro
   }
 
   async function checked(check: (services: Services) => Promise<void>): Promise<Services> {
-    const services = await openServices(settings());
+    const config = settings();
+    await checkThereIsADatabase(config);
+    const services = await openServices(config);
     await soon(() => check(services));
     return services;
   }
@@ -107,7 +110,9 @@ export function createSession({ json, progress }: { json: boolean; progress: Pro
       return checked(({ db }) => checkMigrations(db));
     },
     async database() {
-      const { databaseUrl, databaseCa, databasePool, dataDir } = settings(DATABASE_SETTINGS);
+      const config = settings(DATABASE_SETTINGS);
+      const { databaseUrl, databaseCa, databasePool, dataDir } = config;
+      await checkThereIsADatabase(config);
       progress.begin();
       const { openDatabase } = await import("../database/database.ts");
       const { checkMigrations } = await import("../start-up.ts");
@@ -157,6 +162,13 @@ export function createSession({ json, progress }: { json: boolean; progress: Pro
       progress.end();
     },
   };
+}
+
+/** Only `kit migrate` makes a database, and says where. */
+async function checkThereIsADatabase(config: Config): Promise<void> {
+  const { noDatabase } = await import("../operator/no-database.ts");
+  const missing = noDatabase(config);
+  if (missing) throw new Misconfigured(`${missing.message}\n${missing.fix}`);
 }
 
 /** A command waits a moment for a database that is away, not as long as a service would. */

@@ -1,3 +1,5 @@
+import { isJsonObject } from "../json-object.ts";
+
 /** zod passes over a member named __proto__, as if nothing stood there: under another name it is looked at too. */
 const STAND_IN = "__proto__\u{e000}";
 /** No name that somebody chooses is further in: /environments/test/env/NAME. */
@@ -5,7 +7,7 @@ const DEEPEST_NAME = 4;
 
 /** The same value with such members under the other name, objects in arrays apart: those hold no names of choice. */
 export function withoutProto(value: unknown, levels = DEEPEST_NAME): unknown {
-  if (levels === 0 || typeof value !== "object" || value === null || Array.isArray(value)) return value;
+  if (levels === 0 || !isJsonObject(value)) return value;
   const members = Object.entries(value).map(([name, member]) => [
     name === "__proto__" ? STAND_IN : name,
     withoutProto(member, levels - 1),

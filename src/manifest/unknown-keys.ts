@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { isJsonObject } from "../json-object.ts";
 import type { Finding } from "./finding.ts";
 import { closest } from "./closest.ts";
 import type { Path } from "./path.ts";
@@ -25,7 +26,7 @@ function below(schema: z.core.$ZodType, value: unknown, path: Path): Finding[] {
   if (schema instanceof z.ZodUnion) return schema.options.flatMap((form) => below(form, value, path));
   if (schema instanceof z.ZodArray && Array.isArray(value))
     return value.flatMap((element, index) => below(schema.element, element, [...path, index]));
-  if (!isObject(value)) return [];
+  if (!isJsonObject(value)) return [];
   if (schema instanceof z.ZodRecord)
     return Object.entries(value).flatMap(([key, inner]) => below(schema.valueType, inner, [...path, key]));
   if (!(schema instanceof z.ZodObject)) return [];
@@ -53,12 +54,8 @@ function isClosed(schema: z.ZodObject): boolean {
 }
 
 function isOfAnotherTool(value: unknown): boolean {
-  if (!isObject(value)) return false;
+  if (!isJsonObject(value)) return false;
   const known = Object.keys(manifestSchema.shape);
   const given = Object.keys(value);
   return given.length > 0 && given.every((key) => !known.includes(key) && !closest(key, known));
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

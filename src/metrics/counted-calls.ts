@@ -13,7 +13,7 @@ interface Calls {
 /** The platform's three calls, each counted by what it came to. */
 export function countedCalls({ provision, changePlan, deprovision }: Calls, metrics: Metrics): Calls {
   return {
-    provision: (request) => counted(provision(request), metrics.provision),
+    provision: (...wish) => counted(provision(...wish), metrics.provision),
     changePlan: (...change) => counted(changePlan(...change), metrics.planChange),
     deprovision: (...wish) => counted(deprovision(...wish), metrics.deprovision),
   };

@@ -34,8 +34,16 @@ const readQueues = statement(
       "state IN ('active', 'needs_reauth') AND sealed_refresh_token IS NOT NULL",
     ),
     queue("verifications", "credentials", "verify_at", "verify_at IS NOT NULL"),
-    // What waits behind an earlier step is late only if that one is, which may itself have said "later" for hours.
-    queue("steps", "steps", "due_at", "due_at IS NOT NULL", isNext("waiting"), ", uuid, id, kind"),
+    // What waits behind an earlier step is late only if that one is, which may itself have said "later" for hours; what is
+    // under way, and may have waited so, is not late any more.
+    queue(
+      "steps",
+      "steps",
+      "due_at",
+      "due_at IS NOT NULL AND (leased_until IS NULL OR leased_until <= now())",
+      isNext("waiting"),
+      ", uuid, id, kind",
+    ),
     queue("people", "people", "due_at", "state = 'active'"),
   ].join("\nUNION ALL\n"),
 );

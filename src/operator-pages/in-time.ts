@@ -1,4 +1,5 @@
 import { KitError, messageOf } from "../errors.ts";
+import { within } from "../within.ts";
 
 /** A part of a page that needs the platform: what it said, or why there is nothing. */
 export type Part<T> = { value: T } | { trouble: string };
@@ -8,17 +9,14 @@ const PART_TIMEOUT_MS = 2_500;
 
 /** Never rejects. What comes too late is dropped. */
 export async function inTime<T>(asked: Promise<T>, scrub: (text: string) => string): Promise<Part<T>> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<Part<T>>((resolve) => {
-    const trouble = "The platform has not answered yet. Load this page again.";
-    timer = setTimeout(() => resolve({ trouble }), PART_TIMEOUT_MS);
-  });
   try {
-    return await Promise.race([asked.then((value) => ({ value })), late]);
+    return { value: await within(PART_TIMEOUT_MS, asked, late) };
   } catch (error) {
     if (error instanceof KitError) return { trouble: scrub(messageOf(error)) };
     return { trouble: "It could not be read." };
-  } finally {
-    clearTimeout(timer);
   }
+}
+
+function late(): KitError {
+  return new KitError("late", "The platform has not answered yet. Load this page again.");
 }

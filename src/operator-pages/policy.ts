@@ -1,19 +1,11 @@
 import type { RequestHandler } from "express";
+import helmet from "helmet";
+import { policyWith } from "../pages/security-headers.ts";
 
-// As for all pages, and one small script of ours, which may ask us again for the page it stands in.
-const POLICY = [
-  "default-src 'none'",
-  "style-src 'self'",
-  "script-src 'self'",
-  "connect-src 'self'",
-  "img-src data:",
-  "form-action 'self'",
-  "frame-ancestors 'none'",
-  "base-uri 'none'",
-].join(";");
-
-/** Takes the place of the policy that pages without a script have. */
-export const policyWithScript: RequestHandler = (_request, response, next) => {
-  response.set("Content-Security-Policy", POLICY);
-  next();
-};
+/**
+ * Takes the place of the policy that pages without a script have: as for all, and one small script of ours, which may ask
+ * us again for the page it stands in.
+ */
+export const policyWithScript: RequestHandler = helmet.contentSecurityPolicy(
+  policyWith({ "script-src": ["'self'"], "connect-src": ["'self'"] }),
+);

@@ -1,5 +1,5 @@
 import type { ErrorRequestHandler } from "express";
-import { isPassing } from "../database/database.ts";
+import { isDatabaseAway } from "../database/database.ts";
 import { KitError, Refusal } from "../errors.ts";
 import { UnknownResource, UsedWrongly } from "../operator/errors.ts";
 import { Problem } from "../pages/pages.tsx";
@@ -21,11 +21,6 @@ export function showRefusal(scrub: (text: string) => string): ErrorRequestHandle
       !(error instanceof Refusal || error instanceof Problem || PASSING.includes(error.id));
     next(isToShow ? refused(error.id, statusOf(error), scrub(error.message)) : error);
   };
-}
-
-/** The driver's own error, where nobody waited; errors of the platform are ours, and have sentences. */
-function isDatabaseAway(error: unknown): boolean {
-  return error instanceof KitError ? error.id === "database_unavailable" : isPassing(error);
 }
 
 function statusOf(error: KitError): number {

@@ -29,12 +29,15 @@ export class SecretRejected extends KitError {
   }
 }
 
-/** The platform did not say whether it accepts a client secret, and the one before is good as far as anybody knows. */
+/**
+ * The platform did not say whether it accepts a client secret, and the one before is good as far as anybody knows.
+ * `because`: what came instead.
+ */
 export class SecretUntried extends KitError {
-  constructor() {
+  constructor(because: string) {
     super(
       "client_secret_untried",
-      "The platform could not be asked whether it accepts this client secret. Nothing was changed. Try again when it answers (kit status), or set it untried: kit secret set --no-check",
+      `The platform could not be asked whether it accepts this client secret: ${because}. Nothing was changed. Try again when it answers (kit status; is PLATFORM_AUTH_URL right?), or set it untried: kit secret set --no-check`,
     );
   }
 }
@@ -54,15 +57,15 @@ interface SetNeeds extends Pick<Needs, "db" | "credentials"> {
 
 const LOOK_EVERY_MS = 250;
 
-// `stale`: tokens that an older secret issued. `waiting`: those of them that a refresh will still be tried for soon; a
-// pair that the platform refused for good, or that came without a refresh token, is not waited for. No index knows them,
-// for each refresh would have to write it; so all rows are looked at, piece by piece.
+// `stale`: pairs that an older secret issued, which fell due with a newer one (secret-spread.ts). `waiting`: those of them
+// that a refresh will still be tried for soon; a pair that the platform refused for good is not waited for. No index knows
+// them, for each refresh would have to write it; so all rows are looked at, piece by piece.
 const countStale = statement(
   "count_stale_tokens",
-  `SELECT count(*)::int AS stale, count(*) FILTER (WHERE state = 'active' AND due_at IS NOT NULL
-       AND sealed_refresh_token IS NOT NULL)::int AS waiting
+  `SELECT count(*)::int AS stale, count(*) FILTER (WHERE state = 'active' AND due_at IS NOT NULL)::int AS waiting
    FROM credentials
-   WHERE ${IN_PIECE} AND state IN ('active', 'needs_reauth') AND (secret_version IS NULL OR secret_version < $3)`,
+   WHERE ${IN_PIECE} AND state IN ('active', 'needs_reauth') AND sealed_refresh_token IS NOT NULL
+     AND (secret_version IS NULL OR secret_version < $3)`,
 );
 
 /**
@@ -77,7 +80,7 @@ const countStale = statement(
 export async function setSecret(
   { db, vault, credentials: { secrets }, known }: SetNeeds,
   value: Secret,
-  tried: (value: Secret) => Promise<Trial> = async () => "accepted",
+  tried: (value: Secret) => Promise<Trial> = async () => ({ outcome: "accepted" }),
 ): Promise<SecretReport> {
   const storeKnown = async () => void (known && (await secrets.importOnce(known)));
   const unopened = await unopenedSecrets(db, vault);
@@ -92,8 +95,8 @@ export async function setSecret(
     }
   }
   const trial = await tried(value);
-  if (trial === "rejected") throw new SecretRejected(null);
-  if (trial === "unanswered" && working) throw new SecretUntried();
+  if (trial.outcome === "rejected") throw new SecretRejected(null);
+  if (trial.outcome === "unanswered" && working) throw new SecretUntried(trial.because);
   if (unopened.length > 0) {
     await forgetSecrets(db, unopened);
     // What was forgotten may have been this one.

@@ -4,6 +4,7 @@ import { openConfig } from "../resources/config-vars.ts";
 import type { PlatformFor } from "../resources/platform-for.ts";
 import { findResource } from "../resources/rows.ts";
 import { Secret } from "../secret.ts";
+import { FIRST_UUID } from "../uuid.ts";
 import type { Vault } from "../vault/vault.ts";
 import { countRows } from "./count-rows.ts";
 import { typedUuid, UnknownResource } from "./errors.ts";
@@ -17,10 +18,13 @@ export interface ShownValue {
   fingerprint: string;
 }
 
-/** One config var as we want it and as the platform has it; null: not at all. */
+/**
+ * One config var as we want it and as the platform has it; null: not at all. `extra`: we set it once and want it no more;
+ * `foreign`: it was never set from here, as those of an installation from before the kit.
+ */
 export interface VarDifference {
   name: string;
-  state: "same" | "differs" | "missing" | "extra";
+  state: "same" | "differs" | "missing" | "extra" | "foreign";
   wanted: ShownValue | null;
   platform: ShownValue | null;
 }
@@ -28,7 +32,7 @@ export interface VarDifference {
 /** How the config vars of one resource compare, in the order of their names. */
 export interface ConfigDifference {
   vars: VarDifference[];
-  /** False: the vendor's service is still provisioning it, and has not said what it wants. */
+  /** False: the vendor's service has not said what it wants, and nobody else has. */
   isKnown: boolean;
 }
 
@@ -49,15 +53,13 @@ export interface DiffNeeds {
 interface Found {
   uuid: string;
   credential: string;
-  state: string;
   hasConfig: boolean;
 }
 
 const PAGE_SIZE = 500;
-const FIRST = "00000000-0000-0000-0000-000000000000";
 const page = statement(
   "page_of_configs",
-  `SELECT r.uuid, r.state, c.state AS credential, r.sealed_config IS NOT NULL AS "hasConfig"
+  `SELECT r.uuid, c.state AS credential, r.sealed_config IS NOT NULL AS "hasConfig"
    FROM resources r JOIN credentials c USING (uuid)
    WHERE r.state IN ('provisioning', 'provisioned') AND r.uuid > $1 ORDER BY r.uuid LIMIT ${PAGE_SIZE}`,
 );
@@ -79,11 +81,12 @@ export async function diffConfig(
   const shown = (name: string, value: string | null | undefined) =>
     value == null ? null : { value: new Secret(value), fingerprint: fingerprint(vault, uuid, name, value) };
   const vars = [...new Set([...ours.keys(), ...theirs.keys()])].sort().flatMap((name) => {
-    const state = stateOf(ours.get(name) ?? null, theirs.get(name) ?? null);
+    const state = stateOf(ours.get(name), theirs.get(name) ?? null);
     const wanted = shown(name, ours.get(name));
     return state ? [{ name, state, wanted, platform: shown(name, theirs.get(name)) }] : [];
   });
-  return { vars, isKnown: resource.sealedConfig !== null || resource.state !== "provisioning" };
+  const isSaid = resource.sealedConfig !== null && resource.state !== "provisioning";
+  return { vars, isKnown: isSaid || ours.size > 0 };
 }
 
 /** The same for every resource that can be asked about, page by page however many there are. */
@@ -93,12 +96,12 @@ export async function diffAllConfigs(
   const { db, concurrency, signal, onProgress } = needs;
   const report: FleetDifference = { checked: 0, different: [], failed: [], skipped: [] };
 
-  async function check({ uuid, state, credential, hasConfig }: Found): Promise<void> {
+  async function check({ uuid, credential, hasConfig }: Found): Promise<void> {
     if (credential !== "active") return void report.skipped.push({ uuid, reason: credential });
-    const reason = state === "provisioning" ? "not_known_yet" : "nothing_wanted";
-    if (!hasConfig) return void report.skipped.push({ uuid, reason });
+    if (!hasConfig) return void report.skipped.push({ uuid, reason: "not_known_yet" });
     try {
-      const { vars } = await diffConfig(needs, uuid);
+      const { vars, isKnown } = await diffConfig(needs, uuid);
+      if (!isKnown) return void report.skipped.push({ uuid, reason: "not_known_yet" });
       report.checked += 1;
       if (isDifferent(vars)) report.different.push({ uuid, vars });
     } catch (error) {
@@ -114,11 +117,11 @@ export async function diffAllConfigs(
 }
 
 export function isDifferent(vars: readonly VarDifference[]): boolean {
-  return vars.some(({ state }) => state !== "same");
+  return vars.some(({ state }) => state !== "same" && state !== "foreign");
 }
 
 async function* allResources(db: Queryable): AsyncGenerator<Found> {
-  let after = FIRST;
+  let after = FIRST_UUID;
   for (;;) {
     const rows = await waitingForDatabase(() => db.query<Found>(page, [after]));
     yield* rows;
@@ -127,9 +130,10 @@ async function* allResources(db: Queryable): AsyncGenerator<Found> {
   }
 }
 
-/** Null: it is nowhere, as it should be. */
-function stateOf(ours: string | null, theirs: string | null): VarDifference["state"] | null {
-  if (ours === null) return theirs === null ? null : "extra";
+/** `ours` is undefined for what we never set, and null for what we removed. Null: it is nowhere, as it should be. */
+function stateOf(ours: string | null | undefined, theirs: string | null): VarDifference["state"] | null {
+  if (ours == null && theirs === null) return null;
+  if (ours == null) return ours === null ? "extra" : "foreign";
   if (theirs === null) return "missing";
   return ours === theirs ? "same" : "differs";
 }

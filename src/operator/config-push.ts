@@ -11,10 +11,12 @@ export interface PushPlan {
   set: string[];
   /** Have another value there, and were named to be overwritten. */
   overwrite: string[];
-  /** Are there and not wanted, and were named. */
+  /** Are there and no longer wanted, and were named. */
   remove: string[];
   /** Differ and stay as the platform has them: somebody may have changed them there by hand. */
   keep: string[];
+  /** Were named, and were never set from here: they stay as they are all the same. */
+  foreign: string[];
 }
 
 /** What somebody was shown of a var before they said yes. */
@@ -23,7 +25,10 @@ export interface Shown {
   platform: Pick<ShownValue, "fingerprint"> | null;
 }
 
-/** Nothing that stands on the platform is touched but what is named in `overwrite`. */
+/**
+ * Nothing that stands on the platform is touched but what is named in `overwrite`, and what was never set from here not
+ * even then.
+ */
 export function planPush(vars: readonly VarDifference[], overwrite: readonly string[]): PushPlan {
   const named = (wanted: VarDifference["state"], isNamed = true) =>
     vars
@@ -34,6 +39,7 @@ export function planPush(vars: readonly VarDifference[], overwrite: readonly str
     overwrite: named("differs"),
     remove: named("extra"),
     keep: [...named("differs", false), ...named("extra", false)].sort(),
+    foreign: named("foreign"),
   };
 }
 

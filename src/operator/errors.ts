@@ -15,6 +15,12 @@ export class UnknownResource extends KitError {
   }
 }
 
+/** The same in a report on many. */
+export function failedUnknown(uuid: string): { uuid: string; id: string; message: string } {
+  const { id, message } = new UnknownResource(uuid);
+  return { uuid, id, message };
+}
+
 /** The operator stopped the work. What was done is kept, and the same command goes on where it stopped. */
 export class Interrupted extends KitError {
   constructor(message: string) {

@@ -1,6 +1,6 @@
 import { setTimeout as wait } from "node:timers/promises";
 import { statement, type Database, type Queryable } from "../database/database.ts";
-import { secretPlace } from "../resources/credentials/client-secrets.ts";
+import { sealedSecrets, secretPlace } from "../resources/credentials/client-secrets.ts";
 import { countKeyUse, registerKey, type KeyUse } from "../resources/keys.ts";
 import { createReseal, type ResealResult } from "../resources/reseal.ts";
 import { KeyMissing, SealBroken } from "../vault/errors.ts";
@@ -36,10 +36,6 @@ const MOST_ROUNDS = 20;
 const ROUND_PAUSE_MS = 500;
 
 const TABLES = ["resources", "credentials", "people"] as const;
-const allSecrets = statement(
-  "read_all_client_secrets",
-  `SELECT version, sealed_secret AS "sealed" FROM client_secrets ORDER BY version`,
-);
 // The hash is keyed with the key that sealed the row: both change together or not at all.
 const storeSecret = statement(
   "reseal_client_secret",
@@ -97,7 +93,7 @@ async function resealOnce(
 
 async function resealSecrets(db: Queryable, vault: Vault, onUnopened: OnUnopened): Promise<number> {
   let resealed = 0;
-  for (const { version, sealed } of await db.query<{ version: number; sealed: Buffer }>(allSecrets)) {
+  for (const { version, sealed } of await sealedSecrets(db)) {
     if (keyIdOf(sealed) === vault.keyId) continue;
     const place = secretPlace(version);
     try {

@@ -1,3 +1,4 @@
+import path from "node:path";
 import { migrate, openDatabase, statement } from "../database/database.ts";
 import type { Config } from "../config.ts";
 import type { MIGRATION_SETTINGS } from "./migration-settings.ts";
@@ -8,14 +9,28 @@ const appliedSince = statement(
    WHERE finished_at >= $1 AND rolled_back_at IS NULL ORDER BY migration_name`,
 );
 
-/** Brings the schema up to date and names what it applied. Throws `MigrationFailed`. */
+export interface MigrationReport {
+  /** The names of the migrations, oldest first. */
+  applied: string[];
+  /** Which database it was, in words; no password in them. */
+  database: string;
+}
+
+/** Brings the schema up to date and says of which database, and what it applied. Throws `MigrationFailed`. */
 export async function migrateDatabase(
   config: Pick<Config, (typeof MIGRATION_SETTINGS)[number]>,
-): Promise<{ applied: string[] }> {
-  const { databaseUrl, migrationDatabaseUrl, databaseCa: ca } = config;
-  const url = migrationDatabaseUrl ?? databaseUrl;
-  if (url) return migrate({ url: url.reveal(), ca });
-  return migrateEmbedded(config.dataDir);
+): Promise<MigrationReport> {
+  const { databaseUrl, migrationDatabaseUrl, databaseCa: ca, dataDir } = config;
+  const url = (migrationDatabaseUrl ?? databaseUrl)?.reveal();
+  if (url) return { ...(await migrate({ url, ca })), database: named(new URL(url)) };
+  const database = `the embedded database in ${path.resolve(dataDir)} (DATABASE_URL is not set)`;
+  return { ...(await migrateEmbedded(dataDir)), database };
+}
+
+/** A socket's folder stands in the query. */
+function named({ pathname, host, searchParams }: URL): string {
+  const name = pathname.slice(1);
+  return `${name ? `database ${name}` : "the user's own database"} at ${searchParams.get("host") ?? host}`;
 }
 
 /** The embedded database is migrated by whoever opens it, and tells the time by the same clock as we do. */

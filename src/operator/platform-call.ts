@@ -1,6 +1,6 @@
 import { ForeignResource } from "../platform/raw-path.ts";
 import { InvalidPath } from "../platform/path.ts";
-import { parsedJson } from "../platform/json-object.ts";
+import { parsedJson } from "../json-object.ts";
 import type { PlatformFor } from "../resources/platform-for.ts";
 import type { Services } from "../services.ts";
 import { typedUuid, UsedWrongly } from "./errors.ts";

@@ -59,8 +59,7 @@ function credentialRecord(stored: Credential): CredentialRecord {
     lastError,
     secretVersion,
     keyId: sealed && keyIdOf(sealed),
-    // The store writes no flags as one empty text.
-    flags: flags.filter((flag) => flag !== ""),
+    flags,
   };
 }
 

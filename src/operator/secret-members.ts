@@ -1,3 +1,5 @@
+import { isJsonObject } from "../json-object.ts";
+
 const HIDDEN = "[secret]";
 
 /** Members of the platform's answers that hold a secret, or an address with which its holder reads or writes logs. */
@@ -10,12 +12,12 @@ const SECRET =
  */
 export function withoutSecretMembers(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withoutSecretMembers);
-  return isObject(value) ? withEachMember(value, withoutSecret) : value;
+  return isJsonObject(value) ? withEachMember(value, withoutSecret) : value;
 }
 
 /** The values of config vars where they stand under their own names: any of them may be secret. */
 export function withoutValues(vars: unknown): unknown {
-  return isObject(vars) && !Array.isArray(vars) ? withEachMember(vars, hidden) : withoutSecretMembers(vars);
+  return isJsonObject(vars) ? withEachMember(vars, hidden) : withoutSecretMembers(vars);
 }
 
 function withoutSecret(member: unknown, name: string, owner: object): unknown {
@@ -42,8 +44,4 @@ function withEachMember(
 ): object {
   const members = Object.entries(value) as [string, unknown][];
   return Object.fromEntries(members.map(([name, member]) => [name, change(member, name, value)]));
-}
-
-function isObject(value: unknown): value is object {
-  return typeof value === "object" && value !== null;
 }

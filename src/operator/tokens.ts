@@ -3,7 +3,7 @@ import { statement, waitingForDatabase, type Database, type Queryable } from "..
 import { messageOf } from "../errors.ts";
 import type { Credentials } from "../resources/credentials/credentials.ts";
 import { countRows } from "./count-rows.ts";
-import { typedUuid } from "./errors.ts";
+import { failedUnknown, typedUuid } from "./errors.ts";
 import type { OnProgress } from "./progress.ts";
 import { workThrough } from "./work-through.ts";
 
@@ -55,8 +55,7 @@ export async function refreshTokens(needs: Needs, typed: readonly string[]): Pro
     },
   );
   const unknown = uuids.filter((uuid) => !known.has(uuid));
-  const failed = unknown.map((uuid) => ({ uuid, id: "not_found", message: `There is no resource ${uuid}.` }));
-  return { ...report, failed: [...report.failed, ...failed] };
+  return { ...report, failed: [...report.failed, ...unknown.map(failedUnknown)] };
 }
 
 /** Refreshes the tokens of all resources that have working ones, page by page however many there are. */

@@ -1,5 +1,5 @@
 import { statement, type Database, type Queryable } from "../database/database.ts";
-import { secretPlace } from "../resources/credentials/client-secrets.ts";
+import { sealedSecrets, secretPlace } from "../resources/credentials/client-secrets.ts";
 import { checkKeys, countKeyUse, registerKey } from "../resources/keys.ts";
 import { KeyMissing, SealBroken } from "../vault/errors.ts";
 import { keyIdOf, type Vault } from "../vault/vault.ts";
@@ -11,17 +11,13 @@ export interface UnopenedSecret {
   keyId: string | null;
 }
 
-const all = statement(
-  "read_sealed_client_secrets",
-  `SELECT version, sealed_secret AS "sealed" FROM client_secrets ORDER BY version`,
-);
 const forget = statement(
   "forget_client_secrets",
   `DELETE FROM client_secrets WHERE version = ANY($1::int[])`,
 );
 
 export async function unopenedSecrets(db: Queryable, vault: Vault): Promise<UnopenedSecret[]> {
-  const rows = await db.query<{ version: number; sealed: Buffer }>(all);
+  const rows = await sealedSecrets(db);
   return rows
     .filter(({ version, sealed }) => !opens(vault, version, sealed))
     .map(({ version, sealed }) => ({ version, keyId: keyIdOf(sealed) }));

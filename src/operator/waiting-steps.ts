@@ -10,7 +10,7 @@ export interface WaitingStep {
   lastError: string | null;
   /** What the vendor's service said of work that goes on; null: nothing yet, or the last try failed. */
   said: string | null;
-  /** ISO 8601, UTC. Null: when there is a working token. */
+  /** ISO 8601, UTC. Null: when there is a working token, or the end of a plan change knows that none will come. */
   nextTryAt: string | null;
   isUnderWay: boolean;
 }

@@ -1,7 +1,9 @@
 import { Router, type ErrorRequestHandler, type Request, type RequestHandler, type Response } from "express";
+import { isDatabaseAway } from "../database/database.ts";
 import { KitError, Refusal } from "../errors.ts";
 import type { Log } from "../log.ts";
 import { methodNotAllowed } from "../method-not-allowed.ts";
+import type { RefusedSample } from "../refused-sample.ts";
 import type { Page, Pages } from "./pages.tsx";
 import { problemPage } from "./problem-page.tsx";
 import { NO_ADDRESS, NOT_AVAILABLE, OUR_FAULT, Problem, type Told } from "./problem.ts";
@@ -20,6 +22,7 @@ export function createSite({
   frames = {},
   pages,
   untilReady,
+  refusedSample,
   log,
 }: {
   routers: Readonly<Record<string, Router>>;
@@ -28,27 +31,45 @@ export function createSite({
   pages: Pages;
   /** Waits until the service can do work, if it has just started. */
   untilReady(): Promise<void>;
+  /** Which refused requests are written down. */
+  refusedSample: RefusedSample;
   log: Log;
 }): Router {
   const site = Router({ caseSensitive: true });
   const whenReady: RequestHandler = (_request, _response, next) => void untilReady().then(() => next(), next);
   site.route(STYLESHEET_PATH).get(sendStylesheet).all(methodNotAllowed("GET, HEAD"));
   for (const [path, router] of Object.entries(routers)) {
-    site.use(path, securityHeaders, whenReady, router, showProblem(pages, log, frames[path]));
+    site.use(
+      path,
+      securityHeaders,
+      whenReady,
+      router,
+      showProblem({ pages, refusedSample, log }, frames[path]),
+    );
   }
   return site;
 }
 
-const PASSING = ["database_unavailable", "overloaded", "not_ready"];
+const PASSING = ["overloaded", "not_ready"];
 
-function showProblem(pages: Pages, log: Log, frame: Frame = (page) => page): ErrorRequestHandler {
+/** Anybody can have these by the thousand. */
+const REFUSED = [400, 401, 403];
+
+function showProblem(
+  { pages, refusedSample, log }: { pages: Pages; refusedSample: RefusedSample; log: Log },
+  frame: Frame = (page) => page,
+): ErrorRequestHandler {
   return (error: unknown, request, response, next) => {
     if (error instanceof Refusal || response.headersSent) return next(error);
     const told = toldOf(error);
-    const { id, cause } = error as { id?: unknown; cause?: unknown };
+    const { id, cause = isDatabaseAway(error) ? error : undefined } = error as {
+      id?: unknown;
+      cause?: unknown;
+    };
     const about = { requestId: request.id, problem: id, ...(cause !== undefined && { error: cause }) };
     if (told === OUR_FAULT) log.error({ requestId: request.id, error }, "A page failed");
-    else log.info(about, "A page says what went wrong");
+    else if (!REFUSED.includes(told.status) || refusedSample.isWritten(request))
+      log.info(about, "A page says what went wrong");
     if (told.status === 503) response.setHeader("Retry-After", "5");
     const page = problemPage(told, pages.addressOf(request).base);
     pages.show(request, response, frame(page, request, response));
@@ -58,5 +79,6 @@ function showProblem(pages: Pages, log: Log, frame: Frame = (page) => page): Err
 function toldOf(error: unknown): Told {
   if (error instanceof Problem) return error.told;
   if (error instanceof URIError) return NO_ADDRESS;
-  return error instanceof KitError && PASSING.includes(error.id) ? NOT_AVAILABLE : OUR_FAULT;
+  const passes = isDatabaseAway(error) || (error instanceof KitError && PASSING.includes(error.id));
+  return passes ? NOT_AVAILABLE : OUR_FAULT;
 }

@@ -1,6 +1,5 @@
-import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
-import type { RequestHandler } from "express";
+import { asset } from "./asset.ts";
 
 /** Plain HTML looks good with pico alone; these few lines are for what our pages have and articles do not. */
 const OURS = `
@@ -19,17 +18,9 @@ main dd li { list-style: none; }
 `;
 
 const pico = readFileSync(new URL(import.meta.resolve("@picocss/pico/css/pico.classless.min.css")), "utf8");
-const css = pico + OURS;
 
-export const STYLESHEET_PATH = "/assets/style.css";
-/** Its name changes with its content, so a browser may keep it for ever. */
-export const STYLESHEET = `${STYLESHEET_PATH}?v=${createHash("sha256").update(css).digest("hex").slice(0, 12)}`;
-
-export const sendStylesheet: RequestHandler = (_request, response) => {
-  response.set({
-    "Content-Type": "text/css; charset=utf-8",
-    "Cache-Control": "public, max-age=31536000, immutable",
-    "X-Content-Type-Options": "nosniff",
-  });
-  response.send(css);
-};
+export const {
+  path: STYLESHEET_PATH,
+  name: STYLESHEET,
+  send: sendStylesheet,
+} = asset("public", "style.css", "text/css", pico + OURS);

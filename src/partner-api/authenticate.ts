@@ -11,7 +11,7 @@ const THE_PLATFORM = {
 };
 
 /**
- * Lets only the platform in: HTTP Basic with the add-on's id and one of its passwords (decisions, section 1); or whom
+ * Lets only the platform in: HTTP Basic with the add-on's id and one of its passwords (assumed, section 1); or whom
  * else `asked` is said to. Comes before the body is read and the uuid is looked up, in every environment. Each refusal
  * looks the same.
  */

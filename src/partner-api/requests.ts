@@ -1,11 +1,12 @@
 import { Refusal } from "../errors.ts";
+import { isJsonObject, type JsonObject } from "../json-object.ts";
 import { readTime } from "../resources/grant-time.ts";
 import type { Grant, ProvisionRequest } from "../resources/provision-store.ts";
 import { Secret } from "../secret.ts";
 import { readUuid } from "../uuid.ts";
 import { refuseUnkeepable } from "./foreign-text.ts";
 
-// Reading what the platform sends (decisions, section 1). Each member we use is taken by name; what we do not know is
+// Reading what the platform sends (assumed, section 1). Each member we use is taken by name; what we do not know is
 // ignored. Only uuid and plan are required, and little is refused: a refusal costs a sale.
 
 const LONGEST_CODE = 2048;
@@ -34,12 +35,10 @@ export function readPlanChange(body: unknown): string {
   return readPlan(readObject(body));
 }
 
-function readObject(body: unknown): Record<string, unknown> {
-  if (typeof body !== "object" || body === null || Array.isArray(body)) {
-    throw new Refusal("The body must be a JSON object.", { id: "invalid_params" });
-  }
+function readObject(body: unknown): JsonObject {
+  if (!isJsonObject(body)) throw new Refusal("The body must be a JSON object.", { id: "invalid_params" });
   refuseUnkeepable(body);
-  return body as Record<string, unknown>;
+  return body;
 }
 
 function readPlan(members: Record<string, unknown>): string {
@@ -51,9 +50,7 @@ function readPlan(members: Record<string, unknown>): string {
 /** Own members only, in an object without a prototype: `__proto__` is an option like any other. */
 function readOptions(value: unknown): Record<string, unknown> {
   const options = Object.create(null) as Record<string, unknown>;
-  if (typeof value === "object" && value !== null && !Array.isArray(value)) {
-    for (const [name, option] of Object.entries(value)) options[name] = option;
-  }
+  if (isJsonObject(value)) for (const [name, option] of Object.entries(value)) options[name] = option;
   return options;
 }
 

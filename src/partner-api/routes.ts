@@ -14,7 +14,7 @@ import { readUuid } from "../uuid.ts";
 import { readJsonBody } from "./json-body.ts";
 import { readPlanChange, readProvision } from "./requests.ts";
 
-/** The three calls of the platform (decisions, section 1), to be mounted at `RESOURCES_PATH`. */
+/** The three calls of the platform (assumed, section 1), to be mounted at `RESOURCES_PATH`. */
 export function partnerApi(needs: {
   addonId: string;
   passwords: readonly Secret[];
@@ -34,11 +34,12 @@ export function partnerApi(needs: {
   router
     .route("/")
     .post(async (request, response) => {
+      const cameAt = performance.now();
       const wanted = readProvision(await readJsonBody(request, response), String(request.id));
       const answer = await hideWhile(scrubber, async (hide) => {
         hide(...secretsIn(wanted));
         await untilReady();
-        return provision(wanted);
+        return provision(wanted, cameAt);
       });
       if (answer.status < 300) response.on("finish", onAnswered);
       send(response, answer);
@@ -48,15 +49,17 @@ export function partnerApi(needs: {
   router
     .route("/:uuid")
     .put(async (request, response) => {
+      const cameAt = performance.now();
       const plan = readPlanChange(await readJsonBody(request, response));
       const uuid = uuidOf(request);
       await untilReady();
-      send(response, await changePlan(uuid, plan, String(request.id)));
+      send(response, await changePlan(uuid, plan, String(request.id), cameAt));
     })
     .delete(async (request, response) => {
+      const cameAt = performance.now();
       const uuid = uuidOf(request);
       await untilReady();
-      await deprovision(uuid, String(request.id));
+      await deprovision(uuid, String(request.id), cameAt);
       response.status(204).end();
     })
     .all(methodNotAllowed("PUT, DELETE"));

@@ -2,7 +2,7 @@ import type { Secret } from "../secret.ts";
 import { readUuid } from "../uuid.ts";
 import { askOnce } from "./ask-once.ts";
 import type { Http } from "./http.ts";
-import { isJsonObject } from "./json-object.ts";
+import { isJsonObject } from "../json-object.ts";
 import { baseAddress } from "./path.ts";
 
 /** Who gave us a token, in the platform's words; further members are not looked at. */

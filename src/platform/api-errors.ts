@@ -2,16 +2,14 @@ import { KitError } from "../errors.ts";
 import { foreignText, foreignWord } from "./foreign-text.ts";
 import type { HttpAnswer } from "./http.ts";
 import { type CallName, shown } from "./http-errors.ts";
-import { isJsonObject, parsedJson } from "./json-object.ts";
+import { isJsonObject, parsedJson } from "../json-object.ts";
 import { retryAfterMs } from "./retry-after.ts";
 
-/** The platform's definite no. `id` is its machine word (decisions, section 4; an open set), or `http_<status>`. */
+/** The platform's definite no. `id` is its machine word (assumed, section 4; an open set), or `http_<status>`. */
 export class PlatformRefused extends KitError {
   readonly status: number;
-  /** Where the platform explains the refusal. */
-  readonly url: string | null;
-  /** What the platform's support asks for. */
-  readonly requestId: string | null;
+  /** What the platform calls the request, for its support; the log shows it. */
+  readonly platformRequestId: string | null;
   /** How long it asks us to wait, 1 s to 15 min. */
   readonly retryAfterMs: number | null;
 
@@ -25,8 +23,7 @@ export class PlatformRefused extends KitError {
       `${shown(call)} was refused with ${[status, id].filter(Boolean).join(" ")}${text}`,
     );
     this.status = status;
-    this.url = typeof said["url"] === "string" ? foreignText(said["url"], sentSecrets) : null;
-    this.requestId = foreignWord(headers["request-id"], sentSecrets) ?? null;
+    this.platformRequestId = foreignWord(headers["request-id"], sentSecrets) ?? null;
     this.retryAfterMs = retryAfterMs(headers) ?? null;
   }
 }

@@ -30,7 +30,7 @@ export function createPlatformApi({
   http,
   apiUrl,
   mediaType,
-  nowMs = Date.now,
+  nowMs = () => performance.now(),
   sleep = (ms) => sleepMs(ms),
   random = Math.random,
 }: PlatformApiNeeds): PlatformApi {
@@ -46,7 +46,7 @@ export interface PlatformApiNeeds {
   http: Http;
   apiUrl: string;
   mediaType: string;
-  /** The clock and the chance, for tests. */
+  /** The clock, which nobody sets, and the chance; others in tests. */
   nowMs?: () => number;
   sleep?: (ms: number) => Promise<unknown>;
   random?: () => number;
@@ -108,7 +108,7 @@ function endpoints(uuid: string, apiUrl: string, { one, many, pages, vars, done,
     teamMembers: {
       ofTeam: (team: string) => many<Platform.TeamMember>(path`/teams/${team}/members`),
     },
-    /** The end of an asynchronous provisioning: done, or failed for good (decisions, section 2: assumed). */
+    /** The end of an asynchronous provisioning: done, or failed for good (assumed, section 2). */
     actions: {
       provision: () => done("POST", path`/addons/${uuid}/actions/provision`),
       deprovision: () => done("POST", path`/addons/${uuid}/actions/deprovision`),

@@ -1,7 +1,7 @@
 import type { Secret } from "../secret.ts";
 import { PlatformRefused, UnreadableAnswer } from "./api-errors.ts";
 import type { Http, HttpRequest } from "./http.ts";
-import { parsedJson } from "./json-object.ts";
+import { parsedJson } from "../json-object.ts";
 
 /** A call, and what is made of its answer. */
 export interface Question<T> extends HttpRequest {

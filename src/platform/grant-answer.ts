@@ -2,7 +2,7 @@ import { Secret } from "../secret.ts";
 import { foreignText, foreignWord } from "./foreign-text.ts";
 import type { HttpAnswer } from "./http.ts";
 import { TransportError } from "./http-errors.ts";
-import { isJsonObject, type JsonObject, parsedJson } from "./json-object.ts";
+import { isJsonObject, type JsonObject, parsedJson } from "../json-object.ts";
 import { retryAfterMs } from "./retry-after.ts";
 
 /** A grant as the oauth-grant endpoint gives it. */

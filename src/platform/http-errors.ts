@@ -44,7 +44,7 @@ export class AnswerTooLarge extends TransportError {
   }
 }
 
-/** The platform pointed elsewhere. Never followed: a 307 would send the client secret there (decisions, section 3). */
+/** The platform pointed elsewhere. Never followed: a 307 would send the client secret there (assumed, section 3). */
 export class RedirectRefused extends TransportError {
   readonly status: number;
 

@@ -3,7 +3,7 @@ import { PlatformRefused, UnreadableAnswer } from "./api-errors.ts";
 import { type Call, type CallerNeeds, createCaller } from "./caller.ts";
 import type { HttpAnswer } from "./http.ts";
 import type { CallName } from "./http-errors.ts";
-import { parsedJson } from "./json-object.ts";
+import { parsedJson } from "../json-object.ts";
 import type { Path } from "./path.ts";
 import { aList, anObject, type Shape } from "./shape.ts";
 import type { ConfigVar } from "./types.ts";
@@ -96,7 +96,7 @@ function aCall(method: string, path: Path, body?: object, range?: string): Call 
   return { method, path, ...(range && { headers: { range } }), ...(body && { body: JSON.stringify(body) }) };
 }
 
-/** Sent back as it came: what it says is the platform's affair (decisions, section 4). */
+/** Sent back as it came: what it says is the platform's affair (assumed, section 4). */
 function nextRange({ headers }: HttpAnswer): string | undefined {
   const range = headers["next-range"];
   return typeof range === "string" && range !== "" ? range : undefined;

@@ -1,4 +1,4 @@
-import { isJsonObject } from "./json-object.ts";
+import { isJsonObject } from "../json-object.ts";
 
 /** What the kit relies on in an answer, checked by name; everything else may be absent, odd or new. */
 export interface Shape<T> {

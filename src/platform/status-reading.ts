@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject } from "./json-object.ts";
+import { isJsonObject, type JsonObject } from "../json-object.ts";
 import type { AffectedSystem, CurrentStatus, Incident, IncidentUpdate } from "./status-types.ts";
 
 // Tolerant readers: what can be read of an answer of the feed is read, what cannot is left out. Each gives undefined

@@ -1,7 +1,7 @@
 import { Secret } from "../secret.ts";
 import { foreignText, foreignWord } from "./foreign-text.ts";
 import type { HttpAnswer } from "./http.ts";
-import { isJsonObject, type JsonObject, parsedJson } from "./json-object.ts";
+import { isJsonObject, type JsonObject, parsedJson } from "../json-object.ts";
 import { retryAfterMs } from "./retry-after.ts";
 
 export type TokenFlag = "no_refresh_token" | "refresh_token_malformed" | "odd_token_type" | "odd_expires_in";
@@ -33,13 +33,14 @@ export interface NotIssued {
 
 export type TokenAnswer = { outcome: "issued"; tokens: IssuedTokens } | NotIssued;
 
+/** The longest an access token is believed to live (platform document, "Limits"), whatever its answer says. */
 const MOST_LIFE_SECONDS = 8 * 60 * 60;
 const TOKEN = /^[\x21-\x7e]{1,512}$/;
 
 /**
  * What an answer of the token endpoint means. Pure; `sent` holds the secrets of the request, for masking. Anything
  * usable is kept: every 2xx with a well-formed access token is a success, whatever else is odd about it.
- * Follows the platform document, "Token response", and decisions, section 3.
+ * Follows the platform document, "Token response", and assumed, section 3.
  */
 export function judgeTokenAnswer(
   answer: HttpAnswer,
@@ -105,7 +106,8 @@ function statedSeconds(expiresIn: unknown): number | undefined {
 }
 
 const CLIENT_WORDS: unknown[] = ["invalid_client", "unauthorized_client"];
-const BUG_WORDS: unknown[] = ["invalid_request", "unsupported_grant_type", "invalid_scope"];
+/** What a token endpoint complains of when it has nothing against the client, or its token. */
+export const BUG_WORDS: unknown[] = ["invalid_request", "unsupported_grant_type", "invalid_scope"];
 const LATER_WORDS: unknown[] = ["temporarily_unavailable", "slow_down", "rate_limit"];
 /** Statuses by which a server says that it has not acted: request never complete, too early, too many. */
 const LATER_STATUSES = [408, 425, 429];

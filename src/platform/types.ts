@@ -1,5 +1,5 @@
 /**
- * The platform's objects as the API answers them (decisions, section 5: assumed). Only ids are checked when one is
+ * The platform's objects as the API answers them (assumed, section 5). Only ids are checked when one is
  * read (`shape.ts`), and members that are not listed here are kept: read what you need with care.
  */
 

@@ -22,8 +22,11 @@ import type { Settlements } from "./steps/settle.ts";
 import type { VendorSteps } from "./steps/vendor-steps.ts";
 import type { InTurn } from "./turns.ts";
 
-/** Answers a plan change, which the log calls `requestId` (decisions, section 1). Throws a `Refusal` for what cannot be changed. */
-export type ChangePlan = (uuid: string, plan: string, requestId: string) => Promise<Answer>;
+/**
+ * Answers a plan change, which the log calls `requestId` (assumed, section 1). Throws a `Refusal` for what cannot be
+ * changed. `cameAt`: when the request came, by `performance.now()`, unless just now.
+ */
+export type ChangePlan = (uuid: string, plan: string, requestId: string, cameAt?: number) => Promise<Answer>;
 
 /** How long a plan change waits for the one before it, which another process is just answering. */
 const PATIENCE_MS = 3_000;
@@ -36,7 +39,8 @@ const lockResource = statement(
 );
 const openSteps = statement(
   "open_steps",
-  `SELECT id, key, kind, leased_until > now() AS "isRunning" FROM steps WHERE uuid = $1 AND kind NOT IN ('discover', 'announce')`,
+  `SELECT id, key, kind, detail->>'plan' AS plan, leased_until > now() AS "isRunning" FROM steps
+   WHERE uuid = $1 AND kind NOT IN ('discover', 'announce') ORDER BY id`,
 );
 const begin = statement(
   "begin_plan_change",
@@ -85,8 +89,8 @@ export function createChangePlan(needs: {
 }): ChangePlan {
   const { db, vault, offer, vendor, runner, settlements, vendorSteps, inTurn, onSettled, log } = needs;
 
-  return (uuid, plan, requestId) => {
-    const patience = createPatience();
+  return (uuid, plan, requestId, cameAt) => {
+    const patience = createPatience(cameAt);
     const key = randomUUID();
     return inTurn(uuid, async () => {
       const until = performance.now() + PATIENCE_MS;
@@ -137,7 +141,9 @@ export function createChangePlan(needs: {
     if (own) return own.isRunning ? { is: "begun", step: newStep(resource, own.id, wish) } : { is: "queued" };
     const isAnswering = open.some(({ kind, isRunning }) => kind === "change_plan" && isRunning);
     if (isAnswering && !mayQueue) return { is: "running" };
-    if (resource.plan === plan) {
+    // One whose process died before it answered is still to come, and would bring a plan that nobody wants any more.
+    const last = open.findLast(({ kind }) => kind === "change_plan");
+    if (resource.plan === plan && (!last || last.plan === plan)) {
       const [told] = await tx.query<{ earlier: number }>(tellUnchanged, [uuid]);
       return { is: "unchanged", earlier: told!.earlier };
     }
@@ -193,9 +199,11 @@ export function createChangePlan(needs: {
         if (!(await patience(() => settlements.acceptPlan(step, plan))))
           return overtaken(uuid, plan, takesLonger(plan), patience);
         const late = result.is === "slow" ? call : Promise.resolve(result);
+        // A refusal in the end calls a person only if the resource has this plan, which it has from now on.
+        const accepted = { ...step, resource: { ...resource, plan } };
         runner.inBackground(
-          step,
-          late.then((end) => vendorSteps.settle(step, end)),
+          accepted,
+          late.then((end) => vendorSteps.settle(accepted, end)),
         );
         return takesLonger(plan);
       }
@@ -211,6 +219,8 @@ interface OpenStep {
   id: number;
   key: string;
   kind: string;
+  /** The plan that a change leads to; null: it is none. */
+  plan: string | null;
   isRunning: boolean | null;
 }
 

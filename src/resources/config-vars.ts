@@ -9,7 +9,7 @@ export interface ConfigVar {
 
 /**
  * The full set to send: what is wanted now, and null for every name we set before and no longer want. PATCH merges by
- * name, so sending the full set again changes nothing (decisions, section 5, "add-on config").
+ * name, so sending the full set again changes nothing (assumed, section 5, "add-on config").
  */
 export function fullSet(before: readonly ConfigVar[], wanted: Readonly<Record<string, string>>): ConfigVar[] {
   const set = Object.entries(wanted).map(([name, value]): ConfigVar => ({ name, value }));

@@ -10,7 +10,10 @@ import type { Secret } from "../secret.ts";
 export interface YourService {
   /** Makes what was bought. There is no platform client yet: the platform first wants our answer. */
   provision(resource: VendorResource): Promise<Outcome>;
-  /** Changes what was bought. `resource.plan` is the new plan. */
+  /**
+   * Changes what was bought. `resource.plan` is the new plan. It may equal `previousPlan`, where a change that was taken
+   * back may have been half made.
+   */
   changePlan(resource: VendorResource, previousPlan: string): Promise<Outcome>;
   /**
    * Completes what was put off, with a client that can reach the platform for this resource. What takes long is looked

@@ -6,15 +6,17 @@ import { deprovisioned, notFound } from "./refusals.ts";
 import { findResource, wasNeverProvisioned } from "./rows.ts";
 
 /**
- * Answers a deprovision, which the log calls `requestId` (decisions, section 1): throws a `Refusal` for a uuid never
+ * Answers a deprovision, which the log calls `requestId` (assumed, section 1): throws a `Refusal` for a uuid never
  * provisioned (404) or gone already (410). A uuid never seen leaves a tombstone: a provision that this request overtook
- * on its way finds it, and makes nothing that nobody would ever take away.
+ * on its way finds it, and makes nothing that nobody would ever take away. `cameAt`: when the request came, by
+ * `performance.now()`, unless just now.
  */
-export type Deprovision = (uuid: string, requestId?: string) => Promise<void>;
+export type Deprovision = (uuid: string, requestId?: string, cameAt?: number) => Promise<void>;
 
-// The end, in one statement: a tombstone, every secret gone, running work fenced off (the lease moves on and the steps
-// vanish), and the clean-up written down. It has the lease of work that still runs, and so waits for it to notice; and
-// where one was begun already, for a provision that failed, it goes on under the same key.
+// The end, in one statement: the row becomes a tombstone, every secret is erased, work that runs is fenced off (the lease
+// moves on and the steps vanish), and a clean-up is written down. The clean-up takes the lease's end from the work that
+// runs, so that it begins when that has noticed. If a clean-up had begun already, because the provision had failed, this
+// one has its key.
 const bury = statement(
   "deprovision",
   `WITH gone AS (
@@ -58,8 +60,8 @@ export function createDeprovision({
   onSettled(): void;
   log: Log;
 }): Deprovision {
-  return async (uuid, requestId) => {
-    const patience = createPatience();
+  return async (uuid, requestId, cameAt) => {
+    const patience = createPatience(cameAt);
     let tries = 0;
     const [gone] = await patience(() =>
       db.transaction(async (tx) => {

@@ -1,4 +1,5 @@
 import { statement, type Database } from "../database/database.ts";
+import { FIRST_UUID } from "../uuid.ts";
 import type { Vault } from "../vault/vault.ts";
 import { answerBody } from "./provision-answers.ts";
 import { lockWhole } from "./locks.ts";
@@ -34,7 +35,6 @@ const fail = statement(
 // Grants that were lost stay so, and add up over the years: a sweep looks at so many, in their order, and the next one
 // goes on from there.
 const LOOKED_AT = 5_000;
-const FIRST = "00000000-0000-0000-0000-000000000000";
 const stranded = statement(
   "find_stranded",
   `SELECT lost.uuid, coalesce(r.state = 'provisioning' AND r.answer_status IS NOT NULL, false) AS "isStranded"
@@ -48,7 +48,7 @@ export function createFailure(
   db: Database,
   vault: Vault,
 ): { failLocally: FailLocally; failStranded(uuid?: string): Promise<void> } {
-  let lookedUpTo = FIRST;
+  let lookedUpTo = FIRST_UUID;
 
   async function end(uuid: string, onlyStranded: boolean): Promise<void> {
     const sealed = vault.seal(
@@ -70,7 +70,7 @@ export function createFailure(
       if (uuid !== undefined) return end(uuid, true);
       const lost = await db.query<{ uuid: string; isStranded: boolean }>(stranded, [lookedUpTo]);
       for (const each of lost) if (each.isStranded) await end(each.uuid, true);
-      lookedUpTo = lost.length < LOOKED_AT ? FIRST : lost.at(-1)!.uuid;
+      lookedUpTo = lost.length < LOOKED_AT ? FIRST_UUID : lost.at(-1)!.uuid;
     },
   };
 }

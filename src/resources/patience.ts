@@ -13,8 +13,8 @@ const LEAST_MS = 2_000;
 
 const room = aWaitingRoom();
 
-/** The patience of one request, counted from now. */
-export function createPatience(): Patience {
-  const until = performance.now() + REQUEST_MS;
+/** The patience of one request, counted from when it came (`performance.now()`): it may have waited for a start. */
+export function createPatience(cameAt = performance.now()): Patience {
+  const until = cameAt + REQUEST_MS;
   return (work) => waitingForDatabase(work, { upToMs: Math.max(until - performance.now(), LEAST_MS), room });
 }

@@ -20,6 +20,8 @@ const TAKES_LONGER = "Your add-on is being set up. Its config vars appear as soo
 // Whoever writes first decides; a deprovision that came between has taken the row's state away.
 // `step_next`: null ends the step, otherwise its next kind; `step_due`: seconds, null waits for the credential;
 // `step_kept`: the vendor's function is still running and keeps its lease.
+// The credential is written whatever its state: PostgreSQL then looks at it as it is by now, and a grant that came while
+// this waited for the resource is not left without a time.
 const decide = busyStatement(
   "decide_provision",
   `WITH incoming AS (
@@ -33,8 +35,8 @@ const decide = busyStatement(
      FROM incoming i WHERE r.uuid = i.uuid AND r.state = 'provisioning' AND r.answer_status IS NULL
      RETURNING i.*
    ), exchangeable AS (
-     UPDATE credentials c SET due_at = now() + interval '1 second'
-     FROM decided d WHERE c.uuid = d.uuid AND d.state <> 'failed' AND c.state = 'grant_pending'
+     UPDATE credentials c SET due_at = CASE WHEN c.state = 'grant_pending' THEN now() + interval '1 second' ELSE c.due_at END
+     FROM decided d WHERE c.uuid = d.uuid AND d.state <> 'failed'
    ), erased AS (
      UPDATE credentials c SET state = 'erased', sealed_grant_code = NULL, due_at = NULL
      FROM decided d WHERE c.uuid = d.uuid AND d.state = 'failed'
@@ -52,7 +54,8 @@ interface Decision {
   uuid: string;
   state: "provisioned" | "provisioning" | "failed";
   answer: Answer;
-  config: Readonly<Record<string, string>>;
+  /** Null: the vendor's service has not said what it wants. */
+  config: Readonly<Record<string, string>> | null;
   step: Pick<Step, "id" | "lease">;
   next: { kind: "finish" | "provision" | "clean_up"; dueSeconds: number | null; isKept: boolean } | null;
 }
@@ -80,7 +83,7 @@ export function createProvisionAnswers(db: Queryable, vault: Vault, log: Log): P
         written.map((row) => row.state),
         written.map((row) => row.answer.status),
         written.map((row) => sealAnswer(vault, row.uuid, row.answer)),
-        written.map((row) => sealConfig(vault, row.uuid, fullSet([], row.config))),
+        written.map(({ uuid, config }) => config && sealConfig(vault, uuid, fullSet([], config))),
         written.map((row) => row.step.id),
         written.map((row) => row.step.lease),
         written.map((row) => row.next?.kind ?? null),
@@ -100,13 +103,13 @@ export function createProvisionAnswers(db: Queryable, vault: Vault, log: Log): P
           { uuid, requestId: step.requestId, error: result.error },
           "provision() failed; answering later and trying again",
         );
-      const decision = { uuid, config: {}, step, ...decisionFor(uuid, result) };
+      const decision = { uuid, config: null, step, ...decisionFor(uuid, result) };
       return (await write(decision)) ? decision.answer : null;
     },
 
     async decideLater({ uuid }) {
       const { state, answer } = provisionLater(uuid, TAKES_LONGER, null);
-      return (await write({ uuid, state, answer, config: {}, step: NO_STEP, next: null })) ? answer : null;
+      return (await write({ uuid, state, answer, config: null, step: NO_STEP, next: null })) ? answer : null;
     },
 
     putOff: accepted,

@@ -8,7 +8,7 @@ import { sealAnswer, type Answer } from "./provision-answers.ts";
 import { resourcePlace } from "./rows.ts";
 import { STEP_LEASE_SECONDS } from "./steps/queue.ts";
 
-/** A provision request (decisions, section 1), checked and stripped of what we do not know. */
+/** A provision request (assumed, section 1), checked and stripped of what we do not know. */
 export interface ProvisionRequest {
   uuid: string;
   plan: string;
@@ -25,7 +25,7 @@ export interface ProvisionRequest {
 
 export interface Grant {
   code: Secret;
-  /** When the platform says it expires; it only orders our work, since clocks differ. Null: it did not say. */
+  /** When the platform says it expires: stored for whoever looks into the database; clocks differ, so nothing goes by it. */
   expiresAt: Date | null;
 }
 
@@ -73,20 +73,19 @@ const readGrant = statement(
 );
 
 // A new code replaces one that was not exchanged, and starts its five minutes anew. Tokens that are there stay. What an
-// earlier call came to stays unknown: the code may be the one it was made with, delivered again. A grant that is not due
-// waits for the answer to be decided, and so does the one in its place. A provision that failed is answered with its
-// refusal, and no code of it is worth anything.
+// earlier call came to stays unknown: the code may be the one it was made with, delivered again. Where no answer is decided
+// yet it waits for that, which makes it due: the resource is locked, so it is decided either before this or after it. A
+// provision that failed is answered with its refusal, and no code of it is worth anything.
 const replaceGrant = statement(
   "replace_grant",
   `WITH alive AS (
-     SELECT uuid FROM resources WHERE uuid = $1 AND state <> 'failed' FOR SHARE
+     SELECT uuid, answer_status FROM resources WHERE uuid = $1 AND state <> 'failed' FOR SHARE
    ), replaced AS (
-     UPDATE credentials SET state = 'grant_pending', reason = NULL, sealed_grant_code = $2, grant_expires_at = $3,
-       grant_number = grant_number + 1, grant_deadline = now() + interval '${GRANT_SECONDS} seconds',
-       due_at = CASE WHEN state <> 'grant_pending' OR due_at IS NOT NULL THEN now() + interval '1 second' END,
+     UPDATE credentials c SET state = 'grant_pending', reason = NULL, sealed_grant_code = $2, grant_expires_at = $3,
+       grant_number = c.grant_number + 1, grant_deadline = now() + interval '${GRANT_SECONDS} seconds',
+       due_at = CASE WHEN alive.answer_status IS NOT NULL THEN now() + interval '1 second' END,
        attempts = 0, rejected_at = NULL, last_error = NULL, request_id = $4
-     WHERE uuid = $1 AND state IN ('grant_pending', 'grant_lost', 'no_grant')
-       AND EXISTS (SELECT 1 FROM alive) RETURNING uuid
+     FROM alive WHERE c.uuid = alive.uuid AND c.state IN ('grant_pending', 'grant_lost', 'no_grant') RETURNING c.uuid
    )
    INSERT INTO events (uuid, type) SELECT uuid, 'grant_replaced' FROM replaced RETURNING uuid`,
 );

@@ -10,7 +10,7 @@ import type { Offer, YourService } from "./contract.ts";
 import type { Answer, ProvisionAnswers } from "./provision-answers.ts";
 import type { Birth, ProvisionRequest, ProvisionStore } from "./provision-store.ts";
 import { findResource, vendorResource, type ResourceRow } from "./rows.ts";
-import { attempt } from "./steps/attempt.ts";
+import { attempt, type Attempt } from "./steps/attempt.ts";
 import type { Step, StepQueue } from "./steps/queue.ts";
 import type { StepRunner } from "./steps/runner.ts";
 import type { VendorSteps } from "./steps/vendor-steps.ts";
@@ -22,10 +22,11 @@ export const VENDOR_TIME_MS = 2_800;
 const PATIENCE_MS = 4_000;
 
 /**
- * Answers a provision request (decisions, section 1): at least once delivered, exactly once done. Throws a
- * {@link Refusal} for what cannot be provisioned; every other answer is final and repeated byte for byte.
+ * Answers a provision request (assumed, section 1): at least once delivered, exactly once done. Throws a
+ * {@link Refusal} for what cannot be provisioned; every other answer is final and repeated byte for byte. `cameAt`: when the
+ * request came, by `performance.now()`, unless just now.
  */
-export type Provision = (request: ProvisionRequest) => Promise<Answer>;
+export type Provision = (request: ProvisionRequest, cameAt?: number) => Promise<Answer>;
 
 export function createProvision(needs: {
   db: Queryable;
@@ -45,8 +46,8 @@ export function createProvision(needs: {
   const { db, vault, offer, vendor, store, answers, queue, runner, vendorSteps, inTurn, onSettled, log } =
     needs;
 
-  return (request) => {
-    const patience = createPatience();
+  return (request, cameAt) => {
+    const patience = createPatience(cameAt);
     return inTurn(request.uuid, async () => {
       const plan = Object.hasOwn(offer.plans, request.plan) ? offer.plans[request.plan]! : null;
       if (!plan) {
@@ -152,11 +153,14 @@ function differences(stored: ResourceRow, { plan, region, options }: ProvisionRe
   return Object.entries(others).flatMap(([member, isOther]) => (isOther ? [member] : []));
 }
 
-/** A vendor's call within its time, or `slow`. */
-export function inTime<Result>(call: Promise<Result>): Promise<Result | { is: "slow" }> {
-  return new Promise((resolve, reject) => {
+/** A vendor's call within its time, or `slow`. One that is cut off, for the process stops, has failed: somebody waits. */
+export function inTime(call: Promise<Attempt>): Promise<Attempt | { is: "slow" }> {
+  return new Promise((resolve) => {
     const timer = setTimeout(() => resolve({ is: "slow" }), VENDOR_TIME_MS);
-    call.finally(() => clearTimeout(timer)).then(resolve, reject);
+    void call
+      .catch((error: unknown): Attempt => ({ is: "failed", error }))
+      .finally(() => clearTimeout(timer))
+      .then(resolve);
   });
 }
 

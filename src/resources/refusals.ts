@@ -1,7 +1,7 @@
 import { Refusal } from "../errors.ts";
 import type { Offer } from "./contract.ts";
 
-// The definite answers to the platform that are not a success (decisions, section 1).
+// The definite answers to the platform that are not a success (assumed, section 1).
 
 /** Characters of what was asked for. */
 const MOST_SHOWN = 60;

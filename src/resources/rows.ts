@@ -8,7 +8,7 @@ export interface ResourceRow {
   name: string | null;
   /** As accepted from the platform. */
   plan: string;
-  /** As the vendor's service has made it, or is making it. */
+  /** As the vendor's service has made it, or is making it in `finish`. */
   appliedPlan: string;
   region: string | null;
   options: Record<string, unknown>;

@@ -1,20 +1,15 @@
-import {
-  DatabaseUnavailable,
-  isPassing,
-  statement,
-  waitingForDatabase,
-  type Queryable,
-} from "../database/database.ts";
+import { statement, waitingForDatabase, type Queryable } from "../database/database.ts";
 import type { Secret } from "../secret.ts";
 import type { Vault } from "../vault/vault.ts";
 import { hashesOf, hashOf } from "./random-id.ts";
 
 /** How long a person may take to sign in at the platform. */
-export const ATTEMPT_SECONDS = 600;
+const ATTEMPT_SECONDS = 600;
 
 /**
  * How many sign-ins may be on their way at once. Anybody can begin one, without credentials: so what they leave in the
- * database is bounded, at the price that whoever begins this many keeps others from signing in for ten minutes.
+ * database is bounded, at the price that whoever begins this many keeps others from signing in for ten minutes. A flood
+ * that goes on may leave four times as many rows: each stays half an hour after it ran out.
  */
 const MOST_SIGN_INS_WAITING = 10_000;
 
@@ -69,7 +64,7 @@ export function createAttempts({ db, vault }: { db: Queryable; vault: Vault }) {
       const browsers = browser ? hashesOf(vault, "browser", browser) : [];
       const values = [hashesOf(vault, "state", state), browsers];
       // Not tried again: if the answer to the first try was lost, the second would find nothing and blame the person.
-      const [row] = await db.query<Row>(take, values).catch(unavailableIfPassing);
+      const [row] = await db.query<Row>(take, values);
       if (!row) return { found: "unknown" };
       if (!row.isMine) return { found: "other_browser" };
       if (row.isLive === null) return { found: "used" };
@@ -78,10 +73,6 @@ export function createAttempts({ db, vault }: { db: Queryable; vault: Vault }) {
         : { found: "expired" };
     },
   };
-}
-
-function unavailableIfPassing(error: unknown): never {
-  throw isPassing(error) ? new DatabaseUnavailable("the database does not answer", { cause: error }) : error;
 }
 
 export type Attempts = ReturnType<typeof createAttempts>;

@@ -7,7 +7,8 @@ import { scopesToAsk } from "./scopes.ts";
 
 /**
  * Sends a browser to the platform to sign in (platform document, "Endpoints: Authorization service"). A browser that
- * begins twice keeps the id it has, so that both tabs can be completed.
+ * begins again keeps the id it has, so that both tabs can be completed; of two that begin in the very same moment, before
+ * it has one, only the one whose answer comes last.
  */
 export function createBegin({
   attempts,

@@ -1,3 +1,4 @@
+import { isDatabaseAway } from "../database/database.ts";
 import type { Hide } from "../hide-while.ts";
 import type { AccountOf } from "../platform/account.ts";
 import type { IssuedTokens, TokenEndpoint } from "../platform/oauth.ts";
@@ -46,7 +47,9 @@ export function createCallback(needs: {
   async function attemptOf({ query, browser }: Returned) {
     const state = readId(query["state"]);
     if (!state) throw problem(query["state"] === undefined ? "state_missing" : "state_unknown");
-    const taken = await attempts.take(state, browser);
+    const taken = await attempts.take(state, browser).catch((error: unknown) => {
+      throw isDatabaseAway(error) ? problem("state_not_read", error) : error;
+    });
     if (taken.found === "it") return taken.attempt;
     if (taken.found === "other_browser") throw problem("other_browser");
     throw problem(taken.found === "expired" ? "state_expired" : "state_unknown");
@@ -73,7 +76,11 @@ export function createCallback(needs: {
     });
     const access = vault.seal(personPlace("sealed_access_token", id), accessToken);
     const refresh = refreshToken && vault.seal(personPlace("sealed_refresh_token", id), refreshToken);
-    const session = await sessions.open({ id, email, name, scopes, access, refresh, lifeSeconds });
+    const person = { id, email, name, scopes, access, refresh, lifeSeconds };
+    // State and code are used up, so this very way back leads nowhere any more.
+    const session = await sessions.open(person).catch((error: unknown) => {
+      throw isDatabaseAway(error) ? problem("session_not_kept", error) : error;
+    });
     onStored(lifeSeconds);
     return session;
   }

@@ -1,12 +1,18 @@
+import { isDatabaseAway } from "../database/database.ts";
 import { KitError } from "../errors.ts";
 import type { Account, AccountOf } from "../platform/account.ts";
 import { PlatformRefused } from "../platform/api-errors.ts";
 import type { Secret } from "../secret.ts";
+import { isForLater } from "./platform-problems.ts";
 import type { Person, Sessions } from "./sessions.ts";
 import { NoPersonToken, type PersonTokens } from "./tokens/token-source.ts";
 
-/** `unknown`: the platform could not be asked. `refused`: it no longer accepts what the person allowed. */
-export type Confirmed = { person: Person; as: "live" | "unknown" } | { as: "refused" };
+/**
+ * `unknown`: the platform could not be asked. `withheld`: it takes the token, and does not say whose it is. `forbidden`:
+ * nor will it, for the person has not allowed that. `refused`: it no longer accepts what the person allowed.
+ */
+export type Confirmed =
+  { person: Person; as: "live" | "unknown" | "withheld" | "forbidden" } | { as: "refused" };
 
 /** Asks the platform anew who a person is, with their token, which is refreshed if need be; keeps what it says. */
 export function createConfirm({
@@ -45,15 +51,21 @@ export function createConfirm({
       const confirmed = await ask(person);
       return confirmed ? { person: confirmed, as: "live" } : { as: "refused" };
     } catch (error) {
-      if (!(error instanceof KitError)) throw error;
+      if (!(error instanceof KitError) || isDatabaseAway(error)) throw error;
       const isOver = error instanceof NoPersonToken && error.id === "refused";
-      return isOver ? { as: "refused" } : { person, as: "unknown" };
+      if (isOver) return { as: "refused" };
+      return { person, as: whyNotLive(error) };
     }
   };
 }
 
 function isRefused(error: unknown): boolean {
   return error instanceof PlatformRefused && error.status === 401;
+}
+
+function whyNotLive(error: KitError): "unknown" | "withheld" | "forbidden" {
+  if (!(error instanceof PlatformRefused) || isRefused(error) || isForLater(error)) return "unknown";
+  return error.status === 403 ? "forbidden" : "withheld";
 }
 
 function nullIfRefused(error: unknown): null {

@@ -30,8 +30,12 @@ export function accountProblem(error: unknown): unknown {
 
 function refusedAccount(error: PlatformRefused): Problem {
   if (error.status === 401 || error.status === 403) return problem("account_refused", error);
-  const isPassing = error.status === 429 || error.status >= 500;
-  return problem(isPassing ? "platform_says_later" : "platform_refuses_us", error);
+  return problem(isForLater(error) ? "platform_says_later" : "platform_refuses_us", error);
+}
+
+/** Whether the platform may answer otherwise soon. */
+export function isForLater({ status }: PlatformRefused): boolean {
+  return status === 429 || status >= 500;
 }
 
 const ERRORS = ["invalid_request", "unauthorized_client", "unsupported_response_type", "invalid_scope"];

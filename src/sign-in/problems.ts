@@ -55,6 +55,18 @@ const TOLD = {
       "So many sign-ins have begun here and were not completed that no more are taken for the moment.",
     advice: `${NOTHING_DONE} Wait a few minutes, then try again. Who is signed in already stays so.`,
   },
+  state_not_read: {
+    ...{ status: 503, title: "Not available for the moment", next: AGAIN },
+    happened: "The service cannot reach its database, where it would have looked this sign-in up.",
+    advice:
+      "Wait a moment, then load this page again. If it says then that this sign-in is over, begin again.",
+  },
+  session_not_kept: {
+    ...{ status: 503, title: "Not available for the moment", next: AGAIN },
+    happened:
+      "The service cannot reach its database, where it would have written down that you are signed in.",
+    advice: "Wait a moment, then sign in again: loading this page again does not help.",
+  },
   platform_says_later: {
     ...{ status: 503, title: "The platform does not answer", next: AGAIN },
     happened: "The platform could not be reached, or it has trouble of its own.",

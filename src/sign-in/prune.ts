@@ -1,8 +1,12 @@
 import { statement, type Queryable } from "../database/database.ts";
 
-const attempts = statement("prune_sign_ins", `DELETE FROM sign_in_attempts WHERE expires_at <= now()`);
+// For some time it is known of one that it ran out, so that whoever comes back from it is told so.
+const attempts = statement(
+  "prune_sign_ins",
+  `DELETE FROM sign_in_attempts WHERE expires_at <= now() - interval '30 minutes'`,
+);
 const sessions = statement("prune_sessions", `DELETE FROM sessions WHERE expires_at <= now()`);
-// Somebody may sign in while this looks: then the row is found changed, and is looked at again by its own columns alone.
+// If somebody signs in meanwhile, PostgreSQL re-checks only this row's own columns, so `signed_in_at` must exclude them.
 const people = statement(
   "prune_people",
   `DELETE FROM people p WHERE p.signed_in_at < now() - interval '1 minute'

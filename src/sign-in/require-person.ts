@@ -31,8 +31,7 @@ export function createRequirePerson({
         response.locals["person"] = session.person;
         return next();
       }
-      if (request.method !== "GET" && request.method !== "HEAD")
-        throw problem(session ? "sign_in_again" : "not_signed_in");
+      if (request.method !== "GET") throw problem(session ? "sign_in_again" : "not_signed_in");
       await begin(request, response, { scopes: [...scopes], returnTo: localPath(request.originalUrl) });
     };
 }

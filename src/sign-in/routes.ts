@@ -88,7 +88,7 @@ export function signInRoutes(needs: {
       const confirmed = session.isRefused ? { as: "refused" as const } : await confirm(session.person);
       if (confirmed.as === "refused") throw problem("sign_in_again");
       const { base } = pages.addressOf(request);
-      pages.show(request, response, whoPage(confirmed.person, { base, isLive: confirmed.as === "live" }));
+      pages.show(request, response, whoPage(confirmed.person, { base, as: confirmed.as }));
     })
     .all(methodNotAllowed("GET, HEAD"));
 

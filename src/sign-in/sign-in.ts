@@ -9,7 +9,7 @@ import type { TokenEndpoint } from "../platform/oauth.ts";
 import type { Scrubber } from "../scrubber.ts";
 import type { Secret } from "../secret.ts";
 import type { Vault } from "../vault/vault.ts";
-import { ATTEMPT_SECONDS, createAttempts } from "./attempts.ts";
+import { createAttempts } from "./attempts.ts";
 import { createBegin } from "./begin.ts";
 import { createCallback } from "./callback.ts";
 import { createConfirm } from "./confirm.ts";
@@ -42,9 +42,13 @@ export interface SignIn {
   /** What happens later, for the timetable. */
   refreshDue(signal: AbortSignal): Promise<number>;
   nextRefreshInSeconds(): Promise<number | null>;
+  /** Resolves when no refresh is under way that somebody asked for by using a token. */
+  refreshesSettled(): Promise<void>;
   reopenQuarantined(): Promise<void>;
 }
 
+/** Longer than a sign-in is known (prune.ts): who comes back late is told that, and not warned of a strange link. */
+const BROWSER_SECONDS = 3600;
 /** Who waits in front of a page is not kept waiting for long. */
 const CONFIRM_TIMEOUT_MS = 3_000;
 
@@ -80,7 +84,7 @@ export function createSignIn(needs: {
   };
   const browserCookie = createIdCookie(pages.addressOf, {
     ...cookies.browser,
-    maxAgeSeconds: ATTEMPT_SECONDS,
+    maxAgeSeconds: BROWSER_SECONDS,
   });
   const sessionCookie = createIdCookie(pages.addressOf, {
     ...cookies.session,
@@ -121,6 +125,7 @@ export function createSignIn(needs: {
     tokensOf,
     refreshDue: refresh.due,
     nextRefreshInSeconds: store.nextDueInSeconds,
+    refreshesSettled: refresh.settled,
     reopenQuarantined: opening.reopen,
   };
 }

@@ -1,9 +1,12 @@
 import type { Page } from "../pages/pages.tsx";
+import type { Confirmed } from "./confirm.ts";
 import { meaningOfScope } from "./scopes.ts";
 import type { Person } from "./sessions.ts";
 
-/** Who is signed in, what they allowed, and the way out. `isLive`: the platform has just confirmed it. */
-export function whoPage(person: Person, { base, isLive }: { base: string; isLive: boolean }): Page {
+type As = Exclude<Confirmed["as"], "refused">;
+
+/** Who is signed in, what they allowed, and the way out. `as`: what the platform has just said of it. */
+export function whoPage(person: Person, { base, as }: { base: string; as: As }): Page {
   const { name, email, scopes, signedInAt, sessionEndsAt } = person;
   return {
     title: "You are signed in",
@@ -35,7 +38,16 @@ export function whoPage(person: Person, { base, isLive }: { base: string; isLive
             <Time at={sessionEndsAt} />, or until you sign out
           </dd>
         </dl>
-        {!isLive && <p>The platform could not be asked just now; this is what it said when you signed in.</p>}
+        {as === "unknown" && (
+          <p>The platform could not be asked just now; this is what it said when you signed in.</p>
+        )}
+        {(as === "withheld" || as === "forbidden") && (
+          <p>
+            The platform refuses to tell this service who you are now; this is what it said when you signed
+            in.
+            {as === "forbidden" && " Sign in again, and allow it to read your account's name and e-mail."}
+          </p>
+        )}
         <form method="post" action={`${base}/oauth/logout`}>
           <button type="submit">Sign out</button>
         </form>

@@ -80,7 +80,7 @@ whereThereIsOne("a person at the marketplace", () => {
     await page.goto(base());
     await page.getByLabel("Name").fill("Not a name");
     await page.getByRole("button", { name: "Create the app" }).click();
-    await page.getByText("Nothing was done.").waitFor();
+    await page.getByText("That did not work.").waitFor();
     expect(await focused(page)).toBe("create-app-name");
     control().createApp({ name: "made-elsewhere" });
     await page.getByRole("link", { name: "made-elsewhere" }).waitFor();

@@ -61,6 +61,41 @@ describe("a claim", () => {
     expect(row).toEqual({ due_at: new Date("2100-01-01"), leased_until: null });
   });
 
+  it.each([
+    ["a newer client secret has made it due", `due_at = now()`, "active"],
+    [
+      "it was given another grant",
+      `due_at = now(), state = 'grant_pending', grant_deadline = now() + interval '1 minute'`,
+      "grant_pending",
+    ],
+  ])("of one that is not due, given back when %s, leaves it due", async (_, change, state) => {
+    const [uuid] = uuids as [string];
+    const { db } = world.service.services;
+    await world.rows(
+      `UPDATE credentials SET state = 'active', due_at = '2100-01-01', leased_until = NULL, sent_at = NULL WHERE uuid = $1`,
+      [uuid],
+    );
+    const claimed = (await createClaims(db, () => undefined).refresh(uuid))!;
+    await world.rows(`UPDATE credentials SET ${change} WHERE uuid = $1`, [uuid]);
+    await createCredentialStore(db).release(claimed);
+    const [row] = await world.rows(
+      `SELECT state, due_at <= now() AS due, leased_until FROM credentials WHERE uuid = $1`,
+      [uuid],
+    );
+    expect(row).toEqual({ state, due: true, leased_until: null });
+  });
+
+  it("of which there was another since is not marked, also where both ask at the same moment", async () => {
+    const [uuid] = uuids as [string];
+    const [row] = await world.rows<{ lease: number }>(
+      `UPDATE credentials SET leased_until = now() + interval '45 seconds' WHERE uuid = $1 RETURNING lease`,
+      [uuid],
+    );
+    const { markSent } = createCredentialStore(world.service.services.db);
+    const asked = [row!.lease - 1, row!.lease].map((lease) => markSent({ uuid, lease }, 24));
+    expect(await Promise.all(asked)).toEqual([false, true]);
+  });
+
   it("of a grant marks nothing: of a call that was never made nobody says that its outcome is unknown", async () => {
     await world.rows(
       `UPDATE credentials SET state = 'grant_pending', due_at = now(), grant_deadline = now() + interval '1 minute',

@@ -1,7 +1,9 @@
 // Again on PostgreSQL: which rows a new secret makes due is one statement.
 
+import { setTimeout as wait } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
 import pg from "pg";
+import type { Database } from "../../src/database/database.ts";
 import { runWorker, type RunningService } from "../../src/run-service.ts";
 import { Secret } from "../../src/secret.ts";
 import { createServices } from "../../src/services.ts";
@@ -208,6 +210,33 @@ describe("a client secret that is reset", () => {
     await world.restart();
     expect(await world.rows(`SELECT max(version) AS version FROM client_secrets`)).toEqual([row]);
     expect(lines.join("") + world.logged()).not.toContain(secret);
+  }, 60_000);
+
+  it("and comes with a start keeps no provision waiting while the older tokens fall due, and these are refreshed then", async () => {
+    const [uuid] = (await active(1)) as [string];
+    const { secret } = world.sandbox.control.resetClientSecret();
+    let goOn = () => {};
+    const held = new Promise<void>((resolve) => (goOn = resolve));
+    const wrapDatabase = (database: Database): Database => ({
+      ...database,
+      async query(statement, values) {
+        if (statement.name === "make_older_tokens_due") await held;
+        return database.query(statement, values);
+      },
+    });
+    // No sweep comes to help.
+    const environment = { CLIENT_SECRET: secret, SWEEP_CRON: "0 0 1 1 *" };
+    const restarted = world.restart({ environment, parts: { wrapDatabase } });
+    const isReady = await Promise.race([restarted.then(() => true), wait(10_000, false, { ref: false })]);
+    if (!isReady) goOn();
+    expect(isReady).toBe(true);
+    const { response } = await world.sandbox.control.install({ plan: "basic" });
+    expect(response.status).toBe(200);
+    const newest = `secret_version = (SELECT max(version) FROM client_secrets)`;
+    expect(await count([uuid], newest)).toBe(0);
+    goOn();
+    await eventually(async () => expect(await count([uuid], newest)).toBe(1), 10_000);
+    await world.restart();
   }, 60_000);
 
   it.each([

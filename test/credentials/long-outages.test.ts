@@ -257,7 +257,7 @@ describe("a wave among the latest answers", () => {
   const none = () => Promise.resolve(0);
   const waveAfter = async (answers: string, agoMs = 0) => {
     let now = 0;
-    const refusals = createMassRefusal({ countRefused: none, countPairs: none }, () => now);
+    const refusals = createMassRefusal({ refused: none, all: none }, () => now);
     for (const answer of answers) refusals.saw(answer === "x");
     now += agoMs;
     return (await refusals.wave()) !== null;

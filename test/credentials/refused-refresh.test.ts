@@ -5,6 +5,8 @@ import { createRefresh } from "../../src/resources/credentials/refresh.ts";
 import { createTokenSources } from "../../src/resources/credentials/token-source.ts";
 import { Secret } from "../../src/secret.ts";
 
+const massRefusal = { saw: () => undefined, wave: async () => null };
+
 type RefreshNeeds = Parameters<typeof createRefresh>[0];
 type SourceNeeds = Parameters<typeof createTokenSources>[0];
 
@@ -26,7 +28,8 @@ it("a refresh token that is refused says that the token endpoint is there again"
       done: "failed",
       failure: { outcome: "token_rejected", error: { id: "invalid_grant", message: "No." } },
     }),
-    ...{ outage, slots: {}, concurrency: 1, onEnd: () => undefined, log: pino({ level: "silent" }) },
+    ...{ outage, massRefusal, slots: {}, concurrency: 1, onEnd: () => undefined },
+    log: pino({ level: "silent" }),
   };
   await createRefresh(needs as unknown as RefreshNeeds).now("u");
   expect(outage.allowance()).toBe(Infinity);
@@ -72,7 +75,7 @@ it("what the platform does not understand is an alarm, once for all of it", asyn
       claim: async (claim: () => Promise<unknown[]>) => (await claim()).map((it) => ({ row: it })),
     },
     call: async () => ({ done: "failed", failure: { outcome, error: { id: "suspended", message: "No." } } }),
-    ...{ outage: createOutage(), slots: {}, concurrency: 1, onEnd: () => undefined },
+    ...{ outage: createOutage(), massRefusal, slots: {}, concurrency: 1, onEnd: () => undefined },
     log: pino({}, { write: (line: string) => void lines.push(line) }),
   };
   const refresh = createRefresh(needs as unknown as RefreshNeeds);

@@ -5,6 +5,8 @@ import { aBrowser, type Browser } from "../sign-in/browser.ts";
 
 export const SALT = "2f97bfa52ca102f8874716e2eb1d3b4920ad0be4";
 
+const CROSS_SITE = { "sec-fetch-site": "cross-site" };
+
 export type Form = Record<string, string>;
 
 /** A world whose platform and service have the same sign-on salt, and what customers do there. */
@@ -36,9 +38,9 @@ export async function aWorldOfCustomers(wishes: Wishes = {}) {
     /** The signed form of another moment, or of the nearest one before it that no form was of. */
     signedAt,
     browser: (headers?: Record<string, string>) => aBrowser(url, headers),
-    /** Posts a form, by default as the platform has just signed it. */
+    /** Posts a form from a page of the platform, which is another site. */
     signOn: (browser: Browser, form: Form | string) =>
-      browser.post("/sso/login", {}, typeof form === "string" ? form : new URLSearchParams(form)),
+      browser.post("/sso/login", CROSS_SITE, typeof form === "string" ? form : new URLSearchParams(form)),
     used: () => world.rows(`SELECT * FROM used_sign_ons`),
     sessions: () => world.rows(`SELECT * FROM customer_sessions`),
     async prune(): Promise<void> {

@@ -54,8 +54,23 @@ describe("a customer's page", () => {
     const shows = (words: string) => async () =>
       expect((await browser.get(`/customer/${addon.id}`)).text).toContain(`under way: ${words}`);
     await eventually(shows("Half of it is fired."));
+    expect((await browser.get(`/customer/${addon.id}`)).text).not.toContain("the change is under way");
     await customers.life.hurry(addon.id);
     await eventually(shows("nothing"));
+  });
+
+  it("says that a plan is being changed until the service is done with it", async () => {
+    const { uuid, page } = await aCustomer();
+    const { vendor } = customers.life;
+    vendor.next("changePlan", async () => ({ later: "Kneading the clay." }));
+    vendor.next("finish", async () => ({ later: "Half of it is fired.", againInSeconds: 600 }));
+    await customers.control.changePlan(uuid, "premium");
+    await eventually(async () => expect((await page()).text).toContain("Half of it is fired."));
+    const { text } = await page();
+    expect(text).toMatch(/premium: .* \(the change is under way\)/);
+    await customers.life.hurry(uuid);
+    await eventually(async () => expect((await page()).text).toContain("under way: nothing"));
+    expect((await page()).text).not.toContain("the change is under way");
   });
 
   it("is for that resource alone: with its cookie no other opens", async () => {
@@ -140,6 +155,12 @@ describe("a vendor's page", () => {
     const broken = await page();
     expect(broken.status).toBe(500);
     expect(broken.text).not.toContain("hunter2");
+    await restart(() => {
+      throw Object.assign(new Error("connect ECONNREFUSED"), { code: "ECONNREFUSED" });
+    });
+    const cutOff = await page();
+    expect(cutOff.status).toBe(500);
+    expect(cutOff.text).not.toContain("its database");
   });
 
   it("that never comes is waited for no longer than a person waits", async () => {

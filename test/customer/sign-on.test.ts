@@ -1,7 +1,10 @@
+import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { readSignedForm } from "../../src/customer/signed-form.ts";
+import type { Database } from "../../src/database/database.ts";
 import { Secret } from "../../src/secret.ts";
 import { rawHttp } from "../support/raw-http.ts";
+import { eventually } from "../support/world.ts";
 import { aWorldOfCustomers, SALT, signed, without, type CustomersWorld, type Form } from "./customers.ts";
 
 let customers: CustomersWorld;
@@ -65,6 +68,61 @@ describe("a sign-on from the platform's dashboard", () => {
     };
     const read = readSignedForm(form, new Secret(SALT), { mustNameUser: true });
     expect(read).toMatchObject({ uuid: form.resource_id, timestamp: 1267597772, email: "user@example.com" });
+  });
+});
+
+describe("a sign-on", () => {
+  it("when the database is lost for a moment is to be begun again, and not sent again", async () => {
+    const wrapDatabase = (database: Database): Database => ({
+      ...database,
+      query: (statement, values) =>
+        statement.name === "open_customer_session"
+          ? Promise.reject(Object.assign(new Error("read ECONNRESET"), { code: "ECONNRESET" }))
+          : database.query(statement, values),
+    });
+    await customers.world.restart({ parts: { wrapDatabase } });
+    const { status, text, headers } = await send(unused());
+    expect([status, headers.get("retry-after")]).toEqual([503, "5"]);
+    expect(text).toContain("then open the add-on from the platform's dashboard again");
+    expect(customers.world.logged()).toMatch(/"problem":"sign_on_not_kept".*ECONNRESET/);
+    await customers.world.restart();
+  });
+});
+
+describe("behind https, where a browser sends the cookies of all resources along,", () => {
+  const VIA_PROXY = { "x-forwarded-proto": "https", "x-forwarded-host": "addon.example.com" };
+  const attributes = "Path=/; HttpOnly; Secure; SameSite=Lax";
+  const nameOf = (each: string) => `__Host-kit_customer_${each}`;
+  const value = "A".repeat(43);
+  beforeAll(() => customers.world.restart({ environment: { TRUST_PROXY: "1" } }));
+  afterAll(() => customers.world.restart());
+
+  /** A browser with cookies of so many resources, the last of them first set a moment ago, and one that is no customer's. */
+  function aBrowserWith(uuids: string[]) {
+    const browser = customers.browser(VIA_PROXY);
+    for (const each of uuids) browser.cookies.set(nameOf(each), { value, attributes });
+    browser.cookies.set("__Host-kit_session", { value, attributes });
+    return browser;
+  }
+  const others = (count: number) => Array.from({ length: count }, () => randomUUID());
+
+  it("the page that a sign-on leads to keeps to thirty of them", async () => {
+    const uuids = others(35);
+    const browser = aBrowserWith(uuids);
+    const { location } = await customers.signOn(browser, unused());
+    expect((await browser.get(location!)).status).toBe(200);
+    const left = [...uuids.slice(6).map(nameOf), "__Host-kit_session", nameOf(uuid)];
+    expect([...browser.cookies.keys()]).toEqual(left);
+    expect((await browser.get(location!)).headers.getSetCookie()).toEqual([]);
+  });
+
+  it("the one that is looked at stays, though it was the first of all", async () => {
+    const uuids = others(30);
+    const browser = aBrowserWith([uuid, ...uuids]);
+    const { location } = await customers.signOn(browser, unused());
+    expect((await browser.get(location!)).status).toBe(200);
+    const left = [nameOf(uuid), ...uuids.slice(1).map(nameOf), "__Host-kit_session"];
+    expect([...browser.cookies.keys()]).toEqual(left);
   });
 });
 
@@ -147,6 +205,15 @@ describe("a sign-on that is refused", () => {
     // A stack says nothing of a form that somebody sent, and anybody can send many.
     expect(line).not.toContain("stack");
     expect(line.length).toBeLessThan(400);
+  });
+
+  it("by the hundred fills no log", async () => {
+    await customers.world.restart();
+    const before = customers.world.logged().length;
+    await Promise.all(Array.from({ length: 60 }, () => send("x=1")));
+    const linesOf = (what: string) => customers.world.logged().slice(before).split(what).length - 1;
+    await eventually(() => expect(linesOf("POST answered 403")).toBe(20));
+    expect(linesOf(`"problem":"sign_on_refused"`)).toBe(20);
   });
 
   it("is no form: nothing but POST can be used, and the answer is JSON as everywhere", async () => {

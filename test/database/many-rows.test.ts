@@ -10,7 +10,7 @@ import { recoverAllGrants } from "../../src/operator/grants/recover-grants.ts";
 import { listResources } from "../../src/operator/resources.ts";
 import { databaseState } from "../../src/metrics/database-state.ts";
 import { createClaims } from "../../src/resources/credentials/claims.ts";
-import { createMassRefusal } from "../../src/resources/credentials/mass-refusal.ts";
+import { createMassRefusal, createTokenCounts } from "../../src/resources/credentials/mass-refusal.ts";
 import { createCredentialStore } from "../../src/resources/credentials/store.ts";
 import { createFailure } from "../../src/resources/failure.ts";
 import { createStepQueue } from "../../src/resources/steps/queue.ts";
@@ -78,7 +78,7 @@ describe("among many rows", () => {
     ["the doctor's look at what needs attention", (db) => attention(services(db))],
     ["the search for stranded provisions", (db) => createFailure(db, {} as Vault).failStranded()],
     ["taking back what was put aside", (db) => createCredentialStore(db).reopen(["a"])],
-    ["the search for refused tokens", (db) => createCredentialStore(db).countRefused(100)],
+    ["the search for refused tokens", (db) => createTokenCounts(db).refused(100)],
     ["a list of a rare state", (db) => listResources(db, { state: "needs_reauth" })],
     ["the end of customers' sessions", (db) => createPruneCustomers(db)()],
     [
@@ -156,7 +156,7 @@ describe("among many rows", () => {
     await fill();
     const [late] = (await run(`SELECT max(uuid::text) AS uuid FROM credentials`)) as { uuid: string }[];
     await run(`UPDATE credentials SET state = 'no_grant', due_at = NULL WHERE uuid <> '${late!.uuid}'`);
-    await run(`INSERT INTO steps (uuid, kind) SELECT uuid, 'finish' FROM credentials ORDER BY uuid`);
+    await run(`INSERT INTO steps (uuid, kind) SELECT uuid, 'announce' FROM credentials ORDER BY uuid`);
     const { wake } = createStepQueue(opened.database);
     expect([await wake(), await wake(), await wake(), await wake()]).toEqual([0, 1, 0, 0]);
     await run(`TRUNCATE steps`);
@@ -189,7 +189,7 @@ describe("a wave of refusals", () => {
   const waveOf = (refused: number, all: number) => {
     const asked: number[] = [];
     const count = (rows: number) => async (most: number) => (asked.push(most), Math.min(rows, most));
-    const { wave } = createMassRefusal({ countRefused: count(refused), countPairs: count(all) });
+    const { wave } = createMassRefusal({ refused: count(refused), all: count(all) });
     return { look: wave, asked };
   };
 

@@ -57,7 +57,9 @@ onPostgresql("a service whose role may change no schema, set up as docs/database
   };
 
   it("is migrated by kit migrate, with the owner's role", async () => {
-    expect(applied).toEqual({ code: 0, data: { applied: await migrationNames() } });
+    const { host, pathname } = new URL(roles.ownerUrl);
+    const database = `database ${pathname.slice(1)} at ${host}`;
+    expect(applied).toEqual({ code: 0, data: { applied: await migrationNames(), database } });
     const owners = await look(`SELECT DISTINCT tableowner FROM pg_tables WHERE schemaname = 'public'`);
     expect(owners).toEqual([{ tableowner: new URL(roles.ownerUrl).username }]);
     expect((await look(`SELECT DISTINCT usename FROM pg_stat_activity WHERE datname = current_database()

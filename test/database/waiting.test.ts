@@ -1,5 +1,6 @@
 // Again on PostgreSQL: what an absent server looks like is the driver's to say.
 
+import { setTimeout as wait } from "node:timers/promises";
 import { expect, test } from "@jest/globals";
 import { aWaitingRoom, DatabaseUnavailable, waitingForDatabase } from "../../src/database/database.ts";
 
@@ -40,6 +41,49 @@ test("it gives up on a try that hangs", async () => {
   await expect(waitingForDatabase(() => new Promise(() => undefined), { upToMs: 50 })).rejects.toThrow(
     DatabaseUnavailable,
   );
+});
+
+/** As a process that is stopped, or whose container is frozen: nothing runs, and time passes. */
+const standStill = (ms: number) => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
+const LONGER_THAN_THE_DEADLINE_MS = 2_000;
+
+test.each<[string, (tries: number) => Promise<string>]>([
+  [
+    "between two tries",
+    async (tries) => {
+      if (tries > 1) return wait(100, "done");
+      setImmediate(() => standStill(LONGER_THAN_THE_DEADLINE_MS));
+      throw lost();
+    },
+  ],
+  [
+    "during a try that failed",
+    async (tries) => {
+      if (tries > 1) return "done";
+      standStill(LONGER_THAN_THE_DEADLINE_MS);
+      throw lost();
+    },
+  ],
+  [
+    "during a try whose answer was there",
+    (tries) =>
+      new Promise((resolve) => {
+        if (tries > 1) return;
+        setImmediate(() => standStill(LONGER_THAN_THE_DEADLINE_MS));
+        setTimeout(() => resolve("done"), 1_400);
+      }),
+  ],
+])("a process that stood still beyond the deadline %s tries once more", async (_, work) => {
+  let tries = 0;
+  expect(await waitingForDatabase(() => work((tries += 1)), { upToMs: 300 })).toBe("done");
+});
+
+test("a process that stood still, and finds no database, gives up soon", async () => {
+  const work = async () => {
+    standStill(LONGER_THAN_THE_DEADLINE_MS);
+    throw lost();
+  };
+  await expect(waitingForDatabase(work, { upToMs: 300 })).rejects.toThrow(DatabaseUnavailable);
 });
 
 test("conflicts are waited out like everything else: an answer that fails is final for the platform", async () => {

@@ -1,10 +1,12 @@
 import { afterEach, beforeEach, expect, it } from "@jest/globals";
 import { mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
-import { createServer, type Server } from "node:net";
+import { createServer as createHttpServer } from "node:http";
+import { createServer, type AddressInfo, type Server } from "node:net";
 import { once } from "node:events";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { parseEnv } from "node:util";
+import { startSandbox } from "../../sandbox/index.ts";
 import { eventually } from "../support/world.ts";
 import { freePorts, run, stateOf, type Run } from "./dev-run.ts";
 
@@ -87,6 +89,22 @@ async function showsNoSecret(screen: string): Promise<void> {
   for (const file of ["dev.env", "sandbox.json", "service.log"])
     expect((await stat(path.join(folder, file))).mode & 0o777).toBe(0o600);
 }
+
+it("delivers what the last run left open to its own service, and not to whoever listens where the last one did", async () => {
+  let calls = 0;
+  const before = createHttpServer(() => calls++).listen(0);
+  await once(before, "listening");
+  const last = await startSandbox({ statePath: path.join(folder, "sandbox.json") });
+  last.control.partner({ partnerUrl: `http://localhost:${(before.address() as AddressInfo).port}` });
+  const install = last.control.install({ plan: "basic", force: true });
+  await eventually(() => expect(calls).toBe(1));
+  await Promise.all([last.close(), install]);
+  await dev().until("Ready.");
+  expect((await stateOf(ports)).addons).toMatchObject([{ state: "provisioned" }]);
+  expect(calls).toBe(1);
+  before.closeAllConnections();
+  await once(before.close(), "close");
+}, 60_000);
 
 it("says which port is taken, in one sentence", async () => {
   const other: Server = createServer().listen(Number(ports.PORT));

@@ -1,9 +1,10 @@
 import { afterEach, beforeEach, expect, it } from "@jest/globals";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { existsSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { devSettings } from "../../dev/settings.ts";
-import { readEnvironment } from "../../src/config.ts";
+import { readConfig, readEnvironment } from "../../src/config.ts";
 
 let folder: string;
 beforeEach(async () => void (folder = await mkdtemp(path.join(tmpdir(), "addon-test-"))));
@@ -14,6 +15,13 @@ it("makes the secrets up once", () => {
   const second = devSettings({}, folder);
   expect([first.isFirstRun, second.isFirstRun]).toEqual([true, false]);
   expect(second.environment).toEqual(first.environment);
+});
+
+it("keeps them in the standard folder where DATA_DIR is empty, as the service does with its database", () => {
+  const { dataDir, environment } = devSettings({ DATA_DIR: "" }, folder);
+  expect(dataDir).toBe(readConfig(environment, ["dataDir"]).dataDir);
+  expect(existsSync(path.join(folder, dataDir, "dev.env"))).toBe(true);
+  expect(existsSync(path.join(folder, "dev.env"))).toBe(false);
 });
 
 it("lets the environment and .env win, and does not copy them", async () => {

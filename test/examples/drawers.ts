@@ -32,6 +32,7 @@ export async function aWorldOfDrawers() {
 
   return {
     ...life,
+    productUrl: product.url,
     /** Rows of the product's database, as its vendor sees them. */
     rows: <Row>(text: string, values: unknown[] = []) => as<Row>(product.url, text, values),
     async close() {

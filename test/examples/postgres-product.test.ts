@@ -1,5 +1,9 @@
+import { randomUUID } from "node:crypto";
+import { setTimeout as wait } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import pg from "pg";
+import { createProduct } from "../../examples/postgres-product/your-service/product.ts";
+import { Secret } from "../../src/secret.ts";
 import { aBrowser } from "../sign-in/browser.ts";
 import { testServerUrl } from "../support/database.ts";
 import { before } from "../support/process-world.ts";
@@ -103,6 +107,33 @@ describe("a drawer", () => {
     const { form } = drawers.control.signOnForm(uuid);
     const { location } = await browser.post("/sso/login", {}, new URLSearchParams(form));
     expect((await browser.get(location!)).text).toContain("0 of 10 MB, and 3 connections at once");
+  });
+
+  onPostgresql("that is removed while it is still being made is waited for, and leaves nothing", async () => {
+    const uuid = randomUUID();
+    const role = `drawer_${uuid.replaceAll("-", "")}`;
+    const making = new pg.Client({ connectionString: drawers.productUrl });
+    await making.connect();
+    const product = createProduct({
+      productDatabaseUrl: new Secret(drawers.productUrl),
+      productPasswordKey: new Secret("a-key-of-more-than-thirty-two-characters"),
+    });
+    try {
+      // As `make` does it, in a statement whose client has given up waiting.
+      await making.query(
+        `BEGIN; SELECT pg_advisory_xact_lock(hashtext('${role}')); CREATE ROLE ${role} LOGIN`,
+      );
+      await making.query(`GRANT ${role} TO CURRENT_USER; CREATE SCHEMA ${role} AUTHORIZATION ${role}`);
+      const dropped = product.drop(uuid, new AbortController().signal);
+      await expect(Promise.race([dropped, wait(500, "waits")])).resolves.toBe("waits");
+      await making.query(`COMMIT`);
+      await dropped;
+      expect(await roleOf({ role })).toBeUndefined();
+      expect(await schemas()).not.toContainEqual({ nspname: role });
+    } finally {
+      await making.end();
+      await product.close();
+    }
   });
 
   it("is gone with all that is in it once it is removed, also while somebody uses it", async () => {

@@ -41,6 +41,16 @@ describe("kit authorizations create", () => {
     expect(await runJson(CREATE)).toEqual({ code: 0, data: RECORD });
   });
 
+  it.each([1e15, 9e11])(
+    "shows the token, and that it never expires, also where its life is %d s",
+    async (life) => {
+      answer = inOrder({ ...RECORD, access_token: { ...RECORD.access_token, expires_in: life } });
+      const { code, stdout, stderr } = await run(CREATE);
+      expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+      expect(stdout).toMatch(/SVCK-brand-new[^]+expires +never/);
+    },
+  );
+
   it("sends description and scopes, with the token of standard input", async () => {
     const { stderr } = await run([
       ...CREATE,

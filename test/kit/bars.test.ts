@@ -5,7 +5,7 @@ import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { text } from "node:stream/consumers";
 import { aWorld, eventually, type World } from "../support/world.ts";
-import { kitJson, startKit } from "./kit.ts";
+import { kit, kitJson, startKit } from "./kit.ts";
 import { onTerminal } from "./terminal.ts";
 
 const CTRL_C = "\u0003";
@@ -162,6 +162,15 @@ describe("kit keys reseal", () => {
       "✗ Stopped. What was resealed stays; the same command goes on from there.",
     );
   });
+
+  it("fails where a row was busy to the end, and says that it still needs an older key", async () => {
+    await holdOne();
+    const { code, stdout, stderr } = await kit(rotated(), ["keys", "reseal"]);
+    expect({ code, stderr }).toEqual({ code: 1, stderr: "" });
+    expect(stdout).toMatch(
+      /\nSome rows still need an older key: keep it in DECRYPTION_KEYS, and run this again\.\n$/,
+    );
+  }, 60_000);
 
   it("ends with the keys that are in use, and no bar, when a busy row is free", async () => {
     await holdOne();

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from "@jest/globals";
 import type { ConfigVar } from "../../src/resources/config-vars.ts";
 import { aLifecycle, type LifecycleWorld } from "../support/lifecycle.ts";
+import { eventually } from "../support/world.ts";
 import { kit, kitJson } from "./kit.ts";
 
 let life: LifecycleWorld;
@@ -163,4 +164,53 @@ it("says of a resource that never was, and of a platform that is away, what to d
   expect(away.code).toBe(1);
   expect(away.data.failed[0]).toMatchObject({ id: expect.any(String), message: expect.any(String) });
   life.control.clearFaults();
+});
+
+it.each<[string, () => Promise<{ later: string }>]>([
+  ["said later", async () => ({ later: "Kneading the clay." })],
+  ["failed", () => Promise.reject(new Error("The kiln is cold."))],
+])("does not say that nothing is wanted of a provision that %s", async (_, made) => {
+  life.vendor.next("provision", made);
+  for (const what of ["finish", "provision"] as const)
+    life.vendor.next(what, () => new Promise<never>(() => undefined));
+  const { addon } = await life.control.install();
+  await eventually(async () => expect(await life.credential(addon.id)).toMatchObject({ state: "active" }));
+  const said = await say("config", "diff", addon.id);
+  expect(said).toMatchObject({ code: 0, stdout: expect.stringContaining("not known yet") });
+  expect(said.stdout).not.toContain("none are wanted");
+  life.vendor.asUsual();
+  await life.control.deprovision(addon.id);
+});
+
+it("takes nothing away that was set before the kit, and finds no difference in it", async () => {
+  const imported = await life.settled();
+  // As an import leaves it.
+  await life.world.rows(`UPDATE resources SET sealed_config = NULL WHERE uuid = $1`, [imported]);
+  const theirs = () => life.world.service.services.platformFor(imported).config.get();
+  const before = await theirs();
+  const states = async () => {
+    const { code, data } = await run<Told[]>("config", "diff", imported);
+    return { code, states: data.map(({ name, state }) => `${name} ${state}`) };
+  };
+  const overwrite = ["--overwrite", "TEAPOT_TOKEN", "TEAPOT_URL", "--yes"];
+
+  expect(await states()).toEqual({ code: 0, states: ["TEAPOT_TOKEN foreign", "TEAPOT_URL foreign"] });
+  const human = (await say("config", "diff", imported)).stdout;
+  expect(human).toContain("not known yet");
+  expect(human).not.toContain("kit config push");
+  expect(await run("config", "push", imported, ...overwrite)).toMatchObject({ code: 0 });
+  const { data } = await run<{ skipped: object[] }>("config", "diff", "--all");
+  expect(data.skipped).toContainEqual({ uuid: imported, reason: "not_known_yet" });
+  expect(await theirs()).toEqual(before);
+
+  await run("config", "set", imported, "TEAPOT_URL=https://set.example");
+  expect(await states()).toEqual({ code: 0, states: ["TEAPOT_TOKEN foreign", "TEAPOT_URL same"] });
+  expect((await say("config", "diff", imported)).stdout).toContain("Nothing differs.");
+  const left = await say("config", "push", imported, ...overwrite);
+  expect(left.code).toBe(0);
+  expect(left.stdout.replace(/\s+/g, " ")).toContain(
+    "it was never set from here: TEAPOT_TOKEN (kit config set",
+  );
+  expect((await say("config", "push", "--all", ...overwrite)).code).toBe(0);
+  expect(await theirs()).toContainEqual(before.find(({ name }) => name === "TEAPOT_TOKEN"));
 });

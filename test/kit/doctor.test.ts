@@ -141,6 +141,10 @@ describe("kit doctor", () => {
     expect(code).toBe(1);
     expect(of("sign-in")).toMatchObject({ ok: false, fix: expect.stringContaining("OAUTH_CLIENT_SECRET") });
     expect(of("sign-in").message).not.toContain("yesterday");
+    const unasked = await doctor({ ...settings, PLATFORM_AUTH_URL: NOWHERE });
+    expect(unasked.of("sign-in")).toMatchObject({
+      ...{ ok: true, message: expect.stringContaining("could not be asked") },
+    });
   });
 
   it("says who may open the operator's pages, and names what half a way in lacks", async () => {
@@ -190,6 +194,12 @@ describe("kit doctor", () => {
     expect((await doctor()).of("secret").message).toContain("the platform accepts it");
     const unanswered = (await doctor({ PLATFORM_AUTH_URL: NOWHERE })).of("secret");
     expect(unanswered).toMatchObject({ ok: true, message: expect.stringContaining("could not be asked") });
+    world.sandbox.control.fault("POST /oauth/token", { status: 404 });
+    const elsewhere = (await doctor()).of("secret");
+    expect(elsewhere).toMatchObject({ ok: true, fix: expect.stringContaining("PLATFORM_AUTH_URL") });
+    expect(elsewhere.message).toMatch(
+      /could not be asked whether it accepts it: POST \/oauth\/token answered 404/,
+    );
     const { clientSecret } = world.sandbox.settings;
     world.sandbox.control.partner({ clientSecret: "reset-meanwhile-in-the-portal" });
     const { code, of } = await doctor();
@@ -293,6 +303,19 @@ describe("kit doctor", () => {
     expect(of("tokens").message).toMatch(
       /^1 grant is not exchanged: the first is lost in 3 min\. The last try: server_error/,
     );
+  });
+
+  it("finds late whichever job has never ended a run, where no process has run any", async () => {
+    await world.rows(`DELETE FROM heartbeats`);
+    await world.restart({ environment: { WEB_JOBS: "off" } });
+    const before = (await doctor()).of("sweeps");
+    expect(before).toMatchObject({ ok: true, message: expect.stringContaining("or were first expected, ") });
+    await world.rows(`UPDATE heartbeats SET at = at - interval '3 minutes'`);
+    const { ok, message } = (await doctor()).of("sweeps");
+    await world.restart();
+    expect(ok).toBe(false);
+    expect(message).toContain("last ended or first expected: ");
+    for (const name of world.service.services.jobs.names) expect(message).toContain(`${name} (`);
   });
 
   it("names the resources that need attention", async () => {

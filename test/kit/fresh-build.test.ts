@@ -1,62 +1,72 @@
-// The script `kit` of package.json, in a folder whose build writes down that it ran.
+// The script `kit` of package.json, in a folder with a compiler that writes down that it ran.
 
 import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
-import { spawnSync } from "node:child_process";
+import { spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
-import { mkdir, mkdtemp, rm, utimes, writeFile } from "node:fs/promises";
+import { copyFile, mkdir, mkdtemp, readdir, rm, utimes, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
+import { text } from "node:stream/consumers";
+import { fileURLToPath } from "node:url";
 
 const { scripts } = JSON.parse(
   readFileSync(new URL("../../package.json", import.meta.url), "utf8"),
 ) as { scripts: { kit: string } }; // prettier-ignore
-const BUILD = `console.log("building"); fs.mkdirSync("dist", { recursive: true }); fs.writeFileSync("dist/kit.js", "console.log('new')")`;
+const FIRST_BUILD = fileURLToPath(new URL("../../dev/first-build.mjs", import.meta.url));
+/** Takes a moment in which only a part of the build is there. */
+const COMPILER = `#!/bin/sh
+echo building
+mkdir -p "$4" && echo 'import "./part.js"; console.log("new")' > "$4/kit.js" && sleep 0.5 && echo > "$4/part.js"
+`;
 
 let folder: string;
 beforeEach(async () => {
   folder = await mkdtemp(path.join(tmpdir(), "fresh-build-"));
-  const manifest = {
-    name: "a-kit",
-    scripts: { kit: scripts.kit, build: `node -e ${JSON.stringify(BUILD)}` },
-  };
+  const manifest = { name: "a-kit", type: "module", scripts: { kit: scripts.kit, generate: "true" } };
   await put("package.json", JSON.stringify(manifest));
 });
 afterEach(() => rm(folder, { recursive: true }));
 
-async function put(file: string, text = "", writtenSecondsAgo = 60): Promise<void> {
+async function put(file: string, content = "", writtenSecondsAgo = 60): Promise<void> {
   const place = path.join(folder, file);
   await mkdir(path.dirname(place), { recursive: true });
-  await writeFile(place, text, { mode: 0o755 });
+  await writeFile(place, content, { mode: 0o755 });
   const at = Date.now() / 1000 - writtenSecondsAgo;
   await utimes(place, at, at);
 }
 
-const aCheckout = async () => {
+const aCheckout = async (compiler = COMPILER) => {
   for (const file of ["src/your-service/plans.ts", "prisma/schema.prisma", "tsconfig.json"]) await put(file);
-  await put("node_modules/.bin/tsc");
+  await put("node_modules/.bin/tsc", compiler);
+  await mkdir(path.join(folder, "dev"));
+  await copyFile(FIRST_BUILD, path.join(folder, "dev/first-build.mjs"));
 };
-const aBuild = (writtenSecondsAgo: number) => put("dist/kit.js", "console.log('old')", writtenSecondsAgo);
+const aBuild = (writtenSecondsAgo: number) =>
+  put("dist/kit.js", "console.log('old', ...process.argv.slice(2))", writtenSecondsAgo);
 
-function kit() {
-  const { stdout, stderr } = spawnSync("npm", ["run", "--silent", "kit"], { cwd: folder, encoding: "utf8" });
-  return { ran: stdout.trim(), hasBuilt: stderr.includes("building") };
+async function kit(...words: string[]) {
+  const child = spawn("npm", ["run", "--silent", "kit", "--", ...words], { cwd: folder });
+  const [ran, said] = await Promise.all([text(child.stdout), text(child.stderr)]);
+  return { ran: ran.trim(), hasBuilt: said.includes("building"), isTold: said.includes("npm run build") };
 }
+const OLD = { ran: "old", hasBuilt: false, isTold: false };
 
 describe("npm run kit", () => {
   it("builds what was never built, and not what is as new as its sources", async () => {
     await aCheckout();
-    expect(kit()).toEqual({ ran: "new", hasBuilt: true });
+    expect(await kit()).toEqual({ ran: "new", hasBuilt: true, isTold: false });
+    expect(await kit()).toEqual({ ran: "new", hasBuilt: false, isTold: false });
     await aBuild(30);
-    expect(kit()).toEqual({ ran: "old", hasBuilt: false });
+    expect(await kit("doctor", "--json")).toEqual({ ...OLD, ran: "old doctor --json" });
   });
 
   it.each(["src/your-service/plans.ts", "prisma/schema.prisma", "tsconfig.build.json"])(
-    "builds again after a change of %s",
+    "leaves the build that a service may be running after a change of %s, and says so",
     async (file) => {
       await aCheckout();
       await aBuild(30);
       await put(file, "", 10);
-      expect(kit()).toEqual({ ran: "new", hasBuilt: true });
+      expect(await kit()).toEqual({ ...OLD, isTold: true });
     },
   );
 
@@ -64,13 +74,27 @@ describe("npm run kit", () => {
     await aCheckout();
     await aBuild(30);
     await put("src/database/client/client.ts", "", 10);
-    expect(kit()).toEqual({ ran: "old", hasBuilt: false });
+    expect(await kit()).toEqual(OLD);
+  });
+
+  it("run twice at once, gives both a whole build, and leaves nothing beside it", async () => {
+    await aCheckout();
+    const started = await Promise.all([kit(), kit(), kit()]);
+    expect(started.map(({ ran }) => ran)).toEqual(["new", "new", "new"]);
+    expect((await readdir(folder)).filter((name) => name.startsWith("dist"))).toEqual(["dist"]);
+    expect((await readdir(path.join(folder, "dist"))).sort()).toEqual(["kit.js", "part.js"]);
+  });
+
+  it("runs nothing that could not be built, and leaves nothing of it", async () => {
+    await aCheckout(`${COMPILER}exit 2\n`);
+    expect(await kit()).toEqual({ ran: "", hasBuilt: true, isTold: false });
+    expect((await readdir(folder)).filter((name) => name.startsWith("dist"))).toEqual([]);
   });
 
   it("never builds where the service is deployed: without the compiler, or with nothing but the build", async () => {
     await aBuild(30);
-    expect(kit()).toEqual({ ran: "old", hasBuilt: false });
+    expect(await kit()).toEqual(OLD);
     await put("src/your-service/plans.ts", "", 10);
-    expect(kit()).toEqual({ ran: "old", hasBuilt: false });
+    expect(await kit()).toEqual(OLD);
   });
 });

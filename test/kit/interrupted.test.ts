@@ -80,3 +80,33 @@ it.each([
   },
   30_000,
 );
+
+// What a connection that drops leaves behind: the shell tells of it, and nobody reads any more.
+it.each([
+  ["config", "get", [null, "SIGHUP"]],
+  ["tokens", "refresh", [1, null]],
+] as const)(
+  "A command whose terminal hangs up stores the token that is on its way: kit %s %s",
+  async (noun, verb, how) => {
+    const { uuid, child, said, ended } = await withATokenOnItsWay((id) => [noun, verb, id], 3_000);
+    said.catch(() => undefined);
+    child.stdout!.destroy();
+    child.stderr!.destroy();
+    child.kill("SIGHUP");
+    await wait(1_500);
+    // The kernel and the shell both tell of it, some time apart: nobody means to hurry by that.
+    child.kill("SIGHUP");
+    expect(await ended).toEqual(how);
+    expect(await generation(uuid)).toBe(2);
+  },
+  30_000,
+);
+
+it("A command that ends in order does so though nobody reads what it says any more", async () => {
+  const { uuid, child, said, ended } = await withATokenOnItsWay((id) => ["tokens", "refresh", id]);
+  said.catch(() => undefined);
+  child.stderr!.destroy();
+  child.kill("SIGINT");
+  expect(await ended).toEqual([1, null]);
+  expect(await generation(uuid)).toBe(2);
+}, 30_000);

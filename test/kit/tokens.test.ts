@@ -3,6 +3,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import type { Database } from "../../src/database/database.ts";
 import { waitUntilFresh } from "../../src/operator/client-secret.ts";
+import { triedSecret } from "../../src/operator/secret-check.ts";
 import { Secret } from "../../src/secret.ts";
 import { aWorld, type World } from "../support/world.ts";
 import { kit, kitJson } from "./kit.ts";
@@ -136,6 +137,29 @@ describe("kit secret set", () => {
     expect(await world.rows(`SELECT version FROM client_secrets ORDER BY version`)).toHaveLength(2);
   });
 
+  it.each([
+    ["is not there", { status: 404, body: { id: "not_found" } }],
+    ["is shut off by a firewall", { status: 403, body: "<h1>Forbidden</h1>" }],
+  ])("changes nothing when what should be the token endpoint %s, and says what came", async (_, answer) => {
+    world.sandbox.control.fault("POST /oauth/token", answer);
+    const { code, data } = await run(["secret", "set"], "perhaps-the-right-secret");
+    expect({ code, data }).toEqual({
+      code: 1,
+      data: {
+        id: "client_secret_untried",
+        message: expect.stringContaining(`POST /oauth/token answered ${answer.status}`),
+      },
+    });
+    expect(await world.rows(`SELECT version FROM client_secrets ORDER BY version`)).toHaveLength(2);
+  });
+
+  it("takes a complaint of anything but the client for a yes", async () => {
+    world.sandbox.control.fault("POST /oauth/token", { status: 400, body: { error: "invalid_request" } });
+    const { clientSecret } = world.sandbox.settings;
+    const trial = await triedSecret(world.sandbox.url, new Secret(clientSecret));
+    expect(trial).toEqual({ outcome: "accepted" });
+  });
+
   it("is taken over when the platform cannot be asked, and the one in use is rejected", async () => {
     world.sandbox.control.fault("POST /oauth/token", { status: 503 });
     const { clientSecret } = world.sandbox.settings;
@@ -155,6 +179,25 @@ describe("kit secret set", () => {
     expect(right).toEqual({ code: 0, data: { version: 5, due: 3, fresh: 0 } });
     const human = await kit(world.environment, ["secret", "set"], world.sandbox.settings.clientSecret);
     expect(human.stdout).toBe("The client secret is version 5 now. 3 tokens refreshed.\n");
+  });
+
+  it("counts no token that nothing can refresh, neither as due nor as one that is left", async () => {
+    const lone = [uuids[0]];
+    const read = `SELECT sealed_refresh_token AS sealed FROM credentials WHERE uuid = $1`;
+    const [before] = await world.rows<{ sealed: Buffer }>(read, lone);
+    await world.rows(
+      `UPDATE credentials SET sealed_refresh_token = NULL, due_at = NULL, secret_version = 1 WHERE uuid = $1`,
+      lone,
+    );
+    const { secret } = world.sandbox.control.resetClientSecret();
+    const { data } = await run(["secret", "set"], secret);
+    const again = await run(["secret", "set"], secret);
+    await world.rows(`UPDATE credentials SET sealed_refresh_token = $2, due_at = now() WHERE uuid = $1`, [
+      ...lone,
+      before!.sealed,
+    ]);
+    expect(data).toMatchObject({ due: 2, fresh: 2 });
+    expect(again.data).toMatchObject({ due: 0, fresh: 0 });
   });
 
   it("goes on waiting when a connection to the database is lost meanwhile", async () => {

@@ -1,3 +1,7 @@
+import { existsSync } from "node:fs";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
 import { describe, expect, it } from "@jest/globals";
 import type { Command } from "commander";
 import { createProgram } from "../../src/kit/program.ts";
@@ -85,6 +89,44 @@ describe("kit without any settings", () => {
       /^✗ The database could not be migrated[^]+\n {2}Nothing of it is half done\.[^]+MIGRATION_DATABASE_URL/,
     );
   });
+
+  it("makes a database only by kit migrate, which says where it is", async () => {
+    const folder = await mkdtemp(path.join(tmpdir(), "kit-migrate-"));
+    const DATA_DIR = path.join(folder, "data");
+    try {
+      const environment = {
+        ADDON_ID: "teapots",
+        ADDON_PASSWORD: "a-password-of-the-platform",
+        ENCRYPTION_KEY: "a-key-that-sealed-nothing-".repeat(2),
+        PLATFORM_API_URL: "https://api.example.com",
+        PLATFORM_AUTH_URL: "https://id.example.com",
+        PLATFORM_STATUS_URL: "https://status.example.com",
+      };
+      for (const words of [
+        ["resources", "list"],
+        ["keys", "reseal"],
+        ["resources", "import"],
+      ]) {
+        const { code, data } = await kitJson({ ...environment, DATA_DIR }, words);
+        const message = expect.stringMatching(
+          /^DATABASE_URL is not set, and there is no embedded [^]+kit migrate/,
+        );
+        expect({ words, code, data }).toEqual({ words, code: 78, data: { id: "misconfigured", message } });
+      }
+      expect(existsSync(DATA_DIR)).toBe(false);
+      const made = await kit({ DATA_DIR }, ["migrate"]);
+      expect(made).toMatchObject({ code: 0, stderr: "" });
+      expect(made.stdout.split("\n")[0]).toMatch(/^Applied \d+ migrations? to /);
+      expect(made.stdout).toContain(`the embedded database in ${DATA_DIR} (DATABASE_URL is not set):\n`);
+      const again = await kitJson({ DATA_DIR }, ["migrate"]);
+      expect(again).toMatchObject({
+        code: 0,
+        data: { applied: [], database: expect.stringContaining(DATA_DIR) },
+      });
+    } finally {
+      await rm(folder, { recursive: true });
+    }
+  }, 120_000);
 
   it.each([[[]], [["tokens"]]])("shows how it is used when the command is missing: %j", async (words) => {
     const { code, stdout, stderr } = await kit({}, words);

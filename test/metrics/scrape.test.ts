@@ -162,12 +162,12 @@ describe("GET /metrics", () => {
 
   it("does not call late what waits behind an earlier step of its resource", async () => {
     const [busy, late] = [await life.settled(), await life.settled()];
-    // As if a process were at them: nobody takes them up meanwhile.
+    // Nobody takes them up meanwhile.
+    await life.world.restart({ environment: { WEB_JOBS: "off" } });
     const step = (uuid: string, kind: string, due: string) =>
-      life.world.rows(
-        `INSERT INTO steps (uuid, kind, due_at, leased_until) VALUES ($1, $2, now() + $3::interval, now() + interval '1 hour')`,
-        [uuid, kind, due],
-      );
+      life.world.rows(`INSERT INTO steps (uuid, kind, due_at) VALUES ($1, $2, now() + $3::interval)`, [
+        ...[uuid, kind, due],
+      ]);
     await step(busy, "finish", "1 hour");
     await step(busy, "change_plan", "-20 minutes");
     await step(late, "change_plan", "-2 minutes");
@@ -176,7 +176,14 @@ describe("GET /metrics", () => {
     await life.world.rows(`DELETE FROM steps WHERE kind = 'finish'`);
     await becomes(`addon_due{queue="steps"}`, 2);
     expect(await valueOf(`addon_due_age_seconds{queue="steps"}`)).toBeGreaterThanOrEqual(1_200);
+    // Nor what waited so, once its turn has come and somebody is at it.
+    await life.world.rows(`UPDATE steps SET leased_until = now() + interval '1 minute' WHERE uuid = $1`, [
+      busy,
+    ]);
+    await becomes(`addon_due{queue="steps"}`, 1);
+    expect(await valueOf(`addon_due_age_seconds{queue="steps"}`)).toBeLessThan(300);
     await life.world.rows(`DELETE FROM steps`);
+    await life.world.restart();
   });
 
   it("counts alarms by their word, and says while the client secret is rejected", async () => {

@@ -5,6 +5,7 @@ import type { AddressInfo } from "node:net";
 import { createLog } from "../../src/log.ts";
 import { createPages } from "../../src/pages/pages.tsx";
 import { createSite } from "../../src/pages/site.ts";
+import { createRefusedSample } from "../../src/refused-sample.ts";
 import { createScrubber } from "../../src/scrubber.ts";
 
 let server: Server;
@@ -19,10 +20,16 @@ beforeAll(() => {
     pages.show(request, response, { title: "<i>Hello</i>", content: "& all" }),
   );
   router.get("/things/:name", (_request, response) => void response.end());
+  router.get("/cut-off", () => {
+    throw Object.assign(new Error("read ECONNRESET"), { code: "ECONNRESET", syscall: "read" });
+  });
   router.get("/broken", () => {
     throw new Error("with a secret inside");
   });
-  const site = createSite({ routers: { "/here": router }, pages, untilReady: () => Promise.resolve(), log });
+  const site = createSite({
+    ...{ routers: { "/here": router }, pages, untilReady: () => Promise.resolve() },
+    ...{ refusedSample: createRefusedSample(log), log },
+  });
   server = express().disable("x-powered-by").use(site).listen(0);
   url = `http://localhost:${(server.address() as AddressInfo).port}`;
 });
@@ -65,6 +72,13 @@ describe("a page", () => {
     expect(text).not.toContain("secret");
     expect(lines.join("")).toContain("A page failed");
   });
+});
+
+it("a connection to the database that was lost is no fault of the service, and the log has it", async () => {
+  const response = await fetch(`${url}/here/cut-off`);
+  expect([response.status, response.headers.get("retry-after")]).toEqual([503, "5"]);
+  expect(await response.text()).toContain("Not available for the moment");
+  expect(lines.at(-1)).toMatch(/"level":"info".*ECONNRESET/);
 });
 
 it("an address that is not well formed is not our fault", async () => {

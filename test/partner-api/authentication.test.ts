@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { pino } from "pino";
 import { createApp } from "../../src/app.ts";
 import { partnerApi } from "../../src/partner-api/routes.ts";
+import { createRefusedSample } from "../../src/refused-sample.ts";
 import { createScrubber } from "../../src/scrubber.ts";
 import { Secret } from "../../src/secret.ts";
 import { aProvisionRequest } from "../support/a-provision-request.ts";
@@ -255,6 +256,7 @@ describe("every route", () => {
 
   function anApp(): RouterLike {
     const unused = () => Promise.reject(new Error("not called"));
+    const log = pino({ level: "silent" });
     const app = createApp({
       resourcesPath: "/resources",
       partnerApi: partnerApi({
@@ -267,7 +269,7 @@ describe("every route", () => {
       readiness: () => Promise.resolve("ready"),
       isStopping: () => false,
       trustProxy: 0,
-      log: pino({ level: "silent" }),
+      ...{ refusedSample: createRefusedSample(log), log },
     });
     return (app as unknown as { router: RouterLike }).router;
   }

@@ -3,6 +3,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
 import type { NotYet } from "../../src/resources/contract.ts";
 import { kit, kitJson } from "../kit/kit.ts";
+import { aGate } from "../support/a-vendor.ts";
 import { aLifecycle, type LifecycleWorld } from "../support/lifecycle.ts";
 import { eventually } from "../support/world.ts";
 
@@ -215,4 +216,41 @@ it("a take-down that is not done yet is looked at until it is, and ends there", 
   await done(uuid);
   const [first, ...more] = calls(uuid, "deprovision");
   expect(more).toEqual([first, first]);
+});
+
+describe("a try that is the twelfth, and ends without a failure to tell of,", () => {
+  /** A step that has failed eleven times, and whose next call does this. */
+  async function twelfth(work: () => Promise<never>): Promise<string> {
+    says("finish", { ...firing, againInSeconds: 600 });
+    const { addon } = await life.control.install({ plan: "dedicated" });
+    await putOff(addon.id);
+    await asIf(addon.id, { attempts: 11 });
+    life.vendor.next("finish", work);
+    await life.hurry(addon.id);
+    await eventually(() => calls(addon.id, "finish").length === 2);
+    return addon.id;
+  }
+
+  it("calls nobody where the resource is gone by then, and is not said to be tried again", async () => {
+    const gate = aGate();
+    const uuid = await twelfth(() => gate.opened.then(() => Promise.reject(new Error("Gone."))));
+    await life.platform.deprovision(uuid);
+    gate.open();
+    await life.hurry(uuid);
+    await done(uuid);
+    const lines = life.world.logged().split("\n");
+    expect(stuck(uuid)).toEqual([]);
+    expect(lines.filter((line) => line.includes("will be tried again") && line.includes(uuid))).toEqual([]);
+  });
+
+  it("calls nobody where its process stops, and the next is the twelfth", async () => {
+    const uuid = await twelfth(() => new Promise(() => undefined));
+    await life.world.service.services.lifecycle.runner.settled();
+    life.vendor.next("finish", () => Promise.reject(new Error("The kiln is cold.")));
+    expect(stuck(uuid)).toEqual([]);
+    await life.hurry(uuid);
+    await eventually(() => expect(stuck(uuid)).toHaveLength(1));
+    await life.hurry(uuid);
+    await done(uuid);
+  }, 60_000);
 });

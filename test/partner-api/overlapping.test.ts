@@ -8,7 +8,9 @@ import { Refusal } from "../../src/errors.ts";
 import { aGrant, aProvisionRequest } from "../support/a-provision-request.ts";
 import { aGate } from "../support/a-vendor.ts";
 import { aLifecycle, type LifecycleWorld } from "../support/lifecycle.ts";
+import { openConfig, sealConfig } from "../../src/resources/config-vars.ts";
 import { createProvisionAnswers } from "../../src/resources/provision-answers.ts";
+import { findResource } from "../../src/resources/rows.ts";
 import type { Step } from "../../src/resources/steps/queue.ts";
 import type { Done } from "../../src/resources/contract.ts";
 import { teapots } from "../support/teapots/index.ts";
@@ -121,6 +123,52 @@ describe("a plan change", () => {
     expect(urlThere(uuid)).toBe(urlOf(uuid, "basic"));
   });
 
+  it("that is still to be made again for a process that died is taken back behind it", async () => {
+    const uuid = await life.settled();
+    // Longer than the requests that take it back wait for it.
+    await life.world.rows(
+      `INSERT INTO steps (uuid, kind, detail, due_at, attempts, lease, leased_until)
+       VALUES ($1, 'change_plan', '{"previousPlan": "basic", "plan": "premium"}', now(), 1, 1, now() + interval '30 seconds')`,
+      [uuid],
+    );
+    expect((await life.platform.changePlan(uuid, { plan: "basic" })).status).toBe(202);
+    // Delivered again it changes nothing more.
+    expect((await life.platform.changePlan(uuid, { plan: "basic" })).status).toBe(200);
+    expect(await life.steps(uuid)).toEqual(["change_plan", "change_plan"]);
+    await life.hurry(uuid);
+    await nothingLeft(uuid);
+    expect(life.vendor.callsOf(uuid, "changePlan").map(({ plan }) => plan)).toEqual(["premium", "basic"]);
+    expect(await plansOf(uuid)).toEqual({ plan: "basic", applied_plan: "basic" });
+    expect(urlThere(uuid)).toBe(urlOf(uuid, "basic"));
+  }, 30_000);
+
+  it("that is refused in the end calls a person where the platform was told yes, and else nobody", async () => {
+    const alarms = (uuid: string) =>
+      life.world
+        .logged()
+        .split("\n")
+        .filter((line) => line.includes('"alarm":"plan_change_refused"') && line.includes(uuid));
+    const [accepted, unanswered] = [await life.settled(), await life.settled()];
+    const refused = async (uuid: string) => {
+      await eventually(async () => expect(await life.events(uuid)).toContain("plan_change_refused"));
+      expect(await plansOf(uuid)).toEqual({ plan: "basic", applied_plan: "basic" });
+    };
+    life.vendor.next("changePlan", () => Promise.reject(new Error("The kiln is cold.")));
+    life.vendor.next("changePlan", () => Promise.reject(new Refusal("Cracked.")));
+    expect((await life.control.changePlan(accepted, "premium")).response.status).toBe(202);
+    await refused(accepted);
+    expect(alarms(accepted)).toHaveLength(1);
+
+    life.vendor.next("changePlan", () => Promise.reject(new Refusal("Cracked.")));
+    await life.world.rows(
+      `INSERT INTO steps (uuid, kind, detail, due_at, attempts, lease, leased_until)
+       VALUES ($1, 'change_plan', '{"previousPlan": "basic", "plan": "premium"}', now(), 1, 1, now())`,
+      [unanswered],
+    );
+    await refused(unanswered);
+    expect(alarms(unanswered)).toEqual([]);
+  });
+
   it("that is accepted late does not count above the one that was queued behind it", async () => {
     const uuid = await life.settled();
     const gate = aGate();
@@ -179,6 +227,33 @@ describe("a plan change", () => {
     expect(await plansOf(uuid)).toEqual({ plan: "dedicated", applied_plan: "dedicated" });
   });
 
+  onPostgresql("settled while an operator's var is being kept counts it in (needs PostgreSQL)", async () => {
+    const { db, vault } = life.world.service.services;
+    const uuid = await life.settled();
+    const gate = aGate();
+    life.vendor.next("changePlan", async (...given) => {
+      await gate.opened;
+      return teapots.changePlan(...given);
+    });
+    const change = life.control.changePlan(uuid, "premium");
+    await eventually(() => expect(life.vendor.callsOf(uuid, "changePlan")).toHaveLength(1));
+    const sealed = sealConfig(vault, uuid, [{ name: "BY_HAND", value: "yes" }]);
+    const other = new pg.Client({ connectionString: life.world.environment["DATABASE_URL"] });
+    await other.connect();
+    await other.query(`BEGIN`);
+    await other.query(`UPDATE resources SET sealed_config = $2 WHERE uuid = $1`, [uuid, sealed]);
+    gate.open();
+    await wait(500);
+    await other.query(`COMMIT`);
+    await other.end();
+    expect((await change).response.status).toBe(200);
+    await nothingLeft(uuid);
+    expect(life.vendor.callsOf(uuid, "changePlan")).toHaveLength(1);
+    const kept = openConfig(vault, (await findResource(db, uuid))!);
+    expect(kept).toContainEqual({ name: "BY_HAND", value: null });
+    expect(urlThere(uuid)).toBe(urlOf(uuid, "premium"));
+  });
+
   it("that is refused in the end leaves the plan that was there before it, not an older one", async () => {
     const uuid = await life.settled();
     const gate = aGate();
@@ -205,6 +280,23 @@ describe("a plan change", () => {
     await eventually(async () =>
       expect(await plansOf(request.uuid)).toEqual({ plan: "dedicated", applied_plan: "dedicated" }),
     );
+  });
+
+  it("that takes longer is finished, and holds no other up, also where the grant it waits for is lost", async () => {
+    const request = aProvisionRequest();
+    expect((await life.platform.provision(request)).status).toBe(200);
+    life.vendor.next("changePlan", slow);
+    life.vendor.next("finish", (resource) => teapots.changePlan(resource, resource.plan) as Promise<Done>);
+    expect((await life.platform.changePlan(request.uuid, { plan: "premium" })).status).toBe(202);
+    expect((await life.platform.changePlan(request.uuid, { plan: "dedicated" })).status).toBe(202);
+    expect(await life.steps(request.uuid)).toEqual(["finish", "change_plan"]);
+    await life.world.rows(`UPDATE credentials SET grant_deadline = now(), due_at = now() WHERE uuid = $1`, [
+      request.uuid,
+    ]);
+    await eventually(async () =>
+      expect(await plansOf(request.uuid)).toEqual({ plan: "dedicated", applied_plan: "dedicated" }),
+    );
+    expect(await life.credential(request.uuid)).toMatchObject({ state: "grant_lost" });
   });
 
   it("queued behind a provision that is then refused is not made", async () => {

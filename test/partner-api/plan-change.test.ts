@@ -4,6 +4,7 @@ import { randomUUID } from "node:crypto";
 import { setTimeout as wait } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
 import { Refusal } from "../../src/errors.ts";
+import type { Done } from "../../src/resources/contract.ts";
 import { teapots } from "../support/teapots/index.ts";
 import { aGate } from "../support/a-vendor.ts";
 import { aProvisionRequest } from "../support/a-provision-request.ts";
@@ -207,6 +208,24 @@ describe("a plan change that the service", () => {
     expect(life.control.configVars(app.name)["TEAPOT_URL"]).toContain("premium");
   });
 
+  it.each<[string, () => unknown, string]>([
+    ["a list", () => [], "this was: Array."],
+    ["a Map", () => new Map([["TEAPOT_URL", "x"]]), "this was: Map."],
+    ["a promise", async () => ({ TEAPOT_URL: "x" }), "this was: Promise. Is an await missing?"],
+    ["an object of a class", () => new URL("https://teapots.example"), "this was: URL."],
+    ["nothing", () => null, "this was: nothing."],
+  ])("answers with %s for its vars: 202, none is taken away, and the log says why", async (_, vars, said) => {
+    const uuid = await life.settled();
+    const since = life.position();
+    life.vendor.next("changePlan", async () => ({ config: vars() }) as Done);
+    expect((await life.control.changePlan(uuid, "premium")).response.status).toBe(202);
+    await eventually(async () => expect(await life.steps(uuid)).toEqual([]));
+    expect(
+      life.patchesOf(uuid, since).flatMap(({ config }) => config.map(({ value }) => value)),
+    ).not.toContain(null);
+    expect(life.world.logged()).toContain(said);
+  });
+
   it("puts off: 202, then finish, then the platform is told", async () => {
     const uuid = await life.settled();
     life.vendor.next("changePlan", () => Promise.resolve({ later: "Kneading the clay." }));
@@ -219,6 +238,7 @@ describe("a plan change that the service", () => {
       value: `https://premium.teapots.example/${uuid}`,
     });
     expect(life.actionsOf(uuid)).toEqual([]);
+    expect((await life.events(uuid)).at(-1)).toBe("plan_changed");
   });
 
   it("takes more than 3 s for: 202, and the platform is told when it is done", async () => {

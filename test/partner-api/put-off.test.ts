@@ -1,5 +1,6 @@
 // Again on PostgreSQL: steps are claimed by SKIP LOCKED.
 
+import { setTimeout as wait } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
 import { Refusal } from "../../src/errors.ts";
 import { teapots } from "../support/teapots/index.ts";
@@ -89,6 +90,25 @@ describe("a provision whose plan takes longer", () => {
     expect(await life.resource(addon.id)).toMatchObject({ state: "provisioned" });
   });
 
+  it("is configured again no sooner than the platform asks to wait", async () => {
+    const { control } = life;
+    control.fault("PATCH /addons/*/config", {
+      ...{ status: 429, headers: { "retry-after": "600" } },
+      body: { id: "rate_limit", message: "Too many calls." },
+    });
+    const { addon } = await control.install({ plan: "dedicated" });
+    const [step] = await eventually(async () => {
+      const found = await life.world.rows<{ seconds: number }>(
+        `SELECT extract(epoch FROM due_at - now())::float8 AS seconds FROM steps WHERE uuid = $1 AND kind = 'announce' AND last_error IS NOT NULL`,
+        [addon.id],
+      );
+      expect(found).toHaveLength(1);
+      return found;
+    });
+    expect(step!.seconds).toBeGreaterThan(500);
+    await control.deprovision(addon.id);
+  });
+
   it("has a plan change queued behind it", async () => {
     const gate = finishWaits();
     const { addon } = await life.control.install({ plan: "dedicated" });
@@ -139,6 +159,84 @@ describe("a provision whose plan takes longer", () => {
     await eventually(async () => expect(await life.resource(addon.id)).toMatchObject({ state: "failed" }));
     expect(life.actionsOf(addon.id)).toEqual(["deprovision 200"]);
     expect(life.world.logged()).toContain('"alarm":"provision_failed"');
+  });
+});
+
+describe("a provision that nobody here knew to be done for 11 hours", () => {
+  /** As a process leaves it that dies between being told so by the platform and writing it down. */
+  async function forgotten(): Promise<string> {
+    const uuid = await life.settled("dedicated");
+    await life.world.rows(
+      `WITH undone AS (UPDATE resources SET state = 'provisioning' WHERE uuid = $1)
+       INSERT INTO steps (uuid, kind, due_at, created_at)
+       VALUES ($1, 'announce', now() + interval '1 hour', now() - interval '12 hours')`,
+      [uuid],
+    );
+    return uuid;
+  }
+
+  it("is not taken down where the platform has it as provisioned", async () => {
+    const uuid = await forgotten();
+    await done(uuid);
+    expect(life.actionsOf(uuid)).toEqual(["provision 200", "deprovision 422"]);
+    expect(await life.resource(uuid)).toMatchObject({ state: "provisioned" });
+    expect(await life.credential(uuid)).toMatchObject({ state: "active" });
+    expect(life.vendor.callsOf(uuid, "deprovision")).toEqual([]);
+  });
+
+  it("is looked at until the platform says how it stands", async () => {
+    const uuid = await forgotten();
+    life.control.fault("GET /addons/*", { status: 503 }, 4);
+    await done(uuid);
+    expect(life.control.faults()).toEqual([]);
+    expect(await life.resource(uuid)).toMatchObject({ state: "provisioned" });
+    expect(life.vendor.callsOf(uuid, "deprovision")).toEqual([]);
+  });
+
+  it("is not taken down because the platform keeps us from its app", async () => {
+    const uuid = await forgotten();
+    life.control.fault("POST /addons/*/actions/deprovision", {
+      ...{ status: 403, body: { id: "forbidden", message: "The team has closed its apps." } },
+    });
+    await done(uuid);
+    expect(life.control.faults()).toEqual([]);
+    expect(await life.resource(uuid)).toMatchObject({ state: "provisioned" });
+    expect(life.vendor.callsOf(uuid, "deprovision")).toEqual([]);
+  });
+
+  /** Given up, with a credential that is in this state. */
+  async function givenUpWith(state: string): Promise<string> {
+    const uuid = await life.settled("dedicated");
+    await life.world.rows(
+      `UPDATE credentials SET state = $2, expires_at = now(), due_at = NULL WHERE uuid = $1`,
+      [uuid, state],
+    );
+    await life.world.rows(
+      `WITH undone AS (UPDATE resources SET state = 'provisioning' WHERE uuid = $1)
+       INSERT INTO steps (uuid, kind, due_at) VALUES ($1, 'report_failure', now())`,
+      [uuid],
+    );
+    return uuid;
+  }
+
+  it("is left as it is while its tokens are only put aside, for want of a key", async () => {
+    const uuid = await givenUpWith("quarantined");
+    await eventually(async () => {
+      const [step] = await life.world.rows(`SELECT last_error FROM steps WHERE uuid = $1`, [uuid]);
+      expect(step!["last_error"]).not.toBeNull();
+    });
+    expect(await life.resource(uuid)).toMatchObject({ state: "provisioning" });
+    await life.world.rows(`UPDATE credentials SET state = 'active' WHERE uuid = $1`, [uuid]);
+    await life.hurry(uuid);
+    await done(uuid);
+    expect(await life.resource(uuid)).toMatchObject({ state: "provisioned" });
+    expect(life.vendor.callsOf(uuid, "deprovision")).toEqual([]);
+  });
+
+  it("is taken down where its tokens were refused for good, as those of what is gone are", async () => {
+    const uuid = await givenUpWith("needs_reauth");
+    await eventually(async () => expect(await life.resource(uuid)).toMatchObject({ state: "failed" }));
+    await eventually(() => life.vendor.callsOf(uuid, "deprovision").length === 1);
   });
 });
 
@@ -252,4 +350,28 @@ it("a function that lasts is told when its process stops, which ends in time, an
   expect(life.world.logged()).not.toContain(`"alarm":"stop_incomplete"`);
   await done(addon.id);
   expect(life.vendor.callsOf(addon.id, "finish")).toHaveLength(2);
+}, 60_000);
+
+it("a call that a request waits for when its process stops is answered 202, and made again", async () => {
+  const lasts = () => new Promise<never>(() => undefined);
+  const changed = await life.settled();
+  life.vendor.next("finish", lasts);
+  const { addon: lasting } = await life.control.install({ plan: "dedicated" });
+  await eventually(() => life.vendor.callsOf(lasting.id, "finish").length === 1);
+  // As long as something lasts, a stop waits for 10 seconds.
+  const stopped = life.world.service.services.lifecycle.runner.settled();
+  await wait(8_500);
+  life.vendor.next("provision", lasts);
+  life.vendor.next("changePlan", lasts);
+  const [provision, change] = await Promise.all([
+    life.control.install(),
+    life.control.changePlan(changed, "premium"),
+  ]);
+  expect([provision.response.status, change.response.status]).toEqual([202, 202]);
+  expect([provision, change].map(({ response }) => response.ms < 2_500)).toEqual([true, true]);
+  await stopped;
+  for (const uuid of [lasting.id, provision.addon.id, changed]) await done(uuid);
+  expect(life.vendor.callsOf(provision.addon.id, "provision")).toHaveLength(2);
+  expect(life.vendor.callsOf(changed, "changePlan")).toHaveLength(2);
+  expect(await life.resource(changed)).toMatchObject({ plan: "premium" });
 }, 60_000);

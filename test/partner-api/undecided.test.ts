@@ -4,8 +4,11 @@ import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { aGate } from "../support/a-vendor.ts";
 import { teapots } from "../support/teapots/index.ts";
+import type { Queryable } from "../../src/database/database.ts";
 import { createStepQueue } from "../../src/resources/steps/queue.ts";
+import { createProvisionAnswers } from "../../src/resources/provision-answers.ts";
 import { createProvisionStore } from "../../src/resources/provision-store.ts";
+import type { ResourceRow } from "../../src/resources/rows.ts";
 import { Secret } from "../../src/secret.ts";
 import { aLifecycle, type LifecycleWorld } from "../support/lifecycle.ts";
 import { eventually } from "../support/world.ts";
@@ -18,7 +21,10 @@ beforeAll(async () => {
 });
 afterAll(() => life.world.close());
 
-async function leftUndecided(): Promise<string> {
+const onPostgresql = process.env["TEST_DATABASE_URL"] ? it : it.skip;
+const HELD_UP = `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`;
+
+async function leftUndecided({ hasGrant = true } = {}): Promise<string> {
   life.control.fault("> POST /resources", { reset: "before" });
   const { addon } = await life.control.install({ plan: "basic" });
   const { db, vault } = life.world.service.services;
@@ -26,7 +32,7 @@ async function leftUndecided(): Promise<string> {
   const request = {
     ...{ uuid: addon.id, plan: "basic", name: null, region: "us", options: {}, callbackUrl: null },
     ...{ logInputUrl: null, logDrainToken: null, requestId: randomUUID() },
-    grant: { code: new Secret(code), expiresAt: null },
+    grant: hasGrant ? { code: new Secret(code), expiresAt: null } : null,
   };
   expect(await createProvisionStore(db, vault).insert(request, randomUUID(), null)).not.toBeNull();
   return addon.id;
@@ -76,6 +82,40 @@ describe("a provision that was written down and not decided, delivered again wit
     expect((await life.control.redeliver(uuid)).response.status).toBe(200);
     expect(await grantOf(uuid)).toEqual({ number: 1, isDue: true });
     await expectExchanged(uuid);
+  });
+});
+
+describe("a provision that was written down without a grant, and delivered again with one", () => {
+  it("is answered 202 when another process has it; the grant is due then, and not before", async () => {
+    const uuid = await leftUndecided({ hasGrant: false });
+    const redelivered = life.control.redeliver(uuid);
+    await eventually(async () => expect(await grantOf(uuid)).toEqual({ number: 1, isDue: false }));
+    expect((await redelivered).response.status).toBe(202);
+    expect(await grantOf(uuid)).toEqual({ number: 1, isDue: true });
+    await expectExchanged(uuid);
+  });
+
+  onPostgresql.each([
+    ["before the answer", true],
+    ["after it", false],
+  ])("has the grant due also where that is written %s in the same moment", async (_, isGrantFirst) => {
+    const uuid = await leftUndecided({ hasGrant: false });
+    const { db, vault, log } = life.world.service.services;
+    const { code } = life.requestFor(uuid).oauth_grant;
+    const grant = { code: new Secret(code), expiresAt: null };
+    const resource = { uuid } as ResourceRow;
+    const receives = (on: Queryable) =>
+      createProvisionStore(on, vault).receiveGrant(uuid, grant, randomUUID());
+    const decides = (on: Queryable) => createProvisionAnswers(on, vault, log).decideLater(resource);
+    const [first, second] = isGrantFirst ? [receives, decides] : [decides, receives];
+    const { held } = await db.transaction(async (tx) => {
+      expect(await first(tx)).toBeTruthy();
+      const held = second(db);
+      await eventually(async () => (await life.world.rows(HELD_UP)).length > 0);
+      return { held };
+    });
+    expect(await held).toBeTruthy();
+    expect(await grantOf(uuid)).toEqual({ number: 1, isDue: true });
   });
 });
 

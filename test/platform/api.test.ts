@@ -85,8 +85,7 @@ describe("a refusal", () => {
     expect(error).toMatchObject({
       id: "invalid_params",
       status: 422,
-      url: "https://docs.example/x",
-      requestId: OTHER,
+      platformRequestId: OTHER,
       retryAfterMs: 3_000,
     });
     expect(error).toMatchObject({
@@ -102,8 +101,7 @@ describe("a refusal", () => {
       await expect(platform.api.apps.get("x")).rejects.toMatchObject({
         id: "http_404",
         status: 404,
-        url: null,
-        requestId: null,
+        platformRequestId: null,
       });
     },
   );

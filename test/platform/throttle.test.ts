@@ -1,5 +1,9 @@
+import { describe, expect, it, jest } from "@jest/globals";
+import { createPlatformApi } from "../../src/platform/api.ts";
+import { createHttp } from "../../src/platform/http.ts";
 import { createThrottle, createThrottles } from "../../src/platform/throttle.ts";
-import { aBench, aClock, OTHER } from "./api-client.ts";
+import { aBench, aClock, aTokenSource, MEDIA_TYPE, OTHER, UUID } from "./api-client.ts";
+import { aServer } from "./local-server.ts";
 
 const answer = (remaining?: number | string, status = 200, headers = {}) => ({
   status,
@@ -127,6 +131,28 @@ describe("the throttle of a resource", () => {
     await platform.forResource(OTHER).apps.list();
     expect(platform.slept).toEqual([1_000]);
     await platform.close();
+  });
+
+  it("goes on where the machine's clock is set back an hour", async () => {
+    const wall = jest.spyOn(Date, "now");
+    const server = await aServer((_seen, response) =>
+      response.writeHead(200, { "ratelimit-remaining": "0" }).end("[]"),
+    );
+    const http = createHttp();
+    const slept: number[] = [];
+    const sleep = async (ms: number) => void slept.push(ms);
+    const platform = createPlatformApi({ http, apiUrl: server.url, mediaType: MEDIA_TYPE, sleep });
+    const { apps } = platform.forResource(UUID, aTokenSource().tokens);
+    await apps.list();
+    wall.mockReturnValue(Date.now() - 3_600_000);
+    try {
+      await apps.list();
+    } finally {
+      wall.mockRestore();
+      await http.close();
+      await server.close();
+    }
+    expect(slept.every((ms) => ms <= 1_000)).toBe(true);
   });
 
   it("is forgotten for those that have not called for longest", () => {

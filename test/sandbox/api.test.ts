@@ -304,6 +304,21 @@ describe("an add-on's config", () => {
     expect(await get()).toEqual(after);
   });
 
+  it("lets go of what the manifest no longer lists, beside what it does", async () => {
+    const { addon, token } = await world.installed();
+    await patch(token, addon.id, [{ name: "WIDGET_TOKEN", value: "t" }]);
+    world.control.partner({ addonManifest: { ...manifest, config_vars: ["WIDGET_URL"] } });
+    expect(await patch(token, addon.id, [{ name: "WIDGET_TOKEN", value: "t" }])).toMatchObject({
+      status: 422,
+    });
+    const fullSet = [
+      { name: "WIDGET_URL", value: "https://new.example.com" },
+      { name: "WIDGET_TOKEN", value: null },
+    ];
+    expect(await patch(token, addon.id, fullSet)).toMatchObject({ status: 200, body: [fullSet[0]] });
+    expect(await patch(token, addon.id, fullSet)).toMatchObject({ status: 200, body: [fullSet[0]] });
+  });
+
   it("keeps to the prefix of the add-on's manifest", async () => {
     const { addon, token } = await world.installed();
     const { config_vars: _any, ...unlisted } = manifest;

@@ -1,3 +1,5 @@
+import { networkInterfaces } from "node:os";
+import { startSandbox } from "../../sandbox/index.ts";
 import { aWorld, type TestWorld } from "./world.ts";
 
 let world: TestWorld;
@@ -78,6 +80,58 @@ it("The settings, the clock, the client secret and the faults can be changed at 
   const fault = { match: "* /addons/*", times: 2, action: { status: 500 } };
   expect(await control("POST", "/faults", fault)).toMatchObject({ status: 201, body: fault });
   expect(await control("DELETE", "/faults")).toMatchObject({ status: 200 });
+});
+
+it("A whole manifest registers the add-on at run time as at the start; what is named beside it wins", async () => {
+  const plans = [{ name: "tiny" }];
+  const said = { id: "kettles", plans, base_url: "https://k.example.com/v2/resources", sso_salt: "its-salt" };
+  const addonManifest = { ...said, password: "of-the-portal" };
+  const { status, body } = await control("PUT", "/partner", { addonManifest, ADDON_PASSWORD: "named" });
+  expect(status).toBe(200);
+  expect(JSON.stringify(body)).not.toMatch(/of-the-portal|its-salt/);
+  expect(world.sandbox.settings).toMatchObject({
+    addonId: "kettles",
+    partnerUrl: "https://k.example.com",
+    resourcesPath: "/v2/resources",
+    addonPassword: "named",
+    ssoSalt: "its-salt",
+  });
+  expect(await control("PUT", "/partner", { addonManifest: { ...said, base_url: "nowhere" } })).toMatchObject(
+    {
+      status: 422,
+      body: { message: expect.stringContaining("base_url") as string },
+    },
+  );
+  expect(await control("PUT", "/partner", { addonManifest: null })).toMatchObject({
+    status: 200,
+    body: { addonId: "kettles", addonManifest: null },
+  });
+});
+
+it("A client secret that was replaced by another is refused as a former one, and shown nowhere", async () => {
+  const { clientSecret } = world.sandbox.settings;
+  const { refreshToken } = await world.installed();
+  await control("PUT", "/partner", { clientSecret: "another-client-secret" });
+  const refused = await world.refresh(refreshToken, clientSecret);
+  expect(refused.body.error_description).toBe("The client secret was reset; this is a former one.");
+  const sent = { "content-type": "text/plain" };
+  await fetch(`${world.sandbox.url}/oauth/token`, {
+    method: "POST",
+    headers: sent,
+    body: `s=${clientSecret}`,
+  });
+  expect(JSON.stringify(world.control.ledger())).not.toContain(clientSecret);
+  expect(await world.refresh(refreshToken)).toMatchObject({ status: 201 });
+});
+
+const hasIpv6 = Object.values(networkInterfaces()).some((all) =>
+  all?.some(({ address }) => address === "::1"),
+);
+(hasIpv6 ? it : it.skip)("An address of IPv6 stands in brackets", async () => {
+  const sandbox = await startSandbox({ host: "::1" });
+  expect(sandbox.url).toMatch(/^http:\/\/\[::1\]:\d+$/);
+  expect((await fetch(`${sandbox.url}/sandbox/health`)).status).toBe(200);
+  await sandbox.close();
 });
 
 it("Apps share a pipeline, and are renamed, from the control side", async () => {

@@ -230,6 +230,18 @@ describe("the clock", () => {
     expect(calls()).toEqual(["POST", "DELETE"]);
   });
 
+  it("counts the 12 hours anew for a provision that was taken up after it had failed", async () => {
+    world.control.fault(PROVISION, { reset: "after" });
+    const { addon } = await world.control.install();
+    world.control.advanceClock(13 * HOUR);
+    world.partner.answers({ status: 202, body: { id: "p-1", message: "Soon." } });
+    expect((await world.control.redeliver(addon.id, { newCode: true })).addon.state).toBe("provisioning");
+    world.control.advanceClock(12 * HOUR - 1);
+    expect(stateOf(addon.id).state).toBe("provisioning");
+    world.control.advanceClock(1);
+    expect(stateOf(addon.id).state).toBe("deprovisioned");
+  });
+
   it("leaves alone what was reported done in time", async () => {
     world.partner.answers({ status: 202, body: { id: "p-1" } });
     const { addon, token } = await world.installed();

@@ -97,6 +97,35 @@ describe("an uninstall", () => {
   });
 });
 
+describe("a provision that its service has reported as failed", () => {
+  const reported = async () => {
+    only("POST", { status: 202, body: { id: "p-1", message: "Soon." } });
+    const { addon, token } = await world.installed();
+    await world.call(token, `/addons/${addon.id}/actions/deprovision`, { method: "POST" });
+    expect(stateOf(addon.id).state).toBe("deprovisioned");
+    return addon;
+  };
+
+  it.each([
+    ["refused", NO],
+    ["answered as before", { status: 202, body: { id: "p-1", message: "Soon." } }],
+    ["gone", { status: 410, body: { id: "gone", message: "It is gone." } }],
+  ])("may be %s when its request comes again", async (_what, answer) => {
+    const { id } = await reported();
+    only("POST", answer);
+    const { addon, response } = await world.control.redeliver(id);
+    expect([addon.state, response.complaints]).toEqual(["deprovisioned", undefined]);
+  });
+
+  it("is to be answered 410 once the service has confirmed its end", async () => {
+    const { id } = await reported();
+    expect((await world.control.deprovision(id)).response.complaints).toBeUndefined();
+    expect((await world.control.redeliver(id)).response.complaints?.join()).toMatch(/should be 410/);
+    only("POST", NO);
+    expect((await world.control.redeliver(id)).response.complaints?.join()).toMatch(/answered with 422/);
+  });
+});
+
 it("A code that another one overtook is no failed provision", async () => {
   const { addon } = await world.control.install();
   const first = world.lastCode();

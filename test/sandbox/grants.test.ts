@@ -61,6 +61,22 @@ describe("a grant", () => {
     expect((await world.exchange(world.lastCode())).body).toEqual(first.body);
   });
 
+  it("is refused all the same under replayTokens when it has expired, or what it got has ended", async () => {
+    world.control.settings({ replayTokens: true });
+    const { addon, refreshToken } = await world.installed();
+    const again = () => world.exchange(world.lastCode());
+    await world.refresh(refreshToken);
+    expect(await again()).toMatchObject(invalidGrant(/second time/));
+    const { addon: other } = await world.installed();
+    world.control.revoke(other.id, "refresh");
+    expect(await again()).toMatchObject(invalidGrant(/second time/));
+    await world.installed();
+    expect(await again()).toMatchObject({ status: 200 });
+    world.control.advanceClock(300);
+    expect(await again()).toMatchObject(invalidGrant(/second time/));
+    expect(world.control.addon(addon.id).state).toBe("provisioned");
+  });
+
   it.each([201, 204, 302, 422, 500])(
     "dies with the provision when the partner answers %i",
     async (status) => {

@@ -53,6 +53,124 @@ it("No secret stands in the ledger, in what onEntry is told, or in the state, un
   await world.close();
 });
 
+it("A config value is not shown either in a body that is no JSON, or is not called so", async () => {
+  const world = await aWorld();
+  const { addon, token } = await world.installed();
+  const secret = "a-value-of-config";
+  const values = JSON.stringify({ config: [{ name: "WIDGET_TOKEN", value: secret }] });
+  for (const contentType of ["text/plain", "application/x-www-form-urlencoded"]) {
+    const headers = { "content-type": contentType };
+    await world.call(token, `/addons/${addon.id}/config`, { method: "PATCH", headers, body: values });
+    await world.call(token, `/apps/${addon.app.id}/config-vars`, { method: "PATCH", headers, body: values });
+    world.partner.answers({ status: 200, contentType, body: values });
+    await world.control.changePlan(addon.id, "premium");
+    await world.control.install();
+  }
+  world.partner.answers({ status: 200, body: values.slice(0, -1) });
+  await world.control.install();
+  world.partner.answers({ status: 200, body: { id: "p-1", config: `WIDGET_TOKEN=${secret}` } });
+  await world.control.install();
+  world.partner.answers({ status: 200, body: { id: "p-1", config: [secret, { WIDGET_TOKEN: secret }] } });
+  await world.control.install();
+  const { entries } = world.control.ledger();
+  expect(JSON.stringify(entries)).not.toContain(secret);
+  const patched = entries.find(({ method }) => method === "PATCH");
+  expect(patched?.request.body).toBe(`[no JSON object: ${values.length} bytes]`);
+  expect(JSON.stringify(world.control.ledger({ reveal: true })).split(secret).length).toBeGreaterThan(10);
+  await world.close();
+});
+
+it("Nor is one in a body of another shape than the documented ones", async () => {
+  const world = await aWorld();
+  const { addon, token } = await world.installed();
+  const secret = "postgres://u:a-value@h";
+  const bodies = [
+    { DATABASE_URL: secret },
+    [`DATABASE_URL=${secret}`],
+    [{ key: "DATABASE_URL", val: secret }],
+    { config: [{ name: "DATABASE_URL", val: secret }] },
+    { config: [{ name: "DATABASE_URL", value: { name: secret } }] },
+    { config: { name: secret } },
+    { message: { text: secret }, name: [secret] },
+    { log_drain: { url: secret } },
+    { id: "p-1", config_vars: { DATABASE_URL: secret } },
+  ];
+  const { token: userToken } = world.control.userToken();
+  for (const json of bodies) {
+    await world.call(token, `/addons/${addon.id}/config`, { method: "PATCH", json });
+    await world.call(userToken, `/apps/${addon.app.id}/config-vars`, { method: "PATCH", json });
+    await world.call(token, `/apps/${addon.app.id}/log-drains`, { method: "POST", json });
+    world.partner.answers({ status: 200, body: json });
+    await world.control.install();
+  }
+  await world.call(userToken, `/apps/${addon.app.id}/config-vars`, {
+    method: "PATCH",
+    json: { name: secret },
+  });
+  const { entries } = world.control.ledger();
+  expect(entries.filter((entry) => JSON.stringify(entry).includes("a-value"))).toEqual([]);
+  await world.close();
+});
+
+it("What is no secret stays to be read", async () => {
+  const world = await aWorld();
+  await world.control.install({ plan: "basic", options: { size: "2" } });
+  expect(world.control.ledger().entries.at(-1)).toMatchObject({
+    request: {
+      body: {
+        uuid: expect.any(String),
+        ...{ name: expect.stringMatching(/^widgets-/), plan: "basic", region: "us" },
+        callback_url: expect.stringMatching(/^http/),
+        oauth_grant: {
+          code: "[secret]",
+          type: "authorization_code",
+          expires_at: expect.stringMatching(/^20/),
+        },
+      },
+    },
+    response: { body: { id: expect.any(String), message: "Ready.", config: { WIDGET_URL: "[secret]" } } },
+  });
+  await world.close();
+});
+
+it("Where logs go to, and with which password, is not shown, by whatever a drain is named", async () => {
+  const world = await aWorld();
+  const { addon, token } = await world.installed();
+  const drains = `/apps/${addon.app.id}/log-drains`;
+  const url = "https://user:let-me-in@logs.example.com/in";
+  const made = await world.call<{ id: string; token: string }>(token, drains, {
+    method: "POST",
+    json: { url },
+  });
+  const put = { method: "PUT", json: { url: `${url}/2` } };
+  await world.call(token, `/addons/${addon.id}/log-drains/${encodeURIComponent(url)}`, put);
+  await world.call(token, drains);
+  for (const name of [made.body.id, made.body.token]) await world.call(token, `${drains}/${name}`);
+  const { entries } = world.control.ledger();
+  const shown = JSON.stringify(entries);
+  for (const secret of ["let-me-in", made.body.token]) expect(shown).not.toContain(secret);
+  expect(entries.map(({ path }) => path).slice(-5)).toEqual([
+    drains,
+    `/addons/${addon.id}/log-drains/[secret]`,
+    drains,
+    `${drains}/${made.body.id}`,
+    `${drains}/[secret]`,
+  ]);
+
+  // Nor where a refusal repeats the path, or the address stands in it as it is.
+  const remove = { method: "DELETE" };
+  for (const name of [encodeURIComponent(url), `${encodeURIComponent(url)}%`, `${url}?let-me-in`]) {
+    const { status } = await world.call(token, `/addons/${addon.id}/log-drains/${name}`, remove);
+    expect(status).toBeGreaterThanOrEqual(400);
+  }
+  const refused = world.control.ledger().entries.slice(-3);
+  expect(JSON.stringify(refused)).not.toContain("let-me-in");
+  expect(refused[0]!.response?.body).toMatchObject({
+    message: `The platform has no DELETE /addons/${addon.id}/log-drains/[secret].`,
+  });
+  await world.close();
+});
+
 it("The ledger forgets its oldest entries beyond its size", async () => {
   const world = await aWorld({ ledgerSize: 20 });
   for (let count = 0; count < 50; count++) await world.call("SVCK-none", "/addons");

@@ -231,6 +231,17 @@ describe("config vars", () => {
     expect(JSON.stringify(world.control.ledger({ reveal: true }))).toContain("another-secret");
   });
 
+  it("are removed by null, also one of a name that only a manifest may give", async () => {
+    const { body } = await create({ env: { __X: "1", A: "2" } });
+    const { token } = world.control.userToken();
+    const path = `/apps/${body.id}/config-vars`;
+    expect(await world.call(token, path, { method: "PATCH", json: { __X: "3" } })).toMatchObject({
+      status: 422,
+    });
+    const removed = await world.call(token, path, { method: "PATCH", json: { __X: null } });
+    expect(removed).toMatchObject({ status: 200, body: { A: "2" } });
+  });
+
   it("are strings", async () => {
     expect(await create({}, { env: { A: 1 } })).toMatchObject({ status: 422 });
     expect(await create({}, { env: { "no=name": "x" } })).toMatchObject({ status: 422 });

@@ -219,6 +219,20 @@ describe("an installation from before the service", () => {
     expect(world.partner.requests).toEqual([]);
   });
 
+  it.each([
+    ["", false],
+    [", and was asked for a grant before", true],
+  ])("takes up the first answer, once its provision request is sent after all%s", async (_when, wasAsked) => {
+    const { addon } = world.control.installWithoutProvision();
+    if (wasAsked) await codeOf(addon.id);
+    world.partner.answers({ status: 200, body: { id: "p-1", config: { WIDGET_URL: "first" } } });
+    await world.control.redeliver(addon.id);
+    expect(world.control.configVars(addon.app.name)).toEqual({ WIDGET_URL: "first" });
+    world.partner.answers({ status: 200, body: { id: "p-1", config: { WIDGET_URL: "again" } } });
+    await world.control.redeliver(addon.id, { newCode: true });
+    expect(world.control.configVars(addon.app.name)).toEqual({ WIDGET_URL: "first" });
+  });
+
   it("must have a plan of the manifest, like any other", () => {
     expect(() => world.control.installWithoutProvision({ plan: "gigantic" })).toThrow(/no plan gigantic/);
   });

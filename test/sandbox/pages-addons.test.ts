@@ -25,6 +25,36 @@ describe("the page of an add-on", () => {
       expect(text).toContain(words);
   });
 
+  it("says that the service answered, also where nobody exchanged the grant in time or there was none", async () => {
+    await world.control.install({ app: "shop", as: "LATE" });
+    const late = world.control.state().addons.at(-1)!;
+    world.control.advanceClock(300);
+    const expired = await person.visit(`/marketplace/addons/${late.name}`);
+    expect(expired.text).toContain("your service said yes");
+    expect(expired.text).toContain("the grant is expired");
+    const old = world.control.installWithoutProvision({ app: "shop", as: "OLD" });
+    const { text } = await person.visit(`/marketplace/addons/${old.addon.name}`);
+    expect(text).toContain("there is no grant");
+    expect(text).not.toContain("within 5 minutes");
+  });
+
+  it("tells the code of a person who signs in from a grant", async () => {
+    const { id: clientId, secret } = world.control.registerClient({
+      name: "Monitor",
+      redirectUri: "https://monitor.example.com/callback",
+    });
+    const query = new URLSearchParams({ client_id: clientId, response_type: "code", state: "s-1" });
+    const url = `${world.sandbox.url}/oauth/authorize?${query}`;
+    const code = new URL(world.control.authorize({ url, user: "owner@example.com" })).searchParams.get(
+      "code",
+    );
+    await world.exchange(code!, secret);
+    await world.exchange(code!, secret);
+    const { text } = await person.visit("/marketplace/ledger?as=list");
+    for (const words of ["exchanges the grant", "exchanges a person's code", "exchanges a code"])
+      expect(text).toContain(words);
+  });
+
   it("shows no secret: neither code, token, password nor value", async () => {
     const { entries } = world.control.ledger({ reveal: true });
     const { access_token, refresh_token } = entries.at(-1)!.response!.body as Record<string, string>;

@@ -87,7 +87,7 @@ describe("creating an app", () => {
       expect(page.status).toBeGreaterThanOrEqual(400);
       expect(faultAt(page, `create-app-${field}`)).toMatch(fault);
       expect(page.html).toContain(field === "name" ? 'value="Shop!"' : 'value="kept-name"');
-      expect(page.text).toContain("Nothing was done.");
+      expect(page.text).toContain("That did not work.");
       expect(apps()).toEqual([]);
     },
   );

@@ -79,8 +79,10 @@ describe("a provision request", () => {
     });
     expect(await world.call(token, `/addons/${addon.id}/log-drains`)).toMatchObject({
       status: 200,
-      body: [{ url }],
+      body: [{ url, token: sent(0)["log_drain_token"] }],
     });
+    await world.control.redeliver(addon.id);
+    expect(sent(1)).toEqual(sent(0));
   });
 
   it("fails when the service does not answer in time", async () => {
@@ -121,6 +123,50 @@ describe("a redelivery", () => {
     const { body } = await world.exchange(codeOf(1));
     expect(await world.exchange(codeOf(2))).toMatchObject({ status: 400, body: { error: "invalid_grant" } });
     expect(await world.call(body.access_token, "/addons")).toMatchObject({ status: 200 });
+  });
+
+  it("that is answered as the first brings nothing back that has changed since", async () => {
+    const url = "https://logs.example.com/drain";
+    const answer = {
+      id: "p-1",
+      message: "Small.",
+      config: { WIDGET_URL: "https://basic" },
+      log_drain_url: url,
+    };
+    world.partner.answers(({ method }) =>
+      method === "PUT"
+        ? { status: 200, body: { message: "Large.", config: { WIDGET_URL: "https://premium" } } }
+        : { status: 200, body: answer },
+    );
+    const { addon, token } = await world.installed({ plan: "basic" });
+    await world.control.changePlan(addon.id, "premium");
+    const drain = (await world.call<{ id: string }[]>(token, `/addons/${addon.id}/log-drains`)).body[0]!;
+    const moved = { method: "PUT", json: { url: "https://logs.example.com/moved" } };
+    await world.call(token, `/addons/${addon.id}/log-drains/${drain.id}`, moved);
+    const before = world.control.addon(addon.id);
+    const { response } = await world.control.redeliver(addon.id);
+    expect([response.status, response.complaints]).toEqual([200, undefined]);
+    expect(world.control.addon(addon.id)).toEqual(before);
+    expect(world.control.configVars(addon.app.id)).toEqual({ WIDGET_URL: "https://premium" });
+    const drains = await world.call(token, `/addons/${addon.id}/log-drains`);
+    expect(drains.body).toMatchObject([{ id: drain.id, url: moved.json.url }]);
+  });
+
+  it("answered 202 again does not say of a finished add-on that it is waited for", async () => {
+    world.partner.answers({ status: 202, body: { id: "p-1", message: "In a few minutes." } });
+    const { addon, token } = await world.installed();
+    await world.call(token, `/addons/${addon.id}/actions/provision`, { method: "POST" });
+    const again = await world.control.redeliver(addon.id);
+    expect(again.addon.state).toBe("provisioned");
+    expect(again.addon).not.toHaveProperty("provision_message");
+  });
+
+  it("has its new code accepted and its body judged, though nothing of it is taken up", async () => {
+    const { addon } = await world.installed();
+    world.partner.answers({ status: 200, body: { config: { OTHER: "x" } } });
+    const { response } = await world.control.redeliver(addon.id, { newCode: true });
+    expect(response.complaints?.join()).toMatch(/OTHER is not declared.*id is missing/);
+    expect(await world.exchange(codeOf(1))).toMatchObject({ status: 200 });
   });
 
   it("makes good what a lost answer spoilt, with the same code", async () => {

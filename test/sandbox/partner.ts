@@ -14,8 +14,8 @@ export interface PartnerAnswer {
   contentType?: string;
 }
 
-/** A partner's service that answers what a test tells it to; a success unless told otherwise. */
-export async function aPartner() {
+/** A partner's service that answers what a test tells it to; a success unless told otherwise. On any free port, or on `port`. */
+export async function aPartner(port = 0) {
   const requests: PartnerRequest[] = [];
   let answer: (request: PartnerRequest) => PartnerAnswer | Promise<PartnerAnswer> = success;
   const server = createServer((req, res) => {
@@ -30,7 +30,7 @@ export async function aPartner() {
       });
     });
   });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  await new Promise<void>((resolve) => server.listen(port, "127.0.0.1", resolve));
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     requests,

@@ -1,7 +1,7 @@
 import type { PartnerAnswer } from "./partner.ts";
 import { aWorld, type TestWorld } from "./world.ts";
 
-/** The members of decisions, section 5, each with its kinds; `?` may be absent. */
+/** The members of assumed, section 5, each with its kinds; `?` may be absent. */
 const reference = { id: "uuid", name: "text" };
 const times = { created_at: "time", updated_at: "time" };
 const app = {

@@ -1,8 +1,18 @@
-import { mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
+import {
+  copyFileSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { startSandbox } from "../../sandbox/index.ts";
-import { aPartner } from "./partner.ts";
+import { setTimeout as sleep } from "node:timers/promises";
+import { type Sandbox, startSandbox } from "../../sandbox/index.ts";
+import { aPartner, success } from "./partner.ts";
 import { client } from "./world.ts";
 
 let folder: string;
@@ -38,6 +48,9 @@ it("A sandbox goes on where the one before it stopped", async () => {
 
   const third = await startSandbox({ ...given, clientSecret: "another", refreshStatus: 201 });
   expect(third.settings).toMatchObject({ clientSecret: "another", refreshStatus: 201 });
+  const { body: refused } = await client(third).refresh(refreshToken, secret);
+  expect(refused.error_description).toBe("The client secret was reset; this is a former one.");
+  expect(JSON.stringify(third.control.ledger())).not.toContain(secret);
   await third.close();
   await partner.close();
 });
@@ -51,6 +64,107 @@ it("A reset leads back to what the sandbox was started with, also after a restar
   expect(second.settings).toMatchObject({ refreshStatus: 200, rateLimit: 100 });
   second.control.reset();
   expect(second.settings).toMatchObject({ refreshStatus: 201, rateLimit: 100 });
+  await second.close();
+});
+
+describe("a provision on its way, when the sandbox", () => {
+  const manifest = { id: "widgets", plans: [{ name: "basic" }] };
+  const never = () => new Promise<never>(() => undefined);
+
+  async function underWay(begin: (sandbox: Sandbox) => Promise<unknown>) {
+    const partner = await aPartner();
+    partner.answers(never);
+    const given = { partnerUrl: partner.url, addonManifest: manifest, statePath: join(folder, "state.json") };
+    const first = await startSandbox(given);
+    const begun = begin(first).catch((error: Error) => error);
+    while (partner.requests.length === 0 || !isWritten(given.statePath)) await sleep(5);
+    return { partner, given, first, begun };
+  }
+  const isWritten = (path: string) => existsSync(path) && readFileSync(path, "utf8").includes("provisioning");
+  const addonsOf = (sandbox: Sandbox) => sandbox.control.state().addons.map(({ state }) => state);
+  async function becomes(sandbox: Sandbox, ...states: string[]) {
+    for (let tries = 0; tries < 1000 && addonsOf(sandbox).join() !== states.join(); tries++) await sleep(10);
+    expect(addonsOf(sandbox)).toEqual(states);
+  }
+
+  it("is killed, is delivered again by the next one, as it was", async () => {
+    const { partner, given, first } = await underWay(({ control }) => control.install());
+    const statePath = join(folder, "as-it-was-left.json");
+    copyFileSync(given.statePath, statePath);
+    partner.answers(success);
+    const second = await startSandbox({ ...given, statePath });
+    await becomes(second, "provisioned");
+    const [before, after] = partner.requests.map(({ body }) => JSON.parse(body) as { callback_url: string });
+    expect({ ...after, callback_url: "" }).toEqual({ ...before, callback_url: "" });
+    expect((await client(second).exchange(client(second).lastCode())).status).toBe(200);
+    await Promise.all([first.close(), second.close()]);
+    await partner.close();
+  });
+
+  it("is closed, is not judged, and delivered again too", async () => {
+    const { partner, given, first, begun } = await underWay(({ control }) => control.install());
+    await first.close();
+    expect(await begun).toMatchObject({ addon: { state: "provisioning" }, response: { status: null } });
+    partner.answers(success);
+    const second = await startSandbox(given);
+    await becomes(second, "provisioned");
+    await second.close();
+    await partner.close();
+  });
+
+  it("is closed, waits for a service that starts later than the next one", async () => {
+    const { partner, given, first } = await underWay(({ control }) => control.install());
+    await first.close();
+    await partner.close();
+    const second = await startSandbox({ ...given, resumePauseMs: 500 });
+    while (second.control.ledger().entries.length === 0) await sleep(10);
+    expect(addonsOf(second)).toEqual(["provisioning"]);
+    const late = await aPartner(Number(new URL(partner.url).port));
+    await becomes(second, "provisioned");
+    await second.close();
+    await late.close();
+  });
+
+  it("is closed for longer than a grant lives, is delivered with a new one", async () => {
+    const { partner, given, first } = await underWay(({ control }) => control.install());
+    first.control.advanceClock(301);
+    await first.close();
+    partner.answers(success);
+    const second = await startSandbox(given);
+    await becomes(second, "provisioned");
+    expect((await client(second).exchange(client(second).lastCode())).status).toBe(200);
+    await second.close();
+    await partner.close();
+  });
+
+  it("is closed, leaves no app behind that is made for ever", async () => {
+    const addons = ["widgets", "widgets"];
+    const { partner, given, first, begun } = await underWay(({ control }) =>
+      control.createAppFromManifest({ name: "shop", manifest: { addons } }),
+    );
+    await first.close();
+    expect(String(await begun)).toMatch(/was closed while the app was made/);
+    partner.answers(success);
+    const second = await startSandbox(given);
+    expect(second.control.app("shop").setup?.state).toBe("failed");
+    await becomes(second, "provisioned");
+    await second.close();
+    await partner.close();
+  });
+});
+
+it("A fault that was used up does not come back, whatever it did to the call", async () => {
+  const statePath = join(folder, "state.json");
+  const first = await startSandbox({ statePath });
+  const look = () => fetch(`${first.url}/api/v4/current-status`).catch(() => null);
+  first.control.fault("GET /api/v4/*", { reset: "before" });
+  first.control.fault("GET /api/v4/*", { status: 503 });
+  while (!existsSync(statePath)) await sleep(5);
+  expect(await look()).toBeNull();
+  expect((await look())?.status).toBe(503);
+  await first.close();
+  const second = await startSandbox({ statePath });
+  expect(second.control.faults()).toEqual([]);
   await second.close();
 });
 

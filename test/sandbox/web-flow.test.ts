@@ -95,6 +95,10 @@ describe("a code of the web flow", () => {
     const first = await monitor.exchange(code);
     expect((await monitor.exchange(code)).body).toEqual(first.body);
     expect(await aClient(world.sandbox).exchange(code)).toMatchObject(invalidGrant(/another client/));
+    const wrongAddress = { redirect_uri: `${CALLBACK}/` };
+    expect(await monitor.exchange(code, wrongAddress)).toMatchObject(invalidGrant(/redirect_uri/));
+    world.control.advanceClock(600);
+    expect(await monitor.exchange(code)).toMatchObject(invalidGrant(/second time/));
   });
 });
 

@@ -1,4 +1,7 @@
-/** A browser as far as signing in needs one: it keeps cookies by host and path, and shows what it was answered. */
+/**
+ * A browser as far as signing in needs one: it keeps cookies by path, sends none of SameSite=Lax along when another site's
+ * page posts (`sec-fetch-site: cross-site`), and shows what it was answered.
+ */
 export interface Browser {
   get(address: string, headers?: Record<string, string>): Promise<Shown>;
   /** With the members of a form, or with another body. */
@@ -31,7 +34,7 @@ export function aBrowser(
     const response = await fetch(url() + pathname + search, {
       method,
       redirect: "manual",
-      headers: { ...standard, ...headers, cookie: cookiesFor(pathname) },
+      headers: { ...standard, ...headers, cookie: cookiesFor(pathname, isForeignForm(method, headers)) },
       body,
     });
     for (const line of response.headers.getSetCookie()) keep(line);
@@ -45,12 +48,17 @@ export function aBrowser(
   }
   function keep(line: string): void {
     const [, name, value, attributes] = /^([^=]+)=([^;]*);? ?(.*)$/.exec(line)!;
-    if (/Max-Age=0/.test(attributes!)) cookies.delete(name!);
+    if (/Max-Age=0/.test(attributes!)) forget(name!, attributes!);
     else cookies.set(name!, { value: value!, attributes: attributes! });
   }
-  function cookiesFor(path: string): string {
-    const sent = [...cookies].filter(([, { attributes }]) =>
-      path.startsWith(/Path=([^;]+)/.exec(attributes)![1]!),
+  function forget(name: string, attributes: string): void {
+    const kept = cookies.get(name);
+    if (kept && pathOf(kept.attributes) === pathOf(attributes)) cookies.delete(name);
+  }
+  function cookiesFor(path: string, isForeign: boolean): string {
+    const sent = [...cookies].filter(
+      ([, { attributes }]) =>
+        path.startsWith(pathOf(attributes)) && !(isForeign && attributes.includes("SameSite=Lax")),
     );
     return sent.map(([name, { value }]) => `${name}=${value}`).join("; ");
   }
@@ -59,4 +67,12 @@ export function aBrowser(
     get: (address, headers) => send("GET", address, headers),
     post: (address, headers, body) => send("POST", address, headers, body),
   };
+}
+
+function pathOf(attributes: string): string {
+  return /Path=([^;]+)/.exec(attributes)![1]!;
+}
+
+function isForeignForm(method: string, headers: Record<string, string>): boolean {
+  return method === "POST" && headers["sec-fetch-site"] === "cross-site";
 }

@@ -2,9 +2,10 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { createServer, type Server } from "node:http";
 import { once } from "node:events";
 import type { AddressInfo } from "node:net";
-import type { Database } from "../../src/database/database.ts";
+import { DatabaseUnavailable, type Database } from "../../src/database/database.ts";
 import type { FaultAction } from "../../sandbox/index.ts";
 import type { Browser, Shown } from "./browser.ts";
+import { eventually } from "../support/world.ts";
 import { aWorldOfPeople, type PeopleWorld } from "./people.ts";
 
 // Every way in which signing in can fail ends on a page that says so, and leaves nothing behind.
@@ -13,12 +14,17 @@ let people: PeopleWorld;
 let browser: Browser;
 /** Whether the database refuses connections. */
 let isAway = false;
+/** What happens to these statements, by their names. */
+const broken = new Map<string, Error>();
 
 beforeAll(async () => {
   const wrapDatabase = (database: Database): Database => ({
     ...database,
-    query: (statement, values) => (isAway ? refused() : database.query(statement, values)),
-    transaction: (work) => (isAway ? refused() : database.transaction(work)),
+    query(statement, values) {
+      const error = isAway ? REFUSED : broken.get(statement.name);
+      return error ? Promise.reject(error) : database.query(statement, values);
+    },
+    transaction: (work) => (isAway ? Promise.reject(REFUSED) : database.transaction(work)),
   });
   people = await aWorldOfPeople({ environment: { WEB_JOBS: "off" }, parts: { wrapDatabase } });
 });
@@ -28,13 +34,12 @@ beforeEach(async () => {
 });
 afterEach(() => {
   isAway = false;
+  broken.clear();
   people.control.clearFaults();
 });
 afterAll(() => people.close());
 
-function refused(): Promise<never> {
-  return Promise.reject(Object.assign(new Error("connect ECONNREFUSED"), { code: "ECONNREFUSED" }));
-}
+const REFUSED = Object.assign(new Error("connect ECONNREFUSED"), { code: "ECONNREFUSED" });
 
 /** A page that says what happened, with no session and no row behind it. */
 async function expectPage(shown: Shown, status: number, title: string): Promise<void> {
@@ -89,6 +94,15 @@ describe("a person", () => {
 });
 
 describe("a state", () => {
+  it("that is not ours fills no log, however many come", async () => {
+    await people.world.restart();
+    const before = people.world.logged().length;
+    await Promise.all(Array.from({ length: 60 }, () => people.browser().get("/oauth/callback?state=x")));
+    const linesOf = (what: string) => people.world.logged().slice(before).split(what).length - 1;
+    await eventually(() => expect(linesOf("GET answered 400")).toBe(20));
+    expect(linesOf(`"problem":"state_unknown"`)).toBe(20);
+  });
+
   it("that is missing ends there", async () => {
     await expectPage(await browser.get("/oauth/callback?code=abc"), 400, "This is not a way to begin");
     await expectPage(await browser.get("/oauth/callback"), 400, "This is not a way to begin");
@@ -142,6 +156,21 @@ describe("a state", () => {
     const back = people.atPlatform(await begin());
     await people.world.rows(`UPDATE sign_in_attempts SET expires_at = now() - interval '1 second'`);
     await expectPage(await browser.get(back), 400, "That took too long");
+  });
+
+  it("is known to have run out for half an hour, so that nobody who was slow is warned of a stranger", async () => {
+    const [late, later] = [people.atPlatform(await begin()), people.atPlatform(await begin())];
+    const age = (minutes: number) =>
+      people.world.rows(`UPDATE sign_in_attempts SET expires_at = now() - make_interval(mins => $1)`, [
+        minutes,
+      ]);
+    await age(29);
+    await people.job("prune-sign-ins");
+    await expectPage(await browser.get(late), 400, "That took too long");
+    await age(31);
+    await people.job("prune-sign-ins");
+    await expectPage(await browser.get(later), 400, "This sign-in is over");
+    expect(browser.cookies.get("kit_sign_in")!.attributes).toContain("Max-Age=3600;");
   });
 
   it("is needed for a refusal too, so that nobody can show others one", async () => {
@@ -287,6 +316,42 @@ describe("a platform in trouble", () => {
   });
 });
 
+describe("a person who is signed in", () => {
+  const SAID_BEFORE = "this is what it said when you signed in";
+
+  it.each([400, 403, 404, 422])("whose account the platform withholds with %i is told so", async (status) => {
+    await people.signIn(browser);
+    people.control.fault("GET /account", { status, body: { id: "no" } });
+    const shown = await browser.get("/oauth/me");
+    expect(shown.text).toContain(`refuses to tell this service who you are now; ${SAID_BEFORE}`);
+    // With another answer than 403 it does not say that this helps.
+    expect(shown.text.includes("Sign in again, and allow it")).toBe(status === 403);
+    expect(shown.text).not.toContain("could not be asked");
+  });
+
+  it.each([{ status: 429 }, { status: 500 }, { reset: "after" as const }])(
+    "is told that the platform could not be asked (%#)",
+    async (fault) => {
+      await people.signIn(browser);
+      people.control.fault("GET /account", fault);
+      expect((await browser.get("/oauth/me")).text).toContain(`could not be asked just now; ${SAID_BEFORE}`);
+    },
+  );
+
+  it.each([REFUSED, new DatabaseUnavailable("the database did not answer in time")])(
+    "is told of no fault, nor of the platform, when the database is lost for a moment (%#)",
+    async (error) => {
+      await people.signIn(browser);
+      broken.set("read_person_tokens", error);
+      const { status, text, headers } = await browser.get("/oauth/me");
+      expect([status, headers.get("retry-after")]).toEqual([503, "5"]);
+      expect(text).toContain("Not available for the moment");
+      broken.clear();
+      expect((await browser.get("/oauth/me")).status).toBe(200);
+    },
+  );
+});
+
 describe("a service", () => {
   it("whose client secret is wrong says that it is not the person's fault, and raises an alarm", async () => {
     const secret = "not-the-secret-of-this-client";
@@ -303,6 +368,26 @@ describe("a service", () => {
     const shown = await browser.get(`/oauth/callback?code=abc&state=${stateOf(await begin())}`);
     await expectPage(shown, 503, "The platform does not answer");
     await people.world.restart();
+  });
+
+  it("whose database goes away when the code is used up does not send back to where nothing is left", async () => {
+    const back = people.atPlatform(await begin());
+    broken.set("open_session", REFUSED);
+    const shown = await browser.get(back);
+    await expectPage(shown, 503, "Not available for the moment");
+    expect(shown.text).toContain("Wait a moment, then sign in again");
+    expect(shown.text).toContain(`<a href="/oauth/login" role="button">Try again</a>`);
+    expect(people.world.logged()).toMatch(/"problem":"session_not_kept".*ECONNREFUSED/);
+  }, 30_000);
+
+  it("whose database took the state away, and did not say so, tells where it goes on", async () => {
+    const back = people.atPlatform(await begin());
+    broken.set("take_sign_in", Object.assign(new Error("read ECONNRESET"), { code: "ECONNRESET" }));
+    const shown = await browser.get(back);
+    await expectPage(shown, 503, "Not available for the moment");
+    expect(shown.text).toContain("If it says then that this sign-in is over, begin again.");
+    expect(shown.text).toContain(`<a href="/oauth/login" role="button">Try again</a>`);
+    expect(people.world.logged()).toMatch(/"problem":"state_not_read".*ECONNRESET/);
   });
 
   it("whose database is away says so at each step, and goes on when it is back", async () => {

@@ -27,7 +27,7 @@ describe("behind https", () => {
     await people.signIn(browser);
     const strict = "Path=/; HttpOnly; Secure; SameSite=Lax";
     expect([...browser.cookies].map(([name, { attributes }]) => [name, attributes])).toEqual([
-      ["__Host-kit_sign_in", `Max-Age=600; ${strict}`],
+      ["__Host-kit_sign_in", `Max-Age=3600; ${strict}`],
       ["__Host-kit_session", `Max-Age=43200; ${strict}`],
     ]);
     expect((await browser.get("/oauth/me")).status).toBe(200);
@@ -77,17 +77,18 @@ describe("two web processes on one database", () => {
   beforeAll(async () => {
     const config = teapotConfig(people.world.environment);
     services = await createServices(config, "guest", { ...teapotParts, logTo: { write: () => undefined } });
-    const { pages, signIn, log } = services;
+    const { pages, signIn, refusedSample, log } = services;
     const site = createSite({
-      ...{ pages, log, routers: { "/oauth": signIn!.router } },
+      ...{ pages, refusedSample, log, routers: { "/oauth": signIn!.router } },
       untilReady: () => Promise.resolve(),
     });
     const app = {
       resourcesPath: "/resources",
       partnerApi: Router(),
       readiness: () => Promise.resolve("ready" as const),
+      ...{ isStopping: () => false, trustProxy: 0, refusedSample, log },
     };
-    server = createHttpServer(createApp({ ...app, site, isStopping: () => false, trustProxy: 0, log }));
+    server = createHttpServer(createApp({ ...app, site }));
     await new Promise<void>((resolve) => server.listen(0, resolve));
     url = `http://localhost:${(server.address() as AddressInfo).port}`;
   });

@@ -67,4 +67,5 @@ export interface PersonRow {
   sealed_access_token: Buffer | null;
   sealed_refresh_token: Buffer | null;
   last_error: string | null;
+  due_at: Date | null;
 }

@@ -15,7 +15,7 @@ let url: string;
 
 beforeAll(async () => {
   people = await aWorldOfPeople({ environment: { WEB_JOBS: "off" } });
-  const { signIn, pages, log } = people.world.service.services;
+  const { signIn, pages, refusedSample, log } = people.world.service.services;
   const router = Router();
   router.get("/open", async (request, response) => void response.json(await signIn!.personOf(request)));
   const requirements = {
@@ -29,7 +29,7 @@ beforeAll(async () => {
     });
   }
   const site = createSite({
-    ...{ pages, log, routers: { "/oauth": signIn!.router, "/inside": router } },
+    ...{ pages, refusedSample, log, routers: { "/oauth": signIn!.router, "/inside": router } },
     untilReady: () => Promise.resolve(),
   });
   server = express().use(site).listen(0);
@@ -60,6 +60,11 @@ describe("a page for signed-in people", () => {
     const { status, location, text } = await browser().post("/inside/anybody");
     expect({ status, location }).toEqual({ status: 401, location: null });
     expect(text).toContain("You are not signed in");
+  });
+
+  it("begins nothing for who only asks for its headers", async () => {
+    const { status } = await fetch(`${url}/inside/anybody`, { method: "HEAD", redirect: "manual" });
+    expect([status, await people.attempts()]).toEqual([401, []]);
   });
 
   it("says no to accounts that are not on its list", async () => {

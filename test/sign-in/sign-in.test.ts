@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
+import { eventually } from "../support/world.ts";
 import { aWorldOfPeople, type PeopleWorld } from "./people.ts";
 
 let people: PeopleWorld;
@@ -66,7 +67,7 @@ describe("signing in", () => {
       "Max-Age=43200; Path=/; HttpOnly; SameSite=Lax",
     );
     expect(browser.cookies.get("kit_sign_in")!.attributes).toBe(
-      "Max-Age=600; Path=/oauth; HttpOnly; SameSite=Lax",
+      "Max-Age=3600; Path=/oauth; HttpOnly; SameSite=Lax",
     );
     const [{ id_hash: hash }] = (await people.sessions()) as [{ id_hash: Buffer }];
     expect(hash.toString("base64url")).not.toBe(browser.cookies.get("kit_session")!.value);
@@ -203,7 +204,7 @@ describe("signing out", () => {
     await people.world.rows(`UPDATE people SET signed_in_at = now() - interval '12 hours'`);
     expect((await browser.get("/oauth/me")).status).toBe(401);
     await browser.get("/oauth/login");
-    await people.world.rows(`UPDATE sign_in_attempts SET expires_at = now() - interval '1 second'`);
+    await people.world.rows(`UPDATE sign_in_attempts SET expires_at = now() - interval '31 minutes'`);
     await people.job("prune-sign-ins");
     expect([await people.sessions(), await people.people(), await people.attempts()]).toEqual([[], [], []]);
   });
@@ -250,10 +251,19 @@ describe("the routes", () => {
     expect([refused.status, refused.headers.get("retry-after"), refused.location]).toEqual([503, "5", null]);
     expect(refused.text).toContain("Too many are signing in");
     expect(await people.attempts()).toHaveLength(waiting);
-    await people.world.rows(`UPDATE sign_in_attempts SET expires_at = now()`);
+    await people.world.rows(`UPDATE sign_in_attempts SET expires_at = now() - interval '31 minutes'`);
     expect((await people.browser().get("/oauth/login")).status).toBe(303);
     await people.job("prune-sign-ins");
     expect(await people.attempts()).toHaveLength(1);
+  });
+
+  it("fill no log with strangers who ask for them by the hundred", async () => {
+    await people.world.restart();
+    const before = people.world.logged().length;
+    await Promise.all(Array.from({ length: 60 }, () => fetch(`${people.url()}/oauth/me`)));
+    const linesOf = (what: string) => people.world.logged().slice(before).split(what).length - 1;
+    await eventually(() => expect(linesOf("GET answered 401")).toBe(20));
+    expect(linesOf("not_signed_in")).toBe(20);
   });
 
   it("answer what does not exist as JSON, like everywhere", async () => {

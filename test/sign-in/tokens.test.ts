@@ -100,6 +100,41 @@ describe("a refresh", () => {
     expect((await person()).generation).toBe(3);
   });
 
+  it("that brings the same access token again is one call, and the token is used", async () => {
+    const { access } = await opened();
+    await expire();
+    const since = position();
+    const same = { access_token: access, token_type: "Bearer", expires_in: 28_800 };
+    people.control.fault("POST /oauth/token", { status: 200, body: same });
+    expect(await page()).toEqual(SIGNED_IN);
+    expect(refreshes(since)).toHaveLength(1);
+    expect((await opened()).access).toBe(access);
+  });
+
+  it("that brings the same dead access token again ends what the person may do here", async () => {
+    const { access } = await opened();
+    const same = { access_token: access, token_type: "Bearer", expires_in: 28_800 };
+    const since = position();
+    people.control.fault("POST /oauth/token", { status: 200, body: same }, 5);
+    people.control.fault("GET /account", { status: 401, body: { id: "unauthorized" } }, 2);
+    expect(await page()).toEqual(SIGN_IN_AGAIN);
+    expect(refreshes(since)).toHaveLength(1);
+    expect(await person()).toMatchObject({ state: "needs_sign_in", reason: "access_token_rejected" });
+  });
+
+  it("that was sent for somebody who went away is stored before a process stops", async () => {
+    await expire();
+    people.control.fault("POST /oauth/token", { delayMs: 1_500 });
+    const gone = new AbortController();
+    const cookie = `kit_session=${browser.cookies.get("kit_session")!.value}`;
+    const asked = fetch(`${people.url()}/oauth/me`, { headers: { cookie }, signal: gone.signal });
+    await eventually(async () => (await person()).lease === 1);
+    gone.abort();
+    await expect(asked).rejects.toThrow();
+    await people.world.restart();
+    expect(await person()).toMatchObject({ state: "active", generation: 2 });
+  });
+
   it("takes over a refresh token that changed, and keeps the old one where none comes", async () => {
     const before = await opened();
     people.control.settings({ refreshToken: "new" });
@@ -243,6 +278,14 @@ describe("a refresh", () => {
 });
 
 describe("the keys", () => {
+  it("that are back make nothing due for whom nobody can refresh", async () => {
+    await people.world.rows(
+      `UPDATE people SET state = 'quarantined', reason = 'key_missing', sealed_refresh_token = NULL, due_at = NULL`,
+    );
+    await people.job("reopen-people");
+    expect(await person()).toMatchObject({ state: "active", due_at: null });
+  });
+
   it("of people's tokens and sessions can be changed while they are signed in", async () => {
     const before = await opened();
     const oldKey = people.world.environment["ENCRYPTION_KEY"]!;

@@ -17,7 +17,10 @@ const root = fileURLToPath(new URL("../..", import.meta.url));
 const NAMES: readonly [RegExp, number][] = [
   [/(Seconds|_SECONDS|^seconds)$/, 1_000],
   [/(Ms|_MS|Millis|[tT]imeout|Interval)$/, 1],
-  [/^(MOST|FAILURES)_.*(BYTES|CALLS|FORCED|GRANTS|IN_TROUBLE|PAGES|ROUNDS|TO_OPEN|TRIES|WAITING|WAITS)$/, 1],
+  [
+    /^(MOST|FAILURES)_.*(BYTES|CALLS|COOKIES|FORCED|GRANTS|IN_TROUBLE|PAGES|ROUNDS|TO_OPEN|TRIES|WAITING|WAITS)$/,
+    1,
+  ],
   [
     /^(concurrency|CONCURRENCY|seats|SOCKETS_\w+|EMBEDDED_CONNECTIONS|max(Bytes|Sockets|Rows|Queued|Flushes))$/,
     1,

@@ -38,8 +38,8 @@ export function createYourService(settings: YourSettings): YourService & { custo
       return drawer(uuid, plan, `The drawer of ${app.name} is open: its address is in DRAWER_URL.`);
     },
 
-    async deprovision({ uuid }) {
-      await product.drop(uuid);
+    async deprovision({ uuid, signal }) {
+      await product.drop(uuid, signal);
     },
   };
 }

@@ -7,15 +7,21 @@ export type Product = ReturnType<typeof createProduct>;
 
 /** Short enough that a database which is away becomes "later" before the platform's patience ends. */
 const CONNECT_MS = 2_000;
+/** The server ends it then: what goes on there while nobody waits for it any more could make what nobody takes away. */
 const LONGEST_STATEMENT_MS = 20_000;
+/** A full drawer takes long to empty, and cut off it would begin anew; the kit gives the whole call ten minutes. */
+const LONGEST_DROP_MS = 9 * 60_000;
+/** For a server that does not even answer that. */
+const GRACE_MS = 2_000;
 
 /** Nothing connects before the first drawer is asked for. */
 export function createProduct({ productDatabaseUrl, productPasswordKey }: YourSettings) {
   const url = productDatabaseUrl.reveal();
-  const pool = new pg.Pool({
-    ...{ connectionString: url, max: 4, allowExitOnIdle: true },
-    ...{ connectionTimeoutMillis: CONNECT_MS, query_timeout: LONGEST_STATEMENT_MS },
+  const patientFor = (ms: number) => ({
+    ...{ connectionString: url, connectionTimeoutMillis: CONNECT_MS },
+    ...{ statement_timeout: ms, query_timeout: ms + GRACE_MS },
   });
+  const pool = new pg.Pool({ ...patientFor(LONGEST_STATEMENT_MS), max: 4, allowExitOnIdle: true });
   // An idle connection that breaks is no reason to end the process; the next question opens another.
   pool.on("error", () => undefined);
 
@@ -26,6 +32,20 @@ export function createProduct({ productDatabaseUrl, productPasswordKey }: YourSe
   async function ask<Row>(text: string, values: unknown[] = []): Promise<Row[]> {
     return (await pool.query(text, values)).rows as Row[];
   }
+  /** On a connection of its own, so that the others are free meanwhile. It is cut when `signal` says stop. */
+  async function askAtLength(text: string, signal: AbortSignal): Promise<void> {
+    const client = new pg.Client(patientFor(LONGEST_DROP_MS));
+    client.on("error", () => undefined);
+    const cut = () => void client.end().catch(() => undefined);
+    signal.addEventListener("abort", cut, { once: true });
+    try {
+      await client.connect();
+      await client.query(text);
+    } finally {
+      signal.removeEventListener("abort", cut);
+      await client.end();
+    }
+  }
   const exists = async (name: string) =>
     (await ask(`SELECT 1 FROM pg_roles WHERE rolname = $1`, [name])).length > 0;
 
@@ -35,7 +55,7 @@ export function createProduct({ productDatabaseUrl, productPasswordKey }: YourSe
       const name = nameOf(uuid);
       await ask(`
         DO $$ BEGIN
-          PERFORM pg_advisory_xact_lock(hashtext('${name}'));
+          ${inTurn(name)}
           IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = '${name}') THEN
             CREATE ROLE ${name} LOGIN PASSWORD '${passwordOf(uuid)}';
             GRANT ${name} TO CURRENT_USER;
@@ -58,12 +78,20 @@ export function createProduct({ productDatabaseUrl, productPasswordKey }: YourSe
     },
 
     /** Takes the drawer down with all that is in it. Left half done, it goes on where it stopped. */
-    async drop(uuid: string): Promise<void> {
+    async drop(uuid: string, signal: AbortSignal): Promise<void> {
       const name = nameOf(uuid);
+      // What still makes it is waited for: it would be found by nobody afterwards.
+      await ask(`
+        DO $$ BEGIN
+          ${inTurn(name)}
+          IF EXISTS (SELECT FROM pg_roles WHERE rolname = '${name}') THEN ALTER ROLE ${name} NOLOGIN; END IF;
+        END $$`);
       if (!(await exists(name))) return;
-      await ask(`ALTER ROLE ${name} NOLOGIN`);
       await ask(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = $1`, [name]);
-      await ask(`DO $$ BEGIN DROP OWNED BY ${name} CASCADE; DROP ROLE ${name}; END $$`);
+      await askAtLength(
+        `DO $$ BEGIN ${inTurn(name)} DROP OWNED BY ${name} CASCADE; DROP ROLE ${name}; END $$`,
+        signal,
+      );
     },
 
     /** Where the customer's app finds its drawer. */
@@ -74,6 +102,9 @@ export function createProduct({ productDatabaseUrl, productPasswordKey }: YourSe
     close: () => pool.end(),
   };
 }
+
+/** Of two statements about one drawer the second begins once the first is committed. */
+const inTurn = (name: string) => `PERFORM pg_advisory_xact_lock(hashtext('${name}'));`;
 
 /** From the uuid, so that a second call finds what the first made. The kit lets nothing but a uuid in here. */
 function nameOf(uuid: string): string {

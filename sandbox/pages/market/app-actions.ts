@@ -1,5 +1,6 @@
 import { checkAppWish } from "../../control/app-wish.ts";
 import { findApp } from "../../control/find.ts";
+import { isObject } from "../../is-object.ts";
 import { isTooDeep } from "../../wire/body.ts";
 import { addonAt, appAt, HOME, MARKET } from "./addresses.ts";
 import { appPage } from "./app-page.tsx";
@@ -86,8 +87,7 @@ function manifestIn(form: Form): object | undefined {
   } catch (error) {
     throw new FieldRefused("manifest", `This is no JSON: ${(error as Error).message}`);
   }
-  if (typeof manifest !== "object" || manifest === null || Array.isArray(manifest))
-    throw new FieldRefused("manifest", "An app.json is a JSON object, in braces.");
+  if (!isObject(manifest)) throw new FieldRefused("manifest", "An app.json is a JSON object, in braces.");
   if (isTooDeep(manifest)) throw new FieldRefused("manifest", "It is nested too deep.");
   return manifest;
 }

@@ -1,3 +1,4 @@
+import { isObject } from "../../is-object.ts";
 import type { LedgerEntry } from "../../wire/ledger.ts";
 
 /** What each call is for, in a few words; a leading `>` marks the platform's calls to the service. */
@@ -25,16 +26,22 @@ const names: readonly [call: string, name: string][] = [
 ];
 
 /** A few words for a call; empty where its path says it all. */
-export function callName({ direction, method, path, request }: LedgerEntry): string {
+export function callName(entry: LedgerEntry): string {
+  const { direction, method, path } = entry;
   const [pathname = ""] = path.split("?");
-  if (direction === "in" && pathname === "/oauth/token") return tokenCall(request.body);
+  if (direction === "in" && pathname === "/oauth/token") return tokenCall(entry);
   const call = `${direction === "out" ? "> " : ""}${method} ${pathname}`;
   return names.find(([pattern]) => isLike(call, pattern))?.[1] ?? "";
 }
 
-function tokenCall(body: unknown): string {
-  const { grant_type: type } = (body ?? {}) as { grant_type?: unknown };
-  return type === "refresh_token" ? "refreshes its token" : "exchanges the grant";
+/** Only the answer tells whose code it was: a person's has a user. */
+function tokenCall({ request, response }: LedgerEntry): string {
+  const { grant_type: type } = (request.body ?? {}) as { grant_type?: unknown };
+  if (type === "refresh_token") return "refreshes its token";
+  if (response?.status !== 200) return "exchanges a code";
+  return isObject(response.body) && "user_id" in response.body
+    ? "exchanges a person's code"
+    : "exchanges the grant";
 }
 
 /** `*` stands for a part of the path; behind `> POST` and the like, for the whole path of resources. */

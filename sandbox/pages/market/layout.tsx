@@ -101,7 +101,7 @@ function Told({ text, complaints = [], secret }: Notice) {
 function NotDone({ form, field, message }: Attempt) {
   return (
     <div class="told bad" role="alert">
-      <p>Nothing was done. {field === null ? message : <a href={`#${form}-${field}`}>{message}</a>}</p>
+      <p>That did not work. {field === null ? message : <a href={`#${form}-${field}`}>{message}</a>}</p>
     </div>
   );
 }

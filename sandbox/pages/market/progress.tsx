@@ -39,10 +39,10 @@ function stepsOf(addon: AddonState): Step[] {
   ];
 }
 
-function answerStep({ grant, state }: AddonState): Step {
+function answerStep({ grant, state, was_answered: wasAnswered }: AddonState): Step {
   const title = "Answered";
   if (grant === null) return { title, mark: "open", text: "never asked: installed before your service" };
-  if (grant.state === "issued" || grant.state === "expired")
+  if (!wasAnswered && (grant.state === "issued" || grant.state === "expired"))
     return { title, mark: state === "deprovisioned" ? "failed" : "open", text: "no answer yet" };
   if (grant.state === "invalid" && state === "deprovisioned")
     return { title, mark: "failed", text: "it is over: the grant is invalid" };
@@ -56,7 +56,8 @@ function answerStep({ grant, state }: AddonState): Step {
 function exchangeStep({ grant, tokens }: AddonState): Step {
   const title = "Grant exchanged";
   if (tokens.length > 0) return { title, mark: "done", text: "your service has its tokens" };
-  const isDead = grant?.state === "invalid" || grant?.state === "expired";
+  if (grant === null) return { title, mark: "open", text: "there is no grant" };
+  const isDead = grant.state === "invalid" || grant.state === "expired";
   return {
     title,
     mark: isDead ? "failed" : "open",

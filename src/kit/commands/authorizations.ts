@@ -73,7 +73,7 @@ function showCreated(screen: Screen, record: Authorization): string {
   const facts = members(screen, [
     ["id", safe(id)],
     ["scope", Array.isArray(scope) ? safe(scope.join(" ")) : "–"],
-    ["expires", typeof life === "number" ? momentAway(inSeconds(life)) : "never"],
+    ["expires", typeof life === "number" ? expiryIn(life) : "never"],
   ]);
   const token: unknown = issued?.token;
   if (!(token instanceof Secret)) return `Created, but the platform sent no token.\n${facts}`;
@@ -86,6 +86,8 @@ function showCreated(screen: Screen, record: Authorization): string {
   ].join("\n");
 }
 
-function inSeconds(seconds: number): string {
-  return new Date(Date.now() + seconds * 1_000).toISOString();
+/** What lies beyond the years of four digits, or beyond all that a date can hold, is never. */
+function expiryIn(seconds: number): string {
+  const at = new Date(Date.now() + seconds * 1_000);
+  return at.getUTCFullYear() <= 9999 ? momentAway(at.toISOString()) : "never";
 }

@@ -62,7 +62,8 @@ const STATES = `
 same     the platform has what your service wants
 differs  it has another value: changed there by hand, or a change is on its way
 missing  it has none
-extra    it has one that your service does not want
+extra    it has one that your service no longer wants
+foreign  it has one that was never set from here: no push touches it
 
 Values are masked. Beside each stands a fingerprint: where two are equal, the
 values are.`;
@@ -81,7 +82,7 @@ export function showVars(screen: Screen, { vars, isKnown }: ConfigDifference, re
   if (vars.length === 0)
     return `There are no config vars${isKnown ? ", and none are wanted." : " on the platform."}`;
   const { paint } = screen;
-  const shade = (text: string, { state }: VarDifference) => (state === "same" ? text : paint.yellow(text));
+  const shade = (text: string, each: VarDifference) => (isLeft(each) ? text : paint.yellow(text));
   if (reveal) {
     const value = (shown: ShownValue | null) => (shown ? writtenOut(shown.value.reveal()) : "–");
     return vars
@@ -104,12 +105,18 @@ export function showVars(screen: Screen, { vars, isKnown }: ConfigDifference, re
   );
 }
 
-/** Of a resource that is still being provisioned. */
-export const NOT_KNOWN_YET = "What your service wants is not known yet: it is still provisioning.";
+/** Nothing that a push would have to change. */
+function isLeft({ state }: VarDifference): boolean {
+  return state === "same" || state === "foreign";
+}
+
+/** Nobody has said it: neither the vendor's service nor `kit config set`. */
+export const NOT_KNOWN_YET =
+  "What your service wants is not known yet: it is still provisioning, or was installed before the kit.";
 
 function nextStep({ columns }: Screen, uuid: string, { vars, isKnown }: ConfigDifference): string {
-  if (!isKnown) return `${NOT_KNOWN_YET}\nHow far it is: kit resources show ${uuid}`;
-  const others = vars.filter(({ state }) => state !== "same");
+  if (!isKnown) return `${wrapped(NOT_KNOWN_YET, columns)}\nHow far it is: kit resources show ${uuid}`;
+  const others = vars.filter((each) => !isLeft(each));
   if (others.length === 0) return "Nothing differs.";
   const there = others.filter(({ platform }) => platform).map(({ name }) => safe(name));
   const overwrite = there.length > 0 ? ` \\\n    --overwrite ${there.join(" ")}` : "";
@@ -119,7 +126,7 @@ function nextStep({ columns }: Screen, uuid: string, { vars, isKnown }: ConfigDi
 
 export function showFleet(screen: Screen, { checked, different, failed, skipped }: FleetDifference): string {
   const names = (vars: VarDifference[]) =>
-    vars.flatMap(({ name, state }) => (state === "same" ? [] : [`${safe(name)} ${state}`])).join(", ");
+    vars.flatMap((each) => (isLeft(each) ? [] : [`${safe(each.name)} ${each.state}`])).join(", ");
   const { columns, paint } = screen;
   return [
     ...some(

@@ -27,7 +27,7 @@ export function addPush(config: Command, act: Act): void {
     .command("push")
     .argument("[uuid]", "the resource")
     .option("--all", "every resource that has working tokens")
-    .option("--overwrite <name...>", "make these as your service wants them, whatever the platform has")
+    .option("--overwrite <name...>", "make these as your service wants them, if they were ever set from here")
     .option("--yes", "do not ask")
     .option("--reveal", "show the values: they are the customer's secrets")
     .description("set what is missing on the platform; what differs there stays, unless it is named")
@@ -37,7 +37,8 @@ export function addPush(config: Command, act: Act): void {
 
 The difference is shown first, and a person at a terminal is asked. A value that
 stands on the platform may have been put there by hand: it is kept unless
---overwrite names it.`,
+--overwrite names it. One that was never set from here is kept even then, and
+with --all without a word, until kit config set has given it a value.`,
     )
     .action(
       act(async (session, typed: string | undefined, options: Options) => {
@@ -58,13 +59,13 @@ async function pushOne(session: Session, uuid: string, options: Options): Promis
   const { vars: shown, isKnown } = difference;
   const plan = planPush(shown, overwrite);
   if (isEmpty(plan)) {
-    const said = isKnown ? nothingToDo(plan) : NOT_KNOWN_YET;
+    const said = isKnown ? nothingToDo(plan) : [NOT_KNOWN_YET, ...leftInWords(plan)].join(" ");
     return maskedConfig(await getConfig(services, uuid), options, said);
   }
   session.say(`${showVars(screenOf(process.stderr), difference, reveal)}\n\n${inWords(plan)}`);
   if (!yes && !(await session.confirm("Go on?"))) return NOT_CONFIRMED;
   const changed = await pushShown(services, uuid, { shown, overwrite });
-  const said = `${counted(changed.length, "var")} changed.${plan.keep.length > 0 ? ` ${keptInWords(plan)}` : ""}`;
+  const said = [`${counted(changed.length, "var")} changed.`, ...leftInWords(plan)].join(" ");
   return maskedConfig(await getConfig(services, uuid), options, said);
 }
 
@@ -122,21 +123,28 @@ function reportOf(
 }
 
 function inWords(plan: PushPlan): string {
-  const { set, overwrite, remove, keep } = plan;
+  const { set, overwrite, remove } = plan;
   const line = (what: string, names: string[]) =>
     names.length > 0 ? [`${what}: ${safe(names.join(", "))}`] : [];
   return [
     ...line("To be set", set),
     ...line("To be overwritten", overwrite),
     ...line("To be removed", remove),
-    ...(keep.length > 0 ? [keptInWords(plan)] : []),
+    ...leftInWords(plan),
   ].join("\n");
 }
 
-function keptInWords({ keep }: PushPlan): string {
-  return `Kept as the platform has it: ${safe(keep.join(", "))} (--overwrite changes that).`;
+/** What stays as the platform has it, and how to change that. */
+function leftInWords({ keep, foreign }: PushPlan): string[] {
+  const names = (list: string[]) => safe(list.join(", "));
+  return [
+    ...(keep.length > 0 ? [`Kept as the platform has it: ${names(keep)} (--overwrite changes that).`] : []),
+    ...(foreign.length > 0
+      ? [`Left alone, for it was never set from here: ${names(foreign)} (kit config set changes that).`]
+      : []),
+  ];
 }
 
 function nothingToDo(plan: PushPlan): string {
-  return plan.keep.length > 0 ? keptInWords(plan) : "The platform has all that is wanted.";
+  return leftInWords(plan).join(" ") || "The platform has all that is wanted.";
 }

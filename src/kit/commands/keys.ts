@@ -24,7 +24,7 @@ export const addKeys: AddCommand = (program, act) => {
         return {
           data: report,
           show: (screen) => show(screen, report, vault.keyId),
-          exitCode: count > 0 ? FAILED : DONE,
+          exitCode: count + othersIn(report, vault.keyId) > 0 ? FAILED : DONE,
         };
       }),
     );
@@ -40,8 +40,14 @@ function show(screen: Screen, { resealed, byKey }: KeyReport, current: string): 
     ],
     byKey,
   );
-  const others = byKey.filter(({ keyId }) => keyId !== current).length;
   const end =
-    others > 0 ? "Some rows still need an older key: keep it in DECRYPTION_KEYS." : "No other key is in use.";
+    othersIn({ byKey }, current) > 0
+      ? "Some rows still need an older key: keep it in DECRYPTION_KEYS, and run this again."
+      : "No other key is in use.";
   return [`${counted(resealed, "row")} resealed.`, ...(byKey.length > 0 ? [list] : []), end].join("\n");
+}
+
+/** How many keys but the current one still seal something: rows that were busy to the end, or that others sealed since. */
+function othersIn({ byKey }: Pick<KeyReport, "byKey">, current: string): number {
+  return byKey.filter(({ keyId }) => keyId !== current).length;
 }

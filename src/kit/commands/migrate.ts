@@ -1,6 +1,7 @@
 import { MIGRATION_SETTINGS } from "../../operator/migration-settings.ts";
+import type { MigrationReport } from "../../operator/migrations.ts";
 import { examples, type AddCommand } from "../command.ts";
-import { counted } from "../text.ts";
+import { counted, safe } from "../text.ts";
 
 export const addMigrate: AddCommand = (program, act) => {
   program
@@ -13,14 +14,13 @@ export const addMigrate: AddCommand = (program, act) => {
         session.begin();
         const { migrateDatabase } = await import("../../operator/migrations.ts");
         const report = await migrateDatabase(config);
-        return { data: report, show: () => inWords(report.applied) };
+        return { data: report, show: () => inWords(report) };
       }),
     );
 };
 
-function inWords(applied: readonly string[]): string {
-  if (applied.length === 0) return "The schema is up to date.";
-  return [`Applied ${counted(applied.length, "migration")}:`, ...applied.map((name) => `  ${name}`)].join(
-    "\n",
-  );
+function inWords({ applied, database }: MigrationReport): string {
+  if (applied.length === 0) return `The schema is up to date: ${safe(database)}.`;
+  const head = `Applied ${counted(applied.length, "migration")} to ${safe(database)}:`;
+  return [head, ...applied.map((name) => `  ${name}`)].join("\n");
 }

@@ -1,5 +1,6 @@
 import { Router, type Request, type RequestHandler } from "express";
-import { KitError, Refusal } from "../../errors.ts";
+import { isDatabaseAway } from "../../database/database.ts";
+import { Refusal } from "../../errors.ts";
 import type { Log } from "../../log.ts";
 import type { Page, Pages } from "../../pages/pages.tsx";
 import { localPath } from "../../sign-in/return-to.ts";
@@ -13,7 +14,8 @@ import { BY_PASSWORD, letIn } from "./operator.ts";
 /**
  * Lets the operator pass, by the password or by a listed account that is signed in, and nobody else. The list is looked
  * at with each request. A request that brings a password is judged by that alone: it needs neither the platform nor
- * the database. A browser that brings nothing gets a page with the ways in, any other client the challenge of HTTP Basic.
+ * the database. Where accounts are listed, a browser that brings nothing gets a page with the ways in. Where there is a
+ * password, any other client gets the challenge of HTTP Basic, and so does a browser if there is no other way in.
  */
 export function createGuard({
   password,
@@ -70,9 +72,7 @@ function isBrowser(request: Request): boolean {
 
 /** Who is signed in stands in the database; the password does not. */
 function offerPassword(cause: unknown): never {
-  throw cause instanceof KitError && cause.id === "database_unavailable"
-    ? operatorProblem("sessions_away", { cause })
-    : cause;
+  throw isDatabaseAway(cause) ? operatorProblem("sessions_away", { cause }) : cause;
 }
 
 function rethrow(cause: unknown): never {

@@ -37,10 +37,10 @@ export const reseal: Action = {
       const others = report.byKey.filter(({ keyId }) => keyId !== vault.keyId).length;
       const end =
         others > 0
-          ? "Some rows still need an older key: keep it in DECRYPTION_KEYS."
+          ? "Some rows still need an older key: keep it in DECRYPTION_KEYS, and do this again."
           : "No other key is in use: drop the old ones.";
       const left = unopened.count > 0 ? [`${unopened.count} do not open:`, ...unopened.messages] : [];
       const message = [`${report.resealed} resealed. ${end}`, ...left].join("\n");
-      return { isDone: unopened.count === 0, message };
+      return { isDone: unopened.count + others === 0, message };
     },
 };

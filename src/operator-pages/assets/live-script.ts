@@ -1,4 +1,4 @@
-import { asset } from "./asset.ts";
+import { asset } from "../../pages/asset.ts";
 
 /** The header by which a page that is asked for again is told from one that is opened. */
 export const LOOKS_AGAIN = "x-looks-again";
@@ -38,4 +38,4 @@ const SCRIPT = `"use strict";
 })();
 `;
 
-export const liveScript = asset("live.js", "text/javascript", SCRIPT);
+export const liveScript = asset("private", "live.js", "text/javascript", SCRIPT);

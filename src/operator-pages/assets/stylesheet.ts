@@ -1,4 +1,4 @@
-import { asset } from "./asset.ts";
+import { asset } from "../../pages/asset.ts";
 
 /** Beside what all pages have: room for tables, signs of what is well and what is not, and plots. */
 const CSS = `
@@ -88,4 +88,4 @@ figure.plot details { margin: 0.5rem 0 0; font-size: 0.9em; }
 progress { margin: 0.5rem 0 1rem; }
 `;
 
-export const stylesheet = asset("operator.css", "text/css", CSS);
+export const stylesheet = asset("private", "operator.css", "text/css", CSS);

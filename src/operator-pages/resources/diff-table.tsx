@@ -5,11 +5,18 @@ const MEANINGS: Readonly<Record<VarDifference["state"], string>> = {
   differs: "differs",
   missing: "missing on the platform",
   extra: "on the platform only",
+  foreign: "on the platform, never set from here",
 };
 
 /** Config vars without their values: two are the same where their marks are. */
 export function DiffTable({ of: { vars, isKnown } }: { of: ConfigDifference }) {
-  if (!isKnown) return <p>What your service wants is not known yet: it is still being provisioned.</p>;
+  if (!isKnown)
+    return (
+      <p>
+        What your service wants is not known yet: it is still being provisioned, or was installed before the
+        kit.
+      </p>
+    );
   if (vars.length === 0) return <p>There are no config vars, here or on the platform.</p>;
   return (
     <table class="stacked">

@@ -1,5 +1,6 @@
 import { statement } from "../../database/database.ts";
 import { messageOf, Misconfigured } from "../../errors.ts";
+import type { Trial } from "../../platform/secret-trial.ts";
 import type { Services } from "../../services.ts";
 import { NEEDING_ATTENTION } from "../../resources/credentials/needing-attention.ts";
 import { triedSecret } from "../secret-check.ts";
@@ -44,8 +45,10 @@ export async function secret(
   try {
     const { version, value, isRejected } = await credentials.secrets.current();
     if (!isRejected && !isTried) return fine(`The client secret is version ${version}.`);
-    const trial = isRejected ? "rejected" : await triedSecret(config.platformAuthUrl, value);
-    switch (trial) {
+    const trial: Trial = isRejected
+      ? { outcome: "rejected" }
+      : await triedSecret(config.platformAuthUrl, value);
+    switch (trial.outcome) {
       case "rejected":
         return fault(
           `The platform rejects our client secret (version ${version}): no token can be refreshed.`,
@@ -55,8 +58,8 @@ export async function secret(
         return fine(`The client secret is version ${version}, and the platform accepts it.`);
       case "unanswered":
         return warning(
-          `The client secret is version ${version}; the platform could not be asked whether it accepts it.`,
-          "Look again when the platform answers: kit status",
+          `The client secret is version ${version}; the platform could not be asked whether it accepts it: ${trial.because}.`,
+          "Look again when the platform answers (kit status). Is PLATFORM_AUTH_URL its authorization service?",
         );
     }
   } catch (error) {
@@ -70,9 +73,10 @@ export async function sweeps({ db, config }: Services): Promise<Finding> {
   const start = "Start the web process with WEB_JOBS=on, or a worker beside it.";
   if (beats.length === 0) return fault("No sweep has ever run: nothing is exchanged or refreshed.", start);
   const late = beats.filter(({ age }) => age > SWEEPS_LATE_AFTER_SECONDS);
-  if (late.length === 0) return fine(`The last sweeps ended ${Math.round(beats[0]!.age)} s ago or less.`);
+  if (late.length === 0)
+    return fine(`The sweeps last ended, or were first expected, ${Math.round(beats[0]!.age)} s ago or less.`);
   return fault(
-    `Late sweeps: ${late.map(({ name, age }) => `${name} (${duration(age)} ago)`).join(", ")}.`,
+    `Late sweeps, last ended or first expected: ${late.map(({ name, age }) => `${name} (${duration(age)} ago)`).join(", ")}.`,
     `${start} Is one running? Its log says what fails. (SWEEP_CRON is "${config.sweepCron}".)`,
   );
 }

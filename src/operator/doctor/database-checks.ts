@@ -1,6 +1,3 @@
-import { existsSync } from "node:fs";
-import path from "node:path";
-import type { Config } from "../../config.ts";
 import { isOutOfConnections, TakesNoWrites } from "../../database/database.ts";
 import { messageOf } from "../../errors.ts";
 import { countKeyUse, type KeyUse } from "../../resources/keys.ts";
@@ -30,22 +27,13 @@ const WRITABLE =
 const ROOM =
   "End what holds its connections, or allow it more; each process takes DATABASE_POOL. The service goes on with those it has.";
 
-/** What is to be said instead of opening an embedded database that is not there, which would make one; null: nothing. */
-export function noDatabase({ databaseUrl, dataDir }: Config): Finding | null {
-  if (databaseUrl || existsSync(path.resolve(dataDir, "postgresql"))) return null;
-  return fault(
-    `DATABASE_URL is not set, and there is no embedded database in ${dataDir}.`,
-    "Set DATABASE_URL to that of the service. For development, npm run dev makes an embedded one.",
-  );
-}
-
 export async function migrations({ db }: Services): Promise<Finding> {
   const pending = await db.pendingMigrations();
   if (pending.length === 0) return fine("The schema is up to date.");
   return fault(`The database lacks ${counted(pending.length, "migration")}.`, "Run: kit migrate");
 }
 
-/** Which keys are in use, and whether an old one can be dropped (architecture of the vault: an id names its key). */
+/** Which keys are in use, and whether an old one can be dropped (what is sealed names its key). */
 export async function keys({ db, vault, config }: Services): Promise<Finding> {
   const uses = await countKeyUse(db);
   const missing = uses.filter(({ keyId }) => !vault.keyIds.includes(keyId));

@@ -2,10 +2,11 @@ import type { Config } from "../../config.ts";
 import { isLocked } from "../../database/database.ts";
 import { messageOf } from "../../errors.ts";
 import type { Services } from "../../services.ts";
+import { noDatabase } from "../no-database.ts";
 import type { OnProgress } from "../progress.ts";
 import { fault, fine, warning, type Check, type Finding } from "./check.ts";
 import { attention, secret, sweeps } from "./credential-checks.ts";
-import { database, keys, migrations, noDatabase } from "./database-checks.ts";
+import { database, keys, migrations } from "./database-checks.ts";
 import { manifest } from "./manifest-check.ts";
 import { operators, passwords, platform, platformStatus, signInClient } from "./outward-checks.ts";
 import { steps } from "./step-check.ts";
@@ -39,8 +40,9 @@ const CHECKS: readonly {
 ];
 
 /**
- * Looks at everything the service needs and says what to fix. It changes nothing, and works when settings are bad, keys
- * are missing or the database is away: what cannot be looked at then says so.
+ * Looks at everything the service needs and says what to fix. It changes nothing, but that an embedded database is
+ * migrated by whoever opens it. It works when settings are bad, keys are missing or the database is away: what cannot be
+ * looked at then says so.
  */
 export async function examine(needs: {
   /** Throws `Misconfigured` with everything that is wrong with the settings. */
@@ -60,7 +62,10 @@ export async function examine(needs: {
   const checks = [settings];
   const config = needs.readSettings();
   const missing = noDatabase(config);
-  if (missing) return { ok: false, checks: [...checks, { id: "database", ...missing }] };
+  if (missing) {
+    const check = { id: "database", ...fault(missing.message, missing.fix) };
+    return { ok: false, checks: [...checks, check] };
+  }
   let services: Services;
   try {
     services = await needs.open(config);

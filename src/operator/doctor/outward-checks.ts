@@ -62,10 +62,17 @@ export async function platformStatus({ status }: Services): Promise<Finding> {
 export async function signInClient({ config }: Services): Promise<Finding> {
   const { oauthClientId: id, oauthClientSecret: secret, platformAuthUrl } = config;
   if (!id || !secret) return fine("Nobody can sign in here: OAUTH_CLIENT_ID is not set.");
-  if ((await triedSecret(platformAuthUrl, secret)) === "rejected") {
+  const { outcome } = await triedSecret(platformAuthUrl, secret);
+  if (outcome === "rejected") {
     return fault(
       "The platform rejects OAUTH_CLIENT_SECRET: nobody can sign in.",
       "Set OAUTH_CLIENT_ID and OAUTH_CLIENT_SECRET to what the platform shows now, and restart.",
+    );
+  }
+  if (outcome === "unanswered") {
+    return warning(
+      "The platform could not be asked whether it accepts OAUTH_CLIENT_SECRET.",
+      "Look again when the platform answers (kit status). Is PLATFORM_AUTH_URL its authorization service?",
     );
   }
   if (config.publicUrl) return fine(`People sign in, and come back to ${config.publicUrl}/oauth/callback.`);

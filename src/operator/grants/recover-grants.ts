@@ -2,7 +2,8 @@ import { statement, waitingForDatabase, type Queryable } from "../../database/da
 import { KitError, messageOf } from "../../errors.ts";
 import type { Credentials } from "../../resources/credentials/credentials.ts";
 import { IS_RECOVERABLE, type Recover } from "../../resources/recover.ts";
-import { typedUuid } from "../errors.ts";
+import { FIRST_UUID } from "../../uuid.ts";
+import { failedUnknown, typedUuid } from "../errors.ts";
 import type { OnProgress } from "../progress.ts";
 import type { TokenReport } from "../tokens.ts";
 import { workThrough } from "../work-through.ts";
@@ -75,7 +76,7 @@ export async function recoverGrants(needs: Needs, typed: readonly string[]): Pro
   const found = uuids.flatMap((uuid) => known.get(uuid) ?? []);
   const recovered = await recoverEach(needs, found, found.length);
   for (const uuid of uuids.filter((each) => !known.has(each)))
-    recovered.report.failed.push({ uuid, id: "not_found", message: `There is no resource ${uuid}.` });
+    recovered.report.failed.push(failedUnknown(uuid));
   return recovered;
 }
 
@@ -87,7 +88,7 @@ export async function recoverAllGrants(needs: Needs): Promise<Recovered> {
 }
 
 async function* allRecoverable(db: Queryable, size: number): AsyncGenerator<Found> {
-  let last = "00000000-0000-0000-0000-000000000000";
+  let last = FIRST_UUID;
   for (;;) {
     const rows = await waitingForDatabase(() => db.query<Found>(page, [last, size]));
     if (rows.length === 0) return;

@@ -1,3 +1,4 @@
+import { isJsonObject, parsedJson, type JsonObject } from "../../json-object.ts";
 import type { Offer } from "../../resources/contract.ts";
 import type { Installation } from "../../resources/import.ts";
 import { readUuid } from "../../uuid.ts";
@@ -27,15 +28,9 @@ export function readInstallation(line: string, offer: Offer): ReadLine {
   return { uuid, plan, region, name };
 }
 
-function membersOf(line: string): Record<string, unknown> | null {
-  try {
-    const value: unknown = JSON.parse(line);
-    return typeof value === "object" && value !== null && !Array.isArray(value)
-      ? (value as Record<string, unknown>)
-      : null;
-  } catch {
-    return null;
-  }
+function membersOf(line: string): JsonObject | null {
+  const value = parsedJson(line);
+  return isJsonObject(value) ? value : null;
 }
 
 function text(value: unknown): string | null {

@@ -11,7 +11,7 @@ import type { ClientSecret, ClientSecrets } from "./client-secrets.ts";
 import { credentialPlace, type Opening } from "./opening.ts";
 import type { TakeSlot } from "./slots.ts";
 import type { CredentialStore } from "./store.ts";
-import { LONGEST_LIFE_SECONDS, shareOfLife } from "./verdict.ts";
+import { shareOfLife } from "./verdict.ts";
 
 /**
  * How long tokens are held in memory while they cannot be stored. Those of a grant are the only ones there will ever be,
@@ -77,7 +77,7 @@ export function createTokenCall({
       replaces: isReplaced ? row.generation : null,
       access: vault.seal(credentialPlace("sealed_access_token", row.uuid), accessToken),
       refresh: refreshToken && vault.seal(credentialPlace("sealed_refresh_token", row.uuid), refreshToken),
-      lifeSeconds: lifeOf(tokens),
+      lifeSeconds: tokens.lifeSeconds,
       share: shareOfLife(row.uuid),
       secretVersion: secret.version,
       flags: tokens.flags,
@@ -152,23 +152,20 @@ export function createTokenCall({
       }
       // Nothing may come between the answer and its storing.
       const isStored = await storeIssued(row, answer.tokens, { sent: credential, secret });
-      await secrets.accepted(secret);
-      if (isStored)
-        return { done: "stored", refreshInSeconds: lifeOf(answer.tokens) * shareOfLife(row.uuid) };
       // A success that came too late: whoever holds the row now may have stored a token that ours has killed.
-      log.warn(
-        { uuid: row.uuid },
-        "Tokens arrived after their lease was lost; the stored ones will be verified",
-      );
-      await store.suspect(row.uuid);
-      return { done: "not_ours" };
+      if (!isStored) {
+        log.warn(
+          { uuid: row.uuid },
+          "Tokens arrived after their lease was lost; the stored ones will be verified",
+        );
+        await waitingForDatabase(() => store.suspect(row.uuid));
+      }
+      await secrets.accepted(secret);
+      return isStored
+        ? { done: "stored", refreshInSeconds: answer.tokens.lifeSeconds * shareOfLife(row.uuid) }
+        : { done: "not_ours" };
     } finally {
       reveal();
     }
   };
-}
-
-/** The document's 8 hours govern; what the platform says may only shorten them. */
-function lifeOf({ lifeSeconds }: IssuedTokens): number {
-  return Math.min(lifeSeconds, LONGEST_LIFE_SECONDS);
 }

@@ -3,8 +3,8 @@ import { busyStatement, statement, type Queryable, type Statement } from "../../
 // How work on credentials is found and taken. One statement each, so that there is no moment between seeing a row and
 // owning it. `id = ANY(ARRAY(SELECT … FOR UPDATE SKIP LOCKED))` makes the sub-select run once whatever the planner
 // thinks; in a FROM it became a sequential scan with a hash join at ten thousand rows. All comparisons use the
-// database's clock. A row found with `sent_at` set was called for by somebody who did not live to store the outcome; but
-// for token pairs, which the claim itself marks.
+// database's clock. If a claim finds a grant with `sent_at` set, its holder before sent the call and died before it stored
+// the outcome. Of a token pair `sent_at` says nothing such: there the claim itself sets it.
 
 /** How long a claim holds: twice the longest call, and some. */
 export const LEASE_SECONDS = 45;

@@ -26,7 +26,10 @@ export interface ClientSecrets {
   takeProbe(secret: ClientSecret): Promise<boolean>;
   rejected(secret: ClientSecret): Promise<void>;
   accepted(secret: ClientSecret): Promise<void>;
-  /** Imports `CLIENT_SECRET`, unless it was ever stored before: an old process must not bring a dead secret back. */
+  /**
+   * Imports `CLIENT_SECRET`, unless it was ever stored before: an old process must not bring a dead secret back. The
+   * tokens that older ones issued fall due later, in the job `spread-secret`: a start does not wait for a million of them.
+   */
   importOnce(value: Secret): Promise<boolean>;
   /** Makes a value the current version, whatever it was before. Returns the version and how many tokens are now due. */
   set(value: Secret): Promise<{ version: number; due: number }>;
@@ -61,6 +64,10 @@ const accept = statement(
 const readAll = statement(
   "read_client_secret_hashes",
   `SELECT version, sealed_secret AS "sealedSecret", hash FROM client_secrets`,
+);
+const readSealed = statement(
+  "read_sealed_client_secrets",
+  `SELECT version, sealed_secret AS "sealed" FROM client_secrets ORDER BY version`,
 );
 const lock = statement("lock_client_secrets", `LOCK TABLE client_secrets IN SHARE ROW EXCLUSIVE MODE`);
 const nextVersion = statement(
@@ -143,7 +150,7 @@ export function createClientSecrets({
 
     async importOnce(value) {
       scrubber.hide(value);
-      const isNew = await db.transaction(async (tx) => {
+      return db.transaction(async (tx) => {
         await tx.query(lock, []);
         const versions = await tx.query<{ sealedSecret: Buffer; hash: Buffer }>(readAll, []);
         const isKnown = versions.some(({ sealedSecret, hash }) => {
@@ -158,8 +165,6 @@ export function createClientSecrets({
         await add(tx, value);
         return true;
       });
-      if (isNew) await spread();
-      return isNew;
     },
 
     async set(value) {
@@ -172,6 +177,11 @@ export function createClientSecrets({
       return { version, due: await spread() };
     },
   };
+}
+
+/** Every client secret as it is sealed, the oldest first, whether it opens or not. */
+export function sealedSecrets(db: Queryable): Promise<{ version: number; sealed: Buffer }[]> {
+  return db.query(readSealed);
 }
 
 /** Where the client secret of a version is sealed: the version stands in for a uuid. */

@@ -9,6 +9,7 @@ import { createTokenCall } from "./calls.ts";
 import { createClaims, type Claims } from "./claims.ts";
 import { createClientSecrets, type ClientSecrets } from "./client-secrets.ts";
 import { createExchange, type GrantExchange } from "./exchange.ts";
+import { createMassRefusal, createTokenCounts } from "./mass-refusal.ts";
 import { createOutage } from "./outage.ts";
 import { createOpening } from "./opening.ts";
 import { createRefresh, type Refresh } from "./refresh.ts";
@@ -61,6 +62,7 @@ export function createCredentials(needs: {
   const refresh = createRefresh({
     ...shared,
     outage: createOutage(undefined, needs.onOutage),
+    massRefusal: createMassRefusal(createTokenCounts(db)),
     onEnd: needs.onRefreshEnd,
   });
   return {
@@ -68,7 +70,12 @@ export function createCredentials(needs: {
     secrets,
     grants: createExchange({ ...shared, onIssued, onLost, onEnd: needs.onGrantEnd }),
     refresh,
-    spreadSecret: spread,
+    async spreadSecret(signal) {
+      const due = await spread(signal);
+      // They are dead: the next sweep would come late.
+      if (due > 0) needs.onRefreshEnd();
+      return due;
+    },
     reopenQuarantined: opening.reopen,
     tokensOf: createTokenSources({ db, opening, refresh }),
   };

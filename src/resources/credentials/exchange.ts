@@ -53,7 +53,8 @@ export function createExchange(needs: {
 
   async function end(row: ClaimedCredential): Promise<void> {
     const reason = reasonForLoss(row);
-    if (!(await store.loseGrant(row, reason))) return;
+    // Somebody brought another code at this moment, which need not wait for the end of the lease.
+    if (!(await store.loseGrant(row, reason))) return store.release(row);
     const { uuid, requestId } = row;
     log.error({ alarm: "grant_lost", uuid, requestId, reason }, "A grant ended without tokens");
     await onLost(uuid);

@@ -1,4 +1,20 @@
-import type { CredentialStore } from "./store.ts";
+import { statement, type Queryable, type Statement } from "../../database/database.ts";
+
+// One that is refused and not given up counts however long ago it began: the platform's trouble may last. Both are asked
+// for while thousands are refused, so both read a bounded part: the index of what fails, to the end of patience, and of
+// all pairs just enough to see whether those are a small share.
+const countRefused = statement(
+  "count_refused",
+  `SELECT count(*)::int AS count FROM (
+     (SELECT 1 FROM credentials WHERE state = 'active' AND rejected_at IS NOT NULL LIMIT $1::int)
+     UNION ALL
+     (SELECT 1 FROM credentials WHERE state = 'needs_reauth' AND rejected_at > now() - interval '10 minutes' LIMIT $1::int)
+   ) refused`,
+);
+const countPairs = statement(
+  "count_pairs",
+  `SELECT count(*)::int AS count FROM (SELECT 1 FROM credentials WHERE state IN ('active', 'needs_reauth') LIMIT $1::int) few`,
+);
 
 /** More than this share refused at once is the platform's trouble, not so many lost customers. */
 const SHARE = 0.05;
@@ -30,9 +46,23 @@ export interface MassRefusal {
   wave(): Promise<Wave | null>;
 }
 
+/** How many token pairs the platform refuses (or refused for good within ten minutes), and how many there are. */
+export interface TokenCounts {
+  /** Of each of the two, counted to `most`. */
+  refused(most: number): Promise<number>;
+  /** Counted to `most`. */
+  all(most: number): Promise<number>;
+}
+
+export function createTokenCounts(db: Queryable): TokenCounts {
+  const counted = (what: Statement) => async (most: number) =>
+    (await db.query<{ count: number }>(what, [most]))[0]!.count;
+  return { refused: counted(countRefused), all: counted(countPairs) };
+}
+
 /** `now` is a monotonic clock in milliseconds. */
 export function createMassRefusal(
-  { countRefused, countPairs }: Pick<CredentialStore, "countRefused" | "countPairs">,
+  counts: TokenCounts,
   now: () => number = () => performance.now(),
 ): MassRefusal {
   let answers: { at: number; isRefused: boolean }[] = [];
@@ -46,9 +76,9 @@ export function createMassRefusal(
   }
 
   async function amongAll(): Promise<Wave | null> {
-    const refused = await countRefused(MOST + 1);
+    const refused = await counts.refused(MOST + 1);
     if (refused < LEAST) return null;
-    const all = await countPairs(Math.ceil(Math.min(refused, MOST) / SHARE));
+    const all = await counts.all(Math.ceil(Math.min(refused, MOST) / SHARE));
     return refused > MOST || refused > all * SHARE ? { refused, all } : null;
   }
 

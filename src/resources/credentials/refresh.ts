@@ -4,7 +4,7 @@ import { createPool } from "../pool.ts";
 import type { Admission, Admitted } from "./admission.ts";
 import type { CallResult, CallTokenEndpoint } from "./calls.ts";
 import type { ClaimedCredential, Claims } from "./claims.ts";
-import { createMassRefusal, type Wave } from "./mass-refusal.ts";
+import type { MassRefusal, Wave } from "./mass-refusal.ts";
 import type { Outage } from "./outage.ts";
 import { ROWS_PER_SLOT, type Slots, type TakeSlot, withoutWaiting } from "./slots.ts";
 import type { CredentialStore } from "./store.ts";
@@ -36,15 +36,14 @@ export function createRefresh(needs: {
   admission: Admission;
   call: CallTokenEndpoint;
   outage: Outage;
+  massRefusal: MassRefusal;
   slots: Slots;
   concurrency: number;
   /** Called when a refresh ended: another try may be due soon. */
   onEnd(): void;
   log: Log;
 }): Refresh {
-  const { claims, store, admission, call, outage, slots, concurrency, onEnd, log } = needs;
-
-  const massRefusal = createMassRefusal(store);
+  const { claims, store, admission, call, outage, massRefusal, slots, concurrency, onEnd, log } = needs;
 
   async function refresh(admitted: Admitted, takeSlot: TakeSlot): Promise<CallResult> {
     const { row } = admitted;

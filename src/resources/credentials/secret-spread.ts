@@ -1,5 +1,6 @@
 import { isLocked } from "../../database/failure.ts";
 import { statement, type Queryable } from "../../database/database.ts";
+import { FIRST_UUID } from "../../uuid.ts";
 
 // Exactly the tokens that an older client secret issued fall due when a new one is set: the reset killed their access
 // tokens. Page by page, so that a million of them neither hold a lock for long nor run into a time limit; that it was
@@ -44,14 +45,14 @@ const ageHeld = statement(
    )
    ${AGE} FROM held WHERE c.uuid = held.uuid RETURNING c.uuid`,
 );
-// By when it was begun: of a million tokens the first are done with long before the last.
+// `spread_at` is when the look at all tokens began, and not when it ended: of a million tokens the first are looked at long
+// before the last, so that what was stored in between may have been missed.
 const markSpread = statement(
   "mark_secret_spread",
   `UPDATE client_secrets SET spread_at = $2::timestamptz WHERE version <= $1 AND (spread_at IS NULL OR ${isFirstOnly})`,
 );
 
 const HELD_AT_ONCE = 1_000;
-const FIRST = "00000000-0000-0000-0000-000000000000";
 
 interface Unspread {
   version: number;
@@ -85,7 +86,7 @@ export function createSecretSpread(db: Queryable): SpreadSecret {
     const [secret] = await db.query<Unspread>(unspread);
     if (!secret) return null;
     const isSame = begun?.version === secret.version && begun.isAgain === secret.isAgain;
-    return isSame ? begun : { ...secret, after: FIRST, held: [] };
+    return isSame ? begun : { ...secret, after: FIRST_UUID, held: [] };
   }
 
   return async (signal) => {

@@ -1,7 +1,8 @@
 import { busyStatement, statement, type Queryable } from "../../database/database.ts";
 import { createGroupCommit } from "../../database/group-commit.ts";
 import { waitingForDatabase } from "../../database/waiting.ts";
-import { BEFORE_CALL_MS } from "./claims.ts";
+import { keyIdIn } from "../keys.ts";
+import { BEFORE_CALL_MS, LEASE_SECONDS } from "./claims.ts";
 
 // What is written around a call to the token endpoint. The order is: claim, mark sent, call, store; a fresh claim of a
 // token pair is its own mark. Both writes are fenced by the lease number, and both are collected into one statement for
@@ -13,7 +14,7 @@ const markSent = busyStatement(
   `UPDATE credentials c SET sent_at = now()
    FROM unnest($1::uuid[], $2::int[], $3::int[]) AS i(uuid, lease, needed_seconds)
    WHERE c.uuid = i.uuid AND c.lease = i.lease AND c.leased_until > now() + make_interval(secs => i.needed_seconds)
-   RETURNING c.uuid`,
+   RETURNING c.uuid, c.lease`,
 );
 
 // Success. The lease decides, but for tokens that are the only ones there will ever be: those of a grant are stored by
@@ -48,7 +49,7 @@ const storeTokens = busyStatement(
        OR (i.replaces = c.generation AND c.state IN ('active', 'needs_reauth', 'quarantined'))
        OR (i.first AND c.state = 'grant_lost' AND NOT EXISTS (
          SELECT 1 FROM resources r WHERE r.uuid = c.uuid AND r.state = 'failed')))
-     RETURNING c.uuid, i.first, c.request_id
+     RETURNING c.uuid, i.lease, i.first, c.request_id
    ), woken AS (
      UPDATE steps s SET due_at = now() FROM stored WHERE s.uuid = stored.uuid AND stored.first AND s.due_at IS NULL
    ), discovery AS (
@@ -56,9 +57,18 @@ const storeTokens = busyStatement(
    ), told AS (
      INSERT INTO events (uuid, type) SELECT uuid, 'tokens_issued' FROM stored WHERE first
    )
-   SELECT uuid FROM stored`,
+   SELECT uuid, lease FROM stored`,
 );
 
+// Asked of those that were not stored: the same tokens may have been, and the database's word of it lost. No two seals are
+// alike, so what is found is ours. A statement of its own, for the one above may have waited for that very commit.
+const findStored = statement(
+  "find_stored_tokens",
+  `SELECT i.uuid, i.lease FROM unnest($1::uuid[], $2::int[], $3::bytea[]) AS i(uuid, lease, access)
+   JOIN credentials c ON c.uuid = i.uuid AND c.sealed_access_token = i.access`,
+);
+
+// Once for each claim: who tries again, for the database's word of it was lost, finds that the lease is given back.
 const putOffGrant = statement(
   "put_off_grant",
   `UPDATE credentials SET
@@ -66,12 +76,18 @@ const putOffGrant = statement(
      rejected_at = CASE WHEN $6 THEN coalesce(rejected_at, now()) ELSE rejected_at END,
      due_at = least(now() + make_interval(secs => $3::float8), grant_deadline),
      leased_until = NULL, sent_at = NULL
-   WHERE uuid = $1 AND lease = $2 AND grant_number = $7 AND state = 'grant_pending' RETURNING uuid`,
+   WHERE uuid = $1 AND lease = $2 AND leased_until IS NOT NULL AND grant_number = $7 AND state = 'grant_pending'
+   RETURNING uuid`,
 );
 
+// It falls due as it was before the claim, but for one that somebody has made due meanwhile: for a new client secret, or
+// with another grant.
 const release = statement(
   "release_credential",
-  `UPDATE credentials SET leased_until = NULL, sent_at = NULL, due_at = coalesce($3, due_at) WHERE uuid = $1 AND lease = $2`,
+  `UPDATE credentials SET
+     leased_until = NULL, sent_at = NULL, outcome_unknown = outcome_unknown OR $4,
+     due_at = CASE WHEN due_at = leased_until - interval '${LEASE_SECONDS} seconds' THEN coalesce($3, due_at) ELSE due_at END
+   WHERE uuid = $1 AND lease = $2`,
 );
 
 const loseGrant = statement(
@@ -126,7 +142,7 @@ const reopen = statement(
      WHERE state = 'quarantined' AND uuid = ANY(ARRAY(
        SELECT uuid FROM credentials WHERE state = 'quarantined' AND reason = 'key_missing' AND NOT EXISTS (
          SELECT 1 FROM unnest(ARRAY[sealed_grant_code, sealed_access_token, sealed_refresh_token]) AS sealed
-         WHERE sealed IS NOT NULL AND encode(substring(sealed FROM 2 FOR 8), 'hex') <> ALL ($1::text[]))
+         WHERE sealed IS NOT NULL AND ${keyIdIn("sealed")} <> ALL ($1::text[]))
        LIMIT ${MOST_REOPENED}))
      RETURNING uuid
    )
@@ -138,21 +154,8 @@ const suspect = statement(
   `UPDATE credentials SET verify_at = now() + interval '2 seconds' WHERE uuid = $1 AND state IN ('active', 'needs_reauth')`,
 );
 
-// One that is refused and not given up counts however long ago it began: the platform's trouble may last. Both are asked
-// for while thousands are refused, so both read a bounded part: the index of what fails, to the end of patience, and of
-// all pairs just enough to see whether those are a small share.
-const countRefused = statement(
-  "count_refused",
-  `SELECT count(*)::int AS count FROM (
-     (SELECT 1 FROM credentials WHERE state = 'active' AND rejected_at IS NOT NULL LIMIT $1::int)
-     UNION ALL
-     (SELECT 1 FROM credentials WHERE state = 'needs_reauth' AND rejected_at > now() - interval '10 minutes' LIMIT $1::int)
-   ) refused`,
-);
-const countPairs = statement(
-  "count_pairs",
-  `SELECT count(*)::int AS count FROM (SELECT 1 FROM credentials WHERE state IN ('active', 'needs_reauth') LIMIT $1::int) few`,
-);
+/** How long what came of a call is brought to a database that is away; else the row would wait for the lease's end. */
+const AFTER_CALL = { upToMs: 15_000 };
 
 /** A lease: which row, and the number of the claim. */
 export interface Lease {
@@ -184,7 +187,7 @@ export function createCredentialStore(db: Queryable) {
         rows.map((row) => row.lease),
         rows.map((row) => row.neededSeconds),
       ];
-      return presence(rows, await db.query<{ uuid: string }>(markSent, values));
+      return presence(rows, await db.query<Lease>(markSent, values));
     },
   });
 
@@ -208,13 +211,25 @@ export function createCredentialStore(db: Queryable) {
         written.map((row) => row.flags.join(",")),
         written.map((row) => row.replaces),
       ];
-      const stored = presence(rows, await db.query<{ uuid: string }>(storeTokens, values));
-      return rows.map((row, i) => stored[i]! && newest.get(row.uuid) === row);
+      const stored = await db.query<Lease>(storeTokens, values);
+      const isStored = presence(rows, stored);
+      const others = rows.filter((_, i) => !isStored[i]);
+      return others.length === 0 ? isStored : presence(rows, [...stored, ...(await storedBefore(others))]);
     },
   });
 
+  const storedBefore = (rows: SealedTokens[]) =>
+    db.query<Lease>(findStored, [
+      rows.map(({ uuid }) => uuid),
+      rows.map(({ lease }) => lease),
+      rows.map(({ access }) => access),
+    ]);
+
   const applies = async (...[what, values]: Parameters<Queryable["query"]>) =>
     (await db.query(what, values)).length > 0;
+
+  const giveBack = async ({ uuid, lease }: Lease, dueBefore: Date | null, isUnknown: boolean) =>
+    void (await db.query(release, [uuid, lease, dueBefore, isUnknown]));
 
   return {
     /** Says "a call goes out now". False: the lease is not ours any more, or too short; then nothing may be sent. */
@@ -223,17 +238,20 @@ export function createCredentialStore(db: Queryable) {
     /** False: somebody else's claim came between, or the resource is gone. */
     storeTokens: tokens,
     /** Gives a row back as it was: nothing was sent, or what came of it says nothing about the row. */
-    release: async ({ uuid, lease, dueBefore = null }: Lease & { dueBefore?: Date | null }) =>
-      void (await db.query(release, [uuid, lease, dueBefore])),
-    /** Tries the grant again later, at its deadline for the last time. */
+    release: (row: Lease & { dueBefore?: Date | null }) =>
+      waitingForDatabase(() => giveBack(row, row.dueBefore ?? null, false), AFTER_CALL),
+    /** Tries the grant again later; at its deadline it ends, and is not tried any more. */
     async putOffGrant(
       row: Lease & { grantNumber: number },
       again: { againInSeconds: number; outcomeUnknown: boolean; refused: boolean; error: string },
     ): Promise<void> {
       const { againInSeconds, outcomeUnknown, refused, error } = again;
       const values = [row.uuid, row.lease, againInSeconds, outcomeUnknown, error, refused, row.grantNumber];
-      // A newer code arrived while the older one was tried: nothing of the older one's failure counts.
-      if (!(await applies(putOffGrant, values))) await db.query(release, [row.uuid, row.lease, null]);
+      await waitingForDatabase(async () => {
+        // A newer code arrived while the older one was tried: of the older one's failure nothing counts, but that its
+        // outcome is unknown. It may be the same one, delivered again.
+        if (!(await applies(putOffGrant, values))) await giveBack(row, null, outcomeUnknown);
+      }, AFTER_CALL);
     },
     loseGrant: ({ uuid, lease }: Lease, reason: string) => applies(loseGrant, [uuid, lease, reason]),
     /** True if this turned the row into `needs_reauth`. */
@@ -252,17 +270,13 @@ export function createCredentialStore(db: Queryable) {
       (await db.query<{ uuid: string }>(reopen, [keyIds])).map(({ uuid }) => uuid),
     /** Has the stored token probed: the platform may have killed it. */
     suspect: async (uuid: string) => void (await db.query(suspect, [uuid])),
-    /** How many token pairs the platform refuses, or refused for good within ten minutes; of each counted to `most`. */
-    countRefused: async (most: number) => (await db.query<{ count: number }>(countRefused, [most]))[0]!.count,
-    /** How many token pairs there are, counted to `most`. */
-    countPairs: async (most: number) => (await db.query<{ count: number }>(countPairs, [most]))[0]!.count,
   };
 }
 
 export type CredentialStore = ReturnType<typeof createCredentialStore>;
 
-/** For each row, in order, whether the database answered with its uuid. */
-function presence(rows: readonly Lease[], answered: readonly { uuid: string }[]): boolean[] {
-  const uuids = new Set(answered.map(({ uuid }) => uuid));
-  return rows.map(({ uuid }) => uuids.has(uuid));
+/** For each row, in order, whether the database answered with it: two of one moment may be of the same resource. */
+function presence(rows: readonly Lease[], answered: readonly Lease[]): boolean[] {
+  const leases = new Set(answered.map(({ uuid, lease }) => `${uuid} ${lease}`));
+  return rows.map(({ uuid, lease }) => leases.has(`${uuid} ${lease}`));
 }

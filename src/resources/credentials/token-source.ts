@@ -72,14 +72,15 @@ export function createTokenSources({
     );
   }
 
-  /** A token other than `dead`, made by whoever gets the lease first. */
+  /** What comes after `dead`, made by whoever gets the lease first. */
   async function renew(uuid: string, dead: Secret): Promise<Secret> {
     const until = performance.now() + PATIENCE_MS;
     let before: number | null = null;
     for (;;) {
       const { token, canRefresh, generation } = await stored(uuid);
       before ??= generation;
-      // A newer one may be the same: then the platform says that it is not dead.
+      // A refresh may bring the same token again. It is returned, for asking once more would bring nothing else; the
+      // caller sees whether it works.
       if (token.reveal() !== dead.reveal() || generation > before) return token;
       if (!canRefresh) {
         throw new NoToken(

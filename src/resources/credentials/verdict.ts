@@ -88,9 +88,6 @@ export function judgeFailedRefresh(facts: RefreshFacts, { outcome, retryAfterMs 
   return { state: "active", againInSeconds, rejected: false };
 }
 
-/** The longest an access token is believed to live: 8 hours (platform document, "Limits"). */
-export const LONGEST_LIFE_SECONDS = 8 * 3600;
-
 /**
  * When a token falls due, as a share of its life: 45 to 55 %, fixed for a resource by its uuid. Tokens issued together
  * come due apart, so no herd forms; and half a life is left to sit out the platform's trouble.

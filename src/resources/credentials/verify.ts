@@ -1,6 +1,8 @@
 import { statement, type Queryable } from "../../database/database.ts";
 import type { Log } from "../../log.ts";
+import { PlatformRefused } from "../../platform/api-errors.ts";
 import type { PlatformFor } from "../platform-for.ts";
+import { NoToken } from "./token-source.ts";
 
 // Taken for a minute and not cleared: if this process dies, another looks again. A row that is just being refreshed
 // is left alone, for its token is about to change.
@@ -19,7 +21,8 @@ const clear = statement(
 
 /**
  * Verifies the stored token of every resource for which a success came too late to be stored: the platform may have
- * issued that token after the one we keep, and killed ours. An ordinary call finds out; on 401 the client refreshes.
+ * issued that token after the one we keep, and killed ours. An ordinary call finds out; on 401 the client refreshes. Any
+ * other definite answer says that the token lives, whatever it says about the resource.
  */
 export function createVerify({
   db,
@@ -30,15 +33,32 @@ export function createVerify({
   platformFor: PlatformFor;
   log: Log;
 }) {
+  async function probe(uuid: string): Promise<void> {
+    try {
+      await platformFor(uuid).addons.own();
+    } catch (error) {
+      if (!isFinal(error)) throw error;
+    }
+  }
+
   return async (signal: AbortSignal): Promise<void> => {
     for (const { uuid, verifyAt } of await db.query<{ uuid: string; verifyAt: string }>(take)) {
       if (signal.aborted) return;
       try {
-        await platformFor(uuid).addons.own();
+        await probe(uuid);
         await db.query(clear, [uuid, verifyAt]);
       } catch (error) {
         log.warn({ uuid, error }, "A token could not be verified yet");
       }
     }
   };
+}
+
+/** A token that is refused, and the statuses by which a server says that it has not looked at it. */
+const NO_WORD_ON_IT = [401, 408, 425, 429];
+
+/** Whether another probe would find out no more: the token is alive, or there is none and will be none. */
+function isFinal(error: unknown): boolean {
+  if (error instanceof PlatformRefused) return error.status < 500 && !NO_WORD_ON_IT.includes(error.status);
+  return error instanceof NoToken && error.isFinal;
 }

@@ -60,8 +60,13 @@ export function whenAgain({ later, againInSeconds = USUAL_WAIT_SECONDS }: NotYet
 
 /** Only declared names, only texts: the platform would refuse the rest, and for a provision that is final. */
 function checkedConfig(offer: Offer, config: unknown): Record<string, string> {
-  if (typeof config !== "object" || config === null)
-    throw new BrokenContract("The service returned no config object.");
+  if (!isPlainObject(config)) {
+    const type = (config as object | null | undefined)?.constructor?.name ?? "nothing";
+    const hint = config instanceof Promise ? " Is an await missing?" : "";
+    throw new BrokenContract(
+      `The service must return its config as a plain object of names and texts; this was: ${type}.${hint}`,
+    );
+  }
   for (const [name, value] of Object.entries(config)) {
     if (!offer.configVars.includes(name)) {
       throw new BrokenContract(
@@ -72,4 +77,14 @@ function checkedConfig(offer: Offer, config: unknown): Record<string, string> {
       throw new BrokenContract(`The service set ${name} to something that is not a text.`);
   }
   return { ...(config as Record<string, string>) };
+}
+
+/**
+ * In anything else, such as a list, a Map or a promise, no vars are found, and where none are named the app's are taken
+ * away. Objects of another context (node:vm) are as plain as ours: no prototype stands behind that of theirs.
+ */
+function isPlainObject(value: unknown): value is Record<string, unknown> {
+  if (typeof value !== "object" || value === null) return false;
+  const prototype: unknown = Object.getPrototypeOf(value);
+  return prototype === null || Object.getPrototypeOf(prototype) === null;
 }

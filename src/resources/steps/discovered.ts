@@ -16,7 +16,7 @@ const store = busyStatement(
        AS i(id, lease, app_id, app_name, attached)
    ), ended AS (
      DELETE FROM steps s USING incoming i WHERE s.id = i.id AND s.lease = i.lease
-     RETURNING s.id, s.uuid, i.app_id, i.app_name, i.attached
+     RETURNING s.id, s.lease, s.uuid, i.app_id, i.app_name, i.attached
    ), kept AS (
      UPDATE resources r SET app_id = e.app_id, app_name = e.app_name, updated_at = now()
      FROM ended e WHERE r.uuid = e.uuid AND r.state <> 'deprovisioned'
@@ -24,7 +24,7 @@ const store = busyStatement(
      INSERT INTO events (uuid, type, detail)
      SELECT uuid, 'apps_found', jsonb_build_object('attached', attached) FROM ended
    )
-   SELECT id FROM ended`,
+   SELECT id, lease FROM ended`,
 );
 
 /** Keeps what a discovery found and ends its step. False: the step was not ours any more, and nothing was kept. */

@@ -1,4 +1,5 @@
 import { statement, type Queryable } from "../../database/database.ts";
+import { KitError } from "../../errors.ts";
 import type { Log } from "../../log.ts";
 import { PlatformRefused } from "../../platform/api-errors.ts";
 import type { Vault } from "../../vault/vault.ts";
@@ -60,13 +61,19 @@ export function createPlatformSteps(needs: {
     /** Tells the platform that an asynchronous provision failed for good, where it still can be told. */
     async reportFailure(step) {
       const { uuid } = step.resource;
+      let isProvisioned = false;
       try {
-        await platformFor(uuid).actions.deprovision();
+        isProvisioned = await isDoneOverThere(platformFor(uuid));
       } catch (error) {
-        const cannotBeTold = error instanceof NoToken && error.isFinal;
-        const isOverThere =
-          error instanceof PlatformRefused && [403, 404, 409, 410, 422].includes(error.status);
-        if (!cannotBeTold && !isOverThere) throw error;
+        if (!isGoneOrMute(error)) throw error;
+      }
+      if (isProvisioned) {
+        if (await settlements.provisioned(step))
+          log.warn(
+            { uuid, requestId: step.requestId },
+            "What was given up is provisioned at the platform, and stays",
+          );
+        return;
       }
       await failLocally(uuid);
       // It is gone with the others, but where there was nothing left to fail.
@@ -86,6 +93,35 @@ async function markProvisioned(platform: ReturnType<PlatformFor>): Promise<void>
   }
 }
 
+/**
+ * Takes a provision back. Once the platform was told that it is done, it refuses that, and we may not know: the answer to
+ * the telling was lost, or came when we had just given up. Then the add-on itself says whether a customer has it. While
+ * the platform keeps us from its app (403), it says neither.
+ */
+async function isDoneOverThere(platform: ReturnType<PlatformFor>): Promise<boolean> {
+  try {
+    await platform.actions.deprovision();
+    return false;
+  } catch (error) {
+    if (!isRefusedWith(error, 403, 409, 422)) throw error;
+    return (await platform.addons.own()).state === "provisioned";
+  }
+}
+
+/**
+ * Whether the platform has no such add-on, or there is no token to ask it with and none will come: without a grant nothing
+ * was ever said to it, a pair that is refused for good has outlived its add-on (platform document, "Token response"), and
+ * what it was not told of it gives up itself, an hour after us. What is only put aside may open again.
+ */
+function isGoneOrMute(error: unknown): boolean {
+  if (error instanceof NoToken) return error.isFinal && error.id !== "quarantined";
+  return isRefusedWith(error, 404, 410);
+}
+
+function isRefusedWith(error: unknown, ...statuses: number[]): boolean {
+  return error instanceof PlatformRefused && statuses.includes(error.status);
+}
+
 /** The primary app, kept as last seen, and every attachment. */
 export async function findApps(db: Queryable, platformFor: PlatformFor, uuid: string) {
   const found = await lookForApps(platformFor, uuid);
@@ -96,6 +132,9 @@ export async function findApps(db: Queryable, platformFor: PlatformFor, uuid: st
 async function lookForApps(platformFor: PlatformFor, uuid: string) {
   const platform = platformFor(uuid);
   const [addon, attachments] = await Promise.all([platform.addons.own(), platform.attachments.ofAddon()]);
+  // Of an add-on that is read only its own id is checked, and what is found is written together with what others found.
+  if (!addon.app?.id)
+    throw new KitError("no_primary_app", `The platform names no app for the add-on ${uuid}.`);
   return { primary: addon.app, attachments };
 }
 

@@ -89,11 +89,12 @@ const hold = statement(
   `UPDATE steps SET leased_until = now() + interval '${STEP_LEASE_SECONDS} seconds' WHERE id = $1 AND lease = $2 RETURNING id`,
 );
 
-// By its kind too: the end of its work may be stored, and only the database's word of it lost.
+// By its kind too: the end of its work may be stored, and only the database's word of it lost. What did not fail was no try.
 const putOff = statement(
   "put_off_step",
-  `UPDATE steps SET due_at = now() + make_interval(secs => $3::float8), leased_until = NULL, last_error = $4
-   WHERE id = $1 AND lease = $2 AND kind = $5`,
+  `UPDATE steps SET due_at = now() + make_interval(secs => $3::float8), leased_until = NULL,
+     last_error = coalesce($4, last_error), attempts = attempts - CASE WHEN $4::text IS NULL THEN 1 ELSE 0 END
+   WHERE id = $1 AND lease = $2 AND kind = $5 RETURNING id`,
 );
 
 /** After this a provision is given up, and a person is told of whatever else the vendor still says "later" to. */
@@ -123,7 +124,9 @@ const cleanUpAfter = statement(
 );
 
 // The exchange wakes the steps that wait for it; this finds what slipped between the two. Some wait for ever, for a grant
-// that nobody sends, and may be many: each look is at so many, in their order, and the next one goes on from there.
+// that nobody sends, and may be many: each look is at so many, in their order, and the next one goes on from there. The
+// end of a plan change whose grant was lost meanwhile goes on without, as it does where that was known at once: it holds
+// up every change behind it.
 const LOOKED_AT = 10_000;
 const wake = statement(
   "wake_steps",
@@ -131,12 +134,13 @@ const wake = statement(
      SELECT id, uuid FROM steps WHERE due_at IS NULL AND id > $1 ORDER BY id LIMIT ${LOOKED_AT}
    ), woken AS (
      UPDATE steps s SET due_at = now() FROM part JOIN credentials c USING (uuid)
-     WHERE s.id = part.id AND c.state = 'active' AND s.due_at IS NULL RETURNING s.id
+     WHERE s.id = part.id AND s.due_at IS NULL AND (c.state = 'active' OR (s.kind = 'finish' AND c.state <> 'grant_pending'
+       AND EXISTS (SELECT 1 FROM resources r WHERE r.uuid = s.uuid AND r.state = 'provisioned'))) RETURNING s.id
    )
    SELECT (SELECT count(*) FROM woken)::int AS woken, count(*)::int AS looked, coalesce(max(id), 0) AS last FROM part`,
 );
 
-// The platform gives an asynchronous provision up after 12 hours; we decide after 11 (decisions, section 2). One that was
+// The platform gives an asynchronous provision up after 12 hours; we decide after 11 (assumed, section 2). One that was
 // never answered is none: its step decides it. The lease of what still runs stays: what follows waits for it to notice.
 const expire = statement(
   "expire_steps",
@@ -173,8 +177,9 @@ export function createStepQueue(db: Queryable) {
       (await db.query<StepRow>(claimUnanswered, [uuid, ownKey])).map(toStep)[0] ?? null,
     /** False: the step is not ours any more, or no longer wanted. */
     hold: async ({ id, lease }: Step) => (await db.query(hold, [id, lease])).length > 0,
-    putOff: async ({ id, lease, kind }: Step, seconds: number, error: string) =>
-      void (await db.query(putOff, [id, lease, seconds, error, kind])),
+    /** `error` null: it was cut off and has not failed. False: the step is not ours any more, or its end is stored. */
+    putOff: async ({ id, lease, kind }: Step, seconds: number, error: string | null) =>
+      (await db.query(putOff, [id, lease, seconds, error, kind])).length > 0,
     /** Puts off what is not done, and not failing. True: it has gone on for 11 hours, and nobody was told. */
     async lookAgain({ id, lease }: Step, seconds: number, said: string): Promise<boolean> {
       const [row] = await db.query<{ isLate: boolean }>(lookAgain, [id, lease, seconds, said]);
@@ -185,7 +190,7 @@ export function createStepQueue(db: Queryable) {
     finish: async ({ id, lease }: Step) => (await db.query(finish, [id, lease])).length > 0,
     /** Turns a step that is not wanted any more into the clean-up of what it may have made. */
     cleanUpAfter: async ({ id, lease }: Step) => void (await db.query(cleanUpAfter, [id, lease])),
-    /** Wakes steps that wait for a credential which is active; answers how many there were. */
+    /** Wakes steps that wait for a credential which is active, or for one that will not come; answers how many there were. */
     async wake(): Promise<number> {
       const [part] = await db.query<{ woken: number; looked: number; last: number }>(wake, [lookedUpTo]);
       lookedUpTo = part?.looked === LOOKED_AT ? part.last : 0;

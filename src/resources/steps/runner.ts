@@ -1,5 +1,6 @@
 import { messageOf } from "../../errors.ts";
 import type { Log } from "../../log.ts";
+import { PlatformRefused, RateLimited } from "../../platform/api-errors.ts";
 import type { Scrubber } from "../../scrubber.ts";
 import type { Secret } from "../../secret.ts";
 import { nextTryInSeconds, STEP_AGAIN } from "../credentials/backoff.ts";
@@ -64,11 +65,14 @@ export function createStepRunner(needs: {
   const { queue, handlers, grantsBehindForMs, secretsOf, scrubber, onEnd, log } = needs;
 
   const underWay = new Set<AbortController>();
+  /** A stop has waited long enough: nothing is begun any more. */
+  let isOver = false;
 
   async function holding<Result>(
     step: Step,
     work: (signal: AbortSignal) => Promise<Result>,
   ): Promise<Result> {
+    if (isOver) throw new Stopped();
     const wanted = new AbortController();
     underWay.add(wanted);
     const beat = setInterval(
@@ -109,12 +113,18 @@ export function createStepRunner(needs: {
       );
       return queue.markLate(step);
     }
-    const againInSeconds = nextTryInSeconds(STEP_AGAIN, attempts);
+    const hasFailed = !(error instanceof Stopped);
+    const againInSeconds = nextTryInSeconds(STEP_AGAIN, attempts) + restSeconds(error);
     const told = { ...about, attempts, againInSeconds, error };
-    if (attempts === ALARM_AFTER_ATTEMPTS)
-      log.error({ alarm: "step_stuck", ...told }, "A step has failed twelve times and is tried again");
-    else log.warn(told, "A step will be tried again");
-    await queue.putOff(step, againInSeconds, words);
+    // Told also where it cannot be stored: the next try is no longer the twelfth.
+    let isOurs = true;
+    try {
+      isOurs = await queue.putOff(step, againInSeconds, hasFailed ? words : null);
+    } finally {
+      if (isOurs && hasFailed && attempts === ALARM_AFTER_ATTEMPTS)
+        log.error({ alarm: "step_stuck", ...told }, "A step has failed twelve times and is tried again");
+      else if (isOurs) log.warn(told, "A step will be tried again");
+    }
   }
 
   async function hiding<Result>(step: Step, work: () => Promise<Result>): Promise<Result> {
@@ -176,10 +186,12 @@ export function createStepRunner(needs: {
     },
     async settled() {
       const limit = setTimeout(() => {
-        for (const wanted of underWay) wanted.abort(new Error("The process stops; another one goes on."));
+        isOver = true;
+        for (const wanted of underWay) wanted.abort(new Stopped());
       }, STOP_PATIENCE_MS);
       await Promise.all([pools.vendor.settled(), pools.platform.settled(), ...inBackground]);
       clearTimeout(limit);
+      isOver = false;
     },
     runDue: (lane, signal) => pools[lane].fill(signal),
     async findLate() {
@@ -193,6 +205,19 @@ export function createStepRunner(needs: {
       if ((await queue.wake()) + expired.length > 0) onEnd();
     },
   };
+}
+
+/** What the platform asks us to wait, or the resource's own share of its calls. Before that a try is in vain. */
+function restSeconds(error: unknown): number {
+  const isToWait = error instanceof PlatformRefused || error instanceof RateLimited;
+  return isToWait && error.retryAfterMs !== null ? error.retryAfterMs / 1_000 : 0;
+}
+
+/** Work was cut off, and nothing is wrong with it. */
+class Stopped extends Error {
+  constructor() {
+    super("The process stops; another one goes on.");
+  }
 }
 
 /** Written by somebody who did not see the end coming: nothing but the clean-up is wanted any more. */

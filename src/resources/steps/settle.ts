@@ -1,6 +1,8 @@
+import { isDeepStrictEqual } from "node:util";
 import { busyStatement, statement, type Queryable } from "../../database/database.ts";
 import type { Vault } from "../../vault/vault.ts";
 import { fullSet, openConfig, sealConfig } from "../config-vars.ts";
+import { findResource } from "../rows.ts";
 import { createFencedCommit, fenceOf, type Fence } from "./fence.ts";
 import type { Step } from "./queue.ts";
 
@@ -13,8 +15,8 @@ const DUE_WHEN_ACTIVE = `CASE WHEN EXISTS (
     SELECT 1 FROM credentials c WHERE c.uuid = s.uuid AND c.state IN ('active', 'needs_reauth')) THEN now() END`;
 
 /**
- * What is made counts, also where the process died that was to tell the platform; but not above a change queued behind,
- * nor above one that is being queued at this moment: its step is not seen yet, but its plan is another than `seen`.
+ * The plan that was made becomes the resource's, even if the process dies before it tells the platform. A plan change that
+ * is queued behind this step keeps its plan; one that is just being queued has no step yet, but a plan unlike `seen`.
  */
 const planAfter = (step: string, made: string, seen: string) => `CASE WHEN r.plan <> ${seen} OR EXISTS (
     SELECT 1 FROM steps behind WHERE behind.uuid = ${step}.uuid AND behind.id > ${step}.id AND behind.kind = 'change_plan')
@@ -22,22 +24,27 @@ const planAfter = (step: string, made: string, seen: string) => `CASE WHEN r.pla
 
 const IS_WANTED = `r.state NOT IN ('deprovisioned', 'failed')`;
 
+// Only if no operator set a config var meanwhile; the resource is locked first, so that then its step does not end either.
 const announce = busyStatement(
   "settle_done",
   `WITH incoming AS (
-     SELECT * FROM unnest($1::bigint[], $2::int[], $3::bytea[], $4::text[], $5::text[])
-       AS i(id, lease, sealed_config, applied_plan, event)
+     SELECT * FROM unnest($1::bigint[], $2::int[], $3::bytea[], $4::bytea[], $5::text[], $6::text[])
+       AS i(id, lease, seen_config, sealed_config, applied_plan, event)
+   ), unchanged AS (
+     SELECT i.* FROM incoming i, steps s, resources r
+     WHERE s.id = i.id AND s.lease = i.lease AND r.uuid = s.uuid AND r.sealed_config IS NOT DISTINCT FROM i.seen_config
+     FOR UPDATE OF r
    ), next AS (
      UPDATE steps s SET kind = 'announce', due_at = ${DUE_WHEN_ACTIVE}, attempts = 0, leased_until = NULL, last_error = NULL
-     FROM incoming i, resources seen
+     FROM unchanged i, resources seen
      WHERE s.id = i.id AND s.lease = i.lease AND s.kind <> 'announce' AND seen.uuid = s.uuid
-     RETURNING s.id, s.uuid, i.sealed_config, i.applied_plan, i.event, seen.plan AS seen_plan
+     RETURNING s.id, s.lease, s.uuid, i.sealed_config, i.applied_plan, i.event, seen.plan AS seen_plan
    ), told AS (
      INSERT INTO events (uuid, type, detail) SELECT uuid, event, jsonb_build_object('plan', applied_plan) FROM next
    )
    UPDATE resources r SET sealed_config = next.sealed_config, applied_plan = next.applied_plan,
      plan = ${planAfter("next", "next.applied_plan", "next.seen_plan")}, updated_at = now()
-   FROM next WHERE r.uuid = next.uuid AND ${IS_WANTED} RETURNING next.id`,
+   FROM next WHERE r.uuid = next.uuid AND ${IS_WANTED} RETURNING next.id, next.lease`,
 );
 
 // What goes on waits for the pair that a grant is about to bring; where none will come, it goes on without. A refusal
@@ -86,16 +93,17 @@ const provisioned = busyStatement(
   "settle_provisioned",
   `WITH ended AS (
      DELETE FROM steps s USING unnest($1::bigint[], $2::int[]) AS i(id, lease)
-     WHERE s.id = i.id AND s.lease = i.lease RETURNING s.id, s.uuid
+     WHERE s.id = i.id AND s.lease = i.lease RETURNING s.id, s.lease, s.uuid
    ), turned AS (
      UPDATE resources r SET state = 'provisioned', updated_at = now() FROM ended
      WHERE r.uuid = ended.uuid AND r.state = 'provisioning' RETURNING r.uuid
    ), told AS (INSERT INTO events (uuid, type) SELECT uuid, 'provisioned' FROM turned
    )
-   SELECT id FROM ended`,
+   SELECT id, lease FROM ended`,
 );
 
 interface Settled extends Fence {
+  seenConfig: Buffer | null;
   sealedConfig: Uint8Array;
   appliedPlan: string;
   event: "plan_changed" | "config_ready";
@@ -103,6 +111,7 @@ interface Settled extends Fence {
 
 export function createSettlements(db: Queryable, vault: Vault) {
   const commitDone = createFencedCommit<Settled>(db, announce, (rows) => [
+    rows.map(({ seenConfig }) => seenConfig),
     rows.map(({ sealedConfig }) => sealedConfig),
     rows.map(({ appliedPlan }) => appliedPlan),
     rows.map(({ event }) => event),
@@ -112,11 +121,19 @@ export function createSettlements(db: Queryable, vault: Vault) {
     (await db.query(what, values)).length > 0;
   return {
     /** The vendor's work for `appliedPlan` is done: keep the config vars and tell the platform next. */
-    done(step: Step, config: Readonly<Record<string, string>>, appliedPlan: string) {
-      const { resource, kind } = step;
-      const sealedConfig = sealConfig(vault, resource.uuid, fullSet(openConfig(vault, resource), config));
-      const event = kind === "change_plan" ? "plan_changed" : "config_ready";
-      return commitDone({ ...fenceOf(step), sealedConfig, appliedPlan, event });
+    async done(step: Step, config: Readonly<Record<string, string>>, appliedPlan: string): Promise<boolean> {
+      // A plan change that was put off ends as another kind of step.
+      const event = step.detail.plan === undefined ? "config_ready" : "plan_changed";
+      let { resource } = step;
+      for (;;) {
+        const { uuid, sealedConfig: seenConfig } = resource;
+        const sealedConfig = sealConfig(vault, uuid, fullSet(openConfig(vault, resource), config));
+        if (await commitDone({ ...fenceOf(step), seenConfig, sealedConfig, appliedPlan, event })) return true;
+        const now = await findResource(db, uuid);
+        // Nobody set a config var since that was seen: the step is not ours any more.
+        if (!now || isDeepStrictEqual(now.sealedConfig, seenConfig)) return false;
+        resource = now;
+      }
     },
     /** The vendor's work for plan `applied` goes on in `finish`. */
     later: ({ id, lease }: Step, applied: string) => applies(later, [id, lease, applied]),

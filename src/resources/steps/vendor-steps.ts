@@ -54,10 +54,10 @@ export function createVendorSteps(needs: {
       return void (await settlements.fail(step));
     }
     const kept = isChange ? appliedPlan : (step.detail.previousPlan ?? appliedPlan);
-    log.error(
-      { alarm: "plan_change_refused", uuid, requestId, plan, kept, error },
-      "The service refused an accepted plan",
-    );
+    const told = { uuid, requestId, plan, kept, error };
+    // Another plan stands: the platform was not told yes, for the process died first, or has asked for that one since.
+    if (step.resource.plan !== plan) log.warn(told, "The service refused a plan that nobody waits for");
+    else log.error({ alarm: "plan_change_refused", ...told }, "The service refused an accepted plan");
     await settlements.keepPlan(step, plan, kept);
   }
 

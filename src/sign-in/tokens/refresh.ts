@@ -83,6 +83,13 @@ export function createRefresh(needs: {
       ),
     );
 
+  const asked = new Set<Promise<unknown>>();
+
+  async function refreshOne(uuid: string, generation: number): Promise<Refreshed | "busy"> {
+    const row = await store.claimOne(uuid, generation);
+    return row ? refresh(row) : "busy";
+  }
+
   return {
     /** Refreshes every pair that is due; while our client is rejected, one a minute. Returns how many it took. */
     async due(signal: AbortSignal): Promise<number> {
@@ -97,9 +104,14 @@ export function createRefresh(needs: {
       return taken;
     },
     /** One pair now, due or not. `busy`: another process is at it, or has just been. */
-    async now(uuid: string, generation: number): Promise<Refreshed | "busy"> {
-      const row = await store.claimOne(uuid, generation);
-      return row ? refresh(row) : "busy";
+    now(uuid: string, generation: number): Promise<Refreshed | "busy"> {
+      const answer = refreshOne(uuid, generation).finally(() => asked.delete(answer));
+      asked.add(answer);
+      return answer;
+    },
+    /** Resolves when none is under way that somebody asked for, and may no longer wait for. */
+    async settled(): Promise<void> {
+      while (asked.size > 0) await Promise.allSettled(asked);
     },
   };
 }

@@ -86,7 +86,8 @@ const quarantine = statement(
 // A key came back into the ring.
 const reopen = statement(
   "reopen_people",
-  `UPDATE people SET state = 'active', reason = NULL, due_at = now()
+  `UPDATE people SET state = 'active', reason = NULL,
+     due_at = CASE WHEN sealed_refresh_token IS NOT NULL THEN now() END
    WHERE state = 'quarantined' AND reason = 'key_missing' AND NOT EXISTS (
      SELECT 1 FROM unnest(ARRAY[sealed_access_token, sealed_refresh_token]) AS sealed
      WHERE sealed IS NOT NULL AND encode(substring(sealed FROM 2 FOR 8), 'hex') <> ALL ($1::text[]))

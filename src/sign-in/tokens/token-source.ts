@@ -49,11 +49,16 @@ export function createTokenSources({
   const giveUp = async (uuid: string, generation: number) =>
     (await store.giveUp(uuid, generation)) ? "refused" : "busy";
 
-  /** A token other than `dead`, made by whoever gets the lease first. */
+  /** What comes after `dead`, made by whoever gets the lease first. */
   async function renew(uuid: string, dead: Secret): Promise<Secret> {
-    for (const until = performance.now() + PATIENCE_MS; ;) {
+    const until = performance.now() + PATIENCE_MS;
+    let before: number | null = null;
+    for (;;) {
       const { token, canRefresh, generation } = await stored(uuid);
-      if (token.reveal() !== dead.reveal()) return token;
+      before ??= generation;
+      // A refresh may bring the same token again. It is returned, for asking once more would bring nothing else; the
+      // caller sees whether it works.
+      if (token.reveal() !== dead.reveal() || generation > before) return token;
       const result = canRefresh ? await refresh.now(uuid, generation) : await giveUp(uuid, generation);
       if (result === "refused" || result === "quarantined")
         throw new NoPersonToken("refused", "The platform no longer accepts this person's tokens.", true);

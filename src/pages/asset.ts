@@ -3,14 +3,15 @@ import type { RequestHandler } from "express";
 
 /** A file for the browser. Its name changes with its content, so that it may be kept for ever. */
 export interface Asset {
-  /** Below `/operator`. */
+  /** Below where its pages stand. */
   path: string;
   /** With what makes it unlike the one before. */
   name: string;
   send: RequestHandler;
 }
 
-export function asset(file: string, type: string, text: string): Asset {
+/** `whose`: whether anybody's cache may keep it, or only the browser of whoever may see it. */
+export function asset(whose: "public" | "private", file: string, type: string, text: string): Asset {
   const path = `/assets/${file}`;
   const version = createHash("sha256").update(text).digest("hex").slice(0, 12);
   return {
@@ -18,7 +19,7 @@ export function asset(file: string, type: string, text: string): Asset {
     send(_request, response) {
       response.set({
         "Content-Type": `${type}; charset=utf-8`,
-        "Cache-Control": "private, max-age=31536000, immutable",
+        "Cache-Control": `${whose}, max-age=31536000, immutable`,
         "X-Content-Type-Options": "nosniff",
       });
       response.send(text);

@@ -1,0 +1,134 @@
+// Again on PostgreSQL: who comes between is decided by its statements.
+
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
+import type { Database } from "../../src/database/database.ts";
+import type { NotIssued, TokenEndpoint } from "../../src/platform/oauth.ts";
+import { aLifecycle, type LifecycleWorld } from "../support/lifecycle.ts";
+import { eventually } from "../support/world.ts";
+
+// What comes between a call's answer and what is written about it: another code, and a database that is away.
+
+let life: LifecycleWorld;
+/** What happens before the next statement of this name. Where it throws, that is all that comes of the statement. */
+const before = new Map<string, () => Promise<unknown>>();
+/** What the next exchange comes to, whatever the platform answers. */
+let exchanged: (() => Promise<NotIssued>) | null = null;
+
+beforeAll(async () => {
+  const wrapDatabase = (database: Database): Database => ({
+    ...database,
+    async query(statement, values) {
+      const work = before.get(statement.name);
+      before.delete(statement.name);
+      await work?.();
+      return database.query(statement, values);
+    },
+  });
+  const wrapTokenEndpoint = (endpoint: TokenEndpoint): TokenEndpoint => ({
+    ...endpoint,
+    exchange(...given) {
+      const instead = exchanged;
+      exchanged = null;
+      return instead ? instead() : endpoint.exchange(...given);
+    },
+  });
+  life = await aLifecycle({ parts: { wrapDatabase, wrapTokenEndpoint } });
+});
+afterAll(() => life.world.close());
+afterEach(() => {
+  expect([...before.keys()]).toEqual([]);
+  life.control.clearFaults();
+});
+
+const away = () => Promise.reject(new Error("Connection terminated unexpectedly"));
+const credential = async (uuid: string) =>
+  (
+    await life.world.rows<{ state: string; attempts: number; unknown: boolean; held: boolean }>(
+      `SELECT state, attempts, outcome_unknown AS unknown, leased_until IS NOT NULL AS held FROM credentials WHERE uuid = $1`,
+      [uuid],
+    )
+  )[0];
+const uuidOfLast = async () =>
+  (await life.world.rows<{ uuid: string }>(`SELECT uuid FROM resources ORDER BY created_at DESC LIMIT 1`))[0]!
+    .uuid;
+
+describe("a grant", () => {
+  it("whose code was refused while the database was away is tried again soon, and not thought half done", async () => {
+    life.control.fault("POST /oauth/token", { status: 400, body: { error: "invalid_grant" } }, 1_000);
+    before.set("put_off_grant", away);
+    const { addon } = await life.control.install({ plan: "basic" });
+    await eventually(async () =>
+      expect(await credential(addon.id)).toMatchObject({ held: false, unknown: false, attempts: 1 }),
+    );
+    life.control.clearFaults();
+    await eventually(async () => expect(await life.credential(addon.id)).toMatchObject({ state: "active" }));
+  });
+
+  it("is tried again soon where our secret was refused while the database was away", async () => {
+    life.control.fault("POST /oauth/token", { status: 401, body: { error: "invalid_client" } });
+    before.set("release_credential", away);
+    const { addon } = await life.control.install({ plan: "basic" });
+    await eventually(() => expect(before.size).toBe(0));
+    await eventually(async () =>
+      expect(await credential(addon.id)).toEqual({
+        ...{ state: "grant_pending", held: false, unknown: false, attempts: 0 },
+      }),
+    );
+    await life.world.rows(`UPDATE client_secrets SET rejected_at = NULL, probe_at = NULL`);
+    await eventually(async () => expect(await life.credential(addon.id)).toMatchObject({ state: "active" }));
+  });
+
+  it("that came again while nobody knows what came of the first keeps that in mind", async () => {
+    life.control.fault(
+      "POST /oauth/token",
+      { status: 503, body: { error: "temporarily_unavailable" } },
+      1_000,
+    );
+    exchanged = async () => {
+      await life.control.redeliver(await uuidOfLast(), { newCode: true });
+      return { outcome: "unknown", error: { id: "timed_out", message: "No answer." } };
+    };
+    const { addon } = await life.control.install({ plan: "basic" });
+    await eventually(async () => {
+      const row = await credential(addon.id);
+      expect(row).toMatchObject({ state: "grant_pending", unknown: true });
+      expect(row!.attempts).toBeGreaterThan(0);
+    });
+    life.control.clearFaults();
+    await eventually(async () =>
+      expect(await credential(addon.id)).toMatchObject({ state: "active", unknown: false }),
+    );
+  });
+
+  it("that came again at the moment of its end is exchanged without waiting for a lease", async () => {
+    life.control.fault("POST /oauth/token", { status: 400, body: { error: "invalid_grant" } }, 1_000);
+    const { addon } = await life.control.install({ plan: "basic" });
+    await eventually(async () => expect((await credential(addon.id))!.attempts).toBeGreaterThan(0));
+    before.set("lose_grant", async () => {
+      life.control.clearFaults();
+      await life.control.redeliver(addon.id, { newCode: true });
+    });
+    await life.world.rows(
+      `UPDATE credentials SET grant_deadline = now() - interval '1 second', due_at = now() - interval '1 second' WHERE uuid = $1`,
+      [addon.id],
+    );
+    await eventually(
+      async () => expect(await life.credential(addon.id)).toMatchObject({ state: "active" }),
+      20_000,
+    );
+  });
+});
+
+it("a token that came too late has the stored one probed, also where the database is away at that moment", async () => {
+  const uuid = await life.settled();
+  before.set("store_tokens", () =>
+    life.world.rows(`UPDATE credentials SET lease = lease + 1, leased_until = NULL WHERE uuid = $1`, [uuid]),
+  );
+  before.set("suspect_token", away);
+  expect(await life.world.service.services.credentials.refresh.now(uuid)).toMatchObject({ done: "not_ours" });
+  const [row] = await life.world.rows(
+    `SELECT verify_at IS NOT NULL AS suspected FROM credentials WHERE uuid = $1`,
+    [uuid],
+  );
+  expect(row).toEqual({ suspected: true });
+});
