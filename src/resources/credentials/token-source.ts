@@ -1,7 +1,7 @@
-import { setTimeout as wait } from "node:timers/promises";
 import { busyStatement, type Queryable } from "../../database/database.ts";
 import { KitError } from "../../errors.ts";
 import type { TokenSource } from "../../platform/api.ts";
+import { tokenAfter } from "../../platform/token-after.ts";
 import type { Secret } from "../../secret.ts";
 import type { Opening } from "./opening.ts";
 import type { Refresh } from "./refresh.ts";
@@ -32,8 +32,6 @@ const readToken = busyStatement(
    FROM credentials WHERE uuid = $1`,
 );
 
-/** How long a caller waits for the process that is just refreshing the same token. */
-const PATIENCE_MS = 5_000;
 /** At most this often in five minutes is one resource's token replaced because the platform refused it. */
 const MOST_FORCED = 2;
 const FORCED_WITHIN_MS = 5 * 60_000;
@@ -72,42 +70,28 @@ export function createTokenSources({
     );
   }
 
-  /** What comes after `dead`, made by whoever gets the lease first. */
-  async function renew(uuid: string, dead: Secret): Promise<Secret> {
-    const until = performance.now() + PATIENCE_MS;
-    let before: number | null = null;
-    for (;;) {
-      const { token, canRefresh, generation } = await stored(uuid);
-      before ??= generation;
-      // A refresh may bring the same token again. It is returned, for asking once more would bring nothing else; the
-      // caller sees whether it works.
-      if (token.reveal() !== dead.reveal() || generation > before) return token;
-      if (!canRefresh) {
-        throw new NoToken(
-          "needs_reauth",
-          `The token of ${uuid} is dead and cannot be refreshed any more.`,
-          true,
-        );
-      }
-      const result = await refresh.now(uuid, generation);
-      if (result.done === "failed")
-        throw new NoToken(
-          result.failure.error.id,
-          `The token of ${uuid} cannot be refreshed: ${result.failure.error.message}`,
-        );
-      if (result.done === "secret_rejected") {
-        throw new NoToken(
-          "client_secret_rejected",
-          `The token of ${uuid} cannot be refreshed: the platform rejects our client secret.`,
-        );
-      }
-      // Not sent: the secret was replaced, or the lease ran short, between the claim and the call.
-      const isHeldUp = result.done === "busy" || result.done === "not_sent";
-      if (isHeldUp && performance.now() > until) {
-        throw new NoToken("busy", `The token of ${uuid} is being refreshed, or is about to be; try again.`);
-      }
-      if (isHeldUp) await wait(50);
-    }
+  function renew(uuid: string, dead: Secret): Promise<Secret> {
+    const because = (id: string, why: string, isFinal = false) =>
+      new NoToken(id, `The token of ${uuid} ${why}`, isFinal);
+    return tokenAfter(dead, {
+      stored: () => stored(uuid),
+      async replace({ canRefresh, generation }) {
+        if (!canRefresh) throw because("needs_reauth", "is dead and cannot be refreshed any more.", true);
+        const result = await refresh.now(uuid, generation);
+        if (result.done === "failed") {
+          const { id, message } = result.failure.error;
+          throw because(id, `cannot be refreshed: ${message}`);
+        }
+        if (result.done === "secret_rejected")
+          throw because(
+            "client_secret_rejected",
+            "cannot be refreshed: the platform rejects our client secret.",
+          );
+        // Not sent: the secret was replaced, or the lease ran short, between the claim and the call.
+        return result.done === "busy" || result.done === "not_sent" ? "busy" : "done";
+      },
+      stillBusy: () => because("busy", "is being refreshed, or is about to be; try again."),
+    });
   }
 
   /** Keeps a platform that refuses every token from being asked for new ones without end. */

@@ -1,6 +1,6 @@
-import { setTimeout as wait } from "node:timers/promises";
 import { KitError } from "../../errors.ts";
 import type { TokenSource } from "../../platform/api.ts";
+import { tokenAfter } from "../../platform/token-after.ts";
 import type { Secret } from "../../secret.ts";
 import type { Opening } from "./opening.ts";
 import type { Refresh } from "./refresh.ts";
@@ -22,8 +22,8 @@ export interface PersonTokens extends TokenSource {
   giveUp(refused: Secret): Promise<boolean>;
 }
 
-/** How long a caller waits for the process that is just refreshing the same tokens. */
-const PATIENCE_MS = 5_000;
+const notYet = () =>
+  new NoPersonToken("not_refreshed", "This person's token could not be refreshed yet.", false);
 
 /** The access token of one person, for calls to the platform in their name; refreshed on use when it ran out or was refused. */
 export function createTokenSources({
@@ -45,28 +45,23 @@ export function createTokenSources({
     return { ...row, token };
   }
 
+  function renew(uuid: string, dead: Secret): Promise<Secret> {
+    return tokenAfter(dead, {
+      stored: () => stored(uuid),
+      async replace({ canRefresh, generation }) {
+        const result = canRefresh ? await refresh.now(uuid, generation) : await giveUp(uuid, generation);
+        if (result === "refused" || result === "quarantined")
+          throw new NoPersonToken("refused", "The platform no longer accepts this person's tokens.", true);
+        if (result === "later") throw notYet();
+        return result === "busy" ? "busy" : "done";
+      },
+      stillBusy: notYet,
+    });
+  }
+
   /** Without a refresh token nothing brings another. `busy`: somebody else has just brought one all the same. */
   const giveUp = async (uuid: string, generation: number) =>
     (await store.giveUp(uuid, generation)) ? "refused" : "busy";
-
-  /** What comes after `dead`, made by whoever gets the lease first. */
-  async function renew(uuid: string, dead: Secret): Promise<Secret> {
-    const until = performance.now() + PATIENCE_MS;
-    let before: number | null = null;
-    for (;;) {
-      const { token, canRefresh, generation } = await stored(uuid);
-      before ??= generation;
-      // A refresh may bring the same token again. It is returned, for asking once more would bring nothing else; the
-      // caller sees whether it works.
-      if (token.reveal() !== dead.reveal() || generation > before) return token;
-      const result = canRefresh ? await refresh.now(uuid, generation) : await giveUp(uuid, generation);
-      if (result === "refused" || result === "quarantined")
-        throw new NoPersonToken("refused", "The platform no longer accepts this person's tokens.", true);
-      if (result === "later" || (result === "busy" && performance.now() > until))
-        throw new NoPersonToken("not_refreshed", "This person's token could not be refreshed yet.", false);
-      if (result === "busy") await wait(50);
-    }
-  }
 
   return (uuid) => ({
     async current() {
