@@ -60,9 +60,9 @@ const insert = busyStatement(
        CASE WHEN grant_code IS NOT NULL AND answer_status IS NOT NULL THEN now() + interval '1 second' END, request_id
      FROM incoming JOIN born USING (uuid)
    )
-   INSERT INTO steps (uuid, key, kind, due_at, lease, leased_until, request_id)
+   INSERT INTO steps (uuid, key, kind, due_at, attempts, lease, leased_until, request_id)
    SELECT uuid, key, CASE WHEN answer_status IS NULL THEN 'provision' ELSE 'finish' END,
-     CASE WHEN answer_status IS NULL THEN now() END, 1,
+     CASE WHEN answer_status IS NULL THEN now() END, CASE WHEN answer_status IS NULL THEN 1 ELSE 0 END, 1,
      CASE WHEN answer_status IS NULL THEN now() + interval '${STEP_LEASE_SECONDS} seconds' END, request_id
    FROM incoming JOIN born USING (uuid) RETURNING uuid, id AS "stepId"`,
 );

@@ -7,6 +7,8 @@ export interface OAuthClient {
   secret: Secret;
   /** How many refreshes may be sent now: while the secret is rejected, one a minute finds out if it still is. */
   allowance(): number;
+  /** A refresh is about to be sent. */
+  asking(): void;
   rejected(): void;
   accepted(): void;
 }
@@ -26,9 +28,10 @@ export function createOAuthClient(
     secret,
     allowance() {
       if (!isRejected) return Infinity;
-      if (now() < probeAt) return 0;
-      probeAt = now() + PROBE_EVERY_MS;
-      return 1;
+      return now() < probeAt ? 0 : 1;
+    },
+    asking() {
+      if (isRejected) probeAt = now() + PROBE_EVERY_MS;
     },
     rejected() {
       if (!isRejected) {

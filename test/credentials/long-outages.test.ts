@@ -288,7 +288,7 @@ describe("the breaker for refreshes", () => {
     }
     expect(calls).toBeLessThanOrEqual(40);
     expect(calls).toBeGreaterThanOrEqual(39);
-    outage.succeeded();
+    outage.succeeded(now);
     expect(outage.allowance()).toBe(Infinity);
   });
 
@@ -303,7 +303,7 @@ describe("the breaker for refreshes", () => {
     expect(heldBack).toBe(1);
     for (; now < 600_000; now += 1_000) if (outage.allowance() > 0) outage.failed();
     expect(heldBack).toBe(40);
-    outage.succeeded();
+    outage.succeeded(now);
     outage.failed();
     expect(heldBack).toBe(40);
   });
@@ -316,6 +316,17 @@ describe("the breaker for refreshes", () => {
     expect(outage.allowance()).toBe(0);
     now = 61_000;
     expect(outage.allowance()).toBeGreaterThan(0);
+  });
+
+  it("rests though a call succeeds that was under way when it was asked to, and until a later one does", () => {
+    let now = 1_000;
+    const outage = createOutage(() => now);
+    outage.failed(60_000);
+    outage.succeeded(900);
+    expect(outage.allowance()).toBe(0);
+    now = 2_000;
+    outage.succeeded(1_500);
+    expect(outage.allowance()).toBe(Infinity);
   });
 });
 

@@ -97,6 +97,10 @@ describe("refreshing a token", () => {
         await hasGeneration(uuid, generation);
       }
       await platform(uuid).addons.own();
+      // None is what a refresh may bring: the one we have goes on.
+      expect(await world.rows(`SELECT flags FROM credentials WHERE uuid = $1`, [uuid])).toEqual([
+        { flags: [] },
+      ]);
     },
   );
 

@@ -58,6 +58,13 @@ async function expectExchanged(uuid: string): Promise<void> {
   expect(await life.credential(uuid)).toEqual({ state: "active", generation: 1 });
 }
 
+it("a provision that is written down has been tried once, so that a stop leaves it at none", async () => {
+  const uuid = await leftUndecided();
+  expect(await life.world.rows(`SELECT attempts FROM steps WHERE uuid = $1`, [uuid])).toEqual([
+    { attempts: 1 },
+  ]);
+});
+
 describe("a provision that was written down and not decided, delivered again with a new code", () => {
   it("is decided by who gets it, and the new code is exchanged", async () => {
     const uuid = await leftUndecided();

@@ -246,6 +246,8 @@ describe("a refresh", () => {
       await makeDue();
       await people.job("refresh-people");
     }
+    await expire();
+    for (let times = 1; times <= 3; times++) await page();
     expect(refreshes(since)).toHaveLength(1);
     expect(alarms()).toBe(before + 1);
     expect(await person()).toMatchObject({ state: "active", attempts: 0, generation: 1 });

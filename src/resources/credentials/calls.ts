@@ -80,7 +80,8 @@ export function createTokenCall({
       lifeSeconds: tokens.lifeSeconds,
       share: shareOfLife(row.uuid),
       secretVersion: secret.version,
-      flags: tokens.flags,
+      // Without one a refresh keeps the refresh token that there is.
+      flags: isFirst ? tokens.flags : tokens.flags.filter((flag) => flag !== "no_refresh_token"),
     };
     if (isFirst && !refreshToken) {
       log.error(

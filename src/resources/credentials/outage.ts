@@ -5,7 +5,8 @@
 export interface Outage {
   /** How many refreshes may be started now. */
   allowance(): number;
-  succeeded(): void;
+  /** `sentMs`: when that call was begun. One that was under way before the platform asked for rest does not end it. */
+  succeeded(sentMs: number): void;
   failed(retryAfterMs?: number): void;
 }
 
@@ -22,18 +23,21 @@ export function createOutage(
 ): Outage {
   let failures = 0;
   let closedUntil = 0;
+  let restUntil = 0;
+  let restAskedMs = -Infinity;
   let isProbing = false;
   return {
     allowance() {
-      if (now() < closedUntil) return 0;
+      if (now() < Math.max(closedUntil, restUntil)) return 0;
       if (failures < FAILURES_TO_OPEN) return Infinity;
       closedUntil = now() + PROBE_EVERY_MS;
       isProbing = true;
       return 1;
     },
-    succeeded() {
+    succeeded(sentMs) {
       failures = 0;
       closedUntil = 0;
+      if (sentMs > restAskedMs) restUntil = 0;
       isProbing = false;
     },
     failed(retryAfterMs = 0) {
@@ -41,7 +45,9 @@ export function createOutage(
       if (failures === FAILURES_TO_OPEN) closedUntil = now() + PROBE_EVERY_MS;
       if (failures === FAILURES_TO_OPEN || isProbing) onHeldBack();
       isProbing = false;
-      if (retryAfterMs > 0) closedUntil = Math.max(closedUntil, now() + retryAfterMs);
+      if (retryAfterMs === 0) return;
+      restAskedMs = now();
+      restUntil = Math.max(restUntil, restAskedMs + retryAfterMs);
     },
   };
 }

@@ -47,9 +47,10 @@ export function createRefresh(needs: {
 
   async function refresh(admitted: Admitted, takeSlot: TakeSlot): Promise<CallResult> {
     const { row } = admitted;
+    const sentMs = performance.now();
     const result = await call(admitted, takeSlot);
     if (result.done === "stored" || result.done === "not_ours") {
-      outage.succeeded();
+      outage.succeeded(sentMs);
       massRefusal.saw(false);
     }
     if (result.done !== "failed") return result;
@@ -57,7 +58,7 @@ export function createRefresh(needs: {
     const { outcome, error, retryAfterMs } = result.failure;
     if (outcome === "token_rejected") {
       // Who says no is there.
-      outage.succeeded();
+      outage.succeeded(sentMs);
       if (!row.wasRefused) massRefusal.saw(true);
     }
     if (outcome === "not_issued" || outcome === "unknown") outage.failed(retryAfterMs);

@@ -44,6 +44,7 @@ export function createRefresh(needs: {
 
   async function call(row: ClaimedTokens, token: Secret): Promise<Refreshed> {
     const { uuid } = row;
+    client.asking();
     const answer = await endpoint.refresh(token, client.secret);
     if (answer.outcome === "client_rejected") {
       client.rejected();
@@ -86,6 +87,7 @@ export function createRefresh(needs: {
   const asked = new Set<Promise<unknown>>();
 
   async function refreshOne(uuid: string, generation: number): Promise<Refreshed | "busy"> {
+    if (client.allowance() === 0) return "later";
     const row = await store.claimOne(uuid, generation);
     return row ? refresh(row) : "busy";
   }
