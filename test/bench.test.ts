@@ -103,8 +103,11 @@ async function databasesOf(pid: number): Promise<string[]> {
 const withPostgresql = testServerUrl ? describe : describe.skip;
 
 withPostgresql("npm run bench (with TEST_DATABASE_URL: it measures on PostgreSQL alone)", () => {
-  const [sound, broken] = [aBuiltService(), aBuiltService(LOSES_A_ROW)];
-  const [forgetful, failing] = [aBuiltService(KEEPS_OLD_TOKENS), aBuiltService("{}", FAILS)];
+  let [sound, broken, forgetful, failing] = ["", "", "", ""];
+  beforeAll(() => {
+    [sound, broken] = [aBuiltService(), aBuiltService(LOSES_A_ROW)];
+    [forgetful, failing] = [aBuiltService(KEEPS_OLD_TOKENS), aBuiltService("{}", FAILS)];
+  });
   afterAll(() =>
     [sound, broken, forgetful, failing].forEach((folder) => rmSync(folder, { recursive: true })),
   );
