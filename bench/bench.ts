@@ -3,7 +3,8 @@ import { createDatabases, type Database, type Databases } from "./databases.ts";
 import { pinApart } from "./pinning.ts";
 import { startPlatform, type Platform } from "./platform-process.ts";
 import { startPostgres } from "./postgres.ts";
-import { floorWords, runFor, runProgram, startProgram, type Program, type Settings } from "./program.ts";
+import { endAll, floorWords, runFor, runProgram, startProgram } from "./program.ts";
+import type { End, Program, Settings } from "./program.ts";
 import { ADDON } from "./provisions.ts";
 
 export interface Options {
@@ -35,10 +36,12 @@ export interface Bench {
   runFloor<Answer>(name: string, settings: Settings): Promise<Answer>;
   /** A command of the built service and what it answers as JSON. */
   runKit<Answer>(command: string, settings: Settings): Promise<Answer>;
-  /** A command that runs beside, in nobody's way, as if on another machine; stopped after so long. */
-  runKitAside(command: string, settings: Settings, forMs: number): Promise<void>;
+  /** A command that runs beside, in nobody's way, as if on another machine, and how it ended; null: after so long it was stopped. */
+  runKitAside(command: string, settings: Settings, forMs: number): Promise<End | null>;
   /** Ends a service at once, or while profiles are made, so that it writes its own. */
   end(service: Program): Promise<void>;
+  /** Ends at once what a work left running. */
+  endAll(): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -79,7 +82,13 @@ export async function createBench(options: Options): Promise<Bench> {
     runFloor: async (name, settings) =>
       JSON.parse(await runProgram(floorWords(name), settings, pinning.forService)) as never,
     runKit: async (command, settings) =>
-      JSON.parse(await runProgram(kitWords(options, command), settings)) as never,
+      JSON.parse(
+        await runProgram(
+          [...profiling(options), ...kitWords(options, command)],
+          settings,
+          pinning.forService,
+        ),
+      ) as never,
     runKitAside: (command, settings, forMs) =>
       runFor(forMs, kitWords(options, command), settings, ["nice", "-n", "19"]),
     async end(service) {
@@ -88,10 +97,11 @@ export async function createBench(options: Options): Promise<Bench> {
       await platform.tell({ tokenMs: 0 });
       return ended;
     },
+    endAll,
     async close() {
+      await endAll();
       platform.stop();
-      await databases.close();
-      await server.stop();
+      await databases.close().finally(server.stop);
     },
   };
 }

@@ -2,7 +2,7 @@ import { Secret } from "../src/secret.ts";
 import { createVault, type Vault } from "../src/vault/vault.ts";
 import { ENCRYPTION_KEY, OTHER_KEY } from "./bench.ts";
 import type { Database } from "./databases.ts";
-import { codeOf } from "./provisions.ts";
+import { codeOf, tokensOf } from "./provisions.ts";
 
 // What was promised against what is there: rows are counted, and with the key of the bench everything sealed is opened.
 
@@ -45,15 +45,15 @@ export async function checkProvisions(
   }
 }
 
-/** The token pairs of `uuids` are there and open, each issued for its resource, each of this generation. */
+/** The token pairs of `uuids` are there and open with `keys`, each issued for its resource, each the `generation`-th. */
 export async function checkTokens(
   { ask }: Pick<Database, "ask">,
   uuids: readonly string[],
   generation: number,
-  key = ENCRYPTION_KEY,
+  keys: readonly string[] = [ENCRYPTION_KEY],
 ): Promise<void> {
   const [vault, rows] = [
-    await openVault([key]),
+    await openVault(keys),
     await ask<Row>(`${READ} WHERE uuid = ANY($1::uuid[])`, [uuids]),
   ];
   expectAll(rows, uuids);
@@ -89,10 +89,12 @@ function opened(
   return sealed && vault.open({ table, column, uuid }, sealed).reveal();
 }
 
-/** The platform writes into a token for whom it is. */
-function expectTokens(vault: Vault, { uuid, access, refresh }: Row): void {
-  const accessToken = opened(vault, "credentials", "sealed_access_token", uuid, access);
-  const refreshToken = opened(vault, "credentials", "sealed_refresh_token", uuid, refresh);
-  if (!accessToken?.startsWith(`SVCK-${uuid}-`) || refreshToken !== `refresh-${uuid}`)
-    throw new Missing(`The tokens of ${uuid} are not stored`);
+/** The platform writes into a token for whom it is, and which of its pairs. */
+function expectTokens(vault: Vault, { uuid, access, refresh, generation }: Row): void {
+  const issued = tokensOf(uuid, generation);
+  if (
+    opened(vault, "credentials", "sealed_access_token", uuid, access) !== issued.accessToken ||
+    opened(vault, "credentials", "sealed_refresh_token", uuid, refresh) !== issued.refreshToken
+  )
+    throw new Missing(`Token pair ${generation} of ${uuid} is not stored`);
 }

@@ -68,6 +68,16 @@ export async function contest(floor: Contestant, subject: Contestant, rounds: nu
   };
 }
 
+/** The median of each step's samples, measured in the order A B C C B A. */
+export async function thereAndBack<Step>(
+  steps: readonly Step[],
+  measure: (step: Step) => Promise<Sample>,
+): Promise<Sample[]> {
+  const samples = new Map<Step, Sample[]>(steps.map((step) => [step, []]));
+  for (const step of [...steps, ...steps.toReversed()]) samples.get(step)!.push(await measure(step));
+  return [...samples.values()].map(medianSample);
+}
+
 export function median(values: readonly number[]): number {
   const sorted = values.toSorted((a, b) => a - b);
   const middle = sorted.length / 2;

@@ -45,8 +45,8 @@ export async function createDatabases(
   return {
     async create({ flushMs = 0 } = {}) {
       const name = `bench_${process.pid}_${++count}`;
-      await admin.query(`CREATE DATABASE ${name} TEMPLATE ${TEMPLATE}`);
       made.add(name);
+      await admin.query(`CREATE DATABASE ${name} TEMPLATE ${TEMPLATE}`);
       if (flushMs > 0) {
         await admin.query(`ALTER DATABASE ${name} SET commit_delay = ${flushMs * 1_000}`);
         await admin.query(`ALTER DATABASE ${name} SET commit_siblings = 0`);

@@ -1,14 +1,15 @@
 import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
+import { setTimeout as wait } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
-import { createBench } from "./bench.ts";
+import { createBench, type Bench } from "./bench.ts";
 import { writeDocs } from "./docs.ts";
 import { profileText, readProfiles } from "./profile.ts";
 import { table } from "./report.ts";
 import { works } from "./works/all.ts";
-import type { Line } from "./works/work.ts";
+import type { Line, Work } from "./works/work.ts";
 
 // Each claim of docs/performance.md as a ratio against a floor that is measured in the same run. Exit 1 if anything was
 // answered wrongly or is not stored, 2 if used wrongly.
@@ -31,32 +32,68 @@ if (values["write-docs"] && (only.length > 0 || quick || values.profile))
 if (!(roundMs > 0)) exit(2, "--seconds is how long a round lasts: a number above zero.");
 if (!existsSync(path.join(dist, "web.js"))) exit(2, `There is no built service in ${dist}: npm run build`);
 
-for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, () => exit(1, "Stopped."));
+/** So long may it take to take down what was made. */
+const LONGEST_CLOSE_MS = 10_000;
+let isStopped = false;
+const stopped = new Promise<void>((resolve) => {
+  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const)
+    process.on(signal, () => {
+      isStopped = true;
+      // A terminal that hung up takes no more words.
+      for (const stream of [process.stdout, process.stderr]) stream.on("error", () => undefined);
+      resolve();
+    });
+});
 
 const profiles = values.profile ? mkdtempSync(path.join(tmpdir(), "bench-profiles-")) : undefined;
+if (profiles) process.once("exit", () => rmSync(profiles, { recursive: true }));
 const databaseUrl = process.env["BENCH_DATABASE_URL"];
-const bench = await createBench({ dist, quick, roundMs, profiles, databaseUrl }).catch((error: Error) =>
-  exit(2, error.message),
-);
-say(bench.says.join(" · "));
+const creating = createBench({ dist, quick, roundMs, profiles, databaseUrl });
 const lines: Line[] = [];
 const faults: string[] = [];
-for (const work of works.filter(({ name }) => only.length === 0 || only.includes(name))) {
-  const startedAt = performance.now();
-  try {
-    lines.push(...(await work.measure(bench)));
-    say(`${work.name}: ${Math.round((performance.now() - startedAt) / 1000)} s`);
-  } catch (error) {
-    faults.push(`${work.name}: ${error instanceof Error ? error.message : String(error)}`);
-    say(`WRONG  ${faults.at(-1)}`);
-  }
-  if (profiles) say(profileText(readProfiles(profiles)));
-}
-console.log(json ? JSON.stringify({ says: bench.says, lines, faults }, null, 2) : `\n${table(lines)}`);
-await bench.close();
-if (profiles) rmSync(profiles, { recursive: true });
-if (faults.length === 0 && values["write-docs"]) await writeDocs(bench.says, lines);
+await Promise.race([measureAll().catch((error: unknown) => exit(2, wordsOf(error))), stopped]);
+const { says, close } = await creating.catch(() => exit(1, "Stopped."));
+await Promise.race([
+  close().catch((error: unknown) => isStopped || say(wordsOf(error))),
+  wait(LONGEST_CLOSE_MS),
+]);
+if (isStopped) exit(1, "Stopped.");
+if (faults.length === 0 && values["write-docs"]) await writeDocs(says, lines);
 exit(faults.length > 0 ? 1 : 0, faults.map((fault) => `WRONG  ${fault}`).join("\n"));
+
+async function measureAll(): Promise<void> {
+  const bench = await creating;
+  say(bench.says.join(" · "));
+  for (const work of works.filter(({ name }) => only.length === 0 || only.includes(name))) {
+    const startedAt = performance.now();
+    try {
+      lines.push(...(await measure(bench, work)));
+      say(`${work.name}: ${Math.round((performance.now() - startedAt) / 1000)} s`);
+    } catch (error) {
+      if (isStopped) return;
+      faults.push(`${work.name}: ${wordsOf(error)}`);
+      say(`WRONG  ${faults.at(-1)}`);
+    }
+    if (profiles) say(profileText(readProfiles(profiles)));
+  }
+  console.log(json ? JSON.stringify({ says: bench.says, lines, faults }, null, 2) : `\n${table(lines)}`);
+}
+
+/** Nothing that a work started is in the way of the next; and the platform understood all that it was asked. */
+async function measure(bench: Bench, work: Work): Promise<Line[]> {
+  try {
+    return await work.measure(bench);
+  } finally {
+    await bench.endAll();
+    if (!isStopped) await bench.platform.tell();
+  }
+}
+
+/** An address that nobody answers at in two ways is an error without a message. */
+function wordsOf(error: unknown): string {
+  const { message, code } = error as { message?: string; code?: string };
+  return message || code || String(error);
+}
 
 function readOptions() {
   try {

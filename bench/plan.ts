@@ -15,10 +15,10 @@ interface PlanNode {
 const QUEUES = /^credentials_(grants|refresh)_(due|urgent)$/;
 
 /**
- * Throws unless a claim's plan reads its queue by an index, touches no more rows than the batch, and reads no table from
+ * Throws unless a claim's plan reads its queue by an index, touches no more rows than `atMost`, and reads no table from
  * end to end.
  */
-export function expectBoundedPlan(name: string, explained: unknown, batch: number): void {
+export function expectBoundedPlan(name: string, explained: unknown, atMost: number): void {
   const [{ Plan }] = explained as [{ Plan: PlanNode }];
   const nodes = flatten(Plan);
   const whole = nodes.find((node) => node["Node Type"] === "Seq Scan");
@@ -27,7 +27,7 @@ export function expectBoundedPlan(name: string, explained: unknown, batch: numbe
   if (!indexes.some((index) => QUEUES.test(index)))
     throw new Missing(`${name} uses none of its queue's indexes, only ${indexes.join(", ")}`);
   const most = Math.max(...nodes.map(rowsOf));
-  if (most > batch) throw new Missing(`${name} reads ${most} rows for a batch of ${batch}`);
+  if (most > atMost) throw new Missing(`${name} reads ${most} rows, more than ${atMost}`);
 }
 
 function rowsOf(node: PlanNode): number {

@@ -5,7 +5,7 @@ import type { Counts, Orders } from "./platform.ts";
 
 export interface Platform {
   url: string;
-  /** Gives an order, if there is one, and answers what was counted so far. */
+  /** Gives an order, if there is one, and answers what was counted so far. Throws if a call was not understood. */
   tell(orders?: Orders): Promise<Counts>;
   stop(): void;
 }
@@ -24,9 +24,14 @@ export async function startPlatform(): Promise<Platform> {
     url: `http://127.0.0.1:${port}`,
     async tell(orders = {}) {
       const answer = heard<Counts>();
-      child.send(orders);
-      return answer;
+      await new Promise<void>((resolve, reject) =>
+        child.send(orders, (error) => (error ? reject(error) : resolve())),
+      );
+      const counts = await answer;
+      if (counts.strange.length > 0)
+        throw new Error(`The bench's platform does not know ${counts.strange.join(", ")}`);
+      return counts;
     },
-    stop: () => child.disconnect(),
+    stop: () => void (child.connected && child.disconnect()),
   };
 }

@@ -1,9 +1,10 @@
 import type { AddressInfo } from "node:net";
 import { createBareServer } from "./bare-server.ts";
+import { tokensOf } from "./provisions.ts";
 
 // The platform, as far as the benches need one: a process of its own that does little and keeps count of every call.
-// What it issues names what it was issued for, so that whoever opens a stored token can tell whether it belongs there. It
-// is asked for its counts and told how slow to be over the channel to its parent.
+// What it issues names what it was issued for, and which of its pairs it is, so that whoever opens a stored token can tell
+// whether it belongs there. It is asked for its counts and told how slow to be over the channel to its parent.
 
 /** What the parent sends: how long a call of the token endpoint takes from now on. Each message is answered with {@link Counts}. */
 export interface Orders {
@@ -15,9 +16,12 @@ export interface Counts {
   exchanged: number;
   refreshed: number;
   api: number;
-  /** Calls that were not understood. */
+  /** The first calls that were not understood; each is told of once. */
   strange: string[];
 }
+
+/** So many are enough to know. */
+const MOST_STRANGE = 3;
 
 const counts: Counts = { exchanged: 0, refreshed: 0, api: 0, strange: [] };
 let tokenMs = 0;
@@ -33,7 +37,7 @@ const server = createBareServer(({ method, path, body }, send) => {
 });
 
 function answerTo(method: string, path: string, body: string): [number, unknown] {
-  if (path === "/oauth/token") return tokenAnswer(body);
+  if (path === "/oauth/token") return tokenAnswer(body) ?? notUnderstood(method, path);
   counts.api += 1;
   const [, uuid, rest = ""] = /^\/addons\/([0-9a-f-]{36})(\/.*)?$/.exec(path) ?? [];
   if (uuid && rest === "") return [200, addonOf(uuid)];
@@ -41,23 +45,25 @@ function answerTo(method: string, path: string, body: string): [number, unknown]
   if (uuid && rest === "/config")
     return [200, method === "GET" ? [] : (JSON.parse(body) as { config: unknown }).config];
   if (uuid && rest === "/actions/provision") return [200, {}];
-  counts.strange.push(`${method} ${path}`);
+  return notUnderstood(method, path);
+}
+
+function notUnderstood(method: string, path: string): [number, unknown] {
+  if (counts.strange.length < MOST_STRANGE) counts.strange.push(`${method} ${path}`);
   return [404, { id: "not_found", message: "The bench's platform does not know this." }];
 }
 
-function tokenAnswer(body: string): [number, unknown] {
+/** The pair behind the one whose refresh token was sent, or the first. */
+function tokenAnswer(body: string): [number, unknown] | null {
   const [, code] = /(?:^|&)code=grant-([0-9a-f-]{36})/.exec(body) ?? [];
-  const [, refreshed] = /(?:^|&)refresh_token=refresh-([0-9a-f-]{36})/.exec(body) ?? [];
+  const [, refreshed, last = 0] = /(?:^|&)refresh_token=refresh-([0-9a-f-]{36})-(\d+)/.exec(body) ?? [];
   if (code) counts.exchanged += 1;
   else if (refreshed) counts.refreshed += 1;
-  else return [400, { error: "invalid_request" }];
-  const uuid = (code ?? refreshed)!;
-  const issue = counts.exchanged + counts.refreshed;
-  // 65 characters, as the platform's are.
-  const token = `SVCK-${uuid}-${String(issue).padStart(23, "0")}`;
+  else return null;
+  const { accessToken, refreshToken } = tokensOf((code ?? refreshed)!, Number(last) + 1);
   return [
     code ? 200 : 201,
-    { access_token: token, refresh_token: `refresh-${uuid}`, expires_in: 28_800, token_type: "Bearer" },
+    { access_token: accessToken, refresh_token: refreshToken, expires_in: 28_800, token_type: "Bearer" },
   ];
 }
 
@@ -84,7 +90,9 @@ process.on("message", (orders: Orders) => {
     }
     held.clear();
   }
-  process.send!(counts);
+  // A parent that went away meanwhile hears nothing.
+  process.send!(counts, () => undefined);
+  counts.strange = [];
 });
 process.on("disconnect", () => process.exit());
 server.listen(0, "127.0.0.1", () => process.send!({ port: (server.address() as AddressInfo).port }));

@@ -60,6 +60,7 @@ async function startOwn(): Promise<Pick<Server, "url" | "stop">> {
     ["-D", data, ...settings.flatMap((each) => ["-c", each])],
     as,
   );
+  const ended = once(child, "exit");
   const stopNow = () => {
     child.kill("SIGQUIT");
     rmSync(data, { recursive: true, force: true });
@@ -70,10 +71,9 @@ async function startOwn(): Promise<Pick<Server, "url" | "stop">> {
   return {
     url,
     async stop() {
-      process.off("exit", stopNow);
-      const ended = once(child, "exit");
       child.kill("SIGINT");
       await ended;
+      process.off("exit", stopNow);
       rmSync(data, { recursive: true, force: true });
     },
   };

@@ -13,8 +13,13 @@ export function cpuMicrosOf(pid: number): number {
 }
 
 /** Resident memory of a process, in MB; NaN where there is no /proc. */
-export function memoryMbOf(pid: number): number {
+export const memoryMbOf = (pid: number): number => statusMb(pid, /^VmRSS:\s+(\d+) kB/m);
+
+/** The most that it had so far. */
+export const mostMemoryMbOf = (pid: number): number => statusMb(pid, /^VmHWM:\s+(\d+) kB/m);
+
+function statusMb(pid: number, row: RegExp): number {
   if (!hasProc) return NaN;
-  const [, kilobytes] = /^VmRSS:\s+(\d+) kB/m.exec(readFileSync(`/proc/${pid}/status`, "utf8")) ?? [];
+  const [, kilobytes] = row.exec(readFileSync(`/proc/${pid}/status`, "utf8")) ?? [];
   return Number(kilobytes) / 1024;
 }

@@ -101,6 +101,8 @@ function placeOf(url: string): string {
 
 /** All three for people: the first `most` rows of each, in percent of the time that was not idle. */
 export function profileText({ functions, places, whole }: Costs, most = 25): string {
+  if (places.length === 0)
+    return "  No process of the service ran here: PostgreSQL was asked by the bench itself.";
   const row = ({ name, place, share }: Cost) =>
     `  ${(share * 100).toFixed(1).padStart(5)} %  ${name.padEnd(name ? 32 : 0)} ${place}`;
   return [

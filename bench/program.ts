@@ -18,19 +18,25 @@ export interface Program {
 }
 
 /** Nothing of it outlives us, whatever ends us. */
-const running = new Set<ChildProcess>();
-process.on("exit", () => running.forEach((child) => child.kill("SIGKILL")));
+const running = new Map<ChildProcess, Promise<unknown>>();
+const killAll = () => running.forEach((_, child) => child.kill("SIGKILL"));
+process.on("exit", killAll);
+
+/** Ends at once what still runs. */
+export async function endAll(): Promise<void> {
+  killAll();
+  await Promise.allSettled(running.values());
+}
 
 function start([command, ...words]: readonly string[], settings: Settings) {
   const child = spawn(command!, words, {
     env: { PATH: process.env["PATH"], HOME: process.env["HOME"], PORT: "0", ...settings },
     stdio: ["ignore", "pipe", "pipe"],
   });
-  running.add(child);
-  const ended = once(child, "exit").then(([code, signal]) => {
-    running.delete(child);
-    return (code ?? signal) as number | string;
-  });
+  const ended = once(child, "exit")
+    .then(([code, signal]) => (code ?? signal) as number | string)
+    .finally(() => running.delete(child));
+  running.set(child, ended);
   return { child, ended };
 }
 
@@ -67,18 +73,30 @@ export async function runProgram(
   return said[0]!;
 }
 
-/** Runs `node` for as long as given, or to its end if that comes first, and drops what it says. */
+/** How a program ended by itself, and the last that it wrote. */
+export interface End {
+  code: number | string;
+  said: string;
+}
+
+const MOST_SAID = 2_000;
+
+/** Runs `node` to its end, or for as long as given: it is asked to stop then, and null is answered. */
 export async function runFor(
   ms: number,
   words: readonly string[],
   settings: Settings,
   before: readonly string[] = [],
-): Promise<void> {
+): Promise<End | null> {
   const { child, ended } = start([...before, process.execPath, ...words], settings);
-  for (const stream of [child.stdout, child.stderr]) stream.resume();
-  const timer = setTimeout(() => child.kill("SIGTERM"), ms);
-  await ended;
+  let said = "";
+  for (const stream of [child.stdout, child.stderr])
+    stream.on("data", (text: Buffer) => (said = (said + text.toString()).slice(-MOST_SAID)));
+  let isStopped = false;
+  const timer = setTimeout(() => (isStopped = child.kill("SIGTERM")), ms);
+  const [code] = await Promise.all([ended, once(child, "close")]);
   clearTimeout(timer);
+  return isStopped ? null : { code, said };
 }
 
 /** The words that run a floor of this folder, which is TypeScript as it stands. */

@@ -7,6 +7,12 @@ export const ADDON = { id: "teapots", password: "a-password-for-the-bench-only" 
 /** The grant code a resource is given; so whoever looks at a row knows which code it must hold. */
 export const codeOf = (uuid: string): string => `grant-${uuid}`;
 
+/** The `number`-th token pair of a resource, for the same reason; an access token has 65 characters, as the platform's have. */
+export const tokensOf = (uuid: string, number: number) => ({
+  accessToken: `SVCK-${uuid}-${String(number).padStart(23, "0")}`,
+  refreshToken: `refresh-${uuid}-${number}`,
+});
+
 /** Provision requests as the platform sends them, each for a new resource; `uuids` grows by those that were answered. */
 export function provisions({
   plan,
@@ -23,7 +29,8 @@ export function provisions({
       return {
         bytes: requestFor(uuid, plan),
         isRight(given, body) {
-          const isRight = given === status && idOf(body) === uuid;
+          const { id, config } = parsed(body);
+          const isRight = given === status && id === uuid && (status !== 200 || isObject(config));
           if (isRight) uuids.push(uuid);
           return isRight;
         },
@@ -47,10 +54,14 @@ function requestFor(uuid: string, plan: string): Buffer {
   );
 }
 
-function idOf(body: string): unknown {
+function parsed(body: string): { id?: unknown; config?: unknown } {
   try {
-    return (JSON.parse(body) as { id?: unknown }).id;
+    return (JSON.parse(body) as object | null) ?? {};
   } catch {
-    return undefined;
+    return {};
   }
+}
+
+function isObject(value: unknown): boolean {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -1,34 +1,45 @@
-import { spawnSync } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import pg from "pg";
+import { checkTokens } from "../bench/books.ts";
+import { thereAndBack, type Sample } from "../bench/contest.ts";
 import { expectBoundedPlan } from "../bench/plan.ts";
 import { plots } from "../bench/plots.ts";
-import { readProfiles } from "../bench/profile.ts";
+import { profileText, readProfiles } from "../bench/profile.ts";
+import { provisions } from "../bench/provisions.ts";
 import { table } from "../bench/report.ts";
+import { seedTokens } from "../bench/seed.ts";
 import type { Line } from "../bench/works/work.ts";
 import { testServerUrl } from "./support/database.ts";
 import { program } from "./support/program.ts";
 
 const root = new URL("../", import.meta.url);
 
-/** A folder like dist/, whose programs are those of src/; `parts` stand around the web process's. */
-function aBuiltService(parts = "{}"): string {
+/** A folder like dist/, whose programs are those of src/; `parts` stand around the web and worker processes', `kit` before the command. */
+function aBuiltService(parts = "{}", kit = ""): string {
   const folder = mkdtempSync(path.join(tmpdir(), "bench-test-"));
   const write = (name: string, code: string) => writeFileSync(path.join(folder, name), code);
   const load = (file: string) => `await import("${pathToFileURL(program(`src/${file}`)).href}")`;
   symlinkSync(fileURLToPath(new URL("node_modules", root)), path.join(folder, "node_modules"));
   writeFileSync(path.join(folder, "package.json"), `{ "type": "module" }`);
-  write("kit.js", load("kit.ts"));
-  write(
-    "web.js",
-    `const { readConfig, readEnvironment } = ${load("config.ts")};
-     const { runProcess } = ${load("process.ts")};
-     const { runWeb } = ${load("run-service.ts")};
-     await runProcess(async () => runWeb(readConfig(readEnvironment()), ${parts}));`,
-  );
+  write("kit.js", kit + load("kit.ts"));
+  for (const [name, run] of [
+    ["web.js", "runWeb"],
+    ["worker.js", "runWorker"],
+  ] as const)
+    // prettier-ignore
+    write(
+      name,
+      `const { readConfig, readEnvironment } = ${load("config.ts")};
+       const { runProcess } = ${load("process.ts")};
+       const { ${run} } = ${load("run-service.ts")};
+       await runProcess(async () => ${run}(readConfig(readEnvironment()), ${parts}));`,
+    );
   return folder;
 }
 
@@ -46,25 +57,60 @@ const LOSES_A_ROW = `{ wrapDatabase: (db) => {
   return { ...db, query };
 } }`;
 
+/** Of a refreshed resource the tokens before are stored once more. */
+const KEEPS_OLD_TOKENS = `{ wrapDatabase: (db) => {
+  const query = async (asked, values) => {
+    if (asked.name !== "store_tokens") return db.query(asked, values);
+    const [uuids] = values;
+    const text = "SELECT uuid, sealed_access_token AS access, sealed_refresh_token AS refresh FROM credentials WHERE uuid = ANY($1::uuid[])";
+    const before = new Map((await db.query({ name: "before", text }, [uuids])).map((row) => [row.uuid, row]));
+    const old = (column) => uuids.map((uuid) => before.get(uuid)[column]);
+    return db.query(asked, [...values.slice(0, 3), old("access"), old("refresh"), ...values.slice(5)]);
+  };
+  return { ...db, query };
+} }`;
+
+/** Only the schema is made; every other command fails at once. */
+const FAILS = `if (process.argv[2] !== "migrate") { console.error("no such kiln"); process.exit(1); }\n`;
+
+const main = fileURLToPath(new URL("bench/main.ts", root));
+const command = (dist: string, ...words: string[]) => [
+  ...["--import", "tsx", main, "--quick", "--seconds", "0.2", "--json", "--dist", dist, ...words],
+];
+const options = {
+  cwd: fileURLToPath(root),
+  encoding: "utf8" as const,
+  env: { ...process.env, BENCH_DATABASE_URL: testServerUrl },
+};
+
 function bench(dist: string, ...words: string[]) {
-  const main = fileURLToPath(new URL("bench/main.ts", root));
-  const { status, stdout, stderr } = spawnSync(
-    process.execPath,
-    ["--import", "tsx", main, "--quick", "--seconds", "0.2", "--json", "--dist", dist, ...words],
-    {
-      cwd: fileURLToPath(root),
-      encoding: "utf8",
-      env: { ...process.env, BENCH_DATABASE_URL: testServerUrl },
-    },
-  );
+  const { status, stdout, stderr } = spawnSync(process.execPath, command(dist, ...words), options);
   return { status, stdout, stderr };
+}
+
+/** The databases on the server that a bench with this process id made. */
+async function databasesOf(pid: number): Promise<string[]> {
+  const client = new pg.Client({ connectionString: testServerUrl });
+  await client.connect();
+  const { rows } = await client.query<{ datname: string }>(
+    `SELECT datname FROM pg_database WHERE datname IN ($1, $2)`,
+    [`bench_template_${pid}`, `bench_${pid}_1`],
+  );
+  await client.end();
+  return rows.map(({ datname }) => datname);
 }
 
 const withPostgresql = testServerUrl ? describe : describe.skip;
 
 withPostgresql("npm run bench (with TEST_DATABASE_URL: it measures on PostgreSQL alone)", () => {
-  const [sound, broken] = [aBuiltService(), aBuiltService(LOSES_A_ROW)];
-  afterAll(() => [sound, broken].forEach((folder) => rmSync(folder, { recursive: true })));
+  let [sound, broken, forgetful, failing] = ["", "", "", ""];
+  beforeAll(() => {
+    [sound, broken] = [aBuiltService(), aBuiltService(LOSES_A_ROW)];
+    [forgetful, failing] = [aBuiltService(KEEPS_OLD_TOKENS), aBuiltService("{}", FAILS)];
+  });
+  afterAll(() =>
+    [sound, broken, forgetful, failing].forEach((folder) => rmSync(folder, { recursive: true })),
+  );
 
   it("compares the service with its floor, having found each answer in the database", () => {
     const { status, stdout, stderr } = bench(sound, "--only", "provision-202");
@@ -84,6 +130,42 @@ withPostgresql("npm run bench (with TEST_DATABASE_URL: it measures on PostgreSQL
     expect(JSON.parse(stdout)).toMatchObject({ lines: [] });
   }, 120_000);
 
+  it("opens every token pair that was refreshed or re-sealed", () => {
+    const { stdout, stderr } = bench(sound, "--only", "refresh-0ms", "--only", "reseal");
+    const { lines, faults } = JSON.parse(stdout || `{ "faults": [] }`) as { lines: Line[]; faults: string[] };
+    expect({ faults, stderr }).toEqual({ faults: [], stderr: expect.not.stringContaining("WRONG") });
+    expect(lines).toHaveLength(2);
+  }, 300_000);
+
+  it("fails when what a refresh brought is not what is stored", () => {
+    const { status, stderr } = bench(forgetful, "--only", "refresh-0ms");
+    expect(stderr).toMatch(/WRONG {2}refresh-0ms: Token pair \d+ of [0-9a-f-]{36} is not stored/);
+    expect(status).toBe(1);
+  }, 300_000);
+
+  it("fails when a command that is to run beside does not", () => {
+    const { status, stderr } = bench(failing, "--only", "mixed");
+    expect(stderr).toMatch(/WRONG {2}mixed: a command beside ended with 1:\nno such kiln/);
+    expect(status).toBe(1);
+  }, 300_000);
+
+  it.each(["SIGINT", "SIGHUP"] as const)(
+    "leaves no database behind on %s",
+    async (signal) => {
+      const child = spawn(process.execPath, command(sound, "--only", "process"), {
+        ...options,
+        stdio: "ignore",
+      });
+      const ended = once(child, "exit");
+      for (let made = 0; made < 2; made = (await databasesOf(child.pid!)).length)
+        expect(child.exitCode).toBeNull();
+      child.kill(signal);
+      expect(await ended).toEqual([1, null]);
+      expect(await databasesOf(child.pid!)).toEqual([]);
+    },
+    120_000,
+  );
+
   it("refuses a name that it does not know, and says which it does", () => {
     const { status, stderr } = bench(sound, "--only", "provision-teapot");
     expect(status).toBe(2);
@@ -97,6 +179,45 @@ withPostgresql("npm run bench (with TEST_DATABASE_URL: it measures on PostgreSQL
     expect(stderr).toMatch(/^Unknown option '--teapot'.*\nnpm run bench \[-- --quick\]/);
     expect(stderr).not.toContain("    at ");
   }, 60_000);
+});
+
+describe("what the bench takes for right", () => {
+  it("is the token pair of this refresh, not one before", async () => {
+    const rows: Record<string, unknown>[] = [];
+    const ask = async (text: string, values: unknown[] = []) => {
+      const [uuids = [], access = [], refresh = []] = values as [string[]?, Uint8Array[]?, Uint8Array[]?];
+      if (text.includes("INSERT"))
+        uuids.forEach((uuid, i) =>
+          rows.push({ uuid, generation: 1, access: access[i], refresh: refresh[i] }),
+        );
+      return rows as never[];
+    };
+    const uuids = await seedTokens({ ask, url: "", drop: async () => undefined }, 3);
+    await checkTokens({ ask }, uuids, 1);
+    for (const row of rows) row["generation"] = 2;
+    await expect(checkTokens({ ask }, uuids, 2)).rejects.toThrow(/^Token pair 2 of .* is not stored$/);
+  });
+
+  it("is an answer with the id, and of 200 with config vars", () => {
+    const { next, uuids } = provisions({ plan: "basic", status: 200 });
+    const { bytes, isRight } = next();
+    const [, id] = /"uuid":"([^"]+)"/.exec(bytes.toString())!;
+    for (const answer of [{ id }, { config: {} }, { id, config: [] }, null])
+      expect(isRight(200, JSON.stringify(answer))).toBe(false);
+    expect(isRight(202, JSON.stringify({ id, config: {} }))).toBe(false);
+    expect(isRight(200, JSON.stringify({ id, config: { TEAPOT_URL: "" } }))).toBe(true);
+    expect(uuids).toEqual([id]);
+  });
+
+  it("is measured there and back, and of both the middle", async () => {
+    const order: number[] = [];
+    const measured = await thereAndBack([1, 2, 3], async (step) => {
+      order.push(step);
+      return { perSecond: order.length } as Sample;
+    });
+    expect(order).toEqual([1, 2, 3, 3, 2, 1]);
+    expect(measured.map(({ perSecond }) => perSecond)).toEqual([3.5, 3.5, 3.5]);
+  });
 });
 
 describe("the plan of a claim", () => {
@@ -148,6 +269,10 @@ describe("what the bench reports", () => {
     let folder: string;
     beforeAll(() => mkdirSync((folder = path.join(tmpdir(), `bench-profile-${process.pid}`))));
     afterAll(() => rmSync(folder, { recursive: true }));
+
+    it("says so where no process was looked at", () => {
+      expect(profileText(readProfiles(folder))).toContain("No process of the service ran here");
+    });
 
     it("is each function's own time, without what was idle, by function and by package", () => {
       const node = (id: number, functionName: string, url: string) => ({

@@ -1,4 +1,5 @@
 import http from "node:http";
+import { tokensOf } from "../provisions.ts";
 
 // The floor of a refresh sweep that waits for nobody: the same calls, as many at once, with node's own client and
 // connections kept alive. Each answer is read, and nothing is done with it: no database, nothing sealed, no log.
@@ -20,7 +21,7 @@ function refresh(uuid: string): Promise<string> {
     request.end(
       new URLSearchParams({
         grant_type: "refresh_token",
-        refresh_token: `refresh-${uuid}`,
+        refresh_token: tokensOf(uuid, 1).refreshToken,
         client_secret: process.env["CLIENT_SECRET"]!,
       }).toString(),
     );

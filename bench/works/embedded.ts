@@ -18,6 +18,7 @@ export const embedded: Work = {
     const { quick, roundMs } = bench.options;
     await bench.platform.tell({ tokenMs: NEVER_MS });
     const dataDir = mkdtempSync(path.join(tmpdir(), "bench-embedded-"));
+    process.once("exit", () => rmSync(dataDir, { recursive: true, force: true }));
     const floorDatabase = await bench.databases.create();
     const floor = await bench.startFloor("bare-http", bench.settingsFor(floorDatabase));
     const service = await bench.startService("web", bench.settingsFor({ url: "" }, { DATA_DIR: dataDir }));
@@ -40,7 +41,6 @@ export const embedded: Work = {
     const ask = async <Row extends object>(text: string) =>
       (await database.query(statement("bench", text))) as Row[];
     await checkProvisions({ ask }, asked.uuids, 202).finally(() => database.close());
-    rmSync(dataDir, { recursive: true });
     await floorDatabase.drop();
     return [
       {

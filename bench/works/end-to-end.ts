@@ -2,7 +2,7 @@ import type { Bench } from "../bench.ts";
 import { checkTokens, Missing } from "../books.ts";
 import { contest, measureLoad, median, type Contestant, type Sample } from "../contest.ts";
 import type { Database } from "../databases.ts";
-import { cpuMicrosOf } from "../proc.ts";
+import { cpuMicrosOf, mostMemoryMbOf } from "../proc.ts";
 import type { Program } from "../program.ts";
 import { provisions } from "../provisions.ts";
 import { setTimeout as wait } from "node:timers/promises";
@@ -11,7 +11,8 @@ import type { Work } from "./work.ts";
 // From the first request to the last token pair stored. The twin exchanges in the process that answered, with nothing
 // kept for another try. The service exchanges from its durable queue, not before a second after the commit, which counts
 // against it; so does what it does of the rest meanwhile: it asks for the apps, finishes, sets config vars. What is left of
-// that when the last pair is stored gave way to the grants; a line of its own says when that is done too.
+// that when the last pair is stored gave way to the grants; a line of its own says when that is done too. The last says what
+// memory the process had at most: nothing else that is measured asks more of it.
 
 const CONNECTIONS = 32;
 const LONGEST_MS = 120_000;
@@ -36,6 +37,7 @@ export const endToEnd: Work = {
       contestant(bench, database, service, asked, quick ? 2_500 : 20_000, untilAllIsDone),
       quick ? 2 : 4,
     );
+    const memoryMb = mostMemoryMbOf(service.pid);
     await Promise.all([twin.kill(), bench.end(service)]);
     await checkTokens(database, asked.uuids, 1);
     const exchanged = (await bench.platform.tell()).exchanged - before.exchanged;
@@ -60,6 +62,10 @@ export const endToEnd: Work = {
         ratio: null,
         target: {},
         sample: { cpuMicros: median(untilAllIsDone.map(({ cpuMicros }) => cpuMicros)) },
+      },
+      {
+        ...{ work: "memory, most while all that is done", unit: "MB", floor: null, subject: memoryMb },
+        ...{ ratio: null, target: { atMost: 200 } },
       },
     ];
   },

@@ -1,12 +1,14 @@
 import type { Bench } from "../bench.ts";
 import { checkProvisions, checkTokens } from "../books.ts";
-import { measureLoad, type Sample } from "../contest.ts";
+import { measureLoad, thereAndBack, type Sample } from "../contest.ts";
+import type { Database } from "../databases.ts";
 import { drain, EAGER } from "../drain.ts";
 import { provisions } from "../provisions.ts";
 import { fill, seedTokens } from "../seed.ts";
 import type { Line, Work } from "./work.ts";
 
-// The same work with more processes, and among more resources. No targets: this shows what bounds what.
+// The same work with more processes, and among more resources. No targets: this shows what bounds what. Refreshes are
+// measured there and back. Answers leave work behind that would be done beside the next, so that each is measured once.
 
 const TOKEN_MS = 50;
 
@@ -14,20 +16,27 @@ const TOKEN_MS = 50;
 export const growthOfProcesses: Work = {
   name: "growth-processes",
   async measure(bench) {
+    const { quick } = bench.options;
     await bench.platform.tell({ tokenMs: TOKEN_MS });
-    const lines: Line[] = [];
-    for (const processes of bench.options.quick ? [1, 2] : [1, 2, 4]) {
-      const sample = await refreshWith(bench, processes);
+    const database = await bench.databases.create();
+    const uuids = await seedTokens(database, quick ? 2_500 : 10_000);
+    const steps = quick ? [1, 2] : [1, 2, 4];
+    const samples = await thereAndBack(steps, (processes) => refreshWith(bench, database, uuids, processes));
+    await checkTokens(database, uuids, 1 + 2 * steps.length);
+    await database.drop();
+    return steps.map((processes, i) => {
       const work = `refresh at ${TOKEN_MS} ms, worker processes: ${processes}`;
-      lines.push(grown(work, "tokens/s", sample, lines[0], { plot: "processes", x: processes }));
-    }
-    return lines;
+      return grown(work, "tokens/s", samples[i]!, i > 0 && samples[0]!, { plot: "processes", x: processes });
+    });
   },
 };
 
-async function refreshWith(bench: Bench, processes: number): Promise<Sample> {
-  const database = await bench.databases.create();
-  const uuids = await seedTokens(database, bench.options.quick ? 4_000 : 20_000);
+async function refreshWith(
+  bench: Bench,
+  database: Database,
+  uuids: string[],
+  processes: number,
+): Promise<Sample> {
   const settings = bench.settingsFor(database, EAGER);
   const workers = await Promise.all(
     Array.from({ length: processes }, () => bench.startService("worker", settings, "free")),
@@ -35,8 +44,6 @@ async function refreshWith(bench: Bench, processes: number): Promise<Sample> {
   await drain(bench, database, workers, uuids.slice(0, 1_000));
   const sample = await drain(bench, database, workers, uuids.slice(1_000));
   await Promise.all(workers.map(bench.end));
-  await checkTokens(database, uuids, 2);
-  await database.drop();
   return sample;
 }
 
@@ -44,37 +51,53 @@ async function refreshWith(bench: Bench, processes: number): Promise<Sample> {
 export const growthOfResources: Work = {
   name: "growth-resources",
   async measure(bench) {
-    const refreshes: Line[] = [];
-    const answers: Line[] = [];
-    for (const resources of bench.options.quick ? [10_000, 100_000] : [10_000, 100_000, 1_000_000]) {
-      const { refresh, provision } = await among(bench, resources);
-      const point = { plot: "resources" as const, x: resources };
-      const where = `among ${resources.toLocaleString("en")}`;
-      answers.push(grown(`provision answered 202 ${where}`, "req/s", provision, answers[0], point));
-      refreshes.push(grown(`refresh ${where}`, "tokens/s", refresh, refreshes[0], point));
-    }
-    return [...answers, ...refreshes];
+    const sizes = bench.options.quick ? [10_000, 100_000] : [10_000, 100_000, 1_000_000];
+    await bench.platform.tell({ tokenMs: 0 });
+    const sides: Side[] = [];
+    for (const resources of sizes) sides.push(await among(bench, resources));
+    for (const side of sides) await side.refresh();
+    const refreshes = await thereAndBack(sides, (side) => side.refresh());
+    const answers: Sample[] = [];
+    for (const side of sides) answers.push(await side.provision());
+    const lines = (work: string, unit: string, samples: readonly Sample[]) =>
+      sizes.map((x, i) => {
+        const name = `${work} among ${x.toLocaleString("en")}`;
+        return grown(name, unit, samples[i]!, i > 0 && samples[0]!, { plot: "resources", x });
+      });
+    return [...lines("provision answered 202", "req/s", answers), ...lines("refresh", "tokens/s", refreshes)];
   },
 };
 
-async function among(bench: Bench, resources: number): Promise<{ refresh: Sample; provision: Sample }> {
+interface Side {
+  refresh(): Promise<Sample>;
+  /** Answers, and ends the process: it has much to finish that would be in the others' way. */
+  provision(): Promise<Sample>;
+}
+
+async function among(bench: Bench, resources: number): Promise<Side> {
   const { roundMs } = bench.options;
   const database = await bench.databases.create();
   const uuids = await seedTokens(database, 5_000);
   await fill(database, resources - uuids.length);
-  await bench.platform.tell({ tokenMs: 0 });
   const web = await bench.startService("web", bench.settingsFor(database, EAGER));
-  await drain(bench, database, [web], uuids.slice(0, 1_000));
-  const refresh = await drain(bench, database, [web], uuids.slice(1_000));
-  await checkTokens(database, uuids, 2);
-  const asked = provisions({ plan: "dedicated", status: 202 });
-  const round = (forMs: number) => measureLoad(web, asked, { connections: 32, forMs });
-  await round(roundMs / 2);
-  const provision = await round(2 * roundMs);
-  await bench.end(web);
-  await checkProvisions(database, asked.uuids, 202);
-  await database.drop();
-  return { refresh, provision };
+  let sweeps = 0;
+  return {
+    refresh() {
+      sweeps += 1;
+      return drain(bench, database, [web], uuids);
+    },
+    async provision() {
+      await checkTokens(database, uuids, 1 + sweeps);
+      const asked = provisions({ plan: "dedicated", status: 202 });
+      const round = (forMs: number) => measureLoad(web, asked, { connections: 32, forMs });
+      await round(roundMs / 2);
+      const provision = await round(2 * roundMs);
+      await bench.end(web);
+      await checkProvisions(database, asked.uuids, 202);
+      await database.drop();
+      return provision;
+    },
+  };
 }
 
 /** One step of growth, beside the first one. */
@@ -82,13 +105,13 @@ function grown(
   work: string,
   unit: string,
   sample: Sample,
-  first: Line | undefined,
+  first: Sample | false,
   point: NonNullable<Line["point"]>,
 ): Line {
   const { perSecond } = sample;
   return {
     ...{ work, unit, point, sample, target: {}, subject: perSecond },
-    floor: first ? { name: "the first", value: first.subject } : null,
-    ratio: first ? perSecond / first.subject : null,
+    floor: first ? { name: "the first", value: first.perSecond } : null,
+    ratio: first ? perSecond / first.perSecond : null,
   };
 }

@@ -1,8 +1,9 @@
 import { setTimeout as wait } from "node:timers/promises";
 import { ENCRYPTION_KEY, OTHER_KEY } from "../bench.ts";
-import { checkProvisions } from "../books.ts";
+import { checkProvisions, checkTokens, Missing } from "../books.ts";
 import { measureLoad, median } from "../contest.ts";
 import { drain, EAGER } from "../drain.ts";
+import type { End } from "../program.ts";
 import { provisions } from "../provisions.ts";
 import { seedTokens } from "../seed.ts";
 import type { Line, Work } from "./work.ts";
@@ -13,6 +14,7 @@ import type { Line, Work } from "./work.ts";
 const CALM = { connections: 20, everyMs: 100 };
 const TOKEN_MS = 50;
 const LONGEST_MS = 150_000;
+const LONGEST_RUN_MS = 60_000;
 
 export const mixed: Work = {
   name: "mixed",
@@ -36,41 +38,53 @@ export const mixed: Work = {
       if (sample.status === "rejected") throw sample.reason;
       return sample.value.p99Ms;
     }
-    const again = (work: (leftMs: number) => Promise<unknown>) => async () => {
-      const until = performance.now() + forMs;
-      for (let left = forMs; left > 0; left = until - performance.now()) await work(left);
-    };
     const keys: [string, string] = [OTHER_KEY, ENCRYPTION_KEY];
-    const reseal = (forMs: number) => {
+    const reseal = (leftMs: number) => {
       const [current, old] = keys;
       keys.reverse();
-      return bench.runKitAside(
-        "keys reseal",
-        { ...settings, ENCRYPTION_KEY: current, DECRYPTION_KEYS: old },
-        forMs,
-      );
+      const rotated = { ...settings, ENCRYPTION_KEY: current, DECRYPTION_KEYS: old };
+      return bench.runKitAside("keys reseal", rotated, leftMs);
     };
-    const besides = {
+    const rounds = quick ? 1 : 4;
+    const kinds = {
+      quiet: () => wait(forMs),
       [`while ${refreshes.toLocaleString("en")} refreshes drain`]: () => drain(bench, database, [web], due),
-      "while everything is re-sealed": again(reseal),
-      "while an operator lists resources": again((leftMs) =>
-        bench.runKitAside("resources list", settings, leftMs),
+      // Where the process that serves has sealed a row since, with the other key, it says so with a 1.
+      "while everything is re-sealed": again(forMs, reseal, ({ said }) => said.includes(`"resealed"`)),
+      "while an operator lists resources": again(
+        forMs,
+        (leftMs) => bench.runKitAside("resources list", settings, leftMs),
+        ({ code }) => code === 0,
       ),
     };
 
-    const quiet: number[] = [];
-    const busy: Record<string, number[]> = {};
+    const slowest: Record<string, number[]> = {};
     await p99(() => wait(1_000));
-    for (let round = 0; round < (quick ? 1 : 4); round++) {
-      quiet.push(await p99(() => wait(forMs)));
-      for (const [when, beside] of Object.entries(besides)) (busy[when] ??= []).push(await p99(beside));
+    for (let round = 0; round < rounds; round++) {
+      const all = Object.entries(kinds);
+      for (const [when, beside] of round % 2 === 0 ? all : all.reverse())
+        (slowest[when] ??= []).push(await p99(beside));
     }
     await bench.end(web);
     await checkProvisions(database, asked.uuids, 202);
+    await checkTokens(database, due, 1 + rounds, [ENCRYPTION_KEY, OTHER_KEY]);
     await database.drop();
-    return Object.entries(busy).map(([when, all]) => lineFor(when, quiet, all));
+    const { quiet, ...busy } = slowest;
+    return Object.entries(busy).map(([when, all]) => lineFor(when, quiet!, all));
   },
 };
+
+/** A command over and over for so long, at least once to its end. Throws if one ends without having done its work. */
+function again(forMs: number, run: (leftMs: number) => Promise<End | null>, isDone: (end: End) => boolean) {
+  return async () => {
+    const until = performance.now() + forMs;
+    for (let left = LONGEST_RUN_MS; left > 0; left = until - performance.now()) {
+      const end = await run(left);
+      if (!end && left === LONGEST_RUN_MS) throw new Missing("a command beside came to no end in a minute");
+      if (end && !isDone(end)) throw new Missing(`a command beside ended with ${end.code}:\n${end.said}`);
+    }
+  };
+}
 
 function lineFor(when: string, quiet: readonly number[], busy: readonly number[]): Line {
   return {

@@ -43,7 +43,7 @@ export const reseal: Work = {
       },
     };
     const outcome = await contest(floor, subject, quick ? 2 : 4);
-    await checkTokens(database, uuids, 1, keys.subject[1]);
+    await checkTokens(database, uuids, 1, [keys.subject[1]!]);
     await Promise.all([database.drop(), floorDatabase.drop()]);
     return [
       {
