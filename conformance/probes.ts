@@ -3,7 +3,7 @@ import { usualPatience } from "./settings.ts";
 import type { Call } from "./stage/books.ts";
 import { OVERTAKES_BY_MS } from "./stage/front.ts";
 import type { Delivery, InstallWish, Resource, Stage } from "./stage/stage.ts";
-import { membersIn, type Reply } from "./stage/wire.ts";
+import { jsonIn, membersIn, type Reply } from "./stage/wire.ts";
 
 // What several rules look at is played once. A probe gives what was seen and judges nothing.
 
@@ -191,6 +191,15 @@ export const completed = probe(async (stage) => {
 /** The members of an answer; none where it is no JSON object. */
 export function membersOf(reply: Reply): Record<string, unknown> {
   return membersIn(reply.text);
+}
+
+/** Throws {@link Broken} unless the answer is a JSON object and says so. */
+export function answeredWithObject({ headers, text }: Reply): void {
+  const type = headers["content-type"] ?? "";
+  holds(/^application\/([\w.-]+\+)?json\b/i.test(type), `The Content-Type is ${type || "missing"}.`);
+  const value = jsonIn(text);
+  const isObject = typeof value === "object" && value !== null && !Array.isArray(value);
+  holds(isObject, "The body is no JSON object.");
 }
 
 /** Throws {@link Broken} unless the call was answered with one of these. */

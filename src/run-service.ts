@@ -64,7 +64,7 @@ export async function runWeb(config: Config, parts?: Partial<Parts>): Promise<Ru
     resourcesPath: config.resourcesPath,
     partnerApi: api,
     metrics: byPassword && metricsRoutes({ guard: byPassword, scrape: services.keptMetrics.createScrape() }),
-    observe: timedRequests(metrics, [config.resourcesPath, ...OUR_PATHS]),
+    observe: timedRequests(metrics, config.resourcesPath, OUR_PATHS),
     site: siteOf(services, operator, untilReady),
     readiness: () => readiness(services, ready),
     isStopping: () => stopping.signal.aborted,

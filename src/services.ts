@@ -150,7 +150,7 @@ export async function createServices(config: Config, role: "owner" | "guest", pa
     beat: async (name) => void (await db.query(beat, [name])),
     log,
   });
-  const keptMetrics = createKeptMetrics({ db, metrics, log });
+  const keptMetrics = createKeptMetrics({ db, metrics, jobs: jobs.names, log });
 
   return {
     ...{ config, log, scrubber, vault, db, offer, credentials, lifecycle, platformFor, recover, jobs },

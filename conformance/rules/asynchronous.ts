@@ -14,6 +14,7 @@ import {
   marked,
   membersOf,
   momentMs,
+  plainAnswer,
   quiet,
   repeatsWell,
 } from "../probes.ts";
@@ -34,14 +35,25 @@ const asksForVersion = (accept = "") =>
 
 /** The first push of config vars in an asynchronous provision. */
 async function push(stage: Stage) {
-  setsVars(stage);
+  declaresVars(stage);
   const call = await callOf(stage, await begunWithTokens(stage), isConfigPush);
+  if (!call) await hasVars(stage);
   needs(call, "config vars have to be set first (ASYNC-04).");
   return call;
 }
 
-function setsVars({ settings }: Stage): void {
+function declaresVars({ settings }: Stage): void {
   applies(settings.manifest?.config_vars?.length !== 0, "the manifest declares no config vars.");
+}
+
+/** Where no manifest says so, an add-on has config vars if it ever told one. */
+async function hasVars(stage: Stage): Promise<void> {
+  if (stage.settings.manifest?.config_vars) return;
+  const { config } = membersOf(await plainAnswer(stage));
+  if (Object.keys(config ?? {}).length > 0) return;
+  const push = () => stage.books.calls.some(isConfigPush);
+  const isPushed = await stage.books.until(push, stage.settings.patience.quietMs);
+  applies(isPushed, "no config var was ever told, and no manifest names one (--manifest).");
 }
 
 /** The config vars of a push; null where its body is of another shape. */
@@ -115,10 +127,11 @@ export const asynchronous: RuleGroup = {
       mend: "PATCH /addons/{uuid}/config first: with the end told, the customer's app starts.",
       isPatient: true,
       async check(stage) {
-        setsVars(stage);
+        declaresVars(stage);
         const resource = await begunWithTokens(stage);
         const mark = await marked(stage, resource);
         const set = stage.callsOf(resource).find((call) => isConfigPush(call) && isDone(call));
+        if (!set) await hasVars(stage);
         holds(
           set && set.at < mark.at,
           set ? "They were set after the end had been told." : "No config vars were set.",

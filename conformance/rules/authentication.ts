@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { answeredWith, plain, plainAnswer } from "../probes.ts";
+import { answeredWith, installed, plain, plainAnswer } from "../probes.ts";
 import { Broken, holds, needs, type RuleGroup } from "../rule.ts";
 import { assumed } from "../sections.ts";
 import { aGrant, aProvision, basic } from "../stage/service-calls.ts";
@@ -106,16 +106,21 @@ export const authentication: RuleGroup = {
       severity: "must",
       mend: "Put the check in front of all three calls.",
       async check(stage) {
-        const below = `/${(await plain(stage)).uuid}`;
-        const body = { plan: stage.settings.plan };
-        const changed = await stage.service.send({ method: "PUT", below, body, authorization: null });
-        holds(
-          changed.status === 401,
-          `A plan change without credentials was answered with ${changed.status}.`,
-        );
-        const unknown = `/${randomUUID()}`;
-        const ended = await stage.service.send({ method: "DELETE", below: unknown, authorization: null });
-        holds(ended.status === 401, `A deprovision without credentials was answered with ${ended.status}.`);
+        const { addonId, addonPassword, plan } = stage.settings;
+        const change = { method: "PUT", below: `/${(await plain(stage)).uuid}`, body: { plan } };
+        const end = { method: "DELETE", below: `/${randomUUID()}` };
+        const strangers = {
+          "without credentials": null,
+          "with a wrong password": basic(addonId, "a-wrong-password"),
+          "by another user": basic("somebody-else", addonPassword),
+          "with a header that cannot be read": "Basic %%%%",
+        };
+        for (const [how, authorization] of Object.entries(strangers)) {
+          for (const [what, call] of Object.entries({ "plan change": change, deprovision: end })) {
+            const { status } = await stage.service.send({ ...call, authorization });
+            holds(status === 401, `A ${what} ${how} was answered with ${status}; 401 was due.`);
+          }
+        }
       },
     },
     {
@@ -174,6 +179,14 @@ export const authentication: RuleGroup = {
         const after = await stage.service.send({ method: "DELETE", below });
         if (after.status < 300)
           throw new Broken(`A provision that was answered with ${status} has made a resource all the same.`);
+        const resource = await installed(stage);
+        const end = { method: "DELETE", below: `/${resource.uuid}`, authorization: null };
+        const stranger = await stage.service.send(end);
+        const { reply } = await stage.deprovision(resource);
+        if (reply?.status === 404 || reply?.status === 410)
+          throw new Broken(
+            `A deprovision that was answered with ${stranger.status} has ended the resource all the same.`,
+          );
       },
     },
     {

@@ -4,6 +4,7 @@ import {
   installed,
   isDone,
   isExchange,
+  isRefresh,
   isRefusal,
   isToldInAddress,
   firstReply,
@@ -174,14 +175,14 @@ export const exchange: RuleGroup = {
       section: endpoint,
       severity: "should",
       mend: "Send it in the form alone; tell your OAuth library to use client_secret_post.",
-      isPatient: true,
+      isLast: true,
       async check(stage) {
-        const { headers, form } = await plainAttempt(stage);
+        const { form } = await plainAttempt(stage);
         needs(form["client_secret"], "the client secret has to be in the form first (EXCH-07).");
-        holds(
-          headers.authorization === undefined,
-          "The token endpoint was called with an Authorization header.",
+        const found = stage.books.calls.find(
+          (call) => (isExchange(call) || isRefresh(call)) && call.headers.authorization !== undefined,
         );
+        holds(!found, `The ${found?.kind} was sent with an Authorization header.`);
       },
     },
     {

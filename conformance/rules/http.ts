@@ -67,7 +67,8 @@ export const http: RuleGroup = {
       async check({ service }) {
         for (const method of ["GET", "PATCH"]) {
           const { status } = await service.send({ method, below: `/${randomUUID()}` });
-          holds(status >= 400 && status < 500, `${method} of a resource was answered with ${status}.`);
+          const isRefused = (status >= 400 && status < 500) || status === 501;
+          holds(isRefused, `${method} of a resource was answered with ${status}.`);
         }
       },
     },

@@ -122,6 +122,7 @@ export const idempotence: RuleGroup = {
         const resource = await settled(stage);
         const { reply } = await stage.redeliver(resource, { newCode: true });
         holds(isSuccess(reply), `A repeated provision with a new code was answered with ${shown(reply)}.`);
+        holds(reply.text === firstReply(resource)!.text, "The answer is another one than the first.");
       },
     },
   ],

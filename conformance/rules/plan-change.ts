@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import {
   answeredWith,
+  answeredWithObject,
   installed,
   isExchange,
   isRefusal,
@@ -46,10 +47,7 @@ export const planChange: RuleGroup = {
       async check(stage) {
         const { reply } = await changed(stage);
         needs(isSuccess(reply), "a plan change has to succeed first (PLAN-01).");
-        holds(
-          /^application\/([\w.-]+\+)?json\b/i.test(reply.headers["content-type"] ?? ""),
-          "The Content-Type is not JSON.",
-        );
+        answeredWithObject(reply);
         const { config } = membersOf(reply);
         const [fault] = config === undefined ? [] : valueFaults(config);
         if (fault) throw new Broken(fault);

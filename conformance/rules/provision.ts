@@ -1,4 +1,5 @@
 import {
+  answeredWithObject,
   firstReply,
   isSuccess,
   membersOf,
@@ -12,7 +13,6 @@ import { applies, Broken, holds, needs, type RuleGroup } from "../rule.ts";
 import { assumed, platform } from "../sections.ts";
 import { nameFaults, valueFaults } from "../config-vars.ts";
 import type { Stage } from "../stage/stage.ts";
-import { jsonIn } from "../stage/wire.ts";
 
 const section = assumed(1);
 const request = platform("Provision request received by an add-on partner");
@@ -46,12 +46,7 @@ export const provision: RuleGroup = {
       severity: "must",
       mend: "Send Content-Type: application/json and an object.",
       async check(stage) {
-        const { headers, text } = await plainAnswer(stage);
-        const type = headers["content-type"] ?? "";
-        holds(/^application\/([\w.-]+\+)?json\b/i.test(type), `The Content-Type is ${type || "missing"}.`);
-        const value = jsonIn(text);
-        const isObject = typeof value === "object" && value !== null && !Array.isArray(value);
-        holds(isObject, "The body is no JSON object.");
+        answeredWithObject(await plainAnswer(stage));
       },
     },
     {

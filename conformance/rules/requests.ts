@@ -1,21 +1,46 @@
 import { randomUUID } from "node:crypto";
-import { firstReply, isRefusal, isSuccess, plainAnswer, shown } from "../probes.ts";
+import {
+  callOf,
+  firstReply,
+  isDone,
+  isExchange,
+  isRefusal,
+  isSuccess,
+  plainAnswer,
+  plainExchange,
+  shown,
+} from "../probes.ts";
 import { Broken, holds, needs, type Rule, type RuleGroup } from "../rule.ts";
 import { assumed, platform } from "../sections.ts";
 import { aProvision } from "../stage/service-calls.ts";
-import type { Stage } from "../stage/stage.ts";
+import type { Resource, Stage } from "../stage/stage.ts";
 import { membersIn, NoAnswer, type Outgoing } from "../stage/wire.ts";
 
 const section = assumed(1);
 const LARGE_BODY_BYTES = 5 * 1024 * 1024;
+/** As a time may end, and by how many hours that zone is ahead. */
+const ZONES = { "+0000": 0, "+00:00": 0, Z: 0, "-0800": -8 };
 
 /** A provision whose request was changed on its way, and has to be accepted. */
-async function accepted(stage: Stage, alter: (request: Outgoing) => void, what: string): Promise<void> {
+async function accepted(stage: Stage, alter: (request: Outgoing) => void, what: string): Promise<Resource> {
   await plainAnswer(stage);
   let left = 1;
   const resource = await stage.install({ alter: (request) => void (left-- > 0 && alter(request)) });
   const reply = firstReply(resource);
   holds(isSuccess(reply), `${what} was answered with ${shown(reply)}.`);
+  return resource;
+}
+
+/** Grants with such ends; each has to be accepted, and exchanged. */
+async function taken(stage: Stage, ends: Record<string, string>): Promise<void> {
+  const resources: [string, Resource][] = [];
+  for (const [what, expiresAt] of Object.entries(ends))
+    resources.push([what, await accepted(stage, grantThatEnds(expiresAt), what)]);
+  await plainExchange(stage);
+  for (const [what, resource] of resources) {
+    const call = await callOf(stage, resource, (call) => isExchange(call) && isDone(call));
+    holds(call, `${what} was accepted, and its grant never exchanged.`);
+  }
 }
 
 /** Changes members of a request's body; undefined takes one away. */
@@ -45,9 +70,9 @@ const rule = (
   severity: Rule["severity"],
   title: string,
   mend: string,
-  check: Rule["check"],
+  check: (stage: Stage) => Promise<unknown>,
   where = section,
-): Rule => ({ id, title, section: where, severity, mend, check });
+): Rule => ({ id, title, section: where, severity, mend, check: async (stage) => void (await check(stage)) });
 
 export const requests: RuleGroup = {
   title: "Provision: the request",
@@ -94,25 +119,33 @@ export const requests: RuleGroup = {
         await accepted(stage, members({ oauth_grant: undefined }), "A request without oauth_grant");
       },
     ),
-    rule(
-      "REQ-05",
-      "must",
-      "The end of a grant is read with and without a colon in the offset",
-      "Accept +hhmm, +hh:mm and Z; parsers of ISO 8601 often know only two of them.",
-      async (stage) => {
-        const end = new Date(Date.now() + 300_000).toISOString().slice(0, 19);
-        for (const offset of ["+0000", "+00:00", "Z"])
-          await accepted(stage, grantThatEnds(end + offset), `An expires_at that ends in ${offset}`);
-      },
-      platform("OAuth grant (partner)"),
-    ),
-    rule(
-      "REQ-06",
-      "should",
-      "An end of a grant that cannot be read costs no sale",
-      "Take five minutes from now where expires_at makes no sense.",
-      (stage) => accepted(stage, grantThatEnds("soon"), "An expires_at that is no time"),
-    ),
+    {
+      ...rule(
+        "REQ-05",
+        "must",
+        "The end of a grant is read with and without a colon in the offset",
+        "Read +hhmm, -hhmm, +hh:mm and Z; parsers of ISO 8601 often know only some of them.",
+        (stage) => {
+          const ends = Object.entries(ZONES).map(([zone, hours]) => {
+            const there = new Date(Date.now() + 300_000 + hours * 3_600_000).toISOString().slice(0, 19);
+            return [`An expires_at that ends in ${zone}`, there + zone] as const;
+          });
+          return taken(stage, Object.fromEntries(ends));
+        },
+        platform("OAuth grant (partner)"),
+      ),
+      isPatient: true,
+    },
+    {
+      ...rule(
+        "REQ-06",
+        "should",
+        "An end of a grant that cannot be read costs neither the sale nor the grant",
+        "Take five minutes from now where expires_at makes no sense.",
+        (stage) => taken(stage, { "An expires_at that is no time": "soon" }),
+      ),
+      isPatient: true,
+    },
     rule(
       "REQ-07",
       "must",
@@ -131,7 +164,7 @@ export const requests: RuleGroup = {
           await accepted(stage, headers({ "content-type": type }), `A body of the type ${type}`);
       },
     ),
-    rule("REQ-09", "must", "Text in any script is kept as it is", "Read and store UTF-8.", (stage) =>
+    rule("REQ-09", "must", "Text in any script is accepted", "Read and store UTF-8.", (stage) =>
       accepted(
         stage,
         members({ name: "Ünïcode-日本-🫖", options: { note: "наклейка" } }),

@@ -8,12 +8,13 @@ import {
   plainExchange,
   probe,
   quiet,
+  shown,
 } from "../probes.ts";
 import { Broken, holds, needs, type RuleGroup } from "../rule.ts";
 import { assumed, platform } from "../sections.ts";
 import type { Call } from "../stage/books.ts";
 import { firstTimes, type Script } from "../stage/script.ts";
-import type { Stage } from "../stage/stage.ts";
+import type { Resource, Stage } from "../stage/stage.ts";
 import { jsonReply, membersIn, type Reply } from "../stage/wire.ts";
 
 const states = platform("States and transitions");
@@ -85,15 +86,18 @@ export const tokens: RuleGroup = {
       mend: "Send grant_type=refresh_token, refresh_token and client_secret as application/x-www-form-urlencoded.",
       isPatient: true,
       async check(stage) {
-        const { first } = await lived(stage);
+        const { first, exchange, resource } = await lived(stage);
         needs(first, NONE);
-        const { method, form, headers } = first;
+        const { method, form } = first;
         holds(method === "POST" && Object.keys(form).length > 0, "It was no POST of a form.");
         holds(form["grant_type"] === "refresh_token", "grant_type was missing or another.");
         holds(form["client_secret"], "The form has no client_secret.");
+        const secret = stage.settings.clientSecret ?? exchange.form["client_secret"];
+        holds(form["client_secret"] === secret, "client_secret is not the client secret of the platform.");
+        holds(!isToldInAddress(first), "Something of it was in the address.");
         holds(
-          !isToldInAddress(first) && !headers.authorization,
-          "Something of it was in the address or in a header.",
+          isDone(first) || !isOwnToken(stage, resource, first),
+          `The platform answered it with ${shown(first.reply)}.`,
         );
       },
     },
@@ -107,11 +111,7 @@ export const tokens: RuleGroup = {
       async check(stage) {
         const { first, resource } = await lived(stage);
         needs(first, NONE);
-        const token = stage.books.tokens.get(first.form["refresh_token"] ?? "");
-        holds(
-          token?.kind === "refresh" && token.uuid === resource.uuid,
-          "refresh_token is not the one that was given.",
-        );
+        holds(isOwnToken(stage, resource, first), "refresh_token is not the one that was given.");
       },
     },
     {
@@ -214,6 +214,11 @@ export const tokens: RuleGroup = {
     },
   ],
 };
+
+function isOwnToken({ books }: Stage, { uuid }: Resource, { form }: Call): boolean {
+  const token = books.tokens.get(form["refresh_token"] ?? "");
+  return token?.kind === "refresh" && token.uuid === uuid;
+}
 
 /** Two refreshes, of which the first brings a new refresh token. */
 async function replacedRefreshTokens(stage: Stage) {

@@ -72,7 +72,7 @@ const readSecret = statement(
 );
 const readSweeps = statement(
   "metrics_sweeps",
-  `SELECT name AS job, extract(epoch FROM now() - at)::float8 AS "ageSeconds" FROM heartbeats`,
+  `SELECT name AS job, extract(epoch FROM now() - at)::float8 AS "ageSeconds" FROM heartbeats WHERE name = ANY($1)`,
 );
 const readShare = statement(
   "metrics_sample_share",
@@ -80,10 +80,12 @@ const readShare = statement(
      / greatest(pg_relation_size('credentials'), 1))::float8 AS share`,
 );
 const AGE = `extract(epoch FROM now() - issued_at)::float8`;
+/** One that came without a refresh token ages for ever, and no sweep is late for it. */
+const IS_REFRESHED = `state = 'active' AND (due_at IS NOT NULL OR sealed_refresh_token IS NOT NULL)`;
 const readSample = statement(
   "metrics_credentials",
-  `SELECT state, CASE WHEN state = 'active' THEN width_bucket(${AGE}, $2::float8[]) END AS bucket,
-     count(*)::int AS count, coalesce(sum(CASE WHEN state = 'active' THEN ${AGE} END), 0)::float8 AS "ageSeconds"
+  `SELECT state, CASE WHEN ${IS_REFRESHED} THEN width_bucket(${AGE}, $2::float8[]) END AS bucket,
+     count(*)::int AS count, coalesce(sum(CASE WHEN ${IS_REFRESHED} THEN ${AGE} END), 0)::float8 AS "ageSeconds"
    FROM credentials TABLESAMPLE SYSTEM ($1::float8) GROUP BY 1, 2`,
 );
 
@@ -99,7 +101,6 @@ export async function databaseState(db: Queryable): Promise<Family[]> {
   const oldest = await db.query<{ ageSeconds: number }>(readOldestGrant);
   const unknown = await db.query<{ count: number }>(readUnknown);
   const secret = await db.query<{ rejected: number }>(readSecret);
-  const sweeps = await db.query<{ job: string; ageSeconds: number }>(readSweeps);
   return [
     gauge("addon_due", "What is due and not done, by queue; 10000 means that or more", queues, (row) => [
       { queue: row.queue },
@@ -131,14 +132,19 @@ export async function databaseState(db: Queryable): Promise<Family[]> {
       {},
       row.rejected,
     ]),
-    gauge(
-      "addon_sweep_age_seconds",
-      "Since a job last ran to its end, in whichever process",
-      sweeps,
-      (row) => [{ job: row.job }, row.ageSeconds],
-    ),
     ...(await credentials(db)),
   ];
+}
+
+/** How long ago the jobs ran; those alone that this build has, for nobody runs what an older or newer one called so. */
+export async function sweepAges(db: Queryable, jobs: readonly string[]): Promise<Family> {
+  const sweeps = await db.query<{ job: string; ageSeconds: number }>(readSweeps, [jobs]);
+  return gauge(
+    "addon_sweep_age_seconds",
+    "Since a job last ran to its end, in whichever process",
+    sweeps,
+    (row) => [{ job: row.job }, row.ageSeconds],
+  );
 }
 
 /** How many credentials are in which state, and how old the tokens are; scaled up where only a sample was read. */
@@ -155,7 +161,7 @@ async function credentials(db: Queryable): Promise<Family[]> {
       states,
       (row) => [{ state: row.state }, row.count],
     ),
-    histogram("addon_token_age_seconds", "Age of the access tokens in use, as of now", {
+    histogram("addon_token_age_seconds", "Age of the access tokens that are refreshed, as of now", {
       bounds: AGES,
       counts: AGES.map((_, index) => sum(active.filter(({ bucket }) => bucket === index))),
       count: sum(active),

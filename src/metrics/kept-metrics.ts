@@ -10,7 +10,18 @@ import { createTotals } from "./totals.ts";
 const STORE_EVERY_MS = 10_000;
 
 /** Metrics that are kept in the database and can be read. Nothing is stored and nothing watched before `start`. */
-export function createKeptMetrics({ db, metrics, log }: { db: Database; metrics: Metrics; log: Log }) {
+export function createKeptMetrics({
+  db,
+  metrics,
+  jobs,
+  log,
+}: {
+  db: Database;
+  metrics: Metrics;
+  /** The names of this build's jobs. */
+  jobs: readonly string[];
+  log: Log;
+}) {
   const totals = createTotals({ db, registry: metrics.registry });
   let timer: NodeJS.Timeout | undefined;
   const store = () =>
@@ -34,6 +45,6 @@ export function createKeptMetrics({ db, metrics, log }: { db: Database; metrics:
       await store();
     },
     /** What answers a scrape; the process watches itself from the first call of this on. */
-    createScrape: () => createScrape({ db, totals, own: ownProcess(db), log }),
+    createScrape: () => createScrape({ db, totals, jobs, own: ownProcess(db), log }),
   };
 }

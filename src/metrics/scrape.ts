@@ -2,7 +2,7 @@ import { AggregatorRegistry, type Registry } from "prom-client";
 import type { Database } from "../database/database.ts";
 import { messageOf } from "../errors.ts";
 import type { Log } from "../log.ts";
-import { databaseState } from "./database-state.ts";
+import { databaseState, sweepAges } from "./database-state.ts";
 import { gauge, type Family } from "./families.ts";
 import type { Totals } from "./totals.ts";
 
@@ -13,14 +13,21 @@ const FRESH_MS = 2_000;
  * The text of a scrape: the totals of all processes, the state of the work, and this process. While the database is
  * away the first two are left out, for a total that falls and comes back would read as a burst; the rest says so.
  */
-export function createScrape(needs: { db: Database; totals: Totals; own: Registry; log: Log }) {
-  const { db, totals, own, log } = needs;
+export function createScrape(needs: {
+  db: Database;
+  totals: Totals;
+  /** The names of this build's jobs. */
+  jobs: readonly string[];
+  own: Registry;
+  log: Log;
+}) {
+  const { db, totals, jobs, own, log } = needs;
   let known: { families: Promise<Family[]>; atMs: number } | null = null;
 
   async function look(): Promise<Family[]> {
     try {
       await totals.store();
-      return [...(await totals.read()), ...(await databaseState(db)), isUp(1)];
+      return [...(await totals.read()), ...(await databaseState(db)), await sweepAges(db, jobs), isUp(1)];
     } catch (error) {
       log.warn({ reason: messageOf(error) }, "The database's part of the metrics is missing");
       return [isUp(0)];

@@ -95,6 +95,28 @@ it.each(["{'id': 'x'}", "[]", "null", ""])("An answer of %j is no JSON object", 
   expect(verdict).toEqual({ status: "failed", reason: "The body is no JSON object." });
 });
 
+it.each([
+  [
+    "Express",
+    "<pre>Error: x<br> &nbsp; &nbsp;at find (/srv/app/store.js:7:1)<br> &nbsp; &nbsp;at next (/srv/a.js:1:2)</pre>",
+  ],
+  [
+    "PHP",
+    "PDOException: x in /srv/app/store.php:12\nStack trace:\n#0 /srv/app/index.php(12): find()\n#1 {main}",
+  ],
+  ["ASP.NET", "System.Exception: x\r\n   at Shop.Store.Find(String id) in C:\\new\\Store.cs:line 12"],
+  ["ASP.NET in JSON", JSON.stringify({ trace: "x\r\n   at Shop.Find() in C:\\new\\Store.cs:line 12" })],
+  ["Java in JSON", JSON.stringify({ trace: "x\r\n\tat com.shop.Store.find(Store.java:12)\r\n" })],
+])("A stack of calls is seen as %s shows it", async (_language, text) => {
+  const verdict = await verdictOn(find("ERR-03"), answering(text));
+  expect(verdict).toEqual({ status: "failed", reason: "The body of a 200 shows a stack of calls." });
+});
+
+it("An address in a line of its own is no stack of calls", async () => {
+  const verdict = await verdictOn(find("ERR-03"), answering("Your shop is<br> at shop.example.com:5432"));
+  expect(verdict).toEqual({ status: "passed", reason: null });
+});
+
 it("A fault of the checker is told as one, and quotes no answer", async () => {
   const failing = (check: Rule["check"]) => verdictOn({ ...find("PROV-02"), check }, answering("{}"));
   const parsing = await failing(() => Promise.resolve(void JSON.parse("a-secret")));

@@ -61,6 +61,12 @@ describe("the rules", () => {
       await expect(async () => find(id).check(stage)).rejects.toThrow("declares no config vars");
   });
 
+  it("ask for them without a manifest where the answer to another plan has some", async () => {
+    const silent: Habits = { ...good, finish: (uuid, config) => good.finish(uuid, config).slice(1) };
+    const [verdict] = await judgedExample(silent, [find("ASYNC-04")], { manifest: null });
+    expect(verdict).toMatchObject({ status: "failed", reason: "No config vars were set." });
+  }, 60_000);
+
   it("are each broken by somebody in these tests", () => {
     const faults = [answers, lives, tokens].flatMap((services) =>
       Object.values<BrokenService>(services).flat(),
@@ -85,7 +91,7 @@ describe("the rules", () => {
 });
 
 describe("what is only unusual", () => {
-  it("breaks no rule: no config vars, a mark in an address, a list of types, a password that is a word, a 401 with a number of its own", async () => {
+  it("breaks no rule: no config vars, no manifest, a mark in an address, a list of types, a password that is a word, a 401 with a number of its own, a 501 to other methods", async () => {
     const unusual: Habits = {
       ...good,
       unauthorized(request, isKnown) {
@@ -94,6 +100,7 @@ describe("what is only unusual", () => {
       },
       provisioned: (uuid) => ({ status: 200, body: { id: uuid } }),
       changed: () => ({ status: 200, body: {} }),
+      otherMethod: () => ({ status: 501, body: { id: "not_implemented", message: "Unsupported method." } }),
       finish: (uuid, config) => good.finish(uuid, config).slice(1),
       request: (url, form, kind) => ({ ...good.request(url, form, kind), url: `${url}?trace=1` }),
       apiHeaders: (resource, settings) => ({
@@ -101,8 +108,7 @@ describe("what is only unusual", () => {
         accept: 'application/vnd.svc+json;version="3", */*;q=0.1',
       }),
     };
-    const manifest = { id: "example", plans: [{ name: "basic" }], config_vars: [] };
-    const verdicts = await judgedExample(unusual, rules, { manifest, addonPassword: "password" });
+    const verdicts = await judgedExample(unusual, rules, { manifest: null, addonPassword: "password" });
     expect(
       verdicts.filter(({ status }) => status === "failed").map(({ rule, reason }) => [rule.id, reason]),
     ).toEqual([]);

@@ -22,7 +22,23 @@ describe("the migrations", () => {
     "20260101000000_resources_and_credentials": "3458da0c9edf0fc2",
     "20260201000000_people_and_sessions": "cc22cfbecf9abfad",
     "20260301000000_most_urgent_grants_first": "14a2ae3b511ce217",
+    "20260401000000_metrics_and_request_ids": "f3d9a6051f47a03a",
+    "20260402000000_sign_on_of_customers": "8efc6e264d7b0716",
+    "20260403000000_operator_pages": "5f8444cf17770542",
+    "20260404000000_who_acted": "c3e42330c7b64d86",
+    "20260405000000_room_beside_credentials": "94fc8ec49847a08c",
+    "20260406000000_names_that_fit_an_index": "f9ffc1d57e19ecd2",
+    "20260407000000_attention_by_uuid": "54494d2b8b559e3b",
+    "20260407000000_lanes_of_steps": "27eeb63c1e3ea356",
+    "20260407000001_what_fails": "0912ef7420f7a311",
+    "20260407000002_tokens_nobody_refreshes": "48e96fbb57e5b0cc",
   };
+
+  it("are all known here, up to the last that landed", async () => {
+    const last = Object.keys(landed).sort().at(-1)!;
+    const names = await migrationNames();
+    expect(names.filter((name) => name <= last).sort()).toEqual(Object.keys(landed).sort());
+  });
 
   it.each(Object.entries(landed))("%s stands as it landed", async (name, hash) => {
     expect(

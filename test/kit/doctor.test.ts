@@ -311,11 +311,13 @@ describe("kit doctor", () => {
     const before = (await doctor()).of("sweeps");
     expect(before).toMatchObject({ ok: true, message: expect.stringContaining("or were first expected, ") });
     await world.rows(`UPDATE heartbeats SET at = at - interval '3 minutes'`);
+    await world.rows(`INSERT INTO heartbeats VALUES ('of-another-build', now() - interval '3 minutes')`);
     const { ok, message } = (await doctor()).of("sweeps");
     await world.restart();
     expect(ok).toBe(false);
     expect(message).toContain("last ended or first expected: ");
     for (const name of world.service.services.jobs.names) expect(message).toContain(`${name} (`);
+    expect(message).not.toContain("of-another-build");
   });
 
   it("names the resources that need attention", async () => {

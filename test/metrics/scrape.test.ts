@@ -36,6 +36,17 @@ describe("GET /metrics", () => {
     expect([wrong.status, wrong.headers.get("allow")]).toEqual([405, "GET, HEAD"]);
   });
 
+  it("calls the platform's routes the same whatever their path is", async () => {
+    await life.world.restart({ environment: { RESOURCES_PATH: "/v2/addon" } });
+    const answer = await fetch(`${life.world.service.url}/v2/addon`, { method: "POST" });
+    expect(answer.status).toBe(401);
+    await becomes(
+      `addon_http_request_duration_seconds_count{method="POST",route="/resources",status="401"}`,
+      1,
+    );
+    await life.world.restart({ environment: { RESOURCES_PATH: "/resources" } });
+  });
+
   it("is not served, and nothing is kept, without a password", async () => {
     await life.world.restart({ environment: { OPERATOR_PASSWORD: "" } });
     await life.world.rows(`DELETE FROM metric_totals`);
@@ -118,22 +129,33 @@ describe("GET /metrics", () => {
     await life.world.rows(
       `UPDATE heartbeats SET at = now() - interval '2 hours' WHERE name = 'verify-tokens'`,
     );
+    // One that nobody can refresh, and a job of another build.
+    const ageing = await life.settled();
+    await life.world.rows(
+      `UPDATE credentials SET issued_at = now() - interval '10 days', due_at = NULL, sealed_refresh_token = NULL
+       WHERE uuid = $1`,
+      [ageing],
+    );
+    await life.world.rows(`INSERT INTO heartbeats VALUES ('retired', now() - interval '10 days')`);
     const attention = `addon_credentials_needing_attention{state="grant_lost",reason="outcome_unknown"}`;
     await becomes(attention, 1);
     const samples = await operator(life.world).samples();
     const [actual] = await life.world.rows<{ active: number; young: number }>(
       `SELECT count(*)::int AS active, count(*) FILTER (WHERE issued_at > now() - interval '5 hours')::int AS young
-       FROM credentials WHERE state = 'active'`,
+       FROM credentials WHERE state = 'active' AND uuid <> $1`,
+      [ageing],
     );
     expect(actual!.young).toBeGreaterThan(0);
-    expect(samples.get(`addon_credentials{state="active"}`)).toBe(actual!.active);
+    expect(samples.get(`addon_credentials{state="active"}`)).toBe(actual!.active + 1);
     expect(samples.get(`addon_credentials{state="grant_lost"}`)).toBe(1);
     expect(samples.get(`addon_token_age_seconds_bucket{le="18000"}`)).toBe(actual!.young);
     expect(samples.get(`addon_token_age_seconds_bucket{le="+Inf"}`)).toBe(actual!.active);
     expect(samples.get(`addon_token_age_seconds_sum`)).toBeGreaterThanOrEqual(6 * 3600);
+    expect(samples.get(`addon_token_age_seconds_sum`)).toBeLessThan(24 * 3600);
     expect(samples.get(`addon_due{queue="grants"}`)).toBe(0);
     expect(samples.get(`addon_client_secret_rejected`)).toBe(0);
     expect(samples.get(`addon_sweep_age_seconds{job="exchange-grants"}`)).toBeLessThan(60);
+    expect(samples.get(`addon_sweep_age_seconds{job="retired"}`)).toBeUndefined();
     expect(samples.get(`addon_database_up`)).toBe(1);
     expect(samples.get(`process_resident_memory_bytes`)).toBeGreaterThan(1e6);
     expect(samples.get(`addon_database_waiting`)).toEqual(expect.any(Number));

@@ -25,7 +25,7 @@ export const goodHabits = {
   headers: {} as Record<string, string>,
 
   /** What strangers ask for is done before they are refused. */
-  worksForStrangers: false,
+  worksForStrangers: (_request: Request) => false,
   /** How long a request may take to arrive. */
   bodyWithinMs: Infinity,
 

@@ -78,7 +78,7 @@ export async function startExample(
     if (root !== "resources" || rest !== undefined) return habits.unknown(method, uuid);
     if (habits.isPlatform(settings, request)) return serve(request, uuid, after);
     const refused = habits.unauthorized(request, isUp(uuid));
-    if (habits.worksForStrangers) serve(request, uuid, after);
+    if (habits.worksForStrangers(request)) serve(request, uuid, after);
     return refused;
   }
 

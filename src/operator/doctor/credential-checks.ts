@@ -13,7 +13,7 @@ const SWEEPS_LATE_AFTER_SECONDS = 120;
 const secretsKnown = statement("count_client_secrets", `SELECT count(*)::int AS known FROM client_secrets`);
 const heartbeats = statement(
   "read_heartbeats",
-  `SELECT name, extract(epoch FROM now() - at)::float8 AS age FROM heartbeats ORDER BY at`,
+  `SELECT name, extract(epoch FROM now() - at)::float8 AS age FROM heartbeats WHERE name = ANY($1) ORDER BY at`,
 );
 // Only where a customer is waiting: a resource that failed or is gone needs nobody.
 const countAttention = statement(
@@ -68,8 +68,9 @@ export async function secret(
   }
 }
 
-export async function sweeps({ db, config }: Services): Promise<Finding> {
-  const beats = await db.query<{ name: string; age: number }>(heartbeats);
+/** Whether the jobs run; those alone that this build has, for nobody runs what an older or newer one called so. */
+export async function sweeps({ db, config, jobs }: Services): Promise<Finding> {
+  const beats = await db.query<{ name: string; age: number }>(heartbeats, [jobs.names]);
   const start = "Start the web process with WEB_JOBS=on, or a worker beside it.";
   if (beats.length === 0) return fault("No sweep has ever run: nothing is exchanged or refreshed.", start);
   const late = beats.filter(({ age }) => age > SWEEPS_LATE_AFTER_SECONDS);

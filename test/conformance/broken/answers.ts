@@ -47,6 +47,7 @@ export const strangers: BrokenService = [
   {
     rule: "AUTH-03",
     what: "the user is not looked at",
+    also: ["AUTH-06"],
     habits: (good) => ({
       isPlatform: (settings, request) =>
         good.isPlatform(settings, request) || credentials(request).password === settings.addonPassword,
@@ -64,6 +65,7 @@ export const strangers: BrokenService = [
   {
     rule: "AUTH-05",
     what: "a malformed header is a bad request",
+    also: ["AUTH-06"],
     habits: (good) => ({
       unauthorized: (request, isKnown) =>
         /^(Basic [A-Za-z0-9+/]+=*)?$/i.test(request.headers.authorization ?? "")
@@ -74,6 +76,7 @@ export const strangers: BrokenService = [
   {
     rule: "AUTH-06",
     what: "anybody may deprovision",
+    also: ["AUTH-09"],
     habits: (good) => ({
       isPlatform: (settings, request) =>
         good.isPlatform(settings, request) ||
@@ -265,7 +268,22 @@ function defined(members: Record<string, unknown>): Record<string, unknown> {
   return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined));
 }
 
+/** Takes a grant's code for one that is over, and never sends it. */
+const drops =
+  (isOver: (expiresAt: string) => boolean): Break["habits"] =>
+  (good) => ({
+    readProvision(members) {
+      const wanted = good.readProvision(members);
+      return "status" in wanted || !isOver(expiresAt(members)) ? wanted : { ...wanted, code: null };
+    },
+  });
+
 export const narrowReader: BrokenService = [
+  {
+    rule: "REQ-05",
+    what: "a grant that ends in another zone is over at once",
+    habits: drops((text) => new Date(`${text.slice(0, 19)}Z`).getTime() < Date.now()),
+  },
   {
     rule: "REQ-04",
     what: "a grant may be null, but not absent",
@@ -283,13 +301,37 @@ export const narrowReader: BrokenService = [
     what: "who is refused gets a resource all the same, which does not change before its exchange",
     also: ["PLAN-08"],
     habits: (good) => ({
-      worksForStrangers: true,
+      worksForStrangers: () => true,
       changed: (resource, plan) => (resource.accessToken ? good.changed(resource, plan) : refused(409)),
     }),
   },
 ];
 
 export const loose: BrokenService = [
+  {
+    rule: "AUTH-06",
+    what: "any password is good for a plan change and a deprovision",
+    habits: (good) => ({
+      isPlatform: (settings, request) =>
+        good.isPlatform(settings, request) ||
+        (request.method !== "POST" && credentials(request).user === settings.addonId),
+    }),
+  },
+  {
+    rule: "AUTH-09",
+    what: "who is refused has deprovisioned all the same",
+    habits: () => ({ worksForStrangers: ({ method }) => method === "DELETE" }),
+  },
+  {
+    rule: "REQ-05",
+    what: "a grant that ends in Z or with a colon is never exchanged",
+    habits: drops((text) => /Z$|\+00:00$/.test(text)),
+  },
+  {
+    rule: "REQ-06",
+    what: "a grant whose end cannot be read is never exchanged",
+    habits: drops((text) => text === "soon"),
+  },
   {
     rule: "REQ-15",
     what: "5 MB are accepted",
@@ -364,7 +406,7 @@ export const eager: BrokenService = [
   {
     rule: "AUTH-09",
     what: "who is refused gets a resource all the same",
-    habits: () => ({ worksForStrangers: true }),
+    habits: () => ({ worksForStrangers: () => true }),
   },
   {
     rule: "ERR-04",

@@ -112,6 +112,11 @@ export const particular: BrokenService = [
     habits: (good) => ({ planOf: (members) => good.planOf(members) ?? "basic" }),
   },
   {
+    rule: "PLAN-02",
+    what: "a plan change is answered with a list",
+    habits: () => ({ changed: () => ({ status: 200, body: [] }) }),
+  },
+  {
     rule: "PLAN-09",
     what: "a provision with the plan of before is a conflict",
     habits: (good) => ({
@@ -157,6 +162,17 @@ export const particular: BrokenService = [
 ];
 
 export const clinging: BrokenService = [
+  {
+    rule: "IDEM-07",
+    what: "a new code brings another answer",
+    habits: (good) => ({
+      again(resource, wanted) {
+        const { body, ...answer } = good.again(resource, wanted);
+        const isOther = resource.code !== null && wanted.code !== resource.code;
+        return { ...answer, body: { ...body, ...(isOther && { message: "Another code." }) } };
+      },
+    }),
+  },
   {
     rule: "PLAN-01",
     what: "no plan can be changed",

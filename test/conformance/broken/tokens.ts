@@ -1,3 +1,4 @@
+import type { TokenCall } from "../../../conformance/examples/service/token-habits.ts";
 import type { Answer } from "../../../conformance/examples/service/types.ts";
 import type { Break, BrokenService } from "./break.ts";
 
@@ -173,17 +174,22 @@ export const repeating: BrokenService = [
   },
 ];
 
+/** Puts the client secret into a header beside the form. */
+function inHeaderToo(isMeant: (kind: TokenCall) => boolean): Break["habits"] {
+  return (good) => ({
+    request(url, form, kind) {
+      const { init } = good.request(url, form, kind);
+      if (!isMeant(kind)) return { url, init };
+      return { url, init: { ...init, headers: { authorization: basic(form["client_secret"]!) } } };
+    },
+  });
+}
+
 export const impatient: BrokenService = [
   {
     rule: "EXCH-10",
     what: "the client secret is in a header too",
-    habits: (good) => ({
-      request(url, form, kind) {
-        const { init } = good.request(url, form, kind);
-        if (kind === "refresh") return { url, init };
-        return { url, init: { ...init, headers: { authorization: basic(form["client_secret"]!) } } };
-      },
-    }),
+    habits: inHeaderToo(() => true),
   },
   {
     rule: "EXCH-12",
@@ -428,6 +434,11 @@ export const hurriedRefresh: BrokenService = [
 
 export const late: BrokenService = [
   {
+    rule: "EXCH-10",
+    what: "the client secret is in a header too, of refreshes alone",
+    habits: inHeaderToo((kind) => kind === "refresh"),
+  },
+  {
     rule: "TOK-01",
     what: "a token is refreshed after its end, but is",
     habits: (good) => ({
@@ -462,6 +473,14 @@ export const forgetful: BrokenService = [
 ];
 
 export const vengeful: BrokenService = [
+  {
+    rule: "TOK-02",
+    what: "the client secret is cut short in refreshes",
+    also: ["ASYNC-12"],
+    habits: (good) => ({
+      refreshForm: (resource, secret) => good.refreshForm(resource, secret.slice(0, 8)),
+    }),
+  },
   {
     rule: "FAIL-07",
     what: "what could not be exchanged is a conflict when it comes again",
