@@ -61,7 +61,10 @@ function createProgram(): Command {
     .option("--platform-port <port>", "where the platform is played (else 4000; with --command any)")
     .option("--platform-host <host>", "on which of this machine's addresses", "127.0.0.1")
     .option("--platform-url <url>", "where your service finds it, if that is elsewhere")
-    .option("--patience <seconds>", "how long what comes later is waited for (30)")
+    .option(
+      "--patience <seconds>",
+      "how long what comes later is waited for (30), and what may not come is watched for (3)",
+    )
     .option("--grace <seconds>", "how long a started service may clean up before it is stopped (3)")
     .option("--token-life <seconds>", "how long tokens live whose refresh is watched (20)")
     .option("--only <rule...>", "these rules alone: AUTH-03, or AUTH for all that begin so", [])
@@ -96,6 +99,7 @@ it. Without a salt, sign-on is not applicable; without an --async-plan, neither
 is asynchronous provisioning. What needs something else to work first is
 skipped. Neither counts as passed, or as broken.
 
-Exit codes: 0 every must-rule that could be judged holds, 1 one is broken,
-2 used wrongly. Broken should-rules are told, and change nothing about that.
+Exit codes: 0 every must-rule that could be judged holds, 1 one is broken, or
+nothing could be judged, 2 used wrongly. Broken should-rules are told, and
+change nothing about that.
 docs/conformance.md lists the rules.`;

@@ -1,4 +1,5 @@
 import { applies, Broken, holds, needs, NotJudged } from "./rule.ts";
+import { usualPatience } from "./settings.ts";
 import type { Call } from "./stage/books.ts";
 import { OVERTAKES_BY_MS } from "./stage/front.ts";
 import type { Delivery, InstallWish, Resource, Stage } from "./stage/stage.ts";
@@ -72,6 +73,10 @@ export async function settled(stage: Stage, wish: InstallWish = {}): Promise<Res
   return resource;
 }
 
+/** For what happens at once or not at all, however patient we are with the rest. */
+export const momentMs = ({ settings: { patience } }: Stage): number =>
+  Math.min(patience.quietMs, usualPatience.quietMs);
+
 /** Lets time go by in which something must not happen. */
 export function quiet(stage: Stage, ms = stage.settings.patience.quietMs): Promise<unknown> {
   return stage.books.until(() => null, ms);
@@ -81,8 +86,9 @@ export function quiet(stage: Stage, ms = stage.settings.patience.quietMs): Promi
  * Calls that began after the end at `endedAt`. What left the service before it knew may arrive after its answer, for calls
  * overtake each other; the more so where it reaches us by way of a network.
  */
-export function beganAfter({ settings: { platformUrl, patience } }: Stage, endedAt: number) {
-  const underWayMs = platformUrl === null ? OVERTAKES_BY_MS : Math.max(OVERTAKES_BY_MS, patience.quietMs / 4);
+export function beganAfter(stage: Stage, endedAt: number) {
+  const isFar = stage.settings.platformUrl !== null;
+  const underWayMs = isFar ? Math.max(OVERTAKES_BY_MS, momentMs(stage) / 4) : OVERTAKES_BY_MS;
   return (call: Call) => call.at > endedAt + underWayMs;
 }
 

@@ -38,7 +38,11 @@ export async function readSettings(
     platformUrl: platformUrlOf(options),
     patience: {
       ...usualPatience,
-      ...seconds(options.patience, "--patience", (eventMs) => ({ eventMs })),
+      // Who does their work late does late what must not be done, too.
+      ...seconds(options.patience, "--patience", (ms) => ({
+        eventMs: ms,
+        quietMs: Math.max(ms, usualPatience.quietMs),
+      })),
       ...seconds(options.grace, "--grace", (graceMs) => ({ graceMs })),
       ...seconds(options.tokenLife, "--token-life", (ms) => ({ tokenLifeSeconds: ms / 1000 })),
     },

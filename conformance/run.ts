@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { writeFileSync } from "node:fs";
+import { appendFileSync, writeFileSync } from "node:fs";
 import { text } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
 import picocolors from "picocolors";
@@ -48,6 +48,7 @@ export async function runConformance(
     const settings = await readSettings(options, env, () =>
       process.stdin.isTTY ? Promise.resolve("") : text(process.stdin),
     );
+    checkIsWritable(options.junit);
     const report = await check(options, settings, rules, hasCleanedUp);
     if (options.junit) writeFileSync(options.junit, junitReport(report));
     const paint = picocolors.createColors(process.stdout.isTTY && picocolors.isColorSupported);
@@ -93,20 +94,24 @@ async function check(
     atOnce: () => service?.kill(),
   });
   let left: string[];
-  let verdicts: Verdict[];
+  let verdicts: Verdict[] | null = null;
   try {
+    const isThere = await answers(settings.url);
+    if (options.command && isThere)
+      throw new UsedWrongly(`Somebody answers at ${settings.url} already, before the command is started.`);
     if (options.command)
       service = await startService(options.command, settings, stage.platformUrl, end.signal);
-    else if (!(await answers(settings.url))) throw new Error(`Nobody answers at ${settings.url}.`);
+    else if (!isThere) throw new Error(`Nobody answers at ${settings.url}.`);
     else if (!options.json)
       console.error(`The platform is played on ${stage.platformUrl}; your service must call it there.`);
-    verdicts = await Promise.race([judge(stage, rules, progress.step), end.interrupted]);
+    const endings = service ? [end.interrupted, service.ended] : [end.interrupted];
+    verdicts = await Promise.race([judge(stage, rules, progress.step), ...endings]);
   } finally {
     progress.end();
     left = await stage.takeDown();
-    if (end.signal.aborted && !options.json) for (const line of leftBehind(left)) console.error(line);
-    if (service && !(await isCleanedUp(settings, hasCleanedUp)) && !options.json)
-      console.error(NOT_CLEANED_UP);
+    if (verdicts === null && !options.json) for (const line of leftBehind(left)) console.error(line);
+    const isOver = service === null || service.hasEnded() || (await isCleanedUp(settings, hasCleanedUp));
+    if (!isOver && !options.json) console.error(NOT_CLEANED_UP);
     await service?.stop();
     await stage.close();
     end.forget();
@@ -124,17 +129,21 @@ async function isCleanedUp({ patience: { graceMs } }: Settings, ask?: HasCleaned
 
 /** Sooner than this after the first it is the same one: npm sends on to us what the terminal sends to all. */
 const SAME_SIGNAL_MS = 1_000;
+const STOPPED_BY = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 
-/** The first signal ends the run, and what it made is taken down; the second ends all at once. */
+/**
+ * The first signal ends the run, and what it made is taken down; the second ends all at once. A terminal that hangs up
+ * means nothing by telling so twice.
+ */
 function onSignals({ stopping, atOnce }: { stopping(): void; atOnce(): void }) {
   const stop = new AbortController();
   const interrupted = once(stop.signal, "abort").then(() => Promise.reject(new Interrupted()));
   // Nobody may be waiting for it yet, or any more.
   interrupted.catch(() => undefined);
   let firstAt = 0;
-  function onSignal() {
+  function onSignal(name: NodeJS.Signals) {
     if (stop.signal.aborted) {
-      if (performance.now() - firstAt < SAME_SIGNAL_MS) return;
+      if (name === "SIGHUP" || performance.now() - firstAt < SAME_SIGNAL_MS) return;
       atOnce();
       process.exit(INTERRUPTED);
     }
@@ -142,12 +151,21 @@ function onSignals({ stopping, atOnce }: { stopping(): void; atOnce(): void }) {
     stopping();
     stop.abort();
   }
-  for (const name of ["SIGINT", "SIGTERM"] as const) process.on(name, onSignal);
+  for (const name of STOPPED_BY) process.on(name, onSignal);
   return {
     signal: stop.signal,
     interrupted,
-    forget: () => ["SIGINT", "SIGTERM"].forEach((name) => process.off(name, onSignal)),
+    forget: () => STOPPED_BY.forEach((name) => process.off(name, onSignal)),
   };
+}
+
+/** Tried before the run: its report is not to be lost at the end. */
+function checkIsWritable(file: string | undefined): void {
+  try {
+    if (file) appendFileSync(file, "");
+  } catch (error) {
+    throw new UsedWrongly(`The report cannot be written with --junit: ${(error as Error).message}`);
+  }
 }
 
 function rulesOf({ only }: Options): readonly Rule[] {

@@ -11,6 +11,9 @@ export class Interrupted extends Error {
 
 /** A service that was started by its command. */
 export interface ServiceProcess {
+  /** Rejects, with what it said last, when it has ended; until it is stopped it may not. */
+  ended: Promise<never>;
+  hasEnded(): boolean;
   /** SIGTERM, and half a minute later SIGKILL; resolves when it is gone. */
   stop(): Promise<void>;
   /** SIGKILL, now. */
@@ -40,6 +43,13 @@ export async function startService(
   child.stderr!.on("data", listen);
   let isOver = false;
   const over = new Promise<void>((resolve) => child.once("close", () => resolve(void (isOver = true))));
+  const failure = (what: string) =>
+    new Error(
+      `The service ${what}. Its last lines:\n${said.trim().split("\n").slice(-LAST_LINES).join("\n")}`,
+    );
+  const ended = over.then(() => Promise.reject(failure("ended in the middle of the run")));
+  // Nobody may be waiting for it yet, or any more.
+  ended.catch(() => undefined);
   const tell = (name: NodeJS.Signals) => {
     try {
       process.kill(-child.pid!, name);
@@ -56,7 +66,7 @@ export async function startService(
   }
 
   const until = performance.now() + ANSWERS_WITHIN_MS;
-  while (!(await answers(settings.url))) {
+  while (!(await answers(settings.url)) || isOver) {
     if (!isOver && !signal.aborted && performance.now() < until) {
       await sleep(100);
       continue;
@@ -64,11 +74,9 @@ export async function startService(
     if (signal.aborted) throw await stop().then(() => new Interrupted());
     const what = isOver ? "ended before it answered" : `did not answer at ${settings.url}`;
     await stop();
-    throw new Error(
-      `The service ${what}. Its last lines:\n${said.trim().split("\n").slice(-LAST_LINES).join("\n")}`,
-    );
+    throw failure(what);
   }
-  return { stop, kill: () => tell("SIGKILL") };
+  return { ended, hasEnded: () => isOver, stop, kill: () => tell("SIGKILL") };
 }
 
 /** Whether anybody answers there, whatever it is. */

@@ -4,9 +4,9 @@ import type { AddonManifest } from "../sandbox/index.ts";
 export interface Patience {
   /** For what must happen "later": the exchange of a grant, a retry, the end of an asynchronous provision. */
   eventMs: number;
-  /** For what must not happen. */
+  /** For what must not happen, "later" or at all. */
   quietMs: number;
-  /** How long the token endpoint takes where it is slow. */
+  /** How long the token endpoint takes where it is slow: hardly less than what is to be waited for it, 20 s. */
   slowMs: number;
   /** The `expires_in` of the tokens whose refresh is watched; seconds. */
   tokenLifeSeconds: number;
@@ -47,7 +47,7 @@ export interface Settings {
 export const usualPatience: Patience = {
   eventMs: 30_000,
   quietMs: 3_000,
-  slowMs: 6_000,
+  slowMs: 18_000,
   tokenLifeSeconds: 20,
   graceMs: 3_000,
   betweenMs: 50,

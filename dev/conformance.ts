@@ -23,6 +23,8 @@ const TSX = import.meta.resolve("tsx");
  * database in a temporary folder, with the plans of `src/your-service`.
  */
 const words = process.argv.slice(2);
+// A terminal that hangs up reads no more; what was installed is taken down all the same.
+for (const stream of [process.stdout, process.stderr]) stream.on("error", () => undefined);
 const isOther = words.some((word) => /^--(url|partner|command|help|list)\b|^-h$/.test(word));
 
 const exitCode = isOther ? await runConformance(words, readEnvironment()) : await checkThisService();

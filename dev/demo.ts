@@ -25,7 +25,10 @@ const startedAt = performance.now();
 console.log("The life of a resource, on a platform and a database of its own:\n");
 const stage = await demoStage();
 const stopped = () => process.exit(130);
-onSignals(["SIGINT", "SIGTERM"], { first: () => void stage.close().finally(stopped), again: stopped });
+onSignals(["SIGINT", "SIGTERM", "SIGHUP"], {
+  first: () => void stage.close().finally(stopped),
+  again: stopped,
+});
 const held = await play(stage, steps);
 const isAllGone = await stage.close();
 const time = took(performance.now() - startedAt);

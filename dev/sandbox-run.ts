@@ -20,11 +20,11 @@ if (words.length === 0 || words[0] === "--help") {
 /** The signal that was to stop us, and who works at the moment. */
 let stoppedBy: NodeJS.Signals | null = null;
 let child: ChildProcess | null = null;
-for (const name of ["SIGINT", "SIGTERM"] as const)
+for (const name of ["SIGINT", "SIGTERM", "SIGHUP"] as const)
   process.on(name, () => {
     stoppedBy ??= name;
     // A terminal sends Ctrl-C to COMMAND itself: a second one would mean to hurry.
-    if (name === "SIGTERM" || !process.stdin.isTTY) child?.kill(name);
+    if (name !== "SIGINT" || !process.stdin.isTTY) child?.kill(name);
   });
 
 const stage = await demoStage();

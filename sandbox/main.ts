@@ -16,7 +16,8 @@ async function start(): Promise<void> {
   const { url, settings, close } = await startSandbox({ ...given, onEntry: tell });
   // npm sends on to us what the terminal has sent us too: that must not end us before the state is kept.
   let closing: Promise<void> | undefined;
-  for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, () => void (closing ??= close()));
+  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const)
+    process.on(signal, () => void (closing ??= close()));
 
   console.log(
     `The platform, played locally, on ${url}; it calls ${settings.partnerUrl}${settings.resourcesPath}.`,

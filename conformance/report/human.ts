@@ -2,7 +2,7 @@ import { stripVTControlCharacters } from "node:util";
 import type { createColors } from "picocolors";
 import type { Verdict } from "../judge.ts";
 import { groups } from "../rules/index.ts";
-import { countOf, isFit, type Outcome, outcomeOf, type Report, UNJUDGED } from "./report.ts";
+import { countOf, isFit, isJudged, type Outcome, outcomeOf, type Report, UNJUDGED } from "./report.ts";
 
 export type Paint = ReturnType<typeof createColors>;
 
@@ -66,7 +66,9 @@ function ending(report: Report, paint: Paint): string {
   ].join(", ");
   const verdict = isFit(report)
     ? paint.green("Every must-rule that could be judged holds.")
-    : paint.red("The service is not fit for the platform yet.");
+    : paint.red(
+        isJudged(report) ? "The service is not fit for the platform yet." : "Nothing could be judged.",
+      );
   const broken = report.verdicts.filter((each) => outcomeOf(each) === "broken").map(({ rule }) => rule.id);
   const recap = broken.length > 0 ? [wrapped(`Broken: ${broken.join(", ")}.`, "")] : [];
   const line = wrapped(`${report.url}: ${counts}, in ${Math.round(report.ms / 1000)} s.`, "");

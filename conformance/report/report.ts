@@ -27,7 +27,12 @@ export function countOf({ verdicts }: Report, outcome: Outcome): number {
   return verdicts.filter((verdict) => outcomeOf(verdict) === outcome).length;
 }
 
-/** Fit: no must-rule is broken, and at least one was judged. */
+/** Whether anything can be said of the service at all. */
+export function isJudged({ verdicts }: Report): boolean {
+  return verdicts.some((verdict) => !(outcomeOf(verdict) in UNJUDGED));
+}
+
+/** Fit: no must-rule is broken, and something was judged. */
 export function isFit(report: Report): boolean {
-  return countOf(report, "broken") === 0 && countOf(report, "passed") > 0;
+  return countOf(report, "broken") === 0 && isJudged(report);
 }

@@ -13,7 +13,9 @@ import {
   isRefresh,
   marked,
   membersOf,
+  momentMs,
   plainAnswer,
+  quiet,
   repeatsWell,
 } from "../probes.ts";
 import { nameFaults } from "../config-vars.ts";
@@ -213,7 +215,7 @@ export const asynchronous: RuleGroup = {
       mend: "Answer from what is stored. The work is not begun again.",
       async check(stage) {
         await repeatsWell(stage);
-        const slow = stage.settings.patience.quietMs / 2;
+        const slow = momentMs(stage) / 2;
         const resource = await begun(stage, { react: firstTimes(1, isApi, () => ({ delayMs: slow })) });
         const { reply } = await stage.redeliver(resource);
         answeredWith(reply, 200, 202);
@@ -300,7 +302,7 @@ export const asynchronous: RuleGroup = {
       isPatient: true,
       async check(stage) {
         const resource = await completed(stage);
-        await stage.books.until(() => null, stage.settings.patience.quietMs);
+        await quiet(stage);
         const told = stage.callsOf(resource).filter(isMark);
         const accepted = told.find(isDone)!;
         // Whether the platform accepts it again or not: whoever was heard need not say it twice.

@@ -101,7 +101,8 @@ export const deprovision: RuleGroup = {
       isPatient: true,
       async check(stage) {
         const { resource, endedAt } = await life(stage);
-        await quiet(stage, stage.settings.patience.tokenLifeSeconds * 1000);
+        const { tokenLifeSeconds, quietMs } = stage.settings.patience;
+        await quiet(stage, Math.max(tokenLifeSeconds * 1000, quietMs));
         const late = stage.callsOf(resource).filter(beganAfter(stage, endedAt));
         const calls = late.filter((call) => !isExchange(call));
         const what = calls.some(isRefresh) ? "refreshed" : "used";

@@ -5,6 +5,7 @@ import {
   isDone,
   isExchange,
   isSuccess,
+  momentMs,
   plainExchange,
   quiet,
   repeatsWell,
@@ -19,7 +20,7 @@ import { jsonReply } from "../stage/wire.ts";
 
 const section = platform("States and transitions");
 const RETRY_AFTER_SECONDS = 2;
-/** Calls to the token endpoint in the quiet time. */
+/** Calls to the token endpoint in a moment. */
 const MANY_TRIES = 7;
 
 const unavailable = () => ({
@@ -192,11 +193,11 @@ export const platformFails: RuleGroup = {
           react: (call) => (isExchange(call) ? unavailable() : undefined),
         });
         needs(await callOf(stage, resource, isExchange), "a grant has to be exchanged first (EXCH-01).");
-        await quiet(stage);
+        await quiet(stage, momentMs(stage));
         const count = exchangesOf(stage, resource).length;
         holds(
           count <= MANY_TRIES,
-          `In ${stage.settings.patience.quietMs / 1000} s it was called ${count} times for one grant.`,
+          `In ${momentMs(stage) / 1000} s it was called ${count} times for one grant.`,
         );
       },
     },

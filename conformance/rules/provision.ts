@@ -30,10 +30,9 @@ export const provision: RuleGroup = {
       async check(stage) {
         const reply = firstReply(await plain(stage));
         if (isSuccess(reply)) return;
-        const why =
-          reply && typeof membersOf(reply)["message"] === "string"
-            ? `: ${String(membersOf(reply)["message"])}`
-            : "";
+        holds(reply, "A provision got no answer.");
+        const { message } = membersOf(reply);
+        const why = typeof message === "string" ? `: ${message}` : "";
         throw new Broken(
           `A provision of the plan ${stage.settings.plan} was answered with ${shown(reply)}${why}. ` +
             "(If you do not sell that plan, name another with --plan.)",

@@ -1,5 +1,6 @@
 import { randomBytes, randomUUID } from "node:crypto";
 import http from "node:http";
+import https from "node:https";
 import type { Settings } from "../settings.ts";
 import type { Inventory } from "./inventory.ts";
 import { type Outgoing, type Reply, send } from "./wire.ts";
@@ -75,7 +76,8 @@ export function createServiceCalls(
 
     /** Several calls, one after the other, on one connection where the service keeps it. */
     async onOneConnection(calls: readonly HandmadeCall[]): Promise<Reply[]> {
-      const agent = new http.Agent({ keepAlive: true, maxSockets: 1 });
+      const { Agent } = settings.url.startsWith("https:") ? https : http;
+      const agent = new Agent({ keepAlive: true, maxSockets: 1 });
       const replies: Reply[] = [];
       try {
         for (const call of calls) {

@@ -7,7 +7,7 @@ import { createServiceLine, openRelay, type Delivery, type Resource } from "./re
 import type { Script } from "./script.ts";
 import { basic, createServiceCalls, MEDIA_TYPE, type ServiceCalls } from "./service-calls.ts";
 import { createTurns } from "./turns.ts";
-import { type Reply, send } from "./wire.ts";
+import { NO_ANSWER_AFTER_MS, type Reply, send } from "./wire.ts";
 
 export type { Call } from "./books.ts";
 export type { Delivery, Resource } from "./relay.ts";
@@ -120,7 +120,9 @@ export async function openStage(settings: Settings): Promise<Stage> {
 function partnerOf(settings: Settings, relayUrl: string): Parameters<typeof startSandbox>[0] {
   const { addonId, addonPassword, clientSecret, ssoSalt, resourcesPath } = settings;
   const known = { addonId, addonPassword, ssoSalt, resourcesPath };
-  return { ...known, ...(clientSecret !== null && { clientSecret }), partnerUrl: relayUrl };
+  // The relay is to give up first: it writes down that there was no answer.
+  const partnerTimeoutMs = NO_ANSWER_AFTER_MS + 5_000;
+  return { ...known, ...(clientSecret !== null && { clientSecret }), partnerTimeoutMs, partnerUrl: relayUrl };
 }
 
 /** As the platform does it, whatever the sandbox thinks of the resource. */

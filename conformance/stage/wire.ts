@@ -25,7 +25,8 @@ export interface Reply {
   isReused?: boolean;
 }
 
-const NO_ANSWER_AFTER_MS = 25_000;
+/** As long as the platform waits. */
+export const NO_ANSWER_AFTER_MS = 20_000;
 
 /** A call that was not answered, with what Node says of it; some of that is nothing but a code. */
 export class NoAnswer extends Error {

@@ -2,11 +2,12 @@
 
 import { expect, it } from "@jest/globals";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
+import { type AddressInfo, createServer as createTcpServer } from "node:net";
 import { judge, type Verdict } from "../../conformance/judge.ts";
 import { rules } from "../../conformance/rules/index.ts";
 import type { Rule } from "../../conformance/rule.ts";
 import { openStage } from "../../conformance/stage/stage.ts";
+import { NoAnswer } from "../../conformance/stage/wire.ts";
 import { exampleSettings } from "./judged.ts";
 
 type Serve = (request: IncomingMessage, response: ServerResponse, server: Server) => void;
@@ -56,11 +57,38 @@ it("5 MB may be hung up on, but neither end the service nor keep anybody waiting
   });
   expect(waits).toEqual({
     status: "failed",
-    reason: "5 MB were neither answered nor refused. There was no answer within 25 s.",
+    reason: "5 MB were neither answered nor refused. There was no answer within 20 s.",
   });
   // Whoever reads slowly is not to blame, and a slow line looks the same.
   expect(doesNotRead).toEqual({ status: "skipped", reason: expect.stringContaining("the way") });
 }, 60_000);
+
+it("A provision that nobody answers is told as one, and hides no rule behind it", async () => {
+  const mute: Serve = ({ method }, response) => void (method === "POST" || response.writeHead(204).end());
+  const verdicts = await Promise.all(["PROV-01", "EXCH-01", "ERR-01"].map((id) => verdictOn(find(id), mute)));
+  expect(verdicts).toEqual([
+    { status: "failed", reason: "A provision got no answer." },
+    { status: "skipped", reason: "a provision has to be accepted first, and was answered with no answer." },
+    { status: "skipped", reason: expect.any(String) },
+  ]);
+}, 60_000);
+
+it("A service behind https is called by TLS on a connection that is kept, too", async () => {
+  const firstBytes: number[] = [];
+  const server = createTcpServer((socket) => {
+    socket.on("error", () => undefined);
+    socket.once("data", (data) => void (firstBytes.push(data[0]!), socket.destroy()));
+  });
+  await new Promise<void>((resolve) => void server.listen(0, "127.0.0.1", resolve));
+  const url = `https://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const stage = await openStage({ ...exampleSettings, url });
+  const calling = stage.service.onOneConnection([{ method: "DELETE", below: "/any" }]);
+  await expect(calling).rejects.toBeInstanceOf(NoAnswer);
+  const aHandshake = 22;
+  expect(firstBytes).toEqual([aHandshake]);
+  await stage.close();
+  server.close();
+});
 
 it.each(["{'id': 'x'}", "[]", "null", ""])("An answer of %j is no JSON object", async (text) => {
   const verdict = await verdictOn(find("PROV-02"), answering(text));

@@ -23,6 +23,10 @@ function provision({ uuid, plan, oauth_grant: grant }) {
   if (known) return known.isGone ? [410, "It is gone."] : [200, known.answer];
   if (typeof uuid !== "string" || !PLANS.includes(plan)) return [422, "Which uuid, which plan?"];
   const answer = { id: uuid, message: "Ready.", config: { FOREIGN_URL: `https://foreign.example/${uuid}` } };
+  if (FOREIGN === "ends soon" && resources.size === 2) {
+    process.stderr.write("Out of memory.\n");
+    process.exit(3);
+  }
   resources.set(uuid, { answer, isGone: false });
   note("made", uuid);
   return [200, answer, () => grant?.code && exchange(grant.code)];

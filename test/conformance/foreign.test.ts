@@ -4,7 +4,9 @@ import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { createServer } from "node:http";
 import { createRequire } from "node:module";
+import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { text } from "node:stream/consumers";
@@ -81,5 +83,35 @@ describe("npm run conformance against somebody else's service", () => {
     expect(stderr).toContain("The service ended before it answered. Its last lines:\nno database");
     const json = await conformance("--command", "exit 3", "--id", "x", "--json");
     expect(JSON.parse(json.stdout)).toMatchObject({ id: "not_checked" });
+  });
+
+  it("says what a service said last that ended in the middle, and which resources that leaves", async () => {
+    const words = ["--plan", "small", "--only", "PROV-01", "REQ"];
+    const { code, stdout, stderr } = await conformance(
+      "--command",
+      `FOREIGN="ends soon" ${SERVICE}`,
+      ...words,
+    );
+    expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
+    expect(stderr).toMatch(
+      /^Left at your service, [^]+\n✗ The service ended in the middle of the run\. Its last lines:\nOut of memory\.\n$/,
+    );
+  });
+
+  it("judges nobody else who listens where the command is to", async () => {
+    const other = createServer((_request, response) => void response.end());
+    await once(other.listen(0, "127.0.0.1"), "listening");
+    const url = `http://127.0.0.1:${(other.address() as AddressInfo).port}`;
+    const { code, stdout, stderr } = await conformance("--command", "exit 3", "--url", url, "--id", "x");
+    other.close();
+    expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
+    expect(stderr).toContain(`✗ Somebody answers at ${url} already, before the command is started.`);
+  });
+
+  it("refuses a place where no report can be written before it begins", async () => {
+    const junit = path.join(folder, "no-such-folder", "report.xml");
+    const { code, stdout, stderr } = await conformance("--command", "exit 3", "--id", "x", "--junit", junit);
+    expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
+    expect(stderr).toContain("✗ The report cannot be written with --junit: ENOENT");
   });
 });

@@ -9,6 +9,7 @@ import { junitReport } from "../../conformance/report/junit.ts";
 import { isFit, type Report } from "../../conformance/report/report.ts";
 import { readSettings } from "../../conformance/read-settings.ts";
 import { chosenRules, rules } from "../../conformance/rules/index.ts";
+import { usualPatience } from "../../conformance/settings.ts";
 import type { Stage } from "../../conformance/stage/stage.ts";
 import picocolors from "picocolors";
 import { exampleSettings, judgedExample } from "./judged.ts";
@@ -119,6 +120,29 @@ describe("what is only unusual", () => {
   }, 60_000);
 });
 
+describe("what is watched for", () => {
+  it("is as slow as the advice: 20 s are waited for a token endpoint, 10 are too few", async () => {
+    const hurried: Habits = { ...good, timeoutMs: () => 10_000 };
+    const [verdict] = await judgedExample(hurried, [find("FAIL-04")], { patience: usualPatience });
+    expect(verdict).toMatchObject({ status: "failed", reason: expect.stringContaining("sent again") });
+  }, 60_000);
+
+  it("is as late as the service may be: work that is done now and then is seen with --patience", async () => {
+    const nowAndThen: Habits = { ...good, stopsExchanging: false, waitMs: () => 5_000 };
+    const words = ["--url", "http://127.0.0.1:1", "--id", "x", "--patience", "7"];
+    const { patience } = await readSettings(readOptions(words)!, {}, () => Promise.resolve("password"));
+    const [verdict] = await judgedExample(nowAndThen, [find("DEPR-05")], { patience });
+    expect(verdict).toMatchObject({ status: "failed", reason: expect.stringContaining("was sent after") });
+  }, 60_000);
+
+  it("is a storm only where the calls come at once, however long the rest is watched", async () => {
+    const steady: Habits = { ...good, waitMs: () => 900 };
+    const patience = { ...exampleSettings.patience, quietMs: 9_000 };
+    const [verdict] = await judgedExample(steady, [find("FAIL-08")], { patience });
+    expect(verdict).toMatchObject({ status: "passed", reason: null });
+  }, 60_000);
+});
+
 describe("a refresh after the end", () => {
   it("is seen, be it the only one and come it soon", async () => {
     const persistent: Habits = {
@@ -146,10 +170,21 @@ describe("the report", () => {
   it("counts a broken must, a broken should, what was skipped and what does not apply apart", () => {
     const counts = { ok: false, passed: 1, broken: 1, warnings: 1, skipped: 1, notApplicable: 2 };
     expect(jsonReport(report)).toMatchObject(counts);
-    expect(isFit({ ...report, verdicts: report.verdicts.filter(({ rule }) => rule.id !== "AUTH-02") })).toBe(
-      true,
-    );
-    expect(isFit({ ...report, verdicts: [] })).toBe(false);
+  });
+
+  const fitness = (...ids: string[]) => {
+    const part = { ...report, verdicts: report.verdicts.filter(({ rule }) => ids.includes(rule.id)) };
+    const [told] = /^(Every must|The service is|Nothing could).*$/m.exec(humanReport(part, plainText)) ?? [];
+    return [isFit(part), told];
+  };
+
+  it("calls a service unfit for a broken must alone, and says so where nothing could be judged", () => {
+    const holds = "Every must-rule that could be judged holds.";
+    expect(fitness("AUTH-01", "AUTH-08", "EXCH-03", "SSO-01")).toEqual([true, holds]);
+    expect(fitness("AUTH-08")).toEqual([true, holds]);
+    expect(fitness("AUTH-01", "AUTH-02")).toEqual([false, "The service is not fit for the platform yet."]);
+    for (const ids of [["EXCH-03"], ["SSO-01"], []])
+      expect(fitness(...ids)).toEqual([false, "Nothing could be judged."]);
   });
 
   it("is read by a CI server: one failure, three that were not judged", () => {

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
 import { request } from "node:http";
+import { setTimeout as wait } from "node:timers/promises";
 import { startExample } from "../../conformance/examples/service/service.ts";
 import { freePort } from "../../conformance/free-port.ts";
 import { judge } from "../../conformance/judge.ts";
@@ -92,3 +93,17 @@ it("A redirect points to where the service found the platform, which may be anot
   expect(verdict).toMatchObject({ status: "passed" });
   expect(redirects.map(({ headers }) => headers.location)).toEqual([`${found}/elsewhere`]);
 }, 30_000);
+
+it("The example goes on where a caller hangs up in the middle of a body", async () => {
+  const service = await startExample({
+    ...{ port: 0, addonId: "x", addonPassword: "y", clientSecret: "z", ssoSalt: null },
+    ...{ platformApiUrl: "http://127.0.0.1:9", platformAuthUrl: "http://127.0.0.1:9" },
+  });
+  const cut = request(`${service.url}/resources`, { method: "POST", headers: { "content-length": "9" } });
+  cut.on("error", () => undefined).write("half");
+  await wait(200);
+  cut.destroy();
+  await wait(200);
+  expect((await fetch(`${service.url}/resources`, { method: "POST" })).status).toBe(401);
+  await service.close();
+});

@@ -74,7 +74,7 @@ describe("npm run conformance", () => {
     expect(JSON.parse(json)).toMatchObject({ ok: true, left: [expect.any(String)] });
   });
 
-  it.each(["SIGINT", "SIGTERM"] as const)(
+  it.each(["SIGINT", "SIGTERM", "SIGHUP"] as const)(
     "leaves nothing when a %s ends it, not even the service",
     async (name) => {
       const { child, ended } = conformance("");
@@ -82,6 +82,8 @@ describe("npm run conformance", () => {
       child.kill(name);
       // What a terminal sends to all, npm sends on to its child.
       setTimeout(() => child.kill(name), 5);
+      // A terminal that is closed may say so again, by way of the shell.
+      if (name === "SIGHUP") setTimeout(() => child.kill(name), 1_200);
       const { code, stdout, stderr } = await ended;
       expect({ code, stdout }).toEqual({ code: 130, stdout: "" });
       expect(stderr).toMatch(
@@ -134,5 +136,10 @@ describe("the bar of npm run conformance", () => {
       "✗ Stopped: nothing is judged.",
     ]);
     await expectNothingLeft();
+  });
+
+  it("does not end it before all is taken down when its terminal is closed", async () => {
+    await onTerminal(["AUTH-01", "AUTH-02", "PROV-01", "DEPR-06"]).hangUp(/█░+ 3 of 4 rules/);
+    await eventually(() => expectNothingLeft().then(() => true), 20_000);
   });
 });

@@ -27,17 +27,24 @@ it("the demonstration holds where all comes later, a plan change is refused and 
   expect(status).toBe(0);
 }, 120_000);
 
-it("the demonstration takes down what it made also where npm sends on to it the Ctrl-C that it had itself", async () => {
-  const TMPDIR = await mkdtemp(path.join(tmpdir(), "demo-stopped-"));
-  const { until, end } = run("demo", { TMPDIR });
-  await until("✓");
-  const ended = end("SIGINT");
-  await wait(2);
-  void end("SIGINT");
-  expect(await ended).toBe(130);
-  expect((await readdir(TMPDIR)).filter((name) => name.startsWith("addon-demo-"))).toEqual([]);
-  await rm(TMPDIR, { recursive: true });
-}, 90_000);
+it.each([
+  ["where npm sends on to it the Ctrl-C that it had itself", "SIGINT"],
+  ["when its terminal is closed", "SIGHUP"],
+] as const)(
+  "the demonstration takes down what it made also %s",
+  async (_, signal) => {
+    const TMPDIR = await mkdtemp(path.join(tmpdir(), "demo-stopped-"));
+    const { until, end } = run("demo", { TMPDIR });
+    await until("✓");
+    const ended = end(signal);
+    await wait(2);
+    void end(signal);
+    expect(await ended).toBe(130);
+    expect((await readdir(TMPDIR)).filter((name) => name.startsWith("addon-demo-"))).toEqual([]);
+    await rm(TMPDIR, { recursive: true });
+  },
+  90_000,
+);
 
 // Its clean-up waits for the lease of what is under way.
 it("what COMMAND leaves in the middle of a plan change is taken down all the same", async () => {

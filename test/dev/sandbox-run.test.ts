@@ -37,11 +37,14 @@ describe("npm run sandbox:run -- COMMAND", () => {
     expect(await left()).toEqual([]);
   });
 
-  it("told to stop by Ctrl-C, stops COMMAND, and deprovisions all the same", async () => {
+  it.each([
+    ["by Ctrl-C", "SIGINT", 130],
+    ["by a terminal that is closed", "SIGHUP", 129],
+  ] as const)("told to stop %s, stops COMMAND, and deprovisions all the same", async (_, signal, code) => {
     const words = script(`${WATCH} console.log("ready"); setInterval(() => {}, 1000);`);
     const { until, end, output, left } = await sandboxRun(...words);
     await until("ready");
-    expect(await end("SIGINT")).toBe(130);
+    expect(await end(signal)).toBe(code);
     expect(output()).toContain("The deprovision was answered with 507.");
     expect(await left()).toEqual([]);
   });

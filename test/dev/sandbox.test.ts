@@ -41,7 +41,10 @@ it("the sandbox alone takes all of its settings from .env too", async () => {
   });
 });
 
-it("the sandbox keeps its state also where npm sends on to it the Ctrl-C that it had itself", async () => {
+it.each([
+  ["where npm sends on to it the Ctrl-C that it had itself", "SIGINT"],
+  ["when its terminal is closed", "SIGHUP"],
+] as const)("the sandbox keeps its state also %s", async (_, signal) => {
   const { SANDBOX_PORT } = await freePorts();
   const SANDBOX_STATE = path.join(folder, "state.json");
   const settings = { SANDBOX_PORT, SANDBOX_STATE, PARTNER_URL: "http://localhost:9" };
@@ -52,11 +55,11 @@ it("the sandbox keeps its state also where npm sends on to it the Ctrl-C that it
     ...{ method: "POST", headers: json, body: JSON.stringify({ name: "kept-to-the-end" }) },
   });
   expect(made.status).toBeLessThan(300);
-  const ended = end("SIGINT");
+  const ended = end(signal);
   await wait(2);
-  void end("SIGINT");
+  void end(signal);
   // When all is kept it may have let go of its signals already.
-  expect([0, "SIGINT"]).toContain(await ended);
+  expect([0, signal]).toContain(await ended);
   expect(await readFile(SANDBOX_STATE, "utf8")).toContain("kept-to-the-end");
 });
 

@@ -8,6 +8,8 @@ import { program } from "../support/program.ts";
 export interface Terminal {
   /** Types these characters, as soon as the terminal shows something like this. */
   type(characters: string, when: RegExp): Promise<void>;
+  /** Closes the terminal, as soon as it shows something like this. */
+  hangUp(when: RegExp): Promise<void>;
   /** Resolves when the command has ended: its exit code, what was sent to the terminal, and what the screen shows. */
   ended(): Promise<{ code: number | null; sent: string; screen: string[] }>;
 }
@@ -36,13 +38,20 @@ export function programOnTerminal(
   });
   const closed = once(child, "close") as Promise<[number | null]>;
   void closed.then(() => child.emit("shown"));
+  async function untilShown(when: RegExp): Promise<void> {
+    while (!when.test(sent)) {
+      if (child.exitCode !== null) throw new Error(`It ended and never showed ${when}:\n${sent}`);
+      await once(child, "shown");
+    }
+  }
   return {
     async type(characters, when) {
-      while (!when.test(sent)) {
-        if (child.exitCode !== null) throw new Error(`It ended and never showed ${when}:\n${sent}`);
-        await once(child, "shown");
-      }
+      await untilShown(when);
       child.stdin.write(characters);
+    },
+    async hangUp(when) {
+      await untilShown(when);
+      child.kill("SIGKILL");
     },
     async ended() {
       const [code] = await closed;

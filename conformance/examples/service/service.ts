@@ -94,7 +94,7 @@ export async function startExample(
   }
 
   const server = createServer((incoming, response) => {
-    void respond(incoming, response, async (request, tookMs) => {
+    respond(incoming, response, async (request, tookMs) => {
       if (tookMs > habits.bodyWithinMs) return { status: 408 };
       const answered = answer(request, (work) => {
         if (habits.exchangesBeforeAnswering) work();
@@ -102,7 +102,7 @@ export async function startExample(
       });
       await sleep(habits.answerTakesMs(request));
       return { ...answered, headers: { ...habits.headers, ...answered.headers } };
-    });
+    }).catch(() => incoming.destroy()); // The caller hung up in the middle of the body.
   });
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject);
