@@ -101,4 +101,15 @@ describe("the stylesheet", () => {
     });
     expect(await response.text()).toMatch(/Pico CSS[^]*main dl \{/);
   });
+
+  it("is asked for anew each time under a name that another version of the service gave it", async () => {
+    for (const name of ["?v=0123456789ab", "?v=", ""]) {
+      const response = await fetch(`${url}/assets/style.css${name}`);
+      expect([name, response.status, response.headers.get("cache-control")]).toEqual([
+        name,
+        200,
+        "public, no-cache",
+      ]);
+    }
+  });
 });
