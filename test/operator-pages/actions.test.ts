@@ -151,9 +151,7 @@ describe("a new client secret", () => {
     expect(text).toMatch(/could not be asked/);
     const before = operator.world.logged().length;
     operator.world.service.services.log.info("An operator: Listening");
-    await eventually(() =>
-      expect(operator.world.logged().slice(before)).toContain("An operator: Listening"),
-    );
+    await eventually(() => expect(operator.world.logged().slice(before)).toContain("An operator: Listening"));
   });
 
   it("is taken over, and all tokens are fresh; it stands on no page and in no log", async () => {

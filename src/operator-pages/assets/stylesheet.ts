@@ -27,7 +27,8 @@ main h1 + .columns > :first-child h2 { margin-top: 0; }
 time .quiet { white-space: nowrap; }
 main dl { margin-bottom: 1rem; grid-template-columns: max-content minmax(0, 1fr); gap: 0.4rem 1.5rem; }
 main dd { margin-bottom: 0; }
-main h3 { font-size: 1rem; margin: 0 0 0.25rem; }
+:is(main h3, .cards h2) { font-size: 1rem; margin: 0 0 0.25rem; }
+.cards h2 .state { margin-left: 0.5rem; }
 code { overflow-wrap: anywhere; background: none; padding: 0; color: inherit; }
 .quiet, main small { color: var(--pico-muted-color); }
 .columns { display: grid; gap: 0 3rem; }
