@@ -1,6 +1,6 @@
 import type { Server } from "node:http";
 import type { AddressInfo } from "node:net";
-import type { RequestHandler, Router } from "express";
+import { Router, type RequestHandler } from "express";
 import { createApp, type Readiness } from "./app.ts";
 import type { Config } from "./config.ts";
 import { Misconfigured } from "./errors.ts";
@@ -51,6 +51,7 @@ export async function runWeb(config: Config, parts?: Partial<Parts>): Promise<Ru
   );
   // Nearly every request finds the service ready, and then pays for no timer.
   const untilReady = async () => (isReady ? undefined : within(START_PATIENCE_MS, ready, notReady));
+  const whenReady: RequestHandler = (_request, _response, next) => void untilReady().then(() => next(), next);
   const api = partnerApi({
     ...{ ...countedCalls(lifecycle, metrics), scrubber },
     addonId: config.addonId,
@@ -59,13 +60,13 @@ export async function runWeb(config: Config, parts?: Partial<Parts>): Promise<Ru
     onAnswered: () => jobs.wake("exchange-grants", 1_000),
   });
   const byPassword = operatorsPassword(config);
-  const operator = hasOperator(config) ? createOperatorPages({ services, byPassword }) : null;
+  const operator = hasOperator(config) ? createOperatorPages({ services, byPassword, whenReady }) : null;
   const app = createApp({
     resourcesPath: config.resourcesPath,
     partnerApi: api,
     metrics: byPassword && metricsRoutes({ guard: byPassword, scrape: services.keptMetrics.createScrape() }),
     observe: timedRequests(metrics, config.resourcesPath, OUR_PATHS),
-    site: siteOf(services, operator, untilReady),
+    site: siteOf(services, operator, whenReady),
     readiness: () => readiness(services, ready),
     isStopping: () => stopping.signal.aborted,
     trustProxy: config.trustProxy,
@@ -89,19 +90,22 @@ export async function runWeb(config: Config, parts?: Partial<Parts>): Promise<Ru
   };
 }
 
-/** What is for people, as far as the settings have it served. */
+/**
+ * What is for people, as far as the settings have it served; it waits until the service can do work. The operator's part
+ * waits by itself: what says why the service is not ready opens before it is.
+ */
 function siteOf(
   { signIn, customers, pages, refusedSample, log }: Services,
   operator: ReturnType<typeof createOperatorPages> | null,
-  untilReady: () => Promise<void>,
+  whenReady: RequestHandler,
 ): Router | null {
+  const waiting = Object.entries({ ...(signIn && { "/oauth": signIn.router }), ...customers?.routers });
   const routers = {
-    ...(signIn && { "/oauth": signIn.router }),
-    ...customers?.routers,
+    ...Object.fromEntries(waiting.map(([path, router]) => [path, Router().use(whenReady, router)])),
     ...(operator && { "/operator": operator.router }),
   };
   const frames = operator ? { "/operator": operator.frame } : {};
-  const parts = { routers, frames, pages, untilReady, refusedSample, log };
+  const parts = { routers, frames, pages, refusedSample, log };
   return Object.keys(routers).length > 0 ? createSite(parts) : null;
 }
 

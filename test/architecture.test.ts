@@ -101,6 +101,7 @@ const mayImport: Record<string, readonly string[]> = {
     "log",
     "secret",
     "method-not-allowed",
+    "hide-while",
     "ask-for-body",
     "within",
   ],

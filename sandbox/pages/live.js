@@ -42,9 +42,12 @@ async function renew() {
   }
   isBusy = true;
   try {
+    const parts = document.querySelectorAll("main [data-live]");
     const response = await fetch(location.href, { headers: { accept: "text/html" } });
+    // What the page is about is there no more: that is a page of its own, in which nothing is live.
+    if (!response.ok && parts.length > 0) return location.replace(response.url);
     const fresh = new DOMParser().parseFromString(await response.text(), "text/html");
-    for (const old of document.querySelectorAll("[data-live]")) takeOver(old, fresh.getElementById(old.id));
+    for (const old of parts) takeOver(old, fresh.getElementById(old.id));
   } catch {
     // It is told by the connection that is lost too.
   }

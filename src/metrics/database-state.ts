@@ -8,7 +8,7 @@ import { gauge, histogram, type Family } from "./families.ts";
 // head of a queue's index, the few that need attention, and of all credentials a sample of whole pages.
 
 /** A queue is counted to this length. */
-const MOST_ROWS_WAITING = 10_000;
+export const MOST_ROWS_WAITING = 10_000;
 /** Of `credentials` at most this many pages (8 KiB each) are read; smaller tables whole. */
 const MOST_SAMPLE_PAGES = 2_000;
 
@@ -147,9 +147,15 @@ export async function sweepAges(db: Queryable, jobs: readonly string[]): Promise
   );
 }
 
+/** Of how many percent of the credentials' table the sample is; 100: all are counted. */
+export async function sampleShare(db: Queryable): Promise<number> {
+  const [{ share }] = (await db.query<{ share: number }>(readShare)) as [{ share: number }];
+  return share;
+}
+
 /** How many credentials are in which state, and how old the tokens are; scaled up where only a sample was read. */
 async function credentials(db: Queryable): Promise<Family[]> {
-  const [{ share }] = (await db.query<{ share: number }>(readShare)) as [{ share: number }];
+  const share = await sampleShare(db);
   const rows = await db.query<Sampled>(readSample, [share, AGES]);
   const scaled = rows.map((row) => ({ ...row, count: Math.round((row.count * 100) / share) }));
   const states = STATES.map((state) => ({ state, count: sum(scaled.filter((row) => row.state === state)) }));

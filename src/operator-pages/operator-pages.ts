@@ -10,13 +10,18 @@ import { operatorRoutes } from "./routes.ts";
 import { createAudit } from "./work/audit.ts";
 import { createWorkbench } from "./work/workbench.ts";
 
-/** The operator's pages, to be mounted at `/operator`. `byPassword` lets whoever has the password pass; null: nobody has. */
+/**
+ * The operator's pages, to be mounted at `/operator`. `byPassword` lets whoever has the password pass; null: nobody has.
+ * `whenReady` holds a request until the service can do work, if it has just started.
+ */
 export function createOperatorPages({
   services,
   byPassword,
+  whenReady,
 }: {
   services: Services;
   byPassword: RequestHandler | null;
+  whenReady: RequestHandler;
 }): {
   router: Router;
   /** For pages that are shown in the place of one of these. */
@@ -32,7 +37,7 @@ export function createOperatorPages({
   const guard = createGuard({ password: byPassword, accounts, signIn, pages, log });
   const wayOut = signIn && accounts.length > 0 ? signOut({ signIn, pages }) : null;
   return {
-    router: operatorRoutes({ services, guard, audit, actions, signOut: wayOut }),
+    router: operatorRoutes({ services, guard, whenReady, audit, actions, signOut: wayOut }),
     frame: (page, request, response) => inFrame(page, request, response, pages),
     stop: workbench.stop,
   };

@@ -27,21 +27,22 @@ import { auditPage } from "./work/audit-page.tsx";
 import type { Audit } from "./work/audit.ts";
 
 /**
- * What is to be seen of `/operator`, for whom `guard` lets pass; `actions` are what is to be done there, `signOut` the
- * way out, where anybody can sign in.
+ * What is to be seen of `/operator`, for whom `guard` lets pass; all but the check-up waits for `whenReady`. `actions` are
+ * what is to be done there, `signOut` the way out, where anybody can sign in.
  */
 export function operatorRoutes(needs: {
   services: Services;
   guard: RequestHandler;
+  whenReady: RequestHandler;
   audit: Audit;
   actions: Router;
   signOut: RequestHandler | null;
 }): Router {
-  const { services, guard, audit, actions, signOut } = needs;
+  const { services, guard, whenReady, audit, actions, signOut } = needs;
   const { db, pages, platformFor, scrubber, status } = services;
   const router = Router({ caseSensitive: true });
   const gauges = createGauges(db);
-  if (signOut) router.route("/sign-out").post(signOut).all(methodNotAllowed("POST"));
+  if (signOut) router.route("/sign-out").post(whenReady, signOut).all(methodNotAllowed("POST"));
   router.use(guard, policyWithScript);
 
   function show(path: string, page: (request: Request, root: string) => Promise<Page> | Page): void {
@@ -57,6 +58,14 @@ export function operatorRoutes(needs: {
   for (const { path, send } of [stylesheet, liveScript])
     router.route(path).get(send).all(methodNotAllowed("GET, HEAD"));
 
+  show("/check-up", async () =>
+    checkUpPage(
+      await examine({ readSettings: () => services.config, open: () => Promise.resolve(services) }),
+    ),
+  );
+
+  router.use(whenReady);
+
   show("/", async (_request, root) => {
     const [measured, hours] = [await gauges(), await readHours(db)];
     const matters = await mattersOf(services, measured, hours);
@@ -64,12 +73,6 @@ export function operatorRoutes(needs: {
     const known = "value" in asked ? asked.value : status.known();
     return overviewPage({ matters, gauges: measured, hours, known }, root);
   });
-
-  show("/check-up", async () =>
-    checkUpPage(
-      await examine({ readSettings: () => services.config, open: () => Promise.resolve(services) }),
-    ),
-  );
 
   show("/resources", async ({ query }, root) => {
     const search: Search = {

@@ -5,8 +5,10 @@ import { UnknownResource, UsedWrongly } from "../operator/errors.ts";
 import { Problem } from "../pages/pages.tsx";
 import { operatorProblem, refused } from "./problems.ts";
 
-/** These pass with time; the frame of all pages has words for them. */
-const PASSING = ["overloaded", "not_ready"];
+/** It passes with time; the frame of all pages has words for it. */
+const PASSING = "overloaded";
+/** A service that has just started waits for its database. */
+const NOT_READY = "not_ready";
 
 /**
  * A page of what an operation says no with, in its own sentence, as the command line shows it; and one for a database
@@ -15,10 +17,11 @@ const PASSING = ["overloaded", "not_ready"];
  */
 export function showRefusal(scrub: (text: string) => string): ErrorRequestHandler {
   return (error: unknown, _request, _response, next) => {
-    if (isDatabaseAway(error)) return next(operatorProblem("database_away", { cause: error }));
+    const isNotReady = error instanceof KitError && error.id === NOT_READY;
+    if (isNotReady || isDatabaseAway(error)) return next(operatorProblem("database_away", { cause: error }));
     const isToShow =
       error instanceof KitError &&
-      !(error instanceof Refusal || error instanceof Problem || PASSING.includes(error.id));
+      !(error instanceof Refusal || error instanceof Problem || error.id === PASSING);
     next(isToShow ? refused(error.id, statusOf(error), scrub(error.message)) : error);
   };
 }

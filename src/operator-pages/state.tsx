@@ -1,4 +1,5 @@
-type Look = "well" | "wait" | "bad" | "gone";
+/** `well`, `wait` (may wait), `bad`, or none of these any more. */
+export type Look = "well" | "wait" | "bad" | "gone";
 
 const LOOKS: Readonly<Record<string, Look>> = {
   ...{ provisioned: "well", active: "well", done: "well" },
@@ -8,6 +9,6 @@ const LOOKS: Readonly<Record<string, Look>> = {
 };
 
 /** A state in its own word, with a sign and a colour that say the same. */
-export function State({ of }: { of: string }) {
-  return <span class={`state ${LOOKS[of] ?? "gone"}`}>{of}</span>;
+export function State({ of, look = LOOKS[of] ?? "gone" }: { of: string; look?: Look }) {
+  return <span class={`state ${look}`}>{of}</span>;
 }

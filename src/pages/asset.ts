@@ -1,7 +1,10 @@
 import { createHash } from "node:crypto";
 import type { RequestHandler } from "express";
 
-/** A file for the browser. Its name changes with its content, so that it may be kept for ever. */
+/**
+ * A file for the browser. Its name changes with its content, so that it may be kept for ever; asked for by the name that
+ * another version of the service gave it, as happens while that is rolled out, it is not kept at all.
+ */
 export interface Asset {
   /** Below where its pages stand. */
   path: string;
@@ -16,10 +19,11 @@ export function asset(whose: "public" | "private", file: string, type: string, t
   const version = createHash("sha256").update(text).digest("hex").slice(0, 12);
   return {
     ...{ path, name: `${path}?v=${version}` },
-    send(_request, response) {
+    send({ query }, response) {
+      const kept = query["v"] === version ? "max-age=31536000, immutable" : "no-cache";
       response.set({
         "Content-Type": `${type}; charset=utf-8`,
-        "Cache-Control": `${whose}, max-age=31536000, immutable`,
+        "Cache-Control": `${whose}, ${kept}`,
         "X-Content-Type-Options": "nosniff",
       });
       response.send(text);

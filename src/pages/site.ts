@@ -1,4 +1,4 @@
-import { Router, type ErrorRequestHandler, type Request, type RequestHandler, type Response } from "express";
+import { Router, type ErrorRequestHandler, type Request, type Response } from "express";
 import { isDatabaseAway } from "../database/database.ts";
 import { KitError, Refusal } from "../errors.ts";
 import type { Log } from "../log.ts";
@@ -21,7 +21,6 @@ export function createSite({
   routers,
   frames = {},
   pages,
-  untilReady,
   refusedSample,
   log,
 }: {
@@ -29,23 +28,14 @@ export function createSite({
   /** By the same paths; a part that has none gets the plain page. */
   frames?: Readonly<Record<string, Frame>>;
   pages: Pages;
-  /** Waits until the service can do work, if it has just started. */
-  untilReady(): Promise<void>;
   /** Which refused requests are written down. */
   refusedSample: RefusedSample;
   log: Log;
 }): Router {
   const site = Router({ caseSensitive: true });
-  const whenReady: RequestHandler = (_request, _response, next) => void untilReady().then(() => next(), next);
   site.route(STYLESHEET_PATH).get(sendStylesheet).all(methodNotAllowed("GET, HEAD"));
   for (const [path, router] of Object.entries(routers)) {
-    site.use(
-      path,
-      securityHeaders,
-      whenReady,
-      router,
-      showProblem({ pages, refusedSample, log }, frames[path]),
-    );
+    site.use(path, securityHeaders, router, showProblem({ pages, refusedSample, log }, frames[path]));
   }
   return site;
 }

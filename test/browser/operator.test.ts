@@ -70,6 +70,43 @@ let uuid: string;
       await context.close();
     });
 
+    it.each(LOOKS)("keeps on the page what is long, and without a blank: %s", async (_where, look) => {
+      const { context, page } = await anOperator(look);
+      const long = "long".repeat(75);
+      await operator.world.rows(
+        `WITH made AS (INSERT INTO resources (uuid, plan, applied_plan, state, name, app_name)
+           VALUES (gen_random_uuid(), 'basic', 'basic', 'provisioned', $1, $1) RETURNING uuid),
+         kept AS (INSERT INTO credentials (uuid, state, last_error) SELECT uuid, 'needs_reauth', $1 FROM made),
+         put_off AS (INSERT INTO steps (uuid, kind, attempts, last_error) SELECT uuid, 'deprovision', 3, $1 FROM made),
+         happened AS (INSERT INTO events (uuid, type, detail) SELECT uuid, 'failed', jsonb_build_object('because', $1::text) FROM made)
+         INSERT INTO operator_actions (action, form, state, message, uuid, ended_at) SELECT 'refresh', $1, 'failed', $1, uuid, now() FROM made`,
+        [`https://${look.viewport.width}.${long}`],
+      );
+      const [made] = await operator.world.rows<{ uuid: string; id: string }>(
+        `SELECT uuid, id::text FROM operator_actions WHERE message LIKE '%' || $1 ORDER BY id DESC LIMIT 1`,
+        [long],
+      );
+      for (const path of ["/resources", `/resources/${made!.uuid}`, "/actions", `/actions/${made!.id}`]) {
+        await page.goto(`${operator.url()}/operator${path}`);
+        await page.getByText(long).first().waitFor();
+        expect([path, await overflow(page)]).toEqual([path, 0]);
+      }
+      await context.close();
+    });
+
+    it.each(["light", "dark"] as const)("can read a button that is used: %s", async (colorScheme) => {
+      const { context, page } = await anOperator({ colorScheme, reducedMotion: "reduce" });
+      await page.goto(`${operator.url()}/operator`);
+      const button = page.getByRole("button", { name: "Refresh all tokens" });
+      await page.keyboard.press("Tab");
+      await button.focus();
+      expect(await page.evaluate("getComputedStyle(document.activeElement).outlineStyle")).toBe("solid");
+      expect(await page.evaluate(`(${CONTRAST})(document.activeElement)`)).toBeGreaterThan(4.5);
+      await button.hover();
+      expect(await page.evaluate(`(${CONTRAST})(document.activeElement)`)).toBeGreaterThan(4.5);
+      await context.close();
+    });
+
     it("does something with the keyboard alone, without JavaScript", async () => {
       const { context, page } = await anOperator({ javaScriptEnabled: false });
       await page.goto(`${operator.url()}/operator/resources/${uuid}`);
@@ -90,8 +127,13 @@ let uuid: string;
       await page.goto(`${operator.url()}/operator/refresh-all`);
       await page.getByRole("button", { name: "Refresh them all" }).click();
       await page.waitForURL(/\/operator\/actions\/\d+$/);
-      expect(await page.textContent("#action")).toMatch(/running/);
+      const told = page.getByRole("status");
+      expect(await told.textContent()).toBe("running");
+      // What a screen reader watches is there before, and nothing happens in it while there is nothing to say.
+      await page.evaluate(`(${WATCH})(document.querySelector("[role=status]"))`);
       await page.getByText("2 refreshed.").waitFor();
+      expect(await told.textContent()).toMatch(/^done2 refreshed\./);
+      expect(await page.evaluate(`document.querySelector("[role=status]").changes`)).toBe(1);
       expect(problems).toEqual([]);
       await context.close();
     });
@@ -112,6 +154,22 @@ let uuid: string;
       await context.close();
     });
 
+    it("keeps what is marked while a page looks again", async () => {
+      const { context, page } = await anOperator({});
+      await page.goto(`${operator.url()}/operator/resources/${uuid}`);
+      const marked = () => page.evaluate("getSelection().toString()");
+      await page.evaluate(`getSelection().selectAllChildren(document.querySelector("#record dd"))`);
+      expect(await marked()).toBe(uuid);
+      await operator.world.rows(`UPDATE credentials SET last_error = 'while marked' WHERE uuid = $1`, [uuid]);
+      const isAskedAgain = () => page.waitForResponse(/\/operator\/resources\//);
+      await isAskedAgain();
+      await isAskedAgain();
+      expect(await marked()).toBe(uuid);
+      await page.evaluate("getSelection().removeAllRanges()");
+      await page.getByText("while marked").waitFor();
+      await context.close();
+    });
+
     it("is told of what needs attention without loading the page again", async () => {
       const { context, page, problems } = await anOperator({});
       await page.goto(`${operator.url()}/operator`);
@@ -126,6 +184,25 @@ let uuid: string;
     });
   },
 );
+
+/** Of an element's text with what is behind it, as WCAG has it. */
+const CONTRAST = `(each) => {
+  const numbers = (colour) => colour.match(/[\\d.]+/g).map(Number);
+  const { color, backgroundColor } = getComputedStyle(each);
+  const page = numbers(getComputedStyle(document.documentElement).backgroundColor);
+  const [red, green, blue, alpha = 1] = numbers(backgroundColor);
+  const behind = [red, green, blue].map((value, index) => value * alpha + page[index] * (1 - alpha));
+  const linear = (value) => (value <= 10.3 ? value / 3294.6 : ((value / 255 + 0.055) / 1.055) ** 2.4);
+  const light = ([red, green, blue]) => 0.2126 * linear(red) + 0.7152 * linear(green) + 0.0722 * linear(blue);
+  const [dark, bright] = [light(behind), light(numbers(color))].sort((one, other) => one - other);
+  return (bright + 0.05) / (dark + 0.05);
+}`;
+
+/** Counts how often something happens in an element. */
+const WATCH = `(region) => {
+  region.changes = 0;
+  new MutationObserver(() => (region.changes += 1)).observe(region, { childList: true, subtree: true, characterData: true });
+}`;
 
 /** With SCREENSHOTS set, what docs/images shows is made anew; with a folder for its value, every page is kept there. */
 async function screenshot(page: Page, name: string, where: string): Promise<void> {

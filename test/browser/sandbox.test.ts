@@ -121,6 +121,22 @@ whereThereIsOne("a person at the marketplace", () => {
       240_000,
     );
   });
+
+  it("is shown that what was looked at is not there any more", async () => {
+    const { addon } = await control().install({ plan: "basic" });
+    const { context, page } = await aVisitor({ browser });
+    await page.goto(`${base()}/marketplace/addons/${addon.name}`);
+    await page.getByText("Live: this page shows what happens.").waitFor();
+    control().reset();
+    await page.getByText("That did not work").waitFor();
+    expect(await page.title()).toMatch(/^Not here/);
+    const loads: string[] = [];
+    page.on("framenavigated", (frame) => loads.push(frame.url()));
+    await control().install({ plan: "basic" });
+    await page.waitForTimeout(2_000);
+    expect(loads).toEqual([]);
+    await context.close();
+  }, 120_000);
 });
 
 /** Everything that can be opened; of calls only the first, for one is like the other. */

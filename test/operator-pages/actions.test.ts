@@ -144,6 +144,16 @@ describe("a new client secret", () => {
     expect(text).toMatch(/failed.*Nothing was changed: the one before is still in use/);
   });
 
+  it("that was not taken over is looked for in no later line of the log", async () => {
+    await operator.done("/secret", [["secret", "operator"]]);
+    operator.control.fault("POST /oauth/token", { status: 503 }, 1);
+    const { text } = await operator.done("/secret", [["secret", "Listening"]]);
+    expect(text).toMatch(/could not be asked/);
+    const before = operator.world.logged().length;
+    operator.world.service.services.log.info("An operator: Listening");
+    await eventually(() => expect(operator.world.logged().slice(before)).toContain("An operator: Listening"));
+  });
+
   it("is taken over, and all tokens are fresh; it stands on no page and in no log", async () => {
     const before = await generation();
     const { secret } = operator.control.resetClientSecret();

@@ -1,6 +1,9 @@
 import { afterAll, beforeAll, expect, it } from "@jest/globals";
 import type { Database } from "../../src/database/database.ts";
-import { aWorldOfAnOperator, type OperatorWorld } from "./operator.ts";
+import { runWeb } from "../../src/run-service.ts";
+import { basic } from "../support/partner-calls.ts";
+import { teapotConfig, teapotParts } from "../support/sellers.ts";
+import { aWorldOfAnOperator, PASSWORD, type OperatorWorld } from "./operator.ts";
 
 let isAway = false;
 const refused = () =>
@@ -37,3 +40,32 @@ it("says on every page that the database cannot be reached, and where to look", 
   const { status, text } = await operator.get("/check-up");
   expect([status, text]).toEqual([200, expect.stringContaining("does not answer")]);
 });
+
+it("has its check-up also where the service was started without the database, and keeps no stranger waiting", async () => {
+  const { environment } = operator.world;
+  const service = await runWeb(
+    teapotConfig({ ...environment, DATABASE_URL: "postgres://u:p@127.0.0.1:1/none" }),
+    {
+      ...teapotParts,
+      logTo: { write: () => undefined },
+    },
+  );
+  try {
+    const get = (path: string, headers: Record<string, string> = {}) =>
+      fetch(`${service.url}/operator${path}`, { headers });
+    const since = performance.now();
+    const authorization = basic("operator", PASSWORD);
+    const checkUp = await get("/check-up", { authorization });
+    expect([checkUp.status, await checkUp.text()]).toEqual([200, expect.stringContaining("does not answer")]);
+    expect((await get("/assets/operator.css", { authorization })).status).toBe(200);
+    expect((await get("")).status).toBe(401);
+    expect(performance.now() - since).toBeLessThan(7_000);
+    const overview = await get("", { authorization });
+    expect([overview.status, await overview.text()]).toEqual([
+      503,
+      expect.stringContaining(`<a href="/operator/check-up" role="button">`),
+    ]);
+  } finally {
+    await service.stop();
+  }
+}, 30_000);

@@ -1,11 +1,18 @@
 import { afterAll, beforeAll, expect, it } from "@jest/globals";
+import type { Database } from "../../src/database/database.ts";
 import { eventually } from "../support/world.ts";
 import { aWorldOfAnOperator, type OperatorWorld } from "./operator.ts";
 
 let operator: OperatorWorld;
 let uuid: string;
+/** What the database is made to answer, by the statement's name. */
+let made: Record<string, unknown[]> = {};
+const wrapDatabase = (database: Database): Database => ({
+  ...database,
+  query: (asked, values) => (made[asked.name] as never) ?? database.query(asked, values),
+});
 beforeAll(async () => {
-  operator = await aWorldOfAnOperator();
+  operator = await aWorldOfAnOperator({ parts: { wrapDatabase } });
   uuid = await operator.life.settled();
 }, 60_000);
 afterAll(() => operator.close());
@@ -50,10 +57,60 @@ it("asks the platform for nothing that needs the client secret, however often it
   expect(operator.life.entries(since).filter(({ path }) => path === "/oauth/token")).toEqual([]);
 });
 
-it("looks at everything the service needs", async () => {
-  const { text } = await operator.get("/check-up");
+it("looks at everything the service needs, and says of each how it is", async () => {
+  const { text, html } = await operator.get("/check-up");
   for (const part of ["database", "migrations", "keys", "secret", "sweeps", "platform"])
     expect(text).toContain(part);
+  expect(text).toContain("Everything the service needs is there.");
+  expect(looks(html)).toEqual(html.match(/<li class="(well|wait)">/g)!.map((card) => LOOKS[card]));
+});
+
+const LOOKS: Record<string, string> = {
+  '<li class="well">': "fine",
+  '<li class="wait">': "warning",
+  '<li class="bad">': "fault",
+};
+const looks = (html: string) =>
+  [...html.matchAll(/<h2>[\w-]+ <span class="state \w+">(\w+)<\/span><\/h2>/g)].map(([, word]) => word);
+
+it("says that more is due than was counted, and that many credentials are estimated", async () => {
+  made = {
+    metrics_queues: [
+      { queue: "refreshes", due: 10_000, ageSeconds: 7_200 },
+      { queue: "steps", due: 9_999, ageSeconds: 60 },
+    ],
+    metrics_sample_share: [{ share: 4 }],
+    metrics_credentials: [{ state: "active", bucket: 0, count: 2_000, ageSeconds: 2_000 }],
+  };
+  await overview("refreshes 10,000 or more (the oldest for 2 h)", "steps 9,999 (", "active about 50,000");
+  made = {};
+  expect(await overview("active 1 ")).not.toContain("about");
+});
+
+it("says which tokens are about to end, whatever the reason that nobody refreshes them", async () => {
+  await operator.world.restart({ environment: { WEB_JOBS: "off" } });
+  const age = (dueAt: string, endsIn: string) =>
+    operator.world.rows(
+      `WITH made AS (INSERT INTO resources (uuid, plan, applied_plan, state)
+         VALUES (gen_random_uuid(), 'about-to-end', 'basic', 'provisioned') RETURNING uuid)
+       INSERT INTO credentials (uuid, state, attempts, due_at, expires_at, last_error)
+       SELECT uuid, 'active', 5, ${dueAt}, now() + interval '${endsIn}', 'answered 503' FROM made RETURNING uuid`,
+    ) as Promise<[{ uuid: string }]>;
+  await age("now() - interval '1 hour'", "20 minutes");
+  const late = "1 token waits for a refresh: the first ends in 20 min. The last try: answered 503";
+  expect(await overview(late)).not.toContain("Nothing.");
+  expect((await operator.get("/check-up")).text).toMatch(/^.*to be mended: tokens\..*tokens fault/);
+
+  await operator.world.rows(`UPDATE credentials SET due_at = NULL, attempts = 0 WHERE attempts = 5`);
+  const { html, text } = await operator.get();
+  expect(text).toContain("1 resource without a refresh token");
+  expect(text).not.toContain("Nothing.");
+  const [{ uuid: ending }] = (await operator.world.rows<{ uuid: string }>(
+    `DELETE FROM credentials USING resources r WHERE r.uuid = credentials.uuid AND r.plan = 'about-to-end' RETURNING r.uuid`,
+  )) as [{ uuid: string }];
+  expect(html).toContain(`href="/operator/resources/${ending}"`);
+  await operator.world.rows(`DELETE FROM resources WHERE plan = 'about-to-end'`);
+  await operator.world.restart();
 });
 
 it("says what needs a person, the worst first, and what to do", async () => {
@@ -78,6 +135,10 @@ it("says what needs a person, the worst first, and what to do", async () => {
     [uuid],
   );
   const text = await overview("The platform rejects our client secret");
+  const cards = (await operator.get()).html.match(
+    /<li class="(bad|wait)"><p><span class="state \1">(urgent|can wait)/g,
+  );
+  expect(cards).toHaveLength(8);
   const inOrder = [
     "The platform rejects our client secret",
     "Set the secret that the platform's partner portal shows now.",

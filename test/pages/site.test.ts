@@ -27,7 +27,7 @@ beforeAll(() => {
     throw new Error("with a secret inside");
   });
   const site = createSite({
-    ...{ routers: { "/here": router }, pages, untilReady: () => Promise.resolve() },
+    ...{ routers: { "/here": router }, pages },
     ...{ refusedSample: createRefusedSample(log), log },
   });
   server = express().disable("x-powered-by").use(site).listen(0);
@@ -100,5 +100,16 @@ describe("the stylesheet", () => {
       "cache-control": "public, max-age=31536000, immutable",
     });
     expect(await response.text()).toMatch(/Pico CSS[^]*main dl \{/);
+  });
+
+  it("is asked for anew each time under a name that another version of the service gave it", async () => {
+    for (const name of ["?v=0123456789ab", "?v=", ""]) {
+      const response = await fetch(`${url}/assets/style.css${name}`);
+      expect([name, response.status, response.headers.get("cache-control")]).toEqual([
+        name,
+        200,
+        "public, no-cache",
+      ]);
+    }
   });
 });

@@ -140,6 +140,13 @@ describe("its owner and the platform", () => {
     expect(page.text).toContain("a fault was played");
   });
 
+  it("and leaves no fault behind where there is nothing to be delivered", async () => {
+    const page = await person.send("/marketplace/addons/nope/redeliver", { fault: "lost" });
+    expect([page.status, page.text]).toEqual([404, expect.stringContaining("no add-on nope")]);
+    const { response } = await world.control.install({ app: "shop", as: "NEXT" });
+    expect(response.status).toBe(200);
+  });
+
   it.each([
     ["access", { tokens: [{ state: "revoked" }] }],
     ["refresh", { refresh_token: { state: "revoked" } }],

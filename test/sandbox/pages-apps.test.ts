@@ -92,6 +92,17 @@ describe("creating an app", () => {
     },
   );
 
+  it.each([
+    ["manifest", { manifest: "{", env: "" }],
+    ["env", { manifest: "", env: "GREETING" }],
+    ["environment", { manifest: "", env: "", environment: "production" }],
+  ])("opens what it is folded into, where %s is wrong", async (_field, form) => {
+    const page = await person.send("/marketplace/apps", { name: "", ...form });
+    expect(page.html).toMatch(/<details class="more" open/);
+    const plain = await person.send("/marketplace/apps", { name: "Shop!", manifest: "", env: "" });
+    expect(plain.html).toMatch(/<details class="more">/);
+  });
+
   it("says that a name is taken", async () => {
     world.control.createApp({ name: "shop" });
     const page = await person.send("/marketplace/apps", { name: "shop" });

@@ -80,7 +80,6 @@ describe("two web processes on one database", () => {
     const { pages, signIn, refusedSample, log } = services;
     const site = createSite({
       ...{ pages, refusedSample, log, routers: { "/oauth": signIn!.router } },
-      untilReady: () => Promise.resolve(),
     });
     const app = {
       resourcesPath: "/resources",

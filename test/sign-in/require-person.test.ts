@@ -30,7 +30,6 @@ beforeAll(async () => {
   }
   const site = createSite({
     ...{ pages, refusedSample, log, routers: { "/oauth": signIn!.router, "/inside": router } },
-    untilReady: () => Promise.resolve(),
   });
   server = express().use(site).listen(0);
   url = `http://localhost:${(server.address() as AddressInfo).port}`;

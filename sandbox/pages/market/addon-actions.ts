@@ -1,3 +1,4 @@
+import { findAddon } from "../../control/find.ts";
 import { addonPage } from "./addon-page.tsx";
 import { addonAt, appAt, MARKET } from "./addresses.ts";
 import { deliveryNotice, patiently } from "./delivery-notice.ts";
@@ -40,9 +41,11 @@ export const addonActions: Action[] = [
     path: `${ADDON}/redeliver`,
     form: "redeliver",
     async act({ control, platform }, form, id) {
+      // Set for what will be delivered, or it would wait for somebody else's.
+      const addon = findAddon(platform.world, id);
       if (form["fault"] === "lost")
         control.fault(`> POST ${platform.world.settings.resourcesPath}`, { reset: "after" });
-      const delivery = control.redeliver(id, { newCode: form["code"] === "new" });
+      const delivery = control.redeliver(addon.id, { newCode: form["code"] === "new" });
       return { to: addonAt(id), told: deliveryNotice("Provision, again", await patiently(delivery)) };
     },
   },

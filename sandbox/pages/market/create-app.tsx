@@ -10,10 +10,13 @@ const generations: [string, string][] = [
   ["newer", "the newer"],
 ];
 
+/** What stands in the fold; a refusal of any of these is about what it holds. */
+const FOLDED = ["manifest", "env", "environment"];
+
 /** A new app, by hand or from an `app.json`. */
 export function CreateApp({ view: { platform, attempt } }: { view: View }) {
   const isFilled =
-    attempt?.form === "create-app" && (attempt.values["manifest"] ?? attempt.values["env"]) !== "";
+    attempt?.form === "create-app" && FOLDED.some((name) => (attempt.values[name] ?? "") !== "");
   return (
     <Section title="Create an app" id="create">
       <FormOf form="create-app" action={`${MARKET}/apps`} attempt={attempt} button="Create the app" hasFile>

@@ -1,3 +1,4 @@
+import { hideWhile } from "../../hide-while.ts";
 import { setSecret, waitUntilFresh } from "../../operator/client-secret.ts";
 import { UsedWrongly } from "../../operator/errors.ts";
 import { triedSecret } from "../../operator/secret-check.ts";
@@ -28,16 +29,18 @@ export const setClientSecret: Action = {
     if (!/^[\x21-\x7e]+$/.test(typed))
       throw new UsedWrongly("That is no client secret: it is empty, or has white space or odd characters.");
     const value = new Secret(typed);
-    scrubber.hide(value);
-    return async (how) => {
-      const needs = { db, vault, credentials, known: config.clientSecret };
-      const begun = await setSecret(needs, value, (secret) => triedSecret(config.platformAuthUrl, secret));
-      const { version, due, fresh } = await waitUntilFresh({ db, credentials, ...how }, begun);
-      const left = due > fresh ? ` ${due - fresh} have no working refresh token.` : "";
-      return {
-        isDone: true,
-        message: `The client secret is version ${version} now. ${fresh} of ${due} tokens refreshed.${left}`,
-      };
-    };
+    // Once it is set, it is hidden like any that is in use; if it is none, it may be a word that the log is full of.
+    return (how) =>
+      hideWhile(scrubber, async (hide) => {
+        hide(value);
+        const needs = { db, vault, credentials, known: config.clientSecret };
+        const begun = await setSecret(needs, value, (secret) => triedSecret(config.platformAuthUrl, secret));
+        const { version, due, fresh } = await waitUntilFresh({ db, credentials, ...how }, begun);
+        const left = due > fresh ? ` ${due - fresh} have no working refresh token.` : "";
+        return {
+          isDone: true,
+          message: `The client secret is version ${version} now. ${fresh} of ${due} tokens refreshed.${left}`,
+        };
+      });
   },
 };

@@ -5,14 +5,17 @@ export const LOOKS_AGAIN = "x-looks-again";
 
 /**
  * Asks for the page again and takes over the parts that are marked `data-live` (milliseconds). Without it each page
- * stays as it was loaded. Whatever somebody is using just now, with the keyboard or opened, is left alone; a page in the
- * background asks for nothing, and one that cannot be had is asked for again more slowly. Who is no longer let in is
- * shown so.
+ * stays as it was loaded. Whatever somebody is using just now, with the keyboard, opened or marked, is left alone; a
+ * page in the background asks for nothing, and one that cannot be had is asked for again more slowly. Who is no longer
+ * let in is shown so.
  */
 const SCRIPT = `"use strict";
 (() => {
   const parts = () => [...document.querySelectorAll("[data-live]")];
-  const isInUse = (part) => part.contains(document.activeElement) || part.querySelector("details[open]");
+  const marked = getSelection();
+  const isMarked = (part) => !marked.isCollapsed && marked.containsNode(part, true);
+  const isInUse = (part) =>
+    part.contains(document.activeElement) || part.querySelector("details[open]") || isMarked(part);
   const pause = () => Math.min(...parts().map((part) => Number(part.dataset.live)));
   let slower = 1;
 

@@ -1,6 +1,7 @@
 import { MOST_NEEDING_ATTENTION } from "../../resources/credentials/needing-attention.ts";
-import { secret, sweeps } from "../../operator/doctor/credential-checks.ts";
-import { lateGrants } from "../../operator/doctor/token-check.ts";
+import { countedToMost } from "../../operator/doctor/check.ts";
+import { secret, sweeps, unrefreshable } from "../../operator/doctor/credential-checks.ts";
+import { lateGrants, lateRefreshes } from "../../operator/doctor/token-check.ts";
 import { FAILING, failingSteps } from "../../operator/waiting-steps.ts";
 import type { Services } from "../../services.ts";
 import type { Gauges } from "./gauges.ts";
@@ -27,7 +28,11 @@ export async function mattersOf(
     ...(await secretMatter(services)),
     ...(await sweepMatter(services)),
     ...(await grantMatter(services)),
-    ...attention.map((group) => stateMatter(group, services.config.legacyGrants)).sort(badFirst),
+    ...[
+      ...(await refreshMatter(services)),
+      ...(await endingMatter(services)),
+      ...attention.map((group) => stateMatter(group, services.config.legacyGrants)),
+    ].sort(badFirst),
     ...(await stepMatter(services)),
     ...outageMatter(hours),
   ];
@@ -56,6 +61,22 @@ async function grantMatter(services: Services): Promise<Matter[]> {
   const late = await lateGrants(services);
   const links = [{ label: "Check-up", path: "/check-up" }];
   return late ? [{ id: "grants", urgency: "bad", what: late.message, todo: late.fix ?? "", links }] : [];
+}
+
+async function refreshMatter(services: Services): Promise<Matter[]> {
+  const late = await lateRefreshes(services);
+  const links = [{ label: "Check-up", path: "/check-up" }];
+  const urgency = late?.ok ? "wait" : "bad";
+  return late ? [{ id: "refreshes", urgency, what: late.message, todo: late.fix ?? "", links }] : [];
+}
+
+async function endingMatter({ db }: Services): Promise<Matter[]> {
+  const ending = await unrefreshable(db);
+  if (!ending) return [];
+  const what = `${countedToMost(ending.count, "resource")} without a refresh token: access ends with the token there is, within eight hours.`;
+  const todo = "Ask the platform's support.";
+  const links = ending.some.map((uuid) => ({ label: `See ${uuid}`, path: `/resources/${uuid}` }));
+  return [{ id: "unrefreshable", urgency: "bad", what, todo, links }];
 }
 
 function stateMatter({ state, reason, count }: Gauges["attention"][number], canRecover: boolean): Matter {

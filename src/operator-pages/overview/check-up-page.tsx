@@ -1,23 +1,39 @@
+import type { Check } from "../../operator/doctor/check.ts";
 import type { DoctorReport } from "../../operator/doctor/doctor.ts";
 import type { Page } from "../../pages/pages.tsx";
+import { State, type Look } from "../state.tsx";
+
+const WORDS = { well: "fine", wait: "warning", bad: "fault" } satisfies Partial<Record<Look, string>>;
 
 /** Everything that the command `kit doctor` looks at, and what to do. */
 export function checkUpPage({ ok, checks }: DoctorReport): Page {
+  const faults = checks.filter((check) => !check.ok).map(({ id }) => id);
   return {
     title: "Check-up",
     content: (
       <>
-        <p>{ok ? "Everything the service needs is there." : "Something has to be mended."}</p>
+        <p>
+          {ok
+            ? "Everything the service needs is there."
+            : `Something has to be mended: ${faults.join(", ")}.`}
+        </p>
         <ul class="cards">
-          {checks.map(({ id, ok: isFine, message, fix }) => (
-            <li class={isFine ? (fix === null ? "well" : "wait") : "bad"}>
-              <h3>{id}</h3>
-              <p>{message}</p>
-              {fix !== null && <p class="quiet">{fix}</p>}
+          {checks.map((check) => (
+            <li class={lookOf(check)}>
+              <h2>
+                {check.id} <State of={WORDS[lookOf(check)]} look={lookOf(check)} />
+              </h2>
+              <p>{check.message}</p>
+              {check.fix !== null && <p class="quiet">{check.fix}</p>}
             </li>
           ))}
         </ul>
       </>
     ),
   };
+}
+
+function lookOf({ ok, fix }: Check): keyof typeof WORDS {
+  if (!ok) return "bad";
+  return fix === null ? "well" : "wait";
 }

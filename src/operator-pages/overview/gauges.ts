@@ -1,10 +1,11 @@
 import type { Queryable } from "../../database/database.ts";
-import { databaseState } from "../../metrics/database-state.ts";
+import { databaseState, sampleShare } from "../../metrics/database-state.ts";
 import type { Family } from "../../metrics/families.ts";
 
 /** The state of the work, as the metrics tell it; each statement behind it reads a bounded part. */
 export interface Gauges {
-  /** Credentials by state; of many, estimated from a sample. */
+  /** Whether there are so many credentials that those by state and the tokens' ages are estimated from a sample. */
+  isEstimated: boolean;
   credentials: { state: string; count: number }[];
   /** Where a customer is waiting and a person is needed. */
   attention: { state: string; reason: string; count: number }[];
@@ -21,7 +22,7 @@ export function createGauges(db: Queryable): () => Promise<Gauges> {
   let known: { gauges: Promise<Gauges>; atMs: number } | null = null;
   return () => {
     if (known && performance.now() - known.atMs < FRESH_MS) return known.gauges;
-    const gauges = databaseState(db).then(gaugesIn);
+    const gauges = measure(db);
     // A failure is not kept: the next who looks asks again.
     gauges.catch(() => (known = null));
     known = { gauges, atMs: performance.now() };
@@ -29,7 +30,12 @@ export function createGauges(db: Queryable): () => Promise<Gauges> {
   };
 }
 
-function gaugesIn(families: readonly Family[]): Gauges {
+async function measure(db: Queryable): Promise<Gauges> {
+  const share = await sampleShare(db);
+  return { isEstimated: share < 100, ...gaugesIn(await databaseState(db)) };
+}
+
+function gaugesIn(families: readonly Family[]): Omit<Gauges, "isEstimated"> {
   const values = (name: string) => families.find((family) => family.name === name)?.values ?? [];
   const ages = values("addon_due_age_seconds");
   return {

@@ -1,3 +1,4 @@
+import { MOST_ROWS_WAITING } from "../../metrics/database-state.ts";
 import { duration } from "../../operator/wording.ts";
 import type { Page } from "../../pages/pages.tsx";
 import type { Known } from "../../platform/status-watch.ts";
@@ -38,7 +39,7 @@ export function overviewPage({ matters, gauges, hours, known }: Overview, root: 
         <section>
           <h2>Tokens</h2>
           <div class="pair" id="plots" data-live={LIVE_MS}>
-            <TokenAges ages={gauges.tokenAges} />
+            <TokenAges ages={gauges.tokenAges} isEstimated={gauges.isEstimated} />
             <RefreshesPerHour hours={hours} />
           </div>
         </section>
@@ -55,6 +56,8 @@ export function overviewPage({ matters, gauges, hours, known }: Overview, root: 
   };
 }
 
+const URGENCIES: Readonly<Record<Matter["urgency"], string>> = { bad: "urgent", wait: "can wait" };
+
 function Matters({ matters, root }: { matters: readonly Matter[]; root: string }) {
   if (matters.length === 0) {
     return (
@@ -70,7 +73,7 @@ function Matters({ matters, root }: { matters: readonly Matter[]; root: string }
       {matters.map(({ urgency, what, todo, links }) => (
         <li class={urgency}>
           <p>
-            <strong>{what}</strong>
+            <State of={URGENCIES[urgency]} look={urgency} /> <strong>{what}</strong>
           </p>
           <p>{todo}</p>
           {links.length > 0 && (
@@ -103,7 +106,10 @@ function Credentials({ gauges, root }: { gauges: Gauges; root: string }) {
                 <State of={state} />
               </a>
             </dt>
-            <dd>{count.toLocaleString("en-GB")}</dd>
+            <dd>
+              {gauges.isEstimated && "about "}
+              {count.toLocaleString("en-GB")}
+            </dd>
           </>
         ))}
       </dl>
@@ -121,6 +127,7 @@ function Queues({ gauges: { queues } }: { gauges: Gauges }) {
             <dt>{queue}</dt>
             <dd>
               {due.toLocaleString("en-GB")}
+              {due >= MOST_ROWS_WAITING && " or more"}
               {due > 0 && <span class="quiet"> (the oldest for {duration(ageSeconds)})</span>}
             </dd>
           </>

@@ -4,7 +4,7 @@ import type { Gauges } from "./gauges.ts";
 import type { Hour } from "./hours.ts";
 
 /** How old the access tokens in use are. A refresh comes at about half of a token's life. */
-export function TokenAges({ ages }: { ages: Gauges["tokenAges"] }) {
+export function TokenAges({ ages, isEstimated }: { ages: Gauges["tokenAges"]; isEstimated: boolean }) {
   const bars = ages.map(({ upToSeconds, count }, index) => {
     const from = duration(ages[index - 1]?.upToSeconds ?? 0);
     const range = upToSeconds === null ? `over ${from}` : `${from} to ${duration(upToSeconds)}`;
@@ -18,7 +18,7 @@ export function TokenAges({ ages }: { ages: Gauges["tokenAges"] }) {
   return (
     <BarChart
       id="ages"
-      title="Age of the tokens in use"
+      title={`Age of the tokens in use${isEstimated ? ", estimated" : ""}`}
       bars={bars}
       empty="There are no tokens in use yet."
     />

@@ -1,8 +1,9 @@
 import { openIncidents, type CurrentStatus, type Incident } from "../../operator/platform-status.ts";
-import { Moment } from "../moments.tsx";
 import type { Known } from "../../platform/status-watch.ts";
+import { Moment } from "../moments.tsx";
+import { State, type Look } from "../state.tsx";
 
-const LOOKS: Readonly<Record<string, string>> = { green: "well", yellow: "wait", red: "bad", blue: "wait" };
+const LOOKS: Readonly<Record<string, Look>> = { green: "well", yellow: "wait", red: "bad", blue: "wait" };
 
 /** What the platform says of itself, as last heard. */
 export function StatusPart({ known: { last, failure } }: { known: Known }) {
@@ -35,7 +36,7 @@ function Systems({ status }: { status: CurrentStatus }) {
           <>
             <dt>{system}</dt>
             <dd>
-              <span class={`state ${LOOKS[colour] ?? "gone"}`}>{colour}</span>
+              <State of={colour} look={LOOKS[colour] ?? "gone"} />
             </dd>
           </>
         ))}

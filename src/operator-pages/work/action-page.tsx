@@ -10,22 +10,28 @@ const LIVE_MS = 1_000;
 export function actionPage(entry: AuditEntry, root: string): Page {
   const { id, action, uuid, operator, state, message, done, total, startedAt, endedAt } = entry;
   const isRunning = state === "running";
+  const live = isRunning ? LIVE_MS : undefined;
   const about = uuid === null ? "" : `/resources/${uuid}`;
   return {
     title: `Action ${id}: ${action}`,
     content: (
       <>
-        <div id="action" data-live={isRunning ? LIVE_MS : undefined} aria-live="polite">
-          <p>
-            <State of={state} />
-          </p>
+        {/* It stands while what is in it is replaced, once, when the action has ended: that is what a screen reader says. */}
+        <div role="status">
+          <div id="end" data-live={live}>
+            <p>
+              <State of={state} />
+            </p>
+            {state === "stopped" && (
+              <p>Its process ended before it did. Begin it again: it goes on with the rest.</p>
+            )}
+            {message?.split("\n").map((line) => (
+              <p>{line}</p>
+            ))}
+          </div>
+        </div>
+        <div id="action" data-live={live}>
           {isRunning && <Progress done={done} total={total} />}
-          {state === "stopped" && (
-            <p>Its process ended before it did. Begin it again: it goes on with the rest.</p>
-          )}
-          {message?.split("\n").map((line) => (
-            <p>{line}</p>
-          ))}
           <dl>
             <dt>Of</dt>
             <dd>{uuid === null ? "all resources" : <a href={root + about}>{uuid}</a>}</dd>

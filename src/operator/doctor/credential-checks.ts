@@ -1,4 +1,4 @@
-import { statement } from "../../database/database.ts";
+import { statement, type Queryable } from "../../database/database.ts";
 import { messageOf, Misconfigured } from "../../errors.ts";
 import type { Trial } from "../../platform/secret-trial.ts";
 import type { Services } from "../../services.ts";
@@ -84,8 +84,8 @@ export async function sweeps({ db, config, jobs }: Services): Promise<Finding> {
 
 export async function attention({ db, config }: Services): Promise<Finding> {
   const found = await db.query<{ state: string; count: number }>(countAttention);
-  const [unrefreshable] = await db.query<Unrefreshable>(countUnrefreshable);
-  const ending = unrefreshable?.some ? [unrefreshable] : [];
+  const lacking = await unrefreshable(db);
+  const ending = lacking ? [lacking] : [];
   if (found.length + ending.length === 0) return fine("No resource needs attention.");
   const told = [
     ...found.map(({ state, count }) => `${countedToMost(count, "resource")} ${state}`),
@@ -103,5 +103,10 @@ export async function attention({ db, config }: Services): Promise<Finding> {
   return isHarmless ? warning(message, fix) : fault(message, fix);
 }
 
-/** `some`: the first of them; null: there are none. */
-type Unrefreshable = { count: number; some: string[] } | { count: 0; some: null };
+/** Whose access ends with the token there is; `some`: the first of them. Null: there are none. */
+export async function unrefreshable(db: Queryable): Promise<{ count: number; some: string[] } | null> {
+  const [{ count, some }] = (await db.query(countUnrefreshable)) as [
+    { count: number; some: string[] | null },
+  ];
+  return some && { count, some };
+}

@@ -52,10 +52,14 @@ export async function lateGrants({ db }: Services): Promise<Finding | null> {
 
 /** Whether grants are exchanged and tokens refreshed when they should be. */
 export async function tokens(services: Services): Promise<Finding> {
-  const grants = await lateGrants(services);
-  if (grants) return grants;
-  const [late] = await services.db.query<Late>(readLateRefreshes);
-  if (!late?.count) return fine("Grants are exchanged and tokens refreshed in time.");
+  const late = (await lateGrants(services)) ?? (await lateRefreshes(services));
+  return late ?? fine("Grants are exchanged and tokens refreshed in time.");
+}
+
+/** Tokens that wait for a refresh, a fault in the last hour of one; null: none is late. */
+export async function lateRefreshes({ db }: Services): Promise<Finding | null> {
+  const [late] = await db.query<Late>(readLateRefreshes);
+  if (!late?.count) return null;
   const { count, leftSeconds } = late;
   const ends = leftSeconds > 0 ? `ends in ${duration(leftSeconds)}` : `ended ${duration(-leftSeconds)} ago`;
   const message = `${countedToMost(count, "token")} ${count === 1 ? "waits" : "wait"} for a refresh: the first ${ends}. ${answerOf(late)}`;
