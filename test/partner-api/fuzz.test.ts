@@ -1,5 +1,8 @@
 // Again on PostgreSQL: whatever arrives becomes values of statements.
 
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { fuzzAuthorizations } from "../../fuzz/authorizations.ts";
 import { createLogWatch } from "../../fuzz/log-watch.ts";
@@ -34,6 +37,26 @@ describe(`${CASES_PER_SEED} provision requests that no platform would send`, () 
     },
     60_000,
   );
+});
+
+describe("a service that refuses what it need not", () => {
+  it("is found out, by what the platform sends and by what is only odd", async () => {
+    const refusal = JSON.stringify({ id: "invalid_params", message: "No." });
+    const stub = createServer((_, response) => response.writeHead(422).end(refusal)).listen(0, "127.0.0.1");
+    await once(stub, "listening");
+    try {
+      const url = `http://127.0.0.1:${(stub.address() as AddressInfo).port}`;
+      const refusing = { ...world, service: { url } } as unknown as World;
+      const { faults } = await fuzzProvisions({ world: refusing, log, seed: 7, count: 300 });
+      const found = (what: string) =>
+        faults.filter((fault) => fault.startsWith(`${what}: refused without need`));
+      for (const what of ["as usual", "a member too many", "a member is missing"])
+        expect([what, found(what).length]).not.toEqual([what, 0]);
+      for (const what of ["the text ends early", "a body around the body"]) expect(found(what)).toEqual([]);
+    } finally {
+      stub.close();
+    }
+  });
 });
 
 describe(`${HEADERS} Authorization headers that are not right`, () => {
