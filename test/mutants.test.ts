@@ -55,3 +55,14 @@ describe("a named test", () => {
     }
   });
 });
+
+it("a mutant that does not exist is not left out silently", () => {
+  const run = spawnSync(process.execPath, ["--import", "tsx", "mutants/run.ts", "M02", "M99", "m03"], {
+    ...{ cwd: root, encoding: "utf8", env: { PATH: process.env["PATH"] } },
+  });
+  expect(run).toMatchObject({
+    status: 2,
+    stdout: "",
+    stderr: expect.stringContaining("no mutant M99, m03."),
+  });
+});

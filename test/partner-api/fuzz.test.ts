@@ -1,8 +1,10 @@
 // Again on PostgreSQL: whatever arrives becomes values of statements.
 
+import { spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
+import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { fuzzAuthorizations } from "../../fuzz/authorizations.ts";
 import { createLogWatch } from "../../fuzz/log-watch.ts";
@@ -75,5 +77,20 @@ describe(`${HEADERS} Authorization headers that are not right`, () => {
 describe("after all that", () => {
   it("a provision is answered as ever", async () => {
     expect((await partnerCalls(world).provision(aProvisionRequest())).status).toBe(200);
+  });
+});
+
+it.each([
+  ["--count", "10k"],
+  ["--headers", "0"],
+  ["--seed", ""],
+])("npm run fuzz with %s %p tries nothing, and says so", (option, value) => {
+  const root = fileURLToPath(new URL("../..", import.meta.url));
+  const run = spawnSync(process.execPath, ["--import", "tsx", "fuzz/main.ts", option, value], {
+    ...{ cwd: root, encoding: "utf8", env: { PATH: process.env["PATH"] } },
+  });
+  expect(run).toMatchObject({
+    status: 2,
+    stderr: expect.stringContaining(`${option} must be a whole number`),
   });
 });
