@@ -17,11 +17,9 @@ const { values } = parseArgs({
     seed: { type: "string", default: String(randomInt(1_000_000)) },
   },
 });
-const [count, headers, seed] = [values.count, values.headers, values.seed].map(Number) as [
-  number,
-  number,
-  number,
-];
+const count = numberOf("count", 1);
+const headers = numberOf("headers", 1);
+const seed = numberOf("seed", 0);
 /** No case may cost more than this many usual requests. */
 const MOST_TIMES = 50;
 
@@ -44,3 +42,10 @@ console.log(report(provisions, authorizations));
 const isDear = provisions.dearest.some(({ times }) => times > MOST_TIMES);
 if (isDear) console.log(`A case costs more than ${MOST_TIMES} usual requests.`);
 process.exit(isDear || provisions.faults.length + authorizations.faults.length > 0 ? 1 : 0);
+
+function numberOf(name: keyof typeof values, least: number): number {
+  const number = Number(values[name] || NaN);
+  if (Number.isSafeInteger(number) && number >= least) return number;
+  console.error(`--${name} must be a whole number of at least ${least}, not "${values[name]}"`);
+  process.exit(2);
+}

@@ -4,7 +4,9 @@ import type { World } from "../test/support/world.ts";
 import { createBooks } from "./books.ts";
 import { createEffort, type Cost } from "./effort.ts";
 import type { LogWatch } from "./log-watch.ts";
+import { envelopeMutations } from "./mutate-envelope.ts";
 import { createCases, type Case } from "./provision-cases.ts";
+import { isGood } from "./reading.ts";
 import { createSender, type Sent } from "./send.ts";
 
 export interface ProvisionsReport {
@@ -44,7 +46,7 @@ export async function fuzzProvisions(needs: {
     try {
       const sent = await sender.send(each);
       answers[sent.status ?? "none"] = (answers[sent.status ?? "none"] ?? 0) + 1;
-      [...faultsOf(sent, each.secrets), ...books.note(each, sent)].forEach(found);
+      [...faultsOf(sent, each), ...books.note(each, sent)].forEach(found);
       return sent;
     } catch (error) {
       found(`no answer: ${String(error)}`);
@@ -74,10 +76,13 @@ export async function fuzzProvisions(needs: {
   return { cases: count, answers, faults, ...effort.report() };
 }
 
-function faultsOf({ status, text }: Sent, secrets: readonly string[]): string[] {
+function faultsOf({ status, text }: Sent, { secrets, plain, mutations }: Case): string[] {
   if (status === null) return [];
   const shown = secrets.filter((secret) => text.includes(secret)).map(() => "the answer shows a secret");
   if (status === 200 || status === 202 || status === 417) return shown;
+  const isPlainlySent = !mutations.some((name) => name in envelopeMutations);
+  if (isPlainlySent && isGood(plain))
+    return [...shown, `refused without need: ${status} ${text.slice(0, 200)}`];
   const isKnown = REFUSALS.includes(status) && isRefusal(text);
   return isKnown ? shown : [...shown, `answered ${status} ${text.slice(0, 200)}`];
 }

@@ -19,6 +19,35 @@ export function read(bytes: Buffer): Reading | null {
   }
 }
 
+/** Deeper or larger ones may be refused, and so may longer codes. */
+const DEEPEST = 10;
+const LARGEST = 65_536;
+const LONGEST_CODE = 2_048;
+
+/**
+ * Whether these bytes, sent as JSON and in no odd way, must be accepted: a uuid and a plan that is sold, and nothing that
+ * no database keeps. Whatever else stands in it, a refusal costs a sale.
+ */
+export function isGood(bytes: Buffer): boolean {
+  const reading = read(bytes);
+  if (!reading || bytes.length > LARGEST || bytes[0] !== 0x7b) return false;
+  const body = JSON.parse(bytes.toString()) as Record<string, unknown>;
+  const { uuid, plan, oauth_grant } = body;
+  const { code } = members(oauth_grant);
+  return (
+    /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/.test(String(uuid)) &&
+    ["basic", "premium", "dedicated"].includes(plan as string) &&
+    !(typeof code === "string" && code.length > LONGEST_CODE) &&
+    isKeepable(body, DEEPEST)
+  );
+}
+
+function isKeepable(value: unknown, depth: number): boolean {
+  if (typeof value === "string") return value.isWellFormed() && !value.includes("\0");
+  if (typeof value !== "object" || value === null) return true;
+  return depth > 0 && Object.entries(value).flat().every((each) => isKeepable(each, depth - 1));
+} // prettier-ignore
+
 function readBody(body: unknown): Reading | null {
   const { uuid, name, region, callback_url, options, oauth_grant } = members(body);
   if (typeof uuid !== "string") return null;

@@ -14,9 +14,15 @@ const root = fileURLToPath(new URL("..", import.meta.url));
 /** What the tests read. */
 const COPIED = ["src", "test", "sandbox", "dev", "conformance", "examples", "prisma", "package.json", "tsconfig.json", "tsconfig.build.json", "prisma.config.ts", "jest.config.js", ".swcrc"]; // prettier-ignore
 
+const patches = readdirSync(import.meta.dirname).filter((name) => name.endsWith(".patch"));
 const wanted = process.argv.slice(2);
-const mutants = readdirSync(import.meta.dirname)
-  .filter((name) => name.endsWith(".patch") && (wanted.length === 0 || wanted.includes(name.slice(0, 3))))
+const unknown = wanted.filter((number) => !patches.some((name) => name.startsWith(`${number}-`)));
+if (unknown.length > 0) {
+  console.error(`There is no mutant ${unknown.join(", ")}. Numbers are written as in M01.`);
+  process.exit(2);
+}
+const mutants = patches
+  .filter((name) => wanted.length === 0 || wanted.includes(name.slice(0, 3)))
   .map((name) =>
     readMutant(name.replace(".patch", ""), readFileSync(path.join(import.meta.dirname, name), "utf8")),
   );

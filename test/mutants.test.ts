@@ -1,9 +1,11 @@
 import { spawnSync } from "node:child_process";
-import { readdirSync, readFileSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "@jest/globals";
 import { readMutant } from "../mutants/mutant.ts";
+import { runTest } from "../mutants/run-test.ts";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const patches = readdirSync(path.join(root, "mutants")).filter((name) => name.endsWith(".patch"));
@@ -30,5 +32,37 @@ describe("the mutants", () => {
       encoding: "utf8",
     });
     expect(stderr).toBe("");
+  });
+});
+
+describe("a named test", () => {
+  const fails = "throw new Error('noticed');";
+  it.each([
+    ["passes", "", "", "passed"],
+    ["fails", "", fails, "failed"],
+    ["says nothing where a hook of its file fails", fails, "", "not run"],
+  ])("%s", (_, inHook, inTest, verdict) => {
+    const folder = mkdtempSync(path.join(tmpdir(), "named-test-"));
+    const write = (name: string, text: string) => writeFileSync(path.join(folder, name), text);
+    try {
+      symlinkSync(path.join(root, "node_modules"), path.join(folder, "node_modules"));
+      write("package.json", `{"type":"module"}`);
+      write("jest.config.js", "export default { transform: {} };");
+      write("a.test.js", `beforeAll(() => { ${inHook} }); it("named (here)", () => { ${inTest} });`);
+      expect(runTest(folder, { file: "a.test.js", title: "named (here)" })).toBe(verdict);
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+  });
+});
+
+it("a mutant that does not exist is not left out silently", () => {
+  const run = spawnSync(process.execPath, ["--import", "tsx", "mutants/run.ts", "M02", "M99", "m03"], {
+    ...{ cwd: root, encoding: "utf8", env: { PATH: process.env["PATH"] } },
+  });
+  expect(run).toMatchObject({
+    status: 2,
+    stdout: "",
+    stderr: expect.stringContaining("no mutant M99, m03."),
   });
 });

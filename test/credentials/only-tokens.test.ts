@@ -13,6 +13,8 @@ let life: LifecycleWorld;
 /** What storing tokens fails with, for as long as it is set. */
 let hindrance: object | null = null;
 let hindered = 0;
+/** Whether the platform leaves out the refresh token of a grant. */
+let withoutRefresh = false;
 /** What happens between the platform's answer to a refresh and its storing. */
 let meanwhile: (() => Promise<unknown>) | null = null;
 
@@ -27,6 +29,11 @@ beforeAll(async () => {
   });
   const wrapTokenEndpoint = (endpoint: TokenEndpoint): TokenEndpoint => ({
     ...endpoint,
+    async exchange(...given) {
+      const answer = await endpoint.exchange(...given);
+      if (answer.outcome !== "issued" || !withoutRefresh) return answer;
+      return { ...answer, tokens: { ...answer.tokens, refreshToken: null } };
+    },
     async refresh(...given) {
       const answer = await endpoint.refresh(...given);
       const work = meanwhile;
@@ -41,6 +48,7 @@ afterAll(() => life.world.close());
 afterEach(() => {
   hindrance = null;
   hindered = 0;
+  withoutRefresh = false;
   life.control.settings({ refreshToken: "same" });
 });
 
@@ -70,6 +78,18 @@ describe("tokens of a grant", () => {
     const told = `"uuid":"${addon.id}","requestId":"[^"]+","error":{[^\n]*"msg":"Tokens cannot be stored; they are held`;
     expect(life.world.logged().match(new RegExp(told, "g"))).toHaveLength(1);
   });
+});
+
+it("a grant without a refresh token is an alarm, and its access token is kept", async () => {
+  withoutRefresh = true;
+  const { addon } = await life.control.install({ plan: "basic" });
+  await eventually(async () => expect(await life.credential(addon.id)).toMatchObject({ state: "active" }));
+  const alarms = life.world
+    .logged()
+    .split("\n")
+    .filter((line) => line.includes(`"alarm":"no_refresh_token","uuid":"${addon.id}"`));
+  expect(alarms).toHaveLength(1);
+  expect((await life.world.service.services.platformFor(addon.id).addons.own()).id).toBe(addon.id);
 });
 
 describe("a refresh token that came in place of the one we have", () => {

@@ -1,5 +1,10 @@
 // Again on PostgreSQL: whatever arrives becomes values of statements.
 
+import { spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { fuzzAuthorizations } from "../../fuzz/authorizations.ts";
 import { createLogWatch } from "../../fuzz/log-watch.ts";
@@ -36,6 +41,26 @@ describe(`${CASES_PER_SEED} provision requests that no platform would send`, () 
   );
 });
 
+describe("a service that refuses what it need not", () => {
+  it("is found out, by what the platform sends and by what is only odd", async () => {
+    const refusal = JSON.stringify({ id: "invalid_params", message: "No." });
+    const stub = createServer((_, response) => response.writeHead(422).end(refusal)).listen(0, "127.0.0.1");
+    await once(stub, "listening");
+    try {
+      const url = `http://127.0.0.1:${(stub.address() as AddressInfo).port}`;
+      const refusing = { ...world, service: { url } } as unknown as World;
+      const { faults } = await fuzzProvisions({ world: refusing, log, seed: 7, count: 300 });
+      const found = (what: string) =>
+        faults.filter((fault) => fault.startsWith(`${what}: refused without need`));
+      for (const what of ["as usual", "a member too many", "a member is missing"])
+        expect([what, found(what).length]).not.toEqual([what, 0]);
+      for (const what of ["the text ends early", "a body around the body"]) expect(found(what)).toEqual([]);
+    } finally {
+      stub.close();
+    }
+  });
+});
+
 describe(`${HEADERS} Authorization headers that are not right`, () => {
   it.each(SEEDS.slice(0, 1))(
     "seed %i: all are refused, each like the other",
@@ -52,5 +77,20 @@ describe(`${HEADERS} Authorization headers that are not right`, () => {
 describe("after all that", () => {
   it("a provision is answered as ever", async () => {
     expect((await partnerCalls(world).provision(aProvisionRequest())).status).toBe(200);
+  });
+});
+
+it.each([
+  ["--count", "10k"],
+  ["--headers", "0"],
+  ["--seed", ""],
+])("npm run fuzz with %s %p tries nothing, and says so", (option, value) => {
+  const root = fileURLToPath(new URL("../..", import.meta.url));
+  const run = spawnSync(process.execPath, ["--import", "tsx", "fuzz/main.ts", option, value], {
+    ...{ cwd: root, encoding: "utf8", env: { PATH: process.env["PATH"] } },
+  });
+  expect(run).toMatchObject({
+    status: 2,
+    stderr: expect.stringContaining(`${option} must be a whole number`),
   });
 });

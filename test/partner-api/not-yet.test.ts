@@ -218,6 +218,26 @@ it("a take-down that is not done yet is looked at until it is, and ends there", 
   expect(more).toEqual([first, first]);
 });
 
+it("a take-down that fails for the twelfth time calls a person, once, and is tried again until it is done", async () => {
+  const uuid = await life.settled("basic");
+  const failsToEnd = () =>
+    life.vendor.next("deprovision", () => Promise.reject(new Error("The kiln is bricked up.")));
+  says("deprovision", { ...firing, againInSeconds: 600 });
+  await life.control.deprovision(uuid);
+  await putOff(uuid);
+  await asIf(uuid, { attempts: 11 });
+  for (const attempts of [12, 13]) {
+    failsToEnd();
+    await life.hurry(uuid);
+    const last_error = "The kiln is bricked up.";
+    await eventually(async () => expect(await step(uuid)).toMatchObject({ attempts, last_error }));
+    expect(stuck(uuid)).toEqual([expect.stringContaining('"kind":"clean_up"')]);
+  }
+  await life.hurry(uuid);
+  await done(uuid);
+  expect(calls(uuid, "deprovision")).toHaveLength(4);
+});
+
 describe("a try that is the twelfth, and ends without a failure to tell of,", () => {
   /** A step that has failed eleven times, and whose next call does this. */
   async function twelfth(work: () => Promise<never>): Promise<string> {

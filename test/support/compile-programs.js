@@ -1,7 +1,7 @@
 import { transform } from "@swc/core";
 import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
-import { mkdir, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, rename, rm, stat, utimes, writeFile } from "node:fs/promises";
 import path from "node:path";
 import process from "node:process";
 import { fileURLToPath, URL } from "node:url";
@@ -10,6 +10,7 @@ const root = fileURLToPath(new URL("../..", import.meta.url));
 /** All that a process may be started from, or load, or read beside itself. */
 const FOLDERS = ["src", "sandbox", "dev", "conformance", "prisma/migrations", "test/support", "examples"];
 const CACHE = path.join(root, "node_modules/.cache/addon-test-programs");
+const KEPT_MS = 24 * 3_600_000;
 
 /**
  * Before the first test: compiles what tests start as processes, since one that compiles while it starts takes three
@@ -19,7 +20,20 @@ export default async function compilePrograms() {
   const files = (await Promise.all(FOLDERS.map(filesIn))).flat();
   const folder = path.join(CACHE, fingerprint(files));
   if (!existsSync(folder)) await compile(files, folder);
+  await removeUnused(folder);
   process.env["TEST_PROGRAMS"] = folder;
+}
+
+/** Folders of states that nothing was tested in for a day. This one's date is that of its last use. */
+async function removeUnused(used) {
+  const now = new Date();
+  await utimes(used, now, now);
+  for (const name of await readdir(CACHE)) {
+    const folder = path.join(CACHE, name);
+    // Another run may remove it at the same moment.
+    const { mtime } = await stat(folder).catch(() => ({ mtime: now }));
+    if (now - mtime > KEPT_MS) await rm(folder, { recursive: true, force: true });
+  }
 }
 
 async function filesIn(folder) {

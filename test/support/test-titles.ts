@@ -1,24 +1,43 @@
 import { readFileSync } from "node:fs";
 import ts from "typescript";
 
+export interface TestTitle {
+  title: string;
+  /** It is run where there is a PostgreSQL only. */
+  needsPostgresql: boolean;
+}
+
 /**
  * The titles of a test file as they are written: the first argument of each `describe`, `it` and `test`, and of one with
  * `.each` also the texts of its table, which become part of the title. A title that is only quoted elsewhere is none.
  */
-export function testTitles(path: string): string[] {
+export function testTitles(path: string): TestTitle[] {
   const file = ts.createSourceFile(path, readFileSync(path, "utf8"), ts.ScriptTarget.Latest, true);
-  const titles: string[] = [];
-  const visit = (node: ts.Node): void => {
-    if (ts.isCallExpression(node) && isTest(node.expression)) titles.push(...titlesOf(node, file));
-    ts.forEachChild(node, visit);
+  const titles: TestTitle[] = [];
+  const visit = (node: ts.Node, within: boolean): void => {
+    const needsPostgresql = within || asksForPostgresql(node, file);
+    if (ts.isCallExpression(node) && isTest(node.expression))
+      titles.push(...titlesOf(node, file).map((title) => ({ title, needsPostgresql })));
+    ts.forEachChild(node, (child) => visit(child, needsPostgresql));
   };
-  visit(file);
+  visit(file, false);
   return titles;
 }
 
-/** `it`, `it.only`, `it.each(table)`: whatever hangs on one of these names; the last is one of them where there is a PostgreSQL. */
+/** `onPostgresql(…)`, `(testServerUrl ? it : it.skip)(…)`, and what stands in an `if` on such. */
+function asksForPostgresql(node: ts.Node, file: ts.SourceFile): boolean {
+  if (ts.isCallExpression(node))
+    return /^(onPostgresql|\((testServerUrl|severalCanShare) \?)/.test(node.expression.getText(file));
+  return ts.isIfStatement(node) && /testServerUrl|severalCanShare/.test(node.expression.getText(file));
+}
+
+/**
+ * `it`, `it.only`, `it.each(table)`: whatever hangs on one of these names, but for what is never run; the last is one of
+ * them where there is a PostgreSQL.
+ */
 function isTest(callee: ts.Expression): boolean {
   if (ts.isIdentifier(callee)) return ["describe", "it", "test", "onPostgresql"].includes(callee.text);
+  if (ts.isPropertyAccessExpression(callee) && ["skip", "todo"].includes(callee.name.text)) return false;
   return (ts.isPropertyAccessExpression(callee) || ts.isCallExpression(callee)) && isTest(callee.expression);
 }
 
