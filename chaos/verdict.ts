@@ -56,7 +56,20 @@ export async function judge(needs: {
   const rows = new Map((await ask<Row>(ROWS)).map((row) => [row.uuid, row]));
   const explained = createExplained(history, fleet);
 
-  const kept = [...acknowledged].filter((uuid) => !deprovisioned.has(uuid) && !unheard.has(uuid));
+  // A delivery that stood still with its process goes on after the next one was answered, and brings a code that the platform
+  // never saw taken, in place of the right one. Which came first nobody can tell the service.
+  const isBelated = (uuid: string) =>
+    ["grant_pending", "grant_lost"].includes(rows.get(uuid)?.state ?? "") &&
+    asked.some(
+      (call) =>
+        call.uuid === uuid &&
+        call.method === "POST" &&
+        call.status === null &&
+        fleet.freezes.some(({ fromMs, toMs }) => fromMs <= call.toMs && toMs >= call.fromMs),
+    );
+  const belated = [...acknowledged].filter(isBelated);
+  const isSure = (uuid: string) => !deprovisioned.has(uuid) && !unheard.has(uuid) && !belated.includes(uuid);
+  const kept = [...acknowledged].filter(isSure);
   const missing = [...acknowledged].filter((uuid) => !rows.has(uuid));
   const notActive = kept.filter((uuid) => rows.get(uuid)?.state !== "active");
   const pairsOf = (uuid: string) =>
@@ -96,7 +109,7 @@ export async function judge(needs: {
   return [
     finding("I1", "every acknowledged resource exists", acknowledged.size === 0 ? ["no provision at all was answered with success"] : missing, `${acknowledged.size} acknowledged, ${unheard.size} then never answered again`),
     finding("I1", "no call is refused for what passes, or answered in another form", wrong, `${asked.length} calls, ${unanswered} cut off from their answer`),
-    finding("I2", "no grant is lost but those whose answer was destroyed", lost.map(tellLoss), `${kept.length} kept, ${honest.length} within the honest limit`),
+    finding("I2", "no grant is lost but those whose answer was destroyed", lost.map(tellLoss), `${kept.length} kept, ${honest.length} within the honest limit, ${belated.length} delivered by a process that stood still`),
     finding("I2", "what was lost within the honest limit says so", misnamed.map(tell), `${honest.length} outcome_unknown`),
     finding("I3", "every stored access token works", dead, `${tried.length} tokens tried`),
     finding("I4", "one call at a time for one resource", overlapping(calls, explained), `${calls.length} token calls`),
@@ -105,7 +118,7 @@ export async function judge(needs: {
     finding("I6", "what was deprovisioned is gone, and stays gone", resurrected.map(tell), `${deprovisioned.size} deprovisioned`),
     finding("I7", "no secret in output, database, addresses, headers or refusals", leaks, `${secrets.size} secrets looked for`),
     finding("I8", "calls for one grant or token, connections and memory stay bounded", unbounded(calls, load), `at most ${most} connections and ${load.megabytes} MB a process`),
-    finding("I9", "what was left comes to an end once everything works", left, "nothing left to do", true),
+    finding("I9", "what was left comes to an end once everything works", left.filter((each) => !belated.some((uuid) => each.includes(uuid))), "nothing left to do", true),
     finding("I9", "every resource is in the end what its customer was told", lives, `${living.length} looked at`),
     finding("I10", "no process ended by itself, or with an error", ends.map(({ name, code }) => `${name} ended with ${code}`), `${fleet.kills.length} killed`),
     finding("I10", "each process that was asked to stop stopped in time", late.map(({ name, ms }) => `${name} stopped after ${ms} ms`), `${history.stops.length} stops`, true),

@@ -178,6 +178,7 @@ describe("The verdict of a run", () => {
     ["that answers in a form which the platform does not accept", `I1 ${KEPT}`, ({ entries }) => entries.push(asked(9, "PUT", KEPT, { status: 200, body: {} }, { plan: "premium", complaints: ["message is not a string."] }))],
     ["that answers a provision otherwise the second time", `I1 ${KEPT}`, ({ entries }) => entries.push(asked(9, "POST", KEPT, { status: 200, body: { id: "other" } }, { plan: "premium" }))],
     ["that lost a grant", `I2 ${KEPT}`, ({ kept }) => (kept.state = "grant_lost")],
+    ["that lost a grant whose delivery went unanswered, and none stood still", `I2 ${KEPT}`, ({ kept, entries }) => [entries.push(asked(9, "POST", KEPT, null, { plan: "basic" })), (kept.state = "grant_lost")]],
     ["that gives a lost answer another name", `I2 ${KEPT}`, ({ kept, entries }) => [Object.assign(kept, { state: "grant_lost", reason: "expired" }), (entries[1]!.fault = { reset: "after" })]],
     ["whose token is dead", `I3 ${KEPT}`, ({ kept }) => (kept.token = "SVCK-another")],
     ["whose token no key opens", `I3 ${KEPT}: KeyMissing`, ({ kept }) => (kept.key = "a key that is in nobody's ring any more")],
@@ -225,6 +226,7 @@ describe("The verdict of a run", () => {
     ["an uninstall that was answered before, unheard", ({ entries }) => entries.push(asked(9, "DELETE", GONE, refused))],
     ["a plan change that was not answered and took effect", ({ entries, kept }) => [entries.push(asked(9, "PUT", KEPT, null, { plan: "basic" })), Object.assign(kept, { plan: "basic", appliedPlan: "basic" })]],
     ["a plan change that stood still with its process", ({ entries, kept, fleet }) => [entries.push(asked(9, "PUT", KEPT, null, { plan: "basic" }), asked(20, "PUT", KEPT, { status: 200, body: {} }, { plan: "premium" })), fleet.freezes.push({ name: "web-1", ...away(8, 60) }), Object.assign(kept, { plan: "basic", appliedPlan: "basic" })]],
+    ["an older code that stood still with its process", ({ entries, kept, fleet, left }) => [entries.splice(1, 1), entries.pop(), entries.push(asked(9, "POST", KEPT, null, { plan: "basic" })), fleet.freezes.push({ name: "web-1", ...away(8, 60) }), left.push(`grant ${KEPT}`), (kept.state = "grant_pending")]],
     ["an answer that took its time", ({ entries }) => entries.push(asked(9, "PUT", KEPT, { status: 200, body: {} }, { plan: "premium", complaints: ["The answer took 4000 ms; at most 3 s are promised."] }))],
     ["a grant whose tokens were lost on their way", ({ kept, entries }) => [Object.assign(kept, { state: "grant_lost", reason: "outcome_unknown", resource: "provisioning" }), (entries[1]!.fault = { truncate: true })]],
   ])("excuses %s", async (_, happens) => {
