@@ -1,11 +1,13 @@
 import { setTimeout as wait } from "node:timers/promises";
-import type { Sandbox } from "../sandbox/index.ts";
+import type { Delivery, Sandbox } from "../sandbox/index.ts";
 import type { History } from "./history.ts";
 import type { Random } from "./random.ts";
 
 const PLANS = ["basic", "premium", "dedicated"];
 /** The platform delivers at least once: so often, where it got no answer. */
 const DELIVERIES = 4;
+/** So often a customer tries what went wrong. */
+const TRIES = 10;
 
 export interface Customers {
   /** One thing that a customer does, chosen at random. Never rejects for what the service does. */
@@ -18,7 +20,9 @@ export interface Customers {
 /** The platform's customers: they install, change plans and uninstall, and the platform repeats what went unanswered. */
 export function createCustomers({ control }: Sandbox, random: Random, history: History): Customers {
   const alive = () => [...history.acknowledged].filter((uuid) => !history.deprovisioned.has(uuid));
-  const busy = new Set<string>();
+  // Of one resource the platform sends the next plan change when the last one is answered, and uninstalls once.
+  const changing = new Set<string>();
+  const leaving = new Set<string>();
 
   async function install(): Promise<void> {
     history.count("installs");
@@ -28,7 +32,9 @@ export function createCustomers({ control }: Sandbox, random: Random, history: H
       history.count("redeliveries");
       delivery = await control.redeliver(delivery.addon.id, { newCode: random.chance(0.3) });
     }
-    if (!isSuccess(delivery.response.status)) return history.count("installs without success");
+    const { status } = delivery.response;
+    if (status === null) return history.count("installs never answered");
+    if (!isSuccess(status)) return history.count("installs refused");
     history.acknowledged.add(delivery.addon.id);
     // A customer who changes her mind at once meets the exchange under way.
     if (random.chance(0.15)) {
@@ -37,35 +43,50 @@ export function createCustomers({ control }: Sandbox, random: Random, history: H
     }
   }
 
-  /** Something done to one resource that nobody else is at. */
-  async function toOne(work: (uuid: string) => Promise<void>): Promise<void> {
-    const free = alive().filter((uuid) => !busy.has(uuid));
-    if (free.length === 0) return;
-    const uuid = random.one(free);
-    busy.add(uuid);
-    await work(uuid).finally(() => busy.delete(uuid));
-  }
+  /** Sends until there is an answer, and not one that says "not now"; null: there never was. */
+  async function untilAnswered(uuid: string, send: (last: number | null) => Promise<Delivery>): Promise<number | null> {
+    let status: number | null = null;
+    for (let tries = 1; tries <= TRIES; tries++) {
+      ({ status } = (await send(status)).response);
+      if (status !== null && status < 500) return status;
+      await wait(random.between(200, 2_000));
+    }
+    history.unheard.add(uuid);
+    return null;
+  } // prettier-ignore
 
   async function changePlan(uuid: string): Promise<void> {
+    if (changing.has(uuid)) return;
+    changing.add(uuid);
     history.count("plan changes");
-    await control.changePlan(uuid, random.one(PLANS));
+    const plan = random.one(PLANS);
+    await untilAnswered(uuid, () => control.changePlan(uuid, plan));
+    changing.delete(uuid);
   }
 
   async function uninstall(uuid: string): Promise<void> {
+    if (leaving.has(uuid)) return;
+    leaving.add(uuid);
     history.count("uninstalls");
-    let { response } = await control.deprovision(uuid);
-    for (let tries = 1; response.status !== 204 && response.status !== 410 && tries < 10; tries++) {
-      await wait(random.between(200, 2_000));
-      ({ response } = await control.deprovision(uuid));
-    }
-    if (response.status === 204 || response.status === 410) history.deprovisioned.add(uuid);
-    // Whether a deprovision that was never answered took effect, only the database can say.
-    else history.acknowledged.delete(uuid);
+    const status = await untilAnswered(uuid, () => control.deprovision(uuid));
+    if (status === 204 || status === 410) history.deprovisioned.add(uuid);
   }
 
   async function redeliver(uuid: string): Promise<void> {
     history.count("redeliveries");
-    await control.redeliver(uuid, { newCode: random.chance(0.5) });
+    // A code that was answered with anything but success is dead.
+    await untilAnswered(uuid, (last) =>
+      control.redeliver(uuid, { newCode: last !== null || random.chance(0.5) }),
+    );
+  }
+
+  /** Something done to one resource; now and then, as the platform may well send them, two things at once. */
+  async function toOne(work: (uuid: string) => Promise<void>): Promise<void> {
+    const all = alive();
+    if (all.length === 0) return;
+    const uuid = random.one(all);
+    const beside = random.chance(0.25) ? random.one([changePlan, redeliver]) : null;
+    await Promise.all([work(uuid), wait(random.between(0, 100)).then(() => beside?.(uuid))]);
   }
 
   return {
@@ -80,6 +101,6 @@ export function createCustomers({ control }: Sandbox, random: Random, history: H
   };
 }
 
-function isSuccess(status: number | null): boolean {
+function isSuccess(status: number): boolean {
   return status === 200 || status === 202;
 }

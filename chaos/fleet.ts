@@ -1,10 +1,14 @@
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
-import { createWriteStream, type WriteStream } from "node:fs";
+import { createWriteStream } from "node:fs";
 import path from "node:path";
+import { setTimeout as wait } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
+import type { Span } from "./history.ts";
 
 const dist = fileURLToPath(new URL("../dist", import.meta.url));
+/** A process that ends at so many starts in a row stays down. */
+const MOST_STARTS = 3;
 
 export type Settings = Record<string, string>;
 
@@ -14,6 +18,8 @@ export interface Member {
   /** Where it listens; null for a worker, and while it is down. */
   port: number | null;
   isFrozen: boolean;
+  /** It was asked to end, and has not been started again. */
+  isEnding: boolean;
   child: ChildProcess;
 }
 
@@ -23,6 +29,15 @@ export interface UnaskedEnd {
   code: number | string | null;
 }
 
+/** A process that was killed, and when (`Date.now()`). */
+export interface Kill {
+  name: string;
+  atMs: number;
+}
+
+/** A process that stood still, from when to when. */
+export type Freeze = Span & { name: string };
+
 /** The web and worker processes of one service, as they run in production: from `dist/`, on one database. */
 export interface Fleet {
   members: readonly Member[];
@@ -31,10 +46,12 @@ export interface Fleet {
   kill(member: Member): Promise<void>;
   /** Asks it to stop, waits, and starts it again, with other settings if given. Answers its exit code and the time. */
   restart(member: Member, change?: Settings): Promise<{ code: number | string | null; ms: number }>;
-  /** When processes were killed. */
-  killedAtMs: readonly number[];
+  kills: readonly Kill[];
+  freezes: readonly Freeze[];
   freeze(member: Member): void;
   thaw(member: Member): void;
+  /** Writes what a command beside the service says where they say theirs. */
+  hear(child: ChildProcess): void;
   /** Ends nobody asked for. */
   unaskedEnds: readonly UnaskedEnd[];
   /** The file with everything they said. */
@@ -43,15 +60,20 @@ export interface Fleet {
 }
 
 export async function startFleet(needs: {
-  webs: number;
-  workers: number;
-  settings: () => Settings;
+  /** `web-` or `worker-`, and a number. */
+  names: readonly string[];
+  /** What the process of this name is started with. */
+  settings: (name: string) => Settings;
   folder: string;
+  /** Where the programs are; `dist/` unless given. */
+  programs?: string;
 }): Promise<Fleet> {
+  const { programs = dist } = needs;
   const outputFile = path.join(needs.folder, "service.log");
   const output = createWriteStream(outputFile);
   const unaskedEnds: UnaskedEnd[] = [];
-  const killedAtMs: number[] = [];
+  const kills: Kill[] = [];
+  const freezes: Freeze[] = [];
   const asked = new WeakSet<ChildProcess>();
   const extra = new Map<string, Settings>();
 
@@ -59,36 +81,51 @@ export async function startFleet(needs: {
   const running = new Set<ChildProcess>();
   process.on("exit", () => running.forEach((child) => child.kill("SIGKILL")));
 
-  async function launch(name: string): Promise<Pick<Member, "child" | "port" | "isFrozen">> {
-    for (;;) {
+  async function launch(name: string): Promise<Omit<Member, "name">> {
+    for (let starts = 1; ; starts++) {
       const kind = name.split("-")[0]!;
-      const child = spawn(process.execPath, [path.join(dist, `${kind}.js`)], {
-        env: { PATH: process.env["PATH"], PORT: "0", ...needs.settings(), ...extra.get(name) },
+      const child = spawn(process.execPath, [path.join(programs, `${kind}.js`)], {
+        env: { PATH: process.env["PATH"], PORT: "0", ...needs.settings(name), ...extra.get(name) },
       });
       running.add(child);
       child.on("exit", (code, signal) => {
         running.delete(child);
         if (!asked.has(child)) unaskedEnds.push({ name, code: code ?? signal });
       });
-      const port = await listening(child, output);
-      if (port !== "ended") return { child, port, isFrozen: false };
+      hear(child);
+      const port = await listening(child);
+      if (port !== "ended") return { child, port, isFrozen: false, isEnding: false };
+      if (starts === MOST_STARTS) return { child, port: null, isFrozen: false, isEnding: false };
+      await wait(500);
     }
   }
 
-  const names = [
-    ...Array.from({ length: needs.webs }, (_, index) => `web-${index + 1}`),
-    ...Array.from({ length: needs.workers }, (_, index) => `worker-${index + 1}`),
-  ];
-  const members: Member[] = await Promise.all(names.map(async (name) => ({ name, ...(await launch(name)) })));
+  function hear(child: ChildProcess): void {
+    for (const stream of [child.stdout, child.stderr])
+      stream?.on("data", (text: Buffer) => void (output.writableEnded || output.write(text)));
+  }
+
+  function thaw(member: Member): void {
+    if (!member.isFrozen) return;
+    member.isFrozen = false;
+    member.child.kill("SIGCONT");
+    const freeze = freezes.findLast(({ name }) => name === member.name);
+    if (freeze) freeze.toMs = Date.now();
+  }
+
+  const members: Member[] = await Promise.all(
+    needs.names.map(async (name) => ({ name, ...(await launch(name)) })),
+  );
 
   async function end(member: Member, signal: NodeJS.Signals) {
     const { child } = member;
     const startedAt = performance.now();
     asked.add(child);
     member.port = null;
+    member.isEnding = true;
     const ended = child.exitCode === null && child.signalCode === null ? once(child, "exit") : null;
-    if (member.isFrozen) child.kill("SIGCONT");
-    if (signal === "SIGKILL") killedAtMs.push(Date.now());
+    thaw(member);
+    if (signal === "SIGKILL") kills.push({ name: member.name, atMs: Date.now() });
     child.kill(signal);
     const [code, by] = ended ? ((await ended) as [number | null, string | null]) : [child.exitCode, null];
     return { code: code ?? by, ms: Math.round(performance.now() - startedAt) };
@@ -114,8 +151,10 @@ export async function startFleet(needs: {
   return {
     members,
     unaskedEnds,
-    killedAtMs,
+    kills,
+    freezes,
     outputFile,
+    hear,
     ports: () => members.flatMap(({ port }) => (port === null ? [] : [port])),
     kill: (member) => inTurn(member, () => replace(member, "SIGKILL").then(() => undefined)),
     restart: (member, change) =>
@@ -125,12 +164,10 @@ export async function startFleet(needs: {
       }),
     freeze(member) {
       member.isFrozen = true;
+      freezes.push({ name: member.name, fromMs: Date.now(), toMs: Number.POSITIVE_INFINITY });
       member.child.kill("SIGSTOP");
     },
-    thaw(member) {
-      member.isFrozen = false;
-      member.child.kill("SIGCONT");
-    },
+    thaw,
     async stop() {
       const ends = await Promise.all(members.map((member) => end(member, "SIGTERM")));
       await new Promise((resolve) => output.end(resolve));
@@ -140,13 +177,11 @@ export async function startFleet(needs: {
 }
 
 /** Resolves with the port once the process listens (null: a worker that is ready), or `ended`. */
-function listening(child: ChildProcess, output: WriteStream): Promise<number | null | "ended"> {
+function listening(child: ChildProcess): Promise<number | null | "ended"> {
   return new Promise((resolve) => {
     let said = "";
     child.on("exit", () => resolve("ended"));
-    child.stderr!.on("data", (text: Buffer) => output.write(text));
     child.stdout!.on("data", (text: Buffer) => {
-      output.write(text);
       if (said === "done") return;
       said += text.toString();
       const port = /"url":"http:\/\/localhost:(\d+)"/.exec(said)?.[1];

@@ -1,14 +1,5 @@
-/**
- * What a disturbance may do to tokens that were issued. `delay`: they are stored later, for a process or the database
- * stands still. `renewal`: all of them are replaced before their time.
- */
-export type Effect = "delay" | "renewal";
-
-/** A moment in which something was broken on purpose. */
-export interface Disturbance {
-  what: string;
-  /** Null: it is nothing that changes when tokens are stored or replaced. */
-  effect: Effect | null;
+/** From when to when, by `Date.now()`; without an end as long as it lasts. */
+export interface Span {
   fromMs: number;
   toMs: number;
 }
@@ -19,9 +10,14 @@ export interface History {
   acknowledged: Set<string>;
   /** Resources whose deprovision was answered with success. */
   deprovisioned: Set<string>;
+  /** Resources of which a call was never answered, however often it was sent: what came of it only the service knows. */
+  unheard: Set<string>;
   /** Resources whose access token was killed, and when. */
   killedTokens: { uuid: string; atMs: number }[];
-  disturbances: Disturbance[];
+  /** When the database was away, silent, or could not say what it had done. */
+  databaseTroubles: Span[];
+  /** When a new client secret was set: all tokens are replaced before their time. */
+  renewals: Span[];
   /** Exit codes and times of processes that were asked to stop. */
   stops: { name: string; code: number | string | null; ms: number }[];
   /** Client secrets and keys that were ever used. */
@@ -29,36 +25,31 @@ export interface History {
   /** How many of each thing happened, for the report. */
   counts: Map<string, number>;
   count(what: string): void;
-  /** Runs something that breaks things, and remembers when. */
-  disturbed<Result>(what: string, work: () => Promise<Result>, effect?: Effect): Promise<Result>;
 }
 
 export function createHistory(): History {
   const counts = new Map<string, number>();
-  const disturbances: Disturbance[] = [];
   return {
     acknowledged: new Set(),
     deprovisioned: new Set(),
+    unheard: new Set(),
     killedTokens: [],
-    disturbances,
+    databaseTroubles: [],
+    renewals: [],
     stops: [],
     secrets: new Set(),
     counts,
     count: (what) => void counts.set(what, (counts.get(what) ?? 0) + 1),
-    async disturbed(what, work, effect) {
-      counts.set(what, (counts.get(what) ?? 0) + 1);
-      const disturbance = {
-        what,
-        effect: effect ?? null,
-        fromMs: Date.now(),
-        toMs: Number.POSITIVE_INFINITY,
-      };
-      disturbances.push(disturbance);
-      try {
-        return await work();
-      } finally {
-        disturbance.toMs = Date.now();
-      }
-    },
   };
+}
+
+/** Runs something, and writes down from when to when. */
+export async function during<Result>(spans: Span[], work: () => Promise<Result>): Promise<Result> {
+  const span = { fromMs: Date.now(), toMs: Number.POSITIVE_INFINITY };
+  spans.push(span);
+  try {
+    return await work();
+  } finally {
+    span.toMs = Date.now();
+  }
 }

@@ -11,3 +11,10 @@ export function report(findings: readonly Finding[], history: History): string {
   ]);
   return `\nDone to it: ${done.join(", ")}.\n\n${lines.join("\n")}\n`;
 }
+
+/** What a run ends with: 0 if everything holds, 3 if nothing was found but what a slow machine explains, else 1. */
+export function exitCodeOf(findings: readonly Finding[]): number {
+  const broken = findings.filter(({ against }) => against.length > 0);
+  if (broken.length === 0) return 0;
+  return broken.every(({ isOfTime }) => isOfTime) ? 3 : 1;
+}

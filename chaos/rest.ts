@@ -43,12 +43,13 @@ export async function comeToRest(needs: {
 }
 
 /**
- * Tokens fall due all the time; what a few sweeps have not taken is left. A step without a time waits for tokens: where
+ * Tokens fall due all the time; what a few sweeps have not taken is left, and so is a token that was put off until it would
+ * be dead by the time it is tried. A step without a time waits for tokens: where
  * the grant is lost within the honest limit, until somebody brings a new one.
  */
 const LEFT = `
   SELECT 'grant ' || uuid AS what FROM credentials WHERE state = 'grant_pending'
   UNION ALL SELECT 'token ' || uuid || coalesce(': ' || last_error, '') FROM credentials
-    WHERE state = 'active' AND (due_at < now() - interval '15 seconds' OR verify_at IS NOT NULL)
+    WHERE state = 'active' AND (due_at < now() - interval '15 seconds' OR expires_at < now() + interval '20 seconds' OR verify_at IS NOT NULL)
   UNION ALL SELECT 'step ' || kind || ' of ' || uuid || coalesce(': ' || s.last_error, '') FROM steps s
     JOIN credentials c USING (uuid) WHERE s.due_at IS NOT NULL OR c.state = 'active'`;

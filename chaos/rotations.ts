@@ -39,9 +39,9 @@ export function createRotations(needs: {
   async function kit(args: string[], input = "", killAfterMs?: number): Promise<number | null> {
     const child = spawn(process.execPath, [kitFile, ...args], {
       env: { PATH: process.env["PATH"], ...settings() },
-      stdio: ["pipe", "ignore", "ignore"],
     });
-    child.stdin.end(input);
+    fleet().hear(child);
+    child.stdin.on("error", () => undefined).end(input);
     const timer =
       killAfterMs === undefined ? undefined : setTimeout(() => child.kill("SIGKILL"), killAfterMs);
     const [code] = (await once(child, "exit")) as [number | null];

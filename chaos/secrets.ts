@@ -27,6 +27,15 @@ export function secretsOf(entries: readonly LedgerEntry[]): Set<string> {
 }
 
 /**
+ * What the service says in a call where no secret belongs: the address and the headers of its own but Authorization, or
+ * the headers of its answer, with the body of one that refuses.
+ */
+export function openPartsOf({ direction, path, request, response }: LedgerEntry): string {
+  if (direction === "in") return JSON.stringify([path, { ...request.headers, authorization: null }]);
+  return JSON.stringify([response?.headers, (response?.status ?? 0) >= 300 ? response?.body : null]);
+}
+
+/**
  * Answers whether a text holds one of the secrets, whatever stands around it. Each is known by its beginning, so that a
  * long text and many secrets take one look at every place of the text.
  */

@@ -3,7 +3,7 @@ import type { FaultAction, Sandbox } from "../sandbox/index.ts";
 import type { Customers } from "./customers.ts";
 import type { DatabaseProxy, ProxyMode } from "../test/support/database-proxy.ts";
 import type { Fleet, Member } from "./fleet.ts";
-import type { Effect, History } from "./history.ts";
+import { during, type History } from "./history.ts";
 import type { Random } from "./random.ts";
 import type { Rotations } from "./rotations.ts";
 
@@ -11,55 +11,80 @@ import type { Rotations } from "./rotations.ts";
 interface Trouble {
   name: string;
   weight: number;
-  effect?: Effect;
   strike(): Promise<void>;
 }
 
-/** Everything that goes wrong by itself, one at a time and at random (catalogue, sections A to G). */
+/** As many calls as there may be. */
+const EVERY_CALL = 1_000_000;
+
+export interface Storm {
+  /** The next thing that goes wrong; resolves when it is over, but for a process that stays frozen beyond it. */
+  strike(): Promise<void>;
+  /** Resolves when nothing is frozen any more. */
+  over(): Promise<unknown>;
+}
+
+/**
+ * Everything that goes wrong by itself, one at a time and at random (catalogue, sections A to G). `order` decides what comes
+ * after what and nothing else, so that its seed repeats that; how each goes depends on what it meets.
+ */
 export function createStorm(needs: {
   sandbox: Sandbox;
   fleet: Fleet;
   proxy: DatabaseProxy;
   customers: Customers;
   rotations: Rotations;
+  order: Random;
   random: Random;
   history: History;
-}) {
-  const { sandbox, fleet, proxy, customers, rotations, random, history } = needs;
+}): Storm {
+  const { sandbox, fleet, proxy, customers, rotations, order, random, history } = needs;
   const { control } = sandbox;
 
-  const goneAsTokensArrive: Trouble = { name: "database gone as tokens arrive", weight: 2, effect: "delay", strike: goAsTokensArrive }; // prettier-ignore
+  const goneAsTokensArrive: Trouble = { name: "database gone as tokens arrive", weight: 2, strike: goAsTokensArrive }; // prettier-ignore
   const troubles: Trouble[] = [
     goneAsTokensArrive,
     { name: "a process killed", weight: 6, strike: () => toMember((member) => fleet.kill(member)) },
-    { name: "a process frozen", weight: 3, effect: "delay", strike: () => toMember(freeze) },
+    { name: "a process frozen", weight: 3, strike: () => toMember((member) => freeze(member, 1_000, 15_000)) },
+    { name: "a process frozen beyond its leases", weight: 1, strike: freezeBeside },
     { name: "a process restarted", weight: 3, strike: () => toMember(restart) },
-    { name: "database restarted", weight: 2, effect: "delay", strike: async () => proxy.cut() },
-    { name: "database refuses", weight: 1, effect: "delay", strike: () => database("refuse", 1_000, 6_000) },
-    { name: "database silent", weight: 1, effect: "delay", strike: () => database("black-hole", 1_000, 6_000) },
-    { name: "database's replies lost", weight: 1, effect: "delay", strike: () => database("drop-replies", 500, 4_000) },
-    { name: "commits unacknowledged", weight: 2, effect: "delay", strike: () => database("cut-after-commit", 500, 4_000) },
-    { name: "token endpoint fails", weight: 4, strike: () => platform("POST /oauth/token", FAILURES) },
-    { name: "token answers lost", weight: 2, strike: () => platform("POST /oauth/token", LOST_ANSWERS) },
-    { name: "platform API fails", weight: 3, strike: () => platform("* /addons/*", FAILURES) },
-    { name: "provisions delivered twice", weight: 2, strike: () => platform("> POST /*", [{ duplicate: true }]) },
-    { name: "provisions answered into the void", weight: 2, strike: () => platform("> POST /*", [{ reset: "after" }]) },
+    { name: "database restarted", weight: 2, strike: () => during(history.databaseTroubles, async () => proxy.cut()) },
+    { name: "database refuses", weight: 1, strike: () => database("refuse", 1_000, 6_000) },
+    { name: "database silent", weight: 1, strike: () => database("black-hole", 1_000, 6_000) },
+    { name: "database's replies lost", weight: 1, strike: () => database("drop-replies", 500, 4_000) },
+    { name: "commits unacknowledged", weight: 2, strike: () => database("cut-after-commit", 500, 4_000) },
+    { name: "token endpoint fails", weight: 4, strike: () => outage("POST /oauth/token") },
+    { name: "token answers lost", weight: 2, strike: () => few("POST /oauth/token", LOST_ANSWERS) },
+    { name: "platform API fails", weight: 3, strike: () => outage("* /addons/*") },
+    { name: "provisions delivered twice", weight: 2, strike: () => few("> POST /*", [{ duplicate: true }]) },
+    { name: "provisions answered into the void", weight: 2, strike: () => few("> POST /*", [{ reset: "after" }]) },
     { name: "answers registered late", weight: 2, strike: registeredLate },
     { name: "access tokens killed", weight: 3, strike: killTokens },
-    { name: "client secret reset", weight: 1, effect: "renewal", strike: rotations.clientSecret },
+    { name: "client secret reset", weight: 1, strike: () => during(history.renewals, rotations.clientSecret) },
   ]; // prettier-ignore
 
   async function toMember(work: (member: Member) => Promise<unknown>): Promise<void> {
-    const free = fleet.members.filter(({ child, isFrozen }) => !isFrozen && child.exitCode === null);
+    const free = fleet.members.filter(
+      ({ child, isFrozen, isEnding }) =>
+        !isFrozen && !isEnding && child.exitCode === null && child.signalCode === null,
+    );
     if (free.length > 0) await work(random.one(free));
   }
 
-  async function freeze(member: Member): Promise<void> {
+  async function freeze(member: Member, leastMs: number, mostMs: number): Promise<void> {
     fleet.freeze(member);
-    await wait(random.between(1_000, 15_000));
+    await wait(random.between(leastMs, mostMs));
     fleet.thaw(member);
     // What came meanwhile is read now.
     await wait(2_000);
+  }
+
+  /** For so long that others take over what it holds, as they go on in all other weather. */
+  let frozen: Promise<unknown> = Promise.resolve();
+  async function freezeBeside(): Promise<void> {
+    await toMember(async (member) => {
+      frozen = Promise.all([frozen, freeze(member, 50_000, 70_000)]);
+    });
   }
 
   async function restart(member: Member): Promise<void> {
@@ -67,15 +92,17 @@ export function createStorm(needs: {
     history.stops.push({ name: member.name, ...ended });
   }
 
-  async function database(mode: ProxyMode, leastMs: number, mostMs: number): Promise<void> {
-    proxy.mode(mode);
-    await wait(random.between(leastMs, mostMs));
-    proxy.mode("ok");
+  function database(mode: ProxyMode, leastMs: number, mostMs: number): Promise<void> {
+    return during(history.databaseTroubles, async () => {
+      proxy.mode(mode);
+      await wait(random.between(leastMs, mostMs));
+      proxy.mode("ok");
+    });
   }
 
   /** The tokens of new grants find no database: they are held until it is back, or lost. */
   async function goAsTokensArrive(): Promise<void> {
-    control.fault("POST /oauth/token", { delayMs: 3_000 }, 1_000);
+    control.fault("POST /oauth/token", { delayMs: 3_000 }, EVERY_CALL);
     await Promise.all([customers.install(), customers.install(), customers.install()]);
     // A grant is exchanged a second after its answer.
     await wait(1_500);
@@ -83,12 +110,23 @@ export function createStorm(needs: {
     await database(random.one(["refuse", "black-hole"]), 3_000, 6_000);
   }
 
-  async function platform(match: string, actions: readonly FaultAction[]): Promise<void> {
-    control.fault(match, random.one(actions), Math.ceil(random.between(1, 12)));
-    await wait(random.between(1_000, 6_000));
+  /** A few calls; or all for some seconds; or, now and then, all for so long that everybody backs off. */
+  async function outage(match: string): Promise<void> {
+    if (random.chance(0.4)) return few(match, FAILURES);
+    const ms = random.chance(0.2) ? random.between(30_000, 60_000) : random.between(1_000, 6_000);
+    await fault(match, FAILURES, EVERY_CALL, ms);
+  }
+
+  function few(match: string, actions: readonly FaultAction[]): Promise<void> {
+    return fault(match, actions, Math.ceil(random.between(1, 12)), random.between(1_000, 6_000));
+  }
+
+  async function fault(match: string, actions: readonly FaultAction[], times: number, ms: number): Promise<void> {
+    control.fault(match, random.one(actions), times);
+    await wait(ms);
     control.clearFaults();
     await wait(1_000);
-  }
+  } // prettier-ignore
 
   async function registeredLate(): Promise<void> {
     control.settings({ acceptDelayMs: Math.round(random.between(50, 5_000)) });
@@ -106,16 +144,20 @@ export function createStorm(needs: {
 
   function byChance(): Trouble {
     const all = troubles.reduce((sum, { weight }) => sum + weight, 0);
-    let place = random.between(0, all);
+    let place = order.between(0, all);
     return troubles.find(({ weight }) => (place -= weight) < 0) ?? troubles[0]!;
   }
 
   // Chance hardly ever finds the moment in which a grant is lost most easily: the shortest storm begins with it.
   let isFirst = true;
-  return async function strike(): Promise<void> {
-    const trouble = isFirst ? goneAsTokensArrive : byChance();
-    isFirst = false;
-    await history.disturbed(trouble.name, trouble.strike, trouble.effect);
+  return {
+    async strike() {
+      const trouble = isFirst ? goneAsTokensArrive : byChance();
+      isFirst = false;
+      history.count(trouble.name);
+      await trouble.strike();
+    },
+    over: () => frozen,
   };
 }
 

@@ -3,6 +3,8 @@ import type { LedgerEntry } from "../sandbox/index.ts";
 /** One call to the token endpoint, told to the resource it was made for. */
 export interface TokenCall {
   uuid: string;
+  /** The process that made it; null: nobody knows. */
+  by: string | null;
   kind: "exchange" | "refresh";
   /** The code or the refresh token it was made with. */
   credential: string;
@@ -13,8 +15,14 @@ export interface TokenCall {
   isHarmed: boolean;
 }
 
-/** Reads the platform's ledger, unmasked: which resource a code or a refresh token belongs to stands in its calls. */
-export function tokenCallsOf(entries: readonly LedgerEntry[]): TokenCall[] {
+/**
+ * Reads the platform's ledger, unmasked: which resource a code or a refresh token belongs to stands in its calls, and who
+ * called in the host that it called the platform by (`callers`: the process of each).
+ */
+export function tokenCallsOf(
+  entries: readonly LedgerEntry[],
+  callers: ReadonlyMap<string, string>,
+): TokenCall[] {
   const owners = new Map<string, string>();
   for (const { direction, method, request } of entries) {
     const body = request.body as { uuid?: string; oauth_grant?: { code: string } } | null;
@@ -32,6 +40,7 @@ export function tokenCallsOf(entries: readonly LedgerEntry[]): TokenCall[] {
     const fromMs = Date.parse(at);
     calls.push({
       uuid,
+      by: callers.get(String(request.headers["host"])) ?? null,
       kind: asked?.code ? "exchange" : "refresh",
       credential: asked?.code ?? asked?.refresh_token ?? "",
       fromMs,
@@ -45,6 +54,10 @@ export function tokenCallsOf(entries: readonly LedgerEntry[]): TokenCall[] {
 
 export function byResource(calls: readonly TokenCall[]): Map<string, TokenCall[]> {
   const groups = new Map<string, TokenCall[]>();
-  for (const call of calls) groups.set(call.uuid, [...(groups.get(call.uuid) ?? []), call]);
+  for (const call of calls) {
+    const own = groups.get(call.uuid);
+    if (own) own.push(call);
+    else groups.set(call.uuid, [call]);
+  }
   return groups;
 }

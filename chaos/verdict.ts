@@ -1,14 +1,15 @@
 import { createReadStream } from "node:fs";
 import { createInterface } from "node:readline";
-import type { Sandbox } from "../sandbox/index.ts";
-import { createVault } from "../src/vault/vault.ts";
-import { Secret } from "../src/secret.ts";
+import type { LedgerEntry, Sandbox } from "../sandbox/index.ts";
+import { askedOf, wrongAnswers } from "./answers.ts";
 import type { Ask } from "./database.ts";
 import { createExplained, type Explained } from "./explained.ts";
 import type { Fleet, Settings } from "./fleet.ts";
 import type { History } from "./history.ts";
+import { wrongLives, type Life } from "./lives.ts";
 import { unbounded, type Load } from "./load.ts";
-import { createSearch, secretsOf } from "./secrets.ts";
+import { createSearch, openPartsOf, secretsOf } from "./secrets.ts";
+import { tryStored, type Sealed } from "./stored.ts";
 import { byResource, tokenCallsOf, type TokenCall } from "./token-calls.ts";
 
 /** One promise: what it says, what was found against it (empty: it holds), and figures for the report. */
@@ -17,16 +18,16 @@ export interface Finding {
   promise: string;
   against: string[];
   figure: string;
+  /** Whether a machine that is too slow explains what was found. */
+  isOfTime: boolean;
 }
 
-interface Row {
-  uuid: string;
-  resource: string;
-  state: string;
-  reason: string | null;
-  sealedAccessToken: Buffer | null;
-  hasSecrets: boolean;
-}
+type Row = Life &
+  Sealed & {
+    state: string;
+    reason: string | null;
+    hasSecrets: boolean;
+  };
 
 /** A refresh before this share of a life is early: it is due at 45 to 55 %, counted from up to a second before the call. */
 const EARLY_SHARE = 0.4;
@@ -35,8 +36,10 @@ const EARLY_SHARE = 0.4;
 export async function judge(needs: {
   sandbox: Sandbox;
   ask: Ask;
-  fleet: Fleet;
+  fleet: Pick<Fleet, "kills" | "freezes" | "unaskedEnds" | "outputFile">;
   settings: Settings;
+  /** Which process calls the platform by which host. */
+  callers: ReadonlyMap<string, string>;
   history: History;
   /** What was still to do when everything should have come to rest. */
   left: string[];
@@ -44,17 +47,33 @@ export async function judge(needs: {
   lifeSeconds: number;
   load: Load;
 }): Promise<Finding[]> {
-  const { sandbox, ask, fleet, settings, history, left, lifeSeconds, load } = needs;
+  const { sandbox, ask, fleet, settings, callers, history, left, lifeSeconds, load } = needs;
+  const { acknowledged, deprovisioned, unheard } = history;
   const { entries } = sandbox.control.ledger({ reveal: true });
-  const calls = tokenCallsOf(entries);
+  const calls = tokenCallsOf(entries, callers);
+  const callsOf = byResource(calls);
+  const asked = askedOf(entries);
   const rows = new Map((await ask<Row>(ROWS)).map((row) => [row.uuid, row]));
-  const explained = createExplained(history, fleet.killedAtMs);
+  const explained = createExplained(history, fleet);
 
-  const kept = [...history.acknowledged].filter((uuid) => !history.deprovisioned.has(uuid));
-  const missing = [...history.acknowledged].filter((uuid) => !rows.has(uuid));
+  // A delivery that stood still with its process goes on after the next one was answered, and brings a code that the platform
+  // never saw taken, in place of the right one. Which came first nobody can tell the service.
+  const isBelated = (uuid: string) =>
+    ["grant_pending", "grant_lost"].includes(rows.get(uuid)?.state ?? "") &&
+    asked.some(
+      (call) =>
+        call.uuid === uuid &&
+        call.method === "POST" &&
+        call.status === null &&
+        fleet.freezes.some(({ fromMs, toMs }) => fromMs <= call.toMs && toMs >= call.fromMs),
+    );
+  const belated = [...acknowledged].filter(isBelated);
+  const isSure = (uuid: string) => !deprovisioned.has(uuid) && !unheard.has(uuid) && !belated.includes(uuid);
+  const kept = [...acknowledged].filter(isSure);
+  const missing = [...acknowledged].filter((uuid) => !rows.has(uuid));
   const notActive = kept.filter((uuid) => rows.get(uuid)?.state !== "active");
-  const firstPairs = calls.filter(({ kind, isIssued }) => kind === "exchange" && isIssued);
-  const pairsOf = (uuid: string) => firstPairs.filter((call) => call.uuid === uuid);
+  const pairsOf = (uuid: string) =>
+    (callsOf.get(uuid) ?? []).filter(({ kind, isIssued }) => kind === "exchange" && isIssued);
   // A grant that was delivered again may have become tokens twice: each pair would have been enough.
   const honest = notActive.filter(
     (uuid) => pairsOf(uuid).length > 0 && pairsOf(uuid).every(explained.isLoss),
@@ -64,38 +83,45 @@ export async function judge(needs: {
 
   // A token that the platform killed by itself is replaced when it is next used, not before.
   const wasKilledSince = (uuid: string) => {
-    const last = calls.findLast((call) => call.uuid === uuid && call.isIssued);
+    const last = callsOf.get(uuid)?.findLast(({ isIssued }) => isIssued);
     return history.killedTokens.some((each) => each.uuid === uuid && each.atMs >= (last?.fromMs ?? 0));
   };
   const tried = kept
     .filter((uuid) => !wasKilledSince(uuid))
     .map((uuid) => rows.get(uuid))
-    .filter(isActive);
-  const dead = await deadTokens(sandbox, settings, tried);
-  const overlaps = overlapping(calls);
-  const needless = needlessRefreshes(calls, { lifeSeconds, explained });
-  const refreshes = calls.filter(({ kind, isIssued }) => kind === "refresh" && isIssued).length;
-  const resurrected = [...history.deprovisioned].filter((uuid) => {
+    .filter((row) => row?.state === "active") as Row[];
+  const { dead, unlike } = await tryStored(sandbox, settings, tried);
+  const living = kept.filter((uuid) => !honest.includes(uuid)).map((uuid) => rows.get(uuid)).filter((row) => row !== undefined);
+  const lives = [...wrongLives(living, sandbox.control.state().addons, asked, fleet.freezes), ...unlike];
+  const wrong = wrongAnswers(asked, history.databaseTroubles);
+  const unanswered = asked.filter(({ status }) => status === null).length;
+  const { needless, early, refreshes, periods } = refreshesOf(calls, { lifeSeconds, explained });
+  const resurrected = [...deprovisioned].filter((uuid) => {
     const row = rows.get(uuid);
     return !row || row.resource !== "deprovisioned" || row.state !== "erased" || row.hasSecrets;
   });
   const secrets = new Set([...secretsOf(entries), ...history.secrets]);
-  const leaks = await leaksIn(fleet.outputFile, ask, secrets);
-  const badStops = history.stops.filter(({ code, ms }) => code !== 0 || ms > 26_000);
+  const leaks = await leaksIn({ outputFile: fleet.outputFile, entries, ask, secrets });
+  const ends = [...fleet.unaskedEnds, ...history.stops.filter(({ code }) => code !== 0)];
+  const late = history.stops.filter(({ ms }) => ms > 26_000);
+  const most = Math.max(load.connections, load.connectionsInTrouble);
 
   return [
-    finding("I1", "every acknowledged resource exists", missing, `${history.acknowledged.size} acknowledged`),
-    finding("I2", "no grant is lost but those whose answer was destroyed", lost.map(tellLoss), `${kept.length} kept, ${honest.length} within the honest limit`),
+    finding("I1", "every acknowledged resource exists", acknowledged.size === 0 ? ["no provision at all was answered with success"] : missing, `${acknowledged.size} acknowledged, ${unheard.size} then never answered again`),
+    finding("I1", "no call is refused for what passes, or answered in another form", wrong, `${asked.length} calls, ${unanswered} cut off from their answer`),
+    finding("I2", "no grant is lost but those whose answer was destroyed", lost.map(tellLoss), `${kept.length} kept, ${honest.length} within the honest limit, ${belated.length} delivered by a process that stood still`),
     finding("I2", "what was lost within the honest limit says so", misnamed.map(tell), `${honest.length} outcome_unknown`),
     finding("I3", "every stored access token works", dead, `${tried.length} tokens tried`),
-    finding("I4", "one call at a time for one resource", overlaps, `${calls.length} token calls`),
-    finding("I4", "one refresh for each token and period", needless, `${refreshes} refreshes, ${(refreshes / Math.max(refreshes - needless.length, 1)).toFixed(2)} per period`),
+    finding("I4", "one call at a time for one resource", overlapping(calls, explained), `${calls.length} token calls`),
+    finding("I4", "one refresh for each token and period", needless, `${refreshes} refreshes, ${(refreshes / Math.max(periods, 1)).toFixed(2)} for each half of a life; ${early} early, ${early - needless.length} explained`),
     finding("I5", "no credential is given up that the platform did not end", givenUp().map(tell), `${kept.length} kept`),
-    finding("I6", "what was deprovisioned is gone, and stays gone", resurrected.map(tell), `${history.deprovisioned.size} deprovisioned`),
-    finding("I7", "no secret in output or database", leaks, `${secrets.size} secrets looked for`),
-    finding("I8", "calls for one grant, connections and memory stay bounded", unbounded(calls, load), `at most ${load.connections} connections, ${load.megabytes} MB a process`),
-    finding("I9", "what was left comes to an end once everything works", left, "nothing left to do"),
-    finding("I10", "no process ended by itself, and each stopped in time", [...fleet.unaskedEnds.map(({ name, code }) => `${name} ended with ${code}`), ...badStops.map(({ name, code, ms }) => `${name} stopped with ${code} after ${ms} ms`)], `${history.stops.length} stops`),
+    finding("I6", "what was deprovisioned is gone, and stays gone", resurrected.map(tell), `${deprovisioned.size} deprovisioned`),
+    finding("I7", "no secret in output, database, addresses, headers or refusals", leaks, `${secrets.size} secrets looked for`),
+    finding("I8", "calls for one grant or token, connections and memory stay bounded", unbounded(calls, load), `at most ${most} connections and ${load.megabytes} MB a process`),
+    finding("I9", "what was left comes to an end once everything works", left.filter((each) => !belated.some((uuid) => each.includes(uuid))), "nothing left to do", true),
+    finding("I9", "every resource is in the end what its customer was told", lives, `${living.length} looked at`),
+    finding("I10", "no process ended by itself, or with an error", ends.map(({ name, code }) => `${name} ended with ${code}`), `${fleet.kills.length} killed`),
+    finding("I10", "each process that was asked to stop stopped in time", late.map(({ name, ms }) => `${name} stopped after ${ms} ms`), `${history.stops.length} stops`, true),
   ]; // prettier-ignore
 
   function tell(uuid: string): string {
@@ -110,65 +136,66 @@ export async function judge(needs: {
   function givenUp(): string[] {
     return kept.filter((uuid) => ["needs_reauth", "quarantined"].includes(rows.get(uuid)?.state ?? ""));
   }
-}
+} // prettier-ignore
 
 const ROWS = `
-  SELECT uuid, r.state AS resource, c.state, c.reason, c.sealed_access_token AS "sealedAccessToken",
+  SELECT uuid, r.state AS resource, r.plan, r.applied_plan AS "appliedPlan", c.state, c.reason,
+    c.sealed_access_token AS "sealedAccessToken", r.sealed_config AS "sealedConfig",
     num_nonnulls(c.sealed_access_token, c.sealed_refresh_token, c.sealed_grant_code, r.sealed_answer, r.sealed_config,
       r.sealed_log_input_url, r.sealed_log_drain_token) > 0 AS "hasSecrets"
   FROM resources r JOIN credentials c USING (uuid)`;
 
-function isActive(row: Row | undefined): row is Row {
-  return row?.state === "active";
-}
-
-async function deadTokens(sandbox: Sandbox, settings: Settings, rows: readonly Row[]): Promise<string[]> {
-  const vault = await createVault({ encryptionKey: new Secret(settings["ENCRYPTION_KEY"]!) });
-  const dead: string[] = [];
-  for (const { uuid, sealedAccessToken } of rows) {
-    const place = { table: "credentials", column: "sealed_access_token", uuid };
-    const token = vault.open(place, sealedAccessToken!).reveal();
-    const { status } = await fetch(`${sandbox.url}/addons/${uuid}`, {
-      headers: { Authorization: `Bearer ${token}`, Accept: sandbox.settings.mediaType },
-    });
-    if (status !== 200) dead.push(`${uuid}: its stored token is answered ${status}`);
-  }
-  return dead;
-}
-
-function overlapping(calls: readonly TokenCall[]): string[] {
+function overlapping(calls: readonly TokenCall[], explained: Explained): string[] {
   return [...byResource(calls).values()].flatMap((own) =>
     own.flatMap((call, index) => {
       const next = own[index + 1];
-      return next && next.fromMs < call.toMs ? [`${call.uuid}: ${when(call)} and ${when(next)}`] : [];
+      if (!next || next.fromMs >= call.toMs || [call, next].some(explained.isFromThePast)) return [];
+      return [`${call.uuid}: ${when(call)} and ${when(next)}`];
     }),
   );
 }
 
-/** Successful refreshes that came early, and that nothing explains: no dead token, no lost answer, no other secret. */
-export function needlessRefreshes(
+/**
+ * Successful refreshes, and for how many half lives their tokens were held; how many came early, and those of them that
+ * nothing explains: no dead token, no lost answer, no other secret.
+ */
+export function refreshesOf(
   calls: readonly TokenCall[],
   { lifeSeconds, explained }: { lifeSeconds: number; explained: Explained },
-): string[] {
-  return [...byResource(calls).values()].flatMap((own) => {
+) {
+  const lifeMs = lifeSeconds * 1_000;
+  const found = { refreshes: 0, periods: 0, early: 0, needless: [] as string[] };
+  for (const own of byResource(calls).values()) {
     const issued = own.filter(({ isIssued }) => isIssued);
-    return issued.flatMap((call, index) => {
+    for (const [index, again] of issued.entries()) {
       const before = issued[index - 1];
-      if (call.kind !== "refresh" || !before) return [];
-      const isEarly = call.fromMs - before.fromMs < lifeSeconds * 1_000 * EARLY_SHARE;
-      if (!isEarly || explained.isRefresh(before, call)) return [];
-      return [`${call.uuid}: ${when(before)}, and again ${when(call)}`];
-    });
-  });
+      if (again.kind !== "refresh" || !before) continue;
+      found.refreshes += 1;
+      found.periods += (again.fromMs - before.fromMs) / (lifeMs / 2);
+      if (again.fromMs - before.fromMs >= lifeMs * EARLY_SHARE) continue;
+      found.early += 1;
+      if (!explained.isRefresh(before, again))
+        found.needless.push(`${again.uuid}: ${when(before)}, and again ${when(again)}`);
+    }
+  }
+  return found;
 }
 
 /** Every place outside of a seal that holds one of the secrets. */
-async function leaksIn(outputFile: string, ask: Ask, secrets: ReadonlySet<string>): Promise<string[]> {
+async function leaksIn(where: {
+  outputFile: string;
+  entries: readonly LedgerEntry[];
+  ask: Ask;
+  secrets: ReadonlySet<string>;
+}): Promise<string[]> {
+  const { outputFile, entries, ask, secrets } = where;
   const found = new Set<string>();
   const holdsSecret = createSearch(secrets);
   for await (const line of createInterface({ input: createReadStream(outputFile) })) {
     if (holdsSecret(line)) found.add(`the log holds a secret: ${line.slice(0, 80)}…`);
   }
+  for (const entry of entries)
+    if (holdsSecret(openPartsOf(entry))) found.add(`${entry.direction === "in" ? "a call" : "the answer"} to ${entry.method} ${entry.path.slice(0, 50)} at ${entry.at} holds a secret`);
   const tables = await ask<{ name: string }>(`SELECT tablename AS name FROM pg_tables WHERE schemaname = 'public'`);
   for (const { name } of tables) {
     for (const row of await ask<Record<string, unknown>>(`SELECT * FROM "${name}"`)) {
@@ -183,6 +210,6 @@ function when({ kind, fromMs, toMs }: TokenCall): string {
   return `${kind} ${new Date(fromMs).toISOString().slice(11, 23)}–${new Date(toMs).toISOString().slice(17, 23)}`;
 }
 
-function finding(id: string, promise: string, against: string[], figure: string): Finding {
-  return { id, promise, against, figure };
+function finding(id: string, promise: string, against: string[], figure: string, isOfTime = false): Finding {
+  return { id, promise, against, figure, isOfTime };
 }
