@@ -27,7 +27,7 @@ function aBuiltService(parts = "{}"): string {
     `const { readConfig, readEnvironment } = ${load("config.ts")};
      const { runProcess } = ${load("process.ts")};
      const { runWeb } = ${load("run-service.ts")};
-     await runProcess(async () => runWeb(readConfig(readEnvironment()), ${parts}));`,
+     await runProcess(() => readConfig(readEnvironment()), (config) => runWeb(config, ${parts}));`,
   );
   return folder;
 }

@@ -1,6 +1,8 @@
 import { readConfig, readEnvironment, type Config, type SettingName } from "../config.ts";
 import type { Database } from "../database/database.ts";
 import { Misconfigured } from "../errors.ts";
+import { createOwnScrubber } from "../own-secrets.ts";
+import type { Scrubber } from "../scrubber.ts";
 import type { Services } from "../services.ts";
 import { onSignals } from "../stop-signals.ts";
 import { createLogLines } from "./log-lines.ts";
@@ -50,9 +52,14 @@ export function createSession({ json, progress }: { json: boolean; progress: Pro
   const closers: (() => Promise<void>)[] = [];
   const stopping = new AbortController();
   let isStoppedInOrder = false;
-  let scrub = (text: string) => text;
+  let ownScrubber: Scrubber | undefined;
+  let scrubber: Scrubber | undefined;
   const say = (line: string) => void (json || progress.say(line));
-  const settings = (only?: readonly SettingName[]) => readConfig(readEnvironment(), only);
+  const settings = (only?: readonly SettingName[]) => {
+    const config = readConfig(readEnvironment(), only);
+    ownScrubber = createOwnScrubber(config);
+    return config;
+  };
 
   async function openServices(config: Config): Promise<Services> {
     progress.begin();
@@ -61,7 +68,7 @@ export function createSession({ json, progress }: { json: boolean; progress: Pro
     const logTo = createLogLines(say, screenOf(process.stderr).columns);
     closers.push(() => Promise.resolve(logTo.end()));
     const services = await createServices({ ...config, logLevel }, "guest", { logTo });
-    scrub = services.scrubber.scrub;
+    scrubber = services.scrubber;
     closers.push(services.close);
     endOnSignals(services);
     return services;
@@ -156,7 +163,7 @@ export function createSession({ json, progress }: { json: boolean; progress: Pro
       progress.begin();
       return isYes;
     },
-    scrub: (text) => scrub(text),
+    scrub: (text) => (scrubber ?? ownScrubber)?.scrub(text) ?? text,
     async close() {
       for (const close of closers.reverse()) await close();
       progress.end();
