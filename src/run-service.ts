@@ -52,7 +52,7 @@ export async function runWeb(config: Config, parts?: Partial<Parts>): Promise<Ru
   // Nearly every request finds the service ready, and then pays for no timer.
   const untilReady = async () => (isReady ? undefined : within(START_PATIENCE_MS, ready, notReady));
   const api = partnerApi({
-    ...{ ...countedCalls(lifecycle, metrics), scrubber },
+    ...{ ...lifecycle, counted: countedCalls(metrics), scrubber },
     addonId: config.addonId,
     passwords: [config.addonPassword, config.addonPasswordPrevious].filter((each) => each !== undefined),
     untilReady,
