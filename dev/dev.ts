@@ -1,6 +1,6 @@
 import type { AddonState } from "../sandbox/index.ts";
 import { BrokenStateFile } from "../sandbox/world/state-file.ts";
-import { readConfig } from "../src/config.ts";
+import { readConfig, type Config } from "../src/config.ts";
 import { exitWith, runProcess } from "../src/process.ts";
 import { offer } from "../src/your-service/plans.ts";
 import { colours } from "./colours.ts";
@@ -17,10 +17,8 @@ const startedAt = performance.now();
 let settings: DevSettings;
 let stage: Stage;
 
-await runProcess(async () => {
+await runProcess(readSettings, async (config) => {
   try {
-    settings = devSettings();
-    const config = readConfig(settings.environment);
     await checkPort(settings.sandboxPort, "the platform", "SANDBOX_PORT", "127.0.0.1");
     await checkPort(config.port, "your service", "PORT");
     introduce(settings, config.port);
@@ -32,7 +30,12 @@ await runProcess(async () => {
   }
   return { ...stage.service, stop };
 });
-await play().catch(exitWith);
+await play().catch((error: unknown) => exitWith(error, stage.service.services.scrubber.scrub));
+
+function readSettings(): Config {
+  settings = devSettings();
+  return readConfig(settings.environment);
+}
 
 async function play(): Promise<void> {
   const { sandbox, service, logFile } = stage;

@@ -11,9 +11,10 @@ const AT_THE_LATEST_MS = 50;
 const LAST_LINES_MS = 2_000;
 const LOOKS_AGAIN_AFTER_MS = 20;
 
-/** What the library keeps of lines that are not being written yet. */
+/** What the library keeps of lines that are not taken yet: the older ones, given to the system, and those behind them. */
 interface Waiting {
-  _bufs: string[];
+  _writingBuf: string | Buffer;
+  _bufs: (string | Buffer)[];
   _len: number;
 }
 
@@ -23,20 +24,32 @@ interface Waiting {
  */
 export function logOutput(): { write(line: string): void } {
   let dropped = 0;
+  // Told to try again, and to wait for that: nothing of what is being written is on its way then.
+  let isPutOff = false;
   const output = pino.destination({
     dest: STANDARD_OUTPUT,
     sync: false,
     maxLength: MOST_WAITING,
     minLength: MOST_HELD_BYTES,
     periodicFlush: AT_THE_LATEST_MS,
+    retryEAGAIN: () => (isPutOff = true),
   });
   // A full disk may have room again: what waits is tried again by and by. An error that nobody hears would end the service.
   let isTaken = true;
-  output.on("error", () => (isTaken = false)).on("write", () => (isTaken = true));
+  output
+    .on("error", () => (isTaken = false))
+    .on("write", () => {
+      isTaken = true;
+      isPutOff = false;
+    });
   // The library's own tries again without end, whatever the reason, with nothing else done meanwhile, not even ending.
   const waiting = output as unknown as Waiting;
   output.flushSync = () => {
     const until = performance.now() + LAST_LINES_MS;
+    if (isPutOff) {
+      waiting._bufs.unshift(waiting._writingBuf);
+      waiting._writingBuf = "";
+    }
     while (isTaken && waiting._bufs.length > 0) {
       const lines = Buffer.from(waiting._bufs.shift()!);
       waiting._len -= lines.length;

@@ -1,5 +1,7 @@
+import type { Config } from "./config.ts";
 import { Misconfigured } from "./errors.ts";
 import { watchEventLoop } from "./event-loop-watch.ts";
+import { createOwnScrubber } from "./own-secrets.ts";
 import type { RunningService } from "./run-service.ts";
 import { onSignals } from "./stop-signals.ts";
 
@@ -14,11 +16,18 @@ const FORCE_AFTER_MS = 5_000;
 
 /**
  * Runs a service as this process: stops it on SIGTERM, SIGINT and SIGHUP, within 25 s; exits with 78 and one message if
- * the configuration is at fault.
+ * the configuration is at fault. Whatever ends the start is said without the secrets of the settings that `read` gives.
  */
-export async function runProcess(start: () => Promise<RunningService>): Promise<void> {
+export async function runProcess(
+  read: () => Config,
+  start: (config: Config) => Promise<RunningService>,
+): Promise<void> {
+  let scrub = (text: string) => text;
   try {
-    const service = await start();
+    const config = read();
+    scrub = createOwnScrubber(config).scrub;
+    const service = await start(config);
+    scrub = service.services.scrubber.scrub;
     const isStopping = stopOnSignals(service);
     stopOnBug(service);
     tellWhenBlocked(service);
@@ -26,18 +35,16 @@ export async function runProcess(start: () => Promise<RunningService>): Promise<
       if (!isStopping()) throw error;
     });
   } catch (error) {
-    exitWith(error);
+    exitWith(error, scrub);
   }
 }
 
 /** Says why on standard error, and exits. */
-export function exitWith(error: unknown): never {
-  if (error instanceof Misconfigured) {
-    process.stderr.write(`${error.message}\n`);
-    process.exit(EXIT_MISCONFIGURED);
-  }
-  process.stderr.write(`${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`);
-  process.exit(1);
+export function exitWith(error: unknown, scrub: (text: string) => string): never {
+  const isMisconfigured = error instanceof Misconfigured;
+  const why = error instanceof Error ? (!isMisconfigured && error.stack) || error.message : String(error);
+  process.stderr.write(`${scrub(why)}\n`);
+  process.exit(isMisconfigured ? EXIT_MISCONFIGURED : 1);
 }
 
 /** Answers whether stopping has begun. */

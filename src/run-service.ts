@@ -53,7 +53,7 @@ export async function runWeb(config: Config, parts?: Partial<Parts>): Promise<Ru
   const untilReady = async () => (isReady ? undefined : within(START_PATIENCE_MS, ready, notReady));
   const whenReady: RequestHandler = (_request, _response, next) => void untilReady().then(() => next(), next);
   const api = partnerApi({
-    ...{ ...countedCalls(lifecycle, metrics), scrubber },
+    ...{ ...lifecycle, counted: countedCalls(metrics), scrubber },
     addonId: config.addonId,
     passwords: [config.addonPassword, config.addonPasswordPrevious].filter((each) => each !== undefined),
     untilReady,

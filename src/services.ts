@@ -11,6 +11,7 @@ import { countedTokens } from "./metrics/counted-tokens.ts";
 import { createMetrics } from "./metrics/metrics.ts";
 import { timedDatabase } from "./metrics/timed-database.ts";
 import { timedHttp } from "./metrics/timed-http.ts";
+import { createOwnScrubber } from "./own-secrets.ts";
 import { createPages } from "./pages/pages.tsx";
 import { createPlatformApi } from "./platform/api.ts";
 import { createHttp } from "./platform/http.ts";
@@ -25,8 +26,6 @@ import { createCredentials } from "./resources/credentials/credentials.ts";
 import { createLifecycle } from "./resources/lifecycle.ts";
 import { createPlatformFor } from "./resources/platform-for.ts";
 import { createRecover } from "./resources/recover.ts";
-import { createScrubber, type Scrubber } from "./scrubber.ts";
-import { Secret } from "./secret.ts";
 import { createPrune } from "./sign-in/prune.ts";
 import { createSignIn, type SignIn } from "./sign-in/sign-in.ts";
 import { createVault } from "./vault/vault.ts";
@@ -56,8 +55,7 @@ const beat = statement(
  * that serves and `guest` for a command beside it (it matters on the embedded database).
  */
 export async function createServices(config: Config, role: "owner" | "guest", parts: Partial<Parts> = {}) {
-  const scrubber = createScrubber(config.platformTokenPrefix);
-  hideOwnSecrets(scrubber, config);
+  const scrubber = createOwnScrubber(config);
   const metrics = createMetrics();
   // On connections of its own, so that a feed that hangs takes none from anybody.
   const statusHttp = timedHttp(createHttp({ maxSockets: 1 }), metrics);
@@ -190,28 +188,3 @@ const AFTER_TOKENS_MS = 5_000;
 const SOCKETS_FOR_API = 64;
 /** How long a call to the token endpoint may take while somebody looks at their browser. */
 const PERSON_WAITS_MS = 10_000;
-
-/** The process's own secrets never stand in a log line, whatever wrote it. */
-function hideOwnSecrets(scrubber: Scrubber, config: Config): void {
-  const { addonPassword, addonPasswordPrevious, clientSecret, encryptionKey, decryptionKeys } = config;
-  const secrets = [
-    addonPassword,
-    addonPasswordPrevious,
-    clientSecret,
-    encryptionKey,
-    ...(decryptionKeys ?? []),
-    config.databaseUrl,
-    config.oauthClientSecret,
-    config.operatorPassword,
-    config.ssoSalt,
-    config.yours,
-  ];
-  scrubber.hide(...secrets.flatMap(secretsIn));
-}
-
-/** A vendor's own setting may become a list of secrets, or an object that holds some. */
-function secretsIn(value: unknown): Secret[] {
-  if (value instanceof Secret) return [value];
-  const isOpen = Array.isArray(value) || (value && Object.getPrototypeOf(value) === Object.prototype);
-  return isOpen ? Object.values(value as object).flatMap(secretsIn) : [];
-}

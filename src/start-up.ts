@@ -1,5 +1,11 @@
 import { setTimeout as wait } from "node:timers/promises";
-import { DatabaseUnavailable, isPassing, statement, type Database } from "./database/database.ts";
+import {
+  checkMigrations,
+  DatabaseUnavailable,
+  isPassing,
+  statement,
+  tellOfAddress,
+} from "./database/database.ts";
 import { KitError, messageOf, Misconfigured } from "./errors.ts";
 import { checkKeys } from "./resources/keys.ts";
 import type { Services } from "./services.ts";
@@ -31,7 +37,7 @@ export async function checkDatabase(services: Services, signal: AbortSignal): Pr
     try {
       return await check(services);
     } catch (error) {
-      if (signal.aborted || !(isPassing(error) || error instanceof DatabaseUnavailable)) throw error;
+      if (signal.aborted || !(isPassing(error) || error instanceof DatabaseUnavailable)) tellOfAddress(error);
       const reason = messageOf(error);
       if (reason !== told) services.log.warn({ reason }, "The database does not answer yet; waiting for it");
       told = reason;
@@ -41,15 +47,15 @@ export async function checkDatabase(services: Services, signal: AbortSignal): Pr
 }
 
 async function check(services: Services): Promise<void> {
+  await checkMigrations(services.db);
   await checkStored(services);
   await services.credentials.secrets.current().catch(tellTheCure);
   await services.db.query(expectBeats, [services.jobs.names]);
   for (const remark of services.config.remarks) services.log.warn(remark);
 }
 
-/** The same but once, for a command: that a client secret is known is left to those who need one. */
+/** Looks at the keys, and for a new client secret. That one is known is left to those who need it. */
 export async function checkStored({ db, vault, credentials, config, log }: Services): Promise<void> {
-  await checkMigrations(db);
   await checkKeys(db, vault);
   if (config.clientSecret && (await credentials.secrets.importOnce(config.clientSecret))) {
     log.info("CLIENT_SECRET is new and was imported");
@@ -62,14 +68,4 @@ function tellTheCure(error: unknown): never {
     `${error.message}\nMend the keys, or give the client secret anew: npm run --silent kit -- secret set`,
     { cause: error },
   );
-}
-
-/** Throws {@link Misconfigured} if the database's schema is older than this code. */
-export async function checkMigrations(db: Database): Promise<void> {
-  const pending = await db.pendingMigrations();
-  if (pending.length > 0) {
-    throw new Misconfigured(
-      `The database lacks ${pending.length} of our migrations. Run: npm run --silent kit -- migrate`,
-    );
-  }
 }

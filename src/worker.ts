@@ -4,12 +4,12 @@ import { runProcess } from "./process.ts";
 import { runWorker } from "./run-service.ts";
 
 /** A process that runs the jobs alone, beside web processes on one PostgreSQL. */
-await runProcess(async () => {
+await runProcess(() => {
   const config = readConfig(readEnvironment());
   if (!config.databaseUrl) {
     throw new Misconfigured(
       "A worker needs DATABASE_URL: the embedded database serves one web process, which runs the jobs itself.",
     );
   }
-  return runWorker(config);
-});
+  return config;
+}, runWorker);

@@ -38,7 +38,7 @@ function aBuiltService(parts = "{}", kit = ""): string {
       `const { readConfig, readEnvironment } = ${load("config.ts")};
        const { runProcess } = ${load("process.ts")};
        const { ${run} } = ${load("run-service.ts")};
-       await runProcess(async () => ${run}(readConfig(readEnvironment()), ${parts}));`,
+       await runProcess(() => readConfig(readEnvironment()), (config) => ${run}(config, ${parts}));`,
     );
   return folder;
 }

@@ -542,6 +542,44 @@ describe("the process", () => {
     expect(readConfig(environment, ["databaseUrl", "dataDir"]).remarks).toEqual([]);
   });
 
+  it.each([
+    ["a wrong password", "", "28P01", 'password authentication failed for user "shop"'],
+    ["a role that is not there", "", "28000", 'role "shop" does not exist'],
+    ["a database that is not there", "", "3D000", 'database "addon" does not exist'],
+    ["a right that is missing", "", "42501", "permission denied for database addon"],
+    ["TLS where there is none", "?sslmode=verify-full", "", "The server does not support SSL connections"],
+  ])("that finds %s behind DATABASE_URL ends with 78, and names it", async (_case, query, state, words) => {
+    const server = createServer((socket) => {
+      socket.on("error", () => undefined).on("data", () => socket.end(state ? refusal(state, words) : "N"));
+    }).listen(0, "127.0.0.1");
+    await once(server, "listening");
+    const { port } = server.address() as AddressInfo;
+    const DATABASE_URL = `postgresql://shop:hunter2hunter2@127.0.0.1:${port}/addon${query}`;
+    const { code, output } = await run({ ...good, PORT: "0", LOG_LEVEL: "silent", DATABASE_URL });
+    expect({ code, output }).toEqual({ code: 78, output: `DATABASE_URL: the database says: ${words}\n` });
+    await once(server.close(), "close");
+  });
+
+  /** How PostgreSQL ends a connection. */
+  function refusal(state: string, words: string): Buffer {
+    const fields = Buffer.from(`SFATAL\0VFATAL\0C${state}\0M${words}\0\0`);
+    const head = Buffer.from("E\0\0\0\0");
+    head.writeInt32BE(4 + fields.length, 1);
+    return Buffer.concat([head, fields]);
+  }
+
+  it("whose DATA_DIR is a file ends with 78, and names it", async () => {
+    const folder = await mkdtemp(path.join(tmpdir(), "addon-config-"));
+    const DATA_DIR = path.join(folder, "file");
+    await writeFile(DATA_DIR, "");
+    const { code, output } = await run({ ...good, PORT: "0", LOG_LEVEL: "silent", DATA_DIR });
+    expect({ code, output }).toEqual({
+      code: 78,
+      output: expect.stringMatching(/^DATA_DIR cannot hold the embedded database: .*file'\n$/),
+    });
+    await rm(folder, { recursive: true });
+  });
+
   it("whose port is taken ends with 78, and says what to do in one sentence", async () => {
     const database = await aFreshDatabase();
     const other = createServer().listen(0);

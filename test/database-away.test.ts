@@ -91,7 +91,7 @@ describe("a provision that meets a start", () => {
     looks: number,
     backInMs: number,
     { isWritable = true } = {},
-  ): Promise<{ status: number; ms: number }> {
+  ): Promise<{ status: number; ms: number; counted: string }> {
     const fresh = await aFreshDatabase();
     let looked = 0;
     let back = Infinity;
@@ -120,7 +120,8 @@ describe("a provision that meets a start", () => {
     const ms = performance.now() - since;
     await service.stop();
     await fresh.close();
-    return { status, ms };
+    const { registry } = service.services.metrics;
+    return { status, ms, counted: await registry.getSingleMetricAsString("addon_provisions_total") };
   }
 
   it("waits as long for the database as one that meets a running service", async () => {
@@ -131,6 +132,12 @@ describe("a provision that meets a start", () => {
     const { status, ms } = await answerAfter(1, 6_000, { isWritable: false });
     expect(status).toBe(503);
     expect(ms).toBeLessThan(10_000);
+  }, 30_000);
+
+  it("counts as failed when it waited in vain: that sale is lost", async () => {
+    const { status, counted } = await answerAfter(1, 11_000);
+    expect(status).toBe(503);
+    expect(counted).toContain('addon_provisions_total{result="failed"} 1');
   }, 30_000);
 
   it("is answered as soon as the database is back, however long it was away before", async () => {

@@ -1,9 +1,15 @@
 import { setTimeout as wait } from "node:timers/promises";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import { afterEach, describe, expect, it, jest } from "@jest/globals";
 import { createJobs, type Job, type Jobs } from "../src/jobs/run.ts";
 import { createLog } from "../src/log.ts";
 import { createScrubber } from "../src/scrubber.ts";
 import { eventually } from "./support/world.ts";
+
+const RUNS = 10_000;
+/** Less than the smallest thing that could be kept of each run. */
+const MOST_BYTES_A_RUN = 20;
 
 let jobs: Jobs;
 const beats: string[] = [];
@@ -15,6 +21,7 @@ function started(...given: Job[]): void {
 }
 afterEach(async () => {
   jest.restoreAllMocks();
+  jest.useRealTimers();
   await jobs.stop();
 });
 
@@ -63,4 +70,37 @@ describe("a job", () => {
     await jobs.stop();
     expect({ isAborted: seen!.aborted, isOver }).toEqual({ isAborted: true, isOver: true });
   });
+
+  it("is told to claim no more also after its run has ended: what that started may still wait its turn", async () => {
+    const seen: AbortSignal[] = [];
+    started({ name: "short", run: async (signal) => void seen.push(signal) });
+    await eventually(() => beats.includes("short"));
+    expect(seen.map(({ aborted }) => aborted)).not.toContain(true);
+    await jobs.stop();
+    expect(seen.map(({ aborted }) => aborted)).not.toContain(false);
+  });
+
+  it("leaves nothing behind in memory, however often it runs", async () => {
+    setFlagsFromString("--expose-gc");
+    const gc = runInNewContext("gc") as () => void;
+    jest.useFakeTimers();
+    let runs = 0;
+    const nothing = { name: "nothing", run: async () => void (runs += 1) };
+    jobs = createJobs({ jobs: [nothing], beat: async () => undefined, log });
+    jobs.start(null);
+    const heapAfterRuns = async () => {
+      for (let woken = 0; woken < RUNS; woken++) {
+        jobs.wake("nothing");
+        await jest.advanceTimersByTimeAsync(20);
+      }
+      await jest.advanceTimersByTimeAsync(20_000);
+      gc();
+      return process.memoryUsage().heapUsed;
+    };
+    // What is kept once for all is there after the first.
+    const atFirst = await heapAfterRuns();
+    const grownBy = (await heapAfterRuns()) - atFirst;
+    expect(runs).toBe(2 * RUNS);
+    expect(grownBy).toBeLessThan(RUNS * MOST_BYTES_A_RUN);
+  }, 60_000);
 });

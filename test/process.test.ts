@@ -200,6 +200,23 @@ describe("a log", () => {
     expect(taken.match(/^x{999}$/gm)!.length + Number(dropped)).toBe(12_000);
   }, 20_000);
 
+  it("is written whole, and in order, where its reader begins only when the process ends", async () => {
+    const file = program("src/log-output.ts");
+    // What has an ear for errors of its output is never held up by it.
+    const flood = `const { logOutput } = await import(${JSON.stringify(file)});
+      process.stdout.on("error", () => undefined);
+      const log = logOutput();
+      for (let line = 0; line < 2_000; line++) log.write(String(line).padEnd(999) + "\\n");
+      setTimeout(() => (process.stderr.write("ends"), process.exit(0)), 1_000);`;
+    const child = spawn(process.execPath, ["--input-type=module", "-e", flood]);
+    let taken = "";
+    await once(child.stderr, "data");
+    await wait(200);
+    child.stdout.on("data", (data: Buffer) => (taken += data.toString()));
+    expect(await once(child, "close")).toEqual([0, null]);
+    expect(taken.trimEnd().split("\n").map(Number)).toEqual(Array.from({ length: 2_000 }, (_, line) => line));
+  }, 20_000);
+
   it.each(["pipe that nobody reads", ...(existsSync("/dev/full") ? ["full disk"] : [])])(
     "that is a %s lets a process end whose first lines are its last",
     async (what) => {

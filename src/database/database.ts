@@ -1,11 +1,12 @@
 import type { Database, DatabaseLog } from "./types.ts";
+import { withQuery } from "./address.ts";
 import { overPool } from "./over-pool.ts";
 import { createPool } from "./pool.ts";
 import { withCa } from "./tls.ts";
 
 export { createGroupCommit, Overloaded } from "./group-commit.ts";
 export { isConflict, isFaultOfData, isLocked, isOutOfConnections, isPassing } from "./failure.ts";
-export { migrate, MigrationFailed } from "./migrate.ts";
+export { checkMigrations, howToMigrate, migrate, MigrationFailed, tellOfAddress } from "./migrate.ts";
 export { busyStatement, statement, type Queryable, type Statement } from "./statement.ts";
 export type { Database, DatabaseLog } from "./types.ts";
 export { TakesNoWrites } from "./over-pool.ts";
@@ -44,7 +45,13 @@ const SMALLEST_SPLIT = 8;
  * (kept-plans.ts). What an index finds is not far away: no disk seeks any more, which is what the standard cost of 4
  * stands for.
  */
-const PLANNED_ANEW = { options: "-c plan_cache_mode=force_custom_plan -c random_page_cost=1.1" };
+const PLANNED_ANEW = "-c plan_cache_mode=force_custom_plan -c random_page_cost=1.1";
+
+/** With what the address itself says behind it: of two that name the same, the last is taken. */
+const plannedAnew = (url: string) =>
+  withQuery(url, (query) =>
+    query.set("options", [PLANNED_ANEW, ...query.getAll("options").slice(-1)].join(" ")),
+  );
 
 /**
  * Opens the database that the settings name. PostgreSQL is not connected to before the first query, so this succeeds
@@ -55,7 +62,7 @@ const PLANNED_ANEW = { options: "-c plan_cache_mode=force_custom_plan -c random_
 export async function openDatabase(settings: DatabaseSettings): Promise<Database> {
   const { url, ca, poolSize, dataDir, role, log = { warn: () => undefined } } = settings;
   if (url) {
-    const poolOf = (max: number) => createPool({ ...PLANNED_ANEW, ...withCa(url, ca), max });
+    const poolOf = (max: number) => createPool({ ...withCa(plannedAnew(url), ca), max });
     const forBusy = poolSize >= SMALLEST_SPLIT ? Math.floor(poolSize / 2) : 0;
     return overPool({
       kind: "postgresql",

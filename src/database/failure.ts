@@ -10,6 +10,11 @@ const CONFLICT_STATES = /^(40001|40P01)/;
 /** A value that does not fit (22), breaks a constraint (23), or is more than PostgreSQL can hold in one place (54). */
 const DATA_STATES = /^(22|23|54)/;
 
+/** Who we are (28), the name of the database (3D), or a right that is missing. */
+const ADDRESS_STATES = /^(28|3D|42501)/;
+const TLS_CODES = /^(CERT_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_(GET|VERIFY)_|ERR_TLS_|ERR_SSL_)/;
+const TLS_MESSAGES = /server does not support SSL connections/;
+
 const PASSING_PRISMA_CODES = new Set(["P1001", "P1002", "P1008", "P1017", "P2024", "P2037"]);
 const PASSING_NODE_CODES =
   /^(ECONN(REFUSED|RESET|ABORTED)|ETIMEDOUT|EPIPE|ENOTFOUND|EAI_\w+|E(HOST|NET)(UNREACH|DOWN))$/;
@@ -38,6 +43,15 @@ export function isConflict(error: unknown): boolean {
 /** Did somebody hold a row for longer than we wait? Other rows of the same statement may be free. */
 export function isLocked(error: unknown): boolean {
   return clues(error).state === "55P03";
+}
+
+/**
+ * Is it the address of the database, or what it offers us (a name, a password, a right, TLS), so that somebody must change
+ * something first?
+ */
+export function isFaultOfAddress(error: unknown): boolean {
+  const { state, code, message } = clues(error);
+  return state ? ADDRESS_STATES.test(state) : TLS_CODES.test(code) || TLS_MESSAGES.test(message);
 }
 
 /** Does the server, or our role on it, allow no further connection? */

@@ -1,8 +1,10 @@
 import type pg from "pg";
-import { KitError, messageOf } from "../errors.ts";
+import { KitError, messageOf, Misconfigured } from "../errors.ts";
+import { isFaultOfAddress } from "./failure.ts";
 import { migrationList, migrationNames } from "./migrations-folder.ts";
 import { statement, type Queryable } from "./statement.ts";
 import { withCa } from "./tls.ts";
+import type { Database } from "./types.ts";
 
 /**
  * A migration was refused by the database, or cut off. Nothing of it is half done, but what no transaction holds (an index
@@ -68,4 +70,25 @@ export async function pendingMigrations(database: Queryable): Promise<string[]> 
   if (!table?.name) return known;
   const finished = await database.query<{ name: string }>(FINISHED_MIGRATIONS);
   return known.filter((name) => !finished.some((row) => row.name === name));
+}
+
+/** What helps a database that lacks some. The embedded one is migrated by whoever opens it, and so lacks none but then. */
+export const howToMigrate = (kind: Database["kind"]): string =>
+  kind === "postgresql"
+    ? "Run: npm run --silent kit -- migrate"
+    : "A running service of an older build has it open: restart that, it migrates as it opens.";
+
+/** Throws {@link Misconfigured} if the database's schema is older than this code, or its address leads nowhere. */
+export async function checkMigrations(db: Database): Promise<void> {
+  const pending = await db.pendingMigrations().catch(tellOfAddress);
+  if (pending.length > 0)
+    throw new Misconfigured(
+      `The database lacks ${pending.length} of our migrations. ${howToMigrate(db.kind)}`,
+    );
+}
+
+/** Throws the error again: as {@link Misconfigured} where the database's address, or what its role may do, is at fault. */
+export function tellOfAddress(error: unknown): never {
+  if (error instanceof KitError || !isFaultOfAddress(error)) throw error;
+  throw new Misconfigured(`DATABASE_URL: the database says: ${messageOf(error)}`, { cause: error });
 }

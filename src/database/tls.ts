@@ -1,25 +1,35 @@
 import { readFileSync } from "node:fs";
 import { Misconfigured } from "../errors.ts";
+import { withQuery } from "./address.ts";
 
 /** The documented opt-out, for managed databases with self-signed certificates: encrypted, but anyone may answer. */
 const NO_VERIFICATION = "no-verify";
 
-type Tls = { ca?: string; rejectUnauthorized: boolean };
+/** What the driver would make TLS settings of its own from, in the place of ours. */
+const TLS_MEMBERS = ["ssl", "sslmode", "sslrootcert", "sslcert", "sslkey", "sslnegotiation"];
+
+type Tls = { ca?: string; rejectUnauthorized: boolean; cert?: string; key?: string };
 
 /**
  * What `DATABASE_CA` asks for, as connection settings. Unset, the address alone decides (`sslmode`, `sslrootcert`), and
- * the driver verifies certificates against the system's CAs. Set, it takes the place of the address's `sslmode`, which
- * the driver would otherwise prefer.
+ * the driver verifies certificates against the system's CAs. Set, it takes the place of all that the address says about
+ * TLS, which the driver would otherwise prefer, but for a certificate of the client's own.
  *
  * @throws Misconfigured if it is neither PEM, nor a readable file, nor `no-verify`
  */
 export function withCa(url: string, ca: string | undefined): { connectionString: string; ssl?: Tls } {
-  if (!ca || /[?&]sslmode=disable\b/.test(url)) return { connectionString: url };
-  const connectionString = url.replace(/([?&])sslmode=[^&]*(&|$)/, (_, before: string, after: string) =>
-    after ? before : "",
-  );
-  if (ca === NO_VERIFICATION) return { connectionString, ssl: { rejectUnauthorized: false } };
-  return { connectionString, ssl: { ca: pem(ca), rejectUnauthorized: true } };
+  if (!ca || /[?&](sslmode=disable|ssl=0)(&|$)/.test(url)) return { connectionString: url };
+  const own: Partial<Tls> = {};
+  const connectionString = withQuery(url, (query) => {
+    for (const [member, name] of [
+      ["cert", "sslcert"],
+      ["key", "sslkey"],
+    ] as const)
+      if (query.has(name)) own[member] = readFileSync(query.get(name)!, "utf8");
+    for (const name of TLS_MEMBERS) query.delete(name);
+  });
+  if (ca === NO_VERIFICATION) return { connectionString, ssl: { ...own, rejectUnauthorized: false } };
+  return { connectionString, ssl: { ...own, ca: pem(ca), rejectUnauthorized: true } };
 }
 
 function pem(ca: string): string {

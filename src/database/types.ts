@@ -16,7 +16,7 @@ export type Database = Queryable & {
   prisma(): Promise<PrismaClient>;
   /** Resolves if the database answers and takes writes, within the usual limits (5 s at most). */
   ping(): Promise<void>;
-  /** The migrations that the database still lacks, oldest first; always none on the embedded one. */
+  /** The migrations that the database still lacks, oldest first. On the embedded one, none but beside an older service. */
   pendingMigrations(): Promise<string[]>;
   /** What this process has of connections, and how many statements wait for one. */
   connections(): { inUse: number; idle: number; waiting: number };

@@ -48,7 +48,9 @@ export function createJobs<Name extends string>({
   beat(name: string): Promise<void>;
   log: Log;
 }): Jobs<Name> {
-  const stopping = new AbortController();
+  let isStopping = false;
+  /** Of what listens: a run, and what it started and left under way. */
+  const claiming = new Set<AbortController>();
   const running = new Map<string, { since: number; run: Promise<void> }>();
   const timers = new Map<string, { timer: NodeJS.Timeout; at: number }>();
   let tasks: ScheduledTask[] = [];
@@ -67,7 +69,7 @@ export function createJobs<Name extends string>({
 
   function tick(job: Job): void {
     const present = running.get(job.name);
-    if (stopping.signal.aborted) return;
+    if (isStopping) return;
     if (present && performance.now() - present.since < HANGS_AFTER_MS) return;
     if (present)
       log.error({ alarm: "job_hangs", job: job.name }, "A job hangs; starting it again beside the old run");
@@ -78,10 +80,23 @@ export function createJobs<Name extends string>({
     });
   }
 
+  /**
+   * Says stop after the longest run, or when the process stops, also where the run has ended by then. Not made with
+   * `AbortSignal.any`: of each signal that comes from one that lives as long as the process, Node 20 keeps something.
+   */
+  function signalOfRun(): AbortSignal {
+    const claims = new AbortController();
+    claiming.add(claims);
+    setTimeout(() => {
+      claiming.delete(claims);
+      claims.abort();
+    }, LONGEST_RUN_MS).unref();
+    return claims.signal;
+  }
+
   async function runOnce(job: Job): Promise<void> {
-    const limit = AbortSignal.timeout(LONGEST_RUN_MS);
     try {
-      const taken = await job.run(AbortSignal.any([stopping.signal, limit]));
+      const taken = await job.run(signalOfRun());
       await beat(job.name);
       // What fell due while this run was at work is older than `nextInSeconds` looks back: look again.
       const seconds = typeof taken === "number" && taken > 0 ? 0 : await job.nextInSeconds?.();
@@ -94,7 +109,7 @@ export function createJobs<Name extends string>({
   function wake(job: Job, inMs: number): void {
     const at = performance.now() + inMs;
     const waiting = timers.get(job.name);
-    if (!awake.includes(job) || stopping.signal.aborted || (waiting && waiting.at <= at)) return;
+    if (!awake.includes(job) || isStopping || (waiting && waiting.at <= at)) return;
     clearTimeout(waiting?.timer);
     const timer = setTimeout(() => {
       timers.delete(job.name);
@@ -117,7 +132,7 @@ export function createJobs<Name extends string>({
   async function onClockSet(cron: string, byMs: number): Promise<void> {
     log.warn({ byMs: Math.round(byMs) }, "The clock was set; what is due goes by the database's");
     await unschedule();
-    if (stopping.signal.aborted) return;
+    if (isStopping) return;
     schedule(cron);
     for (const job of jobs) wake(job, 0);
   }
@@ -138,7 +153,8 @@ export function createJobs<Name extends string>({
       for (const job of jobs) wake(job, 0);
     },
     async stop() {
-      stopping.abort();
+      isStopping = true;
+      for (const claims of claiming) claims.abort();
       for (const { timer } of timers.values()) clearTimeout(timer);
       stopWatching();
       await unschedule();

@@ -1,6 +1,8 @@
 import { readConfig, readEnvironment, type Config, type SettingName } from "../config.ts";
 import type { Database } from "../database/database.ts";
 import { Misconfigured } from "../errors.ts";
+import { createOwnScrubber } from "../own-secrets.ts";
+import type { Scrubber } from "../scrubber.ts";
 import type { Services } from "../services.ts";
 import { onSignals } from "../stop-signals.ts";
 import { createLogLines } from "./log-lines.ts";
@@ -50,9 +52,14 @@ export function createSession({ json, progress }: { json: boolean; progress: Pro
   const closers: (() => Promise<void>)[] = [];
   const stopping = new AbortController();
   let isStoppedInOrder = false;
-  let scrub = (text: string) => text;
+  let ownScrubber: Scrubber | undefined;
+  let scrubber: Scrubber | undefined;
   const say = (line: string) => void (json || progress.say(line));
-  const settings = (only?: readonly SettingName[]) => readConfig(readEnvironment(), only);
+  const settings = (only?: readonly SettingName[]) => {
+    const config = readConfig(readEnvironment(), only);
+    ownScrubber = createOwnScrubber(config);
+    return config;
+  };
 
   async function openServices(config: Config): Promise<Services> {
     progress.begin();
@@ -61,7 +68,7 @@ export function createSession({ json, progress }: { json: boolean; progress: Pro
     const logTo = createLogLines(say, screenOf(process.stderr).columns);
     closers.push(() => Promise.resolve(logTo.end()));
     const services = await createServices({ ...config, logLevel }, "guest", { logTo });
-    scrub = services.scrubber.scrub;
+    scrubber = services.scrubber;
     closers.push(services.close);
     endOnSignals(services);
     return services;
@@ -89,11 +96,11 @@ export function createSession({ json, progress }: { json: boolean; progress: Pro
     });
   }
 
-  async function checked(check: (services: Services) => Promise<void>): Promise<Services> {
+  async function servicesWithoutKeys(): Promise<Services> {
     const config = settings();
     await checkThereIsADatabase(config);
     const services = await openServices(config);
-    await soon(() => check(services));
+    await checkSoon(services.db);
     return services;
   }
 
@@ -102,26 +109,24 @@ export function createSession({ json, progress }: { json: boolean; progress: Pro
     openServices,
     say,
     async services() {
+      const services = await servicesWithoutKeys();
       const { checkStored } = await import("../start-up.ts");
-      return checked(checkStored);
+      await checkStored(services);
+      return services;
     },
-    async servicesWithoutKeys() {
-      const { checkMigrations } = await import("../start-up.ts");
-      return checked(({ db }) => checkMigrations(db));
-    },
+    servicesWithoutKeys,
     async database() {
       const config = settings(DATABASE_SETTINGS);
       const { databaseUrl, databaseCa, databasePool, dataDir } = config;
       await checkThereIsADatabase(config);
       progress.begin();
       const { openDatabase } = await import("../database/database.ts");
-      const { checkMigrations } = await import("../start-up.ts");
       const db = await openDatabase({
         ...{ url: databaseUrl?.reveal(), ca: databaseCa, poolSize: databasePool, dataDir },
         role: "guest",
       });
       closers.push(db.close);
-      await soon(() => checkMigrations(db));
+      await checkSoon(db);
       return db;
     },
     stopSignal() {
@@ -156,7 +161,7 @@ export function createSession({ json, progress }: { json: boolean; progress: Pro
       progress.begin();
       return isYes;
     },
-    scrub: (text) => scrub(text),
+    scrub: (text) => (scrubber ?? ownScrubber)?.scrub(text) ?? text,
     async close() {
       for (const close of closers.reverse()) await close();
       progress.end();
@@ -171,10 +176,10 @@ async function checkThereIsADatabase(config: Config): Promise<void> {
   if (missing) throw new Misconfigured(`${missing.message}\n${missing.fix}`);
 }
 
-/** A command waits a moment for a database that is away, not as long as a service would. */
-async function soon(work: () => Promise<void>): Promise<void> {
-  const { waitingForDatabase } = await import("../database/waiting.ts");
-  await waitingForDatabase(work, { upToMs: 3_000 });
+/** A command waits a moment for a database that is away, not as long as a service would. What it reads then may take long. */
+async function checkSoon(db: Database): Promise<void> {
+  const { checkMigrations, waitingForDatabase } = await import("../database/database.ts");
+  await waitingForDatabase(() => checkMigrations(db), { upToMs: 3_000 });
 }
 
 /** Under a command's output only what is worth a look is logged. */

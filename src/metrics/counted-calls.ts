@@ -1,36 +1,35 @@
 import { Refusal } from "../errors.ts";
-import type { ChangePlan } from "../resources/change-plan.ts";
-import type { Deprovision } from "../resources/deprovision.ts";
-import type { Provision } from "../resources/provision.ts";
 import type { CallResult, Metrics } from "./metrics.ts";
 
-interface Calls {
-  provision: Provision;
-  changePlan: ChangePlan;
-  deprovision: Deprovision;
-}
-
-/** The platform's three calls, each counted by what it came to. */
-export function countedCalls({ provision, changePlan, deprovision }: Calls, metrics: Metrics): Calls {
+/** Each of the platform's three calls counted by what its whole work comes to, from its body to its answer. */
+export function countedCalls({ provision, planChange, deprovision }: Metrics) {
   return {
-    provision: (...wish) => counted(provision(...wish), metrics.provision),
-    changePlan: (...change) => counted(changePlan(...change), metrics.planChange),
-    deprovision: (...wish) => counted(deprovision(...wish), metrics.deprovision),
+    provision: <A extends Answer>(work: () => Promise<A>) => counted(work, provision),
+    changePlan: <A extends Answer>(work: () => Promise<A>) => counted(work, planChange),
+    deprovision: <A extends Answer>(work: () => Promise<A>) => counted(work, deprovision),
   };
 }
 
-async function counted<Answer extends { status: number } | void>(
-  call: Promise<Answer>,
+type Answer = { status: number } | void;
+
+async function counted<A extends Answer>(
+  work: () => Promise<A>,
   count: (result: CallResult) => void,
-): Promise<Answer> {
+): Promise<A> {
   try {
-    const answer = await call;
+    const answer = await work();
     count(resultOf(answer?.status ?? 204));
     return answer;
   } catch (error) {
-    count(error instanceof Refusal ? "refused" : "failed");
+    count(isRefusal(error) ? "refused" : "failed");
     throw error;
   }
+}
+
+/** Ours, or that of whoever unpacks bodies. */
+function isRefusal(error: unknown): boolean {
+  const { status } = error as { status?: unknown };
+  return error instanceof Refusal || (typeof status === "number" && status < 500);
 }
 
 /** A repeated provision may be given a stored refusal. */

@@ -1,5 +1,5 @@
 import path from "node:path";
-import { migrate, openDatabase, statement } from "../database/database.ts";
+import { checkMigrations, migrate, openDatabase, statement } from "../database/database.ts";
 import type { Config } from "../config.ts";
 import type { MIGRATION_SETTINGS } from "./migration-settings.ts";
 
@@ -16,7 +16,7 @@ export interface MigrationReport {
   database: string;
 }
 
-/** Brings the schema up to date and says of which database, and what it applied. Throws `MigrationFailed`. */
+/** Brings the schema up to date and says of which database, and what it applied. Throws `MigrationFailed`, or `Misconfigured`. */
 export async function migrateDatabase(
   config: Pick<Config, (typeof MIGRATION_SETTINGS)[number]>,
 ): Promise<MigrationReport> {
@@ -38,6 +38,8 @@ async function migrateEmbedded(dataDir: string): Promise<{ applied: string[] }> 
   const before = new Date();
   const db = await openDatabase({ dataDir, role: "guest", poolSize: 1 });
   try {
+    // Beside a service that has it open, it is as that one left it.
+    await checkMigrations(db);
     const rows = await db.query<{ name: string }>(appliedSince, [before]);
     return { applied: rows.map(({ name }) => name) };
   } finally {

@@ -14,6 +14,8 @@ import { readUuid } from "../uuid.ts";
 import { readJsonBody } from "./json-body.ts";
 import { readPlanChange, readProvision } from "./requests.ts";
 
+type Counted = <A extends { status: number } | void>(work: () => Promise<A>) => Promise<A>;
+
 /** The three calls of the platform (assumed, section 1), to be mounted at `RESOURCES_PATH`. */
 export function partnerApi(needs: {
   addonId: string;
@@ -21,13 +23,15 @@ export function partnerApi(needs: {
   provision: Provision;
   changePlan: ChangePlan;
   deprovision: Deprovision;
+  /** Does the work of a call, and notes what it came to. */
+  counted: Record<"provision" | "changePlan" | "deprovision", Counted>;
   /** Waits until the service can do work, if it has just started. */
   untilReady(): Promise<void>;
   /** Called when a successful answer to a provision has gone out: from then on the grant can be exchanged. */
   onAnswered(): void;
   scrubber: Scrubber;
 }): Router {
-  const { provision, changePlan, deprovision, untilReady, onAnswered, scrubber } = needs;
+  const { provision, changePlan, deprovision, counted, untilReady, onAnswered, scrubber } = needs;
   const router = Router({ caseSensitive: true });
   router.use(authenticate(needs.addonId, needs.passwords));
 
@@ -35,11 +39,13 @@ export function partnerApi(needs: {
     .route("/")
     .post(async (request, response) => {
       const cameAt = performance.now();
-      const wanted = readProvision(await readJsonBody(request, response), String(request.id));
-      const answer = await hideWhile(scrubber, async (hide) => {
-        hide(...secretsIn(wanted));
-        await untilReady();
-        return provision(wanted, cameAt);
+      const answer = await counted.provision(async () => {
+        const wanted = readProvision(await readJsonBody(request, response), String(request.id));
+        return hideWhile(scrubber, async (hide) => {
+          hide(...secretsIn(wanted));
+          await untilReady();
+          return provision(wanted, cameAt);
+        });
       });
       if (answer.status < 300) response.on("finish", onAnswered);
       send(response, answer);
@@ -50,16 +56,21 @@ export function partnerApi(needs: {
     .route("/:uuid")
     .put(async (request, response) => {
       const cameAt = performance.now();
-      const plan = readPlanChange(await readJsonBody(request, response));
-      const uuid = uuidOf(request);
-      await untilReady();
-      send(response, await changePlan(uuid, plan, String(request.id), cameAt));
+      const answer = await counted.changePlan(async () => {
+        const plan = readPlanChange(await readJsonBody(request, response));
+        const uuid = uuidOf(request);
+        await untilReady();
+        return changePlan(uuid, plan, String(request.id), cameAt);
+      });
+      send(response, answer);
     })
     .delete(async (request, response) => {
       const cameAt = performance.now();
-      const uuid = uuidOf(request);
-      await untilReady();
-      await deprovision(uuid, String(request.id), cameAt);
+      await counted.deprovision(async () => {
+        const uuid = uuidOf(request);
+        await untilReady();
+        await deprovision(uuid, String(request.id), cameAt);
+      });
       response.status(204).end();
     })
     .all(methodNotAllowed("PUT, DELETE"));

@@ -1,7 +1,7 @@
 // Again on PostgreSQL: it is about the driver and its pool.
 
 import { expect, test } from "@jest/globals";
-import { statement } from "../../src/database/database.ts";
+import { openDatabase, statement } from "../../src/database/database.ts";
 import { testServerUrl } from "../support/database.ts";
 import { anOpenDatabase } from "../support/open-database.ts";
 
@@ -10,6 +10,21 @@ const opened = anOpenDatabase();
 test("without an address the database is the embedded one", () => {
   expect(opened.database.kind).toBe(testServerUrl ? "postgresql" : "embedded");
 });
+
+(testServerUrl ? test : test.skip)(
+  "an address with options of its own takes nothing from ours, but what it names",
+  async () => {
+    const { url, ...settings } = opened.settings;
+    const address = new URL(url!);
+    address.searchParams.set("options", "-c search_path=pg_temp -c random_page_cost=2");
+    const database = await openDatabase({ ...settings, url: address.href });
+    const names = ["plan_cache_mode", "random_page_cost", "search_path"];
+    const read = `SELECT current_setting(name) AS value FROM unnest($1::text[]) AS name`;
+    const rows = await database.query<{ value: string }>(statement("settings", read), [names]);
+    await database.close();
+    expect(rows.map(({ value }) => value)).toEqual(["force_custom_plan", "2", "pg_temp"]);
+  },
+);
 
 test("it answers, and is up to date", async () => {
   await opened.database.ping();

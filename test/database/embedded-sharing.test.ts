@@ -85,7 +85,9 @@ test("a second service on the same folder is refused, even while the first is st
   const owner = closing(await aDatabaseProcess(settings));
   owner.signal("SIGSTOP");
   const second = openEmbedded({ ...settings, log: { warn: () => undefined }, waitMs: 1000 });
-  await expect(second).rejects.toThrow(Misconfigured);
+  const refusal = (await second.catch((error: unknown) => error)) as Error;
+  expect(refusal).toBeInstanceOf(Misconfigured);
+  expect(refusal.message).toContain("is open in another service, or in a kit command");
   owner.signal("SIGCONT");
 });
 

@@ -9,9 +9,11 @@ import { migrate, MigrationFailed, openDatabase, statement } from "../../src/dat
 import { applyMigrations } from "../../src/database/migrate.ts";
 import { migrationNames } from "../../src/database/migrations-folder.ts";
 import { withSchemaEngine } from "../../src/database/schema-engine.ts";
+import { kit } from "../kit/kit.ts";
 import {
   administer,
   aFreshDatabase,
+  anEmbeddedDatabase,
   databaseUrl,
   testServerUrl,
   type FreshDatabase,
@@ -50,6 +52,21 @@ test("the embedded database is migrated when it is opened; an up-to-date one has
   toClose.push(database.close);
   expect(await database.pendingMigrations()).toEqual([]);
   expect(await database.query(statement("resources", `SELECT uuid FROM resources`))).toEqual([]);
+}, 60_000);
+
+test("beside a service of an older build, which has it open, a command says so, and kit migrate too", async () => {
+  const fresh = await anEmbeddedDatabase();
+  toClose.push(fresh.close);
+  const older = await openDatabase(fresh.settings);
+  toClose.push(older.close);
+  const forget = `DELETE FROM _prisma_migrations WHERE migration_name = (SELECT max(migration_name) FROM _prisma_migrations)`;
+  await older.query(statement("forget_migration", forget));
+  const { code, stderr } = await kit({ ...fresh.environment }, ["migrate"]);
+  expect(code).toBe(78);
+  expect(stderr.replace(/\s+/g, " ")).toContain(
+    "lacks 1 of our migrations. A running service of an older build has it open",
+  );
+  expect(await older.pendingMigrations()).toHaveLength(1);
 }, 60_000);
 
 test("migrating again finds nothing to do", async () => {

@@ -1,4 +1,8 @@
 import { expect, test } from "@jest/globals";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import pg from "pg";
 import { withCa } from "../../src/database/tls.ts";
 import { Misconfigured } from "../../src/errors.ts";
 
@@ -21,12 +25,47 @@ test.each([
   });
 });
 
+/** What the driver makes of it, which lets an address win over what stands beside it. */
+const tlsOf = (query: string, ca: string) => {
+  const client = new pg.Client(withCa(`postgresql://db.example/addon${query}`, ca));
+  return (client as unknown as { connectionParameters: { ssl: unknown } }).connectionParameters.ssl;
+};
+
+test.each([
+  "?ssl=true",
+  "?ssl=1",
+  "?ssl=no-verify",
+  "?sslmode=no-verify",
+  "?sslmode=disabled",
+  "?sslnegotiation=direct",
+  "?sslmode=verify-full&sslrootcert=/no/such/file",
+  "?uselibpqcompat=true&sslmode=require",
+])("an address does not overrule it: %s", (query) => {
+  expect(tlsOf(query, PEM)).toEqual({ ca: PEM, rejectUnauthorized: true });
+  expect(tlsOf(query, "no-verify")).toEqual({ rejectUnauthorized: false });
+});
+
+test("a certificate of the client's own stays the address's matter", async () => {
+  const folder = await mkdtemp(path.join(tmpdir(), "addon-tls-"));
+  const file = path.join(folder, "client.pem");
+  await writeFile(file, "one of ours");
+  const tls = tlsOf(`?sslcert=${file}&sslkey=${file}`, PEM) as { key: string };
+  // The driver hides the key from whoever lists the members.
+  expect({ ...tls, key: tls.key }).toEqual({
+    ca: PEM,
+    rejectUnauthorized: true,
+    cert: "one of ours",
+    key: "one of ours",
+  });
+  await rm(folder, { recursive: true });
+});
+
 test("no-verify encrypts without asking who answers; nothing else does", () => {
   expect(withCa("postgresql://db.example/addon", "no-verify").ssl).toEqual({ rejectUnauthorized: false });
 });
 
-test("an address that turns TLS off stays as it is", () => {
-  const url = "postgresql://localhost/addon?sslmode=disable";
+test.each(["sslmode=disable", "ssl=0"])("an address that turns TLS off stays as it is: %s", (off) => {
+  const url = `postgresql://localhost/addon?${off}`;
   expect(withCa(url, PEM)).toEqual({ connectionString: url });
 });
 

@@ -6,6 +6,7 @@ import { credentialPlace } from "../../src/resources/credentials/opening.ts";
 import { createReseal } from "../../src/resources/reseal.ts";
 import { Secret } from "../../src/secret.ts";
 import { createVault, type Vault } from "../../src/vault/vault.ts";
+import { before } from "../support/process-world.ts";
 import { aWorld, eventually, type World } from "../support/world.ts";
 import { kit, kitJson, startKit } from "./kit.ts";
 
@@ -31,6 +32,28 @@ beforeAll(async () => {
   oldKey = world.environment["ENCRYPTION_KEY"]!;
 });
 afterAll(() => world.close());
+
+/** Takes its time with each table whose rows are counted by their keys. */
+const COUNTS_SLOWLY = before(`
+  import { createRequire } from "node:module";
+  import { setTimeout as wait } from "node:timers/promises";
+  const { Client } = createRequire(process.argv[1])("pg");
+  const { query } = Client.prototype;
+  Client.prototype.query = function (asked, ...rest) {
+    const ask = () => query.call(this, asked, ...rest);
+    return asked?.text?.includes("by_keys") ? wait(2_500).then(ask) : ask();
+  };`);
+
+it("a key that is no longer given is looked for in all rows, for as long as that takes", async () => {
+  await world.rows(`INSERT INTO sealing_keys (key_id) VALUES ('0123456789abcdef')`);
+  const { code, data } = await kitJson({ ...world.environment, ...COUNTS_SLOWLY }, [
+    "tokens",
+    "refresh",
+    "--all",
+  ]);
+  expect({ code, data }).toMatchObject({ code: 0, data: { failed: [] } });
+  expect(await world.rows(`SELECT 1 FROM sealing_keys WHERE key_id = '0123456789abcdef'`)).toEqual([]);
+}, 30_000);
 
 /** Each test rotates to a key of its own. */
 beforeEach(async () => {

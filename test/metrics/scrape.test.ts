@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { randomUUID } from "node:crypto";
 import { aProvisionRequest } from "../support/a-provision-request.ts";
 import { aLifecycle, type LifecycleWorld } from "../support/lifecycle.ts";
+import { basic } from "../support/partner-calls.ts";
 import { eventually } from "../support/world.ts";
 import { operator, PASSWORD } from "./operator.ts";
 
@@ -72,6 +73,26 @@ describe("GET /metrics", () => {
     await life.platform.deprovision(addon.id);
     await becomes(`addon_deprovisions_total{result="done"}`, 1);
     await becomes(`addon_deprovisions_total{result="refused"}`, 1);
+  });
+
+  it("counts as refused also what is malformed, too large, or no JSON by its type", async () => {
+    const refused = `addon_provisions_total{result="refused"}`;
+    const before = await valueOf(refused);
+    const { addonId, addonPassword } = life.world.sandbox.settings;
+    const send = async (body: string, headers: Record<string, string> = {}) => {
+      const authorization = basic(addonId, addonPassword);
+      const all = { authorization, "content-type": "application/json", ...headers };
+      return (await fetch(`${life.world.service.url}/resources`, { method: "POST", headers: all, body }))
+        .status;
+    };
+    expect([
+      await send("[]"),
+      await send("{"),
+      await send(" ".repeat(65 * 1024)),
+      await send("{}", { "content-type": "text/plain" }),
+      await send("not packed", { "content-encoding": "gzip" }),
+    ]).toEqual([422, 400, 413, 415, 400]);
+    await becomes(refused, before + 5);
   });
 
   it("counts exchanges and refreshes by what the platform answered", async () => {

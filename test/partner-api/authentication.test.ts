@@ -263,6 +263,7 @@ describe("every route", () => {
         addonId: "teapots",
         passwords: [new Secret(PASSWORD)],
         ...{ provision: unused, changePlan: unused, deprovision: unused, untilReady: unused },
+        counted: { provision: unused, changePlan: unused, deprovision: unused },
         onAnswered: () => undefined,
         scrubber: createScrubber("SVCK-"),
       }),

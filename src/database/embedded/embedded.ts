@@ -24,12 +24,13 @@ const PATIENCE = { connectionTimeoutMillis: 15_000, query_timeout: 8000 };
  * the owner too, connect to that socket. The owner is the web process, or, while none runs, the first command of the
  * command line; when an owner goes, the next guest that connects takes its place.
  *
- * @throws Misconfigured if this process must be the owner and another one is
+ * @throws Misconfigured if this process must be the owner and another one is, or the folder cannot be made
  */
 export async function openEmbedded({ dataDir, role, log, waitMs = 10_000 }: Needs) {
   const real = path.resolve(dataDir, "postgresql");
-  await mkdir(dataDir, { recursive: true, mode: 0o700 });
-  await makeFolder(real);
+  await mkdir(dataDir, { recursive: true, mode: 0o700 })
+    .then(() => makeFolder(real))
+    .catch(tellWhichSetting);
   const short = await shortPath(real);
   let owner: Owner | undefined;
   let becoming: Promise<void> | undefined;
@@ -92,6 +93,10 @@ function clientThatFindsAnOwner(ensureServed: () => Promise<void>): typeof pg.Cl
 
 function inUse(dataDir: string): Misconfigured {
   return new Misconfigured(
-    `another service is already running on this DATA_DIR (${dataDir}): stop it, or give this one a DATA_DIR of its own`,
+    `DATA_DIR (${dataDir}) is open in another service, or in a kit command: stop the one, let the other end, or give this service a DATA_DIR of its own`,
   );
+}
+
+function tellWhichSetting(cause: Error): never {
+  throw new Misconfigured(`DATA_DIR cannot hold the embedded database: ${cause.message}`, { cause });
 }

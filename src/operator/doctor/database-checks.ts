@@ -1,4 +1,4 @@
-import { isOutOfConnections, TakesNoWrites } from "../../database/database.ts";
+import { howToMigrate, isOutOfConnections, TakesNoWrites } from "../../database/database.ts";
 import { messageOf } from "../../errors.ts";
 import { countKeyUse, type KeyUse } from "../../resources/keys.ts";
 import type { Services } from "../../services.ts";
@@ -30,7 +30,7 @@ const ROOM =
 export async function migrations({ db }: Services): Promise<Finding> {
   const pending = await db.pendingMigrations();
   if (pending.length === 0) return fine("The schema is up to date.");
-  return fault(`The database lacks ${counted(pending.length, "migration")}.`, "Run: kit migrate");
+  return fault(`The database lacks ${counted(pending.length, "migration")}.`, howToMigrate(db.kind));
 }
 
 /** Which keys are in use, and whether an old one can be dropped (what is sealed names its key). */

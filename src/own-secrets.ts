@@ -1,0 +1,17 @@
+import type { Config } from "./config.ts";
+import { createScrubber, type Scrubber } from "./scrubber.ts";
+import { Secret } from "./secret.ts";
+
+/** A scrubber that takes the secrets of these settings out of whatever the process says, and out of the vendor's own too. */
+export function createOwnScrubber(config: Config): Scrubber {
+  const scrubber = createScrubber(config.platformTokenPrefix ?? "");
+  scrubber.hide(...secretsIn(config));
+  return scrubber;
+}
+
+/** A setting may be a list of secrets, and a vendor's own an object that holds some. */
+function secretsIn(value: unknown): Secret[] {
+  if (value instanceof Secret) return [value];
+  const isOpen = Array.isArray(value) || (value && Object.getPrototypeOf(value) === Object.prototype);
+  return isOpen ? Object.values(value as object).flatMap(secretsIn) : [];
+}
