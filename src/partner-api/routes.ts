@@ -44,7 +44,7 @@ export function partnerApi(needs: {
         return hideWhile(scrubber, async (hide) => {
           hide(...secretsIn(wanted));
           await untilReady();
-          return provision(wanted, cameAt);
+          return provision(wanted, cameAt, () => request.socket.writable);
         });
       });
       if (answer.status < 300) response.on("finish", onAnswered);

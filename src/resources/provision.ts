@@ -24,9 +24,13 @@ const PATIENCE_MS = 4_000;
 /**
  * Answers a provision request (assumed, section 1): at least once delivered, exactly once done. Throws a
  * {@link Refusal} for what cannot be provisioned; every other answer is final and repeated byte for byte. `cameAt`: when the
- * request came, by `performance.now()`, unless just now.
+ * request came, by `performance.now()`, unless just now; `isHeard`: whether its caller still waits for the answer.
  */
-export type Provision = (request: ProvisionRequest, cameAt?: number) => Promise<Answer>;
+export type Provision = (
+  request: ProvisionRequest,
+  cameAt?: number,
+  isHeard?: () => boolean,
+) => Promise<Answer>;
 
 export function createProvision(needs: {
   db: Queryable;
@@ -46,19 +50,19 @@ export function createProvision(needs: {
   const { db, vault, offer, vendor, store, answers, queue, runner, vendorSteps, inTurn, onSettled, log } =
     needs;
 
-  return (request, cameAt) => {
+  return (request, cameAt, isHeard = () => true) => {
     const patience = createPatience(cameAt);
     return inTurn(request.uuid, async () => {
       const plan = Object.hasOwn(offer.plans, request.plan) ? offer.plans[request.plan]! : null;
       if (!plan) {
         const known = await patience(() => findResource(db, request.uuid));
-        if (known) return again(request, randomUUID(), patience);
+        if (known) return again(request, randomUUID(), { patience, isHeard });
         throw unknownPlan(offer, request.plan);
       }
       const key = randomUUID();
       const answer = plan.later === undefined ? null : answers.putOff(request.uuid, plan.later);
       const birth = await patience(() => store.insert(request, key, answer));
-      if (!birth) return again(request, key, patience);
+      if (!birth) return again(request, key, { patience, isHeard });
       if (!request.grant)
         log.error({ alarm: "no_grant", ...named(request) }, "A provision came without a grant");
       return answer ?? firstAnswer(newStep(request, birth, key), patience);
@@ -93,11 +97,16 @@ export function createProvision(needs: {
 
   /**
    * A request whose uuid is known: the same answer, as soon as there is one. Its grant is taken first, if it is another
-   * than the one that is there: what is answered with success is exchanged with what came last.
+   * than the one that is there: what is answered with success is exchanged with what came last. One that nobody waits for
+   * any more brings none: a process that stood still finds such, older than what another one has answered meanwhile.
    */
-  async function again(request: ProvisionRequest, ownKey: string, patience: Patience): Promise<Answer> {
+  async function again(
+    request: ProvisionRequest,
+    ownKey: string,
+    { patience, isHeard }: { patience: Patience; isHeard: () => boolean },
+  ): Promise<Answer> {
     const { uuid, grant, requestId } = request;
-    if (grant && (await patience(() => store.receiveGrant(uuid, grant, requestId))))
+    if (grant && isHeard() && (await patience(() => store.receiveGrant(uuid, grant, requestId))))
       log.info(named(request), "A repeated provision brought a new grant");
     const until = performance.now() + PATIENCE_MS;
     for (;;) {

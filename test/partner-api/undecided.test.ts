@@ -1,6 +1,8 @@
 // Again on PostgreSQL: a new code meets the decision about the resource.
 
 import { randomUUID } from "node:crypto";
+import { once } from "node:events";
+import { connect } from "node:net";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { aGate } from "../support/a-vendor.ts";
 import { teapots } from "../support/teapots/index.ts";
@@ -63,6 +65,31 @@ it("a provision that is written down has been tried once, so that a stop leaves 
   expect(await life.world.rows(`SELECT attempts FROM steps WHERE uuid = $1`, [uuid])).toEqual([
     { attempts: 1 },
   ]);
+});
+
+it("a repeated provision whose caller is gone brings no grant in the place of one that was answered", async () => {
+  const { addon } = await life.control.install({ plan: "basic" });
+  const before = await grantOf(addon.id);
+  const { addonId, addonPassword } = life.world.sandbox.settings;
+  const body = JSON.stringify({
+    ...life.requestFor(addon.id),
+    oauth_grant: { ...life.requestFor(addon.id).oauth_grant, code: randomUUID() },
+  });
+  const request = [
+    `POST /resources HTTP/1.1`,
+    `Host: service`,
+    `Authorization: Basic ${Buffer.from(`${addonId}:${addonPassword}`).toString("base64")}`,
+    `Content-Type: application/json`,
+    `Content-Length: ${Buffer.byteLength(body)}`,
+  ].join("\r\n");
+  const { hostname, port } = new URL(life.world.service.url!);
+  const connection = connect(Number(port), hostname);
+  // All that was sent, and the end: so a process finds it that stood still for as long as the platform waits.
+  connection.end(`${request}\r\n\r\n${body}`);
+  await once(connection.resume(), "close");
+  // One by one for each resource: that one is over when this is.
+  expect((await life.control.redeliver(addon.id)).response.status).toBe(200);
+  expect(await grantOf(addon.id)).toEqual(before);
 });
 
 describe("a provision that was written down and not decided, delivered again with a new code", () => {
