@@ -439,6 +439,28 @@ describe("where settings come from", () => {
     expect(readEnvironment({}, folder)).not.toHaveProperty("ADDON_ID");
   });
 
+  it.each([
+    ["SHOP_TOKEN=abc#def"],
+    ["SHOP_TOKEN=#abcdef"],
+    ["SHOP_TOKEN= abc def#ghi # a token"],
+    ["export SHOP_TOKEN=abc#def"],
+    ["SHOP_TOKEN=abc##"],
+  ])("a value that .env would cut at its # is refused by its name, and not told: %s", async (line) => {
+    await write(".env", `# of issue#1\nPORT=1\n${line}\nLOG_LEVEL=debug\n`);
+    const read = () => readEnvironment({}, folder);
+    expect(read).toThrow(Misconfigured);
+    expect(read).toThrow(/^SHOP_TOKEN in \S+\.env: outside quotes, /);
+    expect(read).not.toThrow(/abc|LOG_LEVEL|PORT/);
+  });
+
+  it("a # in quotes is of the value, and one behind a space begins what is only said", async () => {
+    const lines = ["A=abc # of issue#1", "B='a#b'", 'C="a#b"#c', "D=`a\n#b#c`", "E= #e", "#F=a#b", "G=abc"];
+    await write(".env", `DATA_DIR=${folder}/none\n${lines.join("\n")}\n`);
+    expect(readEnvironment({}, folder)).toEqual({
+      ...{ DATA_DIR: `${folder}/none`, A: "abc", B: "a#b", C: "a#b", D: "a\n#b#c", G: "abc" },
+    });
+  });
+
   it("without any file, from the environment alone", () => {
     expect(readEnvironment({ PORT: "1", DATA_DIR: "nowhere" }, path.join(folder, "nowhere"))).toEqual({
       ...{ PORT: "1", DATA_DIR: "nowhere" },
