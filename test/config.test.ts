@@ -113,6 +113,14 @@ describe("settings", () => {
     ["RESOURCES_PATH", "/resources/"],
     ["RESOURCES_PATH", "/"],
     ["RESOURCES_PATH", "/re sources"],
+    ["RESOURCES_PATH", "/healthz"],
+    ["RESOURCES_PATH", "/readyz"],
+    ["RESOURCES_PATH", "/metrics"],
+    ["RESOURCES_PATH", "/oauth"],
+    ["RESOURCES_PATH", "/sso/login"],
+    ["RESOURCES_PATH", "/customer/resources"],
+    ["RESOURCES_PATH", "/Operator"],
+    ["RESOURCES_PATH", "/assets"],
     ["PLATFORM_MEDIA_TYPE", "application/json\r\nX-Evil: 1"],
     ["PLATFORM_MEDIA_TYPE", "application/jsön"],
     ["ALLOW_INSECURE_PLATFORM", "true"],
@@ -145,6 +153,11 @@ describe("settings", () => {
     expect(message).toContain(`\n  ${name} `);
     if (value.trim().length > 6) expect(message).not.toContain(value.trim());
     expect(message).not.toContain("hunter2");
+  });
+
+  it("may have the platform call at any path that only looks like one of the kit's own", () => {
+    for (const RESOURCES_PATH of ["/customers", "/v2/metrics", "/oauth2/resources"])
+      expect(readConfig({ ...good, RESOURCES_PATH }).resourcesPath).toBe(RESOURCES_PATH);
   });
 
   it("that are bad in several places are refused once, naming all of them", () => {
