@@ -23,6 +23,7 @@ import { openDatabase, statement } from "../src/database/database.ts";
 import { runWeb } from "../src/run-service.ts";
 import { aProvisionRequest } from "./support/a-provision-request.ts";
 import { aFreshDatabase, type FreshDatabase } from "./support/database.ts";
+import { before } from "./support/process-world.ts";
 import { program } from "./support/program.ts";
 import { aWorld, eventually, type World } from "./support/world.ts";
 import { teapotConfig as readConfig, teapotParts } from "./support/sellers.ts";
@@ -589,6 +590,24 @@ describe("the process", () => {
       output: `Port ${PORT} is in use: stop what listens there, or choose another with PORT=…\n`,
     });
     await once(other.close(), "close");
+    await database.close();
+  });
+
+  it("that may not listen on its port ends with 78, and says what to do in one sentence", async () => {
+    const database = await aFreshDatabase();
+    // Who may listen where is a matter of the machine.
+    const refuse = `import { Server } from "node:net";
+      const { listen } = Server.prototype;
+      Server.prototype.listen = function (...words) {
+        if (words[0] !== 80) return listen.apply(this, words);
+        process.nextTick(() => this.emit("error", Object.assign(new Error("no"), { code: "EACCES" })));
+      };`;
+    const environment = { ...good, PORT: "80", CLIENT_SECRET: "the-secret-of-tests", LOG_LEVEL: "silent" };
+    const { code, output } = await run({ ...environment, ...database.environment, ...before(refuse) });
+    expect({ code, output }).toEqual({
+      code: 78,
+      output: "This user may not listen on port 80: choose one from 1024 on with PORT=…\n",
+    });
     await database.close();
   });
 
