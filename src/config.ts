@@ -234,7 +234,27 @@ function madeByDev(chosen: Environment, folder: string): Environment {
 }
 
 function fileSettings(file: string): Environment {
-  return existsSync(file) ? (parseEnv(readFileSync(file, "utf8")) as Environment) : {};
+  if (!existsSync(file)) return {};
+  const text = readFileSync(file, "utf8");
+  const values = parseEnv(text) as Environment;
+  refuseCutValues(file, text, values);
+  return values;
+}
+
+/**
+ * Outside quotes any # begins a comment, also in the midst of a secret. With another sign in the place of each that
+ * stands behind no space, nothing is cut there: a value that is another one then, had lost its end.
+ */
+function refuseCutValues(file: string, text: string, values: Environment): void {
+  const other = "\u{F0023}";
+  const whole = Object.entries(parseEnv(text.replace(/(?<=\S)#/g, other)) as Environment);
+  const cut = whole
+    .map((pair) => pair.map((part = "") => part.replaceAll(other, "#")) as [string, string])
+    .flatMap(([name, value]) => (values[name] === value ? [] : [name]));
+  if (cut.length === 0) return;
+  throw new Misconfigured(
+    `${cut.join(", ")} in ${file}: outside quotes, a value ends before its #. Put it in quotes, or a space before a comment.`,
+  );
 }
 
 /** Where the platform is a real one, so are the customers. */

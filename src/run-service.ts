@@ -195,7 +195,10 @@ function listen(server: Server, port: number): Promise<void> {
 
 /** What happens to everybody some day needs no stack to be understood. */
 function inWords(error: NodeJS.ErrnoException, port: number): Error {
-  if (error.code !== "EADDRINUSE") return error;
-  const sentence = `Port ${port} is in use: stop what listens there, or choose another with PORT=…`;
-  return new Misconfigured(sentence, { cause: error });
+  const sentences: Record<string, string> = {
+    EADDRINUSE: `Port ${port} is in use: stop what listens there, or choose another with PORT=…`,
+    EACCES: `This user may not listen on port ${port}: choose one from 1024 on with PORT=…`,
+  };
+  const sentence = sentences[error.code ?? ""];
+  return sentence ? new Misconfigured(sentence, { cause: error }) : error;
 }

@@ -21,6 +21,7 @@ import { createStatusFeed } from "./platform/status.ts";
 import { createIncidentNotes } from "./platform/status-notes.ts";
 import { createStatusWatch } from "./platform/status-watch.ts";
 import { createRefusedSample } from "./refused-sample.ts";
+import { checkOffer } from "./resources/check-offer.ts";
 import type { Offer, YourService } from "./resources/contract.ts";
 import { createCredentials } from "./resources/credentials/credentials.ts";
 import { createLifecycle } from "./resources/lifecycle.ts";
@@ -52,9 +53,12 @@ const beat = statement(
 
 /**
  * Puts the parts together, once: the only file that knows them all. Nothing runs yet. `role` is `owner` for the process
- * that serves and `guest` for a command beside it (it matters on the embedded database).
+ * that serves and `guest` for a command beside it (it matters on the embedded database). Throws `Misconfigured` where
+ * what is on offer does not fit together.
  */
 export async function createServices(config: Config, role: "owner" | "guest", parts: Partial<Parts> = {}) {
+  const offer = parts.offer ?? yourOffer;
+  checkOffer(offer);
   const scrubber = createOwnScrubber(config);
   const metrics = createMetrics();
   // On connections of its own, so that a feed that hangs takes none from anybody.
@@ -84,7 +88,6 @@ export async function createServices(config: Config, role: "owner" | "guest", pa
   const endpoint = createTokenEndpoint({ http: tokenHttp, authUrl: config.platformAuthUrl });
   const calls = { http, apiUrl: config.platformApiUrl, mediaType: config.platformMediaType };
   const api = createPlatformApi(calls);
-  const offer = parts.offer ?? yourOffer;
   // With others in its place, yours is not made.
   let own: ReturnType<typeof createYourService> | undefined;
   const yours = async () => {

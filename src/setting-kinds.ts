@@ -136,7 +136,14 @@ export function accountList(value: string): string[] {
   });
 }
 
+/** What the kit answers itself; a router before these would answer in their place. */
+const OWN_PATHS = /^\/(healthz|readyz|metrics|oauth|sso|customer|operator|assets)(\/|$)/i;
+
 export function routePath(value: string): string {
+  if (OWN_PATHS.test(value))
+    throw new Error(
+      "must not begin with a path that the service answers itself, for its health, metrics or pages: begin it with a word of your own",
+    );
   if (/^(\/[A-Za-z0-9._~-]+)+$/.test(value)) return value;
   throw new Error("must be a path such as /resources, without a slash at its end");
 }

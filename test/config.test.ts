@@ -23,6 +23,7 @@ import { openDatabase, statement } from "../src/database/database.ts";
 import { runWeb } from "../src/run-service.ts";
 import { aProvisionRequest } from "./support/a-provision-request.ts";
 import { aFreshDatabase, type FreshDatabase } from "./support/database.ts";
+import { before } from "./support/process-world.ts";
 import { program } from "./support/program.ts";
 import { aWorld, eventually, type World } from "./support/world.ts";
 import { teapotConfig as readConfig, teapotParts } from "./support/sellers.ts";
@@ -113,6 +114,14 @@ describe("settings", () => {
     ["RESOURCES_PATH", "/resources/"],
     ["RESOURCES_PATH", "/"],
     ["RESOURCES_PATH", "/re sources"],
+    ["RESOURCES_PATH", "/healthz"],
+    ["RESOURCES_PATH", "/readyz"],
+    ["RESOURCES_PATH", "/metrics"],
+    ["RESOURCES_PATH", "/oauth"],
+    ["RESOURCES_PATH", "/sso/login"],
+    ["RESOURCES_PATH", "/customer/resources"],
+    ["RESOURCES_PATH", "/Operator"],
+    ["RESOURCES_PATH", "/assets"],
     ["PLATFORM_MEDIA_TYPE", "application/json\r\nX-Evil: 1"],
     ["PLATFORM_MEDIA_TYPE", "application/jsön"],
     ["ALLOW_INSECURE_PLATFORM", "true"],
@@ -145,6 +154,11 @@ describe("settings", () => {
     expect(message).toContain(`\n  ${name} `);
     if (value.trim().length > 6) expect(message).not.toContain(value.trim());
     expect(message).not.toContain("hunter2");
+  });
+
+  it("may have the platform call at any path that only looks like one of the kit's own", () => {
+    for (const RESOURCES_PATH of ["/customers", "/v2/metrics", "/oauth2/resources"])
+      expect(readConfig({ ...good, RESOURCES_PATH }).resourcesPath).toBe(RESOURCES_PATH);
   });
 
   it("that are bad in several places are refused once, naming all of them", () => {
@@ -439,6 +453,28 @@ describe("where settings come from", () => {
     expect(readEnvironment({}, folder)).not.toHaveProperty("ADDON_ID");
   });
 
+  it.each([
+    ["SHOP_TOKEN=abc#def"],
+    ["SHOP_TOKEN=#abcdef"],
+    ["SHOP_TOKEN= abc def#ghi # a token"],
+    ["export SHOP_TOKEN=abc#def"],
+    ["SHOP_TOKEN=abc##"],
+  ])("a value that .env would cut at its # is refused by its name, and not told: %s", async (line) => {
+    await write(".env", `# of issue#1\nPORT=1\n${line}\nLOG_LEVEL=debug\n`);
+    const read = () => readEnvironment({}, folder);
+    expect(read).toThrow(Misconfigured);
+    expect(read).toThrow(/^SHOP_TOKEN in \S+\.env: outside quotes, /);
+    expect(read).not.toThrow(/abc|LOG_LEVEL|PORT/);
+  });
+
+  it("a # in quotes is of the value, and one behind a space begins what is only said", async () => {
+    const lines = ["A=abc # of issue#1", "B='a#b'", 'C="a#b"#c', "D=`a\n#b#c`", "E= #e", "#F=a#b", "G=abc"];
+    await write(".env", `DATA_DIR=${folder}/none\n${lines.join("\n")}\n`);
+    expect(readEnvironment({}, folder)).toEqual({
+      ...{ DATA_DIR: `${folder}/none`, A: "abc", B: "a#b", C: "a#b", D: "a\n#b#c", G: "abc" },
+    });
+  });
+
   it("without any file, from the environment alone", () => {
     expect(readEnvironment({ PORT: "1", DATA_DIR: "nowhere" }, path.join(folder, "nowhere"))).toEqual({
       ...{ PORT: "1", DATA_DIR: "nowhere" },
@@ -592,6 +628,24 @@ describe("the process", () => {
       output: `Port ${PORT} is in use: stop what listens there, or choose another with PORT=…\n`,
     });
     await once(other.close(), "close");
+    await database.close();
+  });
+
+  it("that may not listen on its port ends with 78, and says what to do in one sentence", async () => {
+    const database = await aFreshDatabase();
+    // Who may listen where is a matter of the machine.
+    const refuse = `import { Server } from "node:net";
+      const { listen } = Server.prototype;
+      Server.prototype.listen = function (...words) {
+        if (words[0] !== 80) return listen.apply(this, words);
+        process.nextTick(() => this.emit("error", Object.assign(new Error("no"), { code: "EACCES" })));
+      };`;
+    const environment = { ...good, PORT: "80", CLIENT_SECRET: "the-secret-of-tests", LOG_LEVEL: "silent" };
+    const { code, output } = await run({ ...environment, ...database.environment, ...before(refuse) });
+    expect({ code, output }).toEqual({
+      code: 78,
+      output: "This user may not listen on port 80: choose one from 1024 on with PORT=…\n",
+    });
     await database.close();
   });
 

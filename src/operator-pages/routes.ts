@@ -60,7 +60,11 @@ export function operatorRoutes(needs: {
 
   show("/check-up", async () =>
     checkUpPage(
-      await examine({ readSettings: () => services.config, open: () => Promise.resolve(services) }),
+      await examine({
+        offer: services.offer,
+        readSettings: () => services.config,
+        open: () => Promise.resolve(services),
+      }),
     ),
   );
 

@@ -1,3 +1,4 @@
+import { checkOffer } from "../resources/check-offer.ts";
 import type { Offer } from "../resources/contract.ts";
 
 /** What a platform is told about an add-on: generated from `src/your-service/plans.ts`, so the two cannot disagree. */
@@ -13,10 +14,10 @@ export interface AddonManifest {
   requires?: string[];
 }
 
-export function addonManifest(
-  addonId: string,
-  { plans, defaultPlan, ephemeralPlan, regions, configVars, requires = [] }: Offer,
-): AddonManifest {
+/** Throws `Misconfigured` for an offer that does not fit together. */
+export function addonManifest(addonId: string, offer: Offer): AddonManifest {
+  checkOffer(offer);
+  const { plans, defaultPlan, ephemeralPlan, regions, configVars, requires = [] } = offer;
   const prefix = commonPrefix(configVars);
   return {
     id: addonId,

@@ -14,6 +14,7 @@ interface Report {
 
 const IDS = [
   "settings",
+  "offer",
   "database",
   "migrations",
   "keys",
@@ -62,7 +63,7 @@ describe("kit doctor", () => {
     expect(human).toMatchObject({
       code: 0,
       stderr: "",
-      stdout: expect.stringMatching(/^✓ settings .*\n✓ database /),
+      stdout: expect.stringMatching(/^✓ settings .*\n✓ offer .*\n✓ database /),
     });
     expect(human.stdout).toContain("Fit for work.");
   });

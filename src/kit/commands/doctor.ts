@@ -13,7 +13,9 @@ export const addDoctor: AddCommand = (program, act) => {
     .action(
       act(async (session) => {
         const { examine } = await import("../../operator/doctor/doctor.ts");
+        const { offer } = await import("../../your-service/plans.ts");
         const report = await examine({
+          offer,
           readSettings: () => session.settings(),
           open: session.openServices,
           onProgress: session.onProgress,
@@ -25,7 +27,8 @@ export const addDoctor: AddCommand = (program, act) => {
 
 function exitCodeOf({ ok, checks }: DoctorReport): number {
   if (ok) return DONE;
-  return checks.some((check) => check.id === "settings" && !check.ok) ? MISCONFIGURED : FAILED;
+  const isMisconfigured = checks.some(({ id, ok }) => ["settings", "offer"].includes(id) && !ok);
+  return isMisconfigured ? MISCONFIGURED : FAILED;
 }
 
 function show(screen: Screen, { ok, checks }: DoctorReport): string {

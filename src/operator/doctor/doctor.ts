@@ -1,6 +1,8 @@
 import type { Config } from "../../config.ts";
 import { isLocked } from "../../database/database.ts";
 import { messageOf } from "../../errors.ts";
+import { checkOffer } from "../../resources/check-offer.ts";
+import type { Offer } from "../../resources/contract.ts";
 import type { Services } from "../../services.ts";
 import { noDatabase } from "../no-database.ts";
 import type { OnProgress } from "../progress.ts";
@@ -48,6 +50,7 @@ export async function examine(needs: {
   /** Throws `Misconfigured` with everything that is wrong with the settings. */
   readSettings(): Config;
   open(config: Config): Promise<Services>;
+  offer: Offer;
   onProgress?: OnProgress | undefined;
 }): Promise<DoctorReport> {
   const settings = await finding("settings", () => {
@@ -59,7 +62,14 @@ export async function examine(needs: {
     const fix = "Mend them in the environment, or in the .env beside the process.";
     return { ok: false, checks: [{ ...settings, fix }] };
   }
-  const checks = [settings];
+  const onOffer = await finding("offer", () => {
+    checkOffer(needs.offer);
+    return fine("Plans, regions and config vars fit together.");
+  });
+  // Nothing can be opened that would sell it.
+  if (!onOffer.ok)
+    return { ok: false, checks: [settings, { ...onOffer, fix: "Mend it there, and build it again." }] };
+  const checks = [settings, onOffer];
   const config = needs.readSettings();
   const missing = noDatabase(config);
   if (missing) {

@@ -1,0 +1,44 @@
+import { Misconfigured } from "../errors.ts";
+import type { Offer } from "./contract.ts";
+
+interface NameRule {
+  fits: RegExp;
+  inWords: string;
+}
+
+/** Never `service:plan`. */
+const BARE_NAME: NameRule = { fits: /^[^\s:]+$/, inWords: "is not empty, and without colon or white space" };
+/** An app can have a config var of such a name, and of no other (assumed, as the sandbox has it). */
+const CONFIG_VAR_NAME: NameRule = {
+  fits: /^_?[A-Za-z][A-Za-z0-9_]*$/,
+  inWords:
+    "is of letters, digits and underscores, and begins with a letter, or with one underscore and a letter",
+};
+
+/** Throws one {@link Misconfigured} with everything that does not fit together in what is on offer. */
+export function checkOffer({ plans, configVars, regions, requires = [], ...chosen }: Offer): void {
+  const names = Object.keys(plans);
+  const faults = [
+    ...(["defaultPlan", "ephemeralPlan"] as const)
+      .filter((member) => !Object.hasOwn(plans, chosen[member]))
+      .map((member) => `${member} is ${quoted(chosen[member])}, but the plans are: ${names.join(", ")}.`),
+    ...wrongNames("plans", names, BARE_NAME),
+    ...wrongNames("regions", regions, BARE_NAME),
+    ...wrongNames("configVars", configVars, CONFIG_VAR_NAME),
+    ...wrongNames("requires", requires, BARE_NAME),
+  ];
+  if (faults.length === 0) return;
+  throw new Misconfigured(["src/your-service/plans.ts needs mending:", ...faults].join("\n  "));
+}
+
+function wrongNames(member: string, names: readonly string[], { fits, inWords }: NameRule): string[] {
+  const twice = new Set(names.filter((name, index) => names.indexOf(name) < index));
+  return [
+    ...names
+      .filter((name) => !fits.test(name))
+      .map((name) => `${member} holds ${quoted(name)}: a name there ${inWords}.`),
+    ...[...twice].map((name) => `${member} holds ${quoted(name)} twice.`),
+  ];
+}
+
+const quoted = (name: string) => JSON.stringify(name);
