@@ -119,6 +119,19 @@ describe("a grant", () => {
   });
 });
 
+it("a refresh that was refused while the database was away is remembered, and its row is free", async () => {
+  const uuid = await life.settled();
+  life.control.fault("POST /oauth/token", { status: 400, body: { error: "invalid_grant" } });
+  before.set("put_off_refresh", away);
+  expect(await life.world.service.services.credentials.refresh.now(uuid)).toMatchObject({ done: "failed" });
+  const [row] = await life.world.rows(
+    `SELECT state, attempts, rejected_at IS NOT NULL AS refused, leased_until IS NOT NULL AS held
+     FROM credentials WHERE uuid = $1`,
+    [uuid],
+  );
+  expect(row).toEqual({ state: "active", attempts: 1, refused: true, held: false });
+});
+
 it("a token that came too late has the stored one probed, also where the database is away at that moment", async () => {
   const uuid = await life.settled();
   before.set("store_tokens", () =>

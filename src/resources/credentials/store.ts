@@ -102,6 +102,7 @@ const loseGrant = statement(
    SELECT uuid FROM lost`,
 );
 
+// Once for each claim, as for a grant.
 const putOffRefresh = statement(
   "put_off_refresh",
   `WITH put_off AS (
@@ -111,7 +112,7 @@ const putOffRefresh = statement(
        state = $6, reason = CASE WHEN $6 = 'needs_reauth' THEN 'refresh_token_rejected' END,
        due_at = now() + make_interval(secs => $3::float8), leased_until = NULL, sent_at = NULL
      FROM (SELECT uuid, state AS before FROM credentials WHERE uuid = $1) old
-     WHERE c.uuid = $1 AND c.uuid = old.uuid AND c.lease = $2 AND c.state IN ('active', 'needs_reauth')
+     WHERE c.uuid = $1 AND c.uuid = old.uuid AND c.lease = $2 AND c.leased_until IS NOT NULL AND c.state IN ('active', 'needs_reauth')
      RETURNING c.uuid, c.state <> old.before AS turned
    ), told AS (
      INSERT INTO events (uuid, type) SELECT uuid, 'needs_reauth' FROM put_off WHERE turned
@@ -260,7 +261,8 @@ export function createCredentialStore(db: Queryable) {
       again: { againInSeconds: number; rejected: boolean; state: string; error: string },
     ): Promise<boolean> {
       const values = [row.uuid, row.lease, again.againInSeconds, again.error, again.rejected, again.state];
-      return (await db.query<{ turned: boolean }>(putOffRefresh, values))[0]?.turned ?? false;
+      const putOff = () => db.query<{ turned: boolean }>(putOffRefresh, values);
+      return (await waitingForDatabase(putOff, AFTER_CALL))[0]?.turned ?? false;
     },
     /** Puts aside a row whose secrets do not open; without a lease, whoever holds it. False: it was aside already. */
     quarantine: ({ uuid, lease }: { uuid: string; lease?: number }, reason: string) =>
