@@ -119,6 +119,15 @@ describe("a grant", () => {
   });
 });
 
+it("a fresh pair is not put aside for the one before, which did not open, and is used at once", async () => {
+  const uuid = await life.settled();
+  const flip = "set_byte(sealed_access_token, 60, get_byte(sealed_access_token, 60) # 1)";
+  await life.world.rows(`UPDATE credentials SET sealed_access_token = ${flip} WHERE uuid = $1`, [uuid]);
+  before.set("quarantine", () => life.world.service.services.credentials.refresh.now(uuid));
+  expect(await life.world.service.services.platformFor(uuid).addons.own()).toMatchObject({ id: uuid });
+  expect(await life.credential(uuid)).toMatchObject({ state: "active", generation: 2 });
+});
+
 it("a refresh that was refused while the database was away is remembered, and its row is free", async () => {
   const uuid = await life.settled();
   life.control.fault("POST /oauth/token", { status: 400, body: { error: "invalid_grant" } });

@@ -120,11 +120,13 @@ const putOffRefresh = statement(
    SELECT uuid, turned FROM put_off`,
 );
 
+// Only while the row holds what did not open: another may have brought a fresh pair, or another code, meanwhile.
 const quarantine = statement(
   "quarantine",
   `WITH put_aside AS (
      UPDATE credentials SET state = 'quarantined', reason = $3, due_at = NULL, leased_until = NULL, sent_at = NULL
-     WHERE uuid = $1 AND ($2::int IS NULL OR lease = $2) AND state NOT IN ('erased', 'quarantined') RETURNING uuid
+     WHERE uuid = $1 AND ($2::int IS NULL OR lease = $2) AND state NOT IN ('erased', 'quarantined')
+       AND ($4::bytea IS NULL OR $4 IN (sealed_grant_code, sealed_access_token, sealed_refresh_token)) RETURNING uuid
    ), told AS (
      INSERT INTO events (uuid, type, detail) SELECT uuid, 'quarantined', jsonb_build_object('reason', $3::text) FROM put_aside
    )
@@ -264,9 +266,15 @@ export function createCredentialStore(db: Queryable) {
       const putOff = () => db.query<{ turned: boolean }>(putOffRefresh, values);
       return (await waitingForDatabase(putOff, AFTER_CALL))[0]?.turned ?? false;
     },
-    /** Puts aside a row whose secrets do not open; without a lease, whoever holds it. False: it was aside already. */
-    quarantine: ({ uuid, lease }: { uuid: string; lease?: number }, reason: string) =>
-      applies(quarantine, [uuid, lease ?? null, reason]),
+    /**
+     * Puts aside a row that holds what does not open (null: lacks what it should hold); without a lease, whoever holds
+     * the row. False: it was aside already, or holds something else by now.
+     */
+    quarantine: (
+      { uuid, lease }: { uuid: string; lease?: number },
+      sealed: Uint8Array | null,
+      reason: string,
+    ) => applies(quarantine, [uuid, lease ?? null, reason, sealed]),
     /** Takes rows back whose missing keys are in the ring now; answers their uuids. */
     reopen: async (keyIds: readonly string[]) =>
       (await db.query<{ uuid: string }>(reopen, [keyIds])).map(({ uuid }) => uuid),
