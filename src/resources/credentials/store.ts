@@ -19,7 +19,8 @@ const markSent = busyStatement(
 
 // Success. The lease decides, but for tokens that are the only ones there will ever be: those of a grant are stored by
 // whoever has them as long as the row still waits for some, and a refresh token that came in place of the row's as long
-// as that one is still there. A first pair also wakes the steps that waited
+// as that one is still there. A provision that failed wants none: it takes the deadline from its lost grant, which is seen
+// even where this statement waited for the failure, and began before it. A first pair also wakes the steps that waited
 // for it and asks for the app to be discovered. The token's life is counted from the mark, at most a second before the
 // call; one that an older client secret issued while a newer one was set is due at once.
 const storeTokens = busyStatement(
@@ -47,7 +48,7 @@ const storeTokens = busyStatement(
        (c.lease = i.lease AND c.state IN ('grant_pending', 'active', 'needs_reauth'))
        OR (i.first AND (c.state = 'grant_pending' OR (c.state = 'quarantined' AND c.sealed_grant_code IS NOT NULL)))
        OR (i.replaces = c.generation AND c.state IN ('active', 'needs_reauth', 'quarantined'))
-       OR (i.first AND c.state = 'grant_lost' AND NOT EXISTS (
+       OR (i.first AND c.state = 'grant_lost' AND c.grant_deadline IS NOT NULL AND NOT EXISTS (
          SELECT 1 FROM resources r WHERE r.uuid = c.uuid AND r.state = 'failed')))
      RETURNING c.uuid, i.lease, i.first, c.request_id
    ), woken AS (
