@@ -3,6 +3,7 @@ import { createGroupCommit } from "../../database/group-commit.ts";
 import { waitingForDatabase } from "../../database/waiting.ts";
 import { keyIdIn } from "../keys.ts";
 import { BEFORE_CALL_MS, LEASE_SECONDS } from "./claims.ts";
+import { ASK_AGAIN_DAILY_SECONDS } from "./verdict.ts";
 
 // What is written around a call to the token endpoint. The order is: claim, mark sent, call, store; a fresh claim of a
 // token pair is its own mark. Both writes are fenced by the lease number, and both are collected into one statement for
@@ -46,7 +47,7 @@ const storeTokens = busyStatement(
      FROM incoming i
      WHERE c.uuid = i.uuid AND (
        (c.lease = i.lease AND c.state IN ('grant_pending', 'active', 'needs_reauth'))
-       OR (i.first AND (c.state = 'grant_pending' OR (c.state = 'quarantined' AND c.sealed_grant_code IS NOT NULL)))
+       OR (i.first AND (c.state IN ('grant_pending', 'needs_reauth') OR (c.state = 'quarantined' AND c.sealed_grant_code IS NOT NULL)))
        OR (i.replaces = c.generation AND c.state IN ('active', 'needs_reauth', 'quarantined'))
        OR (i.first AND c.state = 'grant_lost' AND c.grant_deadline IS NOT NULL AND NOT EXISTS (
          SELECT 1 FROM resources r WHERE r.uuid = c.uuid AND r.state = 'failed')))
@@ -91,11 +92,17 @@ const release = statement(
    WHERE uuid = $1 AND lease = $2`,
 );
 
+// A grant that was to replace a refused refresh token leaves that one behind: it is asked for once a day, as before.
+const HAS_OLDER = `sealed_refresh_token IS NOT NULL`;
 const loseGrant = statement(
   "lose_grant",
   `WITH lost AS (
-     UPDATE credentials SET state = 'grant_lost', reason = $3, due_at = NULL, sealed_grant_code = NULL,
-       leased_until = NULL, sent_at = NULL
+     UPDATE credentials SET sealed_grant_code = NULL, leased_until = NULL, sent_at = NULL,
+       state = CASE WHEN ${HAS_OLDER} THEN 'needs_reauth' ELSE 'grant_lost' END,
+       reason = CASE WHEN ${HAS_OLDER} THEN 'refresh_token_rejected' ELSE $3 END,
+       due_at = CASE WHEN ${HAS_OLDER} THEN now() + make_interval(secs => ${ASK_AGAIN_DAILY_SECONDS}) END,
+       rejected_at = CASE WHEN ${HAS_OLDER} THEN coalesce(rejected_at, now()) ELSE rejected_at END,
+       grant_deadline = CASE WHEN ${HAS_OLDER} THEN NULL ELSE grant_deadline END
      WHERE uuid = $1 AND lease = $2 AND state = 'grant_pending' AND grant_deadline <= now() RETURNING uuid
    ), told AS (
      INSERT INTO events (uuid, type, detail) SELECT uuid, 'grant_lost', jsonb_build_object('reason', $3::text) FROM lost
