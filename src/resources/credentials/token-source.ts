@@ -60,7 +60,8 @@ export function createTokenSources({
     // One that waits for another grant, for its refresh token was refused, may have a token that works on.
     const mayWork = row.state === "grant_pending" ? !row.isExpired : WITH_TOKENS.includes(row.state);
     if (!row.sealedAccessToken || !mayWork) {
-      const message = `Resource ${uuid} has no access token: its credential is ${row.state}.`;
+      const why = row.state === "quarantined" ? "does not open and was put aside" : `is ${row.state}`;
+      const message = `Resource ${uuid} has no access token: its credential ${why}.`;
       throw new NoToken(row.state, message, row.state !== "grant_pending");
     }
     const token = await opening.open({ uuid }, "sealed_access_token", row.sealedAccessToken);
