@@ -100,6 +100,17 @@ describe("a grant", () => {
     );
   });
 
+  it("that was put aside, for its code does not open, is replaced by the code of a repeated provision", async () => {
+    life.control.fault("POST /oauth/token", { status: 400, body: { error: "invalid_grant" } }, 1_000);
+    const { addon } = await life.control.install({ plan: "basic" });
+    const flip = "set_byte(sealed_grant_code, 60, get_byte(sealed_grant_code, 60) # 1)";
+    await life.world.rows(`UPDATE credentials SET sealed_grant_code = ${flip} WHERE uuid = $1`, [addon.id]);
+    await eventually(async () => expect(await credential(addon.id)).toMatchObject({ state: "quarantined" }));
+    life.control.clearFaults();
+    await life.control.redeliver(addon.id, { newCode: true });
+    await eventually(async () => expect(await life.credential(addon.id)).toMatchObject({ state: "active" }));
+  });
+
   it("that came again at the moment of its end is exchanged without waiting for a lease", async () => {
     life.control.fault("POST /oauth/token", { status: 400, body: { error: "invalid_grant" } }, 1_000);
     const { addon } = await life.control.install({ plan: "basic" });

@@ -46,7 +46,7 @@ const storeTokens = busyStatement(
        last_error = NULL, flags = array_remove(string_to_array(i.flags, ','), '')
      FROM incoming i
      WHERE c.uuid = i.uuid AND (
-       (c.lease = i.lease AND c.state IN ('grant_pending', 'active', 'needs_reauth'))
+       (c.lease = i.lease AND c.state IN ('grant_pending', 'active', 'needs_reauth', 'quarantined'))
        OR (i.first AND (c.state IN ('grant_pending', 'needs_reauth') OR (c.state = 'quarantined' AND c.sealed_grant_code IS NOT NULL)))
        OR (i.replaces = c.generation AND c.state IN ('active', 'needs_reauth', 'quarantined'))
        OR (i.first AND c.state = 'grant_lost' AND c.grant_deadline IS NOT NULL AND NOT EXISTS (

@@ -16,7 +16,7 @@ export interface GrantFacts {
 }
 
 export interface RefreshFacts {
-  state: "grant_pending" | "active" | "needs_reauth";
+  state: "grant_pending" | "active" | "needs_reauth" | "quarantined";
   attempts: number;
   /** Seconds since the platform first refused this refresh token; null: it never did. */
   rejectedForSeconds: number | null;
