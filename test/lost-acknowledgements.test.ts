@@ -4,6 +4,7 @@ import type { Database } from "../src/database/database.ts";
 import { Refusal } from "../src/errors.ts";
 import { createServices } from "../src/services.ts";
 import { aProvisionRequest } from "./support/a-provision-request.ts";
+import { aGate } from "./support/a-vendor.ts";
 import { aLifecycle, type LifecycleWorld } from "./support/lifecycle.ts";
 import { teapotConfig, teapotParts } from "./support/sellers.ts";
 import { eventually } from "./support/world.ts";
@@ -13,6 +14,8 @@ import { eventually } from "./support/world.ts";
 let life: LifecycleWorld;
 /** Statements whose next acknowledgement is lost, and how long after, or after what. */
 const lost = new Map<string, number | (() => Promise<unknown>)>();
+/** What happens after the next transaction that queues a plan change, before its acknowledgement is lost. */
+let afterQueued: (() => Promise<unknown>) | null = null;
 beforeAll(async () => {
   const wrapDatabase = (database: Database): Database => ({
     ...database,
@@ -22,6 +25,14 @@ beforeAll(async () => {
       if (after === undefined) return rows;
       lost.delete(statement.name);
       await (typeof after === "number" ? wait(after) : after());
+      throw new Error("Query read timeout");
+    },
+    async transaction(work) {
+      const result = await database.transaction(work);
+      const after = (result as { is?: string } | undefined)?.is === "queued" ? afterQueued : null;
+      if (!after) return result;
+      afterQueued = null;
+      await after();
       throw new Error("Query read timeout");
     },
   });
@@ -112,6 +123,30 @@ describe("a plan change", () => {
     expect(response.status).toBe(it.status);
     await nothingLeft(uuid);
     expect(await life.resource(uuid)).toMatchObject({ state: "provisioned", plan: "premium" });
+  });
+
+  it("that was queued, and that another process has claimed since, is not made beside it", async () => {
+    const gate = aGate();
+    life.vendor.next("finish", async () => {
+      await gate.opened;
+      return { config: {} };
+    });
+    const { addon } = await life.control.install({ plan: "dedicated" });
+    const uuid = addon.id;
+    await eventually(() => expect(calls(uuid)).toContain("finish"));
+    // As if the step before had ended, and somebody else had taken this one.
+    afterQueued = () =>
+      life.world.rows(
+        `WITH ended AS (DELETE FROM steps WHERE uuid = $1 AND kind = 'finish')
+         UPDATE steps SET lease = lease + 1, attempts = attempts + 1, leased_until = now() + interval '30 seconds'
+         WHERE uuid = $1 AND kind = 'change_plan'`,
+        [uuid],
+      );
+    expect((await life.control.changePlan(uuid, "premium")).response.status).toBe(202);
+    expect(calls(uuid)).not.toContain("changePlan");
+    gate.open();
+    await life.hurry(uuid);
+    await nothingLeft(uuid);
   });
 
   it("is not made again over one that another process made meanwhile", async () => {

@@ -50,8 +50,9 @@ export async function refreshTokens(needs: Needs, typed: readonly string[]): Pro
     uuids.flatMap((uuid) => known.get(uuid) ?? []),
     {
       total: uuids.length,
-      // Named by a person: also worth a try where the platform refused before.
-      isWanted: ({ state }) => state === "active" || state === "needs_reauth",
+      // Named by a person: also worth a try where the platform refused before, or something does not open.
+      isWanted: ({ state, hasRefreshToken }) =>
+        state === "active" || state === "needs_reauth" || (state === "quarantined" && hasRefreshToken),
     },
   );
   const unknown = uuids.filter((uuid) => !known.has(uuid));

@@ -39,18 +39,22 @@ const lockResource = statement(
 );
 const openSteps = statement(
   "open_steps",
-  `SELECT id, key, kind, detail->>'plan' AS plan, leased_until > now() AS "isRunning" FROM steps
+  `SELECT id, key, kind, detail->>'plan' AS plan, lease, leased_until > now() AS "isRunning" FROM steps
    WHERE uuid = $1 AND kind NOT IN ('discover', 'announce') ORDER BY id`,
 );
+/** The lease of a change as it is written: whoever claims it has a later one. */
+const FIRST_LEASE = 1;
 const begin = statement(
   "begin_plan_change",
   `INSERT INTO steps (uuid, key, kind, detail, due_at, attempts, lease, leased_until, request_id)
-   VALUES ($1, $3, 'change_plan', $2, now(), 1, 1, now() + interval '${STEP_LEASE_SECONDS} seconds', $4) RETURNING id`,
+   VALUES ($1, $3, 'change_plan', $2, now(), 1, ${FIRST_LEASE}, now() + interval '${STEP_LEASE_SECONDS} seconds', $4) RETURNING id`,
 );
-// The platform is told yes, so the plan counts from now on; the work stands in the queue behind what runs.
+// The platform is told yes, so the plan counts from now on; the work stands in the queue behind what runs. Its lease is
+// the first as well, which nobody holds: a request that does not know whether it began or queued must not take for its own
+// what another process has claimed.
 const enqueue = statement(
   "enqueue_plan_change",
-  `WITH step AS (INSERT INTO steps (uuid, key, kind, detail, due_at, request_id) VALUES ($1, $4, 'change_plan', $2, now(), $5)
+  `WITH step AS (INSERT INTO steps (uuid, key, kind, detail, due_at, lease, request_id) VALUES ($1, $4, 'change_plan', $2, now(), ${FIRST_LEASE}, $5)
    ), told AS (INSERT INTO events (uuid, type, detail) VALUES ($1, 'plan_change_queued', $2)
    )
    UPDATE resources SET plan = $3, updated_at = now() WHERE uuid = $1`,
@@ -138,7 +142,10 @@ export function createChangePlan(needs: {
     const open = await tx.query<OpenStep>(openSteps, [uuid]);
     const own = open.find((step) => step.key === key);
     // Written by an earlier try of this request, whose acknowledgement was lost.
-    if (own) return own.isRunning ? { is: "begun", step: newStep(resource, own.id, wish) } : { is: "queued" };
+    if (own)
+      return own.isRunning && own.lease === FIRST_LEASE
+        ? { is: "begun", step: newStep(resource, own.id, wish) }
+        : { is: "queued" };
     const isAnswering = open.some(({ kind, isRunning }) => kind === "change_plan" && isRunning);
     if (isAnswering && !mayQueue) return { is: "running" };
     // One whose process died before it answered is still to come, and would bring a plan that nobody wants any more.
@@ -221,6 +228,7 @@ interface OpenStep {
   kind: string;
   /** The plan that a change leads to; null: it is none. */
   plan: string | null;
+  lease: number;
   isRunning: boolean | null;
 }
 
@@ -234,5 +242,5 @@ interface Wish {
 
 function newStep(resource: ResourceRow, id: number, { key, plan, requestId }: Wish): Step {
   const detail = { previousPlan: resource.appliedPlan, plan };
-  return { id, key, kind: "change_plan", detail, attempts: 1, lease: 1, requestId, resource };
+  return { id, key, kind: "change_plan", detail, attempts: 1, lease: FIRST_LEASE, requestId, resource };
 }

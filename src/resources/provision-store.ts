@@ -75,7 +75,8 @@ const readGrant = statement(
 // A new code replaces one that was not exchanged, and starts its five minutes anew. Tokens that are there stay. What an
 // earlier call came to stays unknown: the code may be the one it was made with, delivered again. Where no answer is decided
 // yet it waits for that, which makes it due: the resource is locked, so it is decided either before this or after it. A
-// provision that failed is answered with its refusal, and no code of it is worth anything.
+// provision that failed is answered with its refusal, and no code of it is worth anything. One that was put aside before
+// it had tokens held nothing but its code, and another is as good.
 const replaceGrant = statement(
   "replace_grant",
   `WITH alive AS (
@@ -85,7 +86,8 @@ const replaceGrant = statement(
        grant_number = c.grant_number + 1, grant_deadline = now() + interval '${GRANT_SECONDS} seconds',
        due_at = CASE WHEN alive.answer_status IS NOT NULL THEN now() + interval '1 second' END,
        attempts = 0, rejected_at = NULL, last_error = NULL, request_id = $4
-     FROM alive WHERE c.uuid = alive.uuid AND c.state IN ('grant_pending', 'grant_lost', 'no_grant') RETURNING c.uuid
+     FROM alive WHERE c.uuid = alive.uuid AND (c.state IN ('grant_pending', 'grant_lost', 'no_grant')
+       OR (c.state = 'quarantined' AND c.generation = 0)) RETURNING c.uuid
    )
    INSERT INTO events (uuid, type) SELECT uuid, 'grant_replaced' FROM replaced RETURNING uuid`,
 );

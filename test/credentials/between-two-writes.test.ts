@@ -100,6 +100,17 @@ describe("a grant", () => {
     );
   });
 
+  it("that was put aside, for its code does not open, is replaced by the code of a repeated provision", async () => {
+    life.control.fault("POST /oauth/token", { status: 400, body: { error: "invalid_grant" } }, 1_000);
+    const { addon } = await life.control.install({ plan: "basic" });
+    const flip = "set_byte(sealed_grant_code, 60, get_byte(sealed_grant_code, 60) # 1)";
+    await life.world.rows(`UPDATE credentials SET sealed_grant_code = ${flip} WHERE uuid = $1`, [addon.id]);
+    await eventually(async () => expect(await credential(addon.id)).toMatchObject({ state: "quarantined" }));
+    life.control.clearFaults();
+    await life.control.redeliver(addon.id, { newCode: true });
+    await eventually(async () => expect(await life.credential(addon.id)).toMatchObject({ state: "active" }));
+  });
+
   it("that came again at the moment of its end is exchanged without waiting for a lease", async () => {
     life.control.fault("POST /oauth/token", { status: 400, body: { error: "invalid_grant" } }, 1_000);
     const { addon } = await life.control.install({ plan: "basic" });
@@ -117,6 +128,28 @@ describe("a grant", () => {
       20_000,
     );
   });
+});
+
+it("a fresh pair is not put aside for the one before, which did not open, and is used at once", async () => {
+  const uuid = await life.settled();
+  const flip = "set_byte(sealed_access_token, 60, get_byte(sealed_access_token, 60) # 1)";
+  await life.world.rows(`UPDATE credentials SET sealed_access_token = ${flip} WHERE uuid = $1`, [uuid]);
+  before.set("quarantine", () => life.world.service.services.credentials.refresh.now(uuid));
+  expect(await life.world.service.services.platformFor(uuid).addons.own()).toMatchObject({ id: uuid });
+  expect(await life.credential(uuid)).toMatchObject({ state: "active", generation: 2 });
+});
+
+it("a refresh that was refused while the database was away is remembered, and its row is free", async () => {
+  const uuid = await life.settled();
+  life.control.fault("POST /oauth/token", { status: 400, body: { error: "invalid_grant" } });
+  before.set("put_off_refresh", away);
+  expect(await life.world.service.services.credentials.refresh.now(uuid)).toMatchObject({ done: "failed" });
+  const [row] = await life.world.rows(
+    `SELECT state, attempts, rejected_at IS NOT NULL AS refused, leased_until IS NOT NULL AS held
+     FROM credentials WHERE uuid = $1`,
+    [uuid],
+  );
+  expect(row).toEqual({ state: "active", attempts: 1, refused: true, held: false });
 });
 
 it("a token that came too late has the stored one probed, also where the database is away at that moment", async () => {

@@ -4,6 +4,8 @@ import { setTimeout as wait } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
 import pg from "pg";
 import type { Database } from "../../src/database/database.ts";
+import type { TokenEndpoint } from "../../src/platform/oauth.ts";
+import { credentialPlace } from "../../src/resources/credentials/opening.ts";
 import { runWorker, type RunningService } from "../../src/run-service.ts";
 import { Secret } from "../../src/secret.ts";
 import { createServices } from "../../src/services.ts";
@@ -15,12 +17,25 @@ import { teapotConfig, teapotParts } from "../support/sellers.ts";
 const onPostgresql = process.env["TEST_DATABASE_URL"] ? it : it.skip;
 
 let world: World;
+/** A refresh token that the platform answers 401, as it does a wrong secret. */
+let poison: string | null = null;
 const others: RunningService[] = [];
 beforeAll(async () => {
-  world = await aWorld({ environment: { SWEEP_CRON: "* * * * * *", TOKEN_CONCURRENCY: "8" } });
+  const wrapTokenEndpoint = (endpoint: TokenEndpoint): TokenEndpoint => ({
+    ...endpoint,
+    async refresh(token, secret) {
+      if (token.reveal() !== poison) return endpoint.refresh(token, secret);
+      return { outcome: "client_rejected", error: { id: "unauthorized", message: "Revoked." } };
+    },
+  });
+  world = await aWorld({
+    environment: { SWEEP_CRON: "* * * * * *", TOKEN_CONCURRENCY: "8" },
+    parts: { wrapTokenEndpoint },
+  });
 });
 afterAll(() => world.close());
 afterEach(async () => {
+  poison = null;
   world.sandbox.control.clearFaults();
   for (const other of others.splice(0)) await other.stop();
 });
@@ -106,6 +121,39 @@ describe("a client secret that is reset", () => {
     expect(await count([uuid], `state = 'active' AND rejected_at IS NOT NULL`)).toBe(1);
     // The tests that follow look at every token.
     await world.sandbox.control.deprovision(uuid);
+  }, 60_000);
+
+  it("seems so to one whose token is answered 401 stops nobody else for long, and that one is refused for itself", async () => {
+    const [refused, ...uuids] = (await active(6)) as [string, ...string[]];
+    const [row] = await world.rows<{ sealed: Buffer }>(
+      `SELECT sealed_refresh_token AS sealed FROM credentials WHERE uuid = $1`,
+      [refused],
+    );
+    const { vault } = world.service.services;
+    poison = vault.open(credentialPlace("sealed_refresh_token", refused), row!.sealed).reveal();
+    const isRejected = async () =>
+      (
+        await world.rows<{ is: boolean }>(
+          `SELECT rejected_at IS NOT NULL AS is FROM client_secrets ORDER BY version DESC LIMIT 1`,
+        )
+      )[0]!.is;
+    await world.rows(`UPDATE credentials SET due_at = now() - interval '1 minute' WHERE uuid = $1`, [
+      refused,
+    ]);
+    await eventually(async () => expect(await isRejected()).toBe(true));
+    await world.rows(`UPDATE credentials SET due_at = now() WHERE uuid = ANY($1::uuid[])`, [uuids]);
+    await world.rows(`UPDATE client_secrets SET probe_at = now()`);
+    await eventually(async () => expect(await count(uuids, `generation = 2`)).toBe(5), 20_000);
+    await eventually(async () =>
+      expect(await count([refused], `attempts = 1 AND rejected_at IS NOT NULL`)).toBe(1),
+    );
+    await world.rows(
+      `UPDATE credentials SET due_at = now(), rejected_at = now() - interval '61 seconds' WHERE uuid = $1`,
+      [refused],
+    );
+    await eventually(async () => expect(await count([refused], `state = 'needs_reauth'`)).toBe(1));
+    expect(await isRejected()).toBe(false);
+    await world.sandbox.control.deprovision(refused);
   }, 60_000);
 
   it("revives nobody whom the platform has ended, and is no news of them", async () => {

@@ -123,7 +123,7 @@ describe("a refresh token that came in place of the one we have", () => {
     const uuid = await life.settled();
     life.control.settings({ refreshToken: "new" });
     meanwhile = () =>
-      createCredentialStore(life.world.service.services.db).quarantine({ uuid }, "key_missing");
+      createCredentialStore(life.world.service.services.db).quarantine({ uuid }, null, "key_missing");
     expect(await refreshNow(uuid)).toMatchObject({ done: "stored" });
     await expectAlive(uuid);
   });

@@ -110,6 +110,41 @@ describe("recovering grants", () => {
     expect(await recover([revoked!])).toEqual({ done: [revoked], failed: [], skipped: [] });
   });
 
+  it("takes nothing from one that needs_reauth: its access token works on, and the daily question goes on", async () => {
+    const { addon } = await world.sandbox.control.install({ plan: "basic" });
+    const uuid = addon.id;
+    await eventually(async () => expect(await credential(uuid)).toMatchObject({ state: "active" }));
+    await world.quiet([uuid]);
+    await world.rows(
+      `UPDATE credentials SET state = 'needs_reauth', reason = 'refresh_token_rejected', rejected_at = now(),
+         due_at = now() + interval '20 hours' WHERE uuid = $1`,
+      [uuid],
+    );
+    world.sandbox.control.fault(
+      `GET /vendor/resources/${uuid}/oauth-grant`,
+      { status: 200, body: { oauth_grant: { code: "another", type: "authorization_code" } } },
+      1,
+    );
+    world.sandbox.control.fault(
+      "POST /oauth/token",
+      { status: 503, body: { error: "temporarily_unavailable" } },
+      99,
+    );
+    const recovering = recover([uuid]);
+    await eventually(async () => expect(await credential(uuid)).toMatchObject({ state: "grant_pending" }));
+    const platform = world.service.services.platformFor(uuid);
+    expect((await platform.addons.own()).id).toBe(uuid);
+    await world.rows(
+      `UPDATE credentials SET grant_deadline = now(), due_at = now(), leased_until = NULL, sent_at = NULL WHERE uuid = $1`,
+      [uuid],
+    );
+    expect(await recovering).toMatchObject({ failed: [{ uuid, id: "needs_reauth" }] });
+    expect(await credential(uuid)).toMatchObject({ state: "needs_reauth", reason: "refresh_token_rejected" });
+    expect((await platform.addons.own()).id).toBe(uuid);
+    world.sandbox.control.clearFaults();
+    expect(await world.service.services.credentials.refresh.now(uuid)).toMatchObject({ done: "stored" });
+  });
+
   it("leaves a put-off provision failed whose grant was lost", async () => {
     const { addon } = await world.sandbox.control.install({ plan: "dedicated" });
     await eventually(async () => expect(await credential(addon.id)).toMatchObject({ state: "active" }));

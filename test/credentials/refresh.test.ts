@@ -2,6 +2,7 @@
 
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
 import type { TokenEndpoint } from "../../src/platform/oauth.ts";
+import { refreshTokens } from "../../src/operator/tokens.ts";
 import { aWorld, eventually, type World } from "../support/world.ts";
 
 let world: World;
@@ -170,6 +171,31 @@ describe("refreshing a token", () => {
     await expect(platform(one).addons.own()).rejects.toThrow(/does not open/);
     expect(world.sandbox.control.ledger({ since }).entries).toEqual([]);
     expect(await credential(one)).toMatchObject({ state: "quarantined" });
+  });
+
+  it("brings fresh tokens to a row that was put aside, where its refresh token opens and somebody names it", async () => {
+    const uuid = await anActiveResource();
+    const flip = (column: string) =>
+      world.rows(
+        `UPDATE credentials SET ${column} = set_byte(${column}, 60, get_byte(${column}, 60) # 1) WHERE uuid = $1`,
+        [uuid],
+      );
+    await flip("sealed_access_token");
+    await expect(platform(uuid).addons.own()).rejects.toThrow(/does not open/);
+    const { db, credentials } = world.service.services;
+    const needs = { db, credentials, concurrency: 1, signal: new AbortController().signal };
+    const free = async () =>
+      (await world.rows(`SELECT state, leased_until, due_at FROM credentials WHERE uuid = $1`, [uuid]))[0];
+    const aside = { state: "quarantined", leased_until: null, due_at: null };
+    world.sandbox.control.fault("POST /oauth/token", { status: 400, body: { error: "invalid_grant" } });
+    expect((await refreshTokens(needs, [uuid])).failed).toMatchObject([{ uuid, id: "invalid_grant" }]);
+    expect(await free()).toEqual(aside);
+    await flip("sealed_refresh_token");
+    expect((await refreshTokens(needs, [uuid])).failed).toMatchObject([{ uuid, id: "quarantined" }]);
+    expect(await free()).toEqual(aside);
+    await flip("sealed_refresh_token");
+    expect(await refreshTokens(needs, [uuid])).toEqual({ done: [uuid], failed: [], skipped: [] });
+    expect((await platform(uuid).addons.own()).id).toBe(uuid);
   });
 
   it("verifies the stored token when a success comes after its lease was lost", async () => {

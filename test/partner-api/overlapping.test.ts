@@ -9,11 +9,15 @@ import { aGrant, aProvisionRequest } from "../support/a-provision-request.ts";
 import { aGate } from "../support/a-vendor.ts";
 import { aLifecycle, type LifecycleWorld } from "../support/lifecycle.ts";
 import { openConfig, sealConfig } from "../../src/resources/config-vars.ts";
+import { credentialPlace } from "../../src/resources/credentials/opening.ts";
+import { createCredentialStore } from "../../src/resources/credentials/store.ts";
+import { createFailure } from "../../src/resources/failure.ts";
 import { createProvisionAnswers } from "../../src/resources/provision-answers.ts";
 import { findResource } from "../../src/resources/rows.ts";
 import type { Step } from "../../src/resources/steps/queue.ts";
 import type { Done } from "../../src/resources/contract.ts";
 import { teapots } from "../support/teapots/index.ts";
+import { Secret } from "../../src/secret.ts";
 import { eventually } from "../support/world.ts";
 
 // What comes while something else of the same resource is under way, or was left behind by a process that died.
@@ -318,6 +322,36 @@ describe("a plan change", () => {
       "deprovision",
     ]);
   });
+});
+
+onPostgresql("tokens that come while a provision fails are not stored in it (needs PostgreSQL)", async () => {
+  const { db, vault } = life.world.service.services;
+  life.control.fault("POST /oauth/token", { status: 503, body: { error: "temporarily_unavailable" } }, 1_000);
+  const request = aProvisionRequest({ plan: "dedicated" });
+  const { uuid } = request;
+  expect((await life.platform.provision(request)).status).toBe(202);
+  const other = new pg.Client({ connectionString: life.world.environment["DATABASE_URL"] });
+  await other.connect();
+  await other.query(`BEGIN`);
+  await other.query(
+    `UPDATE credentials SET state = 'grant_lost', due_at = NULL, sealed_grant_code = NULL WHERE uuid = $1`,
+    [uuid],
+  );
+  // The failure waits for that, and the tokens wait behind it: their statement began before either.
+  const failed = createFailure(db, vault).failStranded(uuid);
+  await wait(300);
+  const stored = createCredentialStore(db).storeTokens({
+    ...{ uuid, lease: 0, first: true, replaces: null, lifeSeconds: 28_800, share: 0.5, secretVersion: 1 },
+    access: vault.seal(credentialPlace("sealed_access_token", uuid), new Secret("SVCK-late")),
+    ...{ refresh: null, flags: [] },
+  });
+  await wait(300);
+  await other.query(`COMMIT`);
+  await other.end();
+  await failed;
+  expect(await stored).toBe(false);
+  expect(await life.resource(uuid)).toMatchObject({ state: "failed" });
+  expect(await life.credential(uuid)).toMatchObject({ state: "grant_lost", generation: 0 });
 });
 
 it("a new code for a provision that failed is not exchanged", async () => {

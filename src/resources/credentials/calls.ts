@@ -128,9 +128,12 @@ export function createTokenCall({
       if (!isMarked(row) && !(await store.markSent(row, NEEDED_LEASE_SECONDS))) return null;
       const call = row.state === "grant_pending" ? endpoint.exchange : endpoint.refresh;
       const answer = await call(credential, secret.value);
+      const judged = admission.judged(admitted, answer);
       // Known before the slot is free: who is next in line must not send this secret again.
-      if (answer.outcome === "client_rejected") await secrets.rejected(secret);
-      return answer;
+      if (judged.outcome === "client_rejected") await secrets.rejected(secret);
+      // Who is told what is wrong with a token was taken for who they said they are.
+      if (answer.outcome === "token_rejected") await secrets.accepted(secret);
+      return judged;
     } finally {
       giveSlotBack();
     }
@@ -146,11 +149,7 @@ export function createTokenCall({
       if (!answer) return await giveBack(row, "not_sent");
       // Our secret is wrong, not the row's: the row keeps its state.
       if (answer.outcome === "client_rejected") return await giveBack(row, "secret_rejected");
-      if (answer.outcome !== "issued") {
-        // Who is told what is wrong with a token was taken for who they said they are.
-        if (answer.outcome === "token_rejected") await secrets.accepted(secret);
-        return { done: "failed", failure: answer };
-      }
+      if (answer.outcome !== "issued") return { done: "failed", failure: answer };
       // Nothing may come between the answer and its storing.
       const isStored = await storeIssued(row, answer.tokens, { sent: credential, secret });
       // A success that came too late: whoever holds the row now may have stored a token that ours has killed.

@@ -18,7 +18,7 @@ export const BEFORE_CALL_MS = 15_000;
 export interface ClaimedCredential {
   uuid: string;
   claimedAt: Moment;
-  state: "grant_pending" | "active" | "needs_reauth";
+  state: "grant_pending" | "active" | "needs_reauth" | "quarantined";
   lease: number;
   attempts: number;
   grantNumber: number;
@@ -118,11 +118,14 @@ const claimRefreshes = busyStatement(
 );
 
 // Due or not, from now on it is: should its holder die, a sweep finds it, whatever the platform made of the call. Given
-// back, it is due as it was.
+// back, it is due as it was. Who names the resource and no generation may mean one that was put aside: where its refresh
+// token opens, fresh tokens take the place of whatever does not.
 const claimRefresh = statement(
   "claim_refresh",
-  `${TAKE}, due_at = least(due_at, now()) WHERE uuid = $1 AND state IN ('active', 'needs_reauth') AND ${IS_FREE} AND sealed_refresh_token IS NOT NULL
-     AND generation = coalesce($2, generation) ${TAKEN},
+  `${TAKE}, due_at = CASE WHEN state = 'quarantined' THEN due_at ELSE least(due_at, now()) END
+   WHERE uuid = $1 AND ${IS_FREE} AND sealed_refresh_token IS NOT NULL AND generation = coalesce($2, generation)
+     AND (state IN ('active', 'needs_reauth') OR (state = 'quarantined' AND $2::int IS NULL AND sealed_grant_code IS NULL))
+   ${TAKEN},
      (SELECT before.due_at FROM credentials before WHERE before.uuid = credentials.uuid) AS "dueBefore"`,
 );
 

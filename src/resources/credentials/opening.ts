@@ -17,7 +17,10 @@ export function credentialPlace(column: SecretColumn, uuid: string): Place {
  */
 export function createOpening({ vault, store, log }: { vault: Vault; store: CredentialStore; log: Log }) {
   return {
-    /** The secret, or null after the row was put aside. With a lease, only its holder puts it aside. */
+    /**
+     * The secret, or null where it does not open: the row was put aside, unless it holds another by now. With a lease,
+     * only its holder puts it aside.
+     */
     async open(
       row: { uuid: string; lease?: number },
       column: SecretColumn,
@@ -28,7 +31,7 @@ export function createOpening({ vault, store, log }: { vault: Vault; store: Cred
         return vault.open(credentialPlace(column, row.uuid), sealed);
       } catch (error) {
         if (!(error instanceof SealBroken || error instanceof KeyMissing)) throw error;
-        if (await store.quarantine(row, error.id)) {
+        if (await store.quarantine(row, sealed, error.id)) {
           log.error(
             { alarm: "quarantined", uuid: row.uuid, error },
             "A credential does not open and was put aside",

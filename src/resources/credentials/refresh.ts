@@ -53,7 +53,9 @@ export function createRefresh(needs: {
       outage.succeeded(sentMs);
       massRefusal.saw(false);
     }
-    if (result.done !== "failed") return result;
+    // What was put aside stays so until tokens are stored, whatever is said of the ones it holds.
+    if (row.state === "quarantined" && result.done !== "stored") await store.release(row);
+    if (result.done !== "failed" || row.state === "quarantined") return result;
 
     const { outcome, error, retryAfterMs } = result.failure;
     if (outcome === "token_rejected") {

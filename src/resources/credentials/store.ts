@@ -3,6 +3,7 @@ import { createGroupCommit } from "../../database/group-commit.ts";
 import { waitingForDatabase } from "../../database/waiting.ts";
 import { keyIdIn } from "../keys.ts";
 import { BEFORE_CALL_MS, LEASE_SECONDS } from "./claims.ts";
+import { ASK_AGAIN_DAILY_SECONDS } from "./verdict.ts";
 
 // What is written around a call to the token endpoint. The order is: claim, mark sent, call, store; a fresh claim of a
 // token pair is its own mark. Both writes are fenced by the lease number, and both are collected into one statement for
@@ -19,7 +20,8 @@ const markSent = busyStatement(
 
 // Success. The lease decides, but for tokens that are the only ones there will ever be: those of a grant are stored by
 // whoever has them as long as the row still waits for some, and a refresh token that came in place of the row's as long
-// as that one is still there. A first pair also wakes the steps that waited
+// as that one is still there. A provision that failed wants none: it takes the deadline from its lost grant, which is seen
+// even where this statement waited for the failure, and began before it. A first pair also wakes the steps that waited
 // for it and asks for the app to be discovered. The token's life is counted from the mark, at most a second before the
 // call; one that an older client secret issued while a newer one was set is due at once.
 const storeTokens = busyStatement(
@@ -44,10 +46,10 @@ const storeTokens = busyStatement(
        last_error = NULL, flags = array_remove(string_to_array(i.flags, ','), '')
      FROM incoming i
      WHERE c.uuid = i.uuid AND (
-       (c.lease = i.lease AND c.state IN ('grant_pending', 'active', 'needs_reauth'))
-       OR (i.first AND (c.state = 'grant_pending' OR (c.state = 'quarantined' AND c.sealed_grant_code IS NOT NULL)))
+       (c.lease = i.lease AND c.state IN ('grant_pending', 'active', 'needs_reauth', 'quarantined'))
+       OR (i.first AND (c.state IN ('grant_pending', 'needs_reauth') OR (c.state = 'quarantined' AND c.sealed_grant_code IS NOT NULL)))
        OR (i.replaces = c.generation AND c.state IN ('active', 'needs_reauth', 'quarantined'))
-       OR (i.first AND c.state = 'grant_lost' AND NOT EXISTS (
+       OR (i.first AND c.state = 'grant_lost' AND c.grant_deadline IS NOT NULL AND NOT EXISTS (
          SELECT 1 FROM resources r WHERE r.uuid = c.uuid AND r.state = 'failed')))
      RETURNING c.uuid, i.lease, i.first, c.request_id
    ), woken AS (
@@ -90,11 +92,17 @@ const release = statement(
    WHERE uuid = $1 AND lease = $2`,
 );
 
+// A grant that was to replace a refused refresh token leaves that one behind: it is asked for once a day, as before.
+const HAS_OLDER = `sealed_refresh_token IS NOT NULL`;
 const loseGrant = statement(
   "lose_grant",
   `WITH lost AS (
-     UPDATE credentials SET state = 'grant_lost', reason = $3, due_at = NULL, sealed_grant_code = NULL,
-       leased_until = NULL, sent_at = NULL
+     UPDATE credentials SET sealed_grant_code = NULL, leased_until = NULL, sent_at = NULL,
+       state = CASE WHEN ${HAS_OLDER} THEN 'needs_reauth' ELSE 'grant_lost' END,
+       reason = CASE WHEN ${HAS_OLDER} THEN 'refresh_token_rejected' ELSE $3 END,
+       due_at = CASE WHEN ${HAS_OLDER} THEN now() + make_interval(secs => ${ASK_AGAIN_DAILY_SECONDS}) END,
+       rejected_at = CASE WHEN ${HAS_OLDER} THEN coalesce(rejected_at, now()) ELSE rejected_at END,
+       grant_deadline = CASE WHEN ${HAS_OLDER} THEN NULL ELSE grant_deadline END
      WHERE uuid = $1 AND lease = $2 AND state = 'grant_pending' AND grant_deadline <= now() RETURNING uuid
    ), told AS (
      INSERT INTO events (uuid, type, detail) SELECT uuid, 'grant_lost', jsonb_build_object('reason', $3::text) FROM lost
@@ -102,6 +110,7 @@ const loseGrant = statement(
    SELECT uuid FROM lost`,
 );
 
+// Once for each claim, as for a grant.
 const putOffRefresh = statement(
   "put_off_refresh",
   `WITH put_off AS (
@@ -111,7 +120,7 @@ const putOffRefresh = statement(
        state = $6, reason = CASE WHEN $6 = 'needs_reauth' THEN 'refresh_token_rejected' END,
        due_at = now() + make_interval(secs => $3::float8), leased_until = NULL, sent_at = NULL
      FROM (SELECT uuid, state AS before FROM credentials WHERE uuid = $1) old
-     WHERE c.uuid = $1 AND c.uuid = old.uuid AND c.lease = $2 AND c.state IN ('active', 'needs_reauth')
+     WHERE c.uuid = $1 AND c.uuid = old.uuid AND c.lease = $2 AND c.leased_until IS NOT NULL AND c.state IN ('active', 'needs_reauth')
      RETURNING c.uuid, c.state <> old.before AS turned
    ), told AS (
      INSERT INTO events (uuid, type) SELECT uuid, 'needs_reauth' FROM put_off WHERE turned
@@ -119,11 +128,13 @@ const putOffRefresh = statement(
    SELECT uuid, turned FROM put_off`,
 );
 
+// Only while the row holds what did not open: another may have brought a fresh pair, or another code, meanwhile.
 const quarantine = statement(
   "quarantine",
   `WITH put_aside AS (
      UPDATE credentials SET state = 'quarantined', reason = $3, due_at = NULL, leased_until = NULL, sent_at = NULL
-     WHERE uuid = $1 AND ($2::int IS NULL OR lease = $2) AND state NOT IN ('erased', 'quarantined') RETURNING uuid
+     WHERE uuid = $1 AND ($2::int IS NULL OR lease = $2) AND state NOT IN ('erased', 'quarantined')
+       AND ($4::bytea IS NULL OR $4 IN (sealed_grant_code, sealed_access_token, sealed_refresh_token)) RETURNING uuid
    ), told AS (
      INSERT INTO events (uuid, type, detail) SELECT uuid, 'quarantined', jsonb_build_object('reason', $3::text) FROM put_aside
    )
@@ -260,11 +271,18 @@ export function createCredentialStore(db: Queryable) {
       again: { againInSeconds: number; rejected: boolean; state: string; error: string },
     ): Promise<boolean> {
       const values = [row.uuid, row.lease, again.againInSeconds, again.error, again.rejected, again.state];
-      return (await db.query<{ turned: boolean }>(putOffRefresh, values))[0]?.turned ?? false;
+      const putOff = () => db.query<{ turned: boolean }>(putOffRefresh, values);
+      return (await waitingForDatabase(putOff, AFTER_CALL))[0]?.turned ?? false;
     },
-    /** Puts aside a row whose secrets do not open; without a lease, whoever holds it. False: it was aside already. */
-    quarantine: ({ uuid, lease }: { uuid: string; lease?: number }, reason: string) =>
-      applies(quarantine, [uuid, lease ?? null, reason]),
+    /**
+     * Puts aside a row that holds what does not open (null: lacks what it should hold); without a lease, whoever holds
+     * the row. False: it was aside already, or holds something else by now.
+     */
+    quarantine: (
+      { uuid, lease }: { uuid: string; lease?: number },
+      sealed: Uint8Array | null,
+      reason: string,
+    ) => applies(quarantine, [uuid, lease ?? null, reason, sealed]),
     /** Takes rows back whose missing keys are in the ring now; answers their uuids. */
     reopen: async (keyIds: readonly string[]) =>
       (await db.query<{ uuid: string }>(reopen, [keyIds])).map(({ uuid }) => uuid),

@@ -32,6 +32,8 @@ const readToken = busyStatement(
    FROM credentials WHERE uuid = $1`,
 );
 
+const WITH_TOKENS = ["active", "needs_reauth"];
+
 /** At most this often in five minutes is one resource's token replaced because the platform refused it. */
 const MOST_FORCED = 2;
 const FORCED_WITHIN_MS = 5 * 60_000;
@@ -52,22 +54,19 @@ export function createTokenSources({
   const renewals = new Map<string, Promise<Secret>>();
   const forced = new Map<string, number[]>();
 
-  async function stored(
-    uuid: string,
-  ): Promise<Omit<TokenRow, "state" | "sealedAccessToken"> & { token: Secret }> {
+  async function stored(uuid: string): Promise<Omit<TokenRow, "sealedAccessToken"> & { token: Secret }> {
     const [row] = await db.query<TokenRow>(readToken, [uuid]);
     if (!row) throw new NoToken("not_found", `There is no resource ${uuid}.`, true);
-    if (!row.sealedAccessToken || !["active", "needs_reauth"].includes(row.state)) {
-      const message = `Resource ${uuid} has no access token: its credential is ${row.state}.`;
+    // One that waits for another grant, for its refresh token was refused, may have a token that works on.
+    const mayWork = row.state === "grant_pending" ? !row.isExpired : WITH_TOKENS.includes(row.state);
+    if (!row.sealedAccessToken || !mayWork) {
+      const why = row.state === "quarantined" ? "does not open and was put aside" : `is ${row.state}`;
+      const message = `Resource ${uuid} has no access token: its credential ${why}.`;
       throw new NoToken(row.state, message, row.state !== "grant_pending");
     }
     const token = await opening.open({ uuid }, "sealed_access_token", row.sealedAccessToken);
-    if (token) return { ...row, token };
-    throw new NoToken(
-      "quarantined",
-      `The token of ${uuid} does not open: its credential was put aside.`,
-      true,
-    );
+    // Else the row says what it is by now: put aside, or another pair.
+    return token ? { ...row, token } : stored(uuid);
   }
 
   function renew(uuid: string, dead: Secret): Promise<Secret> {
@@ -75,7 +74,8 @@ export function createTokenSources({
       new NoToken(id, `The token of ${uuid} ${why}`, isFinal);
     return tokenAfter(dead, {
       stored: () => stored(uuid),
-      async replace({ canRefresh, generation }) {
+      async replace({ state, canRefresh, generation }) {
+        if (state === "grant_pending") throw because(state, "is dead, and its grant is not exchanged yet.");
         if (!canRefresh) throw because("needs_reauth", "is dead and cannot be refreshed any more.", true);
         const result = await refresh.now(uuid, generation);
         if (result.done === "failed") {

@@ -16,7 +16,7 @@ export interface GrantFacts {
 }
 
 export interface RefreshFacts {
-  state: "grant_pending" | "active" | "needs_reauth";
+  state: "grant_pending" | "active" | "needs_reauth" | "quarantined";
   attempts: number;
   /** Seconds since the platform first refused this refresh token; null: it never did. */
   rejectedForSeconds: number | null;
@@ -33,7 +33,7 @@ export interface GrantVerdict {
 const LONGEST_GRANT_REST_SECONDS = 60;
 /** Two refusals this far apart, on a row read anew, and the refresh token counts as revoked. */
 const SECOND_REFUSAL_SECONDS = 60;
-const ASK_AGAIN_DAILY_SECONDS = 24 * 3600;
+export const ASK_AGAIN_DAILY_SECONDS = 24 * 3600;
 
 /**
  * What a failed exchange means. Nothing is final before the deadline: a refused code may only be early (the platform
