@@ -6,6 +6,7 @@ import {
   resourceRecord,
   type ResourceRecord,
 } from "./resource-record.ts";
+import { readUuid } from "../uuid.ts";
 import { findInState, type InState, type Place } from "./resources-in-state.ts";
 import { waitingSteps, type WaitingStep } from "./waiting-steps.ts";
 
@@ -147,9 +148,20 @@ function cursorOf({ createdAt, uuid }: Place): string {
 }
 
 function placeOf(cursor: string): Place {
-  const [createdAt = "", uuid = ""] = Buffer.from(cursor, "base64url").toString("utf8").split("|");
-  if (!/^\d{4,}-\d\d-\d\d [\d:.]+[+-][\d:]+$/.test(createdAt) || !/^[0-9a-f-]{36}$/.test(uuid)) {
+  const [createdAt = "", typed = ""] = Buffer.from(cursor, "base64url").toString("utf8").split("|");
+  const uuid = readUuid(typed);
+  if (uuid === null || !TIME.test(createdAt) || !isDay(createdAt.slice(0, 10))) {
     throw new UsedWrongly(`"${cursor}" is not a place in the list: use the "next" of a page.`);
   }
   return { createdAt, uuid };
+}
+
+/** A time as PostgreSQL writes it, and takes it back. */
+const TIME =
+  /^[1-9]\d{3}-\d\d-\d\d ([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d{1,6})?[+-](0\d|1[0-5])(:[0-5]\d){0,2}$/;
+
+/** Whether the calendar has it: what reads "2024-02-31" as a day in March is not asked alone. */
+function isDay(text: string): boolean {
+  const time = Date.parse(text);
+  return !Number.isNaN(time) && new Date(time).toISOString().startsWith(text);
 }

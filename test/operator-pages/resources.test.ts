@@ -65,6 +65,13 @@ describe("the list of resources", () => {
     await operator.world.rows(`DELETE FROM resources WHERE name LIKE 'many-%'`);
   });
 
+  it("refuses a place in the list that there cannot be", async () => {
+    for (const place of [`2024-99-99 10:00:00+00|${uuids[0]}`, `2024-02-01 10:00:00+00|${"-".repeat(36)}`])
+      expect(
+        (await operator.get(`/resources?after=${Buffer.from(place).toString("base64url")}`)).status,
+      ).toBe(400);
+  });
+
   it("says that there may be more where too many begin like what is looked for", async () => {
     await operator.world.rows(
       `WITH made AS (INSERT INTO resources (uuid, plan, applied_plan, state, name)
