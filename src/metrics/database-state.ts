@@ -47,11 +47,9 @@ const readQueues = statement(
     queue("people", "people", "due_at", "state = 'active'"),
   ].join("\nUNION ALL\n"),
 );
-// Only where a customer is waiting: a resource that failed or is gone needs nobody.
 const readAttention = statement(
   "metrics_attention",
-  `SELECT c.state, coalesce(c.reason, '') AS reason, count(*)::int AS count
-   FROM ${NEEDING_ATTENTION} c JOIN resources r USING (uuid) WHERE r.state IN ('provisioning', 'provisioned') GROUP BY 1, 2`,
+  `SELECT state, coalesce(reason, '') AS reason, count(*)::int AS count FROM ${NEEDING_ATTENTION} c GROUP BY 1, 2`,
 );
 const readUnknown = statement(
   "metrics_outcome_unknown",

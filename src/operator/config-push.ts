@@ -43,24 +43,38 @@ export function planPush(vars: readonly VarDifference[], overwrite: readonly str
   };
 }
 
+/**
+ * Throws `UsedWrongly` for names to be overwritten that the service does not declare, unless one of these resources has
+ * it left over from when it did.
+ */
+export function checkOverwrite(
+  offer: Offer,
+  overwrite: readonly string[],
+  vars: readonly VarDifference[],
+): void {
+  const extra = vars.filter(({ state }) => state === "extra").map(({ name }) => name);
+  checkNames(offer, overwrite, extra);
+}
+
 export function isEmpty({ set, overwrite, remove }: PushPlan): boolean {
   return set.length + overwrite.length + remove.length === 0;
 }
 
 /**
  * Carries out what was shown to whoever said yes. What the platform has got another value of since then is left alone.
- * Answers the names that were changed. Throws `UsedWrongly` for names that the service does not declare.
+ * Answers the names that were changed. Throws `UsedWrongly` for a name that would get a value and is not
+ * declared by the service.
  */
 export async function pushShown(
   needs: DiffNeeds & { offer: Offer },
   uuid: string,
   { shown, overwrite }: { shown: readonly Shown[]; overwrite: readonly string[] },
 ): Promise<string[]> {
-  checkNames(needs.offer, overwrite);
   const before = new Map(shown.map(({ name, platform }) => [name, platform?.fingerprint]));
   const wanted = await wantedOf(needs, uuid);
   const { vars } = await diffConfig(needs, uuid);
   const plan = planPush(vars, overwrite);
+  checkNames(needs.offer, plan.overwrite);
   const names = [...plan.set, ...plan.overwrite, ...plan.remove];
   const changes = vars
     .filter(({ name, platform }) => names.includes(name) && before.get(name) === platform?.fingerprint)

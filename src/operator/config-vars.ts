@@ -32,7 +32,8 @@ export async function getConfig(
 
 /**
  * Changes the named config vars on the platform (null removes one), and in the full set we keep, so that a later push
- * does not undo it. Throws {@link UsedWrongly} for names the service does not declare.
+ * does not undo it. Throws {@link UsedWrongly} for names the service does not declare, but lets one that was set from
+ * here before it was retired be removed.
  */
 export async function setConfig(
   needs: Needs,
@@ -40,12 +41,18 @@ export async function setConfig(
   changes: readonly ConfigVar[],
 ): Promise<ConfigVar[]> {
   const uuid = typedUuid(typed);
+  const resource = await findResource(needs.db, uuid);
+  const kept = resource ? openConfig(needs.vault, resource) : [];
+  const named = (isRemoved: boolean) =>
+    changes.filter(({ value }) => (value === null) === isRemoved).map(({ name }) => name);
+  checkNames(needs.offer, named(false));
   checkNames(
     needs.offer,
-    changes.map(({ name }) => name),
+    named(true),
+    kept.map(({ name }) => name),
   );
   const { config } = needs.platformFor(uuid);
-  const before = (await findResource(needs.db, uuid))?.sealedConfig ?? null;
+  const before = resource?.sealedConfig ?? null;
   const set = await config.update([...changes]);
   const replaced = await keepInStep(needs, uuid, changes);
   // What a plan change made meanwhile may have reached the platform behind ours, and is not what we keep.
@@ -74,9 +81,16 @@ async function keepInStep(
   );
 }
 
-/** Throws {@link UsedWrongly} for names the service does not declare: the platform would refuse them. */
-export function checkNames({ configVars }: Offer, names: readonly string[]): void {
-  const unknown = names.filter((name) => !configVars.includes(name));
+/**
+ * Throws {@link UsedWrongly} for names the service does not declare: the platform would refuse them. `removable`: those
+ * that may be named all the same, to be removed.
+ */
+export function checkNames(
+  { configVars }: Offer,
+  names: readonly string[],
+  removable: readonly string[] = [],
+): void {
+  const unknown = names.filter((name) => !configVars.includes(name) && !removable.includes(name));
   if (unknown.length === 0) return;
   throw new UsedWrongly(
     `${unknown.join(", ")}: not among the config vars of this service, which are ${configVars.join(", ")}.`,

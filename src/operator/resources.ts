@@ -6,6 +6,7 @@ import {
   resourceRecord,
   type ResourceRecord,
 } from "./resource-record.ts";
+import { readUuid } from "../uuid.ts";
 import { findInState, type InState, type Place } from "./resources-in-state.ts";
 import { waitingSteps, type WaitingStep } from "./waiting-steps.ts";
 
@@ -16,6 +17,8 @@ export interface ResourcePage {
    * be short, or empty, and still have a next.
    */
   next: string | null;
+  /** More begin with the text than are looked at ({@link MOST_FOUND}): what is missing here may be there all the same. */
+  isCut?: boolean;
 }
 
 /** Something that happened to a resource. */
@@ -42,21 +45,23 @@ const BEFORE = `(r.created_at, r.uuid) < ($1::timestamptz, $2::uuid)`;
 const newest = listed("list_resources", `WHERE ${BEFORE}`);
 
 /** Of each way in which a text may be found, no more are looked at: a search is for few. */
-const MOST_FOUND = 1_000;
+export const MOST_FOUND = 1_000;
 const beginning = (column: string) =>
-  `octet_length(${column}) <= 1000 AND ${column} ~>=~ $3 AND ${column} ~<~ ($3 || chr(1114111)) LIMIT ${MOST_FOUND}`;
+  `octet_length(${column}) <= 1000 AND ${column} ~>=~ $3 AND ${column} ~<~ ($3 || chr(1114111)) LIMIT ${MOST_FOUND + 1}`;
 // The operators by which an index finds how a text begins, also in a statement that is planned once, and those of
 // the texts that it holds. Each part on its own, or the planner would rather walk through all resources from the newest on.
 const search = statement(
   "search_resources",
   `WITH found AS MATERIALIZED (
-     (SELECT uuid FROM resources WHERE uuid BETWEEN $4::uuid AND $5::uuid LIMIT ${MOST_FOUND})
-     UNION (SELECT uuid FROM resources WHERE ${beginning("name")})
-     UNION (SELECT uuid FROM resources WHERE ${beginning("app_name")})
+     (SELECT uuid, 'uuid' AS way FROM resources WHERE uuid BETWEEN $4::uuid AND $5::uuid LIMIT ${MOST_FOUND + 1})
+     UNION ALL (SELECT uuid, 'name' FROM resources WHERE ${beginning("name")})
+     UNION ALL (SELECT uuid, 'app' FROM resources WHERE ${beginning("app_name")})
    )
-   SELECT r.uuid, r.created_at::text AS "createdAt" FROM found JOIN resources r USING (uuid) JOIN credentials c USING (uuid)
-   WHERE ${BEFORE} AND ($6::text IS NULL OR r.state = $6 OR c.state = $6)
-   ORDER BY r.created_at DESC, r.uuid DESC LIMIT ${PAGE_SIZE + 1}`,
+   (SELECT r.uuid, r.created_at::text AS "createdAt", false AS "isCut"
+    FROM (SELECT DISTINCT uuid FROM found) each_once JOIN resources r USING (uuid) JOIN credentials c USING (uuid)
+    WHERE ${BEFORE} AND ($6::text IS NULL OR r.state = $6 OR c.state = $6)
+    ORDER BY r.created_at DESC, r.uuid DESC LIMIT ${PAGE_SIZE + 1})
+   UNION ALL SELECT NULL, NULL, true WHERE EXISTS (SELECT 1 FROM found GROUP BY way HAVING count(*) > ${MOST_FOUND})`,
 );
 
 /** Later than any resource: where the list begins. */
@@ -78,9 +83,9 @@ export async function listResources(
   const { createdAt, uuid } = after === undefined ? START : placeOf(after);
   refuseUnknown(state);
   const from = { createdAt, uuid };
-  const { found, reached }: InState =
+  const { found, reached, isCut }: InState & Pick<ResourcePage, "isCut"> =
     text !== undefined
-      ? { found: await db.query<Place>(search, [createdAt, uuid, text, ...uuidsFrom(text), state ?? null]) }
+      ? await findByText(db, text, state, from)
       : state !== undefined
         ? await findInState(db, state, from, PAGE_SIZE + 1)
         : { found: await db.query<Place>(newest, [createdAt, uuid]) };
@@ -95,7 +100,16 @@ export async function listResources(
   return {
     resources: page.flatMap((place) => records.get(place.uuid) ?? []),
     next: last ? cursorOf(last) : null,
+    ...(isCut && { isCut }),
   };
+}
+
+async function findByText(db: Database, text: string, state: string | undefined, from: Place) {
+  const { createdAt, uuid } = from;
+  const values = [createdAt, uuid, text, ...uuidsFrom(text), state ?? null];
+  const rows = await db.query<Place & { isCut: boolean }>(search, values);
+  const found = rows.filter(({ isCut }) => !isCut);
+  return found.length < rows.length ? { found, isCut: true } : { found };
 }
 
 /** One resource with what waits to be done for it and what happened to it, oldest first. Throws {@link UnknownResource}. */
@@ -134,9 +148,20 @@ function cursorOf({ createdAt, uuid }: Place): string {
 }
 
 function placeOf(cursor: string): Place {
-  const [createdAt = "", uuid = ""] = Buffer.from(cursor, "base64url").toString("utf8").split("|");
-  if (!/^\d{4,}-\d\d-\d\d [\d:.]+[+-][\d:]+$/.test(createdAt) || !/^[0-9a-f-]{36}$/.test(uuid)) {
+  const [createdAt = "", typed = ""] = Buffer.from(cursor, "base64url").toString("utf8").split("|");
+  const uuid = readUuid(typed);
+  if (uuid === null || !TIME.test(createdAt) || !isDay(createdAt.slice(0, 10))) {
     throw new UsedWrongly(`"${cursor}" is not a place in the list: use the "next" of a page.`);
   }
   return { createdAt, uuid };
+}
+
+/** A time as PostgreSQL writes it, and takes it back. */
+const TIME =
+  /^[1-9]\d{3}-\d\d-\d\d ([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d{1,6})?[+-](0\d|1[0-5])(:[0-5]\d){0,2}$/;
+
+/** Whether the calendar has it: what reads "2024-02-31" as a day in March is not asked alone. */
+function isDay(text: string): boolean {
+  const time = Date.parse(text);
+  return !Number.isNaN(time) && new Date(time).toISOString().startsWith(text);
 }

@@ -137,6 +137,19 @@ describe("among many rows", () => {
     );
   });
 
+  onPostgresql(
+    "the many of resources that failed do not hide the one for which a customer waits",
+    async () => {
+      await fill();
+      await run(`UPDATE credentials SET state = 'grant_lost', due_at = NULL
+      WHERE uuid IN (SELECT uuid FROM resources ORDER BY uuid LIMIT 12001)`);
+      await run(
+        `UPDATE resources SET state = 'failed' WHERE uuid IN (SELECT uuid FROM resources ORDER BY uuid LIMIT 12000)`,
+      );
+      expect((await attention(services(opened.database))).message).toBe("1 resource grant_lost.");
+    },
+  );
+
   onPostgresql("all that was put aside for a key is taken back, however much it is", async () => {
     await fill();
     await run(`UPDATE credentials SET state = 'quarantined', reason = 'key_missing', due_at = NULL

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from "@jest/globals";
-import type { ConfigVar } from "../../src/resources/config-vars.ts";
+import { sealConfig, type ConfigVar } from "../../src/resources/config-vars.ts";
 import { aLifecycle, type LifecycleWorld } from "../support/lifecycle.ts";
 import { eventually } from "../support/world.ts";
 import { kit, kitJson } from "./kit.ts";
@@ -108,6 +108,40 @@ it("removes what is too much only where it is named", async () => {
   await run("config", "push", uuid, "--overwrite", "TEAPOT_TOKEN", "--yes");
   expect(await onPlatform()).not.toHaveProperty("TEAPOT_TOKEN");
   await run("config", "set", uuid, `TEAPOT_TOKEN=${wanted["TEAPOT_TOKEN"]}`);
+});
+
+it("removes a var that the service no longer declares by the command that it prints, and by its name alone", async () => {
+  const { vault } = life.world.service.services;
+  // Or nobody could leave there what the manifest no longer names.
+  life.control.partner({ addonManifest: null });
+  /** The service set it, and has retired it since. */
+  async function leaveBehind(name: string): Promise<void> {
+    const kept = Object.entries(wanted).map(([each, value]) => ({ name: each, value }));
+    await life.world.rows(`UPDATE resources SET sealed_config = $2 WHERE uuid = $1`, [
+      uuid,
+      sealConfig(vault, uuid, [...kept, { name, value: null }]),
+    ]);
+    await change({ name, value: "left" });
+  }
+
+  await leaveBehind("TEAPOT_LID");
+  const { stdout } = await say("config", "diff", uuid);
+  expect(stdout).toContain("--overwrite TEAPOT_LID");
+  const [, words] = /kit (config push [^]*)$/.exec(stdout)!;
+  const pushed = await say(...words!.replaceAll("\\\n", " ").trim().split(/ +/), "--yes");
+  expect(pushed).toMatchObject({ code: 0, stdout: expect.stringContaining("1 var changed.") });
+  expect(await onPlatform()).toEqual(wanted);
+
+  await leaveBehind("TEAPOT_LID");
+  const fleet = await run("config", "push", "--all", "--overwrite", "TEAPOT_LID", "--yes");
+  expect(fleet).toMatchObject({ code: 0, data: { done: [uuid] } });
+  expect(await onPlatform()).toEqual(wanted);
+
+  await leaveBehind("TEAPOT_LID");
+  expect(await run("config", "set", uuid, "--unset", "KETTLE")).toMatchObject({ code: 2 });
+  expect(await run("config", "set", uuid, "TEAPOT_LID=on")).toMatchObject({ code: 2 });
+  expect(await run("config", "set", uuid, "--unset", "TEAPOT_LID")).toMatchObject({ code: 0 });
+  expect(await onPlatform()).toEqual(wanted);
 });
 
 it("changes nothing that nobody said yes to, and nothing where a name is wrong", async () => {

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { aWorld, eventually, type World } from "../support/world.ts";
+import { examine } from "../../src/operator/doctor/doctor.ts";
 import { manifest } from "../../src/operator/doctor/manifest-check.ts";
 import { kit, kitJson } from "./kit.ts";
 
@@ -122,6 +123,21 @@ describe("kit doctor", () => {
     const { code, of } = await doctor({ PLATFORM_API_URL: NOWHERE });
     expect(code).toBe(1);
     expect(of("platform")).toMatchObject({ ok: false, message: expect.stringContaining("PLATFORM_API_URL") });
+  });
+
+  it("waits for a slow platform once, and not check by check", async () => {
+    const { services } = world.service;
+    world.sandbox.control.fault("* /*", { delayMs: 4_000 }, 100);
+    const begunAt = performance.now();
+    const { checks } = await examine({
+      readSettings: () => services.config,
+      open: () => Promise.resolve(services),
+    });
+    const tookMs = performance.now() - begunAt;
+    world.sandbox.control.clearFaults();
+    expect(checks.map(({ id }) => id)).toEqual(IDS);
+    expect(tookMs).toBeGreaterThan(3_900);
+    expect(tookMs).toBeLessThan(8_000);
   });
 
   it("asks whether people can sign in, where they are meant to", async () => {

@@ -6,6 +6,14 @@ import { kit, kitJson } from "./kit.ts";
 
 const UNKNOWN = "01234567-89ab-cdef-0123-456789abcdef";
 
+/** Cursors that look like ours, and name no time or no resource. */
+const NOWHERE = [
+  `2024-99-99 10:00:00+00|${UNKNOWN}`,
+  `2024-02-31 10:00:00+00|${UNKNOWN}`,
+  `2024-02-01 10:00:00+99|${UNKNOWN}`,
+  `2024-02-01 10:00:00+00|${"-".repeat(36)}`,
+].map((place) => Buffer.from(place).toString("base64url"));
+
 interface Listed {
   resources: { uuid: string; state: string; credential: { state: string } }[];
   next: string | null;
@@ -98,7 +106,8 @@ describe("kit resources", () => {
 
   it("refuses a state or a place in the list that does not exist", async () => {
     expect(await list("--state", "asleep")).toMatchObject({ code: 2, data: { id: "used_wrongly" } });
-    expect(await list("--after", "teapot")).toMatchObject({ code: 2, data: { id: "used_wrongly" } });
+    for (const place of ["teapot", ...NOWHERE])
+      expect(await list("--after", place)).toMatchObject({ code: 2, data: { id: "used_wrongly" } });
   });
 
   it("works when keys are missing, even all of them", async () => {

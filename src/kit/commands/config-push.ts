@@ -52,11 +52,11 @@ const EXAMPLE = "01234567-89ab-cdef-0123-456789abcdef";
 
 async function pushOne(session: Session, uuid: string, options: Options): Promise<Outcome> {
   const { overwrite = [], reveal = false, yes = false } = options;
-  const { checkNames, diffConfig, getConfig, isEmpty, planPush, pushShown } = await parts();
+  const { checkOverwrite, diffConfig, getConfig, isEmpty, planPush, pushShown } = await parts();
   const services = await session.services();
-  checkNames(services.offer, overwrite);
   const difference = await diffConfig(services, uuid);
   const { vars: shown, isKnown } = difference;
+  checkOverwrite(services.offer, overwrite, shown);
   const plan = planPush(shown, overwrite);
   if (isEmpty(plan)) {
     const said = isKnown ? nothingToDo(plan) : [NOT_KNOWN_YET, ...leftInWords(plan)].join(" ");
@@ -72,13 +72,14 @@ async function pushOne(session: Session, uuid: string, options: Options): Promis
 async function pushAll(session: Session, { overwrite = [], yes = false }: Options): Promise<Outcome> {
   // A fleet takes minutes to be compared: whoever cannot be asked then is told so before.
   if (!yes) await session.checkMayAsk();
-  const { checkNames, diffAllConfigs, isEmpty, planPush, pushShown, workThrough } = await parts();
+  const { checkOverwrite, diffAllConfigs, isEmpty, planPush, pushShown, workThrough } = await parts();
   const services = await session.services();
-  checkNames(services.offer, overwrite);
   const signal = session.stopSignal();
   const { onProgress } = session;
   const how = { concurrency: services.config.tokenConcurrency, onProgress };
   const fleet = await diffAllConfigs({ ...services, ...how, signal });
+  const different = fleet.different.flatMap(({ vars }) => vars);
+  if (!signal.aborted) checkOverwrite(services.offer, overwrite, different);
   const todo = fleet.different.filter(({ vars }) => !isEmpty(planPush(vars, overwrite)));
   const report = reportOf(fleet, todo);
   async function push({ uuid, vars }: { uuid: string; vars: VarDifference[] }): Promise<void> {

@@ -1,5 +1,5 @@
 import { BUSINESS_STATES, CREDENTIAL_STATES, type ResourceRecord } from "../../operator/resource-record.ts";
-import type { ResourcePage } from "../../operator/resources.ts";
+import { MOST_FOUND, type ResourcePage } from "../../operator/resources.ts";
 import type { Page } from "../../pages/pages.tsx";
 import { Moment } from "../moments.tsx";
 import { State } from "../state.tsx";
@@ -11,7 +11,11 @@ export interface Search {
   after?: string | undefined;
 }
 
-export function listPage(search: Search, { resources, next }: ResourcePage, root: string): Page {
+export function listPage(
+  search: Search,
+  { resources, next, isCut = false }: ResourcePage,
+  root: string,
+): Page {
   return {
     title: "Resources",
     content: (
@@ -19,10 +23,16 @@ export function listPage(search: Search, { resources, next }: ResourcePage, root
         <search>
           <SearchForm search={search} action={`${root}/resources`} />
         </search>
+        {isCut && (
+          <p>
+            More than {MOST_FOUND.toLocaleString("en-GB")} begin like this, and no more than that were looked
+            through. Type more of the word.
+          </p>
+        )}
         {resources.length === 0 ? (
           <p>
             {next === null
-              ? nothing(search)
+              ? nothing(search, isCut)
               : "None among those that were looked at. Look on among older ones."}
           </p>
         ) : (
@@ -112,7 +122,8 @@ function Table({ resources, root }: { resources: readonly ResourceRecord[]; root
   );
 }
 
-function nothing({ text, state, after }: Search): string {
+function nothing({ text, state, after }: Search, isCut: boolean): string {
+  if (isCut) return "None among those that were looked through.";
   if (after !== undefined) return "There are no older ones.";
   if (text === undefined && state === undefined) return "There are no resources yet.";
   return "No resource is like this. Names are looked for as they begin, in the case they are written in.";

@@ -15,11 +15,9 @@ const heartbeats = statement(
   "read_heartbeats",
   `SELECT name, extract(epoch FROM now() - at)::float8 AS age FROM heartbeats WHERE name = ANY($1) ORDER BY at`,
 );
-// Only where a customer is waiting: a resource that failed or is gone needs nobody.
 const countAttention = statement(
   "count_attention",
-  `SELECT c.state, count(*)::int AS count FROM ${NEEDING_ATTENTION} c JOIN resources r USING (uuid)
-   WHERE r.state IN ('provisioning', 'provisioned') GROUP BY c.state ORDER BY c.state`,
+  `SELECT state, count(*)::int AS count FROM ${NEEDING_ATTENTION} c GROUP BY state ORDER BY state`,
 );
 // They are active, and are refreshed by nobody: access ends with the token there is.
 const countUnrefreshable = statement(

@@ -82,6 +82,13 @@ export async function examine(needs: {
   } catch (error) {
     return { ok: false, checks: [...checks, { id: "database", ...fault(messageOf(error), null) }] };
   }
+  // What waits for nothing is begun at once: a platform that hangs is waited for once, and not by each check in its turn.
+  const begun = new Map(
+    CHECKS.filter(({ after }) => after === undefined).map(({ id, look }) => [
+      id,
+      finding(id, () => look(services)),
+    ]),
+  );
   const causes = new Map<string, string>();
   for (const { id, after, look } of CHECKS) {
     needs.onProgress?.(checks.length, CHECKS.length + 1);
@@ -92,7 +99,7 @@ export async function examine(needs: {
     checks.push(
       cause
         ? { id, ...fault(`Not looked at, because of: ${cause}.`, null) }
-        : await finding(id, () => look(services)),
+        : await (begun.get(id) ?? finding(id, () => look(services))),
     );
   }
   return { ok: checks.every(({ ok }) => ok), checks };
