@@ -77,7 +77,7 @@ async function changesThePlan({ until }: Run, story: string): Promise<void> {
   const [, url, body] = /curl -s -X PATCH (\S+) -d '(.*)'/.exec(story)!;
   const answer = await fetch(`http://${url}`, { method: "PATCH", body: body! });
   expect(answer.status).toBe(200);
-  await until("changed its plan to premium");
+  await until("chose the plan premium");
   expect((await stateOf(ports)).addons[0]!.plan.name).toBe("teapots:premium");
 }
 

@@ -37,7 +37,15 @@ const table: [call: LedgerEntry, meaning: RegExp][] = [
   [aCall("out POST /resources", null), /^There was no answer.$/],
   [
     aCall(`out PUT /resources/${UUID}`, 200, { config }, { plan: "premium" }),
-    /teapots-calm-1 changed its plan to premium/,
+    /teapots-calm-1 chose the plan premium. You answered with 2 config vars/,
+  ],
+  [
+    aCall(`out PUT /resources/${UUID}`, 200, { message: "The plan is basic already." }, { plan: "basic" }),
+    /chose the plan basic\. You answered: The plan is basic already\.$/,
+  ],
+  [
+    aCall("out POST /resources", 200, { config: {} }, { plan: "basic" }),
+    /You answered without config vars\.$/,
   ],
   [aCall(`out DELETE /resources/${UUID}`, 204, null), /removed teapots-calm-1/],
   [
