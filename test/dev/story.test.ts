@@ -1,8 +1,10 @@
 import { describe, expect, it } from "@jest/globals";
 import { meaningOf } from "../../dev/meaning.ts";
 import { createNarrator } from "../../dev/narrator.ts";
+import { otherPlan } from "../../dev/other-plan.ts";
 import { tellCall } from "../../dev/story.ts";
 import type { LedgerEntry } from "../../sandbox/index.ts";
+import { offer } from "../support/teapots/plans.ts";
 
 const UUID = "01234567-89ab-4cde-8f01-23456789abcd";
 const known = { name: "teapots-calm-1", app: "shop", isExchanged: false };
@@ -86,6 +88,19 @@ describe("a call's meaning", () => {
   it("is another one for a request that is delivered again", () => {
     const entry = aCall("out POST /resources", 200, { config }, { plan: "basic" });
     expect(meaningOf(entry, "/resources", { ...known, isExchanged: true })).toMatch(/delivered again/);
+  });
+});
+
+describe("a plan to change to", () => {
+  const [small, large] = [{ description: "" }, { description: "" }];
+  const slow = { description: "", later: "It is being made." };
+  const from = (plan: string, plans: Record<string, typeof small>) => otherPlan({ ...offer, plans }, plan);
+
+  it("is the next one, or else one before it; one that takes longer only where there is no other", () => {
+    expect(from("small", { small, slow, large })).toBe("large");
+    expect(from("large", { small, slow, large })).toBe("small");
+    expect(from("small", { small, slow })).toBe("slow");
+    expect(from("small", { small })).toBeUndefined();
   });
 });
 
