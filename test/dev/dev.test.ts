@@ -135,6 +135,14 @@ it("delivers what the last run left open to its own service, and not to whoever 
   await once(before.close(), "close");
 }, 60_000);
 
+it("stopped before it is ready, ends without a list of what to try", async () => {
+  const { until, end, output } = dev();
+  await until("Both are up");
+  expect(await end("SIGINT")).toBe(0);
+  expect(output()).toMatch(/Stopping: [^]*\nStopped\. [^\n]*\n$/);
+  expect(output()).not.toMatch(/Ready\.|What runs/);
+}, 60_000);
+
 it("says which port is taken, in one sentence", async () => {
   const other: Server = createServer().listen(Number(ports.PORT));
   await once(other, "listening");
