@@ -1,7 +1,8 @@
 import { spawn, type ChildProcess } from "node:child_process";
 import { constants } from "node:os";
-import { demoStage, eventually, YOURS_WITHIN_MS } from "./demo/stage.ts";
 import type { Sandbox } from "../sandbox/index.ts";
+import { exitWith } from "../src/process.ts";
+import { demoStage, eventually, YOURS_WITHIN_MS } from "./demo/stage.ts";
 
 /**
  * `npm run sandbox:run -- COMMAND`: a platform, this service, and a resource on it, for as long as COMMAND runs; COMMAND
@@ -17,17 +18,20 @@ if (words.length === 0 || words[0] === "--help") {
   process.exit(words.length === 0 ? 2 : 0);
 }
 
-/** The signal that was to stop us, and who works at the moment. */
+/** The signal that was to stop us, and who works at the moment. While the stage is set, nothing is installed. */
+let isSet = false;
 let stoppedBy: NodeJS.Signals | null = null;
 let child: ChildProcess | null = null;
 for (const name of ["SIGINT", "SIGTERM", "SIGHUP"] as const)
   process.on(name, () => {
+    if (!isSet) process.exit(128 + constants.signals[name]);
     stoppedBy ??= name;
     // A terminal sends Ctrl-C to COMMAND itself: a second one would mean to hurry.
     if (name !== "SIGINT" || !process.stdin.isTTY) child?.kill(name);
   });
 
-const stage = await demoStage();
+const stage = await demoStage().catch(exitWith);
+isSet = true;
 let code = 1;
 try {
   const { sandbox, service } = stage;
