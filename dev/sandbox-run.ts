@@ -1,7 +1,9 @@
 import { spawn, type ChildProcess } from "node:child_process";
 import { constants } from "node:os";
 import type { Sandbox } from "../sandbox/index.ts";
+import { Misconfigured } from "../src/errors.ts";
 import { exitWith } from "../src/process.ts";
+import { offer } from "../src/your-service/plans.ts";
 import { demoStage, eventually, YOURS_WITHIN_MS } from "./demo/stage.ts";
 
 /**
@@ -30,12 +32,13 @@ for (const name of ["SIGINT", "SIGTERM", "SIGHUP"] as const)
     if (name !== "SIGINT" || !process.stdin.isTTY) child?.kill(name);
   });
 
+const plan = wantedPlan();
 const stage = await demoStage().catch(exitWith);
 isSet = true;
 let code = 1;
 try {
   const { sandbox, service } = stage;
-  const uuid = await install(sandbox, process.env["SANDBOX_RUN_PLAN"]);
+  const uuid = await install(sandbox, plan);
   try {
     code = await run({ ...addresses(sandbox, service.url!, uuid), ...configOf(sandbox, uuid) });
   } finally {
@@ -49,9 +52,19 @@ try {
 }
 process.exit(code);
 
+function wantedPlan(): string {
+  const { plans, defaultPlan } = offer;
+  const wanted = process.env["SANDBOX_RUN_PLAN"] || defaultPlan;
+  if (Object.hasOwn(plans, wanted)) return wanted;
+  const names = Object.keys(plans).join(", ");
+  return exitWith(
+    new Misconfigured(`SANDBOX_RUN_PLAN must be one of your plans, which are ${names}, and not ${wanted}.`),
+  );
+}
+
 /** A resource that the platform calls provisioned, with its tokens; asynchronous ones are waited for. */
-async function install({ control }: Sandbox, plan: string | undefined): Promise<string> {
-  const { addon, response } = await control.install(plan ? { plan } : {});
+async function install({ control }: Sandbox, plan: string): Promise<string> {
+  const { addon, response } = await control.install({ plan });
   if (response.status !== 200 && response.status !== 202)
     throw new Error(`The provision was answered with ${response.status}: ${JSON.stringify(response.body)}`);
   await eventually(() => {
