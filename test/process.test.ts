@@ -35,6 +35,13 @@ it("A world of processes installs the default plan, whatever its name", async ()
   life.control.partner({ addonManifest: addonManifest("teapots", offer) });
 });
 
+it("A world does not close in silence over a process that was not ended", async () => {
+  const forgotten = await aProcessWorld();
+  await forgotten.start();
+  await expect(forgotten.world.close()).rejects.toThrow("the test has ended");
+  await forgotten.killAll();
+});
+
 describe("a process that is told to stop", () => {
   it.each([
     ["with SIGINT", ["SIGINT"]],
