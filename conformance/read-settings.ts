@@ -80,8 +80,9 @@ function plansOf(options: Options, manifest: AddonManifest | null) {
   const asyncPlan = options.asyncPlan ?? null;
   // Those that follow come first: plans are listed from small to large, and who may grow may not always shrink.
   const next = names.indexOf(plan) + 1;
-  const others = [...names.slice(next), ...names.slice(0, next)];
-  const otherPlan = options.otherPlan ?? others.find((name) => name !== plan && name !== asyncPlan) ?? null;
+  const others = [...names.slice(next), ...names.slice(0, next)].filter((name) => name !== plan);
+  // The one that takes longer only where there is no other.
+  const otherPlan = options.otherPlan ?? others.find((name) => name !== asyncPlan) ?? others[0] ?? null;
   return { plan, otherPlan, asyncPlan };
 }
 

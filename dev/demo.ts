@@ -1,3 +1,4 @@
+import { exitWith } from "../src/process.ts";
 import { onSignals } from "../src/stop-signals.ts";
 import { colours } from "./colours.ts";
 import { attachedApps, configVars } from "./demo/apps-and-config.ts";
@@ -23,12 +24,14 @@ const steps: Step[] = [
 
 const startedAt = performance.now();
 console.log("The life of a resource, on a platform and a database of its own:\n");
-const stage = await demoStage();
+let opened: DemoStage | null = null;
 const stopped = () => process.exit(130);
 onSignals(["SIGINT", "SIGTERM", "SIGHUP"], {
-  first: () => void stage.close().finally(stopped),
+  // While it starts, nothing is installed.
+  first: () => (opened ? void opened.close().finally(stopped) : stopped()),
   again: stopped,
 });
+const stage = (opened = await demoStage().catch((error: unknown) => exitWith(error)));
 const held = await play(stage, steps);
 const isAllGone = await stage.close();
 const time = took(performance.now() - startedAt);

@@ -16,6 +16,7 @@ const SETTLED_WITHIN_MS = 10_000;
 const startedAt = performance.now();
 let settings: DevSettings;
 let stage: Stage;
+let isStopping = false;
 
 await runProcess(readSettings, async (config) => {
   try {
@@ -30,7 +31,9 @@ await runProcess(readSettings, async (config) => {
   }
   return { ...stage.service, stop };
 });
-await play().catch((error: unknown) => exitWith(error, stage.service.services.scrubber.scrub));
+await play().catch((error: unknown) => {
+  if (!isStopping) exitWith(error, stage.service.services.scrubber.scrub);
+});
 
 function readSettings(): Config {
   settings = devSettings();
@@ -38,6 +41,7 @@ function readSettings(): Config {
 }
 
 async function play(): Promise<void> {
+  if (isStopping) return;
   const { sandbox, service, logFile } = stage;
   console.log(`Both are up after ${took(performance.now() - startedAt)}.\n`);
   const survivor = livingAddon(sandbox.control);
@@ -49,6 +53,8 @@ async function play(): Promise<void> {
   }
   const isAlive = sandbox.control.addon(id).state !== "deprovisioned";
   const isSettled = isAlive && (await untilSettled(service.services.db, id, SETTLED_WITHIN_MS));
+  // Ctrl-C came before: what could be tried is there no more.
+  if (isStopping) return;
   const addon = sandbox.control.addon(id);
   console.log(`\n${outcome(isSettled, addon)}`);
   console.log(
@@ -97,6 +103,7 @@ function kitNeeds(): string {
 }
 
 async function stop(): Promise<void> {
+  isStopping = true;
   console.log("\nStopping: what was sent is finished first.");
   await stage.stop();
   console.log("Stopped. npm run dev goes on from here.");

@@ -9,6 +9,7 @@ const aside = `dist.${process.pid}`;
 const run = (command, ...words) =>
   spawnSync(command, words, { stdio: ["ignore", process.stderr, "inherit"] }).status === 0;
 
+process.stderr.write("Building dist/, which is not there yet. This is done once, and may take a minute.\n");
 const isBuilt =
   run("npm", "run", "--silent", "generate") && run("tsc", "-p", "tsconfig.build.json", "--outDir", aside);
 const putInPlace = () => {

@@ -25,7 +25,7 @@ const meanings: readonly [call: string, tell: Tell][] = [
   [
     "> PUT /resources/*",
     ({ status, request, answer, known }) =>
-      `The customer of ${name(known)} changed its plan to ${textIn(request, "plan")}. ${answered(status, answer)}`,
+      `The customer of ${name(known)} chose the plan ${textIn(request, "plan")}. ${answered(status, answer)}`,
   ],
   [
     "> DELETE /resources/*",
@@ -82,6 +82,10 @@ function provision({ status, request, answer, known }: Facts): string {
 function answered(status: number, answer: Record<string, unknown>): string {
   const vars = Object.keys(object(answer["config"]));
   if (status === 202) return `You answered "later": the work goes on, and the config vars follow.`;
+  if (vars.length === 0) {
+    const { message } = answer;
+    return typeof message === "string" ? `You answered: ${message}` : "You answered without config vars.";
+  }
   return `You answered with ${vars.length === 1 ? "1 config var" : `${vars.length} config vars`}: ${list(vars)}.`;
 }
 

@@ -1,7 +1,10 @@
 import { spawn, type ChildProcess } from "node:child_process";
 import { constants } from "node:os";
-import { demoStage, eventually, YOURS_WITHIN_MS } from "./demo/stage.ts";
 import type { Sandbox } from "../sandbox/index.ts";
+import { Misconfigured } from "../src/errors.ts";
+import { exitWith } from "../src/process.ts";
+import { offer } from "../src/your-service/plans.ts";
+import { demoStage, eventually, YOURS_WITHIN_MS } from "./demo/stage.ts";
 
 /**
  * `npm run sandbox:run -- COMMAND`: a platform, this service, and a resource on it, for as long as COMMAND runs; COMMAND
@@ -17,21 +20,25 @@ if (words.length === 0 || words[0] === "--help") {
   process.exit(words.length === 0 ? 2 : 0);
 }
 
-/** The signal that was to stop us, and who works at the moment. */
+/** The signal that was to stop us, and who works at the moment. While the stage is set, nothing is installed. */
+let isSet = false;
 let stoppedBy: NodeJS.Signals | null = null;
 let child: ChildProcess | null = null;
 for (const name of ["SIGINT", "SIGTERM", "SIGHUP"] as const)
   process.on(name, () => {
+    if (!isSet) process.exit(128 + constants.signals[name]);
     stoppedBy ??= name;
     // A terminal sends Ctrl-C to COMMAND itself: a second one would mean to hurry.
     if (name !== "SIGINT" || !process.stdin.isTTY) child?.kill(name);
   });
 
-const stage = await demoStage();
+const plan = wantedPlan();
+const stage = await demoStage().catch((error: unknown) => exitWith(error));
+isSet = true;
 let code = 1;
 try {
   const { sandbox, service } = stage;
-  const uuid = await install(sandbox, process.env["SANDBOX_RUN_PLAN"]);
+  const uuid = await install(sandbox, plan);
   try {
     code = await run({ ...addresses(sandbox, service.url!, uuid), ...configOf(sandbox, uuid) });
   } finally {
@@ -45,9 +52,19 @@ try {
 }
 process.exit(code);
 
+function wantedPlan(): string {
+  const { plans, defaultPlan } = offer;
+  const wanted = process.env["SANDBOX_RUN_PLAN"] || defaultPlan;
+  if (Object.hasOwn(plans, wanted)) return wanted;
+  const names = Object.keys(plans).join(", ");
+  return exitWith(
+    new Misconfigured(`SANDBOX_RUN_PLAN must be one of your plans, which are ${names}, and not ${wanted}.`),
+  );
+}
+
 /** A resource that the platform calls provisioned, with its tokens; asynchronous ones are waited for. */
-async function install({ control }: Sandbox, plan: string | undefined): Promise<string> {
-  const { addon, response } = await control.install(plan ? { plan } : {});
+async function install({ control }: Sandbox, plan: string): Promise<string> {
+  const { addon, response } = await control.install({ plan });
   if (response.status !== 200 && response.status !== 202)
     throw new Error(`The provision was answered with ${response.status}: ${JSON.stringify(response.body)}`);
   await eventually(() => {

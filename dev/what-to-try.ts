@@ -61,12 +61,13 @@ function platform(scene: Scene, { name }: AddonState): string[] {
   return [
     title("Be the platform, and watch the service cope when it next calls"),
     row("kill the token", curl(scene, "POST", `/addons/${name}/revoke`, { token: "access" })),
-    row("fail the next refresh", curl(scene, "POST", "/faults", outage)),
     row("tokens live 20 s", curl(scene, "POST", "/settings", { expiresIn: 20 })),
     row(
       "new client secret",
       `${curl(scene, "POST", "/client-secret/reset")} | ${secret} | ${kit(scene, "secret set")}`,
     ),
+    // Last: the call that tries a new secret would meet it, and that secret is shown once.
+    row("fail the next refresh", curl(scene, "POST", "/faults", outage)),
   ];
 }
 

@@ -39,8 +39,8 @@ export async function runProcess(
   }
 }
 
-/** Says why on standard error, and exits. */
-export function exitWith(error: unknown, scrub: (text: string) => string): never {
+/** Says why on standard error, and exits. `scrub` takes the secrets out, where the program has any that are real. */
+export function exitWith(error: unknown, scrub = (text: string) => text): never {
   const isMisconfigured = error instanceof Misconfigured;
   const why = error instanceof Error ? (!isMisconfigured && error.stack) || error.message : String(error);
   process.stderr.write(`${scrub(why)}\n`);

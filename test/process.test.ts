@@ -7,8 +7,10 @@ import { tmpdir } from "node:os";
 import { setTimeout as wait } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
 import { freePort } from "../conformance/free-port.ts";
+import { addonManifest } from "../src/operator/addon-manifest.ts";
 import { aProcessWorld, before, type ProcessWorld } from "./support/process-world.ts";
 import { program } from "./support/program.ts";
+import { offer } from "./support/teapots/plans.ts";
 import { eventually } from "./support/world.ts";
 
 // What happens to a process as a whole: signals, errors nobody caught, clocks, and a log that nobody takes.
@@ -24,6 +26,21 @@ afterEach(async () => {
 afterAll(() => life.world.close());
 
 const answers = async (url: string | null) => (await fetch(`${url}/readyz`)).status;
+
+it("A world of processes installs the default plan, whatever its name", async () => {
+  await life.start();
+  life.control.partner({ addonManifest: addonManifest("teapots", { ...offer, defaultPlan: "premium" }) });
+  const [uuid] = await life.install(1);
+  expect(life.control.addon(uuid!).plan.name).toBe("teapots:premium");
+  life.control.partner({ addonManifest: addonManifest("teapots", offer) });
+});
+
+it("A world does not close in silence over a process that was not ended", async () => {
+  const forgotten = await aProcessWorld();
+  await forgotten.start();
+  await expect(forgotten.world.close()).rejects.toThrow("the test has ended");
+  await forgotten.killAll();
+});
 
 describe("a process that is told to stop", () => {
   it.each([

@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
@@ -31,8 +31,10 @@ export interface DemoStage {
 /** How long is waited for what your functions do: they may call on a service of yours, and be called again. */
 export const YOURS_WITHIN_MS = 60_000;
 
+/** Its folder is removed when this process ends, however far it came. Throws `Misconfigured` for settings of yours. */
 export async function demoStage(): Promise<DemoStage> {
-  const folder = await mkdtemp(path.join(tmpdir(), "addon-demo-"));
+  const folder = mkdtempSync(path.join(tmpdir(), "addon-demo-"));
+  process.once("exit", () => rmSync(folder, { recursive: true, force: true }));
   const sandbox = await startSandbox({ addonManifest: addonManifest("teapots", offer) });
   const lines: string[] = [];
   let environment = environmentFor(sandbox, folder);
@@ -70,7 +72,6 @@ export async function demoStage(): Promise<DemoStage> {
           console.error(`✗ Your deprovision has not taken down ${left.join(", ")}: look for what is left.`);
         await service.stop();
         await sandbox.close();
-        await rm(folder, { recursive: true });
         return left.length === 0;
       })()),
   };

@@ -231,6 +231,9 @@ describe("the command line", () => {
     const sold = [...words, "--manifest", manifest, "--async-plan", "slow"];
     expect(await read(sold)).toMatchObject({ region: "eu", plan: "large", otherPlan: "huge" });
     expect(await read([...sold, "--plan", "huge"])).toMatchObject({ otherPlan: "small" });
+    const two = JSON.stringify({ id: "mine", plans: [{ name: "small" }, { name: "slow" }] });
+    const onlyLater = [...words, "--manifest", two, "--async-plan", "slow"];
+    expect(await read(onlyLater)).toMatchObject({ plan: "small", otherPlan: "slow" });
     expect(await read([...sold, "--region", "tokyo"])).toMatchObject({ region: "tokyo" });
     expect(await read(words)).toMatchObject({ region: "us", plan: "basic", otherPlan: null });
   });

@@ -1,26 +1,37 @@
 // `npm run demo` and `npm run sandbox:run` with a product that is as unlike the teapots as the contract lets it be.
 
-import { expect, it } from "@jest/globals";
-import { spawnSync } from "node:child_process";
+import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
+import { spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
 import { mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
 import { programsSelling } from "../support/program.ts";
+import { eventually } from "../support/world.ts";
 import { run } from "./dev-run.ts";
 
 const { PATH, HOME } = process.env;
+const KILNS = "test/support/kilns/your-service";
+/** Its settings are required. */
+const DRAWERS = "examples/postgres-product/your-service";
 
-async function withKilns(file: string, ...words: string[]) {
-  const program = await programsSelling("test/support/kilns/your-service");
+let TMPDIR: string;
+beforeEach(async () => void (TMPDIR = await mkdtemp(path.join(tmpdir(), "demo-test-"))));
+afterEach(() => rm(TMPDIR, { recursive: true }));
+/** Of its databases; what runs TypeScript keeps something too. */
+const left = async () => (await readdir(TMPDIR)).filter((name) => name.startsWith("addon-demo-"));
+
+async function selling(service: string, file: string, ...words: string[]) {
+  const program = await programsSelling(service);
   const { status, stdout, stderr } = spawnSync(process.execPath, [program(file), ...words], {
-    ...{ cwd: tmpdir(), env: { PATH, HOME, NO_COLOR: "1" }, encoding: "utf8", timeout: 110_000 },
+    ...{ cwd: tmpdir(), env: { PATH, HOME, TMPDIR, NO_COLOR: "1" }, encoding: "utf8", timeout: 110_000 },
   });
   return { status, said: (stdout + stderr).replace(/\s+/g, " ") };
 }
 
 it("the demonstration holds where all comes later, a plan change is refused and there is no config var", async () => {
-  const { status, said } = await withKilns("dev/demo.ts");
+  const { status, said } = await selling(KILNS, "dev/demo.ts");
   expect(said).toMatch(/answered 202, and nothing came when it was made/);
   expect(said).toMatch(/refused, and the plan stays: A kiln stays what it is\./);
   expect(said).toMatch(/All \d+ steps held, in .*\. Nothing is left of it\./);
@@ -33,18 +44,41 @@ it.each([
 ] as const)(
   "the demonstration takes down what it made also %s",
   async (_, signal) => {
-    const TMPDIR = await mkdtemp(path.join(tmpdir(), "demo-stopped-"));
     const { until, end } = run("demo", { TMPDIR });
     await until("✓");
     const ended = end(signal);
     await wait(2);
     void end(signal);
     expect(await ended).toBe(130);
-    expect((await readdir(TMPDIR)).filter((name) => name.startsWith("addon-demo-"))).toEqual([]);
-    await rm(TMPDIR, { recursive: true });
+    expect(await left()).toEqual([]);
   },
   90_000,
 );
+
+describe.each(["dev/demo.ts", "dev/sandbox-run.ts"])("%s", (file) => {
+  it("ends at once, and leaves nothing behind, where Ctrl-C comes while it starts", async () => {
+    const program = await programsSelling(KILNS);
+    const child = spawn(process.execPath, [program(file), "true"], { env: { PATH, HOME, TMPDIR } });
+    let said = "";
+    for (const stream of [child.stdout, child.stderr])
+      stream.on("data", (data: Buffer) => (said += data.toString()));
+    const ended = once(child, "close");
+    await eventually(async () => (await left()).length > 0);
+    await wait(200);
+    child.kill("SIGINT");
+    expect(await ended).toEqual([130, null]);
+    expect(said).not.toContain("A kiln was taken down.");
+    expect(await left()).toEqual([]);
+  }, 60_000);
+
+  it("says in a sentence which of your settings is missing, and leaves nothing behind", async () => {
+    const { status, said } = await selling(DRAWERS, file, "true");
+    expect(said).toMatch(/\bPRODUCT_DATABASE_URL is required/);
+    expect(said).not.toMatch(/ at \S+:\d+/);
+    expect(status).toBe(78);
+    expect(await left()).toEqual([]);
+  });
+});
 
 // Its clean-up waits for the lease of what is under way.
 it("what COMMAND leaves in the middle of a plan change is taken down all the same", async () => {
@@ -54,6 +88,6 @@ it("what COMMAND leaves in the middle of a plan change is taken down all the sam
     const changed = await fetch(SANDBOX_URL + "/sandbox/addons/" + RESOURCE_UUID, { method: "PATCH", body });
     console.log((await changed.json()).response.status);`;
   const words = [process.execPath, "--input-type=module", "-e", script];
-  const { status, said } = await withKilns("dev/sandbox-run.ts", ...words);
+  const { status, said } = await selling(KILNS, "dev/sandbox-run.ts", ...words);
   expect({ status, said }).toEqual({ status: 0, said: "202 A kiln was taken down. " });
 }, 120_000);

@@ -1,4 +1,6 @@
 import { afterEach, beforeEach, expect, it } from "@jest/globals";
+import { spawnSync } from "node:child_process";
+import { readFileSync } from "node:fs";
 import { mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { createServer as createHttpServer } from "node:http";
 import { createServer, type AddressInfo, type Server } from "node:net";
@@ -7,6 +9,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { parseEnv } from "node:util";
 import { startSandbox } from "../../sandbox/index.ts";
+import { program } from "../support/program.ts";
 import { eventually } from "../support/world.ts";
 import { freePorts, run, stateOf, type Run } from "./dev-run.ts";
 
@@ -74,7 +77,7 @@ async function changesThePlan({ until }: Run, story: string): Promise<void> {
   const [, url, body] = /curl -s -X PATCH (\S+) -d '(.*)'/.exec(story)!;
   const answer = await fetch(`http://${url}`, { method: "PATCH", body: body! });
   expect(answer.status).toBe(200);
-  await until("changed its plan to premium");
+  await until("chose the plan premium");
   expect((await stateOf(ports)).addons[0]!.plan.name).toBe("teapots:premium");
 }
 
@@ -90,6 +93,32 @@ async function showsNoSecret(screen: string): Promise<void> {
     expect((await stat(path.join(folder, file))).mode & 0o777).toBe(0o600);
 }
 
+/** As somebody types them in a second terminal, up to the first that fails; `npm run kit` needs no build of this folder. */
+function typed(lines: string) {
+  const { PATH, HOME } = process.env;
+  const known = `curl() { command curl --fail "$@"; }\nnpm() { shift 4; node ${program("src/kit.ts")} "$@"; }\n`;
+  const { status, stdout, stderr } = spawnSync("sh", ["-e", "-c", known + lines], {
+    ...{ cwd: tmpdir(), env: { PATH, HOME, DATA_DIR: folder }, encoding: "utf8" },
+  });
+  return { status, said: stdout + stderr };
+}
+
+it("what it and docs/test-it.md say to try can be copied line by line, in this order, and each line succeeds", async () => {
+  const story = await dev().until("Ready.");
+  const platform = story.split(/^ {2}Be the platform.*$/m)[1]!.split("\n\n")[0]!;
+  const rows = [...platform.matchAll(/^ {4}\S.*? {2,}(.+)$/gm)].map(([, line]) => line!);
+  expect(rows).toHaveLength(4);
+  const page = readFileSync(new URL("../../docs/test-it.md", import.meta.url), "utf8");
+  const block = page.split("## Faults by hand")[1]!.split("```")[1]!.replace(/^sh$/m, "");
+  for (const lines of [block.replace("127.0.0.1:4000", `127.0.0.1:${ports.SANDBOX_PORT}`), rows.join("\n")]) {
+    const { status, said } = typed(lines);
+    expect({ said, status }).toEqual({ said, status: 0 });
+    expect(said).toContain("version");
+  }
+  const { addons } = await stateOf(ports);
+  expect(addons).toMatchObject([{ state: "provisioned" }]);
+}, 180_000);
+
 it("delivers what the last run left open to its own service, and not to whoever listens where the last one did", async () => {
   let calls = 0;
   const before = createHttpServer(() => calls++).listen(0);
@@ -104,6 +133,14 @@ it("delivers what the last run left open to its own service, and not to whoever 
   expect(calls).toBe(1);
   before.closeAllConnections();
   await once(before.close(), "close");
+}, 60_000);
+
+it("stopped before it is ready, ends without a list of what to try", async () => {
+  const { until, end, output } = dev();
+  await until("Both are up");
+  expect(await end("SIGINT")).toBe(0);
+  expect(output()).toMatch(/Stopping: [^]*\nStopped\. [^\n]*\n$/);
+  expect(output()).not.toMatch(/Ready\.|What runs/);
 }, 60_000);
 
 it("says which port is taken, in one sentence", async () => {

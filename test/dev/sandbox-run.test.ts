@@ -64,6 +64,14 @@ describe("npm run sandbox:run -- COMMAND", () => {
     expect(await left()).toEqual([]);
   });
 
+  it("says which plans there are where SANDBOX_RUN_PLAN names another", async () => {
+    const { ended, output } = run("sandboxRun", { SANDBOX_RUN_PLAN: "nope" }, ["true"]);
+    expect(await ended).toBe(78);
+    expect(output()).toBe(
+      "SANDBOX_RUN_PLAN must be one of your plans, which are basic, premium, dedicated, and not nope.\n",
+    );
+  });
+
   it("wants a COMMAND, and explains itself", async () => {
     const { ended, output } = await sandboxRun();
     expect(await ended).toBe(2);

@@ -1,8 +1,10 @@
 import { describe, expect, it } from "@jest/globals";
 import { meaningOf } from "../../dev/meaning.ts";
 import { createNarrator } from "../../dev/narrator.ts";
+import { otherPlan } from "../../dev/other-plan.ts";
 import { tellCall } from "../../dev/story.ts";
 import type { LedgerEntry } from "../../sandbox/index.ts";
+import { offer } from "../support/teapots/plans.ts";
 
 const UUID = "01234567-89ab-4cde-8f01-23456789abcd";
 const known = { name: "teapots-calm-1", app: "shop", isExchanged: false };
@@ -37,7 +39,15 @@ const table: [call: LedgerEntry, meaning: RegExp][] = [
   [aCall("out POST /resources", null), /^There was no answer.$/],
   [
     aCall(`out PUT /resources/${UUID}`, 200, { config }, { plan: "premium" }),
-    /teapots-calm-1 changed its plan to premium/,
+    /teapots-calm-1 chose the plan premium. You answered with 2 config vars/,
+  ],
+  [
+    aCall(`out PUT /resources/${UUID}`, 200, { message: "The plan is basic already." }, { plan: "basic" }),
+    /chose the plan basic\. You answered: The plan is basic already\.$/,
+  ],
+  [
+    aCall("out POST /resources", 200, { config: {} }, { plan: "basic" }),
+    /You answered without config vars\.$/,
   ],
   [aCall(`out DELETE /resources/${UUID}`, 204, null), /removed teapots-calm-1/],
   [
@@ -78,6 +88,19 @@ describe("a call's meaning", () => {
   it("is another one for a request that is delivered again", () => {
     const entry = aCall("out POST /resources", 200, { config }, { plan: "basic" });
     expect(meaningOf(entry, "/resources", { ...known, isExchanged: true })).toMatch(/delivered again/);
+  });
+});
+
+describe("a plan to change to", () => {
+  const [small, large] = [{ description: "" }, { description: "" }];
+  const slow = { description: "", later: "It is being made." };
+  const from = (plan: string, plans: Record<string, typeof small>) => otherPlan({ ...offer, plans }, plan);
+
+  it("is the next one, or else one before it; one that takes longer only where there is no other", () => {
+    expect(from("small", { small, slow, large })).toBe("large");
+    expect(from("large", { small, slow, large })).toBe("small");
+    expect(from("small", { small, slow })).toBe("slow");
+    expect(from("small", { small })).toBeUndefined();
   });
 });
 

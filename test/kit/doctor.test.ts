@@ -130,6 +130,7 @@ describe("kit doctor", () => {
     world.sandbox.control.fault("* /*", { delayMs: 4_000 }, 100);
     const begunAt = performance.now();
     const { checks } = await examine({
+      offer: services.offer,
       readSettings: () => services.config,
       open: () => Promise.resolve(services),
     });

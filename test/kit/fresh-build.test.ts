@@ -47,7 +47,9 @@ const aBuild = (writtenSecondsAgo: number) =>
 async function kit(...words: string[]) {
   const child = spawn("npm", ["run", "--silent", "kit", "--", ...words], { cwd: folder });
   const [ran, said] = await Promise.all([text(child.stdout), text(child.stderr)]);
-  return { ran: ran.trim(), hasBuilt: said.includes("building"), isTold: said.includes("npm run build") };
+  // Told first: the wait is what it explains.
+  const hasBuilt = /^Building dist\/.*\nbuilding\n/.test(said);
+  return { ran: ran.trim(), hasBuilt, isTold: said.includes("npm run build") };
 }
 const OLD = { ran: "old", hasBuilt: false, isTold: false };
 

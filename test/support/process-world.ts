@@ -31,10 +31,9 @@ export async function aProcessWorld({ programs, ...wishes }: Wishes & { programs
       }
     },
 
+    /** The default plan of what is sold. */
     install: (count: number) =>
-      Promise.all(
-        Array.from({ length: count }, async () => (await control.install({ plan: "basic" })).addon.id),
-      ),
+      Promise.all(Array.from({ length: count }, async () => (await control.install({})).addon.id)),
     become: (uuids: string[], generation: number, withinMs = 30_000) =>
       eventually(async () => {
         const found = await world.rowsApart(
