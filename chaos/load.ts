@@ -37,7 +37,11 @@ export function watchLoad(needs: {
     ...{ megabytes: 0, mostMegabytes: MOST_MEGABYTES },
   };
   let looking: Promise<void> = Promise.resolve();
-  const timer = setInterval(() => (looking = looking.then(look)), LOOK_EVERY_MS);
+  const timer = setInterval(() => {
+    looking = looking.then(look);
+    // Told by `stop`; a run that failed before may ask it nothing any more.
+    looking.catch(() => undefined);
+  }, LOOK_EVERY_MS);
 
   async function look(): Promise<void> {
     const sinceMs = Date.now() - NOTICED_WITHIN_MS;

@@ -35,6 +35,8 @@ const POOL = 8;
 const NAMES = ["web-1", "web-2", "worker-1", "worker-2"];
 /** What may come after the storm: its last strikes, the backlog, the verdict. Whoever needs longer hangs. */
 const LONGEST_END_MINUTES = 10;
+/** For taking down what was made. */
+const LONGEST_CLOSE_MS = 30_000;
 const KIT = fileURLToPath(new URL("../dist/kit.js", import.meta.url));
 
 const serverUrl = process.env["TEST_DATABASE_URL"];
@@ -52,13 +54,25 @@ const opened = <Thing extends { close(): Promise<unknown> }>(thing: Thing): Thin
 };
 let exitCode = 1;
 try {
-  exitCode = await Promise.race([run(options, serverUrl), hanging(options)]);
+  exitCode = await Promise.race([run(options, serverUrl), hanging(options), interrupted()]);
 } catch (error) {
   console.error(error);
 } finally {
-  for (const close of closings) await close().catch((error: unknown) => console.error(error));
+  await Promise.race([closeAll(), wait(LONGEST_CLOSE_MS)]);
 }
 process.exit(exitCode);
+
+async function closeAll(): Promise<void> {
+  for (const close of closings) await close().catch((error: unknown) => console.error(error));
+}
+
+/** Whoever stops a run has its database taken away too. */
+function interrupted(): Promise<never> {
+  return new Promise((_, reject) => {
+    for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const)
+      process.once(signal, () => reject(new Error(`Stopped by ${signal}.`)));
+  });
+}
 
 async function run({ minutes, seed, resources }: Options, serverUrl: string): Promise<number> {
   console.log(`Chaos for ${minutes} min, seed ${seed} (--seed ${seed} repeats the strikes and their order)`);

@@ -50,6 +50,6 @@ export async function comeToRest(needs: {
 const LEFT = `
   SELECT 'grant ' || uuid AS what FROM credentials WHERE state = 'grant_pending'
   UNION ALL SELECT 'token ' || uuid || coalesce(': ' || last_error, '') FROM credentials
-    WHERE state = 'active' AND (due_at < now() - interval '15 seconds' OR expires_at < now() + interval '20 seconds' OR verify_at IS NOT NULL)
+    WHERE state = 'active' AND (due_at < now() - interval '15 seconds' OR expires_at < now() + interval '2 minutes' OR verify_at IS NOT NULL)
   UNION ALL SELECT 'step ' || kind || ' of ' || uuid || coalesce(': ' || s.last_error, '') FROM steps s
     JOIN credentials c USING (uuid) WHERE s.due_at IS NOT NULL OR c.state = 'active'`;

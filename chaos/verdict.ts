@@ -56,8 +56,9 @@ export async function judge(needs: {
   const rows = new Map((await ask<Row>(ROWS)).map((row) => [row.uuid, row]));
   const explained = createExplained(history, fleet);
 
-  // A delivery that stood still with its process goes on after the next one was answered, and brings a code that the platform
-  // never saw taken, in place of the right one. Which came first nobody can tell the service.
+  // A delivery that stood still with its process goes on after the next one was answered. The service drops one whose caller
+  // is gone; but where that is seen a moment too late, it brings a code that is never accepted in place of the right one.
+  const webFreezes = fleet.freezes.filter(({ name }) => name.startsWith("web-"));
   const isBelated = (uuid: string) =>
     ["grant_pending", "grant_lost"].includes(rows.get(uuid)?.state ?? "") &&
     asked.some(
@@ -65,7 +66,7 @@ export async function judge(needs: {
         call.uuid === uuid &&
         call.method === "POST" &&
         call.status === null &&
-        fleet.freezes.some(({ fromMs, toMs }) => fromMs <= call.toMs && toMs >= call.fromMs),
+        webFreezes.some(({ fromMs, toMs }) => fromMs <= call.toMs && toMs >= call.fromMs),
     );
   const belated = [...acknowledged].filter(isBelated);
   const isSure = (uuid: string) => !deprovisioned.has(uuid) && !unheard.has(uuid) && !belated.includes(uuid);
@@ -92,8 +93,10 @@ export async function judge(needs: {
     .filter((row) => row?.state === "active") as Row[];
   const { dead, unlike } = await tryStored(sandbox, settings, tried);
   const living = kept.filter((uuid) => !honest.includes(uuid)).map((uuid) => rows.get(uuid)).filter((row) => row !== undefined);
-  const lives = [...wrongLives(living, sandbox.control.state().addons, asked, fleet.freezes), ...unlike];
+  const lives = [...wrongLives(living, sandbox.control.state().addons, asked, webFreezes), ...unlike];
   const wrong = wrongAnswers(asked, history.databaseTroubles);
+  // Where it is known who calls: what nobody made, every kill would excuse.
+  const nobodys = callers.size === 0 ? [] : calls.filter(({ by }) => by === null).map(({ uuid }) => `${uuid}: a call of nobody known`);
   const unanswered = asked.filter(({ status }) => status === null).length;
   const { needless, early, refreshes, periods } = refreshesOf(calls, { lifeSeconds, explained });
   const resurrected = [...deprovisioned].filter((uuid) => {
@@ -112,7 +115,7 @@ export async function judge(needs: {
     finding("I2", "no grant is lost but those whose answer was destroyed", lost.map(tellLoss), `${kept.length} kept, ${honest.length} within the honest limit, ${belated.length} delivered by a process that stood still`),
     finding("I2", "what was lost within the honest limit says so", misnamed.map(tell), `${honest.length} outcome_unknown`),
     finding("I3", "every stored access token works", dead, `${tried.length} tokens tried`),
-    finding("I4", "one call at a time for one resource", overlapping(calls, explained), `${calls.length} token calls`),
+    finding("I4", "one call at a time for one resource", [...overlapping(calls, explained), ...nobodys], `${calls.length} token calls`),
     finding("I4", "one refresh for each token and period", needless, `${refreshes} refreshes, ${(refreshes / Math.max(periods, 1)).toFixed(2)} for each half of a life; ${early} early, ${early - needless.length} explained`),
     finding("I5", "no credential is given up that the platform did not end", givenUp().map(tell), `${kept.length} kept`),
     finding("I6", "what was deprovisioned is gone, and stays gone", resurrected.map(tell), `${deprovisioned.size} deprovisioned`),

@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { appendFileSync, writeFileSync } from "node:fs";
+import { appendFileSync, existsSync, rmSync, writeFileSync } from "node:fs";
 import { text } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
 import picocolors from "picocolors";
@@ -162,7 +162,10 @@ function onSignals({ stopping, atOnce }: { stopping(): void; atOnce(): void }) {
 /** Tried before the run: its report is not to be lost at the end. */
 function checkIsWritable(file: string | undefined): void {
   try {
-    if (file) appendFileSync(file, "");
+    if (!file) return;
+    const isNew = !existsSync(file);
+    appendFileSync(file, "");
+    if (isNew) rmSync(file);
   } catch (error) {
     throw new UsedWrongly(`The report cannot be written with --junit: ${(error as Error).message}`);
   }

@@ -7,6 +7,7 @@ import { runConformance } from "../conformance/run.ts";
 import { readEnvironment } from "../src/config.ts";
 import { openDatabase, statement } from "../src/database/database.ts";
 import { addonManifest } from "../src/operator/addon-manifest.ts";
+import { exitWith } from "../src/process.ts";
 import { offer } from "../src/your-service/plans.ts";
 
 const countCleanUps = statement(
@@ -27,7 +28,9 @@ const words = process.argv.slice(2);
 for (const stream of [process.stdout, process.stderr]) stream.on("error", () => undefined);
 const isOther = words.some((word) => /^--(url|partner|command|help|list)\b|^-h$/.test(word));
 
-const exitCode = isOther ? await runConformance(words, readEnvironment()) : await checkThisService();
+const exitCode = await (
+  isOther ? (async () => runConformance(words, readEnvironment()))() : checkThisService()
+).catch((error: unknown) => exitWith(error));
 // Rules that were interrupted wait for what never comes.
 process.exit(exitCode);
 

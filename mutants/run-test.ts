@@ -3,7 +3,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import type { NamedTest } from "./mutant.ts";
 
-/** `not run`: no test of that title was found, or its file did not load, or a hook of the file failed. */
+/** `not run`: no test of that title was found, or its file did not load, or a hook at the top of the file failed. */
 export type Verdict = "passed" | "failed" | "not run";
 
 const LONGEST_MS = 180_000;

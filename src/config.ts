@@ -243,11 +243,13 @@ function fileSettings(file: string): Environment {
 
 /**
  * Outside quotes any # begins a comment, also in the midst of a secret. With another sign in the place of each that
- * stands behind no space, nothing is cut there: a value that is another one then, had lost its end.
+ * stands behind no space, but where the value is a comment alone, nothing is cut there: a value that is another one then, had lost its end.
  */
 function refuseCutValues(file: string, text: string, values: Environment): void {
   const other = "\u{F0023}";
-  const whole = Object.entries(parseEnv(text.replace(/(?<=\S)#/g, other)) as Environment);
+  const whole = Object.entries(
+    parseEnv(text.replace(/(?<=\S)#(?<!^[^=\n]*=#(?=\s))/gm, other)) as Environment,
+  );
   const cut = whole
     .map((pair) => pair.map((part = "") => part.replaceAll(other, "#")) as [string, string])
     .flatMap(([name, value]) => (values[name] === value ? [] : [name]));

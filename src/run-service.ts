@@ -1,6 +1,6 @@
 import type { Server } from "node:http";
 import type { AddressInfo } from "node:net";
-import { Router, type RequestHandler } from "express";
+import type { RequestHandler, Router } from "express";
 import { createApp, type Readiness } from "./app.ts";
 import type { Config } from "./config.ts";
 import { Misconfigured } from "./errors.ts";
@@ -101,8 +101,8 @@ function siteOf(
 ): Router | null {
   const waiting = Object.entries({ ...(signIn && { "/oauth": signIn.router }), ...customers?.routers });
   const routers = {
-    ...Object.fromEntries(waiting.map(([path, router]) => [path, Router().use(whenReady, router)])),
-    ...(operator && { "/operator": operator.router }),
+    ...Object.fromEntries(waiting.map(([path, router]) => [path, [whenReady, router]])),
+    ...(operator && { "/operator": [operator.router] }),
   };
   const frames = operator ? { "/operator": operator.frame } : {};
   const parts = { routers, frames, pages, refusedSample, log };

@@ -468,7 +468,16 @@ describe("where settings come from", () => {
   });
 
   it("a # in quotes is of the value, and one behind a space begins what is only said", async () => {
-    const lines = ["A=abc # of issue#1", "B='a#b'", 'C="a#b"#c', "D=`a\n#b#c`", "E= #e", "#F=a#b", "G=abc"];
+    const lines = [
+      "A=abc # of issue#1",
+      "B='a#b'",
+      'C="a#b"#c',
+      "D=`a\n#b#c`",
+      "E= #e",
+      "#F=a#b",
+      "G=abc",
+      "H=# none",
+    ];
     await write(".env", `DATA_DIR=${folder}/none\n${lines.join("\n")}\n`);
     expect(readEnvironment({}, folder)).toEqual({
       ...{ DATA_DIR: `${folder}/none`, A: "abc", B: "a#b", C: "a#b", D: "a\n#b#c", G: "abc" },

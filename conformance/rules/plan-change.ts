@@ -36,7 +36,15 @@ export const planChange: RuleGroup = {
       section,
       severity: "must",
       mend: "Answer PUT with 200 when it is done, with 202 when it will be. Where this change is one that you refuse, name another with --other-plan.",
-      check: async (stage) => answeredWith((await changed(stage)).reply, 200, 202),
+      async check(stage) {
+        const { reply, plan } = await changed(stage);
+        const isOnlyOther = plan === stage.settings.asyncPlan;
+        needs(
+          !(isOnlyOther && reply?.status === 422),
+          `the service refuses the change to ${plan}, and no other plan is named (--other-plan).`,
+        );
+        answeredWith(reply, 200, 202);
+      },
     },
     {
       id: "PLAN-02",

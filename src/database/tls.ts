@@ -25,11 +25,19 @@ export function withCa(url: string, ca: string | undefined): { connectionString:
       ["cert", "sslcert"],
       ["key", "sslkey"],
     ] as const)
-      if (query.has(name)) own[member] = readFileSync(query.get(name)!, "utf8");
+      if (query.has(name)) own[member] = readNamed(name, query.get(name)!);
     for (const name of TLS_MEMBERS) query.delete(name);
   });
   if (ca === NO_VERIFICATION) return { connectionString, ssl: { ...own, rejectUnauthorized: false } };
   return { connectionString, ssl: { ...own, ca: pem(ca), rejectUnauthorized: true } };
+}
+
+function readNamed(name: string, file: string): string {
+  try {
+    return readFileSync(file, "utf8");
+  } catch (cause) {
+    throw new Misconfigured(`DATABASE_URL: the file of its ${name} cannot be read`, { cause });
+  }
 }
 
 function pem(ca: string): string {

@@ -110,7 +110,7 @@ export async function databaseState(db: Queryable): Promise<Family[]> {
     ]),
     gauge(
       "addon_credentials_needing_attention",
-      "Customers whose credential needs a person; of each state, 10000 are looked at",
+      "Customers whose credential needs a person; of each state, at most 10000 are counted",
       attention,
       (row) => [{ state: row.state, reason: row.reason }, row.count],
     ),

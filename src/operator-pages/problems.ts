@@ -23,6 +23,12 @@ const TOLD = {
     advice: "Wait a moment, then load this page again. With the password the check-up opens meanwhile.",
     next: { label: "Use the operator's password", path: WITH_PASSWORD },
   },
+  not_ready: {
+    ...{ status: 503, title: "Not available for the moment" },
+    happened: "The service has just started, and is not ready yet.",
+    advice: "Wait a moment, then load this page again. The check-up opens meanwhile.",
+    next: { label: "To the check-up", path: "/operator/check-up" },
+  },
   database_away: {
     ...{ status: 503, title: "Not available for the moment" },
     happened: "The service cannot reach its database.",

@@ -7,7 +7,7 @@ import { operatorProblem, refused } from "./problems.ts";
 
 /** It passes with time; the frame of all pages has words for it. */
 const PASSING = "overloaded";
-/** A service that has just started waits for its database. */
+/** A service that has just started waits for its database, and looks at what it keeps. */
 const NOT_READY = "not_ready";
 
 /**
@@ -18,7 +18,8 @@ const NOT_READY = "not_ready";
 export function showRefusal(scrub: (text: string) => string): ErrorRequestHandler {
   return (error: unknown, _request, _response, next) => {
     const isNotReady = error instanceof KitError && error.id === NOT_READY;
-    if (isNotReady || isDatabaseAway(error)) return next(operatorProblem("database_away", { cause: error }));
+    if (isNotReady) return next(operatorProblem("not_ready", { cause: error }));
+    if (isDatabaseAway(error)) return next(operatorProblem("database_away", { cause: error }));
     const isToShow =
       error instanceof KitError &&
       !(error instanceof Refusal || error instanceof Problem || error.id === PASSING);

@@ -74,7 +74,7 @@ export async function pushShown(
   const wanted = await wantedOf(needs, uuid);
   const { vars } = await diffConfig(needs, uuid);
   const plan = planPush(vars, overwrite);
-  checkNames(needs.offer, plan.overwrite);
+  checkNames(needs.offer, [...plan.set, ...plan.overwrite]);
   const names = [...plan.set, ...plan.overwrite, ...plan.remove];
   const changes = vars
     .filter(({ name, platform }) => names.includes(name) && before.get(name) === platform?.fingerprint)

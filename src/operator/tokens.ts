@@ -33,7 +33,7 @@ const PAGE_SIZE = 500;
 /** How long a token that another process is just refreshing is waited for. */
 const BUSY_PATIENCE_MS = 5_000;
 
-const FOUND = `SELECT uuid, state, sealed_refresh_token IS NOT NULL AS "hasRefreshToken" FROM credentials`;
+const FOUND = `SELECT uuid, state, sealed_refresh_token IS NOT NULL AND NOT (state = 'quarantined' AND sealed_grant_code IS NOT NULL) AS "hasRefreshToken" FROM credentials`;
 const named = statement("find_tokens", `${FOUND} WHERE uuid = ANY($1::uuid[])`);
 const page = (name: string, after: string) =>
   statement(name, `${FOUND} WHERE state <> 'erased' ${after} ORDER BY uuid LIMIT ${PAGE_SIZE}`);

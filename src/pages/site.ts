@@ -1,4 +1,4 @@
-import { Router, type ErrorRequestHandler, type Request, type Response } from "express";
+import { Router, type ErrorRequestHandler, type Request, type RequestHandler, type Response } from "express";
 import { isDatabaseAway } from "../database/database.ts";
 import { KitError, Refusal } from "../errors.ts";
 import type { Log } from "../log.ts";
@@ -24,7 +24,11 @@ export function createSite({
   refusedSample,
   log,
 }: {
-  routers: Readonly<Record<string, Router>>;
+  /**
+   * What answers, one after the other. Not in a router of its own: that would pass errors on a turn later, when what was
+   * hidden from the log for a request no longer is (hide-while.ts).
+   */
+  routers: Readonly<Record<string, readonly RequestHandler[]>>;
   /** By the same paths; a part that has none gets the plain page. */
   frames?: Readonly<Record<string, Frame>>;
   pages: Pages;
@@ -34,8 +38,8 @@ export function createSite({
 }): Router {
   const site = Router({ caseSensitive: true });
   site.route(STYLESHEET_PATH).get(sendStylesheet).all(methodNotAllowed("GET, HEAD"));
-  for (const [path, router] of Object.entries(routers)) {
-    site.use(path, securityHeaders, router, showProblem({ pages, refusedSample, log }, frames[path]));
+  for (const [path, handlers] of Object.entries(routers)) {
+    site.use(path, securityHeaders, ...handlers, showProblem({ pages, refusedSample, log }, frames[path]));
   }
   return site;
 }

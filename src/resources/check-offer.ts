@@ -6,6 +6,7 @@ interface NameRule {
   inWords: string;
 }
 
+const NAME: NameRule = { fits: /\S/, inWords: "is not empty" };
 /** Never `service:plan`. */
 const BARE_NAME: NameRule = { fits: /^[^\s:]+$/, inWords: "is not empty, and without colon or white space" };
 /** An app can have a config var of such a name, and of no other (assumed, as the sandbox has it). */
@@ -23,9 +24,9 @@ export function checkOffer({ plans, configVars, regions, requires = [], ...chose
       .filter((member) => !Object.hasOwn(plans, chosen[member]))
       .map((member) => `${member} is ${quoted(chosen[member])}, but the plans are: ${names.join(", ")}.`),
     ...wrongNames("plans", names, BARE_NAME),
-    ...wrongNames("regions", regions, BARE_NAME),
+    ...wrongNames("regions", regions, NAME),
     ...wrongNames("configVars", configVars, CONFIG_VAR_NAME),
-    ...wrongNames("requires", requires, BARE_NAME),
+    ...wrongNames("requires", requires, NAME),
   ];
   if (faults.length === 0) return;
   throw new Misconfigured(["src/your-service/plans.ts needs mending:", ...faults].join("\n  "));

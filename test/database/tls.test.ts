@@ -3,6 +3,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import pg from "pg";
+import { withQuery } from "../../src/database/address.ts";
 import { withCa } from "../../src/database/tls.ts";
 import { Misconfigured } from "../../src/errors.ts";
 
@@ -43,6 +44,25 @@ test.each([
 ])("an address does not overrule it: %s", (query) => {
   expect(tlsOf(query, PEM)).toEqual({ ca: PEM, rejectUnauthorized: true });
   expect(tlsOf(query, "no-verify")).toEqual({ rejectUnauthorized: false });
+});
+
+test.each(["pa%ss", "100%", "pa ss", "pa%20ss", "p%40ss"])(
+  "what is added to an address leaves its password: %s",
+  (word) => {
+    const url = `postgresql://somebody:${word}@db.example/addon`;
+    const added = withQuery(url, (query) => query.set("options", "-c one=1"));
+    const of = (connectionString: string) =>
+      new pg.Client({ connectionString }) as unknown as {
+        password: string;
+        connectionParameters: { options: string };
+      };
+    expect(of(added).password).toBe(of(url).password);
+    expect(of(added).connectionParameters.options).toBe("-c one=1");
+  },
+);
+
+test("a certificate of the client's own that cannot be read is a fault of the address", () => {
+  expect(() => tlsOf("?sslcert=/no/such/file", PEM)).toThrow(/^DATABASE_URL: the file of its sslcert/);
 });
 
 test("a certificate of the client's own stays the address's matter", async () => {

@@ -49,7 +49,8 @@ const cases: Record<string, { fires: Series[]; stays: Series[] }> = {
       // One of three, behind a router.
       { addon_database_up: `1x30 ${"0 1 1 ".repeat(10)}` },
     ],
-    stays: [UP],
+    // A failover is short, and one scrape that fails is nothing.
+    stays: [UP, { addon_database_up: "1x30 0 1x30" }],
   },
   AddonClientSecretRejected: {
     fires: [{ addon_client_secret_rejected: "0x30 1x30" }],

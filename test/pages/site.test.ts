@@ -27,7 +27,7 @@ beforeAll(() => {
     throw new Error("with a secret inside");
   });
   const site = createSite({
-    ...{ routers: { "/here": router }, pages },
+    ...{ routers: { "/here": [router] }, pages },
     ...{ refusedSample: createRefusedSample(log), log },
   });
   server = express().disable("x-powered-by").use(site).listen(0);

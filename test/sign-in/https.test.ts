@@ -79,7 +79,7 @@ describe("two web processes on one database", () => {
     services = await createServices(config, "guest", { ...teapotParts, logTo: { write: () => undefined } });
     const { pages, signIn, refusedSample, log } = services;
     const site = createSite({
-      ...{ pages, refusedSample, log, routers: { "/oauth": signIn!.router } },
+      ...{ pages, refusedSample, log, routers: { "/oauth": [signIn!.router] } },
     });
     const app = {
       resourcesPath: "/resources",

@@ -79,7 +79,8 @@ async function pushAll(session: Session, { overwrite = [], yes = false }: Option
   const how = { concurrency: services.config.tokenConcurrency, onProgress };
   const fleet = await diffAllConfigs({ ...services, ...how, signal });
   const different = fleet.different.flatMap(({ vars }) => vars);
-  if (!signal.aborted) checkOverwrite(services.offer, overwrite, different);
+  // Who could not be asked may have it left over.
+  if (!signal.aborted && fleet.failed.length === 0) checkOverwrite(services.offer, overwrite, different);
   const todo = fleet.different.filter(({ vars }) => !isEmpty(planPush(vars, overwrite)));
   const report = reportOf(fleet, todo);
   async function push({ uuid, vars }: { uuid: string; vars: VarDifference[] }): Promise<void> {

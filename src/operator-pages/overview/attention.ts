@@ -73,7 +73,7 @@ async function refreshMatter(services: Services): Promise<Matter[]> {
 async function endingMatter({ db }: Services): Promise<Matter[]> {
   const ending = await unrefreshable(db);
   if (!ending) return [];
-  const what = `${countedToMost(ending.count, "resource")} without a refresh token: access ends with the token there is, within eight hours.`;
+  const what = `${countedToMost(ending.count, "resource")} without a refresh token: access ends, or has ended, with the token there is.`;
   const todo = "Ask the platform's support.";
   const links = ending.some.map((uuid) => ({ label: `See ${uuid}`, path: `/resources/${uuid}` }));
   return [{ id: "unrefreshable", urgency: "bad", what, todo, links }];
@@ -130,12 +130,13 @@ const STATES: Readonly<Record<string, ToldState>> = {
     todo: "Find out who wrote to the database.",
     byReason: {
       key_missing: "Put the missing key into DECRYPTION_KEYS and restart: it opens again by itself.",
-      integrity: "The row was changed: find out who wrote to the database.",
+      integrity:
+        "The row was changed: find out who wrote to the database. Where the refresh token still opens, a refresh brings fresh tokens.",
     },
   },
   no_grant: {
     urgency: "wait",
-    what: "the provision came without a grant. It works; its config vars cannot be changed.",
+    what: "the provision came without a grant. It works, but its config vars cannot be changed, and one that was put off fails after 11 hours.",
     todo: DELIVER_AGAIN,
     isRecoverable: true,
   },

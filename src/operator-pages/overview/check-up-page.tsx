@@ -3,11 +3,13 @@ import type { DoctorReport } from "../../operator/doctor/doctor.ts";
 import type { Page } from "../../pages/pages.tsx";
 import { State, type Look } from "../state.tsx";
 
-const WORDS = { well: "fine", wait: "warning", bad: "fault" } satisfies Partial<Record<Look, string>>;
+const WORDS = { well: "fine", wait: "warning", bad: "fault", gone: "not looked at" } satisfies Partial<
+  Record<Look, string>
+>;
 
 /** Everything that the command `kit doctor` looks at, and what to do. */
 export function checkUpPage({ ok, checks }: DoctorReport): Page {
-  const faults = checks.filter((check) => !check.ok).map(({ id }) => id);
+  const faults = checks.filter(({ ok, isLookedAt = true }) => !ok && isLookedAt).map(({ id }) => id);
   return {
     title: "Check-up",
     content: (
@@ -33,7 +35,8 @@ export function checkUpPage({ ok, checks }: DoctorReport): Page {
   };
 }
 
-function lookOf({ ok, fix }: Check): keyof typeof WORDS {
+function lookOf({ ok, fix, isLookedAt = true }: Check): keyof typeof WORDS {
+  if (!isLookedAt) return "gone";
   if (!ok) return "bad";
   return fix === null ? "well" : "wait";
 }

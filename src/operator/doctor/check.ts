@@ -12,6 +12,8 @@ export interface Finding {
 
 export interface Check extends Finding {
   id: string;
+  /** False where it waits for a check that failed. */
+  isLookedAt?: boolean;
 }
 
 export function fine(message: string): Finding {

@@ -98,7 +98,7 @@ export async function examine(needs: {
     if (cause) causes.set(id, cause);
     checks.push(
       cause
-        ? { id, ...fault(`Not looked at, because of: ${cause}.`, null) }
+        ? { id, ...fault(`Not looked at, because of: ${cause}.`, null), isLookedAt: false }
         : await (begun.get(id) ?? finding(id, () => look(services))),
     );
   }

@@ -12,9 +12,13 @@ export interface Admitted {
 }
 
 /** So many rows are looked at for a probe that was not refused before. */
-const MOST_LOOKED_AT = 10;
+const MOST_LOOKED_AT = 100;
 /** So many refused rows are remembered. */
 const MOST_REMEMBERED = 1_000;
+
+/** What a row sends: a fresh pair, or another code, is not held to what was said of the one before. */
+const sentBy = ({ uuid, grantNumber, generation }: ClaimedCredential) =>
+  `${uuid} ${grantNumber} ${generation}`;
 
 /**
  * Lets claimed rows through to the token endpoint only while the client secret is worth sending. A rejected secret is
@@ -22,7 +26,7 @@ const MOST_REMEMBERED = 1_000;
  * token too. So who was refused lets others probe, and is refused for itself once the platform took the secret from them.
  */
 export function createAdmission(secrets: ClientSecrets, release: (row: ClaimedCredential) => Promise<void>) {
-  /** What came of one version: when each row was first refused, unless it was answered otherwise since. */
+  /** What came of one version: when each grant and pair was first refused, unless it was answered otherwise since. */
   let known = { version: 0, refusedAt: new Map<string, number>(), acceptedAt: -Infinity };
   const refusedUnder = ({ version }: ClientSecret): ReadonlyMap<string, number> =>
     version === known.version ? known.refusedAt : new Map();
@@ -34,7 +38,7 @@ export function createAdmission(secrets: ClientSecrets, release: (row: ClaimedCr
       if (!secret.isRejected) return (await claim(most)).map((row) => ({ row, secret, isProbe: false }));
       const refused = refusedUnder(secret);
       const rows = await claim(Math.min(refused.size + 1, MOST_LOOKED_AT));
-      const row = rows.find(({ uuid }) => !refused.has(uuid)) ?? rows[0];
+      const row = rows.find((each) => !refused.has(sentBy(each))) ?? rows[0];
       const isProbe = row !== undefined && (await secrets.takeProbe(secret));
       await Promise.all(rows.filter((other) => !isProbe || other !== row).map(release));
       return isProbe ? [{ row, secret, isProbe }] : [];
@@ -48,14 +52,14 @@ export function createAdmission(secrets: ClientSecrets, release: (row: ClaimedCr
         known = { version: secret.version, refusedAt: new Map(), acceptedAt: -Infinity };
       const { refusedAt } = known;
       if (outcome === "issued" || outcome === "token_rejected") {
-        refusedAt.delete(row.uuid);
+        refusedAt.delete(sentBy(row));
         // It was sent later than it was claimed: only the claim says for certain what it came after.
         known.acceptedAt = Math.max(known.acceptedAt, row.claimedAt.passed);
       }
       if (outcome !== "client_rejected") return answer;
-      const first = refusedAt.get(row.uuid);
+      const first = refusedAt.get(sentBy(row));
       if (first !== undefined && first < known.acceptedAt) return { ...answer, outcome: "token_rejected" };
-      if (first === undefined) refusedAt.set(row.uuid, performance.now());
+      if (first === undefined) refusedAt.set(sentBy(row), performance.now());
       if (refusedAt.size > MOST_REMEMBERED) refusedAt.delete(refusedAt.keys().next().value!);
       return answer;
     },

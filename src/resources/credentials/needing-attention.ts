@@ -4,7 +4,7 @@ export const MOST_NEEDING_ATTENTION = 10_000;
 const STATES = ["grant_lost", "needs_reauth", "no_grant", "quarantined"];
 
 /** Among so many: those of resources that failed keep their state, and add up over the years. */
-const MOST_LOOKED_AT = 100_000;
+const MOST_LOOKED_AT = 20_000;
 
 /**
  * The credentials that need a person, to stand in a FROM: those for which a customer waits, for a resource that failed or

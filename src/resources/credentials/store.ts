@@ -75,7 +75,7 @@ const putOffGrant = statement(
   "put_off_grant",
   `UPDATE credentials SET
      attempts = attempts + 1, outcome_unknown = $4, last_error = $5,
-     rejected_at = CASE WHEN $6 THEN coalesce(rejected_at, now()) ELSE rejected_at END,
+     rejected_at = CASE WHEN $6 THEN coalesce(rejected_at, now() - interval '1 day') ELSE rejected_at END,
      due_at = least(now() + make_interval(secs => $3::float8), grant_deadline),
      leased_until = NULL, sent_at = NULL
    WHERE uuid = $1 AND lease = $2 AND leased_until IS NOT NULL AND grant_number = $7 AND state = 'grant_pending'
@@ -92,7 +92,7 @@ const release = statement(
    WHERE uuid = $1 AND lease = $2`,
 );
 
-// A grant that was to replace a refused refresh token leaves that one behind: it is asked for once a day, as before.
+// A grant that was to replace a refused refresh token leaves that one behind: it is asked for once a day, as before, and was not refused just now.
 const HAS_OLDER = `sealed_refresh_token IS NOT NULL`;
 const loseGrant = statement(
   "lose_grant",
