@@ -79,7 +79,8 @@ test("ten rows that take long, for somebody holds one, do not hold up the next f
   const commit = createGroupCommit({ ...LIMITS, write });
   const results = TEN.map(commit);
   results.push(...(await oneByOne(commit, [11, 12])));
-  await eventually(() => expect(batches).toEqual([TEN, [11, 12]]));
+  // Together, or one by one where this process was held up between the two.
+  await eventually(() => expect([batches[0], batches.slice(1).flat()]).toEqual([TEN, [11, 12]]));
   await finish();
   expect(await Promise.all(results)).toEqual([...TEN, 11, 12].map((row) => row * 10));
 });
