@@ -1,6 +1,7 @@
 import type { Config } from "./config.ts";
 import { Misconfigured } from "./errors.ts";
 import { watchEventLoop } from "./event-loop-watch.ts";
+import { growHeapSlowly } from "./heap-growth.ts";
 import { createOwnScrubber } from "./own-secrets.ts";
 import type { RunningService } from "./run-service.ts";
 import { onSignals } from "./stop-signals.ts";
@@ -22,6 +23,7 @@ export async function runProcess(
   read: () => Config,
   start: (config: Config) => Promise<RunningService>,
 ): Promise<void> {
+  growHeapSlowly();
   let scrub = (text: string) => text;
   try {
     const config = read();

@@ -9,6 +9,7 @@ import { countedCalls } from "./metrics/counted-calls.ts";
 import { metricsRoutes } from "./metrics/routes.ts";
 import { timedRequests } from "./metrics/timed-requests.ts";
 import { createOperatorPages } from "./operator-pages/operator-pages.ts";
+import { ROUTER_PATHS } from "./own-paths.ts";
 import { authenticate } from "./partner-api/authenticate.ts";
 import { createSite } from "./pages/site.ts";
 import { partnerApi } from "./partner-api/routes.ts";
@@ -34,8 +35,6 @@ export interface RunningService {
 const START_PATIENCE_MS = 8_000;
 /** The platform does not wait longer for an answer. */
 const LONGEST_REQUEST_MS = 20_000;
-/** Where routers stand, beside the platform's. */
-const OUR_PATHS = ["/metrics", "/oauth", "/sso", "/customer", "/operator"];
 
 /** Starts the web process: listens at once, and works as soon as its database answers. */
 export async function runWeb(config: Config, parts?: Partial<Parts>): Promise<RunningService> {
@@ -65,7 +64,7 @@ export async function runWeb(config: Config, parts?: Partial<Parts>): Promise<Ru
     resourcesPath: config.resourcesPath,
     partnerApi: api,
     metrics: byPassword && metricsRoutes({ guard: byPassword, scrape: services.keptMetrics.createScrape() }),
-    observe: timedRequests(metrics, config.resourcesPath, OUR_PATHS),
+    observe: timedRequests(metrics, config.resourcesPath, ROUTER_PATHS),
     site: siteOf(services, operator, whenReady),
     readiness: () => readiness(services, ready),
     isStopping: () => stopping.signal.aborted,
