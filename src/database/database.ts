@@ -6,6 +6,7 @@ import { withCa } from "./tls.ts";
 
 export { createGroupCommit, Overloaded } from "./group-commit.ts";
 export { isConflict, isFaultOfData, isLocked, isOutOfConnections, isPassing } from "./failure.ts";
+export type { LockWait } from "./lock-waits.ts";
 export { checkMigrations, howToMigrate, migrate, MigrationFailed, tellOfAddress } from "./migrate.ts";
 export { busyStatement, statement, type Queryable, type Statement } from "./statement.ts";
 export type { Database, DatabaseLog } from "./types.ts";

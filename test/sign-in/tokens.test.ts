@@ -149,6 +149,96 @@ describe("a refresh", () => {
     people.control.settings({ refreshToken: "same" });
   });
 
+  describe("that brought a refresh token in place of the one we have", () => {
+    let before: Buffer | null = null;
+    /** Refreshes, and does something between the platform's answer and its storing. */
+    async function refreshWhile(meanwhile: () => Promise<unknown>) {
+      before = (await person()).sealed_access_token;
+      await makeDue();
+      people.control.fault("POST /oauth/token", { delayMs: 1_000 });
+      people.world.service.services.jobs.wake("refresh-people");
+      await eventually(async () => (await person()).lease === 1);
+      await meanwhile();
+      await people.job("refresh-people");
+    }
+    /** The stored pair is the platform's last one, and good for another. */
+    async function expectAlive(): Promise<void> {
+      expect(await person()).toMatchObject({ state: "active", reason: null, generation: 2 });
+      expect(await page()).toEqual(SIGNED_IN);
+      await makeDue();
+      await people.job("refresh-people");
+      expect(await person()).toMatchObject({ state: "active", generation: 3 });
+    }
+    const set = (members: string) => () => people.world.rows(`UPDATE people SET ${members}`);
+    beforeEach(() => void people.control.settings({ refreshToken: "new" }));
+    afterEach(() => void people.control.settings({ refreshToken: "same" }));
+
+    it.each([
+      ["its lease was lost", set(`lease = lease + 1`)],
+      [
+        "another process was refused with the old one",
+        set(
+          `lease = lease + 1, state = 'needs_sign_in', reason = 'refresh_token_rejected', due_at = NULL,
+             leased_until = NULL, sealed_access_token = NULL, sealed_refresh_token = NULL`,
+        ),
+      ],
+      [
+        "who lacks a key put the row aside",
+        set(`state = 'quarantined', reason = 'key_missing', due_at = NULL, leased_until = NULL`),
+      ],
+    ])("is stored though %s", async (_, meanwhile) => {
+      await refreshWhile(meanwhile);
+      await expectAlive();
+    });
+
+    it.each([
+      ["a newer pair came between", set(`lease = lease + 1, generation = generation + 1`)],
+      [
+        "the platform refuses the person even with a fresh token",
+        set(
+          `lease = lease + 1, state = 'needs_sign_in', reason = 'access_token_rejected', due_at = NULL,
+             leased_until = NULL, sealed_access_token = NULL, sealed_refresh_token = NULL`,
+        ),
+      ],
+    ])("is not stored where %s", async (_, meanwhile) => {
+      await refreshWhile(meanwhile);
+      const { sealed_access_token: sealed } = await person();
+      expect([null, before]).toContainEqual(sealed);
+    });
+
+    it("is held until it can be stored, whatever hinders it", async () => {
+      await people.world.rows(
+        `CREATE FUNCTION refuse_tokens() RETURNS trigger LANGUAGE plpgsql AS
+           $$ BEGIN RAISE insufficient_privilege; END $$`,
+      );
+      await people.world.rows(
+        `CREATE TRIGGER refuse_tokens BEFORE UPDATE OF generation ON people EXECUTE FUNCTION refuse_tokens()`,
+      );
+      const told = () => people.world.logged().split("A person's tokens cannot be stored").length - 1;
+      try {
+        await makeDue();
+        people.world.service.services.jobs.wake("refresh-people");
+        await eventually(() => expect(told()).toBe(1));
+      } finally {
+        await people.world.rows(`DROP FUNCTION refuse_tokens CASCADE`);
+      }
+      await eventually(async () => expect((await person()).generation).toBe(2));
+      await expectAlive();
+      expect(told()).toBe(1);
+    });
+  });
+
+  it("that brought no other refresh token is not stored where its lease was lost", async () => {
+    const before = await opened();
+    await makeDue();
+    people.control.fault("POST /oauth/token", { delayMs: 1_000 });
+    people.world.service.services.jobs.wake("refresh-people");
+    await eventually(async () => (await person()).lease === 1);
+    await people.world.rows(`UPDATE people SET lease = lease + 1`);
+    await people.job("refresh-people");
+    expect(await opened()).toEqual(before);
+  });
+
   it("is done once, however many processes find it due or in use", async () => {
     const other = await createServices(teapotConfig(people.world.environment), "guest", {
       ...teapotParts,

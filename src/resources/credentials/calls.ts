@@ -3,7 +3,7 @@ import type { IssuedTokens, TokenAnswer, TokenEndpoint } from "../../platform/oa
 import type { Scrubber } from "../../scrubber.ts";
 import type { Secret } from "../../secret.ts";
 import type { Vault } from "../../vault/vault.ts";
-import { isFaultOfData, isPassing } from "../../database/failure.ts";
+import { storeHeldTokens } from "../../database/held-tokens.ts";
 import { waitingForDatabase } from "../../database/waiting.ts";
 import type { Admission, Admitted } from "./admission.ts";
 import { isMarked, NEEDED_LEASE_SECONDS, type ClaimedCredential } from "./claims.ts";
@@ -12,14 +12,6 @@ import { credentialPlace, type Opening } from "./opening.ts";
 import type { TakeSlot } from "./slots.ts";
 import type { CredentialStore } from "./store.ts";
 import { shareOfLife } from "./verdict.ts";
-
-/**
- * How long tokens are held in memory while they cannot be stored. Those of a grant are the only ones there will ever be,
- * and so is a refresh token that came in place of the one we have: they are held as long as the process lives; stopping
- * ends that after 25 s. Any other refresh can be repeated.
- */
-const KEEP_ONLY_TOKENS_MS = 3_600_000;
-const KEEP_TOKENS_MS = 20_000;
 
 export type CallFailure = Exclude<TokenAnswer, { outcome: "issued" }>;
 export type CallResult =
@@ -89,24 +81,14 @@ export function createTokenCall({
         "The platform sent no refresh token: access ends with this token",
       );
     }
-    return waitingForDatabase(
-      () => store.storeTokens(sealed),
-      isFirst || isReplaced
-        ? { upToMs: KEEP_ONLY_TOKENS_MS, isCurable: untilStored(row) }
-        : { upToMs: KEEP_TOKENS_MS },
-    );
-  }
-
-  /** Whatever hinders the database may be mended while we hold the tokens; all but values that it will never take. */
-  function untilStored({ uuid, requestId }: ClaimedCredential): (error: unknown) => boolean {
-    let isTold = false;
-    return (error) => {
-      if (isFaultOfData(error)) return false;
-      if (!isPassing(error) && !isTold)
-        log.error({ uuid, requestId, error }, "Tokens cannot be stored; they are held and tried again");
-      isTold ||= !isPassing(error);
-      return true;
-    };
+    return storeHeldTokens(() => store.storeTokens(sealed), {
+      areOnlyOnes: isFirst || isReplaced,
+      onTrouble: (error) =>
+        log.error(
+          { uuid: row.uuid, requestId: row.requestId, error },
+          "Tokens cannot be stored; they are held and tried again",
+        ),
+    });
   }
 
   async function giveBack(row: ClaimedCredential, done: "not_sent" | "secret_rejected") {

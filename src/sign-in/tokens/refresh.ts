@@ -1,3 +1,4 @@
+import { storeHeldTokens } from "../../database/held-tokens.ts";
 import type { Log } from "../../log.ts";
 import type { NotIssued, TokenEndpoint } from "../../platform/oauth.ts";
 import type { Scrubber } from "../../scrubber.ts";
@@ -55,8 +56,18 @@ export function createRefresh(needs: {
     client.accepted();
     const { accessToken, refreshToken, lifeSeconds } = answer.tokens;
     const access = vault.seal(personPlace("sealed_access_token", uuid), accessToken);
-    const newRefresh = refreshToken && vault.seal(personPlace("sealed_refresh_token", uuid), refreshToken);
-    return (await store.store(row, access, newRefresh, lifeSeconds)) ? "fresh" : "gone";
+    const refresh = refreshToken && vault.seal(personPlace("sealed_refresh_token", uuid), refreshToken);
+    const isReplaced = refreshToken !== null && refreshToken.reveal() !== token.reveal();
+    const pair = { access, refresh, replaces: isReplaced ? row.generation : null, lifeSeconds };
+    const isStored = await storeHeldTokens(() => store.store(row, pair), {
+      areOnlyOnes: isReplaced,
+      onTrouble: (error) =>
+        log.error(
+          { person: uuid, error },
+          "A person's tokens cannot be stored; they are held and tried again",
+        ),
+    });
+    return isStored ? "fresh" : "gone";
   }
 
   async function failed(row: ClaimedTokens, { outcome, error, retryAfterMs }: NotIssued): Promise<Refreshed> {

@@ -1,4 +1,4 @@
-import { statement, waitingForDatabase, type Queryable } from "../../database/database.ts";
+import { statement, type Queryable } from "../../database/database.ts";
 
 // How due tokens are found and taken: one statement each, so that there is no moment between seeing a row and owning
 // it, and two processes never refresh one pair. What a refresh brought is stored only while the lease is still its own.
@@ -11,7 +11,19 @@ export interface ClaimedTokens {
   uuid: string;
   lease: number;
   attempts: number;
+  /** How many token pairs were stored before. */
+  generation: number;
   sealedRefreshToken: Buffer;
+}
+
+/** What a refresh brought, sealed. */
+export interface SealedPair {
+  access: Uint8Array;
+  /** Null: none came, and the one that is there is kept. */
+  refresh: Uint8Array | null;
+  /** The generation whose refresh token the platform has replaced by this one; null: the row's still counts. */
+  replaces: number | null;
+  lifeSeconds: number;
 }
 
 export interface StoredTokens {
@@ -22,7 +34,7 @@ export interface StoredTokens {
 }
 
 const TAKE = `UPDATE people SET lease = lease + 1, leased_until = now() + interval '${LEASE_SECONDS} seconds'`;
-const TAKEN = `RETURNING uuid, lease, attempts, sealed_refresh_token AS "sealedRefreshToken"`;
+const TAKEN = `RETURNING uuid, lease, attempts, generation, sealed_refresh_token AS "sealedRefreshToken"`;
 const IS_FREE = `state = 'active' AND (leased_until IS NULL OR leased_until <= now()) AND sealed_refresh_token IS NOT NULL`;
 
 const claimDue = statement(
@@ -46,12 +58,18 @@ const read = statement(
      state = 'active' AND sealed_refresh_token IS NOT NULL AS "canRefresh", generation
    FROM people WHERE uuid = $1 AND state = 'active'`,
 );
+// The lease decides, but for a refresh token that came in place of the row's: it is the only one there is, and is stored as
+// long as that one is still there, or was thrown away for being refused. Whom the platform refuses even with a fresh
+// token must sign in again.
 const store = statement(
   "store_person_tokens",
-  `UPDATE people SET sealed_access_token = $3, sealed_refresh_token = coalesce($4, sealed_refresh_token),
-     expires_at = now() + make_interval(secs => $5::float8), due_at = now() + make_interval(secs => $5::float8 / 2),
-     generation = generation + 1, lease = lease + 1, leased_until = NULL, attempts = 0, last_error = NULL
-   WHERE uuid = $1 AND lease = $2 AND state = 'active' RETURNING uuid`,
+  `UPDATE people SET state = 'active', reason = NULL,
+     sealed_access_token = $3, sealed_refresh_token = coalesce($4, sealed_refresh_token),
+     expires_at = now() + make_interval(secs => $5::float8),
+     due_at = now() + make_interval(secs => $5::float8 / 2), generation = generation + 1,
+     lease = lease + 1, leased_until = NULL, attempts = 0, last_error = NULL
+   WHERE uuid = $1 AND ((lease = $2 AND state = 'active')
+     OR (generation = $6 AND (state IN ('active', 'quarantined') OR reason = 'refresh_token_rejected'))) RETURNING uuid`,
 );
 const release = statement(
   "release_person",
@@ -97,9 +115,6 @@ const reopen = statement(
 /** A lease: whose tokens, and the number of the claim. */
 export type Lease = Pick<ClaimedTokens, "uuid" | "lease">;
 
-/** How long fresh tokens are held while the database is away; after that the old refresh token must do. */
-const KEEP_MS = 20_000;
-
 export function createTokenStore(db: Queryable) {
   const applies = async (...[what, values]: Parameters<Queryable["query"]>) =>
     (await db.query(what, values)).length > 0;
@@ -110,11 +125,9 @@ export function createTokenStore(db: Queryable) {
       (await db.query<ClaimedTokens>(claimOne, [uuid, generation]))[0] ?? null,
     nextDueInSeconds: async () => (await db.query<{ seconds: number | null }>(nextDue))[0]?.seconds ?? null,
     read: async (uuid: string) => (await db.query<StoredTokens>(read, [uuid]))[0] ?? null,
-    /** False: the person signed in anew or out meanwhile, or the lease ran out. */
-    store: ({ uuid, lease }: Lease, access: Uint8Array, refresh: Uint8Array | null, lifeSeconds: number) =>
-      waitingForDatabase(() => applies(store, [uuid, lease, access, refresh, lifeSeconds]), {
-        upToMs: KEEP_MS,
-      }),
+    /** False: the person signed in anew or out meanwhile, or the lease ran out and the refresh token of before still counts. */
+    store: ({ uuid, lease }: Lease, { access, refresh, replaces, lifeSeconds }: SealedPair) =>
+      applies(store, [uuid, lease, access, refresh, lifeSeconds, replaces]),
     /** Gives a row back as it was, for a later time. */
     release: async ({ uuid, lease }: Lease, againInSeconds: number) =>
       void (await db.query(release, [uuid, lease, againInSeconds])),
