@@ -42,17 +42,32 @@ export function sees(caller: Caller, addonId: string | null): boolean {
   return caller.kind === "user" || caller.addon.id === addonId;
 }
 
-/** The add-ons that belong to the apps in reach. */
+/** A partner's own add-on, even where its app is gone; for users those that belong to the apps in reach. */
 export function reachableAddons(world: World, caller: Caller): AddonRecord[] {
-  const addons = reachableApps(world, caller).flatMap((app) => world.addons.of("app", app.id));
-  return addons.filter(({ id, state }) => sees(caller, id) && state !== "deprovisioned");
+  const addons =
+    caller.kind === "partner"
+      ? [caller.addon]
+      : reachableApps(world, caller).flatMap((app) => world.addons.of("app", app.id));
+  return listedAddons(world, caller, addons);
 }
 
 /** The add-ons that are attached to an app, each once. */
 export function addonsOn(world: World, caller: Caller, app: AppRecord): AddonRecord[] {
   const ids = new Set(world.attachments.of("app", app.id).map(({ addonId }) => addonId));
   const addons = [...ids].map((id) => world.addons.get(id)!);
-  return addons.filter(({ id, state }) => sees(caller, id) && state !== "deprovisioned");
+  return listedAddons(
+    world,
+    caller,
+    addons.filter(({ id }) => sees(caller, id)),
+  );
+}
+
+function listedAddons(world: World, caller: Caller, addons: AddonRecord[]): AddonRecord[] {
+  return ofOpenTeams(
+    world,
+    caller,
+    addons.filter(({ state }) => state !== "deprovisioned"),
+  );
 }
 
 export function attachmentsOf(world: World, addon: AddonRecord): AttachmentRecord[] {

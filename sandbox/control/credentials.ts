@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import type { Platform } from "../platform.ts";
-import { replaceClientSecret } from "../world/world.ts";
+import { replaceClientSecret } from "../world/client-secret.ts";
 import { endAccessTokens, latestAuthorization } from "../world/tokens.ts";
 import { notFound } from "../refusal.ts";
 import { findAddon } from "./find.ts";
@@ -12,10 +12,6 @@ export function createCredentials(platform: Platform) {
     /** A new client secret, shown this once; every access token of the add-on is dead at once. */
     resetClientSecret(): { secret: string } {
       replaceClientSecret(world, randomBytes(32).toString("hex"));
-      for (const authorization of world.authorizations.all()) {
-        if (authorization.addonId === null) continue;
-        endAccessTokens(world, authorization, "The client secret was reset; refresh with the new one.");
-      }
       platform.changed();
       return { secret: world.settings.clientSecret };
     },

@@ -68,7 +68,7 @@ export function createDeliveries(platform: Platform) {
     /** Posts that form, as the browser would. */
     async signOn(id: string, email = "owner@example.com"): Promise<Delivery> {
       const addon = findAddon(world, id);
-      return delivered(addon, sendSignOn(platform, signForm(platform, addon, email)));
+      return delivered(addon, sendSignOn(platform, addon, signForm(platform, addon, email)));
     },
   };
 }

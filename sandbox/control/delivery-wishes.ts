@@ -16,7 +16,7 @@ export interface InstallWish {
 export interface RedeliverWish {
   /** With a new grant instead of the one sent last. */
   newCode?: boolean;
-  /** Another plan than the resource has, in this one request. */
+  /** Another plan than was asked for at first, in this one request. */
   plan?: string;
 }
 

@@ -18,7 +18,10 @@ export function sendPlanChange(platform: Platform, addon: AddonRecord, plan: str
     headers: partnerHeaders(world, true),
     body: JSON.stringify({ plan }),
     receive(response) {
-      if (response.status !== 200 && response.status !== 202) return checkRefusal(response);
+      const { status } = response;
+      if ((status === 404 || status === 410) && isAlive(addon))
+        return [`The resource lives; the answer should not be ${status}.`, ...checkRefusal(response)];
+      if (status !== 200 && status !== 202) return checkRefusal(response);
       if (addon.isRefused) return ["The provision was refused: there is no plan to change."];
       if (addon.deprovisionedAt !== null) return wasOver ? [SHOULD_BE_410] : [];
       const { complaints, message, config } = checkBody(world, response);
@@ -29,4 +32,9 @@ export function sendPlanChange(platform: Platform, addon: AddonRecord, plan: str
       return complaints;
     },
   });
+}
+
+/** Taken up by the service, and not on its way out. */
+function isAlive({ wasTakenUp, state }: AddonRecord): boolean {
+  return wasTakenUp === true && (state === "provisioning" || state === "provisioned");
 }

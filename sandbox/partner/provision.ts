@@ -18,7 +18,7 @@ export async function sendProvision(
   platform: Platform,
   addon: AddonRecord,
   grant: GrantRecord,
-  plan = addon.plan,
+  plan = requestedPlanOf(addon),
 ): Promise<PartnerResponse> {
   for (let left = platform.world.settings.redeliveries; ; left--) {
     const isLast = left <= 0;
@@ -32,7 +32,7 @@ export function deliverProvision(
   platform: Platform,
   addon: AddonRecord,
   grant: GrantRecord,
-  { plan = addon.plan, isLast }: { plan?: string; isLast: boolean },
+  { plan = requestedPlanOf(addon), isLast }: { plan?: string; isLast: boolean },
 ): Promise<PartnerResponse> {
   const sent = { world: platform.world, addon, grant, wasOver: addon.isEndConfirmed === true };
   return callPartner(platform, {
@@ -40,6 +40,11 @@ export function deliverProvision(
     receive: (response) =>
       response.status === null && !isLast ? checkRefusal(response) : receiveProvision(sent, response),
   });
+}
+
+/** A request that is delivered again is the same request: a plan change has come after it. */
+function requestedPlanOf({ requestedPlan, plan }: AddonRecord): string {
+  return requestedPlan ?? plan;
 }
 
 function provisionCall(platform: Platform, addon: AddonRecord, grant: GrantRecord, plan: string) {

@@ -36,8 +36,10 @@ export function signForm({ world }: Platform, addon: AddonRecord, email: string)
   };
 }
 
-/** Posts the signed form as the customer's browser would. */
-export function sendSignOn(platform: Platform, { form }: SignedForm) {
+/** Posts the signed form as the customer's browser would; one to a resource that is gone is to be refused. */
+export function sendSignOn(platform: Platform, addon: AddonRecord, { form }: SignedForm) {
+  const isGone = addon.deprovisionedAt !== null || addon.isRefused;
+  const wanted = isGone ? 403 : 303;
   return callPartner(platform, {
     method: "POST",
     path: "/sso/login",
@@ -45,7 +47,8 @@ export function sendSignOn(platform: Platform, { form }: SignedForm) {
     body: new URLSearchParams(form).toString(),
     receive: ({ status, error }) => {
       if (status === null) return [error ?? "There was no answer."];
-      return status === 303 ? [] : [`A sign-on is answered with 303, not ${status}.`];
+      const what = isGone ? "A sign-on to a resource that is gone" : "A sign-on";
+      return status === wanted ? [] : [`${what} is answered with ${wanted}, not ${status}.`];
     },
   });
 }

@@ -8,6 +8,8 @@ export interface AddonRecord {
   state: AddonState;
   appId: string;
   plan: string;
+  /** As the provision request has it, whatever was changed since. A state file from before may lack it. */
+  requestedPlan?: string;
   region: string;
   options: Record<string, unknown>;
   /** Set by the partner's answers and by PATCH; order of first appearance. */

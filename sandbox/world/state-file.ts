@@ -7,7 +7,8 @@ import {
   type PartnerSettings,
   type SandboxSettings,
 } from "../settings.ts";
-import { replaceClientSecret, tablesOf, type World } from "./world.ts";
+import { replaceClientSecret } from "./client-secret.ts";
+import { tablesOf, type World } from "./world.ts";
 
 /** Short, for a process that is killed forgets what it has not written, tokens it has issued among it. */
 const WRITE_DELAY_MS = 10;
@@ -111,12 +112,12 @@ function restore(world: World, snapshot: Snapshot, given: Partial<SandboxSetting
   world.formerClientSecrets.push(...snapshot.formerClientSecrets);
   Object.assign(world.settings, snapshot.behaviour, behaviourIn(given));
   world.settings.clientSecret = snapshot.clientSecret;
-  if (given.clientSecret !== undefined && given.clientSecret !== snapshot.givenClientSecret)
-    replaceClientSecret(world, given.clientSecret);
   if (snapshot.partner) restorePartner(world, snapshot.partner, given);
   for (const [name, table] of Object.entries(tablesOf(world))) {
     for (const row of snapshot.tables[name] ?? []) table.add(row as never);
   }
+  if (given.clientSecret !== undefined && given.clientSecret !== snapshot.givenClientSecret)
+    replaceClientSecret(world, given.clientSecret);
   // Which add-ons it still wanted is not kept: what was half made stays so.
   for (const { setup } of world.apps.all()) if (setup?.state === "creating") setup.state = "failed";
 }

@@ -23,13 +23,6 @@ export function createWorld(settings: SandboxSettings): World {
   };
 }
 
-/** The partner's client has another secret; the former one stays known for what it is. */
-export function replaceClientSecret(world: World, secret: string): void {
-  if (secret === world.settings.clientSecret) return;
-  world.formerClientSecrets.push(world.settings.clientSecret);
-  world.settings.clientSecret = secret;
-}
-
 /** The tables of a world, by name. */
 export function tablesOf(world: World): Tables {
   const {

@@ -97,6 +97,26 @@ describe("the reach of a token", () => {
     expect(await change("https://closed-shop.example.com")).toMatchObject({ status: 403 });
   });
 
+  it("ends at a closed team's add-on also where it is attached to an app of somebody else", async () => {
+    const own = world.control.createApp();
+    const closed = world.control.createApp({ team: "makers" });
+    const { addon, token } = await world.installed({ app: closed.id });
+    world.control.attach(addon.id, { app: own.id });
+    const user = world.control.userToken("owner@example.com").token;
+    world.control.settings({ thirdPartyOAuth: false });
+    expect(await world.call(token, `/addons/${addon.id}`)).toMatchObject({ status: 403 });
+    expect(await world.call(token, `/apps/${own.id}/addons`)).toMatchObject({ status: 200, body: [] });
+    expect(await world.call(user, `/apps/${own.id}/addons`)).toMatchObject({ body: [{ id: addon.id }] });
+  });
+
+  it("holds its own add-on as long as that lives, also where its app was destroyed", async () => {
+    const { addon, token } = await world.installed();
+    world.partner.answers({ status: 500, body: {} });
+    await world.control.destroyApp(addon.app.id);
+    expect(await world.call(token, `/addons/${addon.id}`)).toMatchObject({ status: 200 });
+    expect(await world.call(token, "/addons")).toMatchObject({ status: 200, body: [{ id: addon.id }] });
+  });
+
   it("is nothing without a token, or with a wrong one", async () => {
     expect(await world.call("SVCK-unknown", "/addons")).toMatchObject({
       status: 401,

@@ -110,8 +110,11 @@ it("A whole manifest registers the add-on at run time as at the start; what is n
 
 it("A client secret that was replaced by another is refused as a former one, and shown nowhere", async () => {
   const { clientSecret } = world.sandbox.settings;
-  const { refreshToken } = await world.installed();
+  const { refreshToken, token } = await world.installed();
+  await control("PUT", "/partner", { clientSecret });
+  expect(await world.call(token, "/addons")).toMatchObject({ status: 200 });
   await control("PUT", "/partner", { clientSecret: "another-client-secret" });
+  expect(await world.call(token, "/addons")).toMatchObject({ status: 401 });
   const refused = await world.refresh(refreshToken, clientSecret);
   expect(refused.body.error_description).toBe("The client secret was reset; this is a former one.");
   const sent = { "content-type": "text/plain" };

@@ -107,6 +107,14 @@ describe("a redelivery", () => {
     expect(await world.exchange(codeOf(0))).toMatchObject({ status: 200 });
   });
 
+  it("sends the plan that was asked for at first, also when it was changed since", async () => {
+    const { addon } = await world.control.install({ plan: "basic" });
+    await world.control.changePlan(addon.id, "premium");
+    await world.control.redeliver(addon.id);
+    expect(sent(2)).toEqual(sent(0));
+    expect(world.control.addon(addon.id).plan.name).toBe("widgets:premium");
+  });
+
   it("sends a new code when asked to; the pair it is exchanged for replaces the former", async () => {
     const { addon, token } = await world.installed();
     await world.control.redeliver(addon.id, { newCode: true, plan: "premium" });
@@ -201,6 +209,15 @@ describe("a plan change", () => {
     const refused = await world.control.changePlan(addon.id, "basic");
     expect([refused.response.status, refused.addon.plan.name]).toEqual([422, "widgets:premium"]);
   });
+
+  it.each([404, 410])("of a living resource should not be answered %i", async (status) => {
+    const { addon } = await world.control.install();
+    world.partner.answers({ status, body: { id: "unknown", message: "Who?" } });
+    const { response } = await world.control.changePlan(addon.id, "premium");
+    expect(response.complaints).toEqual([`The resource lives; the answer should not be ${status}.`]);
+    await world.control.deprovision(addon.id);
+    expect((await world.control.changePlan(addon.id, "premium")).response.complaints).toBeUndefined();
+  });
 });
 
 describe("a deprovision", () => {
@@ -244,5 +261,15 @@ describe("a sign-on", () => {
     expect((await world.control.signOn(addon.id)).response.status).toBe(303);
     expect(new URLSearchParams(world.partner.requests[1]!.body).get("resource_id")).toBe(addon.id);
     expect(lastComplaints()).toBeUndefined();
+  });
+
+  it("to a resource that is gone should be refused", async () => {
+    const { addon } = await world.control.install();
+    await world.control.deprovision(addon.id);
+    world.partner.answers({ status: 403, body: "" });
+    expect((await world.control.signOn(addon.id)).response.complaints).toBeUndefined();
+    world.partner.answers({ status: 303, body: "" });
+    const { complaints } = (await world.control.signOn(addon.id)).response;
+    expect(complaints).toEqual(["A sign-on to a resource that is gone is answered with 403, not 303."]);
   });
 });

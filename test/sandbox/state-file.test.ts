@@ -48,6 +48,7 @@ it("A sandbox goes on where the one before it stopped", async () => {
 
   const third = await startSandbox({ ...given, clientSecret: "another", refreshStatus: 201 });
   expect(third.settings).toMatchObject({ clientSecret: "another", refreshStatus: 201 });
+  expect(await client(third).call(body.access_token, "/addons")).toMatchObject({ status: 401 });
   const { body: refused } = await client(third).refresh(refreshToken, secret);
   expect(refused.error_description).toBe("The client secret was reset; this is a former one.");
   expect(JSON.stringify(third.control.ledger())).not.toContain(secret);
