@@ -1,6 +1,7 @@
 import type pg from "pg";
 import { KitError, messageOf, Misconfigured } from "../errors.ts";
 import { isFaultOfAddress } from "./failure.ts";
+import type { LockWait } from "./lock-waits.ts";
 import { migrationList, migrationNames } from "./migrations-folder.ts";
 import { statement, type Queryable } from "./statement.ts";
 import { withCa } from "./tls.ts";
@@ -20,7 +21,8 @@ export class MigrationFailed extends KitError {
 
 /**
  * Brings the schema of a PostgreSQL up to date. Of two that do so at once, one applies and the other waits for it and
- * finds nothing to do. Needs a role with DDL rights, and a direct connection (no transaction pooler in between).
+ * finds nothing to do. `onWait` is told what it waits for, and whom, where it waits. Needs a role with DDL rights, and a
+ * direct connection (no transaction pooler in between).
  *
  * @returns the names of the migrations it applied, oldest first
  * @throws MigrationFailed
@@ -28,24 +30,30 @@ export class MigrationFailed extends KitError {
 export function migrate({
   url,
   ca,
+  onWait,
 }: {
   url: string;
   ca?: string | undefined;
+  onWait?: (wait: LockWait) => void;
 }): Promise<{ applied: string[] }> {
-  return applyMigrations(withCa(url, ca));
+  return applyMigrations(withCa(url, ca), undefined, onWait);
 }
 
 /** The same, for an address in the driver's own form, and for migrations that stand elsewhere. */
 export async function applyMigrations(
   address: pg.PoolConfig,
   folder?: string,
+  onWait?: (wait: LockWait) => void,
 ): Promise<{ applied: string[] }> {
   // Loaded when needed: the engine is 4 MB, and a service that is up to date never needs it.
   const { withSchemaEngine } = await import("./schema-engine.ts");
   const migrationsList = await migrationList(folder);
   try {
-    const { appliedMigrationNames } = await withSchemaEngine(address, (engine) =>
-      engine.applyMigrations({ migrationsList, filters: { externalTables: [], externalEnums: [] } }),
+    const { appliedMigrationNames } = await withSchemaEngine(
+      address,
+      (engine) =>
+        engine.applyMigrations({ migrationsList, filters: { externalTables: [], externalEnums: [] } }),
+      onWait,
     );
     return { applied: appliedMigrationNames };
   } catch (error) {

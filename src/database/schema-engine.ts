@@ -7,6 +7,7 @@ import {
 } from "@prisma/driver-adapter-utils";
 import type { SchemaEngine } from "@prisma/schema-engine-wasm";
 import pg from "pg";
+import { tellLockWaits, type LockWait } from "./lock-waits.ts";
 import { forgetUnfinished, runScript } from "./migration-script.ts";
 import { loadSchemaEngine } from "./schema-engine-wasm.ts";
 
@@ -14,6 +15,7 @@ import { loadSchemaEngine } from "./schema-engine-wasm.ts";
 const MIGRATION_LOCK = 0x6164646f6e;
 /** The engine's own, which `prisma migrate` holds. The engine takes it again itself, but waits no more than 10 s for it. */
 const PRISMA_LOCK = 72707369;
+const LOCKS = [MIGRATION_LOCK, PRISMA_LOCK];
 const LOOKS_AGAIN_AFTER_MS = 200;
 
 let loading: ReturnType<typeof loadSchemaEngine> | undefined;
@@ -21,24 +23,31 @@ let loading: ReturnType<typeof loadSchemaEngine> | undefined;
 /**
  * Runs `work` with Prisma's own schema engine, the one behind `prisma migrate`, on the database at `address`. It needs
  * no binary and no Prisma command line, and keeps `_prisma_migrations` as they do. One at a time: others wait.
+ * `onWait` is told for whom.
  */
 export async function withSchemaEngine<T>(
   address: pg.PoolConfig,
   work: (engine: SchemaEngine) => Promise<T>,
+  onWait?: (wait: LockWait) => void,
 ): Promise<T> {
   const { SchemaEngine } = await (loading ??= loadSchemaEngine());
   const pool = new pg.Pool({ ...PATIENCE, ...address, ...ONE_SESSION });
   const ignore = () => undefined;
   pool.on("error", ignore).on("connect", (client) => void client.on("error", ignore));
+  let endTelling = () => Promise.resolve();
   try {
     await pool.query(NO_LIMITS);
-    for (const lock of [MIGRATION_LOCK, PRISMA_LOCK]) await take(lock, pool);
+    if (onWait) {
+      const { rows } = await pool.query<{ pid: number }>("SELECT pg_backend_pid() AS pid");
+      endTelling = tellLockWaits({ ...CALLED, ...address }, { pid: rows[0]!.pid, locks: LOCKS, onWait });
+    }
+    for (const lock of LOCKS) await take(lock, pool);
     await forgetUnfinished(pool);
     const adapter = bindMigrationAwareSqlAdapterFactory(wholeScripts(new PrismaPg(pool), pool));
     const engine = await SchemaEngine.new({ datamodels: undefined }, () => undefined, adapter);
     return await work(engine);
   } finally {
-    await pool.end();
+    await Promise.all([pool.end(), endTelling()]);
   }
 }
 
@@ -56,8 +65,9 @@ async function take(lock: number, pool: pg.Pool): Promise<void> {
   }
 }
 
+const CALLED = { application_name: "addon-migrate" };
 /** A migration may take as long as it takes. */
-const PATIENCE = { connectionTimeoutMillis: 10_000, keepAlive: true, application_name: "addon-migrate" };
+const PATIENCE = { connectionTimeoutMillis: 10_000, keepAlive: true, ...CALLED };
 /** Whatever the role has for its statements, which are the service's: cut off in the middle, some are never done. */
 const NO_LIMITS = `SELECT set_config(name, '0', false) FROM pg_settings
   WHERE name IN ('statement_timeout', 'lock_timeout', 'transaction_timeout', 'idle_in_transaction_session_timeout',

@@ -1,5 +1,5 @@
 import path from "node:path";
-import { checkMigrations, migrate, openDatabase, statement } from "../database/database.ts";
+import { checkMigrations, migrate, openDatabase, statement, type LockWait } from "../database/database.ts";
 import type { Config } from "../config.ts";
 import type { MIGRATION_SETTINGS } from "./migration-settings.ts";
 
@@ -16,13 +16,17 @@ export interface MigrationReport {
   database: string;
 }
 
-/** Brings the schema up to date and says of which database, and what it applied. Throws `MigrationFailed`, or `Misconfigured`. */
+/**
+ * Brings the schema up to date and says of which database, and what it applied; meanwhile, for whom it waits. Throws
+ * `MigrationFailed`, or `Misconfigured`.
+ */
 export async function migrateDatabase(
   config: Pick<Config, (typeof MIGRATION_SETTINGS)[number]>,
+  onWait: (wait: LockWait) => void,
 ): Promise<MigrationReport> {
   const { databaseUrl, migrationDatabaseUrl, databaseCa: ca, dataDir } = config;
   const url = (migrationDatabaseUrl ?? databaseUrl)?.reveal();
-  if (url) return { ...(await migrate({ url, ca })), database: named(new URL(url)) };
+  if (url) return { ...(await migrate({ url, ca, onWait })), database: named(new URL(url)) };
   const database = `the embedded database in ${path.resolve(dataDir)} (DATABASE_URL is not set)`;
   return { ...(await migrateEmbedded(dataDir)), database };
 }

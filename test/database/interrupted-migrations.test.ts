@@ -6,7 +6,9 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
 import pg from "pg";
+import type { LockWait } from "../../src/database/lock-waits.ts";
 import { applyMigrations } from "../../src/database/migrate.ts";
+import { kit } from "../kit/kit.ts";
 import { aFreshDatabase, testServerUrl, type FreshDatabase } from "../support/database.ts";
 import { startDatabaseProxy } from "../support/database-proxy.ts";
 
@@ -197,4 +199,73 @@ const COLUMN = "ALTER TABLE credentials ADD COLUMN more INT";
     await other.query("COMMIT");
     expect(await Promise.all([first, second])).toEqual([{ applied: [NAME] }, { applied: [] }]);
   }, 30_000);
+
+  describe("tells what it waits for", () => {
+    const waits: LockWait[] = [];
+    const onWait = (wait: LockWait) => void waits.push(wait);
+    beforeEach(async () => {
+      waits.length = 0;
+      await other.query("SET application_name = 'backup'");
+    });
+    const untilTold = async (upToMs: number) => {
+      for (const until = performance.now() + upToMs; performance.now() < until && waits.length === 0;)
+        await wait(20);
+      return waits[0];
+    };
+    const pidOfOther = async () =>
+      (await other.query<{ pid: number }>("SELECT pg_backend_pid() AS pid")).rows[0]!.pid;
+
+    it.each([
+      ["and steps back for", COLUMN],
+      ["and is not to step back for", `BEGIN; CREATE TABLE a (); COMMIT; ${COLUMN};`],
+    ])(
+      "a table that it wants %s: which, and who has it, once",
+      async (_, script) => {
+        await withScript(script);
+        await other.query("BEGIN; SELECT count(*) FROM credentials");
+        const pid = await pidOfOther();
+        const migrating = applyMigrations(address(), folder, onWait);
+        expect(await untilTold(2_000)).toMatchObject({
+          isForMigration: false,
+          lockOn: "credentials",
+          holders: [{ pid, name: "backup", state: "idle in transaction", seconds: expect.any(Number) }],
+        });
+        await wait(4_000);
+        expect(waits).toHaveLength(1);
+        await other.query("COMMIT");
+        expect(await migrating).toEqual({ applied: [NAME] });
+      },
+      30_000,
+    );
+
+    it("a transaction, where it makes an index beside everybody's work", async () => {
+      await withScript("CREATE INDEX CONCURRENTLY more ON credentials (lease)");
+      await other.query("BEGIN; LOCK TABLE credentials IN ROW EXCLUSIVE MODE");
+      const pid = await pidOfOther();
+      const migrating = applyMigrations(address(), folder, onWait);
+      expect(await untilTold(2_000)).toMatchObject({ lockOn: null, holders: [{ pid }] });
+      await other.query("COMMIT");
+      expect(await migrating).toEqual({ applied: [NAME] });
+    }, 30_000);
+
+    it("another migration, again after ten seconds; `kit migrate` says it on standard error", async () => {
+      await other.query("SELECT pg_advisory_lock(x'6164646f6e'::bigint)");
+      const migrating = applyMigrations(address(), undefined, onWait);
+      const command = kit({ ...fresh.environment }, ["migrate"]);
+      expect(await untilTold(2_000)).toMatchObject({
+        isForMigration: true,
+        holders: [{ pid: await pidOfOther(), name: "backup" }],
+      });
+      await wait(11_000);
+      expect(waits).toHaveLength(2);
+      await other.query("SELECT pg_advisory_unlock_all()");
+      expect(await migrating).toEqual({ applied: [] });
+      const { code, stdout, stderr } = await command;
+      expect(code).toBe(0);
+      expect(stdout).toContain("The schema is up to date");
+      expect(stderr.replace(/\s+/g, " ")).toContain(
+        `Waiting for another migration to end: process ${await pidOfOther()} (backup, idle, for `,
+      );
+    }, 40_000);
+  });
 });

@@ -1,0 +1,82 @@
+import type pg from "pg";
+import { createPool } from "./pool.ts";
+
+/** What a migration waits for, and who keeps it waiting. */
+export interface LockWait {
+  /** Another migration is under way. */
+  isForMigration: boolean;
+  /** The table or index that others hold. Null: it waits for another migration, or for transactions of others to end. */
+  lockOn: string | null;
+  /** The one that has been at it for longest first. None: a prepared transaction, or one that has just let go. */
+  holders: Holder[];
+}
+
+/** A session that is waited for. What PostgreSQL does not show to our role is null. */
+export interface Holder {
+  pid: number;
+  /** What it calls itself; may be empty. */
+  name: string | null;
+  /** `idle in transaction` and the like. */
+  state: string | null;
+  /** How long its transaction has lasted; of another migration, its connection. */
+  seconds: number | null;
+}
+
+const LOOKS_EVERY_MS = 500;
+const TELLS_EVERY_MS = 10_000;
+
+// The locks of migrations ($2) are asked for again and again, so nobody stands in line for them: there, whoever has one
+// is waited for. What is over in a moment is not worth a word.
+const LOCK_WAIT = `WITH waits AS (
+    SELECT false AS "isForMigration", relation::regclass::text AS "lockOn", pg_blocking_pids(pid) AS pids
+      FROM pg_locks WHERE pid = $1 AND NOT granted AND waitstart < clock_timestamp() - interval '300 ms'
+    UNION ALL
+    SELECT true, NULL, array_agg(pid) FROM pg_locks
+     WHERE locktype = 'advisory' AND granted AND pid <> $1 AND objsubid = 1
+       AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+       AND (classid::bigint << 32 | objid::bigint) = ANY ($2)
+    HAVING count(*) > 0
+  ), sessions AS (
+    SELECT *, CASE WHEN "isForMigration" THEN backend_start ELSE xact_start END AS since
+      FROM waits LEFT JOIN pg_stat_activity ON pid = ANY (pids)
+  )
+  SELECT "isForMigration", "lockOn",
+         coalesce(json_agg(json_build_object('pid', pid, 'name', application_name, 'state', state,
+           'seconds', extract(epoch FROM clock_timestamp() - since)::int) ORDER BY since)
+           FILTER (WHERE pid IS NOT NULL), '[]') AS holders
+    FROM sessions GROUP BY 1, 2`;
+
+/**
+ * Looks, over a connection of its own, what the session `pid` waits for, and tells it: after a second or so, then every
+ * ten. Where that connection cannot be had, nothing is told. `locks` are those under which migrations run.
+ *
+ * @returns what ends it
+ */
+export function tellLockWaits(
+  address: pg.PoolConfig,
+  { pid, locks, onWait }: { pid: number; locks: readonly number[]; onWait: (wait: LockWait) => void },
+): () => Promise<void> {
+  const pool = createPool({ ...address, max: 1 });
+  let toldAt = -Infinity;
+  let isLooking = false;
+
+  async function look(): Promise<void> {
+    const { rows } = await pool.query<LockWait>(LOCK_WAIT, [pid, locks]);
+    if (!rows[0] || performance.now() - toldAt < TELLS_EVERY_MS) return;
+    toldAt = performance.now();
+    onWait(rows[0]);
+  }
+
+  const timer = setInterval(() => {
+    if (isLooking) return;
+    isLooking = true;
+    look()
+      .catch(() => undefined)
+      .finally(() => (isLooking = false));
+  }, LOOKS_EVERY_MS);
+
+  return () => {
+    clearInterval(timer);
+    return pool.end();
+  };
+}
