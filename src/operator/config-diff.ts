@@ -1,8 +1,9 @@
 import { statement, waitingForDatabase, type Database, type Queryable } from "../database/database.ts";
 import { messageOf } from "../errors.ts";
-import { openConfig } from "../resources/config-vars.ts";
+import { openConfig, type ConfigVar } from "../resources/config-vars.ts";
+import type { Offer } from "../resources/contract.ts";
 import type { PlatformFor } from "../resources/platform-for.ts";
-import { findResource } from "../resources/rows.ts";
+import { findResource, type ResourceRow } from "../resources/rows.ts";
 import { Secret } from "../secret.ts";
 import { FIRST_UUID } from "../uuid.ts";
 import type { Vault } from "../vault/vault.ts";
@@ -19,8 +20,8 @@ export interface ShownValue {
 }
 
 /**
- * One config var as we want it and as the platform has it; null: not at all. `extra`: we set it once and want it no more;
- * `foreign`: it was never set from here, as those of an installation from before the kit.
+ * One config var as we want it and as the platform has it; null: not at all. `extra`: we set it once, and want or declare
+ * it no more; `foreign`: it was never set from here, as those of an installation from before the kit.
  */
 export interface VarDifference {
   name: string;
@@ -32,6 +33,8 @@ export interface VarDifference {
 /** How the config vars of one resource compare, in the order of their names. */
 export interface ConfigDifference {
   vars: VarDifference[];
+  /** Names that were set from here once and are wanted no more, also where the platform has let go of them. */
+  retired: string[];
   /** False: the vendor's service has not said what it wants, and nobody else has. */
   isKnown: boolean;
 }
@@ -42,11 +45,14 @@ export interface FleetDifference {
   different: { uuid: string; vars: VarDifference[] }[];
   failed: { uuid: string; id: string; message: string }[];
   skipped: { uuid: string; reason: string }[];
+  /** Of all that were looked at: {@link ConfigDifference.retired}. */
+  retired: Set<string>;
 }
 
 export interface DiffNeeds {
   db: Database;
   vault: Vault;
+  offer: Offer;
   platformFor: PlatformFor;
 }
 
@@ -69,15 +75,13 @@ const CAN_BE_ASKED = "state IN ('provisioning', 'provisioned')";
  * What the vendor's service wants for a resource against what the platform has, var by var (platform document, "Add-on
  * configuration"). Nothing is changed.
  */
-export async function diffConfig(
-  { db, vault, platformFor }: DiffNeeds,
-  typed: string,
-): Promise<ConfigDifference> {
+export async function diffConfig(needs: DiffNeeds, typed: string): Promise<ConfigDifference> {
+  const { db, vault, platformFor } = needs;
   const uuid = typedUuid(typed);
   const resource = await findResource(db, uuid);
   if (!resource) throw new UnknownResource(uuid);
   const theirs = new Map((await platformFor(uuid).config.get()).map(({ name, value }) => [name, value]));
-  const ours = new Map(openConfig(vault, resource).map(({ name, value }) => [name, value]));
+  const ours = new Map(wantedConfig(needs, resource).map(({ name, value }) => [name, value]));
   const shown = (name: string, value: string | null | undefined) =>
     value == null ? null : { value: new Secret(value), fingerprint: fingerprint(vault, uuid, name, value) };
   const vars = [...new Set([...ours.keys(), ...theirs.keys()])].sort().flatMap((name) => {
@@ -86,7 +90,22 @@ export async function diffConfig(
     return state ? [{ name, state, wanted, platform: shown(name, theirs.get(name)) }] : [];
   });
   const isSaid = resource.sealedConfig !== null && resource.state !== "provisioning";
-  return { vars, isKnown: isSaid || ours.size > 0 };
+  const retired = [...ours].flatMap(([name, value]) => (value === null ? [name] : []));
+  return { vars, retired, isKnown: isSaid || ours.size > 0 };
+}
+
+/**
+ * The config vars that are wanted for a resource; null: no more. That is so of one which the service set and declares no
+ * more, too: the platform would take no value for it.
+ */
+export function wantedConfig(
+  { vault, offer }: Pick<DiffNeeds, "vault" | "offer">,
+  resource: ResourceRow,
+): ConfigVar[] {
+  return openConfig(vault, resource).map(({ name, value }) => ({
+    name,
+    value: offer.configVars.includes(name) ? value : null,
+  }));
 }
 
 /** The same for every resource that can be asked about, page by page however many there are. */
@@ -94,13 +113,14 @@ export async function diffAllConfigs(
   needs: DiffNeeds & { concurrency: number; signal: AbortSignal; onProgress?: OnProgress | undefined },
 ): Promise<FleetDifference> {
   const { db, concurrency, signal, onProgress } = needs;
-  const report: FleetDifference = { checked: 0, different: [], failed: [], skipped: [] };
+  const report: FleetDifference = { checked: 0, different: [], failed: [], skipped: [], retired: new Set() };
 
   async function check({ uuid, credential, hasConfig }: Found): Promise<void> {
     if (credential !== "active") return void report.skipped.push({ uuid, reason: credential });
     if (!hasConfig) return void report.skipped.push({ uuid, reason: "not_known_yet" });
     try {
-      const { vars, isKnown } = await diffConfig(needs, uuid);
+      const { vars, retired, isKnown } = await diffConfig(needs, uuid);
+      for (const name of retired) report.retired.add(name);
       if (!isKnown) return void report.skipped.push({ uuid, reason: "not_known_yet" });
       report.checked += 1;
       if (isDifferent(vars)) report.different.push({ uuid, vars });

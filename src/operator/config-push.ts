@@ -1,9 +1,13 @@
 import { isDeepStrictEqual } from "node:util";
-import { openConfig, type ConfigVar } from "../resources/config-vars.ts";
-import type { Offer } from "../resources/contract.ts";
+import type { ConfigVar } from "../resources/config-vars.ts";
 import { findResource } from "../resources/rows.ts";
-import { checkNames } from "./config-vars.ts";
-import { diffConfig, type DiffNeeds, type ShownValue, type VarDifference } from "./config-diff.ts";
+import {
+  diffConfig,
+  wantedConfig,
+  type DiffNeeds,
+  type ShownValue,
+  type VarDifference,
+} from "./config-diff.ts";
 
 /** What a push would do to a resource's vars, by their names. */
 export interface PushPlan {
@@ -43,30 +47,16 @@ export function planPush(vars: readonly VarDifference[], overwrite: readonly str
   };
 }
 
-/**
- * Throws `UsedWrongly` for names to be overwritten that the service does not declare, unless one of these resources has
- * it left over from when it did.
- */
-export function checkOverwrite(
-  offer: Offer,
-  overwrite: readonly string[],
-  vars: readonly VarDifference[],
-): void {
-  const extra = vars.filter(({ state }) => state === "extra").map(({ name }) => name);
-  checkNames(offer, overwrite, extra);
-}
-
 export function isEmpty({ set, overwrite, remove }: PushPlan): boolean {
   return set.length + overwrite.length + remove.length === 0;
 }
 
 /**
  * Carries out what was shown to whoever said yes. What the platform has got another value of since then is left alone.
- * Answers the names that were changed. Throws `UsedWrongly` for a name that would get a value and is not
- * declared by the service.
+ * Answers the names that were changed.
  */
 export async function pushShown(
-  needs: DiffNeeds & { offer: Offer },
+  needs: DiffNeeds,
   uuid: string,
   { shown, overwrite }: { shown: readonly Shown[]; overwrite: readonly string[] },
 ): Promise<string[]> {
@@ -74,7 +64,6 @@ export async function pushShown(
   const wanted = await wantedOf(needs, uuid);
   const { vars } = await diffConfig(needs, uuid);
   const plan = planPush(vars, overwrite);
-  checkNames(needs.offer, [...plan.set, ...plan.overwrite]);
   const names = [...plan.set, ...plan.overwrite, ...plan.remove];
   const changes = vars
     .filter(({ name, platform }) => names.includes(name) && before.get(name) === platform?.fingerprint)
@@ -102,7 +91,7 @@ async function update(
 }
 
 /** What we want for a resource; nothing where it is gone. */
-async function wantedOf({ db, vault }: DiffNeeds, uuid: string): Promise<ConfigVar[]> {
-  const resource = await findResource(db, uuid);
-  return resource ? openConfig(vault, resource) : [];
+async function wantedOf(needs: DiffNeeds, uuid: string): Promise<ConfigVar[]> {
+  const resource = await findResource(needs.db, uuid);
+  return resource ? wantedConfig(needs, resource) : [];
 }

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from "@jest/globals";
+import { addonManifest } from "../../src/operator/addon-manifest.ts";
 import { sealConfig, type ConfigVar } from "../../src/resources/config-vars.ts";
 import { aLifecycle, type LifecycleWorld } from "../support/lifecycle.ts";
 import { eventually } from "../support/world.ts";
@@ -110,39 +111,60 @@ it("removes what is too much only where it is named", async () => {
   await run("config", "set", uuid, `TEAPOT_TOKEN=${wanted["TEAPOT_TOKEN"]}`);
 });
 
-it("removes a var that the service no longer declares by the command that it prints, and by its name alone", async () => {
-  const { vault } = life.world.service.services;
-  // Or nobody could leave there what the manifest no longer names.
-  life.control.partner({ addonManifest: null });
-  /** The service set it, and has retired it since. */
-  async function leaveBehind(name: string): Promise<void> {
-    const kept = Object.entries(wanted).map(([each, value]) => ({ name: each, value }));
-    await life.world.rows(`UPDATE resources SET sealed_config = $2 WHERE uuid = $1`, [
-      uuid,
-      sealConfig(vault, uuid, [...kept, { name, value: null }]),
-    ]);
-    await change({ name, value: "left" });
-  }
+it.each([
+  ["and let go of in a plan change", null],
+  ["and has not spoken of since", "left"],
+  ["where somebody changed it by hand", "as it was"],
+])(
+  "removes a var that the service no longer declares, %s, by the command that it prints, and by its name alone",
+  async (_, value) => {
+    const { vault, offer } = life.world.service.services;
+    const manifest = addonManifest("teapots", offer);
+    /** The service set it, and has retired it since: the manifest names it no more, so the platform takes no value for it. */
+    async function leaveBehind(name: string): Promise<void> {
+      const kept = Object.entries(wanted).map(([each, value]) => ({ name: each, value }));
+      await life.world.rows(`UPDATE resources SET sealed_config = $2 WHERE uuid = $1`, [
+        uuid,
+        sealConfig(vault, uuid, [...kept, { name, value }]),
+      ]);
+      life.control.partner({ addonManifest: { ...manifest, config_vars: [...offer.configVars, name] } });
+      await change({ name, value: "left" });
+      life.control.partner({ addonManifest: manifest });
+    }
 
-  await leaveBehind("TEAPOT_LID");
-  const { stdout } = await say("config", "diff", uuid);
-  expect(stdout).toContain("--overwrite TEAPOT_LID");
-  const [, words] = /kit (config push [^]*)$/.exec(stdout)!;
-  const pushed = await say(...words!.replaceAll("\\\n", " ").trim().split(/ +/), "--yes");
-  expect(pushed).toMatchObject({ code: 0, stdout: expect.stringContaining("1 var changed.") });
-  expect(await onPlatform()).toEqual(wanted);
+    await leaveBehind("TEAPOT_LID");
+    const { stdout } = await say("config", "diff", uuid);
+    expect(stdout).toContain("--overwrite TEAPOT_LID");
+    const [, words] = /kit (config push [^]*)$/.exec(stdout)!;
+    const pushed = await say(...words!.replaceAll("\\\n", " ").trim().split(/ +/), "--yes");
+    expect(pushed).toMatchObject({ code: 0, stdout: expect.stringContaining("1 var changed.") });
+    expect(await onPlatform()).toEqual(wanted);
 
-  await leaveBehind("TEAPOT_LID");
-  const fleet = await run("config", "push", "--all", "--overwrite", "TEAPOT_LID", "--yes");
-  expect(fleet).toMatchObject({ code: 0, data: { done: [uuid] } });
-  expect(await onPlatform()).toEqual(wanted);
+    await leaveBehind("TEAPOT_LID");
+    const push = ["config", "push", "--all", "--overwrite", "TEAPOT_LID", "--yes"];
+    expect(await run(...push)).toMatchObject({ code: 0, data: { done: [uuid] } });
+    expect(await onPlatform()).toEqual(wanted);
+    expect(await run(...push)).toMatchObject({ code: 0, data: { done: [], failed: [] } });
+    expect((await say(...push)).stdout).toContain("There was nothing to do.\n");
+    expect(await say("config", "push", uuid, "--overwrite", "TEAPOT_LID", "--yes")).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining("The platform has all that is wanted."),
+    });
+    expect(await run("config", "push", "--all", "--overwrite", "KETTLE", "--yes")).toMatchObject({ code: 2 });
 
-  await leaveBehind("TEAPOT_LID");
-  expect(await run("config", "set", uuid, "--unset", "KETTLE")).toMatchObject({ code: 2 });
-  expect(await run("config", "set", uuid, "TEAPOT_LID=on")).toMatchObject({ code: 2 });
-  expect(await run("config", "set", uuid, "--unset", "TEAPOT_LID")).toMatchObject({ code: 0 });
-  expect(await onPlatform()).toEqual(wanted);
-});
+    // The platform has let go of it, and would not take it back: nothing is missing.
+    expect(await run("config", "diff", uuid)).toMatchObject({ code: 0 });
+    await change({ name: "TEAPOT_TOKEN", value: null });
+    expect(await run("config", "push", uuid, "--yes")).toMatchObject({ code: 0 });
+    expect(await onPlatform()).toEqual(wanted);
+
+    await leaveBehind("TEAPOT_LID");
+    expect(await run("config", "set", uuid, "--unset", "KETTLE")).toMatchObject({ code: 2 });
+    expect(await run("config", "set", uuid, "TEAPOT_LID=on")).toMatchObject({ code: 2 });
+    expect(await run("config", "set", uuid, "--unset", "TEAPOT_LID")).toMatchObject({ code: 0 });
+    expect(await onPlatform()).toEqual(wanted);
+  },
+);
 
 it("changes nothing that nobody said yes to, and nothing where a name is wrong", async () => {
   await change({ name: "TEAPOT_TOKEN", value: null });

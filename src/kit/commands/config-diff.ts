@@ -34,12 +34,10 @@ export function addDiff(config: Command, act: Act): void {
           const needs = { ...services, concurrency: services.config.tokenConcurrency, signal, onProgress };
           const report = await diffAllConfigs(needs);
           session.sayWhatIsLeft("resource", "The same command begins anew.");
-          const { different, failed } = report;
+          const { checked, different, failed, skipped } = report;
+          const shown = different.map((each) => ({ ...each, vars: told(each.vars, reveal) }));
           return {
-            data: {
-              ...report,
-              different: different.map((each) => ({ ...each, vars: told(each.vars, reveal) })),
-            },
+            data: { checked, different: shown, failed, skipped },
             show: (screen) => showFleet(screen, report),
             exitCode: different.length + failed.length > 0 || signal.aborted ? FAILED : DONE,
           };
@@ -62,7 +60,7 @@ const STATES = `
 same     the platform has what your service wants
 differs  it has another value: changed there by hand, or a change is on its way
 missing  it has none
-extra    it has one that your service no longer wants
+extra    it has one that your service no longer wants, or declares
 foreign  it has one that was never set from here: no push touches it
 
 Values are masked. Beside each stands a fingerprint: where two are equal, the

@@ -52,11 +52,11 @@ const EXAMPLE = "01234567-89ab-cdef-0123-456789abcdef";
 
 async function pushOne(session: Session, uuid: string, options: Options): Promise<Outcome> {
   const { overwrite = [], reveal = false, yes = false } = options;
-  const { checkOverwrite, diffConfig, getConfig, isEmpty, planPush, pushShown } = await parts();
+  const { checkNames, diffConfig, getConfig, isEmpty, planPush, pushShown } = await parts();
   const services = await session.services();
   const difference = await diffConfig(services, uuid);
-  const { vars: shown, isKnown } = difference;
-  checkOverwrite(services.offer, overwrite, shown);
+  const { vars: shown, retired, isKnown } = difference;
+  checkNames(services.offer, overwrite, retired);
   const plan = planPush(shown, overwrite);
   if (isEmpty(plan)) {
     const said = isKnown ? nothingToDo(plan) : [NOT_KNOWN_YET, ...leftInWords(plan)].join(" ");
@@ -72,15 +72,14 @@ async function pushOne(session: Session, uuid: string, options: Options): Promis
 async function pushAll(session: Session, { overwrite = [], yes = false }: Options): Promise<Outcome> {
   // A fleet takes minutes to be compared: whoever cannot be asked then is told so before.
   if (!yes) await session.checkMayAsk();
-  const { checkOverwrite, diffAllConfigs, isEmpty, planPush, pushShown, workThrough } = await parts();
+  const { checkNames, diffAllConfigs, isEmpty, planPush, pushShown, workThrough } = await parts();
   const services = await session.services();
   const signal = session.stopSignal();
   const { onProgress } = session;
   const how = { concurrency: services.config.tokenConcurrency, onProgress };
   const fleet = await diffAllConfigs({ ...services, ...how, signal });
-  const different = fleet.different.flatMap(({ vars }) => vars);
   // Who could not be asked may have it left over.
-  if (!signal.aborted && fleet.failed.length === 0) checkOverwrite(services.offer, overwrite, different);
+  if (!signal.aborted && fleet.failed.length === 0) checkNames(services.offer, overwrite, [...fleet.retired]);
   const todo = fleet.different.filter(({ vars }) => !isEmpty(planPush(vars, overwrite)));
   const report = reportOf(fleet, todo);
   async function push({ uuid, vars }: { uuid: string; vars: VarDifference[] }): Promise<void> {
@@ -93,6 +92,7 @@ async function pushAll(session: Session, { overwrite = [], yes = false }: Option
     }
   }
 
+  const hadNothingToDo = todo.length + fleet.failed.length === 0 && !signal.aborted;
   if (fleet.different.length > 0) session.say(showFleet(screenOf(process.stderr), fleet));
   if (todo.length > 0 && !signal.aborted) {
     session.say(`${counted(todo.length, "resource")} to change.`);
@@ -102,7 +102,8 @@ async function pushAll(session: Session, { overwrite = [], yes = false }: Option
   session.sayWhatIsLeft("resource", "The same command goes on.");
   return {
     data: report,
-    show: (screen) => showReport(screen, report, "changed"),
+    show: (screen) =>
+      `${hadNothingToDo ? "There was nothing to do.\n" : ""}${showReport(screen, report, "changed")}`,
     exitCode: report.failed.length > 0 || signal.aborted ? FAILED : DONE,
   };
 }
