@@ -25,7 +25,10 @@ const storeApp = statement(
    WHERE uuid = $1 AND state <> 'deprovisioned' AND (app_id, app_name) IS DISTINCT FROM ($2, $3)`,
 );
 
-/** The steps that tell or ask the platform something. Each throws to be tried again. */
+/**
+ * The steps that tell or ask the platform something. Each throws to be tried again; while its credential is put aside that
+ * would be in vain, and it waits until that is active again.
+ */
 export function createPlatformSteps(needs: {
   db: Queryable;
   vault: Vault;
@@ -38,28 +41,41 @@ export function createPlatformSteps(needs: {
   const { db, vault, platformFor, settlements, failLocally, queue, log } = needs;
   const discovered = createDiscovered(db);
 
+  const unlessPutAside =
+    (work: (step: Step) => Promise<void>) =>
+    async (step: Step): Promise<void> => {
+      try {
+        await work(step);
+      } catch (error) {
+        if (!isPutAside(error)) throw error;
+        const { kind, requestId, resource } = step;
+        if (await queue.putOff(step, null, error.message))
+          log.info({ uuid: resource.uuid, requestId, kind }, "A step waits: its credential was put aside");
+      }
+    };
+
   return {
     /** Sets the config vars, and if the platform still waits for it, says that provisioning is done. */
-    async announce(step) {
+    announce: unlessPutAside(async (step) => {
       const { uuid } = step.resource;
       const platform = platformFor(uuid);
       await pushConfig(vault, db, platformFor, uuid);
       if (step.resource.state === "provisioning") await markProvisioned(platform);
       if (await settlements.provisioned(step))
         log.info({ uuid, requestId: step.requestId }, "The platform knows the config vars");
-    },
+    }),
 
     /** Finds the primary app and all attached apps (platform document, "Usage rules" 1). */
-    async discover(step) {
+    discover: unlessPutAside(async (step) => {
       const { uuid } = step.resource;
       const { primary: app, attachments } = await lookForApps(platformFor, uuid);
       const attached = attachments.length;
       if (await discovered({ ...fenceOf(step), app, attached }))
         log.info({ uuid, requestId: step.requestId, app: app.name, attached }, "Found the attached apps");
-    },
+    }),
 
     /** Tells the platform that an asynchronous provision failed for good, where it still can be told. */
-    async reportFailure(step) {
+    reportFailure: unlessPutAside(async (step) => {
       const { uuid } = step.resource;
       let isProvisioned = false;
       try {
@@ -78,7 +94,7 @@ export function createPlatformSteps(needs: {
       await failLocally(uuid);
       // It is gone with the others, but where there was nothing left to fail.
       await queue.finish(step);
-    },
+    }),
   };
 }
 
@@ -114,8 +130,12 @@ async function isDoneOverThere(platform: ReturnType<PlatformFor>): Promise<boole
  * what it was not told of it gives up itself, an hour after us. What is only put aside may open again.
  */
 function isGoneOrMute(error: unknown): boolean {
-  if (error instanceof NoToken) return error.isFinal && error.id !== "quarantined";
+  if (error instanceof NoToken) return error.isFinal && !isPutAside(error);
   return isRefusedWith(error, 404, 410);
+}
+
+function isPutAside(error: unknown): error is NoToken {
+  return error instanceof NoToken && error.id === "quarantined";
 }
 
 function isRefusedWith(error: unknown, ...statuses: number[]): boolean {

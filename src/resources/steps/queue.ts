@@ -177,8 +177,11 @@ export function createStepQueue(db: Queryable) {
       (await db.query<StepRow>(claimUnanswered, [uuid, ownKey])).map(toStep)[0] ?? null,
     /** False: the step is not ours any more, or no longer wanted. */
     hold: async ({ id, lease }: Step) => (await db.query(hold, [id, lease])).length > 0,
-    /** `error` null: it was cut off and has not failed. False: the step is not ours any more, or its end is stored. */
-    putOff: async ({ id, lease, kind }: Step, seconds: number, error: string | null) =>
+    /**
+     * `seconds` null: until the credential is active. `error` null: it was cut off and has not failed. False: the step is
+     * not ours any more, or its end is stored.
+     */
+    putOff: async ({ id, lease, kind }: Step, seconds: number | null, error: string | null) =>
       (await db.query(putOff, [id, lease, seconds, error, kind])).length > 0,
     /** Puts off what is not done, and not failing. True: it has gone on for 11 hours, and nobody was told. */
     async lookAgain({ id, lease }: Step, seconds: number, said: string): Promise<boolean> {
