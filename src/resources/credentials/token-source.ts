@@ -69,7 +69,7 @@ export function createTokenSources({
     return token ? { ...row, token } : stored(uuid);
   }
 
-  function renew(uuid: string, dead: Secret): Promise<Secret> {
+  function renew(uuid: string, dead: Secret, isForced: boolean): Promise<Secret> {
     const because = (id: string, why: string, isFinal = false) =>
       new NoToken(id, `The token of ${uuid} ${why}`, isFinal);
     return tokenAfter(dead, {
@@ -77,7 +77,11 @@ export function createTokenSources({
       async replace({ state, canRefresh, generation }) {
         if (state === "grant_pending") throw because(state, "is dead, and its grant is not exchanged yet.");
         if (!canRefresh) throw because("needs_reauth", "is dead and cannot be refreshed any more.", true);
+        if (isForced) checkForced(uuid);
         const result = await refresh.now(uuid, generation);
+        // Somebody else is at it; or not sent: the secret was replaced, or the lease ran short, between claim and call.
+        if (result.done === "busy" || result.done === "not_sent") return "busy";
+        if (isForced) noteForced(uuid);
         if (result.done === "failed") {
           const { id, message } = result.failure.error;
           throw because(id, `cannot be refreshed: ${message}`);
@@ -87,28 +91,32 @@ export function createTokenSources({
             "client_secret_rejected",
             "cannot be refreshed: the platform rejects our client secret.",
           );
-        // Not sent: the secret was replaced, or the lease ran short, between the claim and the call.
-        return result.done === "busy" || result.done === "not_sent" ? "busy" : "done";
+        return "done";
       },
       stillBusy: () => because("busy", "is being refreshed, or is about to be; try again."),
     });
   }
 
   /** Keeps a platform that refuses every token from being asked for new ones without end. */
-  function countForced(uuid: string): void {
-    const recent = (forced.get(uuid) ?? []).filter((at) => at > performance.now() - FORCED_WITHIN_MS);
-    if (recent.length >= MOST_FORCED) {
+  function checkForced(uuid: string): void {
+    if (recentlyForced(uuid).length >= MOST_FORCED) {
       throw new NoToken(
         "refused_again",
         `The platform refuses even fresh tokens of ${uuid}; not asking again for now.`,
       );
     }
-    forced.set(uuid, [...recent, performance.now()]);
+  }
+
+  const recentlyForced = (uuid: string) =>
+    (forced.get(uuid) ?? []).filter((at) => at > performance.now() - FORCED_WITHIN_MS);
+
+  function noteForced(uuid: string): void {
+    forced.set(uuid, [...recentlyForced(uuid), performance.now()]);
     if (forced.size > 10_000) forced.delete(forced.keys().next().value!);
   }
 
-  function renewOnce(uuid: string, dead: Secret): Promise<Secret> {
-    const running = renewals.get(uuid) ?? renew(uuid, dead).finally(() => renewals.delete(uuid));
+  function renewOnce(uuid: string, dead: Secret, isForced: boolean): Promise<Secret> {
+    const running = renewals.get(uuid) ?? renew(uuid, dead, isForced).finally(() => renewals.delete(uuid));
     renewals.set(uuid, running);
     return running;
   }
@@ -118,7 +126,7 @@ export function createTokenSources({
 
     async function read(): Promise<Secret> {
       const { token, isExpired } = await stored(uuid);
-      return isExpired ? renewOnce(uuid, token) : token;
+      return isExpired ? renewOnce(uuid, token, false) : token;
     }
 
     return {
@@ -127,8 +135,7 @@ export function createTokenSources({
       async renew(rejected) {
         const { token } = await stored(uuid);
         if (token.reveal() !== rejected.reveal()) return token;
-        if (!renewals.has(uuid)) countForced(uuid);
-        return renewOnce(uuid, rejected);
+        return renewOnce(uuid, rejected, true);
       },
     };
   };
