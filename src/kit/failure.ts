@@ -24,7 +24,8 @@ const NEXT: Readonly<Record<string, string>> = {
   grant_lost:
     "No token ever came. Where the platform opened its oauth-grant endpoint: kit grants recover UUID",
   no_grant: "No grant ever came. Where the platform opened its oauth-grant endpoint: kit grants recover UUID",
-  grant_pending: "Its grant is not exchanged yet: try again in a few seconds.",
+  grant_pending:
+    "Its grant is not exchanged yet: within five minutes of the provision it has tokens, or is grant_lost.",
   user_token_rejected: "It may have expired: get a new one from the platform's own command-line tool.",
   user_token_forbidden: "Use a token whose scope is global, and of an account that may do it.",
   unknown_authorization:

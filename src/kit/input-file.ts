@@ -17,6 +17,7 @@ const REASONS: Readonly<Record<string, string>> = {
 
 /** A file to the end, or standard input for "-". More than `mostBytes` is not read. Throws {@link Unreadable}. */
 export async function readInput(name: string, mostBytes: number): Promise<Buffer> {
+  const named = name === "-" ? "Standard input" : `The file ${name}`;
   const input = name === "-" ? process.stdin : createReadStream(name);
   const chunks: Buffer[] = [];
   let bytes = 0;
@@ -28,9 +29,9 @@ export async function readInput(name: string, mostBytes: number): Promise<Buffer
     }
   } catch (error) {
     const reason = REASONS[String((error as NodeJS.ErrnoException).code)] ?? messageOf(error);
-    throw new Unreadable(`${nameOfInput(name)} cannot be read: ${reason}.`, { cause: error });
+    throw new Unreadable(`${named} cannot be read: ${reason}.`, { cause: error });
   }
-  if (bytes > mostBytes) throw new Unreadable(`${nameOfInput(name)} is larger than ${mostBytes / 1024} KiB.`);
+  if (bytes > mostBytes) throw new Unreadable(`${named} is larger than ${mostBytes / 1024} KiB.`);
   return Buffer.concat(chunks);
 }
 

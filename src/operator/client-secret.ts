@@ -126,7 +126,7 @@ export async function waitUntilFresh(needs: Needs, { version, due }: SecretRepor
       if (current.version >= version && current.isRejected) throw new SecretRejected(current.version);
       if (signal.aborted) {
         throw new Interrupted(
-          `Stopped with ${fresh} of ${due} tokens fresh; a running service refreshes the rest.`,
+          `The client secret is version ${version} now. Stopped with ${fresh} of ${due} tokens fresh; a running service refreshes the rest.`,
         );
       }
       // Of many millions a look takes seconds: as long again is for others.

@@ -23,6 +23,16 @@ export interface Unopened {
   messages: string[];
 }
 
+/** What is to be done about the keys that still seal something beside the current one; null: none does. */
+export function neededKeys({ byKey }: Pick<KeyReport, "byKey">, { keyId, keyIds }: Vault): string | null {
+  const others = byKey.map((use) => use.keyId).filter((used) => used !== keyId);
+  if (others.length === 0) return null;
+  const missing = others.filter((used) => !keyIds.includes(used));
+  return missing.length > 0
+    ? `Put the old ${missing.length === 1 ? "key" : "keys"} ${missing.join(", ")} into DECRYPTION_KEYS, and run this again.`
+    : "Some rows still need an older key: keep it in DECRYPTION_KEYS, and run this again.";
+}
+
 interface Needs {
   db: Database;
   vault: Vault;

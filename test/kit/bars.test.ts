@@ -58,7 +58,7 @@ describe("kit secret set", () => {
     const [, stopping, ...said] = screen;
     expect(stopping).toMatch(STOPPING);
     expect(said.join(" ")).toMatch(
-      /^✗ Stopped with [1-4] of 5 tokens fresh; a running service refreshes\s+the rest\.$/,
+      /^✗ The client secret is version \d now\. Stopped with [1-4] of 5 tokens\s+fresh;\s+a\s+running\s+service\s+refreshes\s+the\s+rest\.$/,
     );
     world.sandbox.control.clearFaults();
     const { data } = await kitJson(world.environment, ["secret", "set"], secret);

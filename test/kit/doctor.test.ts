@@ -102,7 +102,9 @@ describe("kit doctor", () => {
   it("says when an old key can be dropped", async () => {
     const { ok, of } = await doctor({ DECRYPTION_KEYS: "an-old-key-that-is-not-in-use-".repeat(2) });
     expect(ok).toBe(true);
-    expect(of("keys").fix).toContain("can be dropped");
+    expect(of("keys").fix).toContain("can be dropped 12 hours after");
+    // At the first step of a change of keys it is the new one that stands there.
+    expect(of("keys").fix).toContain("A new one stays");
   });
 
   it("looks at the app manifest, where there is one", async () => {

@@ -86,6 +86,11 @@ describe("kit manifest check", () => {
     expect(data.message).toContain(why);
   });
 
+  it("leaves a file's name as it was given", async () => {
+    const { stderr } = await kit({}, ["manifest", "check", "nowhere"]);
+    expect(stderr).toBe("✗ The file nowhere cannot be read: there is no such file.\n");
+  });
+
   it("finds our own manifest in order", async () => {
     const { code, data } = await kitJson({}, ["manifest", "check", OURS]);
     expect({ code, data }).toMatchObject({ code: 0, data: { ok: true } });

@@ -184,6 +184,6 @@ it("everything is sealed anew with a new key", async () => {
   const environment = { ENCRYPTION_KEY: randomBytes(24).toString("hex"), DECRYPTION_KEYS: old };
   await operator.world.restart({ environment });
   const { text } = await operator.done("/reseal");
-  expect(text).toMatch(/done.*\d+ resealed\. No other key is in use: drop the old ones\./);
+  expect(text).toMatch(/done.*\d+ resealed\. No other key is in use: drop the old ones in 12 hours\./);
   expect((await operator.get("/reseal")).text).toContain("there is nothing to do");
 });

@@ -14,23 +14,24 @@ export const addKeys: AddCommand = (program, act) => {
     .addHelpText("after", examples("kit keys reseal"))
     .action(
       act(async (session) => {
-        const { resealAll } = await import("../../operator/keys.ts");
+        const { neededKeys, resealAll } = await import("../../operator/keys.ts");
         const { db, vault } = await session.servicesWithoutKeys();
         const { onProgress } = session;
         const { report, unopened } = await resealAll({ db, vault, signal: session.stopSignal(), onProgress });
         const { count, messages } = unopened;
         for (const message of messages) session.say(`Left as it is: ${message}`);
         if (count > messages.length) session.say(`… and ${count - messages.length} more.`);
+        const needed = neededKeys(report, vault);
         return {
           data: report,
-          show: (screen) => show(screen, report, vault.keyId),
-          exitCode: count + othersIn(report, vault.keyId) > 0 ? FAILED : DONE,
+          show: (screen) => show(screen, report, vault.keyId, needed ?? "No other key is in use."),
+          exitCode: count > 0 || needed ? FAILED : DONE,
         };
       }),
     );
 };
 
-function show(screen: Screen, { resealed, byKey }: KeyReport, current: string): string {
+function show(screen: Screen, { resealed, byKey }: KeyReport, current: string, end: string): string {
   const list = table(
     screen,
     [
@@ -40,14 +41,5 @@ function show(screen: Screen, { resealed, byKey }: KeyReport, current: string): 
     ],
     byKey,
   );
-  const end =
-    othersIn({ byKey }, current) > 0
-      ? "Some rows still need an older key: keep it in DECRYPTION_KEYS, and run this again."
-      : "No other key is in use.";
   return [`${counted(resealed, "row")} resealed.`, ...(byKey.length > 0 ? [list] : []), end].join("\n");
-}
-
-/** How many keys but the current one still seal something: rows that were busy to the end, or that others sealed since. */
-function othersIn({ byKey }: Pick<KeyReport, "byKey">, current: string): number {
-  return byKey.filter(({ keyId }) => keyId !== current).length;
 }

@@ -39,7 +39,7 @@ export const addSecret: AddCommand = (program, act) => {
 function inWords({ version, due, fresh }: SecretReport, hasWaited: boolean): string {
   const now = `The client secret is version ${version} now.`;
   if (due === 0) return `${now} No token had to be refreshed.`;
-  if (!hasWaited) return `${now} ${counted(due, "token")} fell due; the running service refreshes them.`;
+  if (!hasWaited) return `${now} ${counted(due, "token")} fell due; a running service refreshes them.`;
   if (fresh === due) return `${now} ${counted(due, "token")} refreshed.`;
   return `${now} ${fresh} of ${counted(due, "token")} refreshed; for the others there is no working refresh token.\nSee them: kit resources list --state needs_reauth`;
 }

@@ -1,4 +1,4 @@
-import { resealAll } from "../../operator/keys.ts";
+import { neededKeys, resealAll } from "../../operator/keys.ts";
 import { countKeyUse } from "../../resources/keys.ts";
 import type { Action } from "./action.ts";
 
@@ -34,13 +34,10 @@ export const reseal: Action = {
     ({ db, vault }) =>
     async (how) => {
       const { report, unopened } = await resealAll({ db, vault, ...how });
-      const others = report.byKey.filter(({ keyId }) => keyId !== vault.keyId).length;
-      const end =
-        others > 0
-          ? "Some rows still need an older key: keep it in DECRYPTION_KEYS, and do this again."
-          : "No other key is in use: drop the old ones.";
+      const needed = neededKeys(report, vault);
+      const end = needed ?? "No other key is in use: drop the old ones in 12 hours.";
       const left = unopened.count > 0 ? [`${unopened.count} do not open:`, ...unopened.messages] : [];
       const message = [`${report.resealed} resealed. ${end}`, ...left].join("\n");
-      return { isDone: unopened.count + others === 0, message };
+      return { isDone: unopened.count === 0 && needed === null, message };
     },
 };

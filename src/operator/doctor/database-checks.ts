@@ -54,7 +54,7 @@ export async function keys({ db, vault, config }: Services): Promise<Finding> {
   if (!config.decryptionKeys || config.decryptionKeys.length === 0) return fine(`${now}.`);
   return warning(
     `${now}, and nothing is sealed with any of DECRYPTION_KEYS.`,
-    "The old keys can be dropped from DECRYPTION_KEYS, once no process seals with them any more.",
+    "An old key can be dropped 12 hours after no process seals with it any more. A new one stays: make it ENCRYPTION_KEY next.",
   );
 }
 
