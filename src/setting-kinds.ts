@@ -1,4 +1,5 @@
 import { isIP } from "node:net";
+import { isOwnPath } from "./own-paths.ts";
 import { Secret } from "./secret.ts";
 
 // The kinds of settings: each function turns the text of a variable into its value, or throws the end of a sentence
@@ -136,11 +137,8 @@ export function accountList(value: string): string[] {
   });
 }
 
-/** What the kit answers itself; a router before these would answer in their place. */
-const OWN_PATHS = /^\/(healthz|readyz|metrics|oauth|sso|customer|operator|assets)(\/|$)/i;
-
 export function routePath(value: string): string {
-  if (OWN_PATHS.test(value))
+  if (isOwnPath(value))
     throw new Error(
       "must not begin with a path that the service answers itself, for its health, metrics or pages: begin it with a word of your own",
     );

@@ -136,6 +136,10 @@ it("delivers what the last run left open to its own service, and not to whoever 
 }, 60_000);
 
 it("stopped before it is ready, ends without a list of what to try", async () => {
+  // The platform takes no grant for as long as the service waits for what the sample add-on still lacks.
+  const last = await startSandbox({ statePath: path.join(folder, "sandbox.json") });
+  last.control.settings({ acceptDelayMs: 60_000 });
+  await last.close();
   const { until, end, output } = dev();
   await until("Both are up");
   expect(await end("SIGINT")).toBe(0);

@@ -219,15 +219,16 @@ describe("a provision that nobody here knew to be done for 11 hours", () => {
     return uuid;
   }
 
-  it("is left as it is while its tokens are only put aside, for want of a key", async () => {
+  it("is left as it is while its tokens are only put aside, for want of a key, and not tried in vain", async () => {
     const uuid = await givenUpWith("quarantined");
-    await eventually(async () => {
-      const [step] = await life.world.rows(`SELECT last_error FROM steps WHERE uuid = $1`, [uuid]);
-      expect(step!["last_error"]).not.toBeNull();
-    });
+    await eventually(async () =>
+      expect(await life.world.rows(`SELECT due_at, last_error FROM steps WHERE uuid = $1`, [uuid])).toEqual([
+        { due_at: null, last_error: expect.stringContaining("was put aside") },
+      ]),
+    );
     expect(await life.resource(uuid)).toMatchObject({ state: "provisioning" });
+    expect(life.world.logged()).not.toMatch(new RegExp(`"uuid":"${uuid}".*will be tried again`));
     await life.world.rows(`UPDATE credentials SET state = 'active' WHERE uuid = $1`, [uuid]);
-    await life.hurry(uuid);
     await done(uuid);
     expect(await life.resource(uuid)).toMatchObject({ state: "provisioned" });
     expect(life.vendor.callsOf(uuid, "deprovision")).toEqual([]);

@@ -142,7 +142,17 @@ export const particular: BrokenService = [
   {
     rule: "DEPR-05",
     what: "the exchange goes on without its resource",
-    habits: () => ({ stopsExchanging: false }),
+    habits: (good) => ({
+      stopsExchanging: false,
+      // So often that a try falls into the time that is watched, however late that begins on a busy machine.
+      waitMs: (tries, status, retryAfter, kind) =>
+        good.waitMs(
+          kind === "exchange" && retryAfter === null ? Math.min(tries, 1) : tries,
+          status,
+          retryAfter,
+          kind,
+        ),
+    }),
   },
   {
     rule: "DEPR-06",
