@@ -53,8 +53,12 @@ afterEach(() => {
 });
 
 const refreshNow = (uuid: string) => life.world.service.services.credentials.refresh.now(uuid);
+/** And no sweep comes before whoever asks for this row. */
 const leaseEnds = (uuid: string) =>
-  life.world.rows(`UPDATE credentials SET leased_until = now() WHERE uuid = $1`, [uuid]);
+  life.world.rows(
+    `UPDATE credentials SET leased_until = now(), due_at = now() + interval '1 hour' WHERE uuid = $1`,
+    [uuid],
+  );
 /** The stored pair is the platform's last one, and good for another. */
 async function expectAlive(uuid: string): Promise<void> {
   expect((await life.world.service.services.platformFor(uuid).addons.own()).id).toBe(uuid);
