@@ -47,8 +47,8 @@ const LOCK_WAIT = `WITH waits AS (
     FROM sessions GROUP BY 1, 2`;
 
 /**
- * Looks, over a connection of its own, what the session `pid` waits for, and tells it: after a second or so, then every
- * ten. Where that connection cannot be had, nothing is told. `locks` are those under which migrations run.
+ * Looks, over a connection of its own, what the session `pid` waits for, and tells each such thing: after a second or
+ * so, then every ten. Where that connection cannot be had, nothing is told. `locks` are those under which migrations run.
  *
  * @returns what ends it
  */
@@ -57,13 +57,15 @@ export function tellLockWaits(
   { pid, locks, onWait }: { pid: number; locks: readonly number[]; onWait: (wait: LockWait) => void },
 ): () => Promise<void> {
   const pool = createPool({ ...address, max: 1 });
-  let toldAt = -Infinity;
+  let told = { what: "", at: -Infinity };
   let isLooking = false;
 
   async function look(): Promise<void> {
     const { rows } = await pool.query<LockWait>(LOCK_WAIT, [pid, locks]);
-    if (!rows[0] || performance.now() - toldAt < TELLS_EVERY_MS) return;
-    toldAt = performance.now();
+    if (!rows[0]) return;
+    const what = `${rows[0].isForMigration} ${rows[0].lockOn}`;
+    if (what === told.what && performance.now() - told.at < TELLS_EVERY_MS) return;
+    told = { what, at: performance.now() };
     onWait(rows[0]);
   }
 

@@ -29,8 +29,8 @@ export function neededKeys({ byKey }: Pick<KeyReport, "byKey">, { keyId, keyIds 
   if (others.length === 0) return null;
   const missing = others.filter((used) => !keyIds.includes(used));
   return missing.length > 0
-    ? `Put the old ${missing.length === 1 ? "key" : "keys"} ${missing.join(", ")} into DECRYPTION_KEYS, and run this again.`
-    : "Some rows still need an older key: keep it in DECRYPTION_KEYS, and run this again.";
+    ? `Put the old ${missing.length === 1 ? "key" : "keys"} ${missing.join(", ")} into DECRYPTION_KEYS, and reseal again.`
+    : "Some rows still need an older key: keep it in DECRYPTION_KEYS, and reseal again.";
 }
 
 interface Needs {

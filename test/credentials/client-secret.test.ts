@@ -190,6 +190,16 @@ describe("a client secret that is reset", () => {
     await eventually(async () => expect(await count([uuid], `secret_version = ${version}`)).toBe(1));
   }, 60_000);
 
+  it("is what whoever needs a token meanwhile is told, however often, and keeps nobody waiting afterwards", async () => {
+    const [uuid] = (await active(1)) as [string];
+    const { platformFor, credentials } = world.service.services;
+    const { secret } = world.sandbox.control.resetClientSecret();
+    for (let asked = 0; asked < 5; asked += 1)
+      await expect(platformFor(uuid).addons.own()).rejects.toMatchObject({ id: "client_secret_rejected" });
+    await credentials.secrets.set(new Secret(secret));
+    expect((await platformFor(uuid).addons.own()).id).toBe(uuid);
+  }, 60_000);
+
   it("is no alarm where the new one is set already, and was only not known yet", async () => {
     const [uuid] = (await active(1)) as [string];
     await world.restart({ environment: { WEB_JOBS: "off" } });

@@ -2,6 +2,7 @@
 
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
 import { randomUUID } from "node:crypto";
+import type { Database } from "../../src/database/database.ts";
 import type { TokenEndpoint } from "../../src/platform/oauth.ts";
 import { shareOfLife } from "../../src/resources/credentials/verdict.ts";
 import { aWorld, eventually, type World } from "../support/world.ts";
@@ -13,6 +14,8 @@ let world: World;
 let onAnswer: (() => Promise<unknown>) | null = null;
 let inFlight = 0;
 let mostInFlight = 0;
+/** How often an access token was read. */
+let reads = 0;
 beforeAll(async () => {
   const wrapTokenEndpoint = (endpoint: TokenEndpoint): TokenEndpoint => ({
     ...endpoint,
@@ -25,9 +28,16 @@ beforeAll(async () => {
       return answer;
     },
   });
+  const wrapDatabase = (database: Database): Database => ({
+    ...database,
+    query(statement, values) {
+      if (statement.name === "read_token") reads += 1;
+      return database.query(statement, values);
+    },
+  });
   world = await aWorld({
     environment: { SWEEP_CRON: "* * * * * *", TOKEN_CONCURRENCY: "8" },
-    parts: { wrapTokenEndpoint },
+    parts: { wrapDatabase, wrapTokenEndpoint },
   });
 });
 afterAll(() => world.close());
@@ -151,6 +161,18 @@ describe("a refresh", () => {
       expect((await call!).id).toBe(uuid);
       expect(tokenCalls(since)).toHaveLength(1);
     }
+  });
+
+  it("is found by a client that has just read the token before it, and reads none twice", async () => {
+    const [uuid] = (await active(1)) as [string];
+    const client = platform(uuid);
+    const since = position();
+    reads = 0;
+    for (let call = 0; call < 3; call += 1) await client.addons.own();
+    expect(reads).toBe(1);
+    expect(await world.service.services.credentials.refresh.now(uuid)).toMatchObject({ done: "stored" });
+    for (let call = 0; call < 3; call += 1) expect((await client.addons.own()).id).toBe(uuid);
+    expect(tokenCalls(since)).toHaveLength(1);
   });
 
   it("is noticed by none of those who call the platform meanwhile", async () => {

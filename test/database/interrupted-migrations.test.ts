@@ -248,6 +248,19 @@ const COLUMN = "ALTER TABLE credentials ADD COLUMN more INT";
       expect(await migrating).toEqual({ applied: [NAME] });
     }, 30_000);
 
+    it("at once what it waits for next", async () => {
+      await withScript(COLUMN);
+      await other.query("BEGIN; SELECT count(*) FROM credentials");
+      await other.query("SELECT pg_advisory_lock(x'6164646f6e'::bigint)");
+      const migrating = applyMigrations(address(), folder, onWait);
+      expect(await untilTold(2_000)).toMatchObject({ isForMigration: true });
+      waits.length = 0;
+      await other.query("SELECT pg_advisory_unlock(x'6164646f6e'::bigint)");
+      expect(await untilTold(3_000)).toMatchObject({ lockOn: "credentials" });
+      await other.query("COMMIT");
+      expect(await migrating).toEqual({ applied: [NAME] });
+    }, 30_000);
+
     it("another migration, again after ten seconds; `kit migrate` says it on standard error", async () => {
       await other.query("SELECT pg_advisory_lock(x'6164646f6e'::bigint)");
       const migrating = applyMigrations(address(), undefined, onWait);

@@ -168,7 +168,7 @@ describe("kit keys reseal", () => {
     const { code, stdout, stderr } = await kit(rotated(), ["keys", "reseal"]);
     expect({ code, stderr }).toEqual({ code: 1, stderr: "" });
     expect(stdout).toMatch(
-      /\nSome rows still need an older key: keep it in DECRYPTION_KEYS, and run this again\.\n$/,
+      /\nSome rows still need an older key: keep it in DECRYPTION_KEYS, and reseal again\.\n$/,
     );
   }, 60_000);
 

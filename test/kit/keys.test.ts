@@ -180,7 +180,7 @@ describe("kit keys reseal", () => {
     expect(code).toBe(1);
     expect(stderr).toContain(`credentials.sealed_access_token of ${broken}`);
     expect(stderr).toContain(`needs key ${stranger.keyId}`);
-    expect(stdout).toContain(`Put the old key ${stranger.keyId} into DECRYPTION_KEYS, and run this again.`);
+    expect(stdout).toContain(`Put the old key ${stranger.keyId} into DECRYPTION_KEYS, and reseal again.`);
     const [row] = await world.rows(`SELECT sealed_access_token AS sealed FROM credentials WHERE uuid = $1`, [
       lost,
     ]);

@@ -272,4 +272,17 @@ describe("a sign-on", () => {
     const { complaints } = (await world.control.signOn(addon.id)).response;
     expect(complaints).toEqual(["A sign-on to a resource that is gone is answered with 403, not 303."]);
   });
+
+  it("to a resource whose deprovision was not answered well may be refused or not", async () => {
+    const { addon } = await world.control.install();
+    world.partner.answers({ status: 500, body: "" });
+    await world.control.deprovision(addon.id);
+    for (const status of [303, 403]) {
+      world.partner.answers({ status, body: "" });
+      expect((await world.control.signOn(addon.id)).response.complaints).toBeUndefined();
+    }
+    world.partner.answers({ status: 401, body: "" });
+    const { complaints } = (await world.control.signOn(addon.id)).response;
+    expect(complaints).toEqual(["A sign-on is answered with 303, not 401."]);
+  });
 });

@@ -92,7 +92,7 @@ async function pushAll(session: Session, { overwrite = [], yes = false }: Option
     }
   }
 
-  const hadNothingToDo = todo.length + fleet.failed.length === 0 && !signal.aborted;
+  const hadNothingToDo = todo.length + report.failed.length + report.skipped.length === 0 && !signal.aborted;
   if (fleet.different.length > 0) session.say(showFleet(screenOf(process.stderr), fleet));
   if (todo.length > 0 && !signal.aborted) {
     session.say(`${counted(todo.length, "resource")} to change.`);

@@ -38,6 +38,9 @@ const WITH_TOKENS = ["active", "needs_reauth"];
 const MOST_FORCED = 2;
 const FORCED_WITHIN_MS = 5 * 60_000;
 
+/** Calls of one client that follow each other this closely read their token once; one that died since is refused, and renewed. */
+const REMEMBERED_MS = 1_000;
+
 /**
  * The access token of one resource, for calls to the platform. An expired or refused token is refreshed on use, under
  * the same lease as the sweep's refreshes, once for however many callers found it dead.
@@ -81,16 +84,17 @@ export function createTokenSources({
         const result = await refresh.now(uuid, generation);
         // Somebody else is at it; or not sent: the secret was replaced, or the lease ran short, between claim and call.
         if (result.done === "busy" || result.done === "not_sent") return "busy";
-        if (isForced) noteForced(uuid);
-        if (result.done === "failed") {
-          const { id, message } = result.failure.error;
-          throw because(id, `cannot be refreshed: ${message}`);
-        }
+        // Nothing was refused but our secret.
         if (result.done === "secret_rejected")
           throw because(
             "client_secret_rejected",
             "cannot be refreshed: the platform rejects our client secret.",
           );
+        if (isForced) noteForced(uuid);
+        if (result.done === "failed") {
+          const { id, message } = result.failure.error;
+          throw because(id, `cannot be refreshed: ${message}`);
+        }
         return "done";
       },
       stillBusy: () => because("busy", "is being refreshed, or is about to be; try again."),
@@ -122,7 +126,7 @@ export function createTokenSources({
   }
 
   return function tokensOf(uuid: string): TokenSource {
-    let reading: Promise<Secret> | null = null;
+    let known: { token: Promise<Secret>; readAt: number } | null = null;
 
     async function read(): Promise<Secret> {
       const { token, isExpired } = await stored(uuid);
@@ -130,9 +134,17 @@ export function createTokenSources({
     }
 
     return {
-      // Calls made side by side read it once.
-      current: () => (reading ??= read().finally(() => (reading = null))),
+      current() {
+        if (known && performance.now() - known.readAt < REMEMBERED_MS) return known.token;
+        const token = read();
+        const now = (known = { token, readAt: performance.now() });
+        token.catch(() => {
+          if (known === now) known = null;
+        });
+        return token;
+      },
       async renew(rejected) {
+        known = null;
         const { token } = await stored(uuid);
         if (token.reveal() !== rejected.reveal()) return token;
         return renewOnce(uuid, rejected, true);

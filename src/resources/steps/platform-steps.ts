@@ -3,11 +3,13 @@ import { KitError } from "../../errors.ts";
 import type { Log } from "../../log.ts";
 import { PlatformRefused } from "../../platform/api-errors.ts";
 import type { Vault } from "../../vault/vault.ts";
-import { notYetSet, openConfig } from "../config-vars.ts";
+import { notYetSet, wantedConfig } from "../config-vars.ts";
+import type { Offer } from "../contract.ts";
 import { NoToken } from "../credentials/token-source.ts";
 import type { PlatformFor } from "../platform-for.ts";
 import type { FailLocally } from "../failure.ts";
-import { findResource } from "../rows.ts";
+import type { ResourceApi } from "../../platform/api.ts";
+import { findResource, type ResourceRow } from "../rows.ts";
 import { createDiscovered } from "./discovered.ts";
 import { fenceOf } from "./fence.ts";
 import type { Step, StepQueue } from "./queue.ts";
@@ -32,13 +34,14 @@ const storeApp = statement(
 export function createPlatformSteps(needs: {
   db: Queryable;
   vault: Vault;
+  offer: Offer;
   platformFor: PlatformFor;
   settlements: Settlements;
   failLocally: FailLocally;
   queue: StepQueue;
   log: Log;
 }): PlatformSteps {
-  const { db, vault, platformFor, settlements, failLocally, queue, log } = needs;
+  const { db, platformFor, settlements, failLocally, queue, log } = needs;
   const discovered = createDiscovered(db);
 
   const unlessPutAside =
@@ -57,10 +60,11 @@ export function createPlatformSteps(needs: {
   return {
     /** Sets the config vars, and if the platform still waits for it, says that provisioning is done. */
     announce: unlessPutAside(async (step) => {
-      const { uuid } = step.resource;
+      const { uuid, state } = step.resource;
       const platform = platformFor(uuid);
-      await pushConfig(vault, db, platformFor, uuid);
-      if (step.resource.state === "provisioning") await markProvisioned(platform);
+      const isFirst = state === "provisioning" && step.attempts === 1;
+      await pushConfig(needs, platform, { uuid, given: isFirst ? step.resource : null });
+      if (state === "provisioning") await markProvisioned(platform);
       if (await settlements.provisioned(step))
         log.info({ uuid, requestId: step.requestId }, "The platform knows the config vars");
     }),
@@ -160,26 +164,24 @@ async function lookForApps(platformFor: PlatformFor, uuid: string) {
 
 /**
  * Makes the platform's config vars ours: the full set, sent only if something differs, so that a lost answer costs a
- * look and not a doubt (platform document, "Add-on configuration"). Answers how many vars had to be changed.
+ * look and not a doubt (platform document, "Add-on configuration"). The first set of a resource is `given` as it was a
+ * moment ago, and needs no look: nothing is there yet.
  */
-export async function pushConfig(
-  vault: Vault,
-  db: Queryable,
-  platformFor: PlatformFor,
-  uuid: string,
-): Promise<number> {
-  const { config } = platformFor(uuid);
+async function pushConfig(
+  needs: { db: Queryable; vault: Vault; offer: Offer },
+  { config }: ResourceApi,
+  { uuid, given }: { uuid: string; given: ResourceRow | null },
+): Promise<void> {
   let sent: Buffer | null = null;
-  let changed = 0;
   // Again, as long as others wrote down other vars meanwhile: theirs may have reached the platform before ours.
   for (;;) {
-    const resource = await findResource(db, uuid);
-    if (!resource?.sealedConfig || sent?.equals(resource.sealedConfig)) return changed;
-    const wanted = openConfig(vault, resource);
-    const missing = wanted.length === 0 ? [] : notYetSet(wanted, await config.get());
-    if (missing.length === 0) return changed;
+    const resource: ResourceRow | null = given && !sent ? given : await findResource(needs.db, uuid);
+    if (!resource?.sealedConfig || sent?.equals(resource.sealedConfig)) return;
+    const wanted = wantedConfig(needs, resource);
+    if (wanted.length === 0) return;
+    const isSet = async () => notYetSet(wanted, await config.get()).length === 0;
+    if (resource !== given && (await isSet())) return;
     await config.update(wanted);
     sent = resource.sealedConfig;
-    changed = missing.length;
   }
 }

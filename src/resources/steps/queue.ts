@@ -89,11 +89,12 @@ const hold = statement(
   `UPDATE steps SET leased_until = now() + interval '${STEP_LEASE_SECONDS} seconds' WHERE id = $1 AND lease = $2 RETURNING id`,
 );
 
-// By its kind too: the end of its work may be stored, and only the database's word of it lost. What did not fail was no try.
+// By its kind too: the end of its work may be stored, and only the database's word of it lost. What did not fail, or waits
+// for its credential, was no try.
 const putOff = statement(
   "put_off_step",
   `UPDATE steps SET due_at = now() + make_interval(secs => $3::float8), leased_until = NULL,
-     last_error = coalesce($4, last_error), attempts = attempts - CASE WHEN $4::text IS NULL THEN 1 ELSE 0 END
+     last_error = coalesce($4, last_error), attempts = attempts - CASE WHEN $4::text IS NULL OR $3 IS NULL THEN 1 ELSE 0 END
    WHERE id = $1 AND lease = $2 AND kind = $5 RETURNING id`,
 );
 
@@ -126,7 +127,7 @@ const cleanUpAfter = statement(
 // The exchange wakes the steps that wait for it; this finds what slipped between the two. Some wait for ever, for a grant
 // that nobody sends, and may be many: each look is at so many, in their order, and the next one goes on from there. The
 // end of a plan change whose grant was lost meanwhile goes on without, as it does where that was known at once: it holds
-// up every change behind it.
+// up every change behind it. The report of a failure says itself what it makes of a credential that is no more.
 const LOOKED_AT = 10_000;
 const wake = statement(
   "wake_steps",
@@ -134,8 +135,10 @@ const wake = statement(
      SELECT id, uuid FROM steps WHERE due_at IS NULL AND id > $1 ORDER BY id LIMIT ${LOOKED_AT}
    ), woken AS (
      UPDATE steps s SET due_at = now() FROM part JOIN credentials c USING (uuid)
-     WHERE s.id = part.id AND s.due_at IS NULL AND (c.state = 'active' OR (s.kind = 'finish' AND c.state <> 'grant_pending'
-       AND EXISTS (SELECT 1 FROM resources r WHERE r.uuid = s.uuid AND r.state = 'provisioned'))) RETURNING s.id
+     WHERE s.id = part.id AND s.due_at IS NULL AND (c.state IN ('active', 'needs_reauth')
+       OR (s.kind = 'report_failure' AND c.state NOT IN ('grant_pending', 'quarantined'))
+       OR (s.kind = 'finish' AND c.state <> 'grant_pending'
+         AND EXISTS (SELECT 1 FROM resources r WHERE r.uuid = s.uuid AND r.state = 'provisioned'))) RETURNING s.id
    )
    SELECT (SELECT count(*) FROM woken)::int AS woken, count(*)::int AS looked, coalesce(max(id), 0) AS last FROM part`,
 );
