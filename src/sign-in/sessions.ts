@@ -37,7 +37,8 @@ export interface NewPerson {
 const PATIENCE = { upToMs: 4_000 };
 
 // The person and the session at once, so that there is never one without the other. A new pair of tokens replaces the
-// old one and takes its lease away: what a refresh of the old pair brings after this is not stored.
+// old one and takes its lease away: what a refresh of the old pair brings after this is not stored, nor where the old row
+// went with the last session and this one counts from the start, for that one had another `signed_in_at`.
 const open = statement(
   "open_session",
   `WITH person AS (

@@ -7,7 +7,7 @@ import type { Vault } from "../../vault/vault.ts";
 import type { OAuthClient } from "../oauth-client.ts";
 import type { Opening } from "./opening.ts";
 import { personPlace } from "./places.ts";
-import type { ClaimedTokens, TokenStore } from "./store.ts";
+import type { ClaimedTokens, Pair, TokenStore } from "./store.ts";
 
 /**
  * `later`: a fault that passes, or our client is rejected; the tokens stay. `refused`: the platform said no for good.
@@ -97,9 +97,9 @@ export function createRefresh(needs: {
 
   const asked = new Set<Promise<unknown>>();
 
-  async function refreshOne(uuid: string, generation: number): Promise<Refreshed | "busy"> {
+  async function refreshOne(pair: Pair): Promise<Refreshed | "busy"> {
     if (client.allowance() === 0) return "later";
-    const row = await store.claimOne(uuid, generation);
+    const row = await store.claimOne(pair);
     return row ? refresh(row) : "busy";
   }
 
@@ -117,8 +117,8 @@ export function createRefresh(needs: {
       return taken;
     },
     /** One pair now, due or not. `busy`: another process is at it, or has just been. */
-    now(uuid: string, generation: number): Promise<Refreshed | "busy"> {
-      const answer = refreshOne(uuid, generation).finally(() => asked.delete(answer));
+    now(pair: Pair): Promise<Refreshed | "busy"> {
+      const answer = refreshOne(pair).finally(() => asked.delete(answer));
       asked.add(answer);
       return answer;
     },

@@ -1,18 +1,28 @@
 import { statement, type Queryable } from "../../database/database.ts";
 
 // How due tokens are found and taken: one statement each, so that there is no moment between seeing a row and owning
-// it, and two processes never refresh one pair. What a refresh brought is stored only while the lease is still its own.
+// it, and two processes never refresh one pair. What a refresh brought is stored only while the lease is still its own, or
+// in place of the very pair it replaced.
+//
+// A person's row goes with their last session, and the next sign-in makes another, which counts its leases and pairs from
+// the start. So neither number means anything without the sign-in it was counted from.
 
 /** Longer than a call to the token endpoint and its storing. */
 const LEASE_SECONDS = 45;
 
-/** A person's tokens, taken for a refresh. */
-export interface ClaimedTokens {
+/** One pair of tokens of one person. */
+export interface Pair {
   uuid: string;
-  lease: number;
-  attempts: number;
+  /** When they signed in, as the database writes it: a `Date` would round it. */
+  signedInAt: string;
   /** How many token pairs were stored before. */
   generation: number;
+}
+
+/** A pair, taken for a refresh. */
+export interface ClaimedTokens extends Pair {
+  lease: number;
+  attempts: number;
   sealedRefreshToken: Buffer;
 }
 
@@ -26,16 +36,19 @@ export interface SealedPair {
   lifeSeconds: number;
 }
 
-export interface StoredTokens {
+export interface StoredTokens extends Pair {
   sealedAccessToken: Buffer | null;
   isExpired: boolean;
   canRefresh: boolean;
-  generation: number;
 }
 
 const TAKE = `UPDATE people SET lease = lease + 1, leased_until = now() + interval '${LEASE_SECONDS} seconds'`;
-const TAKEN = `RETURNING uuid, lease, attempts, generation, sealed_refresh_token AS "sealedRefreshToken"`;
+const PAIR = `uuid, signed_in_at::text AS "signedInAt", generation`;
+const TAKEN = `RETURNING ${PAIR}, lease, attempts, sealed_refresh_token AS "sealedRefreshToken"`;
 const IS_FREE = `state = 'active' AND (leased_until IS NULL OR leased_until <= now()) AND sealed_refresh_token IS NOT NULL`;
+const IS_THEIRS = `uuid = $1 AND signed_in_at = $2::timestamptz`;
+const IS_PAIR = `${IS_THEIRS} AND generation = $3`;
+const IS_LEASED = `${IS_THEIRS} AND lease = $3`;
 
 const claimDue = statement(
   "claim_people",
@@ -43,10 +56,7 @@ const claimDue = statement(
      SELECT uuid FROM people WHERE due_at <= now() AND ${IS_FREE}
      ORDER BY due_at LIMIT $1 FOR UPDATE SKIP LOCKED)) ${TAKEN}`,
 );
-const claimOne = statement(
-  "claim_person",
-  `${TAKE} WHERE uuid = $1 AND generation = $2 AND ${IS_FREE} ${TAKEN}`,
-);
+const claimOne = statement("claim_person", `${TAKE} WHERE ${IS_PAIR} AND ${IS_FREE} ${TAKEN}`);
 const nextDue = statement(
   "next_person_due",
   `SELECT extract(epoch FROM min(due_at) - now())::float8 AS seconds FROM people
@@ -54,8 +64,8 @@ const nextDue = statement(
 );
 const read = statement(
   "read_person_tokens",
-  `SELECT sealed_access_token AS "sealedAccessToken", coalesce(expires_at <= now(), true) AS "isExpired",
-     state = 'active' AND sealed_refresh_token IS NOT NULL AS "canRefresh", generation
+  `SELECT ${PAIR}, sealed_access_token AS "sealedAccessToken", coalesce(expires_at <= now(), true) AS "isExpired",
+     state = 'active' AND sealed_refresh_token IS NOT NULL AS "canRefresh"
    FROM people WHERE uuid = $1 AND state = 'active'`,
 );
 // The lease decides, but for a refresh token that came in place of the row's: it is the only one there is, and is stored as
@@ -64,29 +74,36 @@ const read = statement(
 const store = statement(
   "store_person_tokens",
   `UPDATE people SET state = 'active', reason = NULL,
-     sealed_access_token = $3, sealed_refresh_token = coalesce($4, sealed_refresh_token),
-     expires_at = now() + make_interval(secs => $5::float8),
-     due_at = now() + make_interval(secs => $5::float8 / 2), generation = generation + 1,
+     sealed_access_token = $4, sealed_refresh_token = coalesce($5, sealed_refresh_token),
+     expires_at = now() + make_interval(secs => $6::float8),
+     due_at = now() + make_interval(secs => $6::float8 / 2), generation = generation + 1,
      lease = lease + 1, leased_until = NULL, attempts = 0, last_error = NULL
-   WHERE uuid = $1 AND ((lease = $2 AND state = 'active')
-     OR (generation = $6 AND (state IN ('active', 'quarantined') OR reason = 'refresh_token_rejected'))) RETURNING uuid`,
+   WHERE ${IS_THEIRS} AND ((lease = $3 AND state = 'active')
+     OR (generation = $7 AND (state IN ('active', 'quarantined') OR reason = 'refresh_token_rejected')))
+   RETURNING uuid`,
+);
+// Asked of what was not stored: it may have been, and the database's word of it lost. No two seals are alike, so what is
+// found is ours. A statement of its own, for the one above may have waited for that very commit.
+const findStored = statement(
+  "find_stored_person_tokens",
+  `SELECT uuid FROM people WHERE ${IS_THEIRS} AND sealed_access_token = $3`,
 );
 const release = statement(
   "release_person",
-  `UPDATE people SET leased_until = NULL, due_at = now() + make_interval(secs => $3::float8)
-   WHERE uuid = $1 AND lease = $2`,
+  `UPDATE people SET leased_until = NULL, due_at = now() + make_interval(secs => $4::float8)
+   WHERE ${IS_LEASED}`,
 );
 const putOff = statement(
   "put_off_person",
-  `UPDATE people SET leased_until = NULL, attempts = attempts + 1, last_error = $4,
-     due_at = now() + make_interval(secs => $3::float8)
-   WHERE uuid = $1 AND lease = $2 AND state = 'active'`,
+  `UPDATE people SET leased_until = NULL, attempts = attempts + 1, last_error = $5,
+     due_at = now() + make_interval(secs => $4::float8)
+   WHERE ${IS_LEASED} AND state = 'active'`,
 );
 const refuse = statement(
   "refuse_person",
   `UPDATE people SET state = 'needs_sign_in', reason = 'refresh_token_rejected', due_at = NULL, leased_until = NULL,
      sealed_access_token = NULL, sealed_refresh_token = NULL
-   WHERE uuid = $1 AND lease = $2 AND state = 'active' RETURNING uuid`,
+   WHERE ${IS_LEASED} AND state = 'active' RETURNING uuid`,
 );
 // The same without a lease, for whoever saw a pair refused in use: only while it is still that pair. The lease moves on,
 // so what a refresh of it brings is not stored.
@@ -94,7 +111,7 @@ const giveUp = statement(
   "give_up_person",
   `UPDATE people SET state = 'needs_sign_in', reason = 'access_token_rejected', due_at = NULL, leased_until = NULL,
      lease = lease + 1, sealed_access_token = NULL, sealed_refresh_token = NULL
-   WHERE uuid = $1 AND generation = $2 AND state = 'active' RETURNING uuid`,
+   WHERE ${IS_PAIR} AND state = 'active' RETURNING uuid`,
 );
 const quarantine = statement(
   "quarantine_person",
@@ -113,30 +130,34 @@ const reopen = statement(
 );
 
 /** A lease: whose tokens, and the number of the claim. */
-export type Lease = Pick<ClaimedTokens, "uuid" | "lease">;
+export type Lease = Pick<ClaimedTokens, "uuid" | "signedInAt" | "lease">;
+
+const ofPair = ({ uuid, signedInAt, generation }: Pair) => [uuid, signedInAt, generation];
+const ofLease = ({ uuid, signedInAt, lease }: Lease) => [uuid, signedInAt, lease];
 
 export function createTokenStore(db: Queryable) {
   const applies = async (...[what, values]: Parameters<Queryable["query"]>) =>
     (await db.query(what, values)).length > 0;
   return {
     claimDue: (most: number) => db.query<ClaimedTokens>(claimDue, [most]),
-    /** One person's tokens, due or not; null while somebody holds them, or they are not `generation` any more. */
-    claimOne: async (uuid: string, generation: number) =>
-      (await db.query<ClaimedTokens>(claimOne, [uuid, generation]))[0] ?? null,
+    /** One person's tokens, due or not; null while somebody holds them, or they are not this pair any more. */
+    claimOne: async (pair: Pair) => (await db.query<ClaimedTokens>(claimOne, ofPair(pair)))[0] ?? null,
     nextDueInSeconds: async () => (await db.query<{ seconds: number | null }>(nextDue))[0]?.seconds ?? null,
     read: async (uuid: string) => (await db.query<StoredTokens>(read, [uuid]))[0] ?? null,
     /** False: the person signed in anew or out meanwhile, or the lease ran out and the refresh token of before still counts. */
-    store: ({ uuid, lease }: Lease, { access, refresh, replaces, lifeSeconds }: SealedPair) =>
-      applies(store, [uuid, lease, access, refresh, lifeSeconds, replaces]),
+    async store(lease: Lease, { access, refresh, replaces, lifeSeconds }: SealedPair) {
+      const isStored = await applies(store, [...ofLease(lease), access, refresh, lifeSeconds, replaces]);
+      return isStored || applies(findStored, [lease.uuid, lease.signedInAt, access]);
+    },
     /** Gives a row back as it was, for a later time. */
-    release: async ({ uuid, lease }: Lease, againInSeconds: number) =>
-      void (await db.query(release, [uuid, lease, againInSeconds])),
-    putOff: async ({ uuid, lease }: Lease, againInSeconds: number, error: string) =>
-      void (await db.query(putOff, [uuid, lease, againInSeconds, error])),
+    release: async (lease: Lease, againInSeconds: number) =>
+      void (await db.query(release, [...ofLease(lease), againInSeconds])),
+    putOff: async (lease: Lease, againInSeconds: number, error: string) =>
+      void (await db.query(putOff, [...ofLease(lease), againInSeconds, error])),
     /** The platform said no for good: the tokens go, and the person must sign in again. */
-    refuse: ({ uuid, lease }: Lease) => applies(refuse, [uuid, lease]),
+    refuse: (lease: Lease) => applies(refuse, ofLease(lease)),
     /** The same for a pair that is of no use to anybody. False: it is another pair by now. */
-    giveUp: (uuid: string, generation: number) => applies(giveUp, [uuid, generation]),
+    giveUp: (pair: Pair) => applies(giveUp, ofPair(pair)),
     /** Puts aside what does not open. False: somebody else did, or it is another pair by now. */
     quarantine: (uuid: string, sealed: Uint8Array, reason: string) =>
       applies(quarantine, [uuid, sealed, reason]),

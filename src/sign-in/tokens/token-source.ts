@@ -4,7 +4,7 @@ import { tokenAfter } from "../../platform/token-after.ts";
 import type { Secret } from "../../secret.ts";
 import type { Opening } from "./opening.ts";
 import type { Refresh } from "./refresh.ts";
-import type { TokenStore } from "./store.ts";
+import type { Pair, TokenStore } from "./store.ts";
 
 /** There is no access token of a person to use. With `mustSignIn` only signing in again brings one. */
 export class NoPersonToken extends KitError {
@@ -48,8 +48,8 @@ export function createTokenSources({
   function renew(uuid: string, dead: Secret): Promise<Secret> {
     return tokenAfter(dead, {
       stored: () => stored(uuid),
-      async replace({ canRefresh, generation }) {
-        const result = canRefresh ? await refresh.now(uuid, generation) : await giveUp(uuid, generation);
+      async replace(pair) {
+        const result = pair.canRefresh ? await refresh.now(pair) : await giveUp(pair);
         if (result === "refused" || result === "quarantined")
           throw new NoPersonToken("refused", "The platform no longer accepts this person's tokens.", true);
         if (result === "later") throw notYet();
@@ -60,8 +60,7 @@ export function createTokenSources({
   }
 
   /** Without a refresh token nothing brings another. `busy`: somebody else has just brought one all the same. */
-  const giveUp = async (uuid: string, generation: number) =>
-    (await store.giveUp(uuid, generation)) ? "refused" : "busy";
+  const giveUp = async (pair: Pair) => ((await store.giveUp(pair)) ? "refused" : "busy");
 
   return (uuid) => ({
     async current() {
@@ -70,8 +69,8 @@ export function createTokenSources({
     },
     renew: (rejected) => renew(uuid, rejected),
     async giveUp(refused) {
-      const { token, generation } = await stored(uuid);
-      return token.reveal() === refused.reveal() && store.giveUp(uuid, generation);
+      const { token, ...pair } = await stored(uuid);
+      return token.reveal() === refused.reveal() && store.giveUp(pair);
     },
   });
 }
