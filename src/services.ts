@@ -139,6 +139,7 @@ export async function createServices(config: Config, role: "owner" | "guest", pa
     onStored(lifeSeconds) {
       if (lifeSeconds < 120) jobs.wake("refresh-people", lifeSeconds * 500);
     },
+    onRefreshEnd: () => jobs.wake("refresh-people", AFTER_AN_END_MS),
   });
   const { ssoSalt: salt, ssoRequireUser: mustNameUser } = config;
   const customerPage = parts.customerPage ?? (await yours()).customerPage;

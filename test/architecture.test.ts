@@ -29,7 +29,9 @@ const mayImport: Record<string, readonly string[]> = {
   vault: ["errors", "secret"],
   database: ["errors"],
   platform: ["errors", "secret", "uuid", "json-object"],
-  resources: ["platform", "vault", "database", "errors", "secret", "log", "scrubber", "uuid"],
+  // How many rows of a queue are worked on at once, whatever the queue holds.
+  "due-work": [],
+  resources: ["due-work", "platform", "vault", "database", "errors", "secret", "log", "scrubber", "uuid"],
   // Refusals, and settings of its own; the kit gives it the rest when it calls.
   "your-service": ["errors", "secret", "setting", "setting-kinds"],
   "partner-api": [
@@ -46,6 +48,7 @@ const mayImport: Record<string, readonly string[]> = {
   // What people see: the frame of every page. And people coming in.
   pages: ["database", "errors", "log", "method-not-allowed", "refused-sample"],
   "sign-in": [
+    "due-work",
     "pages",
     "platform",
     "vault",

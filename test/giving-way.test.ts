@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, it } from "@jest/globals";
 import { setTimeout as wait } from "node:timers/promises";
 import { pino } from "pino";
-import { createLine } from "../src/resources/line.ts";
-import { createPool } from "../src/resources/pool.ts";
+import { createLine } from "../src/due-work/line.ts";
+import { createPool } from "../src/due-work/pool.ts";
 import type { Lane, StepQueue } from "../src/resources/steps/queue.ts";
 import { createStepRunner, type StepHandlers } from "../src/resources/steps/runner.ts";
 import { createScrubber } from "../src/scrubber.ts";

@@ -1,7 +1,7 @@
 // Again on PostgreSQL: the claim skips rows that others hold.
 
 import { afterAll, beforeAll, expect, it } from "@jest/globals";
-import { createPool } from "../src/resources/pool.ts";
+import { createPool } from "../src/due-work/pool.ts";
 import { aGate } from "./support/a-vendor.ts";
 import { aLifecycle, type LifecycleWorld } from "./support/lifecycle.ts";
 import { eventually } from "./support/world.ts";

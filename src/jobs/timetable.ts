@@ -62,6 +62,7 @@ export function timetable(needs: {
     {
       name: "refresh-people",
       run: async (signal) => signIn?.refreshDue(signal),
+      settled: async () => signIn?.refreshesSettled(),
       nextInSeconds: async () => signIn?.nextRefreshInSeconds() ?? null,
     },
     { name: "reopen-people", run: async () => signIn?.reopenQuarantined() },

@@ -42,7 +42,7 @@ export interface SignIn {
   /** What happens later, for the timetable. */
   refreshDue(signal: AbortSignal): Promise<number>;
   nextRefreshInSeconds(): Promise<number | null>;
-  /** Resolves when no refresh is under way that somebody asked for by using a token. */
+  /** Resolves when no refresh is under way, and none of the tokens that came of one are held. */
   refreshesSettled(): Promise<void>;
   reopenQuarantined(): Promise<void>;
 }
@@ -67,6 +67,8 @@ export function createSignIn(needs: {
   scrubber: Scrubber;
   /** Called with the tokens' life, in seconds, when a person has signed in. */
   onStored(lifeSeconds: number): void;
+  /** Called when a refresh ended that was due: another try may be due soon. */
+  onRefreshEnd(): void;
   log: Log;
 }): SignIn {
   const { db, vault, log, authUrl, pages, scopes = DEFAULT_SCOPES } = needs;

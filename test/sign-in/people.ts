@@ -41,13 +41,14 @@ export async function aWorldOfPeople(wishes: Wishes = {}) {
       for (const table of ["sessions", "people", "sign_in_attempts"])
         await world.rows(`DELETE FROM ${table}`);
     },
-    /** Lets a job run once, now; the jobs of these worlds do not run by themselves. */
+    /** Lets a job run once, now, to the end of what it started; the jobs of these worlds do not run by themselves. */
     async job(name: "refresh-people" | "reopen-people" | "prune-sign-ins"): Promise<void> {
       await world.rows(`DELETE FROM heartbeats WHERE name = $1`, [name]);
       world.service.services.jobs.wake(name);
       await eventually(
         async () => (await world.rows(`SELECT 1 FROM heartbeats WHERE name = $1`, [name])).length === 1,
       );
+      await world.service.services.signIn!.refreshesSettled();
     },
     close: () => world.close(),
   };

@@ -1,5 +1,5 @@
 import type { Log } from "../../log.ts";
-import { createPool } from "../pool.ts";
+import { createPool } from "../../due-work/pool.ts";
 import type { Admission, Admitted } from "./admission.ts";
 import type { CallTokenEndpoint } from "./calls.ts";
 import type { ClaimedCredential, Claims } from "./claims.ts";

@@ -1,6 +1,6 @@
 import type { Log } from "../../log.ts";
 import type { TokenFailure } from "../../platform/oauth.ts";
-import { createPool } from "../pool.ts";
+import { createPool } from "../../due-work/pool.ts";
 import type { Admission, Admitted } from "./admission.ts";
 import type { CallResult, CallTokenEndpoint } from "./calls.ts";
 import type { ClaimedCredential, Claims } from "./claims.ts";

@@ -4,7 +4,7 @@ import { PlatformRefused, RateLimited } from "../../platform/api-errors.ts";
 import type { Scrubber } from "../../scrubber.ts";
 import type { Secret } from "../../secret.ts";
 import { nextTryInSeconds, STEP_AGAIN } from "../credentials/backoff.ts";
-import { createPool } from "../pool.ts";
+import { createPool } from "../../due-work/pool.ts";
 import { StillUnderWay } from "./attempt.ts";
 import {
   CONCURRENCY,

@@ -1,4 +1,5 @@
 import { storeHeldTokens } from "../../database/held-tokens.ts";
+import { createPool } from "../../due-work/pool.ts";
 import type { Log } from "../../log.ts";
 import type { NotIssued, TokenEndpoint } from "../../platform/oauth.ts";
 import type { Scrubber } from "../../scrubber.ts";
@@ -7,16 +8,15 @@ import type { Vault } from "../../vault/vault.ts";
 import type { OAuthClient } from "../oauth-client.ts";
 import type { Opening } from "./opening.ts";
 import { personPlace } from "./places.ts";
-import type { ClaimedTokens, Pair, TokenStore } from "./store.ts";
+import type { ClaimedTokens, Pair, SealedPair, TokenStore } from "./store.ts";
 
 /**
  * `later`: a fault that passes, or our client is rejected; the tokens stay. `refused`: the platform said no for good.
- * `gone`: the person signed in anew or out meanwhile.
+ * `gone`: the person signed in anew or out meanwhile. `busy`: another process is at it, or has just been;
+ * or what came of a refresh before is held here until it can be stored.
  */
-export type Refreshed = "fresh" | "later" | "refused" | "gone" | "quarantined";
+export type Refreshed = "fresh" | "later" | "refused" | "gone" | "quarantined" | "busy";
 
-/** Rows that one look for work refreshes at once. */
-const AT_ONCE = 10;
 const CLIENT_REJECTED_PAUSE_SECONDS = 60;
 
 /** Refreshes people's tokens at half their life (platform document, "Access token expired … Refresh grant"). */
@@ -27,12 +27,19 @@ export function createRefresh(needs: {
   endpoint: TokenEndpoint;
   vault: Vault;
   scrubber: Scrubber;
+  /** Called when a refresh ended: another try may be due soon. */
+  onRefreshEnd(): void;
   log: Log;
 }) {
-  const { store, opening, client, endpoint, vault, scrubber, log } = needs;
+  const { store, opening, client, endpoint, vault, scrubber, onRefreshEnd, log } = needs;
+
+  /** The pairs whose refresh token the platform has replaced by one that is held here until it can be stored. */
+  const outdated = new Set<string>();
 
   async function refresh(row: ClaimedTokens): Promise<Refreshed> {
     const { uuid } = row;
+    // Its token is dead. The claim stays, so that no other process asks with it either.
+    if (outdated.has(nameOf(row))) return "busy";
     const token = await opening.open(uuid, "sealed_refresh_token", row.sealedRefreshToken);
     if (!token) return "quarantined";
     const reveal = scrubber.hide(token);
@@ -45,7 +52,6 @@ export function createRefresh(needs: {
 
   async function call(row: ClaimedTokens, token: Secret): Promise<Refreshed> {
     const { uuid } = row;
-    client.asking();
     const answer = await endpoint.refresh(token, client.secret);
     if (answer.outcome === "client_rejected") {
       client.rejected();
@@ -58,16 +64,30 @@ export function createRefresh(needs: {
     const access = vault.seal(personPlace("sealed_access_token", uuid), accessToken);
     const refresh = refreshToken && vault.seal(personPlace("sealed_refresh_token", uuid), refreshToken);
     const isReplaced = refreshToken !== null && refreshToken.reveal() !== token.reveal();
-    const pair = { access, refresh, replaces: isReplaced ? row.generation : null, lifeSeconds };
-    const isStored = await storeHeldTokens(() => store.store(row, pair), {
-      areOnlyOnes: isReplaced,
-      onTrouble: (error) =>
-        log.error(
-          { person: uuid, error },
-          "A person's tokens cannot be stored; they are held and tried again",
-        ),
+    const isStored = await hold(row, {
+      access,
+      refresh,
+      replaces: isReplaced ? row.generation : null,
+      lifeSeconds,
     });
     return isStored ? "fresh" : "gone";
+  }
+
+  async function hold(row: ClaimedTokens, pair: SealedPair): Promise<boolean> {
+    const areOnlyOnes = pair.replaces !== null;
+    if (areOnlyOnes) outdated.add(nameOf(row));
+    try {
+      return await storeHeldTokens(() => store.store(row, pair), {
+        areOnlyOnes,
+        onTrouble: (error) =>
+          log.error(
+            { person: row.uuid, error },
+            "A person's tokens cannot be stored; they are held and tried again",
+          ),
+      });
+    } finally {
+      outdated.delete(nameOf(row));
+    }
   }
 
   async function failed(row: ClaimedTokens, { outcome, error, retryAfterMs }: NotIssued): Promise<Refreshed> {
@@ -87,49 +107,58 @@ export function createRefresh(needs: {
     return "later";
   }
 
-  const alone = (row: ClaimedTokens) =>
-    refresh(row).catch((error: unknown) =>
-      log.error(
-        { person: row.uuid, error },
-        "A refresh of a person's token failed; its lease ends by itself",
-      ),
-    );
+  // Before any of those claimed is sent: the next claim is not to be a second probe of a rejected client.
+  async function claim(most: number): Promise<ClaimedTokens[]> {
+    const allowed = Math.min(most, client.allowance());
+    const rows = allowed > 0 ? await store.claimDue(allowed) : [];
+    if (rows.length > 0) client.asking();
+    return rows;
+  }
+
+  const refreshes = createPool({
+    claim,
+    async handle(row) {
+      await refresh(row).catch((error: unknown) =>
+        log.error(
+          { person: row.uuid, error },
+          "A refresh of a person's token failed; its lease ends by itself",
+        ),
+      );
+    },
+    concurrency: 10,
+    onEnd: onRefreshEnd,
+  });
 
   const asked = new Set<Promise<unknown>>();
 
-  async function refreshOne(pair: Pair): Promise<Refreshed | "busy"> {
+  async function refreshOne(pair: Pair): Promise<Refreshed> {
     if (client.allowance() === 0) return "later";
     const row = await store.claimOne(pair);
-    return row ? refresh(row) : "busy";
+    if (!row) return "busy";
+    client.asking();
+    return refresh(row);
   }
 
   return {
-    /** Refreshes every pair that is due; while our client is rejected, one a minute. Returns how many it took. */
-    async due(signal: AbortSignal): Promise<number> {
-      let taken = 0;
-      while (!signal.aborted) {
-        const most = Math.min(AT_ONCE, client.allowance());
-        const rows = most > 0 ? await store.claimDue(most) : [];
-        taken += rows.length;
-        await Promise.all(rows.map(alone));
-        if (rows.length < AT_ONCE) break;
-      }
-      return taken;
-    },
-    /** One pair now, due or not. `busy`: another process is at it, or has just been. */
-    now(pair: Pair): Promise<Refreshed | "busy"> {
+    /** Starts refreshing every pair that is due; while our client is rejected, one a minute. Returns how many it took. */
+    due: refreshes.fill,
+    /** One pair now, due or not. */
+    now(pair: Pair): Promise<Refreshed> {
       const answer = refreshOne(pair).finally(() => asked.delete(answer));
       asked.add(answer);
       return answer;
     },
-    /** Resolves when none is under way that somebody asked for, and may no longer wait for. */
+    /** Resolves when none is under way: of those, and of those that somebody asked for and may no longer wait for. */
     async settled(): Promise<void> {
+      await refreshes.settled();
       while (asked.size > 0) await Promise.allSettled(asked);
     },
   };
 }
 
 export type Refresh = ReturnType<typeof createRefresh>;
+
+const nameOf = ({ uuid, signedInAt, generation }: Pair) => `${uuid} ${signedInAt} ${generation}`;
 
 /** 5, 10, 20 … 300 seconds, spread so that those who failed together do not return together. */
 function pauseSeconds(attempts: number): number {

@@ -1,0 +1,132 @@
+// Again on PostgreSQL: a trigger refuses one person's row.
+
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
+import { setTimeout as wait } from "node:timers/promises";
+import { createServices } from "../../src/services.ts";
+import { teapotConfig, teapotParts } from "../support/sellers.ts";
+import { eventually } from "../support/world.ts";
+import type { Browser } from "./browser.ts";
+import { aWorldOfPeople, type PeopleWorld, type PersonRow } from "./people.ts";
+
+// A refresh token came in place of the one we have, and the row does not take it: the only tokens of a person are in
+// the memory of one process.
+
+const HELD = "owner@example.com";
+const OTHER = "colleague@example.com";
+
+let people: PeopleWorld;
+let browser: Browser;
+let since = 0;
+beforeAll(async () => void (people = await aWorldOfPeople({ environment: { WEB_JOBS: "off" } })));
+beforeEach(async () => {
+  await people.forgetEverybody();
+  browser = people.browser();
+  await people.signIn(browser, { user: HELD });
+  people.control.settings({ refreshToken: "new" });
+  since = people.control.ledger().next;
+  await refuse(HELD);
+  const before = told();
+  await makeDue(HELD);
+  wake();
+  await eventually(() => expect(told()).toBe(before + 1));
+});
+afterEach(async () => {
+  await takeAgain();
+  await people.world.service.services.signIn!.refreshesSettled();
+  people.control.settings({ refreshToken: "same" });
+});
+afterAll(() => people.close());
+
+const wake = () => people.world.service.services.jobs.wake("refresh-people");
+const told = () => people.world.logged().split("A person's tokens cannot be stored").length - 1;
+const personOf = async (email: string) =>
+  (await people.people()).find((row) => row.email === email) as PersonRow;
+const makeDue = (email: string) =>
+  people.world.rows(`UPDATE people SET due_at = now(), leased_until = NULL WHERE email = $1`, [email]);
+const refreshes = () =>
+  people.control
+    .ledger({ since, reveal: true })
+    .entries.filter(
+      ({ request }) => (request.body as { grant_type?: string } | null)?.grant_type === "refresh_token",
+    );
+/** The stored pair is the platform's last one, and good for another. */
+async function expectAlive(generation: number): Promise<void> {
+  expect(await personOf(HELD)).toMatchObject({ state: "active", reason: null, generation });
+  expect((await browser.get("/oauth/me")).status).toBe(200);
+  await makeDue(HELD);
+  await people.job("refresh-people");
+  expect(await personOf(HELD)).toMatchObject({ state: "active", generation: generation + 1 });
+}
+
+/** From now on nothing stores tokens of this person's. */
+async function refuse(email: string): Promise<void> {
+  await people.world.rows(
+    `CREATE FUNCTION refuse_tokens() RETURNS trigger LANGUAGE plpgsql AS
+       $$ BEGIN IF OLD.email = '${email}' THEN RAISE insufficient_privilege; END IF; RETURN NEW; END $$`,
+  );
+  await people.world.rows(
+    `CREATE TRIGGER refuse_tokens BEFORE UPDATE OF generation ON people FOR EACH ROW EXECUTE FUNCTION refuse_tokens()`,
+  );
+}
+const takeAgain = () => people.world.rows(`DROP FUNCTION IF EXISTS refuse_tokens CASCADE`);
+
+describe("tokens of a person that cannot be stored", () => {
+  it("hold up nobody else's refresh, and no look for due ones", async () => {
+    await people.world.rows(`DELETE FROM heartbeats WHERE name = 'refresh-people'`);
+    await people.signIn(people.browser(), { user: OTHER });
+    await makeDue(OTHER);
+    wake();
+    await eventually(async () => expect(await personOf(OTHER)).toMatchObject({ generation: 2 }), 5_000);
+    await eventually(
+      async () =>
+        (await people.world.rows(`SELECT 1 FROM heartbeats WHERE name = 'refresh-people'`)).length === 1,
+      5_000,
+    );
+    expect(await personOf(HELD)).toMatchObject({ state: "active", generation: 1 });
+  });
+
+  it("are not asked for once more with the dead token when their lease has ended", async () => {
+    const { lease } = await personOf(HELD);
+    await makeDue(HELD);
+    wake();
+    await eventually(async () => expect((await personOf(HELD)).lease).toBeGreaterThan(lease), 5_000);
+    // By who needs one now neither.
+    await people.world.rows(`UPDATE people SET expires_at = now(), leased_until = NULL`);
+    expect((await browser.get("/oauth/me")).status).not.toBe(401);
+    expect(refreshes()).toHaveLength(1);
+    expect(await personOf(HELD)).toMatchObject({ state: "active", generation: 1 });
+    await takeAgain();
+    await eventually(async () => expect((await personOf(HELD)).generation).toBe(2));
+    await expectAlive(2);
+  });
+
+  it("are stored before the process stops", async () => {
+    let hasStopped = false;
+    const restarted = people.world.restart().then(() => (hasStopped = true));
+    await wait(1_500);
+    expect(hasStopped).toBe(false);
+    await takeAgain();
+    await restarted;
+    await expectAlive(2);
+  });
+
+  it("are stored though another process was refused with the dead one, and gave the person up", async () => {
+    const other = await createServices(teapotConfig(people.world.environment), "guest", {
+      ...teapotParts,
+      logTo: { write: () => undefined },
+    });
+    try {
+      await makeDue(HELD);
+      await other.signIn!.refreshDue(new AbortController().signal);
+      await other.signIn!.refreshesSettled();
+    } finally {
+      await other.close();
+    }
+    expect(await personOf(HELD)).toMatchObject({
+      ...{ state: "needs_sign_in", sealed_access_token: null, sealed_refresh_token: null },
+    });
+    await takeAgain();
+    await eventually(async () => expect((await personOf(HELD)).generation).toBe(2));
+    await expectAlive(2);
+  });
+});
