@@ -28,7 +28,7 @@ const mayImport: Record<string, readonly string[]> = {
   config: ["setting", "setting-kinds", "your-service", "secret", "errors"],
   vault: ["errors", "secret"],
   database: ["errors"],
-  platform: ["errors", "secret", "uuid", "json-object"],
+  platform: ["errors", "secret", "uuid", "json-object", "within"],
   // How many rows of a queue are worked on at once, whatever the queue holds.
   "due-work": [],
   resources: ["due-work", "platform", "vault", "database", "errors", "secret", "log", "scrubber", "uuid"],

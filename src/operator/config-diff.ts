@@ -1,9 +1,9 @@
 import { statement, waitingForDatabase, type Database, type Queryable } from "../database/database.ts";
 import { messageOf } from "../errors.ts";
-import { wantedConfig } from "../resources/config-vars.ts";
+import { openConfig, type ConfigVar } from "../resources/config-vars.ts";
 import type { Offer } from "../resources/contract.ts";
 import type { PlatformFor } from "../resources/platform-for.ts";
-import { findResource } from "../resources/rows.ts";
+import { findResource, type ResourceRow } from "../resources/rows.ts";
 import { Secret } from "../secret.ts";
 import { FIRST_UUID } from "../uuid.ts";
 import type { Vault } from "../vault/vault.ts";
@@ -92,6 +92,20 @@ export async function diffConfig(needs: DiffNeeds, typed: string): Promise<Confi
   const isSaid = resource.sealedConfig !== null && resource.state !== "provisioning";
   const retired = [...ours].flatMap(([name, value]) => (value === null ? [name] : []));
   return { vars, retired, isKnown: isSaid || ours.size > 0 };
+}
+
+/**
+ * The config vars that are wanted for a resource; null: no more. That is so of one which the service set and declares no
+ * more, too: the platform would take no value for it.
+ */
+export function wantedConfig(
+  { vault, offer }: Pick<DiffNeeds, "vault" | "offer">,
+  resource: ResourceRow,
+): ConfigVar[] {
+  return openConfig(vault, resource).map(({ name, value }) => ({
+    name,
+    value: offer.configVars.includes(name) ? value : null,
+  }));
 }
 
 /** The same for every resource that can be asked about, page by page however many there are. */

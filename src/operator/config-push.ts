@@ -1,7 +1,13 @@
 import { isDeepStrictEqual } from "node:util";
-import { wantedConfig, type ConfigVar } from "../resources/config-vars.ts";
+import type { ConfigVar } from "../resources/config-vars.ts";
 import { findResource } from "../resources/rows.ts";
-import { diffConfig, type DiffNeeds, type ShownValue, type VarDifference } from "./config-diff.ts";
+import {
+  diffConfig,
+  wantedConfig,
+  type DiffNeeds,
+  type ShownValue,
+  type VarDifference,
+} from "./config-diff.ts";
 
 /** What a push would do to a resource's vars, by their names. */
 export interface PushPlan {

@@ -1,5 +1,6 @@
 import { setTimeout as wait } from "node:timers/promises";
 import type { Secret } from "../secret.ts";
+import { within } from "../within.ts";
 
 /** A pair of tokens as it is stored; `generation` counts the pairs that a row has had. */
 export interface StoredPair {
@@ -20,6 +21,8 @@ export interface Successor<Pair extends StoredPair> {
 /** How long a caller waits for the process that is just refreshing the same token. */
 const PATIENCE_MS = 5_000;
 const LOOK_AGAIN_MS = 50;
+/** The longest call to the token endpoint, and some. What then still cannot be stored is held, but not waited for. */
+const LONGEST_REPLACING_MS = 25_000;
 
 /**
  * The access token that comes after one found dead, replaced by whoever gets the row's lease first, once for however
@@ -37,7 +40,7 @@ export async function tokenAfter<Pair extends StoredPair>(
     // A refresh may bring the same token again. It is returned, for asking once more would bring nothing else; the
     // caller sees whether it works.
     if (pair.token.reveal() !== dead.reveal() || pair.generation > first) return pair.token;
-    if ((await replace(pair)) === "done") continue;
+    if ((await within(LONGEST_REPLACING_MS, replace(pair), stillBusy)) === "done") continue;
     if (performance.now() > until) throw stillBusy();
     await wait(LOOK_AGAIN_MS);
   }

@@ -1,5 +1,4 @@
 import type { Vault } from "../vault/vault.ts";
-import type { Offer } from "./contract.ts";
 import { resourcePlace, type ResourceRow } from "./rows.ts";
 
 /** A config var as the platform takes it: null removes it. */
@@ -38,18 +37,4 @@ export function sealConfig(
 export function openConfig(vault: Vault, { uuid, sealedConfig }: ResourceRow): ConfigVar[] {
   if (!sealedConfig) return [];
   return JSON.parse(vault.open(resourcePlace("sealed_config", uuid), sealedConfig).reveal()) as ConfigVar[];
-}
-
-/**
- * The config vars that the platform is to have for a resource; null: not, or no more. That is so of one which the service
- * set and declares no more, too: the platform would take no value for it.
- */
-export function wantedConfig(
-  { vault, offer }: { vault: Vault; offer: Pick<Offer, "configVars"> },
-  resource: ResourceRow,
-): ConfigVar[] {
-  return openConfig(vault, resource).map(({ name, value }) => ({
-    name,
-    value: offer.configVars.includes(name) ? value : null,
-  }));
 }

@@ -41,29 +41,6 @@ const urlThere = (uuid: string) => life.control.configVars(life.control.addon(uu
 const urlOf = (uuid: string, plan: string) => `https://${plan}.teapots.example/${uuid}`;
 const slow = () => Promise.resolve({ later: "Wait." });
 
-describe("config vars that are announced late", () => {
-  it("are taken away where the service declares them no more", async () => {
-    const uuid = await life.settled();
-    const { db, vault } = life.world.service.services;
-    const { name } = openConfig(vault, (await findResource(db, uuid))!)[0]!;
-    const wanted = [
-      { name, value: "https://new.example" },
-      { name: "TEAPOT_OF_OLD", value: "https://old.example" },
-    ];
-    const since = life.position();
-    await life.world.rows(
-      `WITH wanted AS (UPDATE resources SET sealed_config = $2 WHERE uuid = $1)
-       INSERT INTO steps (uuid, kind, due_at) VALUES ($1, 'announce', now())`,
-      [uuid, sealConfig(vault, uuid, wanted)],
-    );
-    await nothingLeft(uuid);
-    expect(life.control.configVars(life.control.addon(uuid).app.name)).toMatchObject({
-      [name]: "https://new.example",
-    });
-    expect(life.entries(since).filter(({ response }) => response?.status !== 200)).toEqual([]);
-  });
-});
-
 describe("config vars that are announced slowly", () => {
   it("do not stand in place of those of a later plan change", async () => {
     const uuid = await life.settled();

@@ -116,15 +116,18 @@ describe("tokens of a person that cannot be stored", () => {
       logTo: { write: () => undefined },
     });
     try {
-      await makeDue(HELD);
-      await other.signIn!.refreshDue(new AbortController().signal);
-      await other.signIn!.refreshesSettled();
+      // Again where the process that holds them was there first, and kept the row.
+      await eventually(async () => {
+        await makeDue(HELD);
+        await other.signIn!.refreshDue(new AbortController().signal);
+        await other.signIn!.refreshesSettled();
+        expect(await personOf(HELD)).toMatchObject({
+          ...{ state: "needs_sign_in", sealed_access_token: null, sealed_refresh_token: null },
+        });
+      });
     } finally {
       await other.close();
     }
-    expect(await personOf(HELD)).toMatchObject({
-      ...{ state: "needs_sign_in", sealed_access_token: null, sealed_refresh_token: null },
-    });
     await takeAgain();
     await eventually(async () => expect((await personOf(HELD)).generation).toBe(2));
     await expectAlive(2);

@@ -59,7 +59,7 @@ function pairFor({ uuid, generation }: ClaimedTokens, isReplaced: boolean) {
 describe("an answer about tokens from before a person signed out and in again", () => {
   it.each(["new", "same"] as const)("with the %s refresh token leaves the new ones alone", async (which) => {
     people.control.settings({ refreshToken: which });
-    people.control.fault("POST /oauth/token", { delayMs: 2_500 });
+    people.control.fault("POST /oauth/token", { delayMs: 5_000 });
     await people.world.rows(`UPDATE people SET due_at = now()`);
     people.world.service.services.jobs.wake("refresh-people");
     await eventually(async () => (await person()).lease === 1);

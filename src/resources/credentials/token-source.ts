@@ -133,22 +133,23 @@ export function createTokenSources({
       return isExpired ? renewOnce(uuid, token, false) : token;
     }
 
+    async function successorOf(rejected: Secret): Promise<Secret> {
+      const { token, isExpired } = await stored(uuid);
+      return token.reveal() === rejected.reveal() ? renewOnce(uuid, rejected, !isExpired) : token;
+    }
+
+    function remembered(token: Promise<Secret>): Promise<Secret> {
+      const now = (known = { token, readAt: performance.now() });
+      token.catch(() => {
+        if (known === now) known = null;
+      });
+      return token;
+    }
+
     return {
-      current() {
-        if (known && performance.now() - known.readAt < REMEMBERED_MS) return known.token;
-        const token = read();
-        const now = (known = { token, readAt: performance.now() });
-        token.catch(() => {
-          if (known === now) known = null;
-        });
-        return token;
-      },
-      async renew(rejected) {
-        known = null;
-        const { token } = await stored(uuid);
-        if (token.reveal() !== rejected.reveal()) return token;
-        return renewOnce(uuid, rejected, true);
-      },
+      current: () =>
+        known && performance.now() - known.readAt < REMEMBERED_MS ? known.token : remembered(read()),
+      renew: (rejected) => remembered(successorOf(rejected)),
     };
   };
 }

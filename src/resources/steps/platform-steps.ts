@@ -3,8 +3,7 @@ import { KitError } from "../../errors.ts";
 import type { Log } from "../../log.ts";
 import { PlatformRefused } from "../../platform/api-errors.ts";
 import type { Vault } from "../../vault/vault.ts";
-import { notYetSet, wantedConfig } from "../config-vars.ts";
-import type { Offer } from "../contract.ts";
+import { notYetSet, openConfig } from "../config-vars.ts";
 import { NoToken } from "../credentials/token-source.ts";
 import type { PlatformFor } from "../platform-for.ts";
 import type { FailLocally } from "../failure.ts";
@@ -34,7 +33,6 @@ const storeApp = statement(
 export function createPlatformSteps(needs: {
   db: Queryable;
   vault: Vault;
-  offer: Offer;
   platformFor: PlatformFor;
   settlements: Settlements;
   failLocally: FailLocally;
@@ -164,20 +162,21 @@ async function lookForApps(platformFor: PlatformFor, uuid: string) {
 
 /**
  * Makes the platform's config vars ours: the full set, sent only if something differs, so that a lost answer costs a
- * look and not a doubt (platform document, "Add-on configuration"). The first set of a resource is `given` as it was a
- * moment ago, and needs no look: nothing is there yet.
+ * look and not a doubt (platform document, "Add-on configuration"). A resource's first set is `given` as it was a moment
+ * ago, and needs no look: mostly nothing is there yet. What this release declares does not matter here: the set may come
+ * from a newer one.
  */
 async function pushConfig(
-  needs: { db: Queryable; vault: Vault; offer: Offer },
+  { db, vault }: { db: Queryable; vault: Vault },
   { config }: ResourceApi,
   { uuid, given }: { uuid: string; given: ResourceRow | null },
 ): Promise<void> {
   let sent: Buffer | null = null;
   // Again, as long as others wrote down other vars meanwhile: theirs may have reached the platform before ours.
   for (;;) {
-    const resource: ResourceRow | null = given && !sent ? given : await findResource(needs.db, uuid);
+    const resource: ResourceRow | null = given && !sent ? given : await findResource(db, uuid);
     if (!resource?.sealedConfig || sent?.equals(resource.sealedConfig)) return;
-    const wanted = wantedConfig(needs, resource);
+    const wanted = openConfig(vault, resource);
     if (wanted.length === 0) return;
     const isSet = async () => notYetSet(wanted, await config.get()).length === 0;
     if (resource !== given && (await isSet())) return;

@@ -38,7 +38,7 @@ export function createRefresh(needs: {
 
   async function refresh(row: ClaimedTokens): Promise<Refreshed> {
     const { uuid } = row;
-    // Its token is dead. The claim stays, so that no other process asks with it either.
+    // Its token is dead. The claim stays, so that other processes mostly do not ask with it either.
     if (outdated.has(nameOf(row))) return "busy";
     const token = await opening.open(uuid, "sealed_refresh_token", row.sealedRefreshToken);
     if (!token) return "quarantined";
@@ -107,11 +107,15 @@ export function createRefresh(needs: {
     return "later";
   }
 
-  // Before any of those claimed is sent: the next claim is not to be a second probe of a rejected client.
+  /** Before any of those claimed is sent: the next claim is not to be a second probe of a rejected client. */
+  function noteAsking(rows: readonly ClaimedTokens[]): void {
+    if (rows.some((row) => !outdated.has(nameOf(row)))) client.asking();
+  }
+
   async function claim(most: number): Promise<ClaimedTokens[]> {
     const allowed = Math.min(most, client.allowance());
     const rows = allowed > 0 ? await store.claimDue(allowed) : [];
-    if (rows.length > 0) client.asking();
+    noteAsking(rows);
     return rows;
   }
 
@@ -135,7 +139,7 @@ export function createRefresh(needs: {
     if (client.allowance() === 0) return "later";
     const row = await store.claimOne(pair);
     if (!row) return "busy";
-    client.asking();
+    noteAsking([row]);
     return refresh(row);
   }
 

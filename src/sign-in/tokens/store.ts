@@ -60,7 +60,7 @@ const claimOne = statement("claim_person", `${TAKE} WHERE ${IS_PAIR} AND ${IS_FR
 const nextDue = statement(
   "next_person_due",
   `SELECT extract(epoch FROM min(due_at) - now())::float8 AS seconds FROM people
-   WHERE state = 'active' AND due_at > now() - interval '1 second'`,
+   WHERE state = 'active' AND due_at > now() - interval '1 second' AND (leased_until IS NULL OR leased_until <= now())`,
 );
 const read = statement(
   "read_person_tokens",
