@@ -42,8 +42,13 @@ const NEXT: Readonly<Record<string, string>> = {
   misconfigured: "kit doctor looks at everything that is set.",
 };
 
+/** The platform's own words for trouble of its own; a status in the place of a word where it said none. */
+const PLATFORM_IN_TROUBLE = /^(http_5\d\d|(service|temporarily)_unavailable|(internal_)?server_error)$/;
+
 /** What helps against this, in a sentence; null: nothing that we know of. */
 export function nextStep(id: string): string | null {
+  if (PLATFORM_IN_TROUBLE.test(id))
+    return "The platform is in trouble: kit status shows what it says of it. Then the same command can be run again.";
   return NEXT[id] ?? null;
 }
 

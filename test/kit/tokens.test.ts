@@ -76,13 +76,15 @@ describe("kit tokens refresh", () => {
     ]);
   });
 
-  it("names what failed, for people", async () => {
-    world.sandbox.control.fault("POST /oauth/token", { status: 503 });
+  it("names what failed, for people, and says what to do", async () => {
+    const body = { id: "service_unavailable", message: "Come back later." };
+    world.sandbox.control.fault("POST /oauth/token", { status: 503, body });
     const { code, stdout, stderr } = await kit(world.environment, ["tokens", "refresh", uuids[0]!]);
     said.push(stdout, stderr);
     expect(code).toBe(1);
     expect(stdout).toContain(`✗ ${uuids[0]}`);
     expect(stdout).toContain("0 refreshed, 1 failed, 0 skipped.");
+    expect(stdout).toContain("The platform is in trouble: kit status");
   });
 });
 
