@@ -127,7 +127,7 @@ const cleanUpAfter = statement(
 // The exchange wakes the steps that wait for it; this finds what slipped between the two. Some wait for ever, for a grant
 // that nobody sends, and may be many: each look is at so many, in their order, and the next one goes on from there. The
 // end of a plan change whose grant was lost meanwhile goes on without, as it does where that was known at once: it holds
-// up every change behind it. The report of a failure says itself what it makes of a credential that is no more.
+// up every change behind it. A provision whose grant was lost is failed by whoever looks for those.
 const LOOKED_AT = 10_000;
 const wake = statement(
   "wake_steps",
@@ -136,7 +136,6 @@ const wake = statement(
    ), woken AS (
      UPDATE steps s SET due_at = now() FROM part JOIN credentials c USING (uuid)
      WHERE s.id = part.id AND s.due_at IS NULL AND (c.state IN ('active', 'needs_reauth')
-       OR (s.kind = 'report_failure' AND c.state NOT IN ('grant_pending', 'quarantined'))
        OR (s.kind = 'finish' AND c.state <> 'grant_pending'
          AND EXISTS (SELECT 1 FROM resources r WHERE r.uuid = s.uuid AND r.state = 'provisioned'))) RETURNING s.id
    )
