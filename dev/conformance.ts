@@ -36,7 +36,8 @@ process.exit(exitCode);
 
 async function checkThisService(): Promise<number> {
   const folder = mkdtempSync(path.join(tmpdir(), "conformance-"));
-  process.once("exit", () => rmSync(folder, { recursive: true, force: true }));
+  // What was begun may still be writing into it.
+  process.once("exit", () => rmSync(folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 50 }));
   const id = "conformance";
   // The service is started with these; what .env says is about another.
   Object.assign(process.env, {

@@ -34,7 +34,8 @@ export const YOURS_WITHIN_MS = 60_000;
 /** Its folder is removed when this process ends, however far it came. Throws `Misconfigured` for settings of yours. */
 export async function demoStage(): Promise<DemoStage> {
   const folder = mkdtempSync(path.join(tmpdir(), "addon-demo-"));
-  process.once("exit", () => rmSync(folder, { recursive: true, force: true }));
+  // What was begun may still be writing into it.
+  process.once("exit", () => rmSync(folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 50 }));
   const sandbox = await startSandbox({ addonManifest: addonManifest("teapots", offer) });
   const lines: string[] = [];
   let environment = environmentFor(sandbox, folder);

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout as wait } from "node:timers/promises";
 import { isDeepStrictEqual } from "node:util";
-import type { Queryable } from "../database/database.ts";
+import { statement, type Queryable } from "../database/database.ts";
 import { createPatience, type Patience } from "./patience.ts";
 import { deprovisioned, unknownPlan } from "./refusals.ts";
 import type { Log } from "../log.ts";
@@ -20,6 +20,13 @@ import type { InTurn } from "./turns.ts";
 export const VENDOR_TIME_MS = 2_800;
 /** How long a repeated request waits for the process that is just deciding the first one. */
 const PATIENCE_MS = 4_000;
+
+// With another plan than the resource has by then, its own first request is delivered again.
+const countPlanChanges = statement(
+  "count_plan_changes",
+  `SELECT count(*)::int AS changes FROM (
+     SELECT FROM events WHERE uuid = $1 AND type IN ('plan_change_queued', 'plan_changed') LIMIT 1) one`,
+);
 
 /**
  * Answers a provision request (assumed, section 1): at least once delivered, exactly once done. Throws a
@@ -113,7 +120,7 @@ export function createProvision(needs: {
       const resource = await patience(() => findResource(db, request.uuid));
       if (!resource) throw new Error(`Resource ${request.uuid} is neither new nor known.`);
       if (resource.answerStatus !== null || resource.state === "deprovisioned") {
-        return repeated(resource, request);
+        return repeated(resource, request, patience);
       }
       // Left by a process that died, or born by our own insert whose acknowledgement was lost.
       const orphan = await patience(() => queue.claimUnanswered(request.uuid, ownKey));
@@ -127,12 +134,16 @@ export function createProvision(needs: {
     }
   }
 
-  function repeated(resource: ResourceRow, request: ProvisionRequest): Answer {
+  async function repeated(
+    resource: ResourceRow,
+    request: ProvisionRequest,
+    patience: Patience,
+  ): Promise<Answer> {
     const answer = answers.given(resource);
-    if (resource.state === "deprovisioned" || !answer) {
-      throw deprovisioned();
-    }
-    const differs = differences(resource, request);
+    if (resource.state === "deprovisioned" || !answer) throw deprovisioned();
+    let differs = differences(resource, request);
+    if (differs.includes("plan") && (await patience(() => wasPlanChanged(resource))))
+      differs = differs.filter((member) => member !== "plan");
     if (differs.length > 0) {
       log.warn(
         { ...named(request), differs, kept: resource.plan, asked: request.plan },
@@ -140,6 +151,11 @@ export function createProvision(needs: {
       );
     }
     return answer;
+  }
+
+  async function wasPlanChanged({ uuid }: ResourceRow): Promise<boolean> {
+    const [row] = await db.query<{ changes: number }>(countPlanChanges, [uuid]);
+    return row!.changes > 0;
   }
 
   /** While we decided, somebody else did: a repeated request elsewhere, or a deprovision. */

@@ -92,6 +92,16 @@ describe("a provision delivered again", () => {
     );
   });
 
+  it("with the plan from before a plan change is none: it is the first one, delivered again", async () => {
+    const request = aProvisionRequest();
+    await life.platform.provision(request);
+    expect((await life.platform.changePlan(request.uuid, { plan: "premium" })).status).toBe(200);
+    expect((await life.platform.provision(request)).status).toBe(200);
+    expect(warningsOf(request.uuid)).toEqual([]);
+    await life.platform.provision({ ...request, region: "eu" });
+    expect(warningsOf(request.uuid)).toEqual([expect.objectContaining({ differs: ["region"] })]);
+  });
+
   it("with other options or another region is one too, and with the same in another order is none", async () => {
     const request = aProvisionRequest({ region: "eu", options: { size: "7", deep: { a: 1, b: [true] } } });
     await life.platform.provision(request);
