@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import path from "node:path";
 import { createDatabases, type Database, type Databases } from "./databases.ts";
 import { pinApart } from "./pinning.ts";
@@ -74,7 +75,7 @@ export async function createBench(options: Options): Promise<Bench> {
     settingsFor,
     startService: (kind, settings, where = "pinned") =>
       startProgram(
-        [...profiling(options), path.join(options.dist, `${kind}.js`)],
+        [...PROCFILE_FLAGS, ...profiling(options), path.join(options.dist, `${kind}.js`)],
         settings,
         where === "pinned" ? pinning.forService : pinning.forAnybody,
       ),
@@ -105,6 +106,11 @@ export async function createBench(options: Options): Promise<Bench> {
     },
   };
 }
+
+/** The service is measured as it is started. */
+const PROCFILE_FLAGS = /^web: node (.*) dist\/web\.js$/m
+  .exec(readFileSync(new URL("../Procfile", import.meta.url), "utf8"))![1]!
+  .split(" ");
 
 function kitWords({ dist }: Options, command: string): string[] {
   return [path.join(dist, "kit.js"), ...command.split(" "), "--json"];
