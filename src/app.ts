@@ -51,7 +51,6 @@ export function createApp(needs: {
   const logRequest = requestLog(log, refusedSample);
   app.use((request, response, next) => {
     observe?.(request, response);
-    if (isStopping()) response.setHeader("Connection", "close");
     logRequest(request, response, next);
   });
   // Before all others: it is asked most, and each that is passed by costs something.

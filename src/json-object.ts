@@ -5,10 +5,10 @@ export function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** The JSON of a text, or undefined if it is none. */
+/** The JSON of a text, or undefined if it is none. A byte order mark before it is none of it (RFC 8259, section 8.1). */
 export function parsedJson(text: string): unknown {
   try {
-    return JSON.parse(text);
+    return JSON.parse(text.startsWith("\uFEFF") ? text.slice(1) : text);
   } catch {
     return undefined; // HTML, an empty body, half an answer: the caller says what was expected instead
   }

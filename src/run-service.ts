@@ -4,6 +4,7 @@ import type { RequestHandler, Router } from "express";
 import { createApp, type Readiness } from "./app.ts";
 import type { Config } from "./config.ts";
 import { Misconfigured } from "./errors.ts";
+import { createGracefulClose } from "./graceful-close.ts";
 import { createHttpServer } from "./http-server.ts";
 import { countedCalls } from "./metrics/counted-calls.ts";
 import { metricsRoutes } from "./metrics/routes.ts";
@@ -26,15 +27,13 @@ export interface RunningService {
   ready: Promise<void>;
   /**
    * Stops in good order: no claim and no new connection from now on; calls that were sent are awaited and stored,
-   * requests that were accepted are answered. Asked again, it is the same stop.
+   * requests that come on connections that are open are answered. Asked again, it is the same stop.
    */
   stop(): Promise<void>;
 }
 
 /** How long a request waits for a service that has just started; one that runs waits as long for its database. */
 const START_PATIENCE_MS = 8_000;
-/** The platform does not wait longer for an answer. */
-const LONGEST_REQUEST_MS = 20_000;
 
 /** Starts the web process: listens at once, and works as soon as its database answers. */
 export async function runWeb(config: Config, parts?: Partial<Parts>): Promise<RunningService> {
@@ -73,6 +72,7 @@ export async function runWeb(config: Config, parts?: Partial<Parts>): Promise<Ru
     log,
   });
   const server = createHttpServer(app);
+  const close = createGracefulClose(server);
   await listen(server, config.port);
   const url = `http://localhost:${(server.address() as AddressInfo).port}`;
   log.info({ url }, "Listening");
@@ -83,7 +83,7 @@ export async function runWeb(config: Config, parts?: Partial<Parts>): Promise<Ru
     ready,
     stop: once(async () => {
       stopping.abort();
-      await Promise.all([closeServer(server), jobs.stop(), operator?.stop()]);
+      await Promise.all([close(), jobs.stop(), operator?.stop()]);
       await services.close();
     }),
   };
@@ -135,20 +135,6 @@ function operatorsPassword({ operatorPassword }: Config): RequestHandler | null 
     message: "Send the user operator and OPERATOR_PASSWORD with HTTP Basic authentication.",
   };
   return operatorPassword ? authenticate("operator", [operatorPassword], asked) : null;
-}
-
-/**
- * Takes no new connection and waits for the requests that were accepted. A connection that was busy when asked to stop
- * is idle afterwards, so they are looked for again and again; one that never completes its request is cut.
- */
-async function closeServer(server: Server): Promise<void> {
-  const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-  const sweep = setInterval(() => server.closeIdleConnections(), 250);
-  const cut = setTimeout(() => server.closeAllConnections(), LONGEST_REQUEST_MS);
-  server.closeIdleConnections();
-  await closed;
-  clearInterval(sweep);
-  clearTimeout(cut);
 }
 
 function once(work: () => Promise<void>): () => Promise<void> {

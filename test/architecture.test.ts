@@ -130,6 +130,7 @@ const mayImport: Record<string, readonly string[]> = {
   "request-log": ["log", "refused-sample"],
   "refused-sample": ["log"],
   "http-server": [],
+  "graceful-close": [],
   services: [
     "config",
     "customer",
@@ -151,6 +152,7 @@ const mayImport: Record<string, readonly string[]> = {
     "app",
     "config",
     "errors",
+    "graceful-close",
     "http-server",
     "metrics",
     "operator-pages",

@@ -51,10 +51,12 @@ describe("a service that", () => {
   it("has not yet looked at its database and keys lives, and is not ready", async () => {
     const gate = aGate();
     migrationsKnown = gate.opened;
+    const before = world.service.url!;
     const restarting = world.restart();
     // The address of the one that is just starting stands in its log.
     const url = await eventually(async () => {
       const last = [...world.logged().matchAll(/"url":"(http:[^"]+)"/g)].at(-1)![1]!;
+      expect(last).not.toBe(before);
       expect(await ask("/healthz", last)).toBe("200 alive");
       expect(await ask("/readyz", last)).toBe("503 unavailable");
       return last;

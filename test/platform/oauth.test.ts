@@ -89,6 +89,7 @@ describe("a garbled success", () => {
     ["a line break in the token", 200, withMember({ access_token: "SVCK-a\r\nx: y" }), "unknown"],
     ["a token of 513 characters", 200, withMember({ access_token: "a".repeat(513) }), "unknown"],
     ["a token without the prefix", 200, withMember({ access_token: "old" }), ["old", "r", 2 * HOUR]],
+    ["a byte order mark before it", 200, `\uFEFF${JSON.stringify(good)}`, [token, "r", 2 * HOUR]],
     ["status 201", 201, good, [token, "r", 2 * HOUR]],
     ["expires_in abc", 200, withMember({ expires_in: "abc" }), [token, "r", 8 * HOUR, "odd_expires_in"]],
     ["expires_in -1", 200, withMember({ expires_in: -1 }), [token, "r", 8 * HOUR, "odd_expires_in"]],
