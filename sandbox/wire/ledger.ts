@@ -1,5 +1,5 @@
 import type { FaultAction } from "./faults.ts";
-import { objectOrSize, readableBody } from "./body.ts";
+import { membersOrSize, objectOrSize, readableBody } from "./body.ts";
 import { type Masking, mayHoldSecrets } from "./masking.ts";
 
 export type Headers = Record<string, string | string[] | number | undefined>;
@@ -47,8 +47,7 @@ interface LedgerNeeds {
 export function createLedger({ size, masking, onEntry }: LedgerNeeds): Ledger {
   let calls: { seq: number; call: Call }[] = [];
   let seq = 0;
-  const masked = (seq: number, call: Call) =>
-    masking.maskCall(readable(seq, call, mayHoldSecrets(call) ? objectOrSize : readableBody));
+  const masked = (seq: number, call: Call) => masking.maskCall(readable(seq, call, maskableReaders(call)));
   return {
     add(call) {
       calls.push({ seq: ++seq, call });
@@ -68,18 +67,31 @@ export function createLedger({ size, masking, onEntry }: LedgerNeeds): Ledger {
   };
 }
 
+interface Readers {
+  request: typeof readableBody;
+  response: typeof readableBody;
+}
+
+/** What others sent is read only where it can be masked, which a text cannot; of our own answers we know the secrets. */
+function maskableReaders(call: Call): Readers {
+  if (mayHoldSecrets(call)) return { request: objectOrSize, response: objectOrSize };
+  return { request: membersOrSize, response: call.direction === "in" ? readableBody : membersOrSize };
+}
+
 function readable(
   seq: number,
   { at, request, response, ...call }: Call,
-  read: typeof readableBody = readableBody,
+  read: Readers = { request: readableBody, response: readableBody },
 ): LedgerEntry {
-  const bodyOf = (message: { headers: Headers; text: string }) =>
-    read(message.text, message.headers["content-type"]);
   return {
     seq,
     at: new Date(at).toISOString(),
     ...call,
-    request: { headers: request.headers, body: bodyOf(request) },
-    response: response && { status: response.status, headers: response.headers, body: bodyOf(response) },
+    request: { headers: request.headers, body: read.request(request.text, request.headers["content-type"]) },
+    response: response && {
+      status: response.status,
+      headers: response.headers,
+      body: read.response(response.text, response.headers["content-type"]),
+    },
   };
 }

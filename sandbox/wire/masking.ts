@@ -1,6 +1,6 @@
 import { isObject } from "../is-object.ts";
 import type { World } from "../world/world.ts";
-import { isSecretName } from "./secret-names.ts";
+import { isSecretName, withoutSecretQuery } from "./secret-names.ts";
 
 interface Call {
   direction: "in" | "out";
@@ -34,7 +34,8 @@ export function createMasking(world: World): Masking {
     for (const secret of [clientSecret, addonPassword, ssoSalt, ...world.formerClientSecrets]) {
       if (secret) masked = masked.replaceAll(secret, MASK).replaceAll(encodeURIComponent(secret), MASK);
     }
-    return masked.replace(/[\w-]{20,}/g, (word) => (isKnown(word) ? MASK : word));
+    masked = masked.replace(/[\w-]{20,}/g, (word) => (isKnown(word) ? MASK : word));
+    return withoutSecretQuery(masked, MASK);
   }
 
   function maskMember(name: string, value: unknown, owner: object): unknown {

@@ -5,3 +5,14 @@ const names =
 export function isSecretName(name: string): boolean {
   return name.split(/[[\]]+/).some((part) => names.test(part));
 }
+
+/** Hides the values of such names in the query of every address that stands in a text. */
+export function withoutSecretQuery(text: string, mask: string): string {
+  return text.replace(/([?&;#]([^=&?;#\s]+)=)[^&\s]+/g, (member, start: string, name: string) =>
+    isSecretName(decoded(name)) ? start + mask : member,
+  );
+}
+
+function decoded(name: string): string {
+  return [...new URLSearchParams(`${name}=`).keys()].join();
+}

@@ -55,3 +55,66 @@ it("A secret's value is hidden whatever it is: a number, a list, an object", asy
     token: { id: "t-1", was: "[secret]" },
   });
 });
+
+describe("a secret that the sandbox does not know is not shown", () => {
+  const post = async (body: BodyInit, contentType?: string) => {
+    const headers = contentType === undefined ? {} : { "content-type": contentType };
+    await send("/oauth/token", { method: "POST", body, headers });
+    return lastCall().request.body;
+  };
+
+  it.each(["client_secret", "code", "refresh_token", "access_token", "token", "client%5Fsecret", "token[]"])(
+    "in the address, as %s",
+    async (name) => {
+      for (const path of ["/apps", "/oauth/token", "/oauth/authorize"]) {
+        const headers = { referer: `https://a.example.com/?${name}=${FOREIGN}` };
+        await send(`${path}?${name}=${FOREIGN}&page=2&${name}=${FOREIGN}`, { method: "POST", headers });
+        const entry = lastCall();
+        expect(JSON.stringify(entry)).not.toContain(FOREIGN);
+        expect(entry.path).toBe(`${path}?${name}=[secret]&page=2&${name}=[secret]`);
+      }
+    },
+  );
+
+  it("in a form, whatever its name has behind it", async () => {
+    const fields = { "client_secret[]": FOREIGN, "refresh_token[0]": FOREIGN, grant_type: "refresh_token" };
+    expect(await post(new URLSearchParams(fields))).toEqual({
+      "client_secret[]": "[secret]",
+      "refresh_token[0]": "[secret]",
+      grant_type: "refresh_token",
+    });
+  });
+
+  it.each([
+    ["text", "text/plain", `client_secret=${FOREIGN}`],
+    ["JSON that is cut short", "application/json", `{"client_secret": "${FOREIGN}`],
+    ["a JSON string", "application/json", `"${FOREIGN}"`],
+    ["JSON called a form", "application/x-www-form-urlencoded", `{"client_secret": "${FOREIGN}"}`],
+    ["JSON in a form's name", "application/x-www-form-urlencoded", `%7B"client_secret":"${FOREIGN}"%7D=`],
+    ["a form without names", "application/x-www-form-urlencoded", FOREIGN],
+  ])("in a body that is %s", async (_, contentType, body) => {
+    expect(await post(body, contentType)).toBe(`[no JSON object: ${body.length} bytes]`);
+    const { request } = world.control.ledger({ reveal: true }).entries.at(-1)!;
+    expect(JSON.stringify(request.body)).toContain(FOREIGN);
+  });
+
+  it("in a form of several parts, and in a body without a type", async () => {
+    const parts = new FormData();
+    parts.append("client_secret", FOREIGN);
+    for (const body of [parts, new Blob([`client_secret=${FOREIGN}`])])
+      expect(await post(body)).toMatch(/^\[no JSON object: \d+ bytes\]$/);
+  });
+
+  it("in the page that the service answers a sign-on with", async () => {
+    const { addon } = await world.installed();
+    world.partner.answers({ status: 200, contentType: "text/html", body: `<p>${FOREIGN}</p>` });
+    const { response } = await world.control.signOn(addon.id);
+    expect(response.body).toContain(FOREIGN);
+    expect(JSON.stringify(world.control.ledger())).not.toContain(FOREIGN);
+  });
+});
+
+it("What the sandbox itself answers is shown, page or not", async () => {
+  await send("/oauth/authorize?client_id=nobody");
+  expect(lastCall().response?.body).toContain("There is no client with this client_id.");
+});
