@@ -1,5 +1,5 @@
 import type { IncomingMessage } from "node:http";
-import { tooLarge } from "../refusal.ts";
+import { TooLarge } from "../refusal.ts";
 
 const LARGEST_BODY = 1024 * 1024;
 /** So much of a message is read for politeness: whoever is still sending does not listen to an answer. */
@@ -8,7 +8,7 @@ const FORM = "application/x-www-form-urlencoded";
 /** Deeper than any honest document, and far from where a recursive walk runs out of stack. */
 const DEEPEST = 100;
 
-/** Reads a message to its end as text; rejects when it is cut off or larger than 1 MB. */
+/** Reads a message to its end as text; rejects when it is cut off, and with {@link TooLarge} beyond 1 MB. */
 export async function readBody(message: IncomingMessage): Promise<string> {
   const chunks: Buffer[] = [];
   let size = 0;
@@ -17,7 +17,7 @@ export async function readBody(message: IncomingMessage): Promise<string> {
     if (size <= LARGEST_BODY) chunks.push(chunk);
     if (size > LARGEST_WASTE) break;
   }
-  if (size > LARGEST_BODY) throw tooLarge("The body is larger than 1 MB.");
+  if (size > LARGEST_BODY) throw new TooLarge(size);
   return Buffer.concat(chunks).toString("utf8");
 }
 

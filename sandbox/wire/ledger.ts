@@ -25,7 +25,8 @@ export interface LedgerEntry {
 /** An entry as it is kept: bodies as text, so that a burst of calls costs no parsing. */
 export type Call = Omit<LedgerEntry, "seq" | "at" | "request" | "response"> & {
   at: number;
-  request: { headers: Headers; text: string };
+  /** `size`: of a body that was too large to be kept. */
+  request: { headers: Headers; text: string; size?: number };
   response: { status: number; headers: Headers; text: string } | null;
 };
 
@@ -83,11 +84,14 @@ function readable(
   { at, request, response, ...call }: Call,
   read: Readers = { request: readableBody, response: readableBody },
 ): LedgerEntry {
+  const { headers, text, size } = request;
+  const asked =
+    size === undefined ? read.request(text, headers["content-type"]) : `[not kept: ${size} bytes]`;
   return {
     seq,
     at: new Date(at).toISOString(),
     ...call,
-    request: { headers: request.headers, body: read.request(request.text, request.headers["content-type"]) },
+    request: { headers, body: asked },
     response: response && {
       status: response.status,
       headers: response.headers,
