@@ -7,7 +7,7 @@ import {
   type PartnerSettings,
   type SandboxSettings,
 } from "../settings.ts";
-import { replaceClientSecret } from "./client-secret.ts";
+import { giveClientSecret } from "./client-secret.ts";
 import { tablesOf, type World } from "./world.ts";
 
 /** Short, for a process that is killed forgets what it has not written, tokens it has issued among it. */
@@ -40,6 +40,8 @@ interface Snapshot {
   /** The secret the sandbox was started with: while it is given again, a later reset stays in force. */
   givenClientSecret: string | null;
   formerClientSecrets: string[];
+  /** The one given last, by whatever way; older files do not say it. */
+  lastGivenClientSecret?: string;
   /** Who the partner is, and who it was said to be at the start: while that is said again, a later change stays. */
   partner?: { now: PartnerPart; given: PartnerPart };
   behaviour: Partial<BehaviourSettings>;
@@ -100,6 +102,7 @@ function snapshotOf(world: World, given: Partial<SandboxSettings>): Snapshot {
     clientSecret: settings.clientSecret,
     givenClientSecret: given.clientSecret ?? null,
     formerClientSecrets: world.formerClientSecrets,
+    lastGivenClientSecret: world.lastGivenClientSecret,
     partner: { now: partnerIn(settings), given: partnerIn(given) },
     behaviour: Object.fromEntries(names.map((name) => [name, settings[name]])),
     tables: Object.fromEntries(Object.entries(tablesOf(world)).map(([name, table]) => [name, table.all()])),
@@ -112,12 +115,14 @@ function restore(world: World, snapshot: Snapshot, given: Partial<SandboxSetting
   world.formerClientSecrets.push(...snapshot.formerClientSecrets);
   Object.assign(world.settings, snapshot.behaviour, behaviourIn(given));
   world.settings.clientSecret = snapshot.clientSecret;
+  world.lastGivenClientSecret =
+    snapshot.lastGivenClientSecret ?? snapshot.givenClientSecret ?? snapshot.clientSecret;
   if (snapshot.partner) restorePartner(world, snapshot.partner, given);
   for (const [name, table] of Object.entries(tablesOf(world))) {
     for (const row of snapshot.tables[name] ?? []) table.add(row as never);
   }
   if (given.clientSecret !== undefined && given.clientSecret !== snapshot.givenClientSecret)
-    replaceClientSecret(world, given.clientSecret);
+    giveClientSecret(world, given.clientSecret);
   // Which add-ons it still wanted is not kept: what was half made stays so.
   for (const { setup } of world.apps.all()) if (setup?.state === "creating") setup.state = "failed";
 }
