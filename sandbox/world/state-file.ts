@@ -8,6 +8,7 @@ import {
   type SandboxSettings,
 } from "../settings.ts";
 import { giveClientSecret } from "./client-secret.ts";
+import { ownStateFile } from "./state-owner.ts";
 import { tablesOf, type World } from "./world.ts";
 
 /** Short, for a process that is killed forgets what it has not written, tokens it has issued among it. */
@@ -29,8 +30,8 @@ export class BrokenStateFile extends Error {
 export interface StateFile {
   /** Something changed: written a moment later, together with what else changes until then. */
   changed(): void;
-  /** Writes now what is not written yet. */
-  flush(): void;
+  /** Writes now what is not written yet, and lets go of the file. */
+  close(): Promise<void>;
 }
 
 interface Snapshot {
@@ -61,12 +62,22 @@ const partnerNames = [
 
 /**
  * Keeps a world in a file across restarts: loads what is there, then writes it whole and at once after changes. Throws
- * {@link BrokenStateFile} where the file is not one of ours, and where it cannot be written.
+ * {@link BrokenStateFile} where the file is not one of ours, and where it cannot be written or is another sandbox's.
  */
-export function openStateFile(path: string, world: World, given: Partial<SandboxSettings>): StateFile {
+export async function openStateFile(
+  path: string,
+  world: World,
+  given: Partial<SandboxSettings>,
+): Promise<StateFile> {
   // A place that cannot be written to is to be known before anything is lost.
   accessSync(dirname(path), constants.W_OK);
-  if (existsSync(path)) load(path, world, given);
+  const letGo = await ownStateFile(path);
+  try {
+    if (existsSync(path)) load(path, world, given);
+  } catch (error) {
+    await letGo();
+    throw error;
+  }
   let timer: NodeJS.Timeout | undefined;
   let tookMs = 0;
   const flush = () => {
@@ -81,7 +92,10 @@ export function openStateFile(path: string, world: World, given: Partial<Sandbox
   };
   return {
     changed: () => void (timer ??= setTimeout(flush, Math.max(WRITE_DELAY_MS, tookMs * PAUSE_PER_WRITE))),
-    flush,
+    close() {
+      flush();
+      return letGo();
+    },
   };
 }
 
