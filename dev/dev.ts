@@ -1,5 +1,6 @@
 import type { AddonState } from "../sandbox/index.ts";
 import { BrokenStateFile } from "../sandbox/world/state-file.ts";
+import { StateFileInUse } from "../sandbox/world/state-owner.ts";
 import { readConfig, type Config } from "../src/config.ts";
 import { exitWith, runProcess } from "../src/process.ts";
 import { offer } from "../src/your-service/plans.ts";
@@ -25,7 +26,8 @@ await runProcess(readSettings, async (config) => {
     introduce(settings, config.port);
     stage = await setStage(config, settings);
   } catch (error) {
-    if (!(error instanceof PortBusy || error instanceof BrokenStateFile)) throw error;
+    const isOfState = error instanceof BrokenStateFile || error instanceof StateFileInUse;
+    if (!(error instanceof PortBusy || isOfState)) throw error;
     console.error(error.message);
     process.exit(1);
   }

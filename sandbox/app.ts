@@ -5,7 +5,7 @@ import type { Control } from "./control/control.ts";
 import { controlRoutes } from "./control/routes.ts";
 import { authorizeEndpoint } from "./oauth/authorize-endpoint.ts";
 import { oauthGrantEndpoint } from "./oauth/oauth-grant.ts";
-import { tokenEndpoint } from "./oauth/token-endpoint.ts";
+import { inTokenWords, tokenEndpoint } from "./oauth/token-endpoint.ts";
 import { pageAssets } from "./pages/assets.ts";
 import { marketplace } from "./pages/market/market.tsx";
 import { noOtherPages, onlyOwnNames } from "./pages/market/own-pages.ts";
@@ -34,6 +34,7 @@ export function createApp(platform: Platform, control: Control): Express {
   app.use(oauthGrantEndpoint(platform));
   app.use("/api/v4", statusFeed(platform));
   app.use(apiEndpoints(platform));
+  app.use("/oauth/token", inTokenWords);
   app.use(answerError);
   return app;
 }

@@ -84,10 +84,13 @@ export async function startSandbox({
   };
   const control = createControl(platform);
   // After the control side, which takes what is set now for what a reset leads back to.
-  if (settings.statePath !== null) stateFile = openStateFile(settings.statePath, world, given);
-  const sweep = setInterval(() => giveUpOverdue(platform), SWEEP_MS).unref();
+  if (settings.statePath !== null) stateFile = await openStateFile(settings.statePath, world, given);
   server.on("request", createApp(platform, control));
-  await listen(server, settings);
+  await listen(server, settings).catch(async (error: unknown) => {
+    await stateFile?.close();
+    throw error;
+  });
+  const sweep = setInterval(() => giveUpOverdue(platform), SWEEP_MS).unref();
   resumeProvisions(platform, resumePauseMs);
 
   return {
@@ -102,7 +105,7 @@ export async function startSandbox({
       const closed = new Promise((resolve) => server.close(resolve));
       server.closeAllConnections();
       await closed;
-      stateFile?.flush();
+      await stateFile?.close();
     },
   };
 }

@@ -17,19 +17,28 @@ export const forbidden = (message: string) => new Refused(403, "forbidden", mess
 export const notFound = (message: string) => new Refused(404, "not_found", message);
 export const conflict = (message: string) => new Refused(409, "conflict", message);
 export const gone = (message: string) => new Refused(410, "gone", message);
-export const tooLarge = (message: string) => new Refused(413, "payload_too_large", message);
 export const invalid = (message: string) => new Refused(422, "invalid_params", message);
+
+/** The body is not kept, only its size in bytes, as far as it was read. */
+export class TooLarge extends Refused {
+  readonly size: number;
+
+  constructor(size: number) {
+    super(413, "payload_too_large", "The body is larger than 1 MB.");
+    this.size = size;
+  }
+}
 
 /** A refusal of the token endpoint, in the words of RFC 6749 section 5.2 (assumed, section 3). */
 export class OAuthRefused extends Error {
   readonly status: number;
   readonly error: string;
 
-  constructor(error: string, description: string) {
+  constructor(error: string, description: string, status = error === "invalid_client" ? 401 : 400) {
     super(inErrorCharacters(description));
     this.name = "OAuthRefused";
     this.error = error;
-    this.status = error === "invalid_client" ? 401 : 400;
+    this.status = status;
   }
 }
 

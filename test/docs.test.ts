@@ -85,6 +85,8 @@ describe.each(documents)("%s", (file) => {
       "TEST_DATABASE_URL",
       "BENCH_DATABASE_URL",
       "SANDBOX_HOST",
+      "SANDBOX_STATE",
+      "PARTNER_URL",
       "CHROMIUM_PATH",
       "SANDBOX_RUN_PLAN",
       ...[...offer.configVars, ...drawers.configVars],

@@ -15,6 +15,7 @@ export function choosePlan(
   { force = false, environment = null }: PlanNeeds = {},
 ): string {
   const plan = wish?.startsWith(`${addonId}:`) ? wish.slice(addonId.length + 1) : wish;
+  if (plan !== wish && plan?.trim() === "") throw invalid(`${wish} names no plan.`);
   const isEphemeral = environment !== null && !force;
   if (!addonManifest) return (isEphemeral ? undefined : plan) || "basic";
   const plans = addonManifest.plans.map(({ name }) => name);

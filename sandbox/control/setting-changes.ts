@@ -9,17 +9,31 @@ const count: Check = (value) => {
   return value;
 };
 
+/** As an `Accept` header names it. */
+const mediaType: Check = (value) => {
+  if (typeof value !== "string" || !/^[\w!#$&^.+-]+\/[\w!#$&^.+-]+(\s*;\s*version="?[\w.]+"?)?$/.test(value))
+    throw new Error("must be a media type like application/json or application/vnd.svc+json; version=3");
+  return value;
+};
+
+/** HEAD is none of the methods: it is asked for as GET. */
+const endpoint: Check = (value) => {
+  if (typeof value !== "string" || !/^(\*|GET|POST|PUT|PATCH|DELETE) \/[^\s?#]*$/i.test(value))
+    throw new Error("must be a method, a space and a path, like GET /apps/*/dynos");
+  return value;
+};
+
 const behaviourChecks: Record<keyof BehaviourSettings, Check> = {
   refreshStatus: oneOf(200, 201),
   refreshToken: oneOf("same", "new", "none"),
   replayTokens: flag,
   expiresIn: count,
-  mediaType: text,
+  mediaType,
   legacyGrants: flag,
   acceptDelayMs: count,
   thirdPartyOAuth: flag,
   rateLimit: count,
-  extraEndpoints: listOf(text),
+  extraEndpoints: listOf(endpoint),
   redeliveries: count,
   statusRefreshSeconds: count,
 };

@@ -8,7 +8,7 @@ import type { Fault, FaultAction } from "../wire/faults.ts";
 import { addApp, type AppWish, renameApp } from "../world/apps.ts";
 import { attach, configVarsOf } from "../world/attachments.ts";
 import { addClient } from "../world/clients.ts";
-import { replaceClientSecret } from "../world/client-secret.ts";
+import { giveClientSecret, restoreClientSecret } from "../world/client-secret.ts";
 import { tablesOf } from "../world/world.ts";
 import { findAddon, findApp } from "./find.ts";
 import { checkBehaviour, checkPartner } from "./setting-changes.ts";
@@ -25,11 +25,15 @@ export function createWorldControl(platform: Platform) {
   );
 
   return {
-    /** Forgets everything but who the partner is: its credentials, and its own OAuth client. */
+    /**
+     * Forgets everything but who the partner is: what was said of it last, its client secret too, which may have been
+     * reset since; and its own OAuth clients.
+     */
     reset(): void {
       const ownClients = world.clients.all().filter(({ isPartners }) => isPartners);
       for (const table of Object.values(tablesOf(world))) table.clear();
       for (const client of ownClients) addClient(world, client);
+      restoreClientSecret(world);
       world.clock.set(0);
       Object.assign(world.settings, initialBehaviour);
       faults.clear();
@@ -101,8 +105,8 @@ export function createWorldControl(platform: Platform) {
 
     /** Changes who the partner is, its address above all. */
     partner(changes: Partial<PartnerSettings>) {
-      const { clientSecret = world.settings.clientSecret, ...others } = checkPartner(changes);
-      replaceClientSecret(world, clientSecret);
+      const { clientSecret, ...others } = checkPartner(changes);
+      if (clientSecret !== undefined) giveClientSecret(world, clientSecret);
       Object.assign(world.settings, others);
       platform.changed();
       return shownSettings(world);

@@ -1,6 +1,6 @@
-import { Router, type Response } from "express";
+import { type ErrorRequestHandler, Router, type Response } from "express";
 import type { Platform } from "../platform.ts";
-import { OAuthRefused, Refused } from "../refusal.ts";
+import { OAuthRefused, Refused, TooLarge } from "../refusal.ts";
 import { bodyOf } from "../wire/recorder.ts";
 import { remainingCalls } from "../world/rate-limit.ts";
 import type { AccessTokenRecord } from "../world/records.ts";
@@ -37,6 +37,12 @@ export function tokenEndpoint({ world }: Platform): Router {
   });
   return router;
 }
+
+/** Refuses in the words of RFC 6749 too what the endpoint itself does not get to see. */
+export const inTokenWords: ErrorRequestHandler = (error: unknown, _req, _res, next) => {
+  const { message, status } = error as Error & { status?: number };
+  next(error instanceof TooLarge ? new OAuthRefused("invalid_request", message, status) : error);
+};
 
 function refresh(world: World, token: string, clientId: string): AccessTokenRecord {
   const known = world.refreshTokens.get(token);

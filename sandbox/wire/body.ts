@@ -1,13 +1,14 @@
 import type { IncomingMessage } from "node:http";
-import { tooLarge } from "../refusal.ts";
+import { TooLarge } from "../refusal.ts";
 
 const LARGEST_BODY = 1024 * 1024;
 /** So much of a message is read for politeness: whoever is still sending does not listen to an answer. */
 const LARGEST_WASTE = 64 * LARGEST_BODY;
+const FORM = "application/x-www-form-urlencoded";
 /** Deeper than any honest document, and far from where a recursive walk runs out of stack. */
 const DEEPEST = 100;
 
-/** Reads a message to its end as text; rejects when it is cut off or larger than 1 MB. */
+/** Reads a message to its end as text; rejects when it is cut off, and with {@link TooLarge} beyond 1 MB. */
 export async function readBody(message: IncomingMessage): Promise<string> {
   const chunks: Buffer[] = [];
   let size = 0;
@@ -16,7 +17,7 @@ export async function readBody(message: IncomingMessage): Promise<string> {
     if (size <= LARGEST_BODY) chunks.push(chunk);
     if (size > LARGEST_WASTE) break;
   }
-  if (size > LARGEST_BODY) throw tooLarge("The body is larger than 1 MB.");
+  if (size > LARGEST_BODY) throw new TooLarge(size);
   return Buffer.concat(chunks).toString("utf8");
 }
 
@@ -44,9 +45,7 @@ export function isTooDeep(value: unknown): boolean {
 /** A body as the ledger shows it: parsed where its content type and its depth allow, else the text. */
 export function readableBody(text: string, contentType: unknown): unknown {
   if (text === "") return null;
-  if (mediaTypeOf(contentType) === "application/x-www-form-urlencoded") {
-    return Object.fromEntries(new URLSearchParams(text));
-  }
+  if (mediaTypeOf(contentType) === FORM) return Object.fromEntries(new URLSearchParams(text));
   if (!isJson(contentType)) return text;
   try {
     const value: unknown = JSON.parse(text);
@@ -54,6 +53,18 @@ export function readableBody(text: string, contentType: unknown): unknown {
   } catch {
     return text;
   }
+}
+
+/** The same where secrets stand under names of their own: what has none, like a text, is its size alone. */
+export function membersOrSize(text: string, contentType: unknown): unknown {
+  const isForm = mediaTypeOf(contentType) === FORM && hasUsualNames(text);
+  return isForm ? readableBody(text, contentType) : objectOrSize(text, contentType);
+}
+
+/** A JSON document that is sent as a form is one long name, and so is a secret alone. */
+function hasUsualNames(form: string): boolean {
+  const names = [...new URLSearchParams(form).keys()];
+  return names.every((name) => /^[\w.[\]-]+$/.test(name)) && !/(^|&)[^=&]+(&|$)/.test(form);
 }
 
 /** The same where secrets may stand anywhere in it: a text, which has no members to mask them by, is its size alone. */

@@ -1,5 +1,5 @@
 import type { FaultAction } from "./faults.ts";
-import { objectOrSize, readableBody } from "./body.ts";
+import { membersOrSize, objectOrSize, readableBody } from "./body.ts";
 import { type Masking, mayHoldSecrets } from "./masking.ts";
 
 export type Headers = Record<string, string | string[] | number | undefined>;
@@ -25,7 +25,8 @@ export interface LedgerEntry {
 /** An entry as it is kept: bodies as text, so that a burst of calls costs no parsing. */
 export type Call = Omit<LedgerEntry, "seq" | "at" | "request" | "response"> & {
   at: number;
-  request: { headers: Headers; text: string };
+  /** `size`: of a body that was too large to be kept. */
+  request: { headers: Headers; text: string; size?: number };
   response: { status: number; headers: Headers; text: string } | null;
 };
 
@@ -47,8 +48,7 @@ interface LedgerNeeds {
 export function createLedger({ size, masking, onEntry }: LedgerNeeds): Ledger {
   let calls: { seq: number; call: Call }[] = [];
   let seq = 0;
-  const masked = (seq: number, call: Call) =>
-    masking.maskCall(readable(seq, call, mayHoldSecrets(call) ? objectOrSize : readableBody));
+  const masked = (seq: number, call: Call) => masking.maskCall(readable(seq, call, maskableReaders(call)));
   return {
     add(call) {
       calls.push({ seq: ++seq, call });
@@ -68,18 +68,34 @@ export function createLedger({ size, masking, onEntry }: LedgerNeeds): Ledger {
   };
 }
 
+interface Readers {
+  request: typeof readableBody;
+  response: typeof readableBody;
+}
+
+/** What others sent is read only where it can be masked, which a text cannot; of our own answers we know the secrets. */
+function maskableReaders(call: Call): Readers {
+  if (mayHoldSecrets(call)) return { request: objectOrSize, response: objectOrSize };
+  return { request: membersOrSize, response: call.direction === "in" ? readableBody : membersOrSize };
+}
+
 function readable(
   seq: number,
   { at, request, response, ...call }: Call,
-  read: typeof readableBody = readableBody,
+  read: Readers = { request: readableBody, response: readableBody },
 ): LedgerEntry {
-  const bodyOf = (message: { headers: Headers; text: string }) =>
-    read(message.text, message.headers["content-type"]);
+  const { headers, text, size } = request;
+  const asked =
+    size === undefined ? read.request(text, headers["content-type"]) : `[not kept: ${size} bytes]`;
   return {
     seq,
     at: new Date(at).toISOString(),
     ...call,
-    request: { headers: request.headers, body: bodyOf(request) },
-    response: response && { status: response.status, headers: response.headers, body: bodyOf(response) },
+    request: { headers, body: asked },
+    response: response && {
+      status: response.status,
+      headers: response.headers,
+      body: read.response(response.text, response.headers["content-type"]),
+    },
   };
 }

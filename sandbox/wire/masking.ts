@@ -1,5 +1,6 @@
 import { isObject } from "../is-object.ts";
 import type { World } from "../world/world.ts";
+import { isSecretName, withoutSecretQuery } from "./secret-names.ts";
 
 interface Call {
   direction: "in" | "out";
@@ -15,8 +16,9 @@ export interface Masking {
 }
 
 const MASK = "[secret]";
-const secretNames =
-  /^(access_token|refresh_token|client_secret|code|token|secret|password|resource_token|user_scoped_resource_token|log_drain_token|log_drain_url|log_input_url|cookie|set-cookie|client_?secret|addon_?password|sso_?salt)$/i;
+/** A header with credentials, and what of it may be seen: its first word is the secret itself where it is no scheme. */
+const credentialNames = /^(proxy-)?authorization$/i;
+const scheme = /^\s*(basic|bearer)\s+\S/i;
 
 /** Values are looked up word by word in the world's own tables, so the cost does not grow with their number. */
 export function createMasking(world: World): Masking {
@@ -32,13 +34,14 @@ export function createMasking(world: World): Masking {
     for (const secret of [clientSecret, addonPassword, ssoSalt, ...world.formerClientSecrets]) {
       if (secret) masked = masked.replaceAll(secret, MASK).replaceAll(encodeURIComponent(secret), MASK);
     }
-    return masked.replace(/[\w-]{20,}/g, (word) => (isKnown(word) ? MASK : word));
+    masked = masked.replace(/[\w-]{20,}/g, (word) => (isKnown(word) ? MASK : word));
+    return withoutSecretQuery(masked, MASK);
   }
 
   function maskMember(name: string, value: unknown, owner: object): unknown {
     if (value === null || value === undefined || value === "") return value;
-    if (name.toLowerCase() === "authorization") return `${String(value).split(" ", 1)[0]} ${MASK}`;
-    if (typeof value === "string" && secretNames.test(name)) return MASK;
+    if (credentialNames.test(name)) return [scheme.exec(String(value))?.[1], MASK].filter(Boolean).join(" ");
+    if (isSecretName(name)) return typeof value === "object" ? maskAny(valuesHidden(value, true)) : MASK;
     // A config var: its name may be seen, its value may hold anything.
     if (name === "value" && "name" in owner) return MASK;
     return maskAny(name === "config" ? valuesHidden(value, Array.isArray(value)) : value);
@@ -96,7 +99,7 @@ function withoutAddress(path: string): { path: string; secret: string | null } {
 
 /** The members of the documented bodies that hold no secret, and those that have such members themselves. */
 const plainNames =
-  /^(id|uuid|name|plan|region|type|state|message|callback_url|expires_at|created_at|updated_at)$/;
+  /^(id|uuid|name|plan|region|type|state|message|callback_url|expires_at|expires_in|created_at|updated_at)$/;
 const partNames = /^(oauth_grant|addon|app)$/;
 
 /** Leaves the names of all members, of the values only those that are documented and plain: others may hold anything. */

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { RequestHandler, Response } from "express";
 import type { Platform } from "../platform.ts";
+import { TooLarge } from "../refusal.ts";
 import { readBody } from "./body.ts";
 import { COPY_HEADER, makeCopy } from "./copy.ts";
 import { delay } from "./delay.ts";
@@ -22,23 +23,26 @@ export function recordCalls(platform: Platform): RequestHandler {
   return async (req, res, next) => {
     const startedAt = Date.now();
     const started = performance.now();
-    const text = await readBody(req).catch((error: unknown) => {
+    const body = await readBody(req).catch((error: unknown) => {
+      if (error instanceof TooLarge) return error;
       // The caller went away in the middle of its request, or never ends it: nobody is left to answer.
       if (!req.complete) return null;
       throw error;
     });
-    if (text === null) return void req.socket.destroy();
+    if (body === null) return void res.socket?.destroy();
+    const isKept = typeof body === "string";
+    const text = isKept ? body : "";
     res.locals["body"] = text;
     const headers = { ...req.headers };
     const isCopy = req.headers[COPY_HEADER] !== undefined;
-    const fault = isCopy ? undefined : platform.faults.take("in", req.method, req.path);
+    const fault = isCopy || !isKept ? undefined : platform.faults.take("in", req.method, req.path);
     const record = (response: Answered | null) =>
       platform.ledger.add({
         at: startedAt,
         direction: "in",
         method: req.method,
         path: req.originalUrl,
-        request: { headers, text },
+        request: { headers, text, ...(!isKept && { size: body.size }) },
         response,
         ms: Math.round((performance.now() - started) * 10) / 10,
         ...(fault && { fault }),
@@ -47,6 +51,11 @@ export function recordCalls(platform: Platform): RequestHandler {
       record(answered);
       if (req.method !== "GET") platform.changed();
     });
+    if (!isKept) {
+      if (req.complete) return next(body);
+      record(null);
+      return void res.socket?.destroy();
+    }
     if (!fault) return next();
 
     if (fault.delayMs !== undefined) {

@@ -7,7 +7,8 @@ import {
   type PartnerSettings,
   type SandboxSettings,
 } from "../settings.ts";
-import { replaceClientSecret } from "./client-secret.ts";
+import { giveClientSecret } from "./client-secret.ts";
+import { ownStateFile } from "./state-owner.ts";
 import { tablesOf, type World } from "./world.ts";
 
 /** Short, for a process that is killed forgets what it has not written, tokens it has issued among it. */
@@ -29,8 +30,8 @@ export class BrokenStateFile extends Error {
 export interface StateFile {
   /** Something changed: written a moment later, together with what else changes until then. */
   changed(): void;
-  /** Writes now what is not written yet. */
-  flush(): void;
+  /** Writes now what is not written yet, and lets go of the file. */
+  close(): Promise<void>;
 }
 
 interface Snapshot {
@@ -40,6 +41,8 @@ interface Snapshot {
   /** The secret the sandbox was started with: while it is given again, a later reset stays in force. */
   givenClientSecret: string | null;
   formerClientSecrets: string[];
+  /** The one given last, by whatever way; older files do not say it. */
+  lastGivenClientSecret?: string;
   /** Who the partner is, and who it was said to be at the start: while that is said again, a later change stays. */
   partner?: { now: PartnerPart; given: PartnerPart };
   behaviour: Partial<BehaviourSettings>;
@@ -59,12 +62,22 @@ const partnerNames = [
 
 /**
  * Keeps a world in a file across restarts: loads what is there, then writes it whole and at once after changes. Throws
- * {@link BrokenStateFile} where the file is not one of ours, and where it cannot be written.
+ * {@link BrokenStateFile} where the file is not one of ours, and where it cannot be written or is another sandbox's.
  */
-export function openStateFile(path: string, world: World, given: Partial<SandboxSettings>): StateFile {
+export async function openStateFile(
+  path: string,
+  world: World,
+  given: Partial<SandboxSettings>,
+): Promise<StateFile> {
   // A place that cannot be written to is to be known before anything is lost.
   accessSync(dirname(path), constants.W_OK);
-  if (existsSync(path)) load(path, world, given);
+  const letGo = await ownStateFile(path);
+  try {
+    if (existsSync(path)) load(path, world, given);
+  } catch (error) {
+    await letGo();
+    throw error;
+  }
   let timer: NodeJS.Timeout | undefined;
   let tookMs = 0;
   const flush = () => {
@@ -79,7 +92,10 @@ export function openStateFile(path: string, world: World, given: Partial<Sandbox
   };
   return {
     changed: () => void (timer ??= setTimeout(flush, Math.max(WRITE_DELAY_MS, tookMs * PAUSE_PER_WRITE))),
-    flush,
+    close() {
+      flush();
+      return letGo();
+    },
   };
 }
 
@@ -100,6 +116,7 @@ function snapshotOf(world: World, given: Partial<SandboxSettings>): Snapshot {
     clientSecret: settings.clientSecret,
     givenClientSecret: given.clientSecret ?? null,
     formerClientSecrets: world.formerClientSecrets,
+    lastGivenClientSecret: world.lastGivenClientSecret,
     partner: { now: partnerIn(settings), given: partnerIn(given) },
     behaviour: Object.fromEntries(names.map((name) => [name, settings[name]])),
     tables: Object.fromEntries(Object.entries(tablesOf(world)).map(([name, table]) => [name, table.all()])),
@@ -112,12 +129,14 @@ function restore(world: World, snapshot: Snapshot, given: Partial<SandboxSetting
   world.formerClientSecrets.push(...snapshot.formerClientSecrets);
   Object.assign(world.settings, snapshot.behaviour, behaviourIn(given));
   world.settings.clientSecret = snapshot.clientSecret;
+  world.lastGivenClientSecret =
+    snapshot.lastGivenClientSecret ?? snapshot.givenClientSecret ?? snapshot.clientSecret;
   if (snapshot.partner) restorePartner(world, snapshot.partner, given);
   for (const [name, table] of Object.entries(tablesOf(world))) {
     for (const row of snapshot.tables[name] ?? []) table.add(row as never);
   }
   if (given.clientSecret !== undefined && given.clientSecret !== snapshot.givenClientSecret)
-    replaceClientSecret(world, given.clientSecret);
+    giveClientSecret(world, given.clientSecret);
   // Which add-ons it still wanted is not kept: what was half made stays so.
   for (const { setup } of world.apps.all()) if (setup?.state === "creating") setup.state = "failed";
 }

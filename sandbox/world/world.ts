@@ -11,6 +11,8 @@ export interface World extends Tables {
   partnerClientId: string;
   /** Client secrets that were reset: they are refused with the reason, and masked in the ledger. */
   formerClientSecrets: string[];
+  /** The client secret that was given last, at the start or by `PUT /sandbox/partner`: a reset leads back to it. */
+  lastGivenClientSecret: string;
 }
 
 export function createWorld(settings: SandboxSettings): World {
@@ -20,6 +22,7 @@ export function createWorld(settings: SandboxSettings): World {
     settings,
     partnerClientId: randomUUID(),
     formerClientSecrets: [],
+    lastGivenClientSecret: settings.clientSecret,
   };
 }
 
@@ -30,6 +33,7 @@ export function tablesOf(world: World): Tables {
     settings: _settings,
     partnerClientId: _id,
     formerClientSecrets: _former,
+    lastGivenClientSecret: _given,
     ...tables
   } = world;
   return tables;

@@ -167,3 +167,63 @@ it("What is wrong with a control call is said", async () => {
   expect(await control("POST", "/clock", {})).toMatchObject({ status: 422 });
   expect(await control("GET", "/incidents")).toMatchObject({ status: 404 });
 });
+
+const mediaTypeDemand =
+  "mediaType: must be a media type like application/json or application/vnd.svc+json; version=3.";
+const endpointDemand = "extraEndpoints: must be a method, a space and a path, like GET /apps/*/dynos.";
+
+it.each([
+  ["mediaType", "nonsense", mediaTypeDemand],
+  ["mediaType", "application/", mediaTypeDemand],
+  ["mediaType", "application/json, text/html", mediaTypeDemand],
+  ["mediaType", "application/json; charset=utf-8", mediaTypeDemand],
+  ["mediaType", "application/json; version=", mediaTypeDemand],
+  ["extraEndpoints", ["nonsense"], endpointDemand],
+  ["extraEndpoints", ["/spaces"], endpointDemand],
+  ["extraEndpoints", ["GET  /spaces"], endpointDemand],
+  ["extraEndpoints", ["HEAD /spaces"], endpointDemand],
+  ["extraEndpoints", ["GET /spaces?all"], endpointDemand],
+  ["extraEndpoints", ["GET /spaces", "GET https://example.com/"], endpointDemand],
+])("A %s that could never match is refused: %j", async (name, value, message) => {
+  expect(await control("POST", "/settings", { [name]: value })).toMatchObject({
+    status: 422,
+    body: { id: "invalid_params", message },
+  });
+});
+
+it.each(["application/json", "text/vnd.other;version=4", 'Application/Vnd.Other+JSON; version="4"'])(
+  "A platform may speak %s",
+  async (mediaType) => {
+    const { token } = await world.installed();
+    expect(await control("POST", "/settings", { mediaType })).toMatchObject({ body: { mediaType } });
+    expect(await world.call(token, "/addons", { headers: { accept: mediaType } })).toMatchObject({
+      status: 200,
+    });
+    expect(await world.call(token, "/addons")).toMatchObject({ status: 406 });
+  },
+);
+
+it.each(["GET /apps/*/dynos", "* /spaces", "post /spaces/", "DELETE /*"])(
+  "An endpoint may be enabled as %s",
+  async (endpoint) => {
+    const wish = { extraEndpoints: [endpoint] };
+    expect(await control("POST", "/settings", wish)).toMatchObject({ status: 200, body: wish });
+  },
+);
+
+it("A plan whose name is missing behind the colon is refused, with and without a manifest", async () => {
+  const { addonId, addonManifest } = world.sandbox.settings;
+  const { addon } = await world.installed({ app: world.control.createApp({ name: "shop" }).id });
+  for (const manifest of [addonManifest, null]) {
+    world.control.partner({ addonManifest: manifest });
+    for (const plan of [`${addonId}:`, `${addonId}: `]) {
+      const refused = { status: 422, body: { message: `${plan} names no plan.` } };
+      expect(await control("POST", "/apps/shop/addons", { plan })).toMatchObject(refused);
+      expect(await control("POST", "/apps/shop/addons", { plan, force: true })).toMatchObject(refused);
+      expect(await control("PATCH", `/addons/${addon.id}`, { plan })).toMatchObject(refused);
+    }
+    expect(await control("POST", "/apps/shop/addons", {})).toMatchObject({
+      body: { addon: { plan: { name: `${addonId}:basic` } } },
+    });
+  }
+});

@@ -40,6 +40,36 @@ it.each([
   expect((await send(method, path, large, { "content-type": type })).status).toBe(413);
 });
 
+it("A body that is too large stands in the ledger by its size, and is refused in the words of who is asked", async () => {
+  const form = { "content-type": "application/x-www-form-urlencoded" };
+  const { body } = await send("POST", "/oauth/token", large, form);
+  const error_description = "The body is larger than 1 MB.";
+  expect(body).toEqual({ error: "invalid_request", error_description });
+  expect((await send("PATCH", "/addons/widgets/config", large)).body).toMatchObject({
+    id: "payload_too_large",
+  });
+  for (const reveal of [false, true]) {
+    expect(world.control.ledger({ reveal }).entries.slice(-2)).toMatchObject([
+      {
+        path: "/oauth/token",
+        request: { headers: form, body: "[not kept: 3145728 bytes]" },
+        response: { status: 413, body: { error: "invalid_request" } },
+      },
+      { method: "PATCH", request: { body: "[not kept: 3145728 bytes]" }, response: { status: 413 } },
+    ]);
+  }
+});
+
+it("A body that does not seem to end is cut off, and stands in the ledger without an answer", async () => {
+  let megabytes = 0;
+  const pull = (stream: ReadableStreamDefaultController<Uint8Array>) =>
+    megabytes++ < 70 ? stream.enqueue(new Uint8Array(1024 * 1024)) : stream.close();
+  const init = { method: "POST", body: new ReadableStream({ pull }), duplex: "half" } as RequestInit;
+  await expect(fetch(`${world.sandbox.url}/oauth/token`, init)).rejects.toThrow();
+  const { request, response } = world.control.ledger().entries.at(-1)!;
+  expect([request.body, response]).toEqual([expect.stringMatching(/^\[not kept: 67\d{6} bytes\]$/), null]);
+});
+
 it.each([
   ["PATCH", "/addons/:addon/config", `{"config": ${deep}}`],
   ["POST", "/filters/apps", `{"in": {"id": ${deep}}}`],

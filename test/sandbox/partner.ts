@@ -12,6 +12,7 @@ export interface PartnerAnswer {
   status: number;
   body?: unknown;
   contentType?: string;
+  headers?: Record<string, string | string[]>;
 }
 
 /** A partner's service that answers what a test tells it to; a success unless told otherwise. On any free port, or on `port`. */
@@ -24,10 +25,12 @@ export async function aPartner(port = 0) {
     req.on("end", () => {
       const request = { method: req.method ?? "", path: req.url ?? "", headers: req.headers, body };
       requests.push(request);
-      void Promise.resolve(answer(request)).then(({ status, body, contentType = "application/json" }) => {
-        res.writeHead(status, { "Content-Type": contentType });
-        res.end(body === undefined ? undefined : typeof body === "string" ? body : JSON.stringify(body));
-      });
+      void Promise.resolve(answer(request)).then(
+        ({ status, body, contentType = "application/json", headers }) => {
+          res.writeHead(status, { "Content-Type": contentType, ...headers });
+          res.end(body === undefined ? undefined : typeof body === "string" ? body : JSON.stringify(body));
+        },
+      );
     });
   });
   await new Promise<void>((resolve) => server.listen(port, "127.0.0.1", resolve));

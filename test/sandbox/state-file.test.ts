@@ -180,3 +180,41 @@ it("A state file that is none, and a folder that is not there, are named before 
   const nowhere = join(folder, "nowhere");
   await expect(startSandbox({ statePath: join(nowhere, "state.json") })).rejects.toThrow(nowhere);
 });
+
+describe("a second sandbox on the same state file", () => {
+  it.each(["state.json", `${"a-long-name-".repeat(10)}.json`])(
+    "is refused while the first lives: %s",
+    async (name) => {
+      const statePath = join(folder, name);
+      const first = await startSandbox({ statePath });
+      first.control.createApp({ name: "of-the-first" });
+      await expect(startSandbox({ statePath })).rejects.toThrow(
+        `${statePath} is kept by another sandbox that is running: end that one, or give this one another file.`,
+      );
+      await first.close();
+      expect(readdirSync(folder)).toEqual([name]);
+      const second = await startSandbox({ statePath });
+      expect(second.control.state().apps).toMatchObject([{ name: "of-the-first" }]);
+      await second.close();
+    },
+  );
+
+  it("can start after one that could not", async () => {
+    const statePath = join(folder, "state.json");
+    writeFileSync(statePath, "not JSON");
+    for (const _time of [1, 2]) await expect(startSandbox({ statePath })).rejects.toThrow("no state file");
+    rmSync(statePath);
+    const other = await startSandbox();
+    const port = Number(new URL(other.url).port);
+    for (const _time of [1, 2]) await expect(startSandbox({ statePath, port })).rejects.toThrow("EADDRINUSE");
+    await other.close();
+    expect(readdirSync(folder)).toEqual([]);
+  });
+
+  it("is not kept away by a file that only has the name of a lock, and leaves it", async () => {
+    const statePath = join(folder, "state.json");
+    writeFileSync(`${statePath}.lock`, "of somebody else");
+    await (await startSandbox({ statePath })).close();
+    expect(readFileSync(`${statePath}.lock`, "utf8")).toBe("of somebody else");
+  });
+});

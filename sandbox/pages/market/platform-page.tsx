@@ -85,7 +85,11 @@ function StartOver({ view: { attempt } }: { view: View }) {
   return (
     <Section title="Start over" id="reset-panel">
       <Careful title="Forget everything…">
-        <p>Apps, add-ons, tokens and calls are forgotten; your service is not told, and keeps what it has.</p>
+        <p>
+          Apps, add-ons, tokens, calls, faults and incidents are forgotten, the clock and the settings are as
+          at the start. Who your service is stays, with the client secret that was given last, also if it was
+          reset since. Your service is not told, and keeps what it has.
+        </p>
         <ButtonForm
           form="reset"
           action={`${PLATFORM}/reset`}

@@ -1,0 +1,115 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { startSandbox } from "../../sandbox/index.ts";
+import { aWorld, client } from "./world.ts";
+
+/** A client secret that was reset, and then everything is forgotten: the given one is current again, as in a test suite. */
+const given = { clientSecret: "given-at-the-start" };
+
+it("After a reset the given client secret is the current one again, and none is a former one", async () => {
+  const world = await aWorld(given);
+  const { secret } = world.control.resetClientSecret();
+  world.control.reset();
+  const { refreshToken } = await world.installed();
+  expect(await world.refresh(refreshToken, given.clientSecret)).toMatchObject({ status: 201 });
+  const { status, body } = await world.refresh(refreshToken, secret);
+  expect([status, body.error_description]).toEqual([401, "The client secret is wrong."]);
+  await world.close();
+});
+
+it("That is also one that was made up, or given at run time; who the partner is stays", async () => {
+  const world = await aWorld();
+  const { clientSecret: madeUp } = world.sandbox.settings;
+  world.control.resetClientSecret();
+  world.control.reset();
+  expect(world.sandbox.settings.clientSecret).toBe(madeUp);
+
+  const partner = { clientSecret: "given-later", addonPassword: "given-later-too", resourcesPath: "/v2" };
+  world.control.partner(partner);
+  world.control.resetClientSecret();
+  world.control.reset();
+  expect(world.sandbox.settings).toMatchObject(partner);
+  // What is changed beside it gives no secret.
+  const { secret } = world.control.resetClientSecret();
+  world.control.partner({ resourcesPath: "/v3" });
+  expect(world.sandbox.settings.clientSecret).toBe(secret);
+  world.control.reset();
+  expect(world.sandbox.settings.clientSecret).toBe("given-later");
+  await world.close();
+});
+
+describe("across a restart", () => {
+  let statePath: string;
+  beforeEach(() => void (statePath = join(mkdtempSync(join(tmpdir(), "sandbox-")), "state.json")));
+  afterEach(() => rmSync(join(statePath, ".."), { recursive: true }));
+
+  /** What the client secret is after a start on the state file, and after a reset then. */
+  async function secretsOf(settings: { clientSecret?: string }) {
+    const sandbox = await startSandbox({ statePath, ...settings });
+    const atStart = sandbox.settings.clientSecret;
+    sandbox.control.reset();
+    const afterReset = sandbox.settings.clientSecret;
+    await sandbox.close();
+    return { atStart, afterReset };
+  }
+
+  async function resetSecret(settings: { clientSecret?: string }, later?: string): Promise<string> {
+    const sandbox = await startSandbox({ statePath, ...settings });
+    if (later !== undefined) sandbox.control.partner({ clientSecret: later });
+    const { secret } = sandbox.control.resetClientSecret();
+    await sandbox.close();
+    return secret;
+  }
+
+  it("the secret of the start is found again", async () => {
+    const secret = await resetSecret(given);
+    expect(await secretsOf(given)).toEqual({ atStart: secret, afterReset: given.clientSecret });
+  });
+
+  it("one that was made up is, too", async () => {
+    const first = await startSandbox({ statePath });
+    const { clientSecret: madeUp } = first.settings;
+    first.control.resetClientSecret();
+    await first.close();
+    expect(await secretsOf({})).toMatchObject({ afterReset: madeUp });
+  });
+
+  it("one that was given at run time wins over the same one as at the last start, and not over another", async () => {
+    const secret = await resetSecret(given, "given-later");
+    const copy = readFileSync(statePath);
+    expect(await secretsOf(given)).toEqual({ atStart: secret, afterReset: "given-later" });
+    writeFileSync(statePath, copy);
+    expect(await secretsOf({ clientSecret: "another" })).toEqual({
+      atStart: "another",
+      afterReset: "another",
+    });
+  });
+
+  it("and in a state file that does not say which was given last, the one of the start", async () => {
+    const secret = await resetSecret(given);
+    const { lastGivenClientSecret: _, ...older } = JSON.parse(readFileSync(statePath, "utf8")) as object & {
+      lastGivenClientSecret: string;
+    };
+    const write = () => writeFileSync(statePath, JSON.stringify(older));
+    write();
+    expect(await secretsOf(given)).toEqual({ atStart: secret, afterReset: given.clientSecret });
+    write();
+    expect(await secretsOf({})).toEqual({ atStart: secret, afterReset: given.clientSecret });
+  });
+});
+
+it("A client of the partner's own stays as it is", async () => {
+  const world = await aWorld();
+  const redirectUri = "https://addon.example.com/callback";
+  const { id, secret } = world.control.registerClient({ name: "Sign-in", redirectUri, isPartners: true });
+  world.control.reset();
+  const { status, body } = await client(world.sandbox).post({
+    client_id: id,
+    client_secret: secret,
+    code: "unknown",
+    grant_type: "authorization_code",
+  });
+  expect([status, body.error]).toEqual([400, "invalid_grant"]);
+  await world.close();
+});
