@@ -153,6 +153,9 @@ describe("kit without any settings", () => {
     ["a config var without a value", ["config", "set", UUID, "TEAPOT_URL"]],
     ["nothing to set", ["config", "set", UUID]],
     ["no resource to ask for", ["api", "GET", "/apps"]],
+    ["a method that is none", ["api", "BREW", "/addons", "--resource", UUID]],
+    ["data for a call that only reads", ["api", "get", "/addons", "--resource", UUID, "--data", "{}"]],
+    ["data that is no JSON", ["api", "POST", "/apps", "--resource", UUID, "--data", "{"]],
     ["an empty secret", ["secret", "set"]],
   ])("is used wrongly with %s", async (_, words) => {
     const { code, data } = await kitJson({}, words, "\n");
