@@ -196,6 +196,18 @@ describe("kit without any settings", () => {
     expect(data).toEqual({ id: "used_wrongly", message: expect.stringMatching(/^[^()]+$/) });
   });
 
+  it.each([[[]], [["--no-check"]]])("takes no file for a client secret: secret set %j", async (how) => {
+    const started = startKit({}, ["secret", "set", "--json", ...how]);
+    const said = text(started.stdout!);
+    // Nobody ends the input: what is too much is refused before its end.
+    started.stdin!.on("error", () => undefined).write(Buffer.alloc(5_000_000));
+    const [code] = (await once(started, "close")) as [number | null];
+    expect({ code, said: JSON.parse(await said) }).toEqual({
+      code: 2,
+      said: { id: "used_wrongly", message: expect.stringContaining("more than 4096 bytes") },
+    });
+  });
+
   it("names every missing setting, and never a value", async () => {
     const { code, stderr, stdout } = await kit({ ADDON_PASSWORD: "pass\u0007word" }, ["apps", UUID]);
     expect({ code, stdout }).toEqual({ code: 78, stdout: "" });
