@@ -25,6 +25,7 @@ import { aProvisionRequest } from "./support/a-provision-request.ts";
 import { aFreshDatabase, type FreshDatabase } from "./support/database.ts";
 import { before } from "./support/process-world.ts";
 import { program } from "./support/program.ts";
+import { aRefusingDatabase } from "./support/refusing-database.ts";
 import { aWorld, eventually, type World } from "./support/world.ts";
 import { teapotConfig as readConfig, teapotParts } from "./support/sellers.ts";
 
@@ -594,24 +595,12 @@ describe("the process", () => {
     ["a right that is missing", "", "42501", "permission denied for database addon"],
     ["TLS where there is none", "?sslmode=verify-full", "", "The server does not support SSL connections"],
   ])("that finds %s behind DATABASE_URL ends with 78, and names it", async (_case, query, state, words) => {
-    const server = createServer((socket) => {
-      socket.on("error", () => undefined).on("data", () => socket.end(state ? refusal(state, words) : "N"));
-    }).listen(0, "127.0.0.1");
-    await once(server, "listening");
-    const { port } = server.address() as AddressInfo;
-    const DATABASE_URL = `postgresql://shop:hunter2hunter2@127.0.0.1:${port}/addon${query}`;
+    const database = await aRefusingDatabase(state, words);
+    const DATABASE_URL = database.url + query;
     const { code, output } = await run({ ...good, PORT: "0", LOG_LEVEL: "silent", DATABASE_URL });
     expect({ code, output }).toEqual({ code: 78, output: `DATABASE_URL: the database says: ${words}\n` });
-    await once(server.close(), "close");
+    await database.close();
   });
-
-  /** How PostgreSQL ends a connection. */
-  function refusal(state: string, words: string): Buffer {
-    const fields = Buffer.from(`SFATAL\0VFATAL\0C${state}\0M${words}\0\0`);
-    const head = Buffer.from("E\0\0\0\0");
-    head.writeInt32BE(4 + fields.length, 1);
-    return Buffer.concat([head, fields]);
-  }
 
   it("whose DATA_DIR is a file ends with 78, and names it", async () => {
     const folder = await mkdtemp(path.join(tmpdir(), "addon-config-"));

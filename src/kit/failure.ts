@@ -11,7 +11,9 @@ export interface Failure {
   exitCode: number;
 }
 
-/** What helps against a failure, by its id. */
+const SLOW_DOWN = "The platform takes no more calls for now. Wait a minute, then run it again.";
+
+/** What helps against a failure, by its id; or by its id and its reason. */
 const NEXT: Readonly<Record<string, string>> = {
   not_found: "See what there is: kit resources list",
   database_unavailable: "Is it running? kit doctor looks at everything the service needs.",
@@ -37,7 +39,17 @@ const NEXT: Readonly<Record<string, string>> = {
   migration_failed:
     "Nothing of it is half done. Does the database answer, and may its user change the schema? MIGRATION_DATABASE_URL can name another. Then kit migrate begins it again.",
   needs_reauth: "The platform refused its refresh token. Named by its uuid, it is tried once more.",
-  quarantined: "kit doctor says whether a key is missing.",
+  quarantined:
+    "kit resources show UUID says why: for key_missing kit doctor names the key, for integrity kit tokens refresh UUID may bring fresh tokens.",
+  "quarantined key_missing": "kit doctor says which key is missing.",
+  "quarantined integrity":
+    "Its row was changed. Where the refresh token still opens, kit tokens refresh UUID may bring fresh tokens.",
+  invalid_grant:
+    "Ask the platform's support: a refresh token that is refused twice, a minute apart, was revoked. kit resources list --state needs_reauth",
+  rate_limit: SLOW_DOWN,
+  slow_down: SLOW_DOWN,
+  http_429: SLOW_DOWN,
+  unreadable_answer: "Does the platform stand there? kit doctor looks.",
   kept: "What differs on the platform stays as it is there; --overwrite NAME changes it.",
   misconfigured: "kit doctor looks at everything that is set.",
 };
@@ -46,10 +58,10 @@ const NEXT: Readonly<Record<string, string>> = {
 const PLATFORM_IN_TROUBLE = /^(http_5\d\d|(service|temporarily)_unavailable|(internal_)?server_error)$/;
 
 /** What helps against this, in a sentence; null: nothing that we know of. */
-export function nextStep(id: string): string | null {
+export function nextStep(id: string, reason?: unknown): string | null {
   if (PLATFORM_IN_TROUBLE.test(id))
     return "The platform is in trouble: kit status shows what it says of it. Then the same command can be run again.";
-  return NEXT[id] ?? null;
+  return NEXT[`${id} ${String(reason)}`] ?? NEXT[id] ?? null;
 }
 
 export function failureOf(error: unknown): Failure {
@@ -67,7 +79,8 @@ export function failureOf(error: unknown): Failure {
     return { id: error.id, message: error.message, next: null, exitCode: USED_WRONGLY };
   }
   const { id, message } = described(error);
-  return { id, message: sentence(message), next: nextStep(id), exitCode: FAILED };
+  const { reason } = Object(error) as { reason?: unknown };
+  return { id, message: sentence(message), next: nextStep(id, reason), exitCode: FAILED };
 }
 
 function described(error: unknown): { id: string; message: string } {

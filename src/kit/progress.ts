@@ -8,8 +8,6 @@ export interface Progress {
   update(done: number, total: number): void;
   /** Writes a line above the bar. */
   say(line: string): void;
-  /** How many of those that were counted are not done. */
-  left(): number;
   /** Takes the bar away. */
   end(): void;
 }
@@ -71,7 +69,6 @@ export function createProgress(stream: WriteStream, { isWanted }: { isWanted: bo
       stream.write(`${line}\n`);
       if (isShown) void show();
     },
-    left: () => Math.max(last.total - last.done, 0),
     end() {
       clearTimeout(timer);
       timer = undefined;

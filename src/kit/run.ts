@@ -2,11 +2,12 @@ import { CommanderError, type Command } from "commander";
 import type { Act } from "./command.ts";
 import { DONE, USED_WRONGLY } from "./exit-codes.ts";
 import { failureOf, type Failure } from "./failure.ts";
-import type { Outcome } from "./outcome.ts";
+import { NOT_CONFIRMED, type Outcome } from "./outcome.ts";
 import { createProgram } from "./program.ts";
 import { createProgress } from "./progress.ts";
 import { screenOf } from "./screen.ts";
 import { createSession } from "./session.ts";
+import { NotGiven } from "./standard-input.ts";
 import { jsonText, safe, wrapped } from "./text.ts";
 
 /** Runs one command to its end: parses, does, prints. Answers what to exit with. */
@@ -37,6 +38,7 @@ export async function runKit(typed: readonly string[]): Promise<number> {
       process.stderr.write(`${commandNamed(program, words).helpInformation()}\n`);
       return USED_WRONGLY;
     }
+    if (error instanceof NotGiven) return print(NOT_CONFIRMED, json);
     const failure = failureOf(error);
     printFailure({ ...failure, message: session.scrub(failure.message) }, json, helpFor(program, words));
     return failure.exitCode;

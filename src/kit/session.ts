@@ -27,8 +27,8 @@ export interface Session {
   /** Shows that work goes on, where it takes long: for a command that opens nothing here. */
   begin(): void;
   onProgress(done: number, total: number): void;
-  /** After a stop, says how much of what was counted is left, and how to go on; otherwise nothing. */
-  sayWhatIsLeft(thing: string, howToGoOn: string): void;
+  /** Where a stop left some of the resources, says how many, and how to go on. */
+  sayWhatIsLeft(left: number | undefined, howToGoOn: string): void;
   /** From here on somebody types: no bar gets in their way. */
   letThemType(): void;
   /** Writes a line to standard error, for people; nothing under --json. */
@@ -145,9 +145,8 @@ export function createSession({ json, progress }: { json: boolean; progress: Pro
     },
     begin: progress.begin,
     onProgress: progress.update,
-    sayWhatIsLeft(thing, howToGoOn) {
-      const left = progress.left();
-      if (stopping.signal.aborted && left > 0) say(`Stopped: ${counted(left, thing)} left. ${howToGoOn}`);
+    sayWhatIsLeft(left, howToGoOn) {
+      if (left) say(`Stopped: ${counted(left, "resource")} left. ${howToGoOn}`);
     },
     letThemType: progress.end,
     async checkMayAsk() {

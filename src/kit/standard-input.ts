@@ -1,22 +1,48 @@
 import { createInterface } from "node:readline/promises";
 import { Writable } from "node:stream";
+import { KitError } from "../errors.ts";
 import { UsedWrongly } from "../operator/errors.ts";
 import { Secret } from "../secret.ts";
 
+/** A line end may stand behind what is read. */
+const LINE_END_BYTES = 2;
+
+/** A person was asked for something, and ended the question. */
+export class NotGiven extends KitError {
+  constructor() {
+    super("not_confirmed", "Nothing was changed.");
+  }
+}
+
 /**
- * Reads a secret from standard input: all of it, without the line end behind it. A person at a terminal is asked, and
- * what they type is not shown. Throws {@link UsedWrongly} if there is nothing.
+ * Reads a secret from standard input: all of it, without the line end behind it. Throws {@link UsedWrongly} if there is
+ * nothing, and what `readInput` throws.
  */
-export async function readSecret(what: string, input: NodeJS.ReadStream = process.stdin): Promise<Secret> {
-  const text = input.isTTY ? await ask(`${what} (not shown): `, input) : await readAll(input);
-  const value = text.replace(/\r?\n$/, "");
+export async function readSecret(what: string): Promise<Secret> {
+  const value = (await readInput(what)).replace(/\r?\n$/, "");
   if (value === "") throw new UsedWrongly(`${what}: nothing came on standard input.`);
   return new Secret(value);
 }
 
-async function readAll(input: NodeJS.ReadStream): Promise<string> {
+/**
+ * Reads standard input, no further than to see that it is more than `mostBytes`. A person at a terminal is asked, and what
+ * they type is not shown. Throws {@link NotGiven}.
+ */
+export async function readInput(
+  what: string,
+  { mostBytes = Infinity }: { mostBytes?: number } = {},
+  input: NodeJS.ReadStream = process.stdin,
+): Promise<string> {
+  return input.isTTY ? ask(`${what} (not shown): `, input) : readAll(input, mostBytes + LINE_END_BYTES);
+}
+
+async function readAll(input: NodeJS.ReadStream, mostBytes: number): Promise<string> {
   const chunks: Buffer[] = [];
-  for await (const chunk of input) chunks.push(Buffer.from(chunk as Uint8Array));
+  let bytes = 0;
+  for await (const chunk of input) {
+    chunks.push(Buffer.from(chunk as Uint8Array));
+    if ((bytes += chunks.at(-1)!.length) > mostBytes) break;
+  }
   return Buffer.concat(chunks).toString("utf8");
 }
 
@@ -24,10 +50,12 @@ async function ask(question: string, input: NodeJS.ReadStream): Promise<string> 
   const nowhere = new Writable({ write: (_chunk, _encoding, done) => done() });
   const lines = createInterface({ input, output: nowhere, terminal: true });
   // Ctrl-C and Ctrl-D end the question, and with it the command.
-  const ended = new Promise<string>((resolve) => lines.once("close", () => resolve("")));
+  const ended = new Promise<null>((resolve) => lines.once("close", () => resolve(null)));
   process.stderr.write(question);
   try {
-    return await Promise.race([lines.question(""), ended]);
+    const typed = await Promise.race([lines.question(""), ended]);
+    if (typed === null) throw new NotGiven();
+    return typed;
   } finally {
     lines.close();
     process.stderr.write("\n");

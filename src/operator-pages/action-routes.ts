@@ -1,5 +1,5 @@
 import { Router, type Request } from "express";
-import { typedUuid } from "../operator/errors.ts";
+import { typedUuid, UsedWrongly } from "../operator/errors.ts";
 import { methodNotAllowed } from "../method-not-allowed.ts";
 import { showResource } from "../operator/resources.ts";
 import type { Services } from "../services.ts";
@@ -9,10 +9,10 @@ import { ACTIONS } from "./actions/all.ts";
 import { operatorOf } from "./access/operator.ts";
 import type { FormTokens } from "./form-tokens.ts";
 import { inFrame, MOUNT } from "./frame.tsx";
-import { operatorProblem } from "./problems.ts";
+import { operatorProblem, refused } from "./problems.ts";
 import { formIn, parseForm, refuseUnreadable } from "./read-form.ts";
 import { confirmPage } from "./work/confirm-page.tsx";
-import type { Workbench } from "./work/workbench.ts";
+import type { Work, Workbench } from "./work/workbench.ts";
 
 /** Each action: a page that asks, and the form that is sent from there. */
 export function actionRoutes(needs: {
@@ -48,7 +48,7 @@ export function actionRoutes(needs: {
         const form = tokens.formOf(`${about}/${action.name}`, operator, sent["token"]?.[0]);
         if (!form || !isFromOurPage(request, pages.addressOf)) throw operatorProblem("not_from_our_page");
         if (uuid !== "") await showResource(db, uuid);
-        const work = action.work(services, uuid, sent);
+        const work = workOf(() => action.work(services, uuid, sent), `${about}/${action.name}`);
         const asked = {
           ...{ action: action.name, uuid: uuid === "" ? null : uuid, operator, form },
           requestId: String(request.id),
@@ -69,4 +69,14 @@ export function actionRoutes(needs: {
   }
   router.use(refuseUnreadable);
   return router;
+}
+
+/** What is wrong with a form is told with the way back to it. */
+function workOf(read: () => Work, here: string): Work {
+  try {
+    return read();
+  } catch (error) {
+    if (!(error instanceof UsedWrongly)) throw error;
+    throw refused(error.id, 400, error.message, { label: "Back to the form", path: MOUNT + here });
+  }
 }

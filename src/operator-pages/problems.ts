@@ -41,12 +41,14 @@ export function operatorProblem(id: keyof typeof TOLD, options?: ErrorOptions): 
   return new Problem(id, TOLD[id], options);
 }
 
+const TO_THE_RESOURCES = { label: "To the resources", path: "/operator/resources" };
+
 /** Something that an operation refuses by itself; its sentence may be shown. */
-export function refused(id: string, status: number, happened: string): Problem {
+export function refused(id: string, status: number, happened: string, next = TO_THE_RESOURCES): Problem {
   const title = status === 404 ? "There is nothing here" : "That cannot be done";
   return new Problem(id, {
     ...{ status, title, happened },
     advice: "Nothing was changed.",
-    next: { label: "To the resources", path: "/operator/resources" },
+    next,
   });
 }

@@ -45,6 +45,8 @@ export interface FleetDifference {
   different: { uuid: string; vars: VarDifference[] }[];
   failed: { uuid: string; id: string; message: string }[];
   skipped: { uuid: string; reason: string }[];
+  /** How many were not looked at; only where the work was stopped. */
+  left?: number;
   /** Of all that were looked at: {@link ConfigDifference.retired}. */
   retired: Set<string>;
 }
@@ -132,8 +134,8 @@ export async function diffAllConfigs(
 
   const total = await countRows(db, "count_configs", ["resources"], CAN_BE_ASKED);
   const how = { concurrency, total, isHalted: () => signal.aborted, onProgress };
-  await workThrough(allResources(db), check, how);
-  return report;
+  const left = await workThrough(allResources(db), check, how);
+  return signal.aborted ? { ...report, left } : report;
 }
 
 export function isDifferent(vars: readonly VarDifference[]): boolean {

@@ -22,13 +22,29 @@ export interface PlatformCall {
   data?: string | undefined;
 }
 
-/** Any call to the platform's API with one resource's token. A refusal is an answer too. Throws {@link UsedWrongly}. */
+const METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"];
+
+/** Judges a call as far as that takes no settings. Throws {@link UsedWrongly}. */
+export function checkCall({ method, data }: Pick<PlatformCall, "method" | "data">): void {
+  const known = method.toUpperCase();
+  if (!METHODS.includes(known))
+    throw new UsedWrongly(
+      `"${method}" is not a method of the platform's API: it takes ${METHODS.join(", ")}.`,
+    );
+  if (data === undefined) return;
+  // The platform would ignore it, and whoever typed it would take the answer for one to it.
+  if (known === "GET") throw new UsedWrongly("A GET takes no data: what it asks for stands in its path.");
+  if (!isJson(data)) throw new UsedWrongly("The data is not JSON.");
+}
+
+/**
+ * Any call to the platform's API with one resource's token; `checkCall` has found it sound. A refusal is an answer too.
+ * Throws {@link UsedWrongly}.
+ */
 export async function callPlatform(
   platformFor: PlatformFor,
   { method, path, uuid, data }: PlatformCall,
 ): Promise<PlatformAnswer> {
-  if (!/^[A-Za-z]+$/.test(method)) throw new UsedWrongly(`"${method}" is not an HTTP method.`);
-  if (data !== undefined && !isJson(data)) throw new UsedWrongly("The data is not JSON.");
   const platform = platformFor(typedUuid(uuid));
   try {
     const request = data === undefined ? {} : { body: data };

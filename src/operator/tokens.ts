@@ -7,11 +7,13 @@ import { failedUnknown, typedUuid } from "./errors.ts";
 import type { OnProgress } from "./progress.ts";
 import { workThrough } from "./work-through.ts";
 
-/** What came of work on many resources: each is in one of the three lists. */
+/** What came of work on many resources: each is in one of the three lists, or among those that a stop left. */
 export interface TokenReport {
   done: string[];
   failed: { uuid: string; id: string; message: string }[];
   skipped: { uuid: string; reason: string }[];
+  /** How many were not got to; only where the work was stopped. */
+  left?: number;
 }
 
 interface Found {
@@ -45,16 +47,13 @@ export async function refreshTokens(needs: Needs, typed: readonly string[]): Pro
   const uuids = [...new Set(typed.map(typedUuid))];
   const rows = await needs.db.query<Found>(named, [uuids]);
   const known = new Map(rows.map((row) => [row.uuid, row]));
-  const report = await refreshEach(
-    needs,
-    uuids.flatMap((uuid) => known.get(uuid) ?? []),
-    {
-      total: uuids.length,
-      // Named by a person: also worth a try where the platform refused before, or something does not open.
-      isWanted: ({ state, hasRefreshToken }) =>
-        state === "active" || state === "needs_reauth" || (state === "quarantined" && hasRefreshToken),
-    },
-  );
+  const found = uuids.flatMap((uuid) => known.get(uuid) ?? []);
+  const report = await refreshEach(needs, found, {
+    total: found.length,
+    // Named by a person: also worth a try where the platform refused before, or something does not open.
+    isWanted: ({ state, hasRefreshToken }) =>
+      state === "active" || state === "needs_reauth" || (state === "quarantined" && hasRefreshToken),
+  });
   const unknown = uuids.filter((uuid) => !known.has(uuid));
   return { ...report, failed: [...report.failed, ...unknown.map(failedUnknown)] };
 }
@@ -93,8 +92,9 @@ async function refreshEach(
   }
 
   const { concurrency, signal, onProgress } = needs;
-  await workThrough(rows, handle, { concurrency, total, isHalted: () => signal.aborted, onProgress });
-  return report;
+  const how = { concurrency, total, isHalted: () => signal.aborted, onProgress };
+  const left = await workThrough(rows, handle, how);
+  return signal.aborted ? { ...report, left } : report;
 }
 
 /** Null, or why it could not be refreshed. */

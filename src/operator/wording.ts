@@ -3,6 +3,11 @@ export function counted(count: number, thing: string): string {
   return `${count} ${thing}${count === 1 ? "" : "s"}`;
 }
 
+/** A tombstone of what only a deprovision was ever heard of has no plan. */
+export function planInWords(plan: string): string {
+  return plan === "" ? "never provisioned" : plan;
+}
+
 /** A length of time in one unit: 40 s, 12 min, 3 h, 4 days. */
 export function duration(seconds: number): string {
   if (seconds < 120) return `${Math.round(seconds)} s`;

@@ -1,8 +1,9 @@
 import type { OnProgress } from "./progress.ts";
 
 /**
- * Does `work` with every row, `concurrency` of them at once, until there are no more or `isHalted` says stop. Throws what
- * `rows` or `work` throws, when nothing is under way any more: whoever hears of it may close what the others work with.
+ * Does `work` with every row, `concurrency` of them at once, until there are no more or `isHalted` says stop. Answers how
+ * many of `total` are left then. Throws what `rows` or `work` throws, when nothing is under way any more: whoever hears of
+ * it may close what the others work with.
  */
 export async function workThrough<Row>(
   rows: Iterable<Row> | AsyncIterable<Row>,
@@ -13,17 +14,18 @@ export async function workThrough<Row>(
     isHalted,
     onProgress,
   }: { concurrency: number; total: number; isHalted(): boolean; onProgress?: OnProgress | undefined },
-): Promise<void> {
+): Promise<number> {
   // One source for all who work: each takes the next row when it is free.
   const each = (async function* () {
     yield* rows;
   })();
   let seen = 0;
+  let isThrough = false;
 
   async function worker(): Promise<void> {
     while (!isHalted()) {
       const { value: row, done } = await each.next();
-      if (done) return;
+      if (done) return void (isThrough = true);
       await work(row);
       onProgress?.((seen += 1), total);
     }
@@ -33,4 +35,6 @@ export async function workThrough<Row>(
   const ends = await Promise.allSettled(Array.from({ length: concurrency }, worker));
   const broken = ends.find((end) => end.status === "rejected");
   if (broken) throw broken.reason;
+  // Those that were counted before may have become fewer.
+  return isThrough ? 0 : Math.max(total - seen, 0);
 }

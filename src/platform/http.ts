@@ -1,4 +1,4 @@
-import http, { type IncomingHttpHeaders, type IncomingMessage } from "node:http";
+import http, { type IncomingHttpHeaders, type IncomingMessage, type OutgoingHttpHeaders } from "node:http";
 import https from "node:https";
 import { messageOf } from "../errors.ts";
 import { mayHaveArrived } from "./arrival.ts";
@@ -76,7 +76,7 @@ function exchange(
   agents: Agents,
 ): Promise<HttpAnswer> {
   return new Promise((resolve, reject) => {
-    const request = open(call, { headers, signal }, agents);
+    const request = open(call, { headers: framed(headers, body), signal }, agents);
     const settle = (end: () => void) => {
       clearTimeout(timer);
       end();
@@ -120,14 +120,14 @@ function exchange(
 /** Starts the request; an address or a header that cannot be sent is an error like any other, without its value. */
 function open(
   call: CallName,
-  { headers, signal }: { headers: HttpRequest["headers"]; signal: AbortSignal | undefined },
+  { headers, signal }: { headers: OutgoingHttpHeaders; signal: AbortSignal | undefined },
   agents: Agents,
 ): http.ClientRequest {
   try {
     const options = {
       method: call.method,
       ...addressOf(call.url),
-      headers: { "accept-encoding": "identity", ...headers },
+      headers,
       signal,
     };
     return call.url.protocol === "https:"
@@ -136,6 +136,16 @@ function open(
   } catch (error) {
     throw new ConnectionFailed(call, messageOf(error), false);
   }
+}
+
+/**
+ * Node says how long a body is for some methods only. Behind a GET or a DELETE it would stand without a frame, and be read
+ * as the next request.
+ */
+function framed(headers: HttpRequest["headers"], body: string | undefined): OutgoingHttpHeaders {
+  const all: OutgoingHttpHeaders = { "accept-encoding": "identity", ...headers };
+  if (body !== undefined) all["Content-Length"] = Buffer.byteLength(body);
+  return all;
 }
 
 /** What node needs of an address. Given a URL, it copies three times as many members twice: a fifth of a call's time. */

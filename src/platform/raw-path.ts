@@ -15,7 +15,7 @@ export class ForeignResource extends KitError {
 export function rawPath(typed: string, { apiUrl, uuid }: { apiUrl: string; uuid: string }): Path {
   const [written = ""] = typed.split("?");
   if (!/^\/[^/]/.test(written) || written.includes("//"))
-    throw new InvalidPath("it starts with one slash and has no two in a row");
+    throw new InvalidPath("it starts with one slash, has something behind it, and no two in a row");
   if (!staysAsWritten(typed, apiUrl))
     throw new InvalidPath("it has no dot segments, no #, and everything unusual is percent-encoded");
   const [area = "", asked = ""] = decodedSegments(written).filter(Boolean);

@@ -125,10 +125,44 @@ describe("kit config push --all", () => {
     child.kill("SIGINT");
     const [code] = (await once(child, "close")) as [number];
     expect({ code, stderr: await stderr }).toEqual({ code: 1, stderr: "" });
-    const { done, failed } = JSON.parse(await stdout) as { done: string[]; failed: unknown[] };
-    expect(done.length).toBeGreaterThan(0);
-    expect(done.length).toBeLessThan(5);
-    expect(failed).toEqual([]);
+    const report = JSON.parse(await stdout) as { done: string[] };
+    expect(report.done.length).toBeGreaterThan(0);
+    expect(report.done.length).toBeLessThan(5);
+    expect(report).toEqual({ ...report, failed: [], skipped: [], left: 5 - report.done.length });
+  });
+});
+
+describe("a script's work on all that is stopped", () => {
+  /** Runs it until the platform has been called, and stops it there. */
+  async function stopped(words: string[], calls: string) {
+    const since = world.sandbox.control.ledger({}).next;
+    slow(calls);
+    const child = startKit(slowly(), [...words, "--json"]);
+    const stdout = text(child.stdout!);
+    await eventually(() => world.sandbox.control.ledger({ since }).entries.length > 1);
+    child.kill("SIGINT");
+    const [code] = (await once(child, "close")) as [number];
+    return { code, data: JSON.parse(await stdout) as Record<string, unknown> };
+  }
+
+  it("says how many tokens are left", async () => {
+    const { code, data } = await stopped(["tokens", "refresh", "--all"], "POST /oauth/token");
+    const done = (data["done"] as string[]).length;
+    expect({ code, data }).toEqual({ code: 1, data: { ...data, failed: [], skipped: [], left: 5 - done } });
+    expect(done).toBeLessThan(5);
+  });
+
+  it("says how many resources were not compared, for which it exits like one that differs", async () => {
+    const { code, data } = await stopped(["config", "diff", "--all"], "* /addons/*");
+    const checked = data["checked"] as number;
+    expect({ code, data }).toMatchObject({ code: 1, data: { failed: [], skipped: [], left: 5 - checked } });
+    expect(checked).toBeLessThan(5);
+  });
+
+  it("says of a push that was stopped while it compared that all are left that it did not get to", async () => {
+    const { code, data } = await stopped(["config", "push", "--all", "--yes"], "* /addons/*");
+    expect({ code, data }).toMatchObject({ code: 1, data: { done: [], failed: [], skipped: [] } });
+    expect(data["left"]).toBeGreaterThan(0);
   });
 });
 

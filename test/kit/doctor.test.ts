@@ -3,6 +3,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { aRefusingDatabase } from "../support/refusing-database.ts";
 import { aWorld, eventually, type World } from "../support/world.ts";
 import { examine } from "../../src/operator/doctor/doctor.ts";
 import { manifest } from "../../src/operator/doctor/manifest-check.ts";
@@ -125,6 +126,39 @@ describe("kit doctor", () => {
     const { code, of } = await doctor({ PLATFORM_API_URL: NOWHERE });
     expect(code).toBe(1);
     expect(of("platform")).toMatchObject({ ok: false, message: expect.stringContaining("PLATFORM_API_URL") });
+  });
+
+  it.each([
+    [
+      "is in trouble",
+      { status: 503 },
+      "PLATFORM_API_URL answers 503: it is in trouble; PLATFORM_AUTH_URL answers 503",
+    ],
+    ["takes no more calls", { status: 429 }, "PLATFORM_API_URL answers 429: it takes no more calls"],
+    [
+      "is a page of somebody else",
+      { status: 200, body: "<h1>Hello</h1>" },
+      "PLATFORM_API_URL answers 200 without JSON",
+    ],
+    [
+      "is a parked domain",
+      { status: 404, body: "Nothing here" },
+      "PLATFORM_API_URL answers 404 without JSON",
+    ],
+  ])("warns of a platform that answers and %s, and does not call that fit", async (_, answer, said) => {
+    world.sandbox.control.fault("* /*", answer, 100);
+    const { stdout } = await kit(world.environment, ["doctor"]);
+    const { code, ok, of } = await doctor();
+    world.sandbox.control.clearFaults();
+    expect({ code, ok, platform: of("platform") }).toMatchObject({
+      ...{ code: 0, ok: true },
+      platform: {
+        ok: true,
+        message: expect.stringContaining(said),
+        fix: expect.stringContaining("kit status"),
+      },
+    });
+    expect(stdout.split("\n").at(-2)).toMatch(/^No check failed; to look at: .*\bplatform\b/);
   });
 
   it("waits for a slow platform once, and not check by check", async () => {
@@ -251,6 +285,23 @@ describe("kit doctor", () => {
     const list = await kit({ ...world.environment, ...away }, ["resources", "list"]);
     expect(list).toMatchObject({ code: 1, stdout: "", stderr: expect.stringContaining("kit doctor") });
     expect(list.stderr).not.toContain("hidden-password");
+  });
+
+  it("tells a database that says no from one that does not answer", async () => {
+    const words = 'password authentication failed for user "shop"';
+    const database = await aRefusingDatabase("28P01", words);
+    try {
+      const { code, of } = await doctor({ DATABASE_URL: database.url });
+      expect({ code, database: of("database") }).toMatchObject({
+        code: 1,
+        database: {
+          message: `DATABASE_URL: the database says: ${words}`,
+          fix: expect.stringContaining("no process starts with it"),
+        },
+      });
+    } finally {
+      await database.close();
+    }
   });
 
   it("makes no database where there is none", async () => {

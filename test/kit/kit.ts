@@ -1,4 +1,4 @@
-import { spawn, type ChildProcess } from "node:child_process";
+import { spawn, type ChildProcess, type StdioOptions } from "node:child_process";
 import { once } from "node:events";
 import { tmpdir } from "node:os";
 import { text } from "node:stream/consumers";
@@ -13,10 +13,14 @@ export interface Said {
 }
 
 /** The real command line, as a process of its own, with nothing of our environment but the way to programs. */
-export function startKit(environment: Environment, words: readonly string[]): ChildProcess {
+export function startKit(
+  environment: Environment,
+  words: readonly string[],
+  stdio: StdioOptions = "pipe",
+): ChildProcess {
   const env = { PATH: process.env["PATH"], ...environment };
   // Not in the project's folder, where a developer may keep a .env.
-  return spawn(process.execPath, [program("src/kit.ts"), ...words], { env, cwd: tmpdir(), stdio: "pipe" });
+  return spawn(process.execPath, [program("src/kit.ts"), ...words], { env, cwd: tmpdir(), stdio });
 }
 
 /** Runs one command to its end. */

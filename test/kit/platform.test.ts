@@ -102,6 +102,19 @@ describe("kit api", () => {
     expect(human).toMatchObject({ code: 1, stdout: expect.stringMatching(/^422\n\{/) });
   });
 
+  it("sends data with a DELETE, too, and shows the answer to that call", async () => {
+    const words = ["api", "DELETE", `/addons/${uuid}/nothing`, "--resource", uuid, "--data", '{"a":1}'];
+    expect((await run(words)).data).toMatchObject({ status: 404, body: { id: "not_found" } });
+  });
+
+  it("says what a path needs that is a slash alone", async () => {
+    const { code, data } = await run<{ message: string }>(["api", "GET", "/", "--resource", uuid]);
+    expect({ code, data }).toMatchObject({
+      code: 2,
+      data: { message: expect.stringContaining("something behind it") },
+    });
+  });
+
   it("masks the token that the platform repeats, also one without the prefix, unless it is to be revealed", async () => {
     const { credentials, vault } = world.service.services;
     const token = (await credentials.tokensOf(uuid).current()).reveal();

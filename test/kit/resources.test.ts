@@ -120,6 +120,23 @@ describe("kit resources", () => {
     expect((await kitJson(noKey, ["resources", "list"])).code).toBe(0);
   });
 
+  it("says of a tombstone without a plan that it was never provisioned", async () => {
+    await world.rows(
+      `WITH made AS (INSERT INTO resources (uuid, plan, applied_plan, state) VALUES ($1, '', '', 'deprovisioned') RETURNING uuid)
+       INSERT INTO credentials (uuid, state) SELECT uuid, 'erased' FROM made`,
+      [UNKNOWN],
+    );
+    const { stdout } = await kit(world.environment, ["resources", "list"]);
+    expect(stdout).toMatch(new RegExp(`${UNKNOWN} +never provis\\S+ +deprovisioned`));
+    expect((await kit(world.environment, ["resources", "show", UNKNOWN])).stdout).toMatch(
+      /plan +never provisioned\n/,
+    );
+    const { data } = await kitJson(world.environment, ["resources", "show", UNKNOWN]);
+    expect(data["plan"]).toBe("");
+    await world.rows(`DELETE FROM credentials WHERE uuid = $1`, [UNKNOWN]);
+    await world.rows(`DELETE FROM resources WHERE uuid = $1`, [UNKNOWN]);
+  });
+
   it("erases what the platform no longer asks about, and a tombstone stays", async () => {
     await world.rows(
       `INSERT INTO events (uuid, type, detail) VALUES ($1, 'noted', '{"who": "a customer"}')`,

@@ -143,6 +143,30 @@ describe("kit resources erase", () => {
   });
 });
 
+describe("a secret that a person is asked for", () => {
+  it.each([
+    ["Ctrl-C", "\u0003", ["secret", "set"]],
+    ["Ctrl-D", "\u0004", ["secret", "set"]],
+    ["Ctrl-C", "\u0003", ["authorizations", "revoke", "some-id"]],
+  ])("is not given with %s, and nothing was changed", async (_, typed, words) => {
+    const terminal = onTerminal(world.environment, words);
+    await terminal.type(typed, /\(not shown\): /);
+    const { code, screen } = await terminal.ended();
+    expect({ code, screen }).toEqual({
+      code: 1,
+      screen: [expect.stringMatching(/\(not shown\): $/), "Nothing was changed."],
+    });
+  });
+
+  it("is told on standard output in JSON, too, when it is not given", async () => {
+    const terminal = onTerminal(world.environment, ["secret", "set", "--json"]);
+    await terminal.type("\u0003", /\(not shown\): /);
+    const { code, screen } = await terminal.ended();
+    expect(code).toBe(1);
+    expect(JSON.parse(screen.at(-1)!)).toMatchObject({ id: "not_confirmed" });
+  });
+});
+
 describe("what is shown of a resource", () => {
   it("is told whole, however long: what went wrong last is not cut", async () => {
     const error = `POST http://platform.example/oauth/token answered ${"503 ".repeat(30)}and ended`;

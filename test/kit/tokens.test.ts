@@ -88,6 +88,44 @@ describe("kit tokens refresh", () => {
   });
 });
 
+describe("what kit says to do", () => {
+  const saidOf = async (words: string[]) => {
+    const { stdout, stderr } = await kit(world.environment, words);
+    return (stdout + stderr).replace(/\s+/g, " ");
+  };
+
+  it("fits what is wrong with the platform's answer", async () => {
+    const { control } = world.sandbox;
+    control.fault("GET /addons/*", { status: 200, body: "<h1>Hello</h1>" });
+    expect(await saidOf(["apps", uuids[0]!])).toContain("Does the platform stand there? kit doctor looks.");
+    control.fault(
+      "GET /addons/*",
+      { status: 429, body: { id: "rate_limit" }, headers: { "retry-after": "1" } },
+      9,
+    );
+    expect(await saidOf(["apps", uuids[0]!])).toContain("Wait a minute, then run it again.");
+    control.clearFaults();
+    control.fault("POST /oauth/token", { status: 400, body: { error: "invalid_grant" } });
+    expect(await saidOf(["tokens", "refresh", uuids[0]!])).toContain("Ask the platform's support");
+    await saidOf(["tokens", "refresh", uuids[0]!]);
+  }, 60_000);
+
+  it.each([
+    ["integrity", "kit tokens refresh UUID may bring fresh tokens"],
+    ["key_missing", "kit doctor says which key is missing"],
+  ])("fits why a credential was put aside: %s", async (reason, advice) => {
+    await world.rows(`UPDATE credentials SET state = 'quarantined', reason = $2 WHERE uuid = $1`, [
+      uuids[1],
+      reason,
+    ]);
+    expect(await saidOf(["apps", uuids[1]!])).toContain(advice);
+    // In a report on many, which tells no reason, it is both.
+    const all = await saidOf(["tokens", "refresh", "--all"]);
+    expect(all).toContain("kit resources show UUID says why");
+    await saidOf(["tokens", "refresh", uuids[1]!]);
+  });
+});
+
 describe("kit secret set", () => {
   it("takes over a secret that was reset: every token is fresh when it ends", async () => {
     const { secret } = world.sandbox.control.resetClientSecret();

@@ -1,11 +1,14 @@
+import type { StdioOptions } from "node:child_process";
+import { once } from "node:events";
 import { existsSync } from "node:fs";
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, open, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
+import { text } from "node:stream/consumers";
 import { describe, expect, it } from "@jest/globals";
 import type { Command } from "commander";
 import { createProgram } from "../../src/kit/program.ts";
-import { kit, kitJson } from "./kit.ts";
+import { kit, kitJson, startKit } from "./kit.ts";
 
 const UUID = "01234567-89ab-cdef-0123-456789abcdef";
 
@@ -48,6 +51,35 @@ describe("kit's help", () => {
         expect(description).toMatch(/\w/);
     },
   );
+});
+
+describe("kit whose output nobody gets", () => {
+  /** What is said where it still can be, and the exit code. */
+  async function ended(words: string[], stdio: StdioOptions) {
+    const child = startKit({}, words, stdio);
+    child.stdout?.destroy();
+    const said = child.stderr ? text(child.stderr) : "";
+    const [code] = (await once(child, "close")) as [number | null];
+    return { code, said: await said };
+  }
+
+  it.each([[[]], [["--json"]]])("fails, and says so, where it cannot be written: %j", async (how) => {
+    const full = await open("/dev/full", "w");
+    try {
+      const { code, said } = await ended(["tokens", "--help", ...how], ["ignore", full.fd, "pipe"]);
+      expect({ code, said }).toEqual({
+        code: 1,
+        said: expect.stringMatching(/^✗ Standard output cannot be written: ENOSPC\b[^\n]+\n[^✗]*$/),
+      });
+      expect(await ended(["teapots"], ["ignore", "ignore", full.fd])).toEqual({ code: 2, said: "" });
+    } finally {
+      await full.close();
+    }
+  });
+
+  it("is content where who read it has gone", async () => {
+    expect(await ended(["--help"], ["ignore", "pipe", "pipe"])).toEqual({ code: 0, said: "" });
+  });
 });
 
 describe("kit without any settings", () => {
@@ -153,12 +185,27 @@ describe("kit without any settings", () => {
     ["a config var without a value", ["config", "set", UUID, "TEAPOT_URL"]],
     ["nothing to set", ["config", "set", UUID]],
     ["no resource to ask for", ["api", "GET", "/apps"]],
+    ["a method that is none", ["api", "BREW", "/addons", "--resource", UUID]],
+    ["data for a call that only reads", ["api", "get", "/addons", "--resource", UUID, "--data", "{}"]],
+    ["data that is no JSON", ["api", "POST", "/apps", "--resource", UUID, "--data", "{"]],
     ["an empty secret", ["secret", "set"]],
   ])("is used wrongly with %s", async (_, words) => {
     const { code, data } = await kitJson({}, words, "\n");
     expect(code).toBe(2);
     // A sentence or the beginning of one, not a word of the parser's own.
     expect(data).toEqual({ id: "used_wrongly", message: expect.stringMatching(/^[^()]+$/) });
+  });
+
+  it.each([[[]], [["--no-check"]]])("takes no file for a client secret: secret set %j", async (how) => {
+    const started = startKit({}, ["secret", "set", "--json", ...how]);
+    const said = text(started.stdout!);
+    // Nobody ends the input: what is too much is refused before its end.
+    started.stdin!.on("error", () => undefined).write(Buffer.alloc(5_000_000));
+    const [code] = (await once(started, "close")) as [number | null];
+    expect({ code, said: JSON.parse(await said) }).toEqual({
+      code: 2,
+      said: { id: "used_wrongly", message: expect.stringContaining("more than 4096 bytes") },
+    });
   });
 
   it("names every missing setting, and never a value", async () => {

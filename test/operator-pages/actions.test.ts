@@ -144,6 +144,31 @@ describe("a new client secret", () => {
     expect(text).toMatch(/failed.*Nothing was changed: the one before is still in use/);
   });
 
+  it.each([
+    ["nothing", "\r\n"],
+    ["more than any client secret", "x".repeat(4_097)],
+  ])("that is %s leads back to the form, and nothing is begun", async (_, typed) => {
+    const before = await operator.audit();
+    const { status, html } = await operator.press("/secret", [["secret", typed]]);
+    expect({ status, html }).toEqual({
+      status: 400,
+      html: expect.stringMatching(/<a href="[^"]*\/operator\/secret"[^>]*>Back to the form</),
+    });
+    expect(await operator.audit()).toEqual(before);
+  });
+
+  it("may be any text that the platform takes", async () => {
+    const { clientSecret } = operator.world.sandbox.settings;
+    operator.control.partner({ clientSecret: "p ss&+%=ü1" });
+    expect((await operator.done("/secret", [["secret", "p ss&+%=ü1"]])).text).toContain(
+      "1 of 1 tokens refreshed",
+    );
+    operator.control.partner({ clientSecret });
+    expect((await operator.done("/secret", [["secret", clientSecret]])).text).toContain(
+      "1 of 1 tokens refreshed",
+    );
+  });
+
   it("that was not taken over is looked for in no later line of the log", async () => {
     await operator.done("/secret", [["secret", "operator"]]);
     operator.control.fault("POST /oauth/token", { status: 503 }, 1);
@@ -158,7 +183,7 @@ describe("a new client secret", () => {
     const before = await generation();
     const { secret } = operator.control.resetClientSecret();
     const { text } = await operator.done("/secret", [["secret", secret]]);
-    expect(text).toMatch(/The client secret is version 2 now\. 1 of 1 tokens refreshed\./);
+    expect(text).toMatch(/The client secret is version \d now\. 1 of 1 tokens refreshed\./);
     expect(await generation()).toBeGreaterThan(before);
     expect(operator.shown.join("")).not.toContain(secret);
     expect(operator.world.logged()).not.toContain(secret);

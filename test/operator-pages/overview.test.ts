@@ -30,6 +30,7 @@ it("says that nothing needs attention when all is well, with the platform's stat
   operator.control.updateIncident(id, { contents: "A disk was full." });
   const said = "Slow dashboards A disk was full.";
   await overview("Nothing. Tokens are exchanged and refreshed", said, "active 1");
+  await overview("The service refreshed none within the last 24 hours. What kit refreshes is not counted");
 });
 
 it("draws the tokens' ages and the refreshes of each hour, with the numbers in words", async () => {
@@ -61,7 +62,7 @@ it("looks at everything the service needs, and says of each how it is", async ()
   const { text, html } = await operator.get("/check-up");
   for (const part of ["database", "migrations", "keys", "secret", "sweeps", "platform"])
     expect(text).toContain(part);
-  expect(text).toContain("Everything the service needs is there.");
+  expect(text).toContain("No check failed; to look at: status.");
   expect(looks(html)).toEqual(html.match(/<li class="(well|wait)">/g)!.map((card) => LOOKS[card]));
 });
 

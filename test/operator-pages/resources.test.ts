@@ -22,6 +22,21 @@ const row = async (uuid: string) =>
     [uuid],
   ))[0]!; // prettier-ignore
 
+describe("a tombstone without a plan", () => {
+  it("was never provisioned, says the list and its page", async () => {
+    const uuid = "01234567-89ab-cdef-0123-456789abcdef";
+    await operator.world.rows(
+      `WITH made AS (INSERT INTO resources (uuid, plan, applied_plan, state) VALUES ($1, '', '', 'deprovisioned') RETURNING uuid)
+       INSERT INTO credentials (uuid, state) SELECT uuid, 'erased' FROM made`,
+      [uuid],
+    );
+    for (const path of ["/resources", `/resources/${uuid}`])
+      expect((await operator.get(path)).text).toContain("never provisioned");
+    await operator.world.rows(`DELETE FROM credentials WHERE uuid = $1`, [uuid]);
+    await operator.world.rows(`DELETE FROM resources WHERE uuid = $1`, [uuid]);
+  });
+});
+
 describe("the list of resources", () => {
   it("has all of them, the newest first", async () => {
     expect(await listed("")).toEqual([...uuids].reverse());

@@ -70,6 +70,41 @@ describe("a call", () => {
     ]);
   });
 
+  it.each([
+    ["POST", '{"ü":1}', "Content-Length: 8\r\n"],
+    ["PATCH", "", "Content-Length: 0\r\n"],
+    ["DELETE", '{"a":1}', "Content-Length: 7\r\n"],
+    ["GET", '{"a":1}', "Content-Length: 7\r\n"],
+    ["POST", undefined, "Content-Length: 0\r\n"],
+    ["DELETE", undefined, ""],
+    ["GET", undefined, ""],
+  ])("says how long its body is, whatever the method: %s %j", async (method, body, length) => {
+    let sent = "";
+    const server = await aRaw((socket, _connection, received) => {
+      sent += received.toString();
+      if (sent.endsWith(`\r\n\r\n${body ?? ""}`)) socket.end("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
+    });
+    await anHttp().send({
+      method,
+      url: `${server.url}/p`,
+      headers: { accept: "*/*" },
+      ...(body !== undefined && { body }),
+    });
+    const [head, ...rest] = sent.split("\r\n\r\n");
+    expect(rest).toEqual([body ?? ""]);
+    const { host } = new URL(server.url);
+    expect(`${head}\r\n`.split(/(?<=\r\n)/).sort()).toEqual(
+      [
+        `${method} /p HTTP/1.1\r\n`,
+        "accept-encoding: identity\r\n",
+        "accept: */*\r\n",
+        `Host: ${host}\r\n`,
+        "Connection: keep-alive\r\n",
+        ...(length ? [length] : []),
+      ].sort(),
+    );
+  });
+
   it("keeps the connection for the next call", async () => {
     const ports = new Set<number | undefined>();
     const server = await anAnswering((_seen, response) => {

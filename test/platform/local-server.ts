@@ -30,14 +30,14 @@ export async function aServer(answer: Answering) {
   return { url, seen, close };
 }
 
-/** A server that answers every connection's first bytes with these bytes, and then does what it is told. */
-export async function aRawServer(answer: (socket: net.Socket, connection: number) => void) {
+/** A server that is told of whatever bytes come, and answers with bytes. */
+export async function aRawServer(answer: (socket: net.Socket, connection: number, received: Buffer) => void) {
   const sockets = new Set<net.Socket>();
   let connections = 0;
   const server = net.createServer((socket) => {
     const connection = (connections += 1);
     sockets.add(socket);
-    socket.on("error", () => {}).on("data", () => answer(socket, connection));
+    socket.on("error", () => {}).on("data", (received) => answer(socket, connection, received));
   });
   const url = await listening(server, "http");
   const close = () => {

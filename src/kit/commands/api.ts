@@ -11,7 +11,7 @@ export const addApi: AddCommand = (program, act) => {
     .argument("<METHOD>", "GET, POST, PUT, PATCH or DELETE")
     .argument("<PATH>", "on the platform's API, from its first slash")
     .requiredOption("--resource <uuid>", "whose token is sent", typedUuid)
-    .option("--data <json>", "the body")
+    .option("--data <json>", "the body; a GET has none")
     .option("--reveal", "show tokens, config values and other secrets of the answer")
     .description("any call to the platform's API; the answer is shown as it comes, but for secrets in it")
     .addHelpText(
@@ -28,9 +28,10 @@ export const addApi: AddCommand = (program, act) => {
           path: string,
           { resource, data, reveal = false }: { resource: string; data?: string; reveal?: boolean },
         ) => {
-          const { callPlatform, masked } = await import("../../operator/platform-call.ts");
-          const services = await session.services();
+          const { callPlatform, checkCall, masked } = await import("../../operator/platform-call.ts");
           const call = { method, path, uuid: resource, data };
+          checkCall(call);
+          const services = await session.services();
           const said = await callPlatform(services.platformFor, call);
           const answer = reveal ? said : await masked(services, call, said);
           return {

@@ -5,7 +5,7 @@ import type {
   ShownValue,
   VarDifference,
 } from "../../operator/config-diff.ts";
-import { examples, type Act } from "../command.ts";
+import { examples, STOPPED, type Act } from "../command.ts";
 import { DONE, FAILED } from "../exit-codes.ts";
 import { namesOrAll } from "../names-or-all.ts";
 import { failures, nextSteps, some } from "../report.ts";
@@ -21,7 +21,7 @@ export function addDiff(config: Command, act: Act): void {
     .option("--all", "every resource that has working tokens")
     .option("--reveal", "show the values: they are the customer's secrets")
     .description("what your service wants against what the platform has; exits with 1 if something differs")
-    .addHelpText("after", examples(`kit config diff ${EXAMPLE}`, "kit config diff --all") + STATES)
+    .addHelpText("after", examples(`kit config diff ${EXAMPLE}`, "kit config diff --all") + STATES + STOPPED)
     .action(
       act(async (session, typed: string | undefined, options: { all?: boolean; reveal?: boolean }) => {
         const which = namesOrAll(typed === undefined ? [] : [typed], options);
@@ -33,13 +33,13 @@ export function addDiff(config: Command, act: Act): void {
           const { onProgress } = session;
           const needs = { ...services, concurrency: services.config.tokenConcurrency, signal, onProgress };
           const report = await diffAllConfigs(needs);
-          session.sayWhatIsLeft("resource", "The same command begins anew.");
-          const { checked, different, failed, skipped } = report;
+          const { checked, different, failed, skipped, left } = report;
+          session.sayWhatIsLeft(left, "The same command begins anew.");
           const shown = different.map((each) => ({ ...each, vars: told(each.vars, reveal) }));
           return {
-            data: { checked, different: shown, failed, skipped },
+            data: { checked, different: shown, failed, skipped, ...(left !== undefined && { left }) },
             show: (screen) => showFleet(screen, report),
-            exitCode: different.length + failed.length > 0 || signal.aborted ? FAILED : DONE,
+            exitCode: different.length + failed.length + (left ?? 0) > 0 ? FAILED : DONE,
           };
         }
         const difference = await diffConfig(services, which[0]!);

@@ -3,7 +3,7 @@ import type { FleetDifference, VarDifference } from "../../operator/config-diff.
 import type { PushPlan } from "../../operator/config-push.ts";
 import type { TokenReport } from "../../operator/tokens.ts";
 import { messageOf } from "../../errors.ts";
-import { examples, type Act } from "../command.ts";
+import { examples, STOPPED, type Act } from "../command.ts";
 import { DONE, FAILED } from "../exit-codes.ts";
 import { namesOrAll } from "../names-or-all.ts";
 import { NOT_CONFIRMED, type Outcome } from "../outcome.ts";
@@ -38,7 +38,7 @@ export function addPush(config: Command, act: Act): void {
 The difference is shown first, and a person at a terminal is asked. A value that
 stands on the platform may have been put there by hand: it is kept unless
 --overwrite names it. One that was never set from here is kept even then, and
-with --all without a word, until kit config set has given it a value.`,
+with --all without a word, until kit config set has given it a value.${STOPPED}`,
     )
     .action(
       act(async (session, typed: string | undefined, options: Options) => {
@@ -94,17 +94,18 @@ async function pushAll(session: Session, { overwrite = [], yes = false }: Option
 
   const hadNothingToDo = todo.length + report.failed.length + report.skipped.length === 0 && !signal.aborted;
   if (fleet.different.length > 0) session.say(showFleet(screenOf(process.stderr), fleet));
+  let left = todo.length + (fleet.left ?? 0);
   if (todo.length > 0 && !signal.aborted) {
     session.say(`${counted(todo.length, "resource")} to change.`);
     if (!yes && !(await session.confirm("Go on?"))) return NOT_CONFIRMED;
-    await workThrough(todo, push, { ...how, total: todo.length, isHalted: () => signal.aborted });
+    left = await workThrough(todo, push, { ...how, total: todo.length, isHalted: () => signal.aborted });
   }
-  session.sayWhatIsLeft("resource", "The same command goes on.");
+  session.sayWhatIsLeft(left, "The same command goes on.");
   return {
-    data: report,
+    data: signal.aborted ? { ...report, left } : report,
     show: (screen) =>
       `${hadNothingToDo ? "There was nothing to do.\n" : ""}${showReport(screen, report, "changed")}`,
-    exitCode: report.failed.length > 0 || signal.aborted ? FAILED : DONE,
+    exitCode: report.failed.length + left > 0 ? FAILED : DONE,
   };
 }
 

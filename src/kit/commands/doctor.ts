@@ -31,12 +31,15 @@ function exitCodeOf({ ok, checks }: DoctorReport): number {
   return isMisconfigured ? MISCONFIGURED : FAILED;
 }
 
-function show(screen: Screen, { ok, checks }: DoctorReport): string {
-  const warnings = checks.filter((check) => check.ok && check.fix !== null).length;
-  const end = ok
-    ? `Fit for work${warnings > 0 ? `, with ${warnings} to look at` : ""}.`
-    : `${checks.filter((check) => !check.ok).length} of ${checks.length} checks failed.`;
-  return [...checks.map((check) => showCheck(screen, check)), "", end].join("\n");
+function show(screen: Screen, report: DoctorReport): string {
+  return [...report.checks.map((check) => showCheck(screen, check)), "", summed(report)].join("\n");
+}
+
+function summed({ ok, checks }: DoctorReport): string {
+  if (!ok) return `${checks.filter((check) => !check.ok).length} of ${checks.length} checks failed.`;
+  const warnings = checks.filter(({ fix }) => fix !== null);
+  if (warnings.length === 0) return "Fit for work.";
+  return `No check failed; to look at: ${warnings.map(({ id }) => id).join(", ")}.`;
 }
 
 const INDENT = " ".repeat(14);

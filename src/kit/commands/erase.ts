@@ -1,6 +1,7 @@
 import type { Command } from "commander";
 import { typedUuid } from "../../operator/errors.ts";
 import type { ResourceRecord } from "../../operator/resource-record.ts";
+import { planInWords } from "../../operator/wording.ts";
 import { examples, type Act } from "../command.ts";
 import { NOT_CONFIRMED } from "../outcome.ts";
 import { screenOf } from "../screen.ts";
@@ -41,7 +42,12 @@ is cleaned up. Said of a tombstone, it takes what is left of the customer: name,
 app and options. A person at a terminal is asked; a script says --yes.`;
 
 function inWords({ uuid, name, plan, state, credential, app }: ResourceRecord): string {
-  const which = [name && `"${safe(name)}"`, `plan ${safe(plan)}`, state, `credential ${credential.state}`];
+  const which = [
+    name && `"${safe(name)}"`,
+    plan === "" ? planInWords(plan) : `plan ${safe(plan)}`,
+    state,
+    `credential ${credential.state}`,
+  ];
   const where = app ? `, on app ${safe(app.name)}` : "";
   return `${uuid}:\n${which.filter(Boolean).join(", ")}${where}.`;
 }

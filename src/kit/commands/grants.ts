@@ -1,8 +1,7 @@
-import { examples, type AddCommand } from "../command.ts";
+import { examples, STOPPED, type AddCommand } from "../command.ts";
 import { DONE, FAILED } from "../exit-codes.ts";
 import { namesOrAll } from "../names-or-all.ts";
 import { showReport } from "../report.ts";
-import { counted } from "../text.ts";
 
 export const addGrants: AddCommand = (program, act) => {
   const grants = program.command("grants").description("the grants of resources that have no tokens");
@@ -12,7 +11,10 @@ export const addGrants: AddCommand = (program, act) => {
     .argument("[uuid...]", "the resources; or --all")
     .option("--all", "all resources whose grant was lost or never came")
     .description("get lost grants again at the platform's oauth-grant endpoint, and exchange them")
-    .addHelpText("after", examples("kit grants recover --all", `kit grants recover ${EXAMPLE}`) + BEFORE)
+    .addHelpText(
+      "after",
+      examples("kit grants recover --all", `kit grants recover ${EXAMPLE}`) + BEFORE + STOPPED,
+    )
     .action(
       act(async (session, typed: string[], options: { all?: boolean }) => {
         const which = namesOrAll(typed, options);
@@ -30,12 +32,11 @@ export const addGrants: AddCommand = (program, act) => {
         const { report, left } = await (which === "all"
           ? recoverAllGrants(needs)
           : recoverGrants(needs, which));
-        if (left > 0) session.say(`Stopped: ${counted(left, "resource")} left. The same command goes on.`);
-        const isDone = report.failed.length === 0 && left === 0 && !needs.signal.aborted;
+        session.sayWhatIsLeft(left, "The same command goes on.");
         return {
-          data: report,
+          data: left > 0 || needs.signal.aborted ? { ...report, left } : report,
           show: (screen) => showReport(screen, report, "recovered"),
-          exitCode: isDone ? DONE : FAILED,
+          exitCode: report.failed.length + left > 0 ? FAILED : DONE,
         };
       }),
     );

@@ -3,6 +3,7 @@ import type { ResourceRecord } from "../../operator/resource-record.ts";
 import { BUSINESS_STATES, CREDENTIAL_STATES } from "../../operator/resource-states.ts";
 import type { ResourcePage, WholeResource } from "../../operator/resources.ts";
 import type { WaitingStep } from "../../operator/waiting-steps.ts";
+import { planInWords } from "../../operator/wording.ts";
 import { examples, type AddCommand } from "../command.ts";
 import type { Screen } from "../screen.ts";
 import { members, table } from "../table.ts";
@@ -73,7 +74,7 @@ function showPage(
     screen,
     [
       { title: "UUID", of: ({ uuid }) => uuid },
-      { title: "PLAN", of: ({ plan }) => plan, canShrink: true },
+      { title: "PLAN", of: ({ plan }) => planInWords(plan), canShrink: true },
       { title: "STATE", of: (resource) => resource.state, paint: shade },
       { title: "CREDENTIAL", of: ({ credential }) => credential.state, paint: shade },
       ...(screen.columns >= 100
@@ -97,7 +98,7 @@ function showOne(screen: Screen, resource: WholeResource): string {
     paint.bold(`Resource ${resource.uuid}`),
     members(screen, [
       ["name", safe(resource.name ?? none)],
-      ["plan", safe(resource.plan)],
+      ["plan", safe(planInWords(resource.plan))],
       ["region", safe(resource.region ?? none)],
       ["state", resource.state],
       ["app", app ? safe(`${app.name} (${app.id})`) : none],

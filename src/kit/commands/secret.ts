@@ -1,7 +1,7 @@
 import type { Secret } from "../../secret.ts";
 import type { SecretReport } from "../../operator/client-secret.ts";
 import { examples, type AddCommand } from "../command.ts";
-import { readSecret } from "../standard-input.ts";
+import { readInput } from "../standard-input.ts";
 import { counted } from "../text.ts";
 
 export const addSecret: AddCommand = (program, act) => {
@@ -15,7 +15,9 @@ export const addSecret: AddCommand = (program, act) => {
     .addHelpText("after", examples("kit secret set < new-secret.txt", "kit secret set   (asks for it)"))
     .action(
       act(async (session, { wait, check }: { wait: boolean; check: boolean }) => {
-        const value: Secret = await readSecret("The new client secret");
+        const { MOST_SECRET_BYTES: mostBytes, typedClientSecret } =
+          await import("../../operator/typed-secret.ts");
+        const value = typedClientSecret(await readInput("The new client secret", { mostBytes }));
         const { setSecret, waitUntilFresh } = await import("../../operator/client-secret.ts");
         const { triedSecret } = await import("../../operator/secret-check.ts");
         const { checkOtherKeys } = await import("../../operator/unopened-secrets.ts");

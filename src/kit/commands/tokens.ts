@@ -1,4 +1,4 @@
-import { examples, type AddCommand } from "../command.ts";
+import { examples, STOPPED, type AddCommand } from "../command.ts";
 import { DONE, FAILED } from "../exit-codes.ts";
 import { namesOrAll } from "../names-or-all.ts";
 import { showReport } from "../report.ts";
@@ -13,7 +13,8 @@ export const addTokens: AddCommand = (program, act) => {
     .description("get new access tokens now, due or not")
     .addHelpText(
       "after",
-      examples("kit tokens refresh 01234567-89ab-cdef-0123-456789abcdef", "kit tokens refresh --all"),
+      examples("kit tokens refresh 01234567-89ab-cdef-0123-456789abcdef", "kit tokens refresh --all") +
+        STOPPED,
     )
     .action(
       act(async (session, typed: string[], options: { all?: boolean }) => {
@@ -29,8 +30,9 @@ export const addTokens: AddCommand = (program, act) => {
           onProgress,
         };
         const report = await (which === "all" ? refreshAllTokens(needs) : refreshTokens(needs, which));
-        session.sayWhatIsLeft("resource", "The same command begins anew.");
-        const exitCode = report.failed.length > 0 || needs.signal.aborted ? FAILED : DONE;
+        const { failed, left = 0 } = report;
+        session.sayWhatIsLeft(left, "The same command begins anew.");
+        const exitCode = failed.length + left > 0 ? FAILED : DONE;
         return { data: report, show: (screen) => showReport(screen, report, "refreshed"), exitCode };
       }),
     );

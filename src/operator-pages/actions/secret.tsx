@@ -1,8 +1,7 @@
 import { hideWhile } from "../../hide-while.ts";
 import { setSecret, waitUntilFresh } from "../../operator/client-secret.ts";
-import { UsedWrongly } from "../../operator/errors.ts";
 import { triedSecret } from "../../operator/secret-check.ts";
-import { Secret } from "../../secret.ts";
+import { typedClientSecret } from "../../operator/typed-secret.ts";
 import type { Action } from "./action.ts";
 
 export const setClientSecret: Action = {
@@ -25,10 +24,7 @@ export const setClientSecret: Action = {
     button: "Set it",
   }),
   work({ db, vault, credentials, config, scrubber }, _uuid, form) {
-    const typed = form["secret"]?.[0]?.trim() ?? "";
-    if (!/^[\x21-\x7e]+$/.test(typed))
-      throw new UsedWrongly("That is no client secret: it is empty, or has white space or odd characters.");
-    const value = new Secret(typed);
+    const value = typedClientSecret(form["secret"]?.[0] ?? "");
     // Once it is set, it is hidden like any that is in use; if it is none, it may be a word that the log is full of.
     return (how) =>
       hideWhile(scrubber, async (hide) => {

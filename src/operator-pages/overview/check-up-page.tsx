@@ -9,16 +9,15 @@ const WORDS = { well: "fine", wait: "warning", bad: "fault", gone: "not looked a
 
 /** Everything that the command `kit doctor` looks at, and what to do. */
 export function checkUpPage({ ok, checks }: DoctorReport): Page {
-  const faults = checks.filter(({ ok, isLookedAt = true }) => !ok && isLookedAt).map(({ id }) => id);
+  const idsOf = (look: keyof typeof WORDS) =>
+    checks.filter((each) => lookOf(each) === look).map(({ id }) => id);
+  const warnings = idsOf("wait");
+  const well = warnings.length > 0 ? `No check failed; to look at: ${warnings.join(", ")}.` : ALL_WELL;
   return {
     title: "Check-up",
     content: (
       <>
-        <p>
-          {ok
-            ? "Everything the service needs is there."
-            : `Something has to be mended: ${faults.join(", ")}.`}
-        </p>
+        <p>{ok ? well : `Something has to be mended: ${idsOf("bad").join(", ")}.`}</p>
         <ul class="cards">
           {checks.map((check) => (
             <li class={lookOf(check)}>
@@ -34,6 +33,8 @@ export function checkUpPage({ ok, checks }: DoctorReport): Page {
     ),
   };
 }
+
+const ALL_WELL = "Everything the service needs is there.";
 
 function lookOf({ ok, fix, isLookedAt = true }: Check): keyof typeof WORDS {
   if (!isLookedAt) return "gone";

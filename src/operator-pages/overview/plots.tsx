@@ -46,7 +46,7 @@ export function RefreshesPerHour({ hours }: { hours: readonly Hour[] }) {
       id="refreshes"
       title="Refreshes per hour (UTC)"
       bars={bars}
-      empty="There was no refresh within the last 24 hours."
+      empty="The service refreshed none within the last 24 hours. What kit refreshes is not counted here."
     />
   );
 }

@@ -1,5 +1,6 @@
 import { BUSINESS_STATES, CREDENTIAL_STATES, type ResourceRecord } from "../../operator/resource-record.ts";
 import { MOST_FOUND, type ResourcePage } from "../../operator/resources.ts";
+import { planInWords } from "../../operator/wording.ts";
 import type { Page } from "../../pages/pages.tsx";
 import { Moment } from "../moments.tsx";
 import { State } from "../state.tsx";
@@ -105,7 +106,7 @@ function Table({ resources, root }: { resources: readonly ResourceRecord[]; root
               </span>
             </td>
             <td data-label="App">{app?.name ?? "–"}</td>
-            <td data-label="Plan">{plan}</td>
+            <td data-label="Plan">{planInWords(plan)}</td>
             <td data-label="State">
               <State of={state} />
             </td>

@@ -2,7 +2,7 @@ import type { ResourceRecord } from "../../operator/resource-record.ts";
 import type { WholeResource } from "../../operator/resources.ts";
 import type { AppsReport } from "../../operator/apps.ts";
 import type { ConfigDifference } from "../../operator/config-diff.ts";
-import { duration } from "../../operator/wording.ts";
+import { duration, planInWords } from "../../operator/wording.ts";
 import type { Page } from "../../pages/pages.tsx";
 import { ActionLinks } from "../actions/action-links.tsx";
 import { ACTIONS } from "../actions/all.ts";
@@ -95,7 +95,7 @@ function About({
           <State of={state} />
         </dd>
         <dt>Plan</dt>
-        <dd>{plan}</dd>
+        <dd>{planInWords(plan)}</dd>
         <dt>Region</dt>
         <dd>{region ?? "–"}</dd>
         <dt>App</dt>

@@ -1,5 +1,5 @@
-import { howToMigrate, isOutOfConnections, TakesNoWrites } from "../../database/database.ts";
-import { messageOf } from "../../errors.ts";
+import { howToMigrate, isOutOfConnections, TakesNoWrites, tellOfAddress } from "../../database/database.ts";
+import { messageOf, Misconfigured } from "../../errors.ts";
 import { countKeyUse, type KeyUse } from "../../resources/keys.ts";
 import type { Services } from "../../services.ts";
 import { counted, fault, fine, warning, type Finding } from "./check.ts";
@@ -8,9 +8,10 @@ export async function database({ db, config }: Services): Promise<Finding> {
   const name = db.kind === "postgresql" ? "PostgreSQL" : `The embedded database in ${config.dataDir}`;
   try {
     const asked = performance.now();
-    await db.ping();
+    await db.ping().catch(tellOfAddress);
     return fine(`${name} answers in ${Math.ceil(performance.now() - asked)} ms.`);
   } catch (error) {
+    if (error instanceof Misconfigured) return fault(error.message, LETS_US_IN);
     if (error instanceof TakesNoWrites)
       return fault(`${name} answers, but takes no writes: it is read-only.`, WRITABLE);
     return fault(
@@ -22,6 +23,8 @@ export async function database({ db, config }: Services): Promise<Finding> {
 
 const REACHABLE =
   "Is it running, and is DATABASE_URL the right address? The service waits for it and goes on by itself.";
+const LETS_US_IN =
+  "Mend the user, the password or the database that DATABASE_URL names, or what that user may do: no process starts with it.";
 const WRITABLE =
   "Is it a standby, or its disk full? Make it writable, or have DATABASE_URL name the primary. The service goes on by itself.";
 const ROOM =

@@ -10,7 +10,8 @@ import { fault, fine, warning, type Check, type Finding } from "./check.ts";
 import { attention, secret, sweeps } from "./credential-checks.ts";
 import { database, keys, migrations } from "./database-checks.ts";
 import { manifest } from "./manifest-check.ts";
-import { operators, passwords, platform, platformStatus, signInClient } from "./outward-checks.ts";
+import { operators, passwords, platformStatus, signInClient } from "./outward-checks.ts";
+import { platform } from "./platform-check.ts";
 import { steps } from "./step-check.ts";
 import { tokens } from "./token-check.ts";
 

@@ -1,44 +1,9 @@
-import { messageOf } from "../../errors.ts";
-import { RedirectRefused } from "../../platform/http-errors.ts";
-import type { Http } from "../../platform/http.ts";
 import { openIncidents } from "../../platform/status.ts";
-import { withHttp } from "../../platform/with-http.ts";
 import type { Services } from "../../services.ts";
 import { triedSecret } from "../secret-check.ts";
 import { counted, fault, fine, warning, type Finding } from "./check.ts";
 
-const PATIENCE_MS = 5_000;
 const LEAST_PASSWORD = 16;
-
-/** Whether the platform's two services can be reached. Any answer counts: nothing is asked that needs a token. */
-export async function platform({ config }: Services): Promise<Finding> {
-  const addresses = { PLATFORM_API_URL: config.platformApiUrl, PLATFORM_AUTH_URL: config.platformAuthUrl };
-  const problems = await withHttp(
-    (http) =>
-      Promise.all(
-        Object.entries(addresses).map(async ([name, url]) => {
-          const problem = await whyUnreachable(http, url);
-          return problem === null ? [] : [`${name}: ${problem}`];
-        }),
-      ),
-    { timeoutMs: PATIENCE_MS },
-  );
-  const all = problems.flat();
-  if (all.length === 0) return fine("The platform's API and its authorization service answer.");
-  return fault(
-    `The platform cannot be reached. ${all.join("; ")}`,
-    "Check the address, and the way out of here.",
-  );
-}
-
-async function whyUnreachable(http: Http, url: string): Promise<string | null> {
-  try {
-    await http.send({ method: "GET", url });
-    return null;
-  } catch (error) {
-    return error instanceof RedirectRefused ? null : messageOf(error);
-  }
-}
 
 /** What the status feed says. Never a fault: nothing of the service depends on the feed, and an incident is not ours. */
 export async function platformStatus({ status }: Services): Promise<Finding> {

@@ -10,15 +10,19 @@ import type { Refresh } from "./refresh.ts";
 export class NoToken extends KitError {
   /** Whether waiting will not bring one: the credential's state says so, not a fault that passes. */
   readonly isFinal: boolean;
+  /** Why the credential is in that state, where the state alone does not say it. */
+  readonly reason: string | null;
 
-  constructor(id: string, message: string, isFinal = false) {
+  constructor(id: string, message: string, isFinal = false, reason: string | null = null) {
     super(id, message);
     this.isFinal = isFinal;
+    this.reason = reason;
   }
 }
 
 interface TokenRow {
   state: string;
+  reason: string | null;
   sealedAccessToken: Buffer | null;
   isExpired: boolean;
   canRefresh: boolean;
@@ -27,7 +31,7 @@ interface TokenRow {
 
 const readToken = busyStatement(
   "read_token",
-  `SELECT state, sealed_access_token AS "sealedAccessToken", coalesce(expires_at <= now(), true) AS "isExpired",
+  `SELECT state, reason, sealed_access_token AS "sealedAccessToken", coalesce(expires_at <= now(), true) AS "isExpired",
      state = 'active' AND sealed_refresh_token IS NOT NULL AS "canRefresh", generation
    FROM credentials WHERE uuid = $1`,
 );
@@ -65,7 +69,7 @@ export function createTokenSources({
     if (!row.sealedAccessToken || !mayWork) {
       const why = row.state === "quarantined" ? "does not open and was put aside" : `is ${row.state}`;
       const message = `Resource ${uuid} has no access token: its credential ${why}.`;
-      throw new NoToken(row.state, message, row.state !== "grant_pending");
+      throw new NoToken(row.state, message, row.state !== "grant_pending", row.reason);
     }
     const token = await opening.open({ uuid }, "sealed_access_token", row.sealedAccessToken);
     // Else the row says what it is by now: put aside, or another pair.

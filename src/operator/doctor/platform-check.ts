@@ -1,0 +1,72 @@
+import { messageOf } from "../../errors.ts";
+import { parsedJson } from "../../json-object.ts";
+import { RedirectRefused } from "../../platform/http-errors.ts";
+import type { Http, HttpAnswer } from "../../platform/http.ts";
+import { baseAddress } from "../../platform/path.ts";
+import { withHttp } from "../../platform/with-http.ts";
+import type { Services } from "../../services.ts";
+import { fault, fine, warning, type Finding } from "./check.ts";
+
+const PATIENCE_MS = 5_000;
+
+/** What one of the services answered: why it cannot be reached, or what is odd about its answer; null: nothing. */
+interface Look {
+  name: string;
+  unreachable: string | null;
+  odd: string | null;
+}
+
+/**
+ * Whether the platform's two services can be reached, and answer like themselves. No token is sent: of the API its own
+ * "no" is enough, which is JSON (assumed, section 4). The token endpoint is tried with the client secret.
+ */
+export async function platform({ config }: Services): Promise<Finding> {
+  const api = { url: `${baseAddress(config.platformApiUrl)}/addons`, accept: config.platformMediaType };
+  const looks = await withHttp(
+    (http) =>
+      Promise.all([
+        look(http, { name: "PLATFORM_API_URL", ...api, isApi: true }),
+        look(http, { name: "PLATFORM_AUTH_URL", url: config.platformAuthUrl, accept: "*/*", isApi: false }),
+      ]),
+    { timeoutMs: PATIENCE_MS },
+  );
+  const told = (what: "unreachable" | "odd") =>
+    looks.flatMap(({ name, [what]: said }) => (said === null ? [] : [`${name} ${said}`])).join("; ");
+  const [unreachable, odd] = [told("unreachable"), told("odd")];
+  if (unreachable)
+    return fault(
+      `${[unreachable, odd].filter(Boolean).join("; ")}.`,
+      "Check the address, and the way out of here.",
+    );
+  if (odd) return warning(`${odd}.`, LOOK_AGAIN);
+  return fine("The platform's API and its authorization service answer.");
+}
+
+const LOOK_AGAIN =
+  "Is the address right? If so the platform is in trouble (kit status), and what it fails now is tried again.";
+
+async function look(
+  http: Http,
+  { name, url, accept, isApi }: { name: string; url: string; accept: string; isApi: boolean },
+): Promise<Look> {
+  try {
+    const answer = await http.send({ method: "GET", url, headers: { accept } });
+    return { name, unreachable: null, odd: troubleIn(answer) ?? (isApi ? strangeIn(answer) : null) };
+  } catch (error) {
+    if (!(error instanceof RedirectRefused))
+      return { name, unreachable: `cannot be reached: ${messageOf(error)}`, odd: null };
+    // Where people sign in they may well be sent on; a call of the API ends there.
+    return { name, unreachable: null, odd: isApi ? `does not answer itself: ${messageOf(error)}` : null };
+  }
+}
+
+function troubleIn({ status }: HttpAnswer): string | null {
+  if (status >= 500) return `answers ${status}: it is in trouble`;
+  return status === 429 ? "answers 429: it takes no more calls from here for now" : null;
+}
+
+function strangeIn({ status, body }: HttpAnswer): string | null {
+  return parsedJson(body) === undefined
+    ? `answers ${status} without JSON, so it is not the platform's API`
+    : null;
+}
