@@ -176,10 +176,10 @@ describe("time", () => {
       // Nothing else fell due by it.
       expect(life.issuedSince(since)).toBe(3);
       await life.makeDue(known);
-      await life.become(known, generation, 10_000);
+      await life.become(known, generation, 30_000);
       expect(life.issuedSince(since)).toBe(6);
     }
-  }, 60_000);
+  }, 90_000);
 });
 
 describe("a log", () => {
