@@ -75,7 +75,7 @@ export async function createBench(options: Options): Promise<Bench> {
     settingsFor,
     startService: (kind, settings, where = "pinned") =>
       startProgram(
-        [...PROCFILE_FLAGS, ...profiling(options), path.join(options.dist, `${kind}.js`)],
+        [...flagsOf(kind), ...profiling(options), path.join(options.dist, `${kind}.js`)],
         settings,
         where === "pinned" ? pinning.forService : pinning.forAnybody,
       ),
@@ -107,10 +107,11 @@ export async function createBench(options: Options): Promise<Bench> {
   };
 }
 
-/** The service is measured as it is started. */
-const PROCFILE_FLAGS = /^web: node (.*) dist\/web\.js$/m
-  .exec(readFileSync(new URL("../Procfile", import.meta.url), "utf8"))![1]!
-  .split(" ");
+/** What the Procfile gives node: the service is measured as it is started. */
+function flagsOf(kind: "web" | "worker"): string[] {
+  const procfile = readFileSync(new URL("../Procfile", import.meta.url), "utf8");
+  return new RegExp(`^${kind}: node (--.*) dist/`, "m").exec(procfile)?.[1]?.split(" ") ?? [];
+}
 
 function kitWords({ dist }: Options, command: string): string[] {
   return [path.join(dist, "kit.js"), ...command.split(" "), "--json"];

@@ -97,10 +97,11 @@ function refusePlaceholder(value: string): void {
   }
 }
 
-/** Any text, as the portal shows it; only a line end that came with copying is dropped. */
+/** Any line of text, as the portal shows it; only line ends that came with copying are dropped. */
 export function clientSecret(value: string): Secret {
   const trimmed = value.replace(/[\r\n]+$/, "");
-  if (trimmed === "") throw new Error("is empty");
+  if (trimmed.trim() === "") throw new Error("is empty");
+  if (/\p{Cc}/u.test(trimmed)) throw new Error("must not contain control characters, nor more than one line");
   refusePlaceholder(trimmed);
   return new Secret(trimmed);
 }

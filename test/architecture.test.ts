@@ -92,6 +92,7 @@ const mayImport: Record<string, readonly string[]> = {
     "manifest",
     "uuid",
     "json-object",
+    "setting-kinds",
   ],
   // The same on pages: thin, with nothing that `operator` does not do.
   "operator-pages": [

@@ -6,7 +6,8 @@ import { wrapped } from "./text.ts";
 /**
  * Watches over what is printed. Whoever reads only the beginning (`| head`) closes the pipe, and a terminal may hang up:
  * that is no error of ours, and must not end us while a token is on its way. Anything else, a full disk, is told where
- * somebody may still see it. Answers what to exit with instead of `code`.
+ * somebody may still see it; what would have stood on standard error is missed too. Answers what to exit with instead of
+ * `code`.
  */
 export function watchOutput(): (code: number) => number {
   let isLost = false;

@@ -35,6 +35,7 @@ export async function workThrough<Row>(
   const ends = await Promise.allSettled(Array.from({ length: concurrency }, worker));
   const broken = ends.find((end) => end.status === "rejected");
   if (broken) throw broken.reason;
-  // Those that were counted before may have become fewer.
-  return isThrough ? 0 : Math.max(total - seen, 0);
+  if (isThrough) return 0;
+  // More may have come since they were counted.
+  return total > seen ? total - seen : Number(!(await each.next()).done);
 }

@@ -21,7 +21,8 @@ export const VENDOR_TIME_MS = 2_800;
 /** How long a repeated request waits for the process that is just deciding the first one. */
 const PATIENCE_MS = 4_000;
 
-// With another plan than the resource has by then, its own first request is delivered again.
+// A resource whose plan was changed may have been provisioned with any: what comes with another is taken for its own first
+// request, delivered again.
 const countPlanChanges = statement(
   "count_plan_changes",
   `SELECT count(*)::int AS changes FROM (
@@ -120,7 +121,7 @@ export function createProvision(needs: {
       const resource = await patience(() => findResource(db, request.uuid));
       if (!resource) throw new Error(`Resource ${request.uuid} is neither new nor known.`);
       if (resource.answerStatus !== null || resource.state === "deprovisioned") {
-        return repeated(resource, request, patience);
+        return repeated(resource, request);
       }
       // Left by a process that died, or born by our own insert whose acknowledgement was lost.
       const orphan = await patience(() => queue.claimUnanswered(request.uuid, ownKey));
@@ -134,15 +135,12 @@ export function createProvision(needs: {
     }
   }
 
-  async function repeated(
-    resource: ResourceRow,
-    request: ProvisionRequest,
-    patience: Patience,
-  ): Promise<Answer> {
+  async function repeated(resource: ResourceRow, request: ProvisionRequest): Promise<Answer> {
     const answer = answers.given(resource);
     if (resource.state === "deprovisioned" || !answer) throw deprovisioned();
     let differs = differences(resource, request);
-    if (differs.includes("plan") && (await patience(() => wasPlanChanged(resource))))
+    // Only for the log: where the database does not answer, the platform's answer waits for it no longer.
+    if (differs.includes("plan") && (await wasPlanChanged(resource).catch(() => false)))
       differs = differs.filter((member) => member !== "plan");
     if (differs.length > 0) {
       log.warn(

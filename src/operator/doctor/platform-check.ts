@@ -67,6 +67,6 @@ function troubleIn({ status }: HttpAnswer): string | null {
 
 function strangeIn({ status, body }: HttpAnswer): string | null {
   return parsedJson(body) === undefined
-    ? `answers ${status} without JSON, so it is not the platform's API`
+    ? `answers ${status} without JSON, which the platform's API would not`
     : null;
 }
