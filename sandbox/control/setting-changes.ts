@@ -11,7 +11,7 @@ const count: Check = (value) => {
 
 /** As an `Accept` header names it. */
 const mediaType: Check = (value) => {
-  if (typeof value !== "string" || !/^[\w!#$&^.+-]+\/[\w!#$&^.+-]+(\s*;\s*version="?[\w.]+"?)?$/.test(value))
+  if (typeof value !== "string" || !/^[\w!#$&^.+-]+\/[\w!#$&^.+-]+(\s*;\s*version="?[\w.-]+"?)?$/.test(value))
     throw new Error("must be a media type like application/json or application/vnd.svc+json; version=3");
   return value;
 };

@@ -28,7 +28,7 @@ export class BrokenStateFile extends Error {
 }
 
 export interface StateFile {
-  /** Something changed: written a moment later, together with what else changes until then. */
+  /** Something changed: written a moment later, together with what else changes until then; after the end never. */
   changed(): void;
   /** Writes now what is not written yet, and lets go of the file. */
   close(): Promise<void>;
@@ -79,6 +79,7 @@ export async function openStateFile(
     throw error;
   }
   let timer: NodeJS.Timeout | undefined;
+  let isOpen = true;
   let tookMs = 0;
   const flush = () => {
     if (timer === undefined) return;
@@ -91,8 +92,12 @@ export async function openStateFile(
     tookMs = performance.now() - started;
   };
   return {
-    changed: () => void (timer ??= setTimeout(flush, Math.max(WRITE_DELAY_MS, tookMs * PAUSE_PER_WRITE))),
+    changed() {
+      if (isOpen) timer ??= setTimeout(flush, Math.max(WRITE_DELAY_MS, tookMs * PAUSE_PER_WRITE));
+    },
     close() {
+      // From here on the file may be another's.
+      isOpen = false;
       flush();
       return letGo();
     },

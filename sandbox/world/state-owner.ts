@@ -3,14 +3,20 @@ import { lstat, rm } from "node:fs/promises";
 import { connect, createServer, type Server } from "node:net";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import lockfile from "proper-lockfile";
 
 /** 108 bytes on Linux, 104 on macOS, the closing zero included. */
 const LONGEST_SOCKET_PATH = 100;
+const RETRY_MS = 20;
+const LONGEST_WAIT_MS = 10_000;
 
 /** Two sandboxes on one file would each overwrite what the other keeps. */
 export class StateFileInUse extends Error {
-  constructor(path: string) {
-    super(`${path} is kept by another sandbox that is running: end that one, or give this one another file.`);
+  constructor(path: string, sign: string) {
+    super(
+      `${path} is kept by another sandbox that is running: end that one, or give this one another file. If none is running, delete ${sign}, the sign of one that another user may have left.`,
+    );
     this.name = "StateFileInUse";
   }
 }
@@ -20,18 +26,49 @@ export class StateFileInUse extends Error {
  * a socket beside the file: as long as its owner lives, even stopped, the operating system accepts connections to it,
  * and from the moment it dies, however it died, it refuses them. So one that was killed can be started again at once.
  * Where no socket can be made, as in some shared folders, nobody is kept away.
+ *
+ * Of several that start at once after one that was killed, a later one could remove the new socket of an earlier one for
+ * the old: a lock file guards these few milliseconds.
  */
 export async function ownStateFile(path: string): Promise<() => Promise<void>> {
   const socketPath = socketPathOf(path);
-  let server = await listen(socketPath);
-  if (server === "taken") {
-    if (await isOwned(socketPath)) throw new StateFileInUse(path);
+  const guard = await enterAlone(path, socketPath);
+  const server = await becomeOwner().finally(() => guard.leave());
+  if (server === null || server === "taken") return () => Promise.resolve();
+  return () => new Promise((left) => void server.close(() => left()));
+
+  async function becomeOwner() {
+    const first = await listen(socketPath);
+    if (first !== "taken") return first;
+    if ((await isOwned(socketPath)) || guard.isLost()) throw new StateFileInUse(path, socketPath);
     if (await isSocket(socketPath)) await rm(socketPath, { force: true });
-    server = await listen(socketPath);
+    return listen(socketPath);
   }
-  const sign = server;
-  if (sign === null || sign === "taken") return () => Promise.resolve();
-  return () => new Promise((left) => void sign.close(() => left()));
+}
+
+/**
+ * The guard of one that was killed in these milliseconds is stale after 5 seconds; so long the next ones wait. Where no
+ * lock file can be made, nobody waits.
+ */
+async function enterAlone(
+  path: string,
+  socketPath: string,
+): Promise<{ isLost(): boolean; leave(): Promise<void> }> {
+  const lockfilePath = `${socketPath}.guard`;
+  let isLost = false;
+  const onCompromised = () => void (isLost = true);
+  const options = { lockfilePath, realpath: false, stale: 5000, update: 1000, onCompromised };
+  for (let tries = 0; tries < LONGEST_WAIT_MS / RETRY_MS; tries++) {
+    try {
+      const release = await lockfile.lock(socketPath, options);
+      return { isLost: () => isLost, leave: () => release().catch(() => undefined) };
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== "ELOCKED")
+        return { isLost: () => false, leave: () => Promise.resolve() };
+    }
+    await sleep(RETRY_MS);
+  }
+  throw new StateFileInUse(path, lockfilePath);
 }
 
 /** Beside the file, but where the operating system would cut so long a path short. */

@@ -191,17 +191,19 @@ it.each([
   });
 });
 
-it.each(["application/json", "text/vnd.other;version=4", 'Application/Vnd.Other+JSON; version="4"'])(
-  "A platform may speak %s",
-  async (mediaType) => {
-    const { token } = await world.installed();
-    expect(await control("POST", "/settings", { mediaType })).toMatchObject({ body: { mediaType } });
-    expect(await world.call(token, "/addons", { headers: { accept: mediaType } })).toMatchObject({
-      status: 200,
-    });
-    expect(await world.call(token, "/addons")).toMatchObject({ status: 406 });
-  },
-);
+it.each([
+  "application/json",
+  "text/vnd.other;version=4",
+  'Application/Vnd.Other+JSON; version="4"',
+  "application/vnd.svc+json; version=3.account-info",
+])("A platform may speak %s", async (mediaType) => {
+  const { token } = await world.installed();
+  expect(await control("POST", "/settings", { mediaType })).toMatchObject({ body: { mediaType } });
+  expect(await world.call(token, "/addons", { headers: { accept: mediaType } })).toMatchObject({
+    status: 200,
+  });
+  expect(await world.call(token, "/addons")).toMatchObject({ status: 406 });
+});
 
 it.each(["GET /apps/*/dynos", "* /spaces", "post /spaces/", "DELETE /*"])(
   "An endpoint may be enabled as %s",

@@ -1,3 +1,5 @@
+import { request as requestOf } from "node:http";
+import { setTimeout as sleep } from "node:timers/promises";
 import { success } from "./partner.ts";
 import { aWorld, type TestWorld } from "./world.ts";
 
@@ -68,6 +70,16 @@ it("A body that does not seem to end is cut off, and stands in the ledger withou
   await expect(fetch(`${world.sandbox.url}/oauth/token`, init)).rejects.toThrow();
   const { request, response } = world.control.ledger().entries.at(-1)!;
   expect([request.body, response]).toEqual([expect.stringMatching(/^\[not kept: 67\d{6} bytes\]$/), null]);
+});
+
+it("A call whose caller goes away before its request is complete does not stand in the ledger", async () => {
+  const before = world.control.ledger().entries;
+  const caller = requestOf(`${world.sandbox.url}/oauth/token`, { method: "POST" });
+  caller.on("error", () => undefined).write(large);
+  await sleep(200);
+  caller.destroy();
+  await sleep(200);
+  expect(world.control.ledger().entries).toEqual(before);
 });
 
 it.each([

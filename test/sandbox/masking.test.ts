@@ -1,3 +1,4 @@
+import { isSecretName, withoutSecretQuery } from "../../sandbox/wire/secret-names.ts";
 import { aWorld, type TestWorld } from "./world.ts";
 
 /** Secrets that the sandbox has never seen: mistyped, or of another platform. */
@@ -76,6 +77,24 @@ describe("a secret that the sandbox does not know is not shown", () => {
     },
   );
 
+  it.each([
+    ["?state=1#access_token=X", "?state=1#access_token=[secret]"],
+    ["?next=https://a/?client_secret=X", "?next=https://a/?client_secret=[secret]"],
+    ["?a=1;client_secret=X;Y?Z#W&b=2", "?a=1;client_secret=[secret]&b=2"],
+    ["?state=client_secret=X", "?state=client_secret=[secret]"],
+    ["?redirect_uri=https%3A%2F%2Fa%2F%3Fclient_secret%3DX&b=2", "?redirect_uri=[secret]&b=2"],
+    ["?redirect_uri=https%3a%2f%2fa%2f%3fb%3d1%26client%255Fsecret%3dX&b=2", "?redirect_uri=[secret]&b=2"],
+    ["?redirect_uri=https://a/%3Fclient_secret=X", "?redirect_uri=[secret]"],
+    ["?redirect_uri=https://a/?b%3Fcode=X", "?redirect_uri=[secret]"],
+    ["?next=%3Fcode%3DX;token=X", "?next=[secret]"],
+    ["?state=client_secret%3DX", "?state=[secret]"],
+    ["?%zz=%&token=X", "?%zz=%&token=[secret]"],
+    ["?user.client_secret=X&b=2", "?user.client_secret=[secret]&b=2"],
+  ])("in an address like %s", async (query, shown) => {
+    await send("/apps", { headers: { "x-address": `/a${query.replaceAll("X", FOREIGN)}` } });
+    expect(lastCall().request.headers["x-address"]).toBe(`/a${shown}`);
+  });
+
   it("in a form, whatever its name has behind it", async () => {
     const fields = { "client_secret[]": FOREIGN, "refresh_token[0]": FOREIGN, grant_type: "refresh_token" };
     expect(await post(new URLSearchParams(fields))).toEqual({
@@ -118,3 +137,36 @@ it("What the sandbox itself answers is shown, page or not", async () => {
   await send("/oauth/authorize?client_id=nobody");
   expect(lastCall().response?.body).toContain("There is no client with this client_id.");
 });
+
+it.each([
+  "?state=1&page=2#top",
+  "?next=https://a/?page=2;sort=up",
+  "?redirect_uri=https%3A%2F%2Fa%2F%3Fpage%3D2",
+  "?code=&b=2",
+  "a=b==",
+])("An address that holds no secret is shown whole: %s", (address) => {
+  expect(withoutSecretQuery(address, "[secret]")).toBe(address);
+});
+
+it.each(["?", "&", "=", "%", ";a", "?a=", "&a=", "&%=", "&a=%3F", "?%61=", "%3Fa%3D", "a.", "&a.b[c]="])(
+  "An address of 1 MB is looked through at once, also one full of %s",
+  (part) => {
+    const started = performance.now();
+    for (const end of ["", "=1", "&code=1"])
+      withoutSecretQuery(`?${part.repeat(1_000_000 / part.length)}${end}`, "[secret]");
+    expect(performance.now() - started).toBeLessThan(10_000);
+  },
+);
+
+it.each([
+  "refreshToken",
+  "accessToken",
+  "client-secret",
+  "user.client_secret",
+  "user[clientSecret]",
+  "SSO-Salt",
+])("%s is the name of a secret", (name) => expect(isSecretName(name)).toBe(true));
+
+it.each(["scope", "state", "tokens", "secret_name", "client.id"])("%s is the name of no secret", (name) =>
+  expect(isSecretName(name)).toBe(false),
+);

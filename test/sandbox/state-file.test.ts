@@ -4,14 +4,17 @@ import {
   mkdtempSync,
   readdirSync,
   readFileSync,
+  renameSync,
   rmSync,
   statSync,
   writeFileSync,
 } from "node:fs";
+import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Sandbox, startSandbox } from "../../sandbox/index.ts";
+import { ownStateFile, StateFileInUse } from "../../sandbox/world/state-owner.ts";
 import { aPartner, success } from "./partner.ts";
 import { client } from "./world.ts";
 
@@ -181,6 +184,17 @@ it("A state file that is none, and a folder that is not there, are named before 
   await expect(startSandbox({ statePath: join(nowhere, "state.json") })).rejects.toThrow(nowhere);
 });
 
+it("What changes after a sandbox was closed is not written into a file that may be another's by then", async () => {
+  const statePath = join(folder, "state.json");
+  const first = await startSandbox({ statePath });
+  first.control.createApp({ name: "in-time" });
+  await first.close();
+  const kept = readFileSync(statePath, "utf8");
+  first.control.createApp({ name: "too-late" });
+  await sleep(100);
+  expect(readFileSync(statePath, "utf8")).toBe(kept);
+});
+
 describe("a second sandbox on the same state file", () => {
   it.each(["state.json", `${"a-long-name-".repeat(10)}.json`])(
     "is refused while the first lives: %s",
@@ -191,6 +205,9 @@ describe("a second sandbox on the same state file", () => {
       await expect(startSandbox({ statePath })).rejects.toThrow(
         `${statePath} is kept by another sandbox that is running: end that one, or give this one another file.`,
       );
+      await expect(startSandbox({ statePath })).rejects.toThrow(
+        /If none is running, delete \/.+\.lock, the sign of one that another user may have left\.$/,
+      );
       await first.close();
       expect(readdirSync(folder)).toEqual([name]);
       const second = await startSandbox({ statePath });
@@ -198,6 +215,27 @@ describe("a second sandbox on the same state file", () => {
       await second.close();
     },
   );
+
+  it("is refused too where several start at once after one that was killed", async () => {
+    const statePath = join(folder, "state.json");
+    for (let round = 0; round < 5; round++) {
+      await leaveSocket(`${statePath}.lock`);
+      const starts = await Promise.allSettled([1, 2, 3].map(() => ownStateFile(statePath)));
+      const owners = starts.flatMap((start) => (start.status === "fulfilled" ? [start.value] : []));
+      expect(owners).toHaveLength(1);
+      await expect(ownStateFile(statePath)).rejects.toThrow(StateFileInUse);
+      await owners[0]!();
+    }
+    expect(readdirSync(folder)).toEqual([]);
+  });
+
+  /** As a process leaves it that is killed. */
+  async function leaveSocket(path: string) {
+    const server = createServer();
+    await new Promise<void>((listening) => server.listen(`${path}.1`, listening));
+    renameSync(`${path}.1`, path);
+    await new Promise((closed) => server.close(closed));
+  }
 
   it("can start after one that could not", async () => {
     const statePath = join(folder, "state.json");
