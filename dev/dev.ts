@@ -14,6 +14,8 @@ import { took } from "./wording.ts";
 
 /** `npm run dev`: a platform and the service in one process, and the story of what they say to each other. */
 const SETTLED_WITHIN_MS = 10_000;
+/** What may be in the way of a start, and says itself what to do. */
+const IN_A_SENTENCE = [PortBusy, BrokenStateFile, StateFileInUse];
 const startedAt = performance.now();
 let settings: DevSettings;
 let stage: Stage;
@@ -26,9 +28,8 @@ await runProcess(readSettings, async (config) => {
     introduce(settings, config.port);
     stage = await setStage(config, settings);
   } catch (error) {
-    const isOfState = error instanceof BrokenStateFile || error instanceof StateFileInUse;
-    if (!(error instanceof PortBusy || isOfState)) throw error;
-    console.error(error.message);
+    if (!IN_A_SENTENCE.some((kind) => error instanceof kind)) throw error;
+    console.error((error as Error).message);
     process.exit(1);
   }
   return { ...stage.service, stop };

@@ -127,6 +127,8 @@ describe("settings", () => {
     ["PLATFORM_MEDIA_TYPE", "application/jsön"],
     ["ALLOW_INSECURE_PLATFORM", "true"],
     ["CLIENT_SECRET", "\n"],
+    ["CLIENT_SECRET", " "],
+    ["CLIENT_SECRET", "two\nlines"],
     ["CLIENT_SECRET", "changeme"],
     ["CLIENT_SECRET", "your-client-secret"],
     ["OPERATOR_ACCOUNTS", "everybody"],

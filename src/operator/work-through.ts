@@ -27,7 +27,8 @@ export async function workThrough<Row>(
       const { value: row, done } = await each.next();
       if (done) return void (isThrough = true);
       await work(row);
-      onProgress?.((seen += 1), total);
+      seen += 1;
+      onProgress?.(seen, total);
     }
   }
 

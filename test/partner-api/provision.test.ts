@@ -2,6 +2,7 @@
 
 import { setTimeout as wait } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
+import { DatabaseUnavailable, type Database } from "../../src/database/database.ts";
 import { Refusal } from "../../src/errors.ts";
 import { teapots } from "../support/teapots/index.ts";
 import { aGrant, aProvisionRequest } from "../support/a-provision-request.ts";
@@ -9,8 +10,17 @@ import { aLifecycle, type LifecycleWorld } from "../support/lifecycle.ts";
 import { eventually } from "../support/world.ts";
 
 let life: LifecycleWorld;
+/** A statement that finds no database. */
+let failing: string | null = null;
 beforeAll(async () => {
-  life = await aLifecycle();
+  const wrapDatabase = (database: Database): Database => ({
+    ...database,
+    query: (statement, values) =>
+      statement.name === failing
+        ? Promise.reject(new DatabaseUnavailable("away"))
+        : database.query(statement, values),
+  });
+  life = await aLifecycle({ parts: { wrapDatabase } });
 });
 afterAll(() => life.world.close());
 afterEach(() => {
@@ -100,6 +110,16 @@ describe("a provision delivered again", () => {
     expect(warningsOf(request.uuid)).toEqual([]);
     await life.platform.provision({ ...request, region: "eu" });
     expect(warningsOf(request.uuid)).toEqual([expect.objectContaining({ differs: ["region"] })]);
+  });
+
+  it("with another plan is answered also where nobody can say whether it was changed", async () => {
+    const request = aProvisionRequest();
+    const first = await life.platform.provision(request);
+    failing = "count_plan_changes";
+    const second = await life.platform.provision({ ...request, plan: "premium" });
+    failing = null;
+    expect(second.text).toBe(first.text);
+    expect(warningsOf(request.uuid)).toHaveLength(1);
   });
 
   it("with other options or another region is one too, and with the same in another order is none", async () => {
