@@ -1,4 +1,4 @@
-import { mkdir } from "node:fs/promises";
+import { mkdirSync } from "node:fs";
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
@@ -28,9 +28,12 @@ const PATIENCE = { connectionTimeoutMillis: 15_000, query_timeout: 8000 };
  */
 export async function openEmbedded({ dataDir, role, log, waitMs = 10_000 }: Needs) {
   const real = path.resolve(dataDir, "postgresql");
-  await mkdir(dataDir, { recursive: true, mode: 0o700 })
-    .then(() => makeFolder(real))
-    .catch(tellWhichSetting);
+  try {
+    mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+    makeFolder(real);
+  } catch (error) {
+    tellWhichSetting(error as Error);
+  }
   const short = await shortPath(real);
   let owner: Owner | undefined;
   let becoming: Promise<void> | undefined;

@@ -1,4 +1,5 @@
-import { chmod, mkdir, rm } from "node:fs/promises";
+import { chmodSync, mkdirSync } from "node:fs";
+import { rm } from "node:fs/promises";
 import { connect, createServer, type Server, type Socket } from "node:net";
 import path from "node:path";
 import lockfile from "proper-lockfile";
@@ -28,10 +29,10 @@ export async function becomeOwner(
   }
 }
 
-/** The folder, readable by nobody but us. */
-export async function makeFolder(folder: string): Promise<void> {
-  await mkdir(folder, { recursive: true, mode: 0o700 });
-  await chmod(folder, 0o700);
+/** The folder, readable by nobody but us. At once: a process that ends in the middle must not make it again behind itself. */
+export function makeFolder(folder: string): void {
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  chmodSync(folder, 0o700);
 }
 
 /** Does a living process own the folder? Only a refusal, or no socket at all, says no. */
