@@ -10,6 +10,7 @@ import type { Log } from "./log.ts";
 import { methodNotAllowed } from "./method-not-allowed.ts";
 import type { RefusedSample } from "./refused-sample.ts";
 import { requestLog } from "./request-log.ts";
+import { isUnreadableBody } from "./unreadable-body.ts";
 
 export type Readiness = "ready" | "degraded" | "unavailable";
 
@@ -101,8 +102,7 @@ function publicFace(error: unknown): { status: number; id: string; message: stri
       message: "The service cannot answer for the moment. Try again.",
     };
   }
-  const { status, type } = error as { status?: number; type?: string };
-  if (typeof status === "number" && status >= 400 && status < 500) return parserRefusal(status, type);
+  if (isUnreadableBody(error)) return parserRefusal(error as { status: number; type?: string });
   if (error instanceof URIError)
     return { status: 400, id: "bad_request", message: "The address is not well formed." };
   return {
@@ -113,7 +113,7 @@ function publicFace(error: unknown): { status: number; id: string; message: stri
 }
 
 /** What was found wrong by express.json, by the unpacking of a body, or by the router, whose own sentences quote the request. */
-function parserRefusal(status: number, type: string | undefined) {
+function parserRefusal({ status, type }: { status: number; type?: string }) {
   if (status === 413) return { status, id: "payload_too_large", message: "The body is larger than 64 kB." };
   if (status === 415)
     return { status, id: "unsupported_media_type", message: "The body's encoding is not supported." };

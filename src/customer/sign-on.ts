@@ -8,6 +8,7 @@ import type { Pages } from "../pages/pages.tsx";
 import type { Scrubber } from "../scrubber.ts";
 import type { Secret } from "../secret.ts";
 import type { IdCookie } from "../sign-in/cookies.ts";
+import { isUnreadableBody } from "../unreadable-body.ts";
 import { customerProblem } from "./problems.ts";
 import type { CustomerSessions } from "./sessions.ts";
 import { readSignedForm } from "./signed-form.ts";
@@ -61,9 +62,7 @@ function notKept(error: unknown): never {
   throw isDatabaseAway(error) ? customerProblem("sign_on_not_kept", error) : error;
 }
 
-/** What the parser throws quotes the body. A body that it cannot read is no sign-on. */
+/** A body that cannot be read is no sign-on. */
 const refuseUnreadable: ErrorRequestHandler = (error: unknown, _request, _response, next) => {
-  const { status, type } = error as { status?: unknown; type?: unknown };
-  const isUnreadable = typeof type === "string" && typeof status === "number" && status < 500;
-  next(isUnreadable ? customerProblem("sign_on_refused", "unreadable") : error);
+  next(isUnreadableBody(error) ? customerProblem("sign_on_refused", "unreadable") : error);
 };

@@ -61,12 +61,17 @@ export function readSignedForm(
 type Name =
   "resource_id" | "timestamp" | "resource_token" | "user_scoped_resource_token" | "user_id" | "email";
 
-/** What stands in the form as one text of a sensible length; a member that is there twice is none. */
+/** What stands in the form as one line of a sensible length; a member that is there twice is none. */
 function membersOf(body: unknown): Partial<Record<Name, string>> {
   const members = Object.entries((body ?? {}) as Record<string, unknown>);
   return Object.fromEntries(
     members.filter(
-      ([, value]) => typeof value === "string" && value !== "" && value.length <= LONGEST_MEMBER,
+      ([, value]) =>
+        typeof value === "string" &&
+        value !== "" &&
+        value.length <= LONGEST_MEMBER &&
+        // Nobody's name or address has one, and U+0000 no database takes.
+        !/\p{Cc}/u.test(value),
     ),
   );
 }

@@ -1,5 +1,6 @@
 import express, { type ErrorRequestHandler, type RequestHandler } from "express";
 import { askForBody } from "../ask-for-body.ts";
+import { isUnreadableBody } from "../unreadable-body.ts";
 import { operatorProblem } from "./problems.ts";
 
 /** The longest holds a client secret, or a name and a fingerprint for each config var. */
@@ -15,11 +16,8 @@ export const parseForm: RequestHandler = (request, response, next) => {
   parse(request, response, next);
 };
 
-/** What the parser throws quotes the body. */
 export const refuseUnreadable: ErrorRequestHandler = (error: unknown, _request, _response, next) => {
-  const { status, type } = error as { status?: unknown; type?: unknown };
-  const isUnreadable = typeof type === "string" && typeof status === "number" && status < 500;
-  next(isUnreadable ? operatorProblem("unreadable") : error);
+  next(isUnreadableBody(error) ? operatorProblem("unreadable") : error);
 };
 
 export function formIn(body: unknown): Form {

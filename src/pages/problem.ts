@@ -9,6 +9,8 @@ export interface Told {
   advice: string;
   /** A link to where it goes on, as a path of ours. */
   next?: { label: string; path: string };
+  /** Of a 503: after how many seconds a program may try again; 5, if it says nothing. */
+  retryAfterSeconds?: number;
 }
 
 /** Thrown by a route of pages; it becomes a page. `cause` is for the log alone. */

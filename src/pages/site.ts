@@ -64,7 +64,7 @@ function showProblem(
     if (told === OUR_FAULT) log.error({ requestId: request.id, error }, "A page failed");
     else if (!REFUSED.includes(told.status) || refusedSample.isWritten(request))
       log.info(about, "A page says what went wrong");
-    if (told.status === 503) response.setHeader("Retry-After", "5");
+    if (told.status === 503) response.setHeader("Retry-After", String(told.retryAfterSeconds ?? 5));
     const page = problemPage(told, pages.addressOf(request).base);
     pages.show(request, response, frame(page, request, response));
   };

@@ -21,7 +21,7 @@ export interface Attempt {
 
 /** `unknown`: never ours, used up, or long gone. `used`: somebody with the same state was a moment faster. */
 export type Taken =
-  { found: "it"; attempt: Attempt } | { found: "unknown" | "other_browser" | "used" | "expired" };
+  { found: "it" | "expired"; attempt: Attempt } | { found: "unknown" | "other_browser" | "used" };
 
 const begin = statement(
   "begin_sign_in",
@@ -68,9 +68,8 @@ export function createAttempts({ db, vault }: { db: Queryable; vault: Vault }) {
       if (!row) return { found: "unknown" };
       if (!row.isMine) return { found: "other_browser" };
       if (row.isLive === null) return { found: "used" };
-      return row.isLive
-        ? { found: "it", attempt: { scopes: row.scopes, returnTo: row.returnTo } }
-        : { found: "expired" };
+      const { scopes, returnTo } = row;
+      return { found: row.isLive ? "it" : "expired", attempt: { scopes, returnTo } };
     },
   };
 }

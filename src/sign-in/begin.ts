@@ -1,7 +1,7 @@
 import type { Request, Response } from "express";
 import type { Attempt, Attempts } from "./attempts.ts";
 import type { IdCookie } from "./cookies.ts";
-import { problem } from "./problems.ts";
+import { leadingTo, problem } from "./problems.ts";
 import { randomId } from "./random-id.ts";
 import { scopesToAsk } from "./scopes.ts";
 
@@ -25,7 +25,8 @@ export function createBegin({
     const state = randomId();
     const browser = browserCookie.read(request) ?? randomId();
     const asked = scopesToAsk(scopes);
-    if (!(await attempts.begin(state, browser, { scopes: asked, returnTo }))) throw problem("too_many");
+    if (!(await attempts.begin(state, browser, { scopes: asked, returnTo })))
+      throw leadingTo(returnTo, problem("too_many"));
     browserCookie.set(request, response, browser);
     const query = {
       ...{ client_id: clientId, response_type: "code" },

@@ -4,10 +4,10 @@ import type { AccountOf } from "../platform/account.ts";
 import type { IssuedTokens, TokenEndpoint } from "../platform/oauth.ts";
 import { Secret } from "../secret.ts";
 import type { Vault } from "../vault/vault.ts";
-import type { Attempts } from "./attempts.ts";
+import type { Attempt, Attempts } from "./attempts.ts";
 import type { OAuthClient } from "./oauth-client.ts";
 import { accountProblem, authorizeProblem, exchangeProblem } from "./platform-problems.ts";
-import { problem } from "./problems.ts";
+import { leadingTo, problem } from "./problems.ts";
 import { readId } from "./random-id.ts";
 import { isEnough } from "./scopes.ts";
 import type { Sessions } from "./sessions.ts";
@@ -51,8 +51,8 @@ export function createCallback(needs: {
       throw isDatabaseAway(error) ? problem("state_not_read", error) : error;
     });
     if (taken.found === "it") return taken.attempt;
-    if (taken.found === "other_browser") throw problem("other_browser");
-    throw problem(taken.found === "expired" ? "state_expired" : "state_unknown");
+    if (taken.found === "expired") throw leadingTo(taken.attempt.returnTo, problem("state_expired"));
+    throw problem(taken.found === "other_browser" ? "other_browser" : "state_unknown");
   }
 
   function codeIn({ query: { code, error } }: Returned): Secret {
@@ -85,8 +85,7 @@ export function createCallback(needs: {
     return session;
   }
 
-  return async function complete(returned: Returned): Promise<SignedIn> {
-    const { scopes, returnTo } = await attemptOf(returned);
+  async function signIn(returned: Returned, { scopes, returnTo }: Attempt): Promise<SignedIn> {
     const code = codeIn(returned);
     const tokens = await tokensFor(code);
     // Only now is it known to be a code. Before, anybody could have written it, and what the platform said of it came
@@ -96,5 +95,12 @@ export function createCallback(needs: {
     // A page that needs more than was given would send the browser to the platform again, for ever.
     const isServed = isEnough(tokens.scopes ?? scopes, scopes);
     return { session: await open(tokens, scopes), returnTo: isServed ? returnTo : null };
+  }
+
+  return async function complete(returned: Returned): Promise<SignedIn> {
+    const attempt = await attemptOf(returned);
+    return signIn(returned, attempt).catch((error: unknown) => {
+      throw leadingTo(attempt.returnTo, error);
+    });
   };
 }

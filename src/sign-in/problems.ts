@@ -1,7 +1,8 @@
 import { Problem, type Told } from "../pages/pages.tsx";
 
-const SIGN_IN = { label: "Sign in", path: "/oauth/login" };
-const AGAIN = { label: "Try again", path: "/oauth/login" };
+const LOGIN = "/oauth/login";
+const SIGN_IN = { label: "Sign in", path: LOGIN };
+const AGAIN = { label: "Try again", path: LOGIN };
 const WHO = { label: "See who is signed in", path: "/oauth/me" };
 const NOTHING_DONE = "Nothing was stored, and nobody was signed in.";
 const PLATFORM_LATER = `${NOTHING_DONE} Wait a minute, then try again; the platform's status page may say more.`;
@@ -50,7 +51,7 @@ const TOLD = {
     advice: "If somebody sent you the link you followed, do not follow it again. You can sign in without it.",
   },
   too_many: {
-    ...{ status: 503, title: "Too many are signing in", next: AGAIN },
+    ...{ status: 503, title: "Too many are signing in", next: AGAIN, retryAfterSeconds: 180 },
     happened:
       "So many sign-ins have begun here and were not completed that no more are taken for the moment.",
     advice: `${NOTHING_DONE} Wait a few minutes, then try again. Who is signed in already stays so.`,
@@ -124,4 +125,13 @@ export type ProblemId = keyof typeof TOLD;
 /** The page for what went wrong; `cause` goes to the log alone. */
 export function problem(id: ProblemId, cause?: unknown): Problem {
   return new Problem(id, TOLD[id], { cause });
+}
+
+/** The same, where whoever tries again is led to where they wanted to go in the first place. */
+export function leadingTo(returnTo: string | null, failed: unknown): unknown {
+  if (!(failed instanceof Problem) || returnTo === null) return failed;
+  const { id, told, cause } = failed;
+  if (told.next?.path !== LOGIN) return failed;
+  const next = { ...told.next, path: `${LOGIN}?return_to=${encodeURIComponent(returnTo)}` };
+  return new Problem(id, { ...told, next }, { cause });
 }

@@ -154,6 +154,7 @@ const refusals: [string, () => Form | string][] = [
   ["without a resource", () => without(unused(), "resource_id")],
   ["without a time", () => without(unused(), "timestamp")],
   ["with a time that is no number", () => signed({ ...unused(), timestamp: "1e9" })],
+  ["of a user whose e-mail no database takes", () => signed({ ...unused(), email: "a\u0000b@example.com" })],
   ["of a user without an e-mail", () => without(unused(), "email")],
   ["that names its resource twice", () => `${new URLSearchParams(unused()).toString()}&resource_id=${uuid}`],
   ["that is JSON", () => JSON.stringify(unused())],
@@ -173,6 +174,18 @@ describe("a sign-on that is refused", () => {
     expect(browser.cookies.size).toBe(0);
     expect(await customers.sessions()).toHaveLength(sessions);
   });
+
+  it.each(["gzip", "deflate", "br"])(
+    "is packed as %s, and is not: 403, and no fault of ours",
+    async (encoding) => {
+      const headers = { "Content-Type": "application/x-www-form-urlencoded", "Content-Encoding": encoding };
+      const before = customers.world.logged().length;
+      const answer = await fetch(`${customers.url()}/sso/login`, { method: "POST", headers, body: "x" });
+      expect(answer.status).toBe(403);
+      expect(await answer.text()).toContain("This way in is not valid, or not any more.");
+      expect(customers.world.logged().slice(before)).not.toContain('"level":"error"');
+    },
+  );
 
   it("was used before, also by another process, and also of two at the same moment only one is taken", async () => {
     const form = customers.signedAt(uuid, -20);

@@ -77,6 +77,9 @@ describe("kit doctor", () => {
     expect(of("passwords").message).not.toContain("short");
     const operators = (await doctor({ OPERATOR_PASSWORD: "short-too" })).of("passwords");
     expect(operators.message).toMatch(/^OPERATOR_PASSWORD has fewer than 16 characters/);
+    // With it and a form that any customer is sent, it is found out at home.
+    const salt = (await doctor({ SSO_SALT: "tea7" })).of("passwords");
+    expect(salt.message).toMatch(/^SSO_SALT has fewer than 16 characters/);
   });
 
   it("warns of a line end behind the client secret", async () => {

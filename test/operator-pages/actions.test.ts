@@ -43,6 +43,21 @@ describe("an action", () => {
     expect((await rawHttp(operator.url(), request)).statuses).toEqual([100, 403]);
   });
 
+  it("whose form is packed, and is not, is no fault of ours", async () => {
+    const headers = {
+      ...{ Authorization: basic("operator", PASSWORD), "Content-Encoding": "gzip" },
+      "Content-Type": "application/x-www-form-urlencoded",
+    };
+    const before = operator.world.logged().length;
+    const answer = await fetch(`${operator.url()}/operator/refresh-all`, {
+      method: "POST",
+      headers,
+      body: "x",
+    });
+    expect(answer.status).toBe(400);
+    expect(operator.world.logged().slice(before)).not.toContain('"level":"error"');
+  });
+
   it("refreshes a token, and stands in the audit trail, the timeline and the log", async () => {
     const before = await generation();
     expect((await operator.done(`/resources/${uuid}/refresh`)).text).toMatch(/done.*1 refreshed\./);

@@ -62,6 +62,22 @@ describe("a person", () => {
     expect((await people.signIn(browser)).status).toBe(303);
   });
 
+  it("who tries again is led to where they wanted to go", async () => {
+    const wanted = "/oauth/login?return_to=%2Foperator%2Factions%3Fa%3D1";
+    const again = `<a href="${wanted}" role="button">Try again</a>`;
+    const denied = await browser.get(people.atPlatform(await browser.get(wanted), { allow: false }));
+    expect(denied.text).toContain(again);
+    people.control.fault("POST /oauth/token", { status: 503 }, 1);
+    const failed = await browser.get(people.atPlatform(await browser.get(wanted)));
+    await expectPage(failed, 503, "The platform does not answer");
+    expect(failed.text).toContain(again);
+    const late = people.atPlatform(await browser.get(wanted));
+    await people.world.rows(`UPDATE sign_in_attempts SET expires_at = now() - interval '1 second'`);
+    expect((await browser.get(late)).text).toContain(again);
+    const back = await browser.get(people.atPlatform(await browser.get(wanted)));
+    expect(back.location).toMatch(/\/operator\/actions\?a=1$/);
+  });
+
   it("who allows too little is told that we do not know who they are", async () => {
     const begun = await begin();
     const less = { ...begun, location: begun.location!.replace("scope=identity", "scope=read") };

@@ -63,20 +63,24 @@ export function operators({ config }: Services): Finding {
   );
 }
 
-/** Whoever guesses the add-on's password can delete every customer's resource; the operator's tells how they are. */
+/**
+ * Whoever guesses the add-on's password can delete every customer's resource, with the salt be any customer, and with the
+ * operator's password any operator. The salt can be guessed at home: each customer's browser is shown a hash of it.
+ */
 export function passwords({ config }: Services): Finding {
-  const { addonPassword, addonPasswordPrevious, operatorPassword } = config;
+  const { addonPassword, addonPasswordPrevious, operatorPassword, ssoSalt } = config;
   const weak = Object.entries({
     ADDON_PASSWORD: addonPassword,
     ADDON_PASSWORD_PREVIOUS: addonPasswordPrevious,
     OPERATOR_PASSWORD: operatorPassword,
+    SSO_SALT: ssoSalt,
   })
     .filter(([, password]) => password !== undefined && password.reveal().length < LEAST_PASSWORD)
     .map(([name]) => name);
   if (weak.length > 0) {
     return warning(
       `${weak.join(" and ")} ${weak.length === 1 ? "has" : "have"} fewer than ${counted(LEAST_PASSWORD, "character")}.`,
-      "Make a long one (openssl rand -hex 24); keep an old ADDON_PASSWORD in ADDON_PASSWORD_PREVIOUS until the platform has the new one.",
+      "Make a long one (openssl rand -hex 24); docs/rotate.md has the order for each.",
     );
   }
   if (addonPasswordPrevious) {
