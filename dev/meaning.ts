@@ -46,7 +46,7 @@ const meanings: readonly [call: string, tell: Tell][] = [
   ],
   [
     "GET /addons/*/config",
-    ({ items }) => `You compared the config vars with yours: ${names(items) || "none yet"}.`,
+    ({ items }) => `You looked which config vars it has: ${names(items) || "none yet"}.`,
   ],
   ["PATCH /addons/*/config", ({ items }) => `You set the app's config vars: ${names(items)}.`],
   [

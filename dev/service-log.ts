@@ -4,7 +4,8 @@ interface Line {
   level: string;
   time: string;
   msg: string;
-  error?: { message?: string; id?: string };
+  /** What was thrown; not everything that can be is an error. */
+  error?: { message?: string; id?: string } | string;
   reason?: unknown;
 }
 
@@ -23,6 +24,10 @@ export function openServiceLog(file: string, warn: (at: string, isError: boolean
 }
 
 function sentence({ msg, error, reason }: Line): string {
-  const cause = error?.message ?? (typeof reason === "string" ? reason : (reason as Line["error"])?.message);
+  const cause = textOf(error) ?? textOf(reason as Line["error"]);
   return cause ? `${msg}: ${cause}` : msg;
+}
+
+function textOf(thrown: Line["error"]): string | undefined {
+  return typeof thrown === "string" ? thrown : thrown?.message;
 }

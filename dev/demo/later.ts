@@ -7,7 +7,7 @@ import type { Step } from "./step.ts";
 export const later: Step = {
   title: "A customer installs a plan that takes longer",
   async run(stage) {
-    if (!LATER_PLAN) return "left out: every plan is provisioned at once";
+    if (!LATER_PLAN) return "left out: no plan has `later` in your plans.ts";
     const { control } = stage.sandbox;
     control.createApp({ name: "hotel" });
     const { addon, response } = await control.install({ app: "hotel", plan: LATER_PLAN });

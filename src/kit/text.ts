@@ -40,13 +40,21 @@ export function wrapped(text: string, columns: number, indent = ""): string {
 function wrapParagraph(text: string, columns: number): string {
   const lead = /^ */.exec(text)![0];
   const lines: string[] = [];
-  for (const word of text.trim().split(" ")) {
+  for (const word of text.trim().replace(COMMAND, glued).split(" ")) {
     const last = lines.at(-1);
     if (last !== undefined && last.length + 1 + word.length <= columns)
       lines[lines.length - 1] = `${last} ${word}`;
     else lines.push(lead + word);
   }
-  return lines.join("\n");
+  return lines.join("\n").replaceAll(GLUE, " ");
+}
+
+/** A command about one resource, which is to be copied: it stays in one line. */
+const COMMAND = /\bkit(?: [a-z-]+)+ [0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b/g;
+const GLUE = "\u00a0";
+
+function glued(command: string): string {
+  return command.replaceAll(" ", GLUE);
 }
 
 /** A time as people read it, UTC: 2026-01-31 12:00:00. */

@@ -19,6 +19,7 @@ const IDS = [
   "offer",
   "database",
   "migrations",
+  "plans",
   "keys",
   "secret",
   "sweeps",
@@ -80,6 +81,25 @@ describe("kit doctor", () => {
     // With it and a form that any customer is sent, it is found out at home.
     const salt = (await doctor({ SSO_SALT: "tea7" })).of("passwords");
     expect(salt.message).toMatch(/^SSO_SALT has fewer than 16 characters/);
+  });
+
+  it("warns of two secrets that are one", async () => {
+    const { ADDON_PASSWORD } = world.environment;
+    const { code, of } = await doctor({ OPERATOR_PASSWORD: ADDON_PASSWORD! });
+    expect(code).toBe(0);
+    expect(of("passwords").message).toMatch(/^ADDON_PASSWORD and OPERATOR_PASSWORD are the same/);
+  });
+
+  it("warns of a plan that a customer has and that is not sold any more", async () => {
+    await world.rows(`UPDATE resources SET plan = 'bygone' WHERE uuid = $1`, [uuid]);
+    const { code, of } = await doctor();
+    await world.rows(`UPDATE resources SET plan = 'basic' WHERE uuid = $1`, [uuid]);
+    expect(code).toBe(0);
+    expect(of("plans")).toMatchObject({
+      ok: true,
+      message: "Customers have plans that are not on offer: bygone (1 resource).",
+      fix: expect.stringContaining("src/your-service/plans.ts"),
+    });
   });
 
   it("warns of a line end behind the client secret", async () => {

@@ -11,6 +11,7 @@ import { attention, secret, sweeps } from "./credential-checks.ts";
 import { database, keys, migrations } from "./database-checks.ts";
 import { manifest } from "./manifest-check.ts";
 import { operators, passwords, platformStatus, signInClient } from "./outward-checks.ts";
+import { plans } from "./plans-check.ts";
 import { platform } from "./platform-check.ts";
 import { steps } from "./step-check.ts";
 import { tokens } from "./token-check.ts";
@@ -28,6 +29,7 @@ const CHECKS: readonly {
 }[] = [
   { id: "database", look: database },
   { id: "migrations", after: "database", look: migrations },
+  { id: "plans", after: "migrations", look: plans },
   { id: "keys", after: "migrations", look: keys },
   { id: "secret", after: "migrations", look: secret },
   { id: "sweeps", after: "migrations", look: sweeps },

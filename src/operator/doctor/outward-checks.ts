@@ -1,4 +1,5 @@
 import { openIncidents } from "../../platform/status.ts";
+import type { Secret } from "../../secret.ts";
 import type { Services } from "../../services.ts";
 import { triedSecret } from "../secret-check.ts";
 import { counted, fault, fine, warning, type Finding } from "./check.ts";
@@ -69,18 +70,23 @@ export function operators({ config }: Services): Finding {
  */
 export function passwords({ config }: Services): Finding {
   const { addonPassword, addonPasswordPrevious, operatorPassword, ssoSalt } = config;
-  const weak = Object.entries({
+  const weak = namesOf({
     ADDON_PASSWORD: addonPassword,
     ADDON_PASSWORD_PREVIOUS: addonPasswordPrevious,
     OPERATOR_PASSWORD: operatorPassword,
     SSO_SALT: ssoSalt,
-  })
-    .filter(([, password]) => password !== undefined && password.reveal().length < LEAST_PASSWORD)
-    .map(([name]) => name);
+  }).filter(([, password]) => password.length < LEAST_PASSWORD);
   if (weak.length > 0) {
     return warning(
-      `${weak.join(" and ")} ${weak.length === 1 ? "has" : "have"} fewer than ${counted(LEAST_PASSWORD, "character")}.`,
+      `${weak.map(([name]) => name).join(" and ")} ${weak.length === 1 ? "has" : "have"} fewer than ${counted(LEAST_PASSWORD, "character")}.`,
       "Make a long one (openssl rand -hex 24); docs/rotate.md has the order for each.",
+    );
+  }
+  const alike = alikeIn(config);
+  if (alike) {
+    return warning(
+      `${alike.join(" and ")} are the same: who knows the one has the other.`,
+      "Make another one (openssl rand -hex 24); docs/rotate.md has the order for each.",
     );
   }
   if (addonPasswordPrevious) {
@@ -89,5 +95,28 @@ export function passwords({ config }: Services): Finding {
       "Drop it when the platform uses the new password.",
     );
   }
-  return fine("The passwords are long enough.");
+  return fine("The passwords are long enough, and no two are alike.");
+}
+
+/** Two settings that hold one secret. */
+function alikeIn(config: Services["config"]): [string, string] | null {
+  const known = new Map<string, string>();
+  for (const [name, value] of namesOf({
+    ADDON_PASSWORD: config.addonPassword,
+    CLIENT_SECRET: config.clientSecret,
+    ENCRYPTION_KEY: config.encryptionKey,
+    OAUTH_CLIENT_SECRET: config.oauthClientSecret,
+    OPERATOR_PASSWORD: config.operatorPassword,
+    SSO_SALT: config.ssoSalt,
+  })) {
+    const former = known.get(value);
+    if (former) return [former, name];
+    known.set(value, name);
+  }
+  return null;
+}
+
+/** Names and texts of those that are set. */
+function namesOf(secrets: Readonly<Record<string, Secret | undefined>>): [name: string, text: string][] {
+  return Object.entries(secrets).flatMap(([name, secret]) => (secret ? [[name, secret.reveal()]] : []));
 }
