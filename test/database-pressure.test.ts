@@ -1,3 +1,4 @@
+import { setTimeout as wait } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
 import pg from "pg";
 import type { TokenEndpoint } from "../src/platform/oauth.ts";
@@ -87,7 +88,7 @@ onPostgresql("a database that goes away", () => {
       onAnswer = () => proxy.mode(mode);
       const uuids = uuidsOf(await install(15));
       await eventually(() => onAnswer === null);
-      await new Promise((resolve) => setTimeout(resolve, 2_500));
+      await wait(2_500);
       proxy.mode("ok");
       await become(uuids, 1);
       expect(issuedSince(since)).toBe(15);
@@ -102,7 +103,7 @@ onPostgresql("a database that goes away", () => {
     onAnswer = () => proxy.mode("refuse");
     await world.rows(`UPDATE credentials SET due_at = now() WHERE uuid = ANY($1::uuid[])`, [uuids]);
     await eventually(() => onAnswer === null);
-    await new Promise((resolve) => setTimeout(resolve, 2_500));
+    await wait(2_500);
     proxy.mode("ok");
     await become(uuids, 2);
     await expectAlive(uuids);
@@ -131,6 +132,34 @@ onPostgresql("a row that somebody holds", () => {
     const [row] = await world.rows(`SELECT state FROM credentials WHERE uuid = $1`, [stuck]);
     expect(row).toEqual({ state: "erased" });
   });
+});
+
+onPostgresql("a table that somebody holds", () => {
+  it("leaves nothing of the provisions that were refused meanwhile, and the log says what they waited for", async () => {
+    const release = await held(`LOCK TABLE credentials IN ACCESS EXCLUSIVE MODE`);
+    const logged = world.logged().length;
+    const refused = await install(60);
+    expect(refused.map(({ response }) => response.status)).toEqual(refused.map(() => 503));
+    // What was sent before they were refused ends by itself.
+    await wait(4_000);
+    await release();
+    // One that comes now is written behind whatever was left to be written before it.
+    const [next] = await install(1);
+    expect(next!.response.status).toBe(200);
+    await wait(1_000);
+    const left = await world.rows(`SELECT uuid FROM resources WHERE uuid = ANY($1::uuid[])`, [
+      uuidsOf(refused),
+    ]);
+    expect(left).toEqual([]);
+    const failures = world
+      .logged()
+      .slice(logged)
+      .split("\n")
+      .filter((line) => line.includes("A request failed"));
+    expect(failures).toHaveLength(60);
+    for (const line of failures) expect(line).toContain("lock timeout");
+    await become([next!.addon.id], 1);
+  }, 60_000);
 });
 
 onPostgresql("connections", () => {

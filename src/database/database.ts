@@ -16,6 +16,7 @@ export {
   DatabaseUnavailable,
   isDatabaseAway,
   waitingForDatabase,
+  type Wait,
   type WaitingRoom,
 } from "./waiting.ts";
 

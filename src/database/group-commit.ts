@@ -1,5 +1,6 @@
 import { KitError } from "../errors.ts";
 import { isConflict, isFaultOfData, isLocked } from "./failure.ts";
+import { inVain, isOver, type Wait } from "./waiting.ts";
 
 /** More rows are waiting to be written than we are willing to hold. */
 export class Overloaded extends KitError {
@@ -11,6 +12,8 @@ export class Overloaded extends KitError {
 type Needs<Row, Result> = {
   /** Writes all rows with one statement; one result per row, in their order. Two rows may be about the same thing. */
   write(rows: Row[]): Promise<Result[]>;
+  /** Who waits for a row: when that is over, it is not sent any more. Without this each is, however late it gets. */
+  waitOf?(row: Row): Wait;
   /** At most this many rows in one statement. */
   maxRows?: number;
   /** At most this many rows waiting, those being written not counted. */
@@ -39,10 +42,14 @@ const BEHIND_ANOTHER_MS = 2;
  * One row cannot fail its neighbours: if PostgreSQL refuses a batch for its data, or somebody holds a row or stands in
  * its way, each row is tried alone. Any other error is told to all of the batch.
  *
+ * A row whose caller is told that it waited in vain must not appear afterwards, when nobody expects it: where `waitOf`
+ * says who waits, each row is looked at once more before it is sent, in a batch and alone.
+ *
  * @returns a function that resolves once the row is durable; it throws Overloaded when too many are waiting
  */
 export function createGroupCommit<Row, Result>({
   write,
+  waitOf,
   maxRows = 200,
   maxQueued = 10_000,
   maxFlushes = 3,
@@ -76,16 +83,29 @@ export function createGroupCommit<Row, Result>({
     });
   }
 
-  async function settle(batch: Waiting<Row, Result>[]): Promise<void> {
+  function stillWanted(rows: Waiting<Row, Result>[]): Waiting<Row, Result>[] {
+    if (!waitOf) return rows;
+    return rows.filter(({ row, reject }) => {
+      const wait = waitOf(row);
+      if (!isOver(wait)) return true;
+      reject(inVain(wait));
+      return false;
+    });
+  }
+
+  async function settle(rows: Waiting<Row, Result>[]): Promise<void> {
+    const batch = stillWanted(rows);
+    if (batch.length === 0) return;
     try {
       const results = await write(batch.map(({ row }) => row));
       if (results.length !== batch.length)
         throw new Error(`${results.length} results for ${batch.length} rows`);
       batch.forEach(({ resolve }, i) => resolve(results[i] as Result));
     } catch (error) {
-      if (batch.length > 1 && (isFaultOfData(error) || isLocked(error) || isConflict(error)))
+      if (batch.length > 1 && (isFaultOfData(error) || isLocked(error) || isConflict(error))) {
+        if (waitOf) for (const { row } of batch) waitOf(row).trouble = error;
         for (const one of batch) await settle([one]);
-      else batch.forEach(({ reject }) => reject(error));
+      } else batch.forEach(({ reject }) => reject(error));
     }
   }
 

@@ -20,6 +20,18 @@ export type WaitingRoom = { waiting: number; readonly seats: number };
 
 export const aWaitingRoom = (seats = 100): WaitingRoom => ({ waiting: 0, seats });
 
+/** One caller's wait for the database, for whoever works for it: no try begins after its end. */
+export type Wait = {
+  /** Its end, by `performance.now()`; `isOver` reads it. */
+  until: number;
+  readonly upToMs: number;
+  hasOverslept: boolean;
+  /** The caller has its answer, or was refused. */
+  hasEnded: boolean;
+  /** What went wrong last: the cause that the caller hears. */
+  trouble: unknown;
+};
+
 /** A try that hangs is left alone this long after the deadline, for it may be about to succeed. */
 const GRACE_MS = 1000;
 
@@ -37,33 +49,50 @@ type Patience = {
 
 /**
  * Runs `work` until it succeeds, for the database may be restarting, failing over or out of reach for a moment. `work`
- * must be idempotent: after a lost connection nobody knows whether it was done. Errors that no waiting cures are
- * thrown as they are. A process that stood still beyond the deadline tries for five seconds more.
+ * must be idempotent: after a lost connection nobody knows whether it was done. It is given its caller's wait. Errors that
+ * no waiting cures are thrown as they are. A process that stood still beyond the deadline tries for five seconds more.
  *
  * @throws DatabaseUnavailable after `upToMs` (8 s unless given; at most a second later unless the process stood still), or
  * at once when the room is full
  */
 export async function waitingForDatabase<T>(
-  work: () => Promise<T>,
+  work: (wait: Wait) => Promise<T>,
   { upToMs = 8000, room, isCurable = isPassing }: Patience = {},
 ): Promise<T> {
-  const timeLeftMs = timeLeft(upToMs);
+  const wait = aWait(upToMs);
   let isSeated = false;
   try {
     for (let tries = 1; ; tries++) {
       try {
-        return await inTime(work(), () => timeLeftMs() + GRACE_MS);
+        return await inTime(work(wait), wait);
       } catch (error) {
         if (!isCurable(error)) throw error;
         const pauseMs = jittered(Math.min(50 * 2 ** (tries - 1), 1000));
-        if (pauseMs > timeLeftMs()) throw unavailable(`did not answer within ${upToMs} ms`, error);
+        if (pauseMs > timeLeftMs(wait)) throw unavailable(`did not answer within ${upToMs} ms`, error);
+        wait.trouble = error;
         if (room && !isSeated) isSeated = takeSeat(room, error);
         await sleep(pauseMs);
       }
     }
   } finally {
+    wait.hasEnded = true;
     if (room && isSeated) room.waiting -= 1;
   }
+}
+
+function aWait(upToMs: number): Wait {
+  const until = performance.now() + upToMs;
+  return { until, upToMs, hasOverslept: false, hasEnded: false, trouble: undefined };
+}
+
+/** Is it too late to begin another try? Then the caller is refused, and must not be served behind its back. */
+export function isOver(wait: Wait): boolean {
+  return wait.hasEnded || timeLeftMs(wait) <= 0;
+}
+
+/** What a caller is told whose wait is over. */
+export function inVain({ trouble }: Wait): DatabaseUnavailable {
+  return unavailable("did not answer in time", trouble);
 }
 
 function takeSeat(room: WaitingRoom, cause: unknown): true {
@@ -73,27 +102,24 @@ function takeSeat(room: WaitingRoom, cause: unknown): true {
   return true;
 }
 
-/** Milliseconds until the deadline; where it was overslept, once, those until another one. */
-function timeLeft(upToMs: number): () => number {
-  let deadline = performance.now() + upToMs;
-  let hasOverslept = false;
-  return () => {
-    const leftMs = deadline - performance.now();
-    if (hasOverslept || leftMs > -(GRACE_MS + OVERSLEPT_MS)) return leftMs;
-    hasOverslept = true;
-    deadline = performance.now() + Math.min(upToMs, AGAIN_MS);
-    return deadline - performance.now();
-  };
+/** Milliseconds until its end; where that was overslept, once, those until another one. */
+function timeLeftMs(wait: Wait): number {
+  const leftMs = wait.until - performance.now();
+  if (wait.hasOverslept || leftMs > -(GRACE_MS + OVERSLEPT_MS)) return leftMs;
+  wait.hasOverslept = true;
+  wait.until = performance.now() + Math.min(wait.upToMs, AGAIN_MS);
+  return wait.until - performance.now();
 }
 
-function inTime<T>(work: Promise<T>, timeLeftMs: () => number): Promise<T> {
+function inTime<T>(work: Promise<T>, wait: Wait): Promise<T> {
+  const untilGivenUpMs = () => timeLeftMs(wait) + GRACE_MS;
   return new Promise((resolve, reject) => {
     // Time is looked at again when it seems to be over: it may have been overslept.
     const look = () => {
-      if (timeLeftMs() <= 0) reject(unavailable("did not answer in time"));
-      else timer = setTimeout(look, timeLeftMs());
+      if (untilGivenUpMs() <= 0) reject(inVain(wait));
+      else timer = setTimeout(look, untilGivenUpMs());
     };
-    let timer = setTimeout(look, Math.max(timeLeftMs(), 0));
+    let timer = setTimeout(look, Math.max(untilGivenUpMs(), 0));
     work.then(resolve, reject).finally(() => clearTimeout(timer));
   });
 }

@@ -1,10 +1,10 @@
-import { aWaitingRoom, waitingForDatabase } from "../database/waiting.ts";
+import { aWaitingRoom, waitingForDatabase, type Wait } from "../database/waiting.ts";
 
 /**
  * Runs idempotent database work for a request of the platform, waiting out a database that is away for a moment: any
  * answer that is not a success is final for the platform, so a passing fault must not become one.
  */
-export type Patience = <Result>(work: () => Promise<Result>) => Promise<Result>;
+export type Patience = <Result>(work: (wait: Wait) => Promise<Result>) => Promise<Result>;
 
 /** What one request may wait in all, so that it is answered before the platform gives up. */
 const REQUEST_MS = 8_000;

@@ -72,6 +72,7 @@ export interface ProvisionAnswers {
 }
 
 export function createProvisionAnswers(db: Queryable, vault: Vault, log: Log): ProvisionAnswers {
+  // Written however late: the resource is there, and what the vendor made of it need not be asked for once more.
   const write = createGroupCommit<Decision, boolean>({
     async write(rows) {
       // Of two decisions about one provision only the first is written, and only whoever made it is told so.

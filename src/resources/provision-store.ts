@@ -1,5 +1,6 @@
 import { busyStatement, statement, type Queryable } from "../database/database.ts";
 import { createGroupCommit } from "../database/group-commit.ts";
+import type { Wait } from "../database/waiting.ts";
 import type { Vault } from "../vault/vault.ts";
 import { credentialPlace } from "./credentials/opening.ts";
 import { GRANT_SECONDS } from "./grant-time.ts";
@@ -93,9 +94,11 @@ const replaceGrant = statement(
 );
 
 export function createProvisionStore(db: Queryable, vault: Vault) {
-  type Row = { request: ProvisionRequest; key: string; answer: Answer | null };
+  type Row = { request: ProvisionRequest; key: string; answer: Answer | null; wait: Wait };
 
   const commit = createGroupCommit<Row, Birth | null>({
+    // A resource that is written after its request was refused is one that the platform knows nothing of.
+    waitOf: ({ wait }) => wait,
     async write(rows) {
       const requests = rows.map(({ request }) => request);
       const logs = requests.map((it) => ({
@@ -147,10 +150,10 @@ export function createProvisionStore(db: Queryable, vault: Vault) {
   return {
     /**
      * Writes a new resource, with its answer if that is decided already, and its first step under the idempotency key
-     * `key`. Null: the uuid was known.
+     * `key`. Null: the uuid was known. Nothing is sent when `wait` is over.
      */
-    insert: (request: ProvisionRequest, key: string, answer: Row["answer"]) =>
-      commit({ request, key, answer }),
+    insert: (request: ProvisionRequest, key: string, answer: Row["answer"], wait: Wait) =>
+      commit({ request, key, answer, wait }),
 
     /** Takes over the grant of a repeated request. True if it will be exchanged, false if it is not needed. */
     async receiveGrant(uuid: string, grant: Grant, requestId: string): Promise<boolean> {

@@ -69,7 +69,7 @@ export function createProvision(needs: {
       }
       const key = randomUUID();
       const answer = plan.later === undefined ? null : answers.putOff(request.uuid, plan.later);
-      const birth = await patience(() => store.insert(request, key, answer));
+      const birth = await patience((wait) => store.insert(request, key, answer, wait));
       if (!birth) return again(request, key, { patience, isHeard });
       if (!request.grant)
         log.error({ alarm: "no_grant", ...named(request) }, "A provision came without a grant");

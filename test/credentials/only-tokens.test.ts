@@ -1,5 +1,6 @@
+import { setTimeout as wait } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
-import type { Database } from "../../src/database/database.ts";
+import { waitingForDatabase, type Database, type Queryable } from "../../src/database/database.ts";
 import type { TokenEndpoint } from "../../src/platform/oauth.ts";
 import { credentialPlace } from "../../src/resources/credentials/opening.ts";
 import { createCredentialStore } from "../../src/resources/credentials/store.ts";
@@ -164,6 +165,29 @@ describe("a refresh token that came in place of the one we have", () => {
     expect(await refreshNow(uuid)).toMatchObject({ done: "stored" });
     await expectAlive(uuid);
   });
+});
+
+it("tokens that wait behind a held row are stored, however long ago whoever brought them gave up", async () => {
+  const tries: string[][] = [];
+  const query = async (_: unknown, [uuids, leases]: readonly unknown[] = []) => {
+    tries.push(uuids as string[]);
+    if (tries.length > 1) return [{ uuid: (uuids as string[])[0], lease: (leases as number[])[0] }];
+    await wait(1_200);
+    throw Object.assign(new Error("canceling statement due to lock timeout"), {
+      ...{ code: "55P03", severity: "ERROR" },
+    });
+  };
+  const { storeTokens } = createCredentialStore({ query } as Queryable);
+  const stored = ["one", "two"].map((uuid) =>
+    storeTokens({
+      ...{ uuid, lease: 1, first: true, access: Buffer.from("a"), refresh: Buffer.from("r"), replaces: null },
+      ...{ lifeSeconds: 28_800, share: 0.5, secretVersion: 1, flags: [] },
+    }),
+  );
+  const told = await Promise.allSettled(stored.map((one) => waitingForDatabase(() => one, { upToMs: 50 })));
+  expect(told.map(({ status }) => status)).toEqual(["rejected", "rejected"]);
+  expect(await Promise.all(stored)).toEqual([true, true]);
+  expect(tries).toEqual([["one", "two"], ["one"], ["two"]]);
 });
 
 it("a token that a refresh brings again is not refreshed without end", async () => {

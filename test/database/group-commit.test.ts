@@ -2,7 +2,14 @@
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, test } from "@jest/globals";
-import { createGroupCommit, Overloaded, statement } from "../../src/database/database.ts";
+import {
+  createGroupCommit,
+  DatabaseUnavailable,
+  Overloaded,
+  statement,
+  waitingForDatabase,
+  type Wait,
+} from "../../src/database/database.ts";
 import { anOpenDatabase } from "../support/open-database.ts";
 import { eventually } from "../support/world.ts";
 
@@ -127,6 +134,88 @@ test("a batch that was chosen to end a deadlock is written row by row", async ()
     return rows;
   };
   expect(await Promise.all([1, 2].map(createGroupCommit({ ...LIMITS, write })))).toEqual([1, 2]);
+  expect(tries).toEqual([[1, 2], [1], [2]]);
+});
+
+/** What PostgreSQL says where somebody holds a row. */
+const locked = () =>
+  Object.assign(new Error("canceling statement due to lock timeout"), { code: "55P03", severity: "ERROR" });
+
+type Waited = { row: number; wait: Wait };
+
+/** Writes rows that somebody waits for, each for so long, and tells what was tried; `finish` is what a try takes. */
+function ofThoseWhoWait(finish: (rows: number[]) => Promise<void>, maxFlushes = 1) {
+  const tries: number[][] = [];
+  const commit = createGroupCommit<Waited, number>({
+    ...{ ...LIMITS, maxFlushes },
+    waitOf: ({ wait }) => wait,
+    async write(given) {
+      const rows = given.map(({ row }) => row);
+      tries.push(rows);
+      await finish(rows);
+      return rows;
+    },
+  });
+  const write = (row: number, upToMs: number) =>
+    waitingForDatabase((wait) => commit({ row, wait }), { upToMs }).catch((error: unknown) => error);
+  return { tries, write };
+}
+
+test("a row that nobody waits for any more when its turn comes is not written", async () => {
+  let isFree = () => {};
+  const free = new Promise<void>((resolve) => (isFree = resolve));
+  const { tries, write } = ofThoseWhoWait(() => free);
+  const first = write(1, 10_000);
+  await new Promise(setImmediate);
+  const [late, patient] = [write(2, 100), write(3, 10_000)];
+  await sleep(200);
+  isFree();
+  expect(await late).toBeInstanceOf(DatabaseUnavailable);
+  expect(await Promise.all([first, patient])).toEqual([1, 3]);
+  expect(tries).toEqual([[1], [3]]);
+});
+
+test("of a batch in which somebody holds a row, only those are tried alone that are still waited for, and the others hear why", async () => {
+  const { tries, write } = ofThoseWhoWait(async (rows) => {
+    if (rows.length === 1) return;
+    await sleep(200);
+    throw locked();
+  });
+  const answers = [write(1, 10_000), write(2, 100), write(3, 10_000)];
+  const [one, late, three] = await Promise.all(answers);
+  expect([one, three]).toEqual([1, 3]);
+  expect(late).toMatchObject({ id: "database_unavailable", cause: { code: "55P03" } });
+  expect(tries).toEqual([[1, 2, 3], [1], [3]]);
+});
+
+test("one that is given up while another of its batch is tried alone hears what its batch was told, and is not tried", async () => {
+  const { tries, write } = ofThoseWhoWait(async (rows) => {
+    if (rows.length > 1) throw locked();
+    await sleep(2_500);
+  });
+  const [one, late] = await Promise.all([write(1, 10_000), write(2, 200)]);
+  expect(one).toBe(1);
+  expect(late).toMatchObject({ id: "database_unavailable", cause: { code: "55P03" } });
+  await sleep(500);
+  expect(tries).toEqual([[1, 2], [1]]);
+});
+
+test("without somebody who waits for it a row is written however late", async () => {
+  const tries: number[][] = [];
+  const commit = createGroupCommit<number, number>({
+    ...LIMITS,
+    async write(rows) {
+      tries.push(rows);
+      await sleep(1_200);
+      if (rows.length > 1) throw locked();
+      return rows;
+    },
+  });
+  const written = [1, 2].map(commit);
+  const told = await Promise.allSettled(written.map((row) => waitingForDatabase(() => row, { upToMs: 50 })));
+  expect(told.map(({ status }) => status)).toEqual(["rejected", "rejected"]);
+  expect(tries).toEqual([[1, 2]]);
+  expect(await Promise.all(written)).toEqual([1, 2]);
   expect(tries).toEqual([[1, 2], [1], [2]]);
 });
 

@@ -43,6 +43,15 @@ test("it gives up on a try that hangs", async () => {
   );
 });
 
+test("where a try hangs, what ended the one before it is the cause", async () => {
+  let tries = 0;
+  const work = () => ((tries += 1) > 1 ? new Promise(() => undefined) : Promise.reject(lost()));
+  await expect(waitingForDatabase(work, { upToMs: 200 })).rejects.toMatchObject({
+    id: "database_unavailable",
+    cause: { message: lost().message },
+  });
+});
+
 /** As a process that is stopped, or whose container is frozen: nothing runs, and time passes. */
 const standStill = (ms: number) => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
 const LONGER_THAN_THE_DEADLINE_MS = 2_000;

@@ -202,6 +202,7 @@ export function createCredentialStore(db: Queryable) {
     },
   });
 
+  // Stored however late, whoever has given up by then: these rows must never have a `waitOf`.
   const tokens = createGroupCommit<SealedTokens, boolean>({
     maxRows: 500,
     maxQueued: 20_000,
