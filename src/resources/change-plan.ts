@@ -2,24 +2,13 @@ import { randomUUID } from "node:crypto";
 import { setTimeout as wait } from "node:timers/promises";
 import { statement, type Database, type Queryable } from "../database/database.ts";
 import type { Log } from "../log.ts";
-import type { Vault } from "../vault/vault.ts";
-import type { Offer, YourService } from "./contract.ts";
-import { createPatience, type Patience } from "./patience.ts";
-import { inTime } from "./provision.ts";
+import type { Offer } from "./contract.ts";
+import type { PlanChangeOutcome } from "./plan-change-outcome.ts";
 import { answerBody, type Answer } from "./provision-answers.ts";
 import { deprovisioned, neverProvisioned, notFound, unknownPlan } from "./refusals.ts";
-import {
-  findResource,
-  RESOURCE_COLUMNS,
-  vendorResource,
-  wasNeverProvisioned,
-  type ResourceRow,
-} from "./rows.ts";
-import { attempt } from "./steps/attempt.ts";
+import { RESOURCE_COLUMNS, wasNeverProvisioned, type ResourceRow } from "./rows.ts";
 import { STEP_LEASE_SECONDS, type Step } from "./steps/queue.ts";
 import type { StepRunner } from "./steps/runner.ts";
-import type { Settlements } from "./steps/settle.ts";
-import type { VendorSteps } from "./steps/vendor-steps.ts";
 import type { InTurn } from "./turns.ts";
 
 /**
@@ -28,7 +17,7 @@ import type { InTurn } from "./turns.ts";
  */
 export type ChangePlan = (uuid: string, plan: string, requestId: string, cameAt?: number) => Promise<Answer>;
 
-/** How long a plan change waits for the one before it, which another process is just answering. */
+/** For so long since it came a plan change waits for the one before it, which another process is just answering. */
 const PATIENCE_MS = 3_000;
 /** So many changes of one resource to the plan it has may come within an hour; one more, and somebody should look. */
 const MOST_UNCHANGED_CALLS = 3;
@@ -81,23 +70,19 @@ type Begun =
 
 export function createChangePlan(needs: {
   db: Database;
-  vault: Vault;
   offer: Offer;
-  vendor: YourService;
   runner: StepRunner;
-  settlements: Settlements;
-  vendorSteps: VendorSteps;
+  outcomeOf: PlanChangeOutcome;
   inTurn: InTurn;
   onSettled(): void;
   log: Log;
 }): ChangePlan {
-  const { db, vault, offer, vendor, runner, settlements, vendorSteps, inTurn, onSettled, log } = needs;
+  const { db, offer, runner, outcomeOf, inTurn, onSettled, log } = needs;
 
-  return (uuid, plan, requestId, cameAt) => {
-    const patience = createPatience(cameAt);
+  return (uuid, plan, requestId, cameAt = performance.now()) => {
     const key = randomUUID();
-    return inTurn(uuid, async () => {
-      const until = performance.now() + PATIENCE_MS;
+    return inTurn(uuid, cameAt, async (patience) => {
+      const until = cameAt + PATIENCE_MS;
       for (;;) {
         const mayQueue = performance.now() > until;
         const begun = await patience(() =>
@@ -121,7 +106,7 @@ export function createChangePlan(needs: {
         }
         if (begun.is === "begun") {
           const { step } = begun;
-          return runner.hiding(step, () => answer(step, plan, patience));
+          return runner.hiding(step, () => outcomeOf(step, plan, patience));
         }
         await wait(50);
       }
@@ -162,64 +147,6 @@ export function createChangePlan(needs: {
     const [row] = await tx.query<{ id: number }>(begin, [uuid, detail, key, requestId]);
     return { is: "begun", step: newStep(resource, row!.id, wish) };
   }
-
-  /**
-   * The step is not ours any more: an earlier try of ours settled it and its acknowledgement was lost, or somebody took
-   * it over, and will. Only what is gone is answered so.
-   */
-  async function overtaken(uuid: string, plan: string, ours: Answer, patience: Patience): Promise<Answer> {
-    const resource = await patience(() => findResource(db, uuid));
-    if (!resource || resource.state === "deprovisioned") throw deprovisioned();
-    return resource.plan === plan ? ours : takesLonger(plan);
-  }
-
-  async function answer(step: Step, plan: string, patience: Patience): Promise<Answer> {
-    const { resource } = step;
-    const { uuid } = resource;
-    const call = runner.holding(step, (signal) =>
-      attempt(offer, () =>
-        vendor.changePlan(
-          { ...vendorResource(vault, resource, { ...step, signal }), plan },
-          resource.appliedPlan,
-        ),
-      ),
-    );
-    const result = await inTime(call);
-    switch (result.is) {
-      case "done": {
-        const isOurs = await patience(() => settlements.done(step, result.config, plan));
-        onSettled();
-        const ours = { status: 200, body: answerBody({ config: result.config, message: result.message }) };
-        return isOurs ? ours : overtaken(uuid, plan, ours, patience);
-      }
-      case "later": {
-        const isOurs = await patience(() => settlements.later(step, plan));
-        onSettled();
-        const ours = { status: 202, body: answerBody({ message: result.message }) };
-        return isOurs ? ours : overtaken(uuid, plan, ours, patience);
-      }
-      case "refused":
-        await patience(() => settlements.keepPlan(step, plan, resource.appliedPlan));
-        throw result.refusal;
-      case "failed":
-      case "slow": {
-        if (!(await patience(() => settlements.acceptPlan(step, plan))))
-          return overtaken(uuid, plan, takesLonger(plan), patience);
-        const late = result.is === "slow" ? call : Promise.resolve(result);
-        // A refusal in the end calls a person only if the resource has this plan, which it has from now on.
-        const accepted = { ...step, resource: { ...resource, plan } };
-        runner.inBackground(
-          accepted,
-          late.then((end) => vendorSteps.settle(accepted, end)),
-        );
-        return takesLonger(plan);
-      }
-    }
-  }
-}
-
-function takesLonger(plan: string): Answer {
-  return { status: 202, body: answerBody({ message: `The change to ${plan} takes a little longer.` }) };
 }
 
 interface OpenStep {

@@ -60,7 +60,7 @@ export function createDeprovision({
   onSettled(): void;
   log: Log;
 }): Deprovision {
-  return async (uuid, requestId, cameAt) => {
+  return async (uuid, requestId, cameAt = performance.now()) => {
     const patience = createPatience(cameAt);
     let tries = 0;
     const [gone] = await patience(() =>

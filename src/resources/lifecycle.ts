@@ -6,6 +6,7 @@ import { createChangePlan, type ChangePlan } from "./change-plan.ts";
 import type { Offer, YourService } from "./contract.ts";
 import { createDeprovision, type Deprovision } from "./deprovision.ts";
 import { createFailure } from "./failure.ts";
+import { createPlanChangeOutcome } from "./plan-change-outcome.ts";
 import type { PlatformFor } from "./platform-for.ts";
 import { createProvision, type Provision } from "./provision.ts";
 import { createProvisionAnswers } from "./provision-answers.ts";
@@ -68,7 +69,10 @@ export function createLifecycle(needs: {
   const shared = { ...needs, runner, vendorSteps, inTurn: createTurns() };
   return {
     provision: createProvision({ ...shared, store: createProvisionStore(db, vault), answers, queue }),
-    changePlan: createChangePlan({ ...shared, settlements }),
+    changePlan: createChangePlan({
+      ...shared,
+      outcomeOf: createPlanChangeOutcome({ ...shared, settlements }),
+    }),
     deprovision: createDeprovision(shared),
     queue,
     runner,

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { setTimeout as wait } from "node:timers/promises";
 import { isDeepStrictEqual } from "node:util";
 import { statement, type Queryable } from "../database/database.ts";
-import { createPatience, type Patience } from "./patience.ts";
+import type { Patience } from "./patience.ts";
 import { deprovisioned, unknownPlan } from "./refusals.ts";
 import type { Log } from "../log.ts";
 import type { Vault } from "../vault/vault.ts";
@@ -58,9 +58,8 @@ export function createProvision(needs: {
   const { db, vault, offer, vendor, store, answers, queue, runner, vendorSteps, inTurn, onSettled, log } =
     needs;
 
-  return (request, cameAt, isHeard = () => true) => {
-    const patience = createPatience(cameAt);
-    return inTurn(request.uuid, async () => {
+  return (request, cameAt = performance.now(), isHeard = () => true) =>
+    inTurn(request.uuid, cameAt, async (patience) => {
       const plan = Object.hasOwn(offer.plans, request.plan) ? offer.plans[request.plan]! : null;
       if (!plan) {
         const known = await patience(() => findResource(db, request.uuid));
@@ -75,7 +74,6 @@ export function createProvision(needs: {
         log.error({ alarm: "no_grant", ...named(request) }, "A provision came without a grant");
       return answer ?? firstAnswer(newStep(request, birth, key), patience);
     });
-  };
 
   /** Calls the vendor and decides, within the time the platform has. */
   function firstAnswer(step: Step, patience: Patience): Promise<Answer> {

@@ -1,11 +1,30 @@
+import { DatabaseUnavailable } from "../database/database.ts";
+import { KitError } from "../errors.ts";
+import { createPatience, REQUEST_MS, type Patience } from "./patience.ts";
+
+/**
+ * A request whose turn comes later than this is refused: the work before the answer may take seconds more, and the
+ * platform gives up after 20.
+ */
+const LONGEST_IN_LINE_MS = 12_000;
+
 /**
  * Requests for one resource take turns within a process: a repeated provision waits for the first one's answer instead
- * of racing it, and plan changes happen in the order they came. Across processes the database decides.
+ * of racing it, and plan changes happen in the order they came. Across processes the database decides. Each gets the
+ * patience of its own time, which runs from when it came (`performance.now()`).
+ *
+ * Throws what `work` throws; where the turn came too late a `DatabaseUnavailable`, or a `KitError` that says
+ * "overloaded", and then `work` is never done.
  */
 export function createTurns() {
   const last = new Map<string, Promise<unknown>>();
-  return async function inTurn<Result>(uuid: string, work: () => Promise<Result>): Promise<Result> {
-    const turn = last.get(uuid)?.then(work, work) ?? work();
+  return async function inTurn<Result>(
+    uuid: string,
+    cameAt: number,
+    work: (patience: Patience) => Promise<Result>,
+  ): Promise<Result> {
+    const former = last.get(uuid);
+    const turn = former ? standInLine(former, cameAt, work) : work(createPatience(cameAt));
     last.set(uuid, turn);
     try {
       return await turn;
@@ -16,3 +35,24 @@ export function createTurns() {
 }
 
 export type InTurn = ReturnType<typeof createTurns>;
+
+/**
+ * Waits for the one before to end, without a time of its own: that one came earlier, so where the database is away it
+ * has given up when ours is over. Where it was answered, so should we be, although the vendor took its time.
+ */
+async function standInLine<Result>(
+  former: Promise<unknown>,
+  cameAt: number,
+  work: (patience: Patience) => Promise<Result>,
+): Promise<Result> {
+  const outage = await former.then(() => null, outageIn);
+  const sinceMs = performance.now() - cameAt;
+  if (outage && sinceMs >= REQUEST_MS) throw outage;
+  if (sinceMs > LONGEST_IN_LINE_MS)
+    throw new KitError("overloaded", "The requests before it for the same resource took too long");
+  return work(outage ? createPatience(cameAt, 0) : createPatience(cameAt));
+}
+
+function outageIn(error: unknown): DatabaseUnavailable | null {
+  return error instanceof DatabaseUnavailable ? error : null;
+}

@@ -63,10 +63,12 @@ const later = statement(
    FROM next WHERE r.uuid = next.uuid AND ${IS_WANTED} RETURNING r.uuid`,
 );
 
+// Only while the change is still to come: once it is made, another may have followed.
 const acceptPlan = statement(
   "accept_plan",
   `UPDATE resources r SET plan = ${planAfter("s", "$3", "seen.plan")}, updated_at = now() FROM steps s, resources seen
-   WHERE s.id = $1 AND s.lease = $2 AND r.uuid = s.uuid AND seen.uuid = s.uuid AND ${IS_WANTED} RETURNING r.uuid`,
+   WHERE s.id = $1 AND s.lease = $2 AND s.kind = 'change_plan' AND r.uuid = s.uuid AND seen.uuid = s.uuid AND ${IS_WANTED}
+   RETURNING r.uuid`,
 );
 
 const keepPlan = statement(
