@@ -1,6 +1,6 @@
 import type pg from "pg";
 import { KitError, messageOf, Misconfigured } from "../errors.ts";
-import { isFaultOfAddress } from "./failure.ts";
+import { isFaultOfAddress, refusalInWords } from "./failure.ts";
 import type { LockWait } from "./lock-waits.ts";
 import { migrationList, migrationNames } from "./migrations-folder.ts";
 import { statement, type Queryable } from "./statement.ts";
@@ -98,5 +98,5 @@ export async function checkMigrations(db: Database): Promise<void> {
 /** Throws the error again: as {@link Misconfigured} where the database's address, or what its role may do, is at fault. */
 export function tellOfAddress(error: unknown): never {
   if (error instanceof KitError || !isFaultOfAddress(error)) throw error;
-  throw new Misconfigured(`DATABASE_URL: the database says: ${messageOf(error)}`, { cause: error });
+  throw new Misconfigured(refusalInWords(error), { cause: error });
 }

@@ -1,6 +1,6 @@
 import type pg from "pg";
 import type { PrismaClient } from "./client/client.ts";
-import type { Database } from "./types.ts";
+import type { Database, DatabaseLog } from "./types.ts";
 import { bytesInBinary } from "./byte-arrays.ts";
 import { createConnections } from "./connections.ts";
 import { KitError } from "../errors.ts";
@@ -15,6 +15,7 @@ type Needs = {
   /** Connections for nothing but busy statements; without them those share the others. */
   busyPool?: pg.Pool;
   close?: () => Promise<void>;
+  log: DatabaseLog;
 };
 
 /** The database answers, and every write to it fails: a standby, or one that was made so because its disk is full. */
@@ -27,9 +28,9 @@ export class TakesNoWrites extends KitError {
 const PING = statement("ping", `SELECT current_setting('transaction_read_only') = 'on' AS "isReadOnly"`);
 
 /** A database over pools of connections, of which plain SQL and Prisma share one. `close` is called after the pools' end. */
-export function overPool({ kind, pool, busyPool, close }: Needs): Database {
+export function overPool({ kind, pool, busyPool, close, log }: Needs): Database {
   const send = kind === "postgresql" ? sendNamed : sendUnnamed;
-  const connections = createConnections(pool, busyPool);
+  const connections = createConnections(pool, busyPool, log);
   let prisma: Promise<PrismaClient> | undefined;
 
   const query: Queryable["query"] = async (statement, values) => {

@@ -304,6 +304,19 @@ describe("kit doctor", () => {
     }
   });
 
+  it("names DATABASE_CA where it is the database's TLS", async () => {
+    const database = await aRefusingDatabase("", "");
+    try {
+      const { of } = await doctor({ DATABASE_URL: `${database.url}?sslmode=verify-full` });
+      expect(of("database")).toMatchObject({
+        message: "DATABASE_URL: the database says: The server does not support SSL connections",
+        fix: expect.stringContaining("DATABASE_CA"),
+      });
+    } finally {
+      await database.close();
+    }
+  });
+
   it("makes no database where there is none", async () => {
     const dataDir = path.join(tmpdir(), `doctor-${process.pid}`);
     const { code, of } = await doctor({ DATABASE_URL: "", DATA_DIR: dataDir });

@@ -1,4 +1,10 @@
-import { howToMigrate, isOutOfConnections, TakesNoWrites, tellOfAddress } from "../../database/database.ts";
+import {
+  howToMigrate,
+  isFaultOfTls,
+  isOutOfConnections,
+  TakesNoWrites,
+  tellOfAddress,
+} from "../../database/database.ts";
 import { messageOf, Misconfigured } from "../../errors.ts";
 import { countKeyUse, type KeyUse } from "../../resources/keys.ts";
 import type { Services } from "../../services.ts";
@@ -11,7 +17,8 @@ export async function database({ db, config }: Services): Promise<Finding> {
     await db.ping().catch(tellOfAddress);
     return fine(`${name} answers in ${Math.ceil(performance.now() - asked)} ms.`);
   } catch (error) {
-    if (error instanceof Misconfigured) return fault(error.message, LETS_US_IN);
+    if (error instanceof Misconfigured)
+      return fault(error.message, isFaultOfTls(error.cause) ? CERTIFIED : LETS_US_IN);
     if (error instanceof TakesNoWrites)
       return fault(`${name} answers, but takes no writes: it is read-only.`, WRITABLE);
     return fault(
@@ -24,7 +31,9 @@ export async function database({ db, config }: Services): Promise<Finding> {
 const REACHABLE =
   "Is it running, and is DATABASE_URL the right address? The service waits for it and goes on by itself.";
 const LETS_US_IN =
-  "Mend the user, the password or the database that DATABASE_URL names, or what that user may do: no process starts with it.";
+  "Mend the user, the password or the database that DATABASE_URL names, or what that user may do: no process starts with it, and one that runs waits.";
+const CERTIFIED =
+  "Set DATABASE_CA to the certificate of the authority that signed the server's (or to no-verify, where anyone may answer), or mend sslmode in DATABASE_URL: no process starts with it, and one that runs waits.";
 const WRITABLE =
   "Is it a standby, or its disk full? Make it writable, or have DATABASE_URL name the primary. The service goes on by itself.";
 const ROOM =
