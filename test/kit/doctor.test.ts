@@ -18,6 +18,7 @@ const IDS = [
   "settings",
   "offer",
   "database",
+  "rights",
   "migrations",
   "keys",
   "secret",

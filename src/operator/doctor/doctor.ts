@@ -12,6 +12,7 @@ import { database, keys, migrations } from "./database-checks.ts";
 import { manifest } from "./manifest-check.ts";
 import { operators, passwords, platformStatus, signInClient } from "./outward-checks.ts";
 import { platform } from "./platform-check.ts";
+import { rights } from "./rights-check.ts";
 import { steps } from "./step-check.ts";
 import { tokens } from "./token-check.ts";
 
@@ -27,6 +28,7 @@ const CHECKS: readonly {
   look(services: Services): Promise<Finding> | Finding;
 }[] = [
   { id: "database", look: database },
+  { id: "rights", after: "database", look: rights },
   { id: "migrations", after: "database", look: migrations },
   { id: "keys", after: "migrations", look: keys },
   { id: "secret", after: "migrations", look: secret },
