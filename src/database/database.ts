@@ -7,6 +7,7 @@ import { withCa } from "./tls.ts";
 export { createGroupCommit, Overloaded } from "./group-commit.ts";
 export {
   isConflict,
+  isDiskFull,
   isFaultOfAddress,
   isFaultOfData,
   isFaultOfTls,

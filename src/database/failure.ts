@@ -85,6 +85,16 @@ export function isOutOfConnections(error: unknown): boolean {
   return clues(error).state === "53300";
 }
 
+/** Has the server no room left on its disk? */
+export function isDiskFull(error: unknown): boolean {
+  return clues(error).state === "53100";
+}
+
+/** Is it more than a setting of the server's allows (`temp_file_limit`)? */
+export function isOverLimit(error: unknown): boolean {
+  return clues(error).state === "53400";
+}
+
 /** Is it the values' own fault, so that the same values will fail again, and others might not? */
 export function isFaultOfData(error: unknown): boolean {
   return DATA_STATES.test(clues(error).state);

@@ -4,8 +4,9 @@ import type { Database, DatabaseLog } from "./types.ts";
 import { bytesInBinary } from "./byte-arrays.ts";
 import { createConnections } from "./connections.ts";
 import { KitError } from "../errors.ts";
-import { leavesConnectionSound } from "./failure.ts";
+import { isDiskFull, leavesConnectionSound } from "./failure.ts";
 import { pendingMigrations } from "./migrate.ts";
+import { tryRoomOnDisk } from "./room-on-disk.ts";
 import { statement, type Queryable } from "./statement.ts";
 import { inTransaction, type Send } from "./transaction.ts";
 
@@ -32,6 +33,8 @@ export function overPool({ kind, pool, busyPool, close, log }: Needs): Database 
   const send = kind === "postgresql" ? sendNamed : sendUnnamed;
   const connections = createConnections(pool, busyPool, log);
   let prisma: Promise<PrismaClient> | undefined;
+  // Since a statement met a full disk, until it is seen to have room again.
+  let isShortOfRoom = false;
 
   const query: Queryable["query"] = async (statement, values) => {
     const client = await connections.take(statement.isBusy);
@@ -42,21 +45,39 @@ export function overPool({ kind, pool, busyPool, close, log }: Needs): Database 
       return rows as never;
     } catch (error) {
       isSound = leavesConnectionSound(error);
+      isShortOfRoom ||= isDiskFull(error);
       throw error;
     } finally {
       client.release(!isSound);
     }
   };
 
+  const transaction: Database["transaction"] = async (work) => {
+    try {
+      return await inTransaction(connections.take, send, work);
+    } catch (error) {
+      isShortOfRoom ||= isDiskFull(error);
+      throw error;
+    }
+  };
+
+  const tryRoom = async () => {
+    await tryRoomOnDisk({ transaction });
+    isShortOfRoom = false;
+  };
+
   return {
     kind,
     query,
-    transaction: (work) => inTransaction(connections.take, send, work),
+    transaction,
     prisma: () => (prisma ??= openPrisma(pool)),
     async ping() {
       const [answer] = await query<{ isReadOnly: boolean }>(PING);
       if (answer?.isReadOnly) throw new TakesNoWrites();
+      // Asked every few seconds, it writes only where there is reason to; and when it is asked, nobody else may be writing.
+      if (isShortOfRoom) await tryRoom();
     },
+    tryRoom,
     pendingMigrations: () => pendingMigrations({ query }),
     connections: connections.counts,
     async close() {

@@ -1,5 +1,6 @@
 import {
   howToMigrate,
+  isDiskFull,
   isFaultOfTls,
   isOutOfConnections,
   TakesNoWrites,
@@ -15,12 +16,15 @@ export async function database({ db, config }: Services): Promise<Finding> {
   try {
     const asked = performance.now();
     await db.ping().catch(tellOfAddress);
-    return fine(`${name} answers in ${Math.ceil(performance.now() - asked)} ms.`);
+    const tookMs = Math.ceil(performance.now() - asked);
+    await db.tryRoom();
+    return fine(`${name} answers in ${tookMs} ms.`);
   } catch (error) {
     if (error instanceof Misconfigured)
       return fault(error.message, isFaultOfTls(error.cause) ? CERTIFIED : LETS_US_IN);
     if (error instanceof TakesNoWrites)
       return fault(`${name} answers, but takes no writes: it is read-only.`, WRITABLE);
+    if (isDiskFull(error)) return fault(`${name} answers, but its disk is full: ${messageOf(error)}`, ROOMY);
     return fault(
       `${name} does not answer: ${messageOf(error)}`,
       isOutOfConnections(error) ? ROOM : REACHABLE,
@@ -34,8 +38,10 @@ const LETS_US_IN =
   "Mend the user, the password or the database that DATABASE_URL names, or what that user may do: no process starts with it, and one that runs waits.";
 const CERTIFIED =
   "Set DATABASE_CA to the certificate of the authority that signed the server's (or to no-verify, where anyone may answer), or mend sslmode in DATABASE_URL: no process starts with it, and one that runs waits.";
+const ROOMY =
+  "Make room on the disk of PostgreSQL's data, or give it a larger one. Nearly every provision fails meanwhile; the service goes on by itself.";
 const WRITABLE =
-  "Is it a standby, or its disk full? Make it writable, or have DATABASE_URL name the primary. The service goes on by itself.";
+  "Is it a standby, or was it made so because its disk is full? Make it writable, or have DATABASE_URL name the primary. The service goes on by itself.";
 const ROOM =
   "End what holds its connections, or allow it more; each process takes DATABASE_POOL. The service goes on with those it has.";
 
