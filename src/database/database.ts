@@ -5,6 +5,7 @@ import { createPool } from "./pool.ts";
 import { withCa } from "./tls.ts";
 
 export { createGroupCommit, Overloaded } from "./group-commit.ts";
+export { encodingInWords, HOW_TO_ENCODE, KEEPS_BYTES, otherEncoding } from "./encoding.ts";
 export {
   isConflict,
   isDiskFull,

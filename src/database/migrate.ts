@@ -25,7 +25,7 @@ export class MigrationFailed extends KitError {
  * direct connection (no transaction pooler in between).
  *
  * @returns the names of the migrations it applied, oldest first
- * @throws MigrationFailed
+ * @throws MigrationFailed, or Misconfigured where the database cannot store every text and holds nothing yet
  */
 export function migrate({
   url,
@@ -57,7 +57,7 @@ export async function applyMigrations(
     );
     return { applied: appliedMigrationNames };
   } catch (error) {
-    throw new MigrationFailed(error);
+    throw error instanceof Misconfigured ? error : new MigrationFailed(error);
   }
 }
 

@@ -18,6 +18,7 @@ const IDS = [
   "settings",
   "offer",
   "database",
+  "encoding",
   "rights",
   "migrations",
   "keys",

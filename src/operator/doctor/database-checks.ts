@@ -1,8 +1,12 @@
 import {
+  encodingInWords,
+  HOW_TO_ENCODE,
   howToMigrate,
   isDiskFull,
   isFaultOfTls,
   isOutOfConnections,
+  KEEPS_BYTES,
+  otherEncoding,
   TakesNoWrites,
   tellOfAddress,
 } from "../../database/database.ts";
@@ -44,6 +48,14 @@ const WRITABLE =
   "Is it a standby, or was it made so because its disk is full? Make it writable, or have DATABASE_URL name the primary. The service goes on by itself.";
 const ROOM =
   "End what holds its connections, or allow it more; each process takes DATABASE_POOL. The service goes on with those it has.";
+
+/** Whether the database can store whatever a provision brings. */
+export async function encoding({ db }: Services): Promise<Finding> {
+  const other = await otherEncoding(db);
+  if (other === null) return fine("The database stores text as UTF-8.");
+  if (other !== KEEPS_BYTES) return fault(encodingInWords(other), HOW_TO_ENCODE);
+  return warning(`The database keeps text as ${other}: the bytes it is given, unchecked.`, HOW_TO_ENCODE);
+}
 
 export async function migrations({ db }: Services): Promise<Finding> {
   const pending = await db.pendingMigrations();

@@ -8,7 +8,7 @@ import { noDatabase } from "../no-database.ts";
 import type { OnProgress } from "../progress.ts";
 import { fault, fine, warning, type Check, type Finding } from "./check.ts";
 import { attention, secret, sweeps } from "./credential-checks.ts";
-import { database, keys, migrations } from "./database-checks.ts";
+import { database, encoding, keys, migrations } from "./database-checks.ts";
 import { manifest } from "./manifest-check.ts";
 import { operators, passwords, platformStatus, signInClient } from "./outward-checks.ts";
 import { platform } from "./platform-check.ts";
@@ -28,6 +28,7 @@ const CHECKS: readonly {
   look(services: Services): Promise<Finding> | Finding;
 }[] = [
   { id: "database", look: database },
+  { id: "encoding", after: "database", look: encoding },
   { id: "rights", after: "database", look: rights },
   { id: "migrations", after: "database", look: migrations },
   { id: "keys", after: "migrations", look: keys },
