@@ -35,6 +35,9 @@ export interface RunningService {
 /** How long a request waits for a service that has just started; one that runs waits as long for its database. */
 const START_PATIENCE_MS = 8_000;
 
+/** Whoever asks whether we are ready waits no longer for a client secret that somebody has locked. */
+const SECRET_PATIENCE_MS = 1_000;
+
 /** Starts the web process: listens at once, and works as soon as its database answers. */
 export async function runWeb(config: Config, parts?: Partial<Parts>): Promise<RunningService> {
   const services = await createServices(config, "owner", parts);
@@ -159,10 +162,15 @@ async function readiness({ db, credentials }: Services, ready: Promise<void>): P
   try {
     await within(0, ready, notReady);
     await db.ping();
-    return (await credentials.secrets.current()).isRejected ? "degraded" : "ready";
   } catch {
     return "unavailable";
   }
+  // No provision waits for the client secret: where it cannot be had, an operator should look, and that is all.
+  const isAccepted = within(SECRET_PATIENCE_MS, credentials.secrets.current(), notReady).then(
+    ({ isRejected }) => !isRejected,
+    () => false,
+  );
+  return (await isAccepted) ? "ready" : "degraded";
 }
 
 const notReady = (): Error => new NotReady();

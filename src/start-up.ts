@@ -1,8 +1,8 @@
 import { setTimeout as wait } from "node:timers/promises";
 import {
   checkMigrations,
-  DatabaseUnavailable,
-  isPassing,
+  isDatabaseAway,
+  isFaultOfAddress,
   statement,
   tellOfAddress,
 } from "./database/database.ts";
@@ -37,7 +37,7 @@ export async function checkDatabase(services: Services, signal: AbortSignal): Pr
     try {
       return await check(services);
     } catch (error) {
-      if (signal.aborted || !(isPassing(error) || error instanceof DatabaseUnavailable)) tellOfAddress(error);
+      if (signal.aborted || isFaultOfAddress(error) || !isDatabaseAway(error)) tellOfAddress(error);
       const reason = messageOf(error);
       if (reason !== told) services.log.warn({ reason }, "The database does not answer yet; waiting for it");
       told = reason;

@@ -8,11 +8,17 @@ import { aWorld, eventually, type World } from "./support/world.ts";
 
 let world: World;
 let isDatabaseAway = false;
+/** What comes of reading the client secrets; null: they are read. */
+let secretsMeet: (() => Promise<never>) | null = null;
 let migrationsKnown: Promise<void> = Promise.resolve();
 beforeAll(async () => {
   const wrapDatabase = (database: Database): Database => ({
     ...database,
     ping: () => (isDatabaseAway ? Promise.reject(new Error("away")) : database.ping()),
+    query: (statement, values) =>
+      secretsMeet && statement.name === "read_client_secret"
+        ? secretsMeet()
+        : database.query(statement, values),
     async pendingMigrations() {
       await migrationsKnown;
       return database.pendingMigrations();
@@ -46,6 +52,20 @@ describe("a service that", () => {
     await eventually(async () => expect(await ask("/readyz")).toBe("200 degraded"));
     await world.restart({ environment: { CLIENT_SECRET: secret } });
     await eventually(async () => expect(await ask("/readyz")).toBe("200 ready"));
+  });
+
+  it.each([
+    ["cannot read its client secrets", () => Promise.reject(new Error("permission denied for table"))],
+    ["waits for whoever has locked them", () => new Promise<never>(() => undefined)],
+  ])("%s is degraded and no more, for provisions go on", async (_, meets) => {
+    await world.restart();
+    secretsMeet = meets;
+    // What it knows of them is believed for five seconds.
+    await eventually(async () => expect(await ask("/readyz")).toBe("200 degraded"));
+    const { response } = await world.sandbox.control.install();
+    expect(response.status).toBeLessThan(300);
+    secretsMeet = null;
+    expect(await ask("/readyz")).toBe("200 ready");
   });
 
   it("has not yet looked at its database and keys lives, and is not ready", async () => {

@@ -1,6 +1,7 @@
 import type pg from "pg";
-import { isOutOfConnections } from "./failure.ts";
+import { isOutOfConnections, isRefusedEntry, refusalInWords } from "./failure.ts";
 import { createPlanKeeper } from "./kept-plans.ts";
+import type { DatabaseLog } from "./types.ts";
 
 /** One process's connections: those for busy statements, which keep their plans, and those for everything else. */
 export interface Connections {
@@ -16,11 +17,20 @@ export interface Connections {
  * Without a pool for busy statements these share the others. To a caller whose kind has no connection, and is refused
  * one because the server or our role allows no more, one of the other kind is given, if one is idle; and so is one for a
  * busy statement when as many wait already as there are, which then are held up by something slow.
+ *
+ * That nobody is let in any more is told once, until somebody is. Before anybody was, it is told by whoever starts.
  */
-export function createConnections(pool: pg.Pool, busyPool?: pg.Pool): Connections {
+export function createConnections(
+  pool: pg.Pool,
+  busyPool: pg.Pool | undefined,
+  log: DatabaseLog,
+): Connections {
   const pools = busyPool ? [pool, busyPool] : [pool];
   const keepPlans = createPlanKeeper();
   const sum = (of: (each: pg.Pool) => number) => pools.reduce((total, each) => total + of(each), 0);
+
+  let isLetIn = false;
+  for (const each of pools) each.on("connect", () => (isLetIn = true));
 
   async function takeFrom(from: pg.Pool): Promise<pg.PoolClient> {
     const client = await from.connect();
@@ -42,6 +52,13 @@ export function createConnections(pool: pg.Pool, busyPool?: pg.Pool): Connection
       try {
         return await takeFrom(own);
       } catch (error) {
+        if (isLetIn && isRefusedEntry(error)) {
+          isLetIn = false;
+          log.warn(
+            { reason: refusalInWords(error) },
+            "The database lets us in no more; waiting until it does",
+          );
+        }
         if (!other || !isOutOfConnections(error)) throw error;
         return takeFrom(other);
       }

@@ -5,7 +5,17 @@ import { createPool } from "./pool.ts";
 import { withCa } from "./tls.ts";
 
 export { createGroupCommit, Overloaded } from "./group-commit.ts";
-export { isConflict, isFaultOfData, isLocked, isOutOfConnections, isPassing } from "./failure.ts";
+export { encodingInWords, HOW_TO_ENCODE, KEEPS_BYTES, otherEncoding } from "./encoding.ts";
+export {
+  isConflict,
+  isDiskFull,
+  isFaultOfAddress,
+  isFaultOfData,
+  isFaultOfTls,
+  isLocked,
+  isOutOfConnections,
+  isPassing,
+} from "./failure.ts";
 export type { LockWait } from "./lock-waits.ts";
 export { checkMigrations, howToMigrate, migrate, MigrationFailed, tellOfAddress } from "./migrate.ts";
 export { busyStatement, statement, type Queryable, type Statement } from "./statement.ts";
@@ -70,11 +80,12 @@ export async function openDatabase(settings: DatabaseSettings): Promise<Database
       kind: "postgresql",
       pool: poolOf(poolSize - forBusy),
       ...(forBusy > 0 && { busyPool: poolOf(forBusy) }),
+      log,
     });
   }
   // Loaded when needed: a service on PostgreSQL has no use for it.
   const { openEmbedded } = await import("./embedded/embedded.ts");
   const { address, close } = await openEmbedded({ dataDir, role, log });
   const pool = createPool({ ...address, max: Math.min(poolSize, EMBEDDED_CONNECTIONS) });
-  return overPool({ kind: "embedded", pool, close });
+  return overPool({ kind: "embedded", pool, close, log });
 }

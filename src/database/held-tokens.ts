@@ -1,4 +1,4 @@
-import { isFaultOfData, isPassing } from "./failure.ts";
+import { isFaultOfAddress, isFaultOfData, isPassing } from "./failure.ts";
 import { waitingForDatabase } from "./waiting.ts";
 
 /**
@@ -26,8 +26,9 @@ export function storeHeldTokens(
     upToMs: KEEP_ONLY_TOKENS_MS,
     isCurable(error) {
       if (isFaultOfData(error)) return false;
-      if (!isPassing(error) && !isTold) onTrouble(error);
-      isTold ||= !isPassing(error);
+      const needsSomebody = !isPassing(error) || isFaultOfAddress(error);
+      if (needsSomebody && !isTold) onTrouble(error);
+      isTold ||= needsSomebody;
       return true;
     },
   });

@@ -1,6 +1,6 @@
 import type pg from "pg";
 import { KitError, messageOf, Misconfigured } from "../errors.ts";
-import { isFaultOfAddress } from "./failure.ts";
+import { isFaultOfAddress, refusalInWords } from "./failure.ts";
 import type { LockWait } from "./lock-waits.ts";
 import { migrationList, migrationNames } from "./migrations-folder.ts";
 import { statement, type Queryable } from "./statement.ts";
@@ -25,7 +25,7 @@ export class MigrationFailed extends KitError {
  * direct connection (no transaction pooler in between).
  *
  * @returns the names of the migrations it applied, oldest first
- * @throws MigrationFailed
+ * @throws MigrationFailed, or Misconfigured where the database cannot store every text and holds nothing yet
  */
 export function migrate({
   url,
@@ -57,7 +57,7 @@ export async function applyMigrations(
     );
     return { applied: appliedMigrationNames };
   } catch (error) {
-    throw new MigrationFailed(error);
+    throw error instanceof Misconfigured ? error : new MigrationFailed(error);
   }
 }
 
@@ -98,5 +98,5 @@ export async function checkMigrations(db: Database): Promise<void> {
 /** Throws the error again: as {@link Misconfigured} where the database's address, or what its role may do, is at fault. */
 export function tellOfAddress(error: unknown): never {
   if (error instanceof KitError || !isFaultOfAddress(error)) throw error;
-  throw new Misconfigured(`DATABASE_URL: the database says: ${messageOf(error)}`, { cause: error });
+  throw new Misconfigured(refusalInWords(error), { cause: error });
 }

@@ -1,11 +1,12 @@
 import type pg from "pg";
 import type { PrismaClient } from "./client/client.ts";
-import type { Database } from "./types.ts";
+import type { Database, DatabaseLog } from "./types.ts";
 import { bytesInBinary } from "./byte-arrays.ts";
 import { createConnections } from "./connections.ts";
 import { KitError } from "../errors.ts";
-import { leavesConnectionSound } from "./failure.ts";
+import { isDiskFull, leavesConnectionSound } from "./failure.ts";
 import { pendingMigrations } from "./migrate.ts";
+import { tryRoomOnDisk } from "./room-on-disk.ts";
 import { statement, type Queryable } from "./statement.ts";
 import { inTransaction, type Send } from "./transaction.ts";
 
@@ -15,6 +16,7 @@ type Needs = {
   /** Connections for nothing but busy statements; without them those share the others. */
   busyPool?: pg.Pool;
   close?: () => Promise<void>;
+  log: DatabaseLog;
 };
 
 /** The database answers, and every write to it fails: a standby, or one that was made so because its disk is full. */
@@ -27,10 +29,12 @@ export class TakesNoWrites extends KitError {
 const PING = statement("ping", `SELECT current_setting('transaction_read_only') = 'on' AS "isReadOnly"`);
 
 /** A database over pools of connections, of which plain SQL and Prisma share one. `close` is called after the pools' end. */
-export function overPool({ kind, pool, busyPool, close }: Needs): Database {
+export function overPool({ kind, pool, busyPool, close, log }: Needs): Database {
   const send = kind === "postgresql" ? sendNamed : sendUnnamed;
-  const connections = createConnections(pool, busyPool);
+  const connections = createConnections(pool, busyPool, log);
   let prisma: Promise<PrismaClient> | undefined;
+  // Since a statement met a full disk, until it is seen to have room again.
+  let isShortOfRoom = false;
 
   const query: Queryable["query"] = async (statement, values) => {
     const client = await connections.take(statement.isBusy);
@@ -41,21 +45,39 @@ export function overPool({ kind, pool, busyPool, close }: Needs): Database {
       return rows as never;
     } catch (error) {
       isSound = leavesConnectionSound(error);
+      isShortOfRoom ||= isDiskFull(error);
       throw error;
     } finally {
       client.release(!isSound);
     }
   };
 
+  const transaction: Database["transaction"] = async (work) => {
+    try {
+      return await inTransaction(connections.take, send, work);
+    } catch (error) {
+      isShortOfRoom ||= isDiskFull(error);
+      throw error;
+    }
+  };
+
+  const tryRoom = async () => {
+    await tryRoomOnDisk({ transaction });
+    isShortOfRoom = false;
+  };
+
   return {
     kind,
     query,
-    transaction: (work) => inTransaction(connections.take, send, work),
+    transaction,
     prisma: () => (prisma ??= openPrisma(pool)),
     async ping() {
       const [answer] = await query<{ isReadOnly: boolean }>(PING);
       if (answer?.isReadOnly) throw new TakesNoWrites();
+      // Asked every few seconds, it writes only where there is reason to; and when it is asked, nobody else may be writing.
+      if (isShortOfRoom) await tryRoom();
     },
+    tryRoom,
     pendingMigrations: () => pendingMigrations({ query }),
     connections: connections.counts,
     async close() {

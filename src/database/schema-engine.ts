@@ -7,6 +7,7 @@ import {
 } from "@prisma/driver-adapter-utils";
 import type { SchemaEngine } from "@prisma/schema-engine-wasm";
 import pg from "pg";
+import { refuseOtherEncoding } from "./encoding.ts";
 import { tellLockWaits, type LockWait } from "./lock-waits.ts";
 import { forgetUnfinished, runScript } from "./migration-script.ts";
 import { loadSchemaEngine } from "./schema-engine-wasm.ts";
@@ -24,6 +25,8 @@ let loading: ReturnType<typeof loadSchemaEngine> | undefined;
  * Runs `work` with Prisma's own schema engine, the one behind `prisma migrate`, on the database at `address`. It needs
  * no binary and no Prisma command line, and keeps `_prisma_migrations` as they do. One at a time: others wait.
  * `onWait` is told for whom.
+ *
+ * @throws Misconfigured for an empty database that cannot store every text
  */
 export async function withSchemaEngine<T>(
   address: pg.PoolConfig,
@@ -37,6 +40,7 @@ export async function withSchemaEngine<T>(
   let endTelling = () => Promise.resolve();
   try {
     await pool.query(NO_LIMITS);
+    await refuseOtherEncoding(pool);
     if (onWait) {
       const { rows } = await pool.query<{ pid: number }>("SELECT pg_backend_pid() AS pid");
       endTelling = tellLockWaits({ ...CALLED, ...address }, { pid: rows[0]!.pid, locks: LOCKS, onWait });

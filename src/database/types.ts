@@ -14,8 +14,13 @@ export type Database = Queryable & {
   transaction<T>(work: (tx: Queryable) => Promise<T>): Promise<T>;
   /** The Prisma client; loaded when first asked for. */
   prisma(): Promise<PrismaClient>;
-  /** Resolves if the database answers and takes writes, within the usual limits (5 s at most). */
+  /**
+   * Resolves if the database answers and takes writes, within the usual limits (5 s at most). That its disk is full it
+   * knows from what failed for that in this process, and then tries.
+   */
   ping(): Promise<void>;
+  /** Resolves if there is room on the database's disk; it is tried, and nothing stays of that. Rejects with 53100 if not. */
+  tryRoom(): Promise<void>;
   /** The migrations that the database still lacks, oldest first. On the embedded one, none but beside an older service. */
   pendingMigrations(): Promise<string[]>;
   /** What this process has of connections, and how many statements wait for one. */

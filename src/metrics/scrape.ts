@@ -26,6 +26,8 @@ export function createScrape(needs: {
 
   async function look(): Promise<Family[]> {
     try {
+      // A full disk may still take a total that was written before.
+      await db.ping();
       await totals.store();
       return [...(await totals.read()), ...(await databaseState(db)), await sweepAges(db, jobs), isUp(1)];
     } catch (error) {

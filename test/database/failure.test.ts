@@ -12,6 +12,8 @@ import { anOpenDatabase } from "../support/open-database.ts";
 
 const fromPostgresql = (code: string, message = "") =>
   Object.assign(new Error(message), { code, severity: "ERROR" });
+/** As a server says it that ends the connection with that. */
+const refused = (code: string) => Object.assign(new Error(), { code, severity: "FATAL" });
 const fromNode = (code: string, syscall = "connect") => Object.assign(new Error(code), { code, syscall });
 const fromPrisma = (code: string, originalCode?: string, message = "") =>
   Object.assign(new Error(message), { code, meta: { driverAdapterError: { cause: { originalCode } } } });
@@ -58,6 +60,15 @@ describe("worth another try", () => {
     ["Prisma: read-only", fromPrisma("P2039", "25006")],
     ["Prisma: a raw query met a restart", fromPrisma("P2010", "57P01")],
     ["a row lock held by another for too long", fromPostgresql("55P03")],
+    ["a password that is just being changed", refused("28P01")],
+    ["a role that may not log in just now", refused("28000")],
+    ["a database that is called otherwise while it is put back", refused("3D000")],
+    ["a database that takes no connections", refused("55000")],
+    ["a database that its owner alone may connect to", refused("42501")],
+    ["a certificate of another CA", fromNode("UNABLE_TO_VERIFY_LEAF_SIGNATURE", "")],
+    ["a certificate that has run out", fromNode("CERT_HAS_EXPIRED", "")],
+    ["a certificate for another name", fromNode("ERR_TLS_CERT_ALTNAME_INVALID", "")],
+    ["a server that has no TLS just now", new Error("The server does not support SSL connections")],
   ])("%s", (_, error) => {
     expect(isPassing(error)).toBe(true);
     expect(isFaultOfData(error)).toBe(false);
@@ -73,7 +84,10 @@ describe("not worth another try", () => {
     ["a syntax error", fromPostgresql("42601")],
     ["a table that is not there", fromPostgresql("42P01")],
     ["a permission we lack", fromPostgresql("42501")],
-    ["a wrong password", fromPostgresql("28P01")],
+    [
+      "a permission we lack on a table, in a German server's words",
+      fromPostgresql("42501", "keine Berechtigung"),
+    ],
     ["a feature PostgreSQL does not have", fromPostgresql("0A000", "not supported")],
     ["an exception of a trigger's own", fromPostgresql("P0001")],
     ["Prisma: a key that is taken", fromPrisma("P2002")],

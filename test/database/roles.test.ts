@@ -132,6 +132,30 @@ onPostgresql("a service whose role may change no schema, set up as docs/database
   });
 
   it.each([
+    ["INSERT ON credentials", "INSERT on credentials"],
+    ["UPDATE, INSERT ON credentials, events", "INSERT, UPDATE on credentials, events"],
+    ["USAGE ON SEQUENCE steps_id_seq, events_id_seq", "USAGE on sequence events_id_seq, steps_id_seq"],
+    ["SELECT ON _prisma_migrations", "SELECT on _prisma_migrations"],
+    ["USAGE ON SCHEMA public", "USAGE on schema public"],
+  ])("without %s is not fit, and the check-up says how to grant it", async (right, lacked) => {
+    const look = async () => {
+      const { data } = await kitJson<{ checks: { id: string; ok: boolean; message: string; fix: string }[] }>(
+        settings,
+        ["doctor"],
+      );
+      return data.checks.find(({ id }) => id === "rights")!;
+    };
+    await roles.ask("owner", [`REVOKE ${right} FROM addon_service`]);
+    const { ok, message, fix } = await look();
+    const [owner, service] = [roles.ownerUrl, roles.serviceUrl].map((url) => new URL(url).username);
+    expect({ ok, message }).toEqual({ ok: false, message: `The role ${service} lacks ${lacked}.` });
+    const grants = /^As (\S+): (GRANT [^]*;)/.exec(fix)!;
+    expect(grants[1]).toBe(owner);
+    await roles.ask("owner", grants[2]!.split(";").filter(Boolean));
+    expect((await look()).ok).toBe(true);
+  });
+
+  it.each([
     "CREATE TABLE mine (x int)",
     "CREATE TEMPORARY TABLE mine (x int)",
     "CREATE SCHEMA mine",

@@ -18,6 +18,8 @@ const IDS = [
   "settings",
   "offer",
   "database",
+  "encoding",
+  "rights",
   "migrations",
   "plans",
   "keys",
@@ -321,6 +323,19 @@ describe("kit doctor", () => {
           message: `DATABASE_URL: the database says: ${words}`,
           fix: expect.stringContaining("no process starts with it"),
         },
+      });
+    } finally {
+      await database.close();
+    }
+  });
+
+  it("names DATABASE_CA where it is the database's TLS", async () => {
+    const database = await aRefusingDatabase("", "");
+    try {
+      const { of } = await doctor({ DATABASE_URL: `${database.url}?sslmode=verify-full` });
+      expect(of("database")).toMatchObject({
+        message: "DATABASE_URL: the database says: The server does not support SSL connections",
+        fix: expect.stringContaining("DATABASE_CA"),
       });
     } finally {
       await database.close();

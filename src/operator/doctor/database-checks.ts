@@ -1,4 +1,15 @@
-import { howToMigrate, isOutOfConnections, TakesNoWrites, tellOfAddress } from "../../database/database.ts";
+import {
+  encodingInWords,
+  HOW_TO_ENCODE,
+  howToMigrate,
+  isDiskFull,
+  isFaultOfTls,
+  isOutOfConnections,
+  KEEPS_BYTES,
+  otherEncoding,
+  TakesNoWrites,
+  tellOfAddress,
+} from "../../database/database.ts";
 import { messageOf, Misconfigured } from "../../errors.ts";
 import { countKeyUse, type KeyUse } from "../../resources/keys.ts";
 import type { Services } from "../../services.ts";
@@ -9,11 +20,15 @@ export async function database({ db, config }: Services): Promise<Finding> {
   try {
     const asked = performance.now();
     await db.ping().catch(tellOfAddress);
-    return fine(`${name} answers in ${Math.ceil(performance.now() - asked)} ms.`);
+    const tookMs = Math.ceil(performance.now() - asked);
+    await db.tryRoom();
+    return fine(`${name} answers in ${tookMs} ms.`);
   } catch (error) {
-    if (error instanceof Misconfigured) return fault(error.message, LETS_US_IN);
+    if (error instanceof Misconfigured)
+      return fault(error.message, isFaultOfTls(error.cause) ? CERTIFIED : LETS_US_IN);
     if (error instanceof TakesNoWrites)
       return fault(`${name} answers, but takes no writes: it is read-only.`, WRITABLE);
+    if (isDiskFull(error)) return fault(`${name} answers, but its disk is full: ${messageOf(error)}`, ROOMY);
     return fault(
       `${name} does not answer: ${messageOf(error)}`,
       isOutOfConnections(error) ? ROOM : REACHABLE,
@@ -24,11 +39,23 @@ export async function database({ db, config }: Services): Promise<Finding> {
 const REACHABLE =
   "Is it running, and is DATABASE_URL the right address? The service waits for it and goes on by itself.";
 const LETS_US_IN =
-  "Mend the user, the password or the database that DATABASE_URL names, or what that user may do: no process starts with it.";
+  "Mend the user, the password or the database that DATABASE_URL names, or what that user may do: no process starts with it, and one that runs waits.";
+const CERTIFIED =
+  "Set DATABASE_CA to the certificate of the authority that signed the server's (or to no-verify, where anyone may answer), or mend sslmode in DATABASE_URL: no process starts with it, and one that runs waits.";
+const ROOMY =
+  "Make room on the disk of PostgreSQL's data, or give it a larger one. Nearly every provision fails meanwhile; the service goes on by itself.";
 const WRITABLE =
-  "Is it a standby, or its disk full? Make it writable, or have DATABASE_URL name the primary. The service goes on by itself.";
+  "Is it a standby, or was it made so because its disk is full? Make it writable, or have DATABASE_URL name the primary. The service goes on by itself.";
 const ROOM =
   "End what holds its connections, or allow it more; each process takes DATABASE_POOL. The service goes on with those it has.";
+
+/** Whether the database can store whatever a provision brings. */
+export async function encoding({ db }: Services): Promise<Finding> {
+  const other = await otherEncoding(db);
+  if (other === null) return fine("The database stores text as UTF-8.");
+  if (other !== KEEPS_BYTES) return fault(encodingInWords(other), HOW_TO_ENCODE);
+  return warning(`The database keeps text as ${other}: the bytes it is given, unchecked.`, HOW_TO_ENCODE);
+}
 
 export async function migrations({ db }: Services): Promise<Finding> {
   const pending = await db.pendingMigrations();

@@ -8,11 +8,12 @@ import { noDatabase } from "../no-database.ts";
 import type { OnProgress } from "../progress.ts";
 import { fault, fine, warning, type Check, type Finding } from "./check.ts";
 import { attention, secret, sweeps } from "./credential-checks.ts";
-import { database, keys, migrations } from "./database-checks.ts";
+import { database, encoding, keys, migrations } from "./database-checks.ts";
 import { manifest } from "./manifest-check.ts";
 import { operators, passwords, platformStatus, signInClient } from "./outward-checks.ts";
 import { plans } from "./plans-check.ts";
 import { platform } from "./platform-check.ts";
+import { rights } from "./rights-check.ts";
 import { steps } from "./step-check.ts";
 import { tokens } from "./token-check.ts";
 
@@ -28,6 +29,8 @@ const CHECKS: readonly {
   look(services: Services): Promise<Finding> | Finding;
 }[] = [
   { id: "database", look: database },
+  { id: "encoding", after: "database", look: encoding },
+  { id: "rights", after: "database", look: rights },
   { id: "migrations", after: "database", look: migrations },
   { id: "plans", after: "migrations", look: plans },
   { id: "keys", after: "migrations", look: keys },

@@ -1,0 +1,60 @@
+import { statement } from "../../database/database.ts";
+import type { Services } from "../../services.ts";
+import { fault, fine, type Finding } from "./check.ts";
+
+// Of the schema that is served from, what the owner of our tables made: beside them may stand what others brought. Asked of
+// the catalog by name, for to whom the schema is closed no name in it means anything. docs/database.md grants the rights.
+const readMissing = statement(
+  "missing_rights",
+  `WITH home AS (
+     SELECT oid, nspname FROM pg_namespace WHERE nspname = coalesce(current_schema(), 'public')
+   ), ours AS (
+     SELECT c.oid, c.relname, c.relowner, c.relkind = 'S' AS "isSequence" FROM pg_class c JOIN home ON home.oid = c.relnamespace
+     WHERE c.relkind IN ('r', 'p', 'S') AND c.relowner IN (
+       SELECT relowner FROM pg_class WHERE relnamespace = home.oid
+         AND relname IN ('_prisma_migrations', 'resources', 'credentials'))
+   ), lacking AS (
+     SELECT relname, relowner, "isSequence", array_agg(privilege ORDER BY nr) AS privileges
+     FROM ours, unnest(CASE WHEN "isSequence" THEN ARRAY['USAGE'] WHEN relname = '_prisma_migrations' THEN ARRAY['SELECT']
+       ELSE ARRAY['SELECT', 'INSERT', 'UPDATE', 'DELETE'] END) WITH ORDINALITY AS wanted(privilege, nr)
+     WHERE NOT CASE WHEN "isSequence" THEN has_sequence_privilege(oid, privilege) ELSE has_table_privilege(oid, privilege) END
+     GROUP BY 1, 2, 3
+   ), missing AS (
+     SELECT array_to_string(privileges, ', ') AS privileges, CASE WHEN "isSequence" THEN 'SEQUENCE ' ELSE '' END AS kind,
+       string_agg(quote_ident(relname), ', ' ORDER BY relname) AS names, relowner AS owner
+     FROM lacking GROUP BY 1, 2, 4
+     UNION ALL
+     SELECT 'USAGE', 'SCHEMA ', quote_ident(nspname), min(relowner) FROM home, ours
+     WHERE NOT has_schema_privilege(home.oid, 'USAGE') GROUP BY nspname
+   )
+   SELECT privileges, kind, names, pg_get_userbyid(owner)::text AS owner, quote_ident(current_user) AS role
+   FROM missing ORDER BY kind = 'SEQUENCE ', kind DESC, names`,
+);
+
+interface Missing {
+  /** As GRANT wants them: `SELECT, INSERT`. */
+  privileges: string;
+  /** What GRANT says before the names; nothing for tables. */
+  kind: string;
+  names: string;
+  owner: string;
+  /** Who serves. */
+  role: string;
+}
+
+/** Whether the role that serves may do what docs/database.md lets it do: without one right of them, some requests are 500. */
+export async function rights({ db }: Services): Promise<Finding> {
+  const missing = await db.query<Missing>(readMissing);
+  if (missing.length === 0) return fine("The role has the rights that it needs.");
+  const lacked = missing.map(
+    ({ privileges, kind, names }) => `${privileges} on ${kind.toLowerCase()}${names}`,
+  );
+  const grants = missing.map(
+    ({ privileges, kind, names, role }) => `GRANT ${privileges} ON ${kind}${names} TO ${role};`,
+  );
+  const owners = [...new Set(missing.map(({ owner }) => owner))].join(" and ");
+  return fault(
+    `The role ${missing[0]!.role} lacks ${lacked.join("; ")}.`,
+    `As ${owners}: ${grants.join(" ")} How later tables come with them: docs/database.md.`,
+  );
+}
