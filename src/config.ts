@@ -152,14 +152,16 @@ export type Config = ValuesOf<typeof settings> & {
 /**
  * Reads the settings, checks all of them and freezes them. Throws one {@link Misconfigured} that names every bad
  * variable and how to mend it, never a value. With `only`, just those settings are required and read; `own` are the
- * settings of the vendor's service that is started.
+ * settings of the vendor's service that is started, whose names are looked at in any case.
  */
 export function readConfig(
   env: Environment,
   only?: readonly SettingName[],
   own: Settings = yourSettings,
 ): Config {
-  const faults: string[] = [];
+  const faults = wrongNames(own);
+  // Of a setting that has another's name, or none, nothing is said twice.
+  const isOwnRead = !only && faults.length === 0;
   const remarks: string[] = [];
   const insecure = env["ALLOW_INSECURE_PLATFORM"] === "on";
 
@@ -183,7 +185,7 @@ export function readConfig(
   const wanted = Object.entries(settings).filter(([key]) => isWanted(key as SettingName));
   const config = {
     ...readAll(Object.fromEntries(wanted)),
-    yours: Object.freeze(only ? {} : readAll(own)),
+    yours: Object.freeze(isOwnRead ? readAll(own) : {}),
     remarks,
   } as unknown as Config;
   faults.push(...disagreements(config, (key) => isWanted(key) && Boolean(env[settings[key].name])));
@@ -195,6 +197,24 @@ export function readConfig(
   }
   if (!only) remarks.push(...notForProduction(config));
   return Object.freeze(config);
+}
+
+/** What is wrong with the names of a vendor's settings, a sentence each. */
+export function wrongNames(own: Settings): string[] {
+  const kits = new Set(Object.values<Setting<unknown>>(settings).map(({ name }) => name));
+  const names = Object.values(own).map(({ name }) => name);
+  const twice = names.filter((name, at) => names.indexOf(name) < at);
+  return [
+    ...names
+      .filter((name) => !/^[A-Z_][A-Z0-9_]*$/.test(name))
+      .map((name) => `${JSON.stringify(name)} can be no variable's name: use capitals, digits and _.`),
+    ...[...new Set(names)]
+      .filter((name) => kits.has(name))
+      .map((name) => `${name} is a setting of the kit's own: give yours another name.`),
+    ...[...new Set(twice)].map(
+      (name) => `${name} is the name of more than one of your settings: give each its own.`,
+    ),
+  ];
 }
 
 export type Environment = Readonly<Record<string, string | undefined>>;

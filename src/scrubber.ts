@@ -9,21 +9,26 @@ export interface Scrubber {
 }
 
 const HIDDEN = "[secret]";
+/**
+ * The password in an address, `scheme://user:password@host`. A slash, a quote or an escape ends the search: none stands
+ * in a password that is written as it must be, and what follows an address with a port is none.
+ */
+const PASSWORD_IN_ADDRESS = /(:\/\/[^\s/?#@:"\\]*:)[^\s/?#"\\]+(?=@)/g;
 /** Shorter values are not looked for, in whatever form: they would be found in every other word. */
 const SHORTEST = 4;
 /** As many as {@link slotOf} can tell apart. */
 const SLOTS = 2 ** 14;
 
 /**
- * Makes a scrubber. Hidden are: whatever begins with the platform's token prefix, and every value given to `hide`, as it
- * is, escaped, URL-encoded and in base64, whatever it touches. Choosing by value and not by the path of a member is
- * deliberate: paths miss what stands in an error's text, a header or a nested object.
+ * Makes a scrubber. Hidden are: whatever begins with the platform's token prefix, every value given to `hide`, as it is,
+ * escaped, URL-encoded and in base64, whatever it touches, and passwords in addresses. Choosing by value and not by the
+ * path of a member is deliberate: paths miss what stands in an error's text, a header or a nested object.
  */
 export function createScrubber(tokenPrefix: string): Scrubber {
   const hidden = createSearch();
   const token = tokenPattern(tokenPrefix);
   return {
-    scrub: (line) => hidden.replaceIn(token ? line.replace(token, HIDDEN) : line),
+    scrub: (line) => withoutPasswords(hidden.replaceIn(token ? line.replace(token, HIDDEN) : line)),
     hide(...secrets) {
       const values = secrets.map((each) => each.reveal()).filter(({ length }) => length >= SHORTEST);
       const texts = values.map(createHiddenText);
@@ -31,6 +36,11 @@ export function createScrubber(tokenPrefix: string): Scrubber {
       return () => texts.splice(0).forEach(hidden.remove);
     },
   };
+}
+
+/** Nearly no line has the one sign, which is found faster than three in a row, or than a pattern. */
+function withoutPasswords(line: string): string {
+  return line.includes("@") && line.includes("://") ? line.replace(PASSWORD_IN_ADDRESS, `$1${HIDDEN}`) : line;
 }
 
 /** A value that is looked for: how each of its forms begins, and the forms, once one may have been found. */

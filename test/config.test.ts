@@ -15,10 +15,11 @@ import {
   type Environment,
 } from "../src/config.ts";
 import { Misconfigured } from "../src/errors.ts";
+import { createOwnScrubber } from "../src/own-secrets.ts";
 import { Secret } from "../src/secret.ts";
 import { createServices } from "../src/services.ts";
 import { setting } from "../src/setting.ts";
-import { cron, keyList, postgresUrl } from "../src/setting-kinds.ts";
+import { cron, keyList, postgresUrl, text } from "../src/setting-kinds.ts";
 import { openDatabase, statement } from "../src/database/database.ts";
 import { runWeb } from "../src/run-service.ts";
 import { aProvisionRequest } from "./support/a-provision-request.ts";
@@ -283,6 +284,45 @@ describe("a vendor's own settings", () => {
     expect(port).toBe(3000);
   });
 
+  it.each<[string, Record<string, string>, string[]]>([
+    ...Object.values(settings).map(({ name }): [string, Record<string, string>, string[]] => [
+      `the kit's ${name}`,
+      { mine: name },
+      [`${name} is a setting of the kit's own: give yours another name.`],
+    ]),
+    ...["queue-key", "queueKey", "1ST_KEY", "QUEUE KEY", "QUEUE=KEY", "QUEUE\n", "", "SCHLÜSSEL"].map(
+      (name): [string, Record<string, string>, string[]] => [
+        JSON.stringify(name),
+        { mine: name },
+        [`${JSON.stringify(name)} can be no variable's name: use capitals, digits and _.`],
+      ],
+    ),
+    [
+      "one name thrice",
+      { a: "QUEUE_URL", b: "QUEUE_URL", c: "QUEUE_URL" },
+      ["QUEUE_URL is the name of more than one of your settings: give each its own."],
+    ],
+    [
+      "several of these at once",
+      { a: "PORT", b: "queue-key", c: "SHOP_2_URL", d: "SHOP_2_URL" },
+      [
+        '"queue-key" can be no variable\'s name: use capitals, digits and _.',
+        "PORT is a setting of the kit's own: give yours another name.",
+        "SHOP_2_URL is the name of more than one of your settings: give each its own.",
+      ],
+    ],
+  ])("cannot be named %s, whatever is read", (_, names, said) => {
+    const own = Object.fromEntries(
+      Object.entries(names).map(([key, name]) => [key, setting(name, "a key", text)]),
+    );
+    for (const only of [undefined, ["port"] as const]) {
+      expect(() => readAny(good, only, own)).toThrow(Misconfigured);
+      expect(() => readAny(good, only, own)).toThrow(
+        `need${said.length === 1 ? "s" : ""} mending (see .env.example):\n  ${said.join("\n  ")}`,
+      );
+    }
+  });
+
   it("that are secret stand in no log line", async () => {
     const lines: string[] = [];
     const database = await aFreshDatabase();
@@ -307,6 +347,24 @@ describe("a vendor's own settings", () => {
     await database.close();
     expect(lines.join("")).toContain("The shop is at [secret]");
     expect(lines.join("")).toContain("It opens with [secret] or [secret] or [secret]");
+  });
+
+  it.each([
+    [url, "hunter2hunter2"],
+    ["postgresql://shop:p%40ss%2Fw%6Frd@host/shop", "p@ss/word"],
+    ["postgresql://shop:p%40ss%2Fw%6Frd@host/shop", "p%40ss%2Fw%6Frd"],
+    ["postgresql://shop:100%-quite-sure@host/shop", "100%-quite-sure"],
+  ])("that are addresses hide their password by itself too: %s", (address, password) => {
+    const config = readAny({ ...good, SHOP_URL: address }, undefined, own);
+    expect(createOwnScrubber(config).scrub(`the password ${password} was not taken`)).toBe(
+      "the password [secret] was not taken",
+    );
+  });
+
+  it("that are addresses do not hide a password that is a word of every other line", () => {
+    const config = readAny({ ...good, SHOP_URL: "postgresql://postgres:postgres@host/shop" }, undefined, own);
+    const { scrub } = createOwnScrubber(config);
+    expect(scrub("postgresql://postgres:postgres@host is a postgresql")).toBe("postgresql://postgres:[secret]@host is a postgresql"); // prettier-ignore
   });
 
   it("that are unpacked while they are read are not said to have ended with a line end", () => {

@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { parseEnv } from "node:util";
 import { describe, expect, it } from "@jest/globals";
-import { readConfig, settings, type Environment } from "../src/config.ts";
+import { readConfig, settings, wrongNames, type Environment } from "../src/config.ts";
 import { checkManifestText, type ManifestReport } from "../src/manifest/check.ts";
 import { effectiveManifest } from "../src/manifest/effective.ts";
 import type { Manifest } from "../src/manifest/schema.ts";
@@ -46,6 +46,10 @@ const processes = Object.fromEntries(
     .split("\n")
     .map((line) => /^(\w+): (.+)$/.exec(line)!.slice(1)),
 ) as Record<string, string>;
+
+it("no setting of src/your-service has a name that the kit has taken, or that no variable can have", () => {
+  expect(wrongNames(yourSettings)).toEqual([]);
+});
 
 describe(".env.example", () => {
   const lines = read(".env.example")

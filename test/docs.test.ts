@@ -85,6 +85,7 @@ describe.each(documents)("%s", (file) => {
       "TEST_DATABASE_URL",
       "BENCH_DATABASE_URL",
       "SANDBOX_HOST",
+      "SANDBOX_PORT",
       "SANDBOX_STATE",
       "PARTNER_URL",
       "CHROMIUM_PATH",

@@ -172,6 +172,44 @@ describe("the scrubber", () => {
     expect(scrub(line)).toBe(line);
   });
 
+  it.each([
+    ["https://admin:hunter2hunter2@queue.example/a", "https://admin:[secret]@queue.example/a"],
+    ["postgresql://vendor:hunter2hunter2@db/x, or not", "postgresql://vendor:[secret]@db/x, or not"],
+    ["redis://:hunter2hunter2@cache:6379", "redis://:[secret]@cache:6379"],
+    ["amqps://me:p%40hunter2hunter2%2f@mq:5671?a=b@c", "amqps://me:[secret]@mq:5671?a=b@c"],
+    ["https://me:hunter2@hunter2@host", "https://me:[secret]@host"],
+    ["https://me:hunter2@a https://you:hunter2:hunter2@b", "https://me:[secret]@a https://you:[secret]@b"],
+    ["mongodb://me:hunter2@one:27017,two:27017/x", "mongodb://me:[secret]@one:27017,two:27017/x"],
+  ])("takes the password out of an address, wherever it stands: %s", (text, shown) => {
+    const { log, lines } = aLog();
+    expect(createScrubber("").scrub(text)).toBe(shown);
+    log.warn({ error: new Error(text, { cause: new Error(text) }), to: [text] }, text);
+    const line = JSON.parse(lines[0]!) as { error: { message: string; stack: string }; to: unknown };
+    expect(line).toMatchObject({ error: { message: `${shown}: ${shown}` }, to: [shown], msg: shown });
+    expect(lines[0]).not.toContain("hunter2");
+  });
+
+  it.each([
+    "http://127.0.0.1:3000/@scope/a:b@c",
+    "GET https://api.example.com:8443/users?mail=a@b.example",
+    '{"url":"http://a.example:80","mail":"me@b.example"}',
+    String.raw`{"body":"{\"url\":\"http://a.example:80\",\"mail\":\"me@b.example\"}"}`,
+    "at file:///srv/node_modules/@scope/x.js:12:34",
+    "http://a.example:80 told me@b.example",
+    "ssh://git@host.example:22/x and mailto:me@b.example",
+    "https://a.example#b:c@d",
+  ])("leaves an address without a password as it is: %s", (text) => {
+    expect(createScrubber("").scrub(text)).toBe(text);
+  });
+
+  it("looks for addresses in a long line no longer than the line is", () => {
+    const { scrub } = createScrubber("");
+    const began = performance.now();
+    for (const part of ["://a:b", "://:::::"]) scrub(`@${part.repeat(50_000)}`);
+    scrub(`@://a:${"b".repeat(200_000)}`);
+    expect(performance.now() - began).toBeLessThan(5_000);
+  });
+
   it("knows values of plain characters by how they begin in base64, wherever they stand in it", () => {
     const plain = "ABCXYZabcxyz0189_.-";
     for (let round = 0; round < 2_000; round++) {

@@ -1,5 +1,6 @@
 import { Router, type Request, type Response } from "express";
 import { isDatabaseAway } from "../database/database.ts";
+import { KitError } from "../errors.ts";
 import { methodNotAllowed } from "../method-not-allowed.ts";
 import type { Page } from "../pages/page.ts";
 import type { Pages } from "../pages/pages.tsx";
@@ -43,6 +44,8 @@ export function customerRoutes(needs: {
     .get(async (request, response) => {
       const session = await sessionOf(request);
       if (!session) throw customerProblem("not_signed_on");
+      // Whose page it is, for the log, should it fail.
+      response.locals["uuid"] = session.resource.uuid;
       makeRoom(request, response, session.resource.uuid);
       const page = await inTime(customerPage, session.resource);
       pages.show(request, response, framed(page, session, pages.addressOf(request).base));
@@ -71,12 +74,19 @@ function uuidIn({ params }: Request): string | null {
   return readUuid(params["uuid"]);
 }
 
-/** The vendor's page. Throws the problem `page_late` where it takes too long. */
+/** The vendor's page. Throws the problem `page_late` where it takes too long, and says so where there is none. */
 async function inTime(customerPage: CustomerPage, resource: CustomerResource): Promise<Page> {
   try {
-    return await within(PAGE_TIME_MS, customerPage(resource), () => customerProblem("page_late"));
+    const page = await within<Page | null | undefined>(PAGE_TIME_MS, customerPage(resource), () =>
+      customerProblem("page_late"),
+    );
+    if (page) return page;
   } catch (error) {
     // What the vendor's page cannot reach is not our database, whatever its error looks like.
     throw isDatabaseAway(error) ? new Error("The page cannot reach what it needs", { cause: error }) : error;
   }
+  throw new KitError(
+    "broken_contract",
+    "The service's customerPage() returned nothing; it must return a title and content. Is a return missing?",
+  );
 }

@@ -60,8 +60,11 @@ function showProblem(
       id?: unknown;
       cause?: unknown;
     };
-    const about = { requestId: request.id, problem: id, ...(cause !== undefined && { error: cause }) };
-    if (told === OUR_FAULT) log.error({ requestId: request.id, error }, "A page failed");
+    // The resource that a part's page is about, where the part has said so.
+    const uuid: unknown = response.locals["uuid"];
+    const named = { requestId: request.id, ...(uuid !== undefined && { uuid }) };
+    const about = { ...named, problem: id, ...(cause !== undefined && { error: cause }) };
+    if (told === OUR_FAULT) log.error({ ...named, error }, "A page failed");
     else if (!REFUSED.includes(told.status) || refusedSample.isWritten(request))
       log.info(about, "A page says what went wrong");
     if (told.status === 503) response.setHeader("Retry-After", String(told.retryAfterSeconds ?? 5));

@@ -23,7 +23,8 @@ export interface YourService {
   finish(resource: VendorResource, platform: ResourceApi): Promise<Done | NotYet>;
   /**
    * Takes everything down. Called after a deprovision, and after a provision that failed half way; it may take as long,
-   * and answer `later`, as `finish` may.
+   * and answer `later`, as `finish` may. After a deprovision `resource.name` is null and `resource.options` are empty, for
+   * what is a customer's own is forgotten by then; so name what you make after the uuid.
    */
   deprovision(resource: VendorResource): Promise<void | NotYet>;
   /** Lets go of what the functions hold open, such as connections: the process stops, and nothing calls them any more. */
@@ -34,12 +35,12 @@ export interface YourService {
 export interface VendorResource {
   /** The platform's id of the resource, lower case. */
   uuid: string;
-  /** The name customers see, if the platform sent one. */
+  /** The name customers see, if the platform sent one. Null by the time of a `deprovision`. */
   name: string | null;
   /** The bare plan name, such as `basic`. */
   plan: string;
   region: string | null;
-  /** What the customer chose when installing; scalars, unknown ones included. */
+  /** What the customer chose when installing; scalars, unknown ones included. Empty by the time of a `deprovision`. */
   options: Readonly<Record<string, unknown>>;
   /** The same at each try of one step. */
   idempotencyKey: string;
@@ -56,11 +57,15 @@ export interface VendorResource {
 
 /** The work is done: the app's config vars (the full set), and a sentence for the customer. */
 export interface Done {
+  /** A var that is left out is taken away from the app; one that is an empty text is set, and empty. */
   config: Readonly<Record<string, string>>;
   message?: string;
 }
 
-/** The work takes longer: the customer reads this sentence, and `finish` is called once the platform can be reached. */
+/**
+ * The work takes longer: the customer reads this sentence, and `finish` is called once the platform can be reached. Never
+ * beside `config`: what is answered with both is refused.
+ */
 export interface Later {
   later: string;
 }
@@ -69,7 +74,7 @@ export type Outcome = Done | Later;
 
 /** Nothing is wrong, and the work still goes on. Operators and the customer's page see the sentence until it is done. */
 export interface NotYet extends Later {
-  /** Seconds until the next call, from 1 to 3,600; 30 where nothing is said. */
+  /** Seconds until the next call; 30 where nothing is said. Less than 1 counts as 1, and more than 3,600 as 3,600. */
   againInSeconds?: number;
 }
 

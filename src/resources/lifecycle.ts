@@ -12,6 +12,7 @@ import { createProvision, type Provision } from "./provision.ts";
 import { createProvisionAnswers } from "./provision-answers.ts";
 import { createProvisionStore } from "./provision-store.ts";
 import { createPlatformSteps } from "./steps/platform-steps.ts";
+import { neverNothing } from "./steps/never-nothing.ts";
 import { createStepQueue, type StepQueue } from "./steps/queue.ts";
 import { createStepRunner, type StepRunner } from "./steps/runner.ts";
 import { createSettlements } from "./steps/settle.ts";
@@ -48,7 +49,8 @@ export function createLifecycle(needs: {
   const settlements = createSettlements(db, vault);
   const answers = createProvisionAnswers(db, vault, log);
   const failure = createFailure(db, vault);
-  const vendorSteps = createVendorSteps({ ...needs, answers, settlements, queue });
+  const vendor = neverNothing(needs.vendor);
+  const vendorSteps = createVendorSteps({ ...needs, vendor, answers, settlements, queue });
   const platformSteps = createPlatformSteps({ ...needs, ...failure, settlements, queue });
   const handlers = {
     provision: vendorSteps.provision,
@@ -66,7 +68,7 @@ export function createLifecycle(needs: {
     secretsOf: ({ resource }) => secretsOf(vault, resource),
     onEnd: needs.onSettled,
   });
-  const shared = { ...needs, runner, vendorSteps, inTurn: createTurns() };
+  const shared = { ...needs, vendor, runner, vendorSteps, inTurn: createTurns() };
   return {
     provision: createProvision({ ...shared, store: createProvisionStore(db, vault), answers, queue }),
     changePlan: createChangePlan({

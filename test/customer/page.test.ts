@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import type { CustomerPage } from "../../src/customer/contract.ts";
+import type { Page } from "../../src/pages/page.ts";
 import { eventually } from "../support/world.ts";
 import { aWorldOfCustomers, type CustomersWorld } from "./customers.ts";
 
@@ -163,12 +164,39 @@ describe("a vendor's page", () => {
     expect(cutOff.text).not.toContain("its database");
   });
 
+  it("that fails is logged with its resource, and one that returns nothing with what is missing", async () => {
+    const { uuid, page } = await aCustomer();
+    const failed = () =>
+      customers.world
+        .logged()
+        .split("\n")
+        .filter((line) => line.includes('"A page failed"') && line.includes(`"uuid":"${uuid}"`));
+    await restart(() => {
+      throw new Error("no kettle");
+    });
+    expect((await page()).status).toBe(500);
+    expect(failed()).toEqual([expect.stringContaining("no kettle")]);
+    for (const nothing of [undefined, null, Promise.resolve(undefined)]) {
+      await restart(() => nothing as unknown as Page);
+      expect((await page()).status).toBe(500);
+      expect(failed().at(-1)).toContain(
+        "The service's customerPage() returned nothing; it must return a title and content. Is a return missing?",
+      );
+    }
+    expect(failed()).toHaveLength(4);
+  });
+
   it("that never comes is waited for no longer than a person waits", async () => {
-    const { page } = await aCustomer();
+    const { uuid, page } = await aCustomer();
     await restart(() => new Promise(() => undefined));
     const { status, text, headers } = await page();
     expect({ status, retry: headers.get("retry-after") }).toEqual({ status: 503, retry: "5" });
     expect(text).toContain("Your add-on works");
+    const late = customers.world
+      .logged()
+      .split("\n")
+      .filter((line) => line.includes('"problem":"page_late"'));
+    expect(late).toEqual([expect.stringContaining(`"uuid":"${uuid}"`)]);
   });
 });
 

@@ -2,6 +2,7 @@
 
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import type { VendorResource } from "../../src/resources/contract.ts";
 import { teapots } from "../support/teapots/index.ts";
 import { aGate } from "../support/a-vendor.ts";
 import { aProvisionRequest } from "../support/a-provision-request.ts";
@@ -35,6 +36,22 @@ describe("a deprovision", () => {
     expect(await life.credential(uuid)).toMatchObject({ state: "erased" });
     expect(await sealedOf(uuid)).toEqual([]);
     await eventually(() => life.vendor.callsOf(uuid, "deprovision").length === 1);
+  });
+
+  it("is told to the service with plan and region, and without the name and the options, which are forgotten", async () => {
+    const uuid = randomUUID();
+    const asked = aProvisionRequest({ uuid, name: "teapots-of-acme", options: { size: "large" } });
+    const given: VendorResource[] = [];
+    life.vendor.next("provision", (resource) => (given.push(resource), teapots.provision(resource)));
+    await life.platform.provision(asked);
+    life.vendor.next("deprovision", async (resource) => void given.push(resource));
+    await life.platform.deprovision(uuid);
+    await eventually(() => given.length === 2);
+    const [before, after] = given;
+    expect(before).toMatchObject({ name: "teapots-of-acme", options: { size: "large" } });
+    const { plan, region } = before!;
+    expect(after).toMatchObject({ uuid, plan, region, name: null, options: {} });
+    expect(region).not.toBeNull();
   });
 
   it("20 times at the same moment: one 204, 19 times 410, and one clean-up", async () => {

@@ -1,3 +1,4 @@
+import { types } from "node:util";
 import { KitError, Refusal } from "../../errors.ts";
 import type { Done, Later, NotYet, Offer, Outcome } from "../contract.ts";
 
@@ -29,7 +30,7 @@ export class StillUnderWay extends Error {
 export async function attempt(offer: Offer, call: () => Promise<Outcome | NotYet>): Promise<Attempt> {
   try {
     const outcome = await call();
-    if (isNotYet(outcome)) return { is: "later", ...whenAgain(outcome) };
+    if (isNotYet(outcome)) return { is: "later", ...whenAgain(onlyLater(outcome)) };
     const { config, message } = outcome;
     if (message !== undefined && typeof message !== "string")
       throw new BrokenContract("The service returned a message that is not a text.");
@@ -42,6 +43,14 @@ export async function attempt(offer: Offer, call: () => Promise<Outcome | NotYet
 /** Whether a function of the vendor's has more to do. What else it returns is its own, where nothing is asked for. */
 export function isNotYet(outcome: Done | Later | void): outcome is Later {
   return (outcome as Partial<Later> | null | undefined)?.later != null;
+}
+
+/** What is done and what is not are two things; with either of them taken, the other would be lost without a word. */
+function onlyLater(outcome: Later): Later {
+  if ((outcome as Partial<Done>).config == null) return outcome;
+  throw new BrokenContract(
+    "The service returned both config and later: return later alone until the work is done.",
+  );
 }
 
 const LEAST_WAIT_SECONDS = 1;
@@ -61,10 +70,8 @@ export function whenAgain({ later, againInSeconds = USUAL_WAIT_SECONDS }: NotYet
 /** Only declared names, only texts: the platform would refuse the rest, and for a provision that is final. */
 function checkedConfig(offer: Offer, config: unknown): Record<string, string> {
   if (!isPlainObject(config)) {
-    const type = (config as object | null | undefined)?.constructor?.name ?? "nothing";
-    const hint = config instanceof Promise ? " Is an await missing?" : "";
     throw new BrokenContract(
-      `The service must return its config as a plain object of names and texts; this was: ${type}.${hint}`,
+      `The service must return its config as a plain object of names and texts; this was: ${typeOf(config) ?? "nothing"}.${hintFor(config)}`,
     );
   }
   for (const [name, value] of Object.entries(config)) {
@@ -73,10 +80,25 @@ function checkedConfig(offer: Offer, config: unknown): Record<string, string> {
         `The service set ${name}, which is not among configVars in src/your-service/plans.ts.`,
       );
     }
-    if (typeof value !== "string")
-      throw new BrokenContract(`The service set ${name} to something that is not a text.`);
+    if (typeof value !== "string") {
+      const type = typeOf(value);
+      const what = type ? `${/^[aeio]/i.test(type) ? "an" : "a"} ${type}` : String(value);
+      throw new BrokenContract(`The service set ${name} to ${what}, and not to a text.${hintFor(value)}`);
+    }
   }
   return { ...(config as Record<string, string>) };
+}
+
+/** What a value is, never the value itself, which may be secret. Undefined of what is null or undefined. */
+function typeOf(value: unknown): string | undefined {
+  if (value === null || value === undefined) return undefined;
+  if (typeof value !== "object") return typeof value;
+  const prototype = Object.getPrototypeOf(value) as { constructor?: { name?: string } } | null;
+  return prototype?.constructor?.name ?? "object";
+}
+
+function hintFor(value: unknown): string {
+  return types.isPromise(value) ? " Is an await missing?" : "";
 }
 
 /**

@@ -115,7 +115,7 @@ export function createStepRunner(needs: {
     }
     const hasFailed = !(error instanceof Stopped);
     const againInSeconds = nextTryInSeconds(STEP_AGAIN, attempts) + restSeconds(error);
-    const told = { ...about, attempts, againInSeconds, error };
+    const told = { ...about, attempts, againInSeconds: Math.round(againInSeconds * 10) / 10, error };
     // Told also where it cannot be stored: the next try is no longer the twelfth.
     let isOurs = true;
     try {

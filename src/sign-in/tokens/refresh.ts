@@ -103,7 +103,8 @@ export function createRefresh(needs: {
     }
     const againInSeconds = Math.max(pauseSeconds(row.attempts), (retryAfterMs ?? 0) / 1000);
     await store.putOff(row, againInSeconds, `${error.id}: ${error.message}`);
-    log.warn({ person, outcome, reason: error, againInSeconds }, "A person's token is not refreshed yet");
+    const told = { person, outcome, reason: error, againInSeconds: Math.round(againInSeconds * 10) / 10 };
+    log.warn(told, "A person's token is not refreshed yet");
     return "later";
   }
 

@@ -1,0 +1,119 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
+import type { Done, Outcome } from "../../src/resources/contract.ts";
+import { kit } from "../kit/kit.ts";
+import { aLifecycle, type LifecycleWorld } from "../support/lifecycle.ts";
+import { eventually } from "../support/world.ts";
+
+// What a vendor's function answers and must not: the log says what it was, and it is called again until it is mended.
+
+let life: LifecycleWorld;
+beforeAll(async () => {
+  life = await aLifecycle();
+});
+afterAll(() => life.world.close());
+afterEach(() => life.vendor.asUsual());
+
+type Broken = "provision" | "changePlan" | "finish";
+const answers = (what: Broken, answer: unknown) =>
+  life.vendor.next(what, async () => answer as Outcome & Done);
+const done = (uuid: string) => eventually(async () => expect(await life.steps(uuid)).toEqual([]));
+/** What the log says of a resource. */
+const saidOf = (uuid: string) =>
+  life.world
+    .logged()
+    .split("\n")
+    .filter((line) => line.includes(uuid))
+    .join("\n");
+const config = { TEAPOT_URL: "https://teapots.example/broken", TEAPOT_TOKEN: "broken" };
+
+describe("a function that returns nothing is named, with what is missing:", () => {
+  const sentence = (name: Broken) =>
+    `The service's ${name}() returned nothing; it must return its config, or later. Is a return missing?`;
+
+  it.each([undefined, null])("provision, for %p", async (nothing) => {
+    answers("provision", nothing);
+    const { addon, response } = await life.control.install({ plan: "basic" });
+    expect(response.status).toBe(202);
+    await done(addon.id);
+    expect(saidOf(addon.id)).toContain(sentence("provision"));
+  });
+
+  it.each([undefined, null])("changePlan, for %p", async (nothing) => {
+    const uuid = await life.settled("basic");
+    answers("changePlan", nothing);
+    expect((await life.control.changePlan(uuid, "premium")).response.status).toBe(202);
+    await done(uuid);
+    expect(saidOf(uuid)).toContain(sentence("changePlan"));
+    expect(await life.resource(uuid)).toMatchObject({ plan: "premium" });
+  });
+
+  it.each([undefined, null])("finish, for %p; and kit resources show says it", async (nothing) => {
+    for (let i = 0; i < 20; i++) answers("finish", nothing);
+    const { addon } = await life.control.install({ plan: "dedicated" });
+    await eventually(() => expect(saidOf(addon.id)).toContain(sentence("finish")));
+    expect(saidOf(addon.id)).toMatch(/"againInSeconds":\d+(\.\d)?,/);
+    await eventually(async () => {
+      const { stdout } = await kit(life.world.environment, ["resources", "show", addon.id]);
+      expect(stdout).toContain("finish() returned nothing");
+    });
+    life.vendor.asUsual();
+    await life.hurry(addon.id);
+    await done(addon.id);
+  });
+
+  it("but deprovision has nothing to return", async () => {
+    const uuid = await life.settled("basic");
+    life.vendor.next("deprovision", async () => undefined);
+    await life.control.deprovision(uuid);
+    await done(uuid);
+    expect(life.vendor.callsOf(uuid, "deprovision")).toHaveLength(1);
+  });
+});
+
+describe("a config var that is no text is named with what it is, never with its value:", () => {
+  class Drawer {
+    key = "hunter2hunter2";
+    constructor() {
+      Object.defineProperty(this, "constructor", { value: { name: "hunter2hunter2" } });
+    }
+  }
+
+  it.each<[string, () => unknown, string]>([
+    ["a number", () => 27_182_818, "to a number, and not to a text."],
+    ["a boolean", () => true, "to a boolean, and not to a text."],
+    ["null", () => null, "to null, and not to a text."],
+    ["undefined", () => undefined, "to undefined, and not to a text."],
+    ["a list", () => ["hunter2hunter2"], "to an Array, and not to a text."],
+    ["an address", () => new URL("https://hunter2hunter2.example"), "to a URL, and not to a text."],
+    ["something that names itself", () => new Drawer(), "to a Drawer, and not to a text."],
+    ["without a class", () => Object.create(null) as unknown, "to an object, and not to a text."],
+    [
+      "a Promise",
+      () => Promise.resolve("hunter2hunter2"),
+      "to a Promise, and not to a text. Is an await missing?",
+    ],
+  ])("%s", async (_, value, said) => {
+    answers("provision", { config: { ...config, TEAPOT_URL: value() } });
+    const { addon } = await life.control.install({ plan: "basic" });
+    await done(addon.id);
+    expect(saidOf(addon.id)).toContain(`The service set TEAPOT_URL ${said}`);
+    expect(life.world.logged()).not.toMatch(/hunter2hunter2|27_?182_?818/);
+  });
+});
+
+it("config beside later is refused: neither is taken for the other", async () => {
+  answers("provision", { config, later: "Soon." });
+  const { addon, response } = await life.control.install({ plan: "basic" });
+  expect(response.body).not.toMatchObject({ message: "Soon." });
+  await done(addon.id);
+  expect(saidOf(addon.id)).toContain("The service returned both config and later: return later alone until");
+  expect(life.vendor.callsOf(addon.id, "finish")).toEqual([]);
+});
+
+it("a config var may be empty, and arrives so", async () => {
+  answers("provision", { config: { ...config, TEAPOT_TOKEN: "" } });
+  const { addon } = await life.control.install({ plan: "basic" });
+  await done(addon.id);
+  const { app } = life.control.addon(addon.id);
+  expect(life.control.configVars(app.name)["TEAPOT_TOKEN"]).toBe("");
+});
