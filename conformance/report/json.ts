@@ -13,6 +13,7 @@ export function jsonReport(report: Report) {
     warnings: countOf(report, "warning"),
     skipped: countOf(report, "skipped"),
     notApplicable: countOf(report, "not_applicable"),
+    checkerFailed: countOf(report, "checker_failed"),
     rules: report.verdicts.map((verdict) => {
       const { id, title, severity, section, mend } = verdict.rule;
       const group = groups.find(({ rules }) => rules.includes(verdict.rule))!.title;

@@ -117,12 +117,13 @@ it("An address in a line of its own is no stack of calls", async () => {
   expect(verdict).toEqual({ status: "passed", reason: null });
 });
 
-it("A fault of the checker is told as one, and quotes no answer", async () => {
+it("A fault of the checker is told as one, quotes no answer, and is not the service's", async () => {
   const failing = (check: Rule["check"]) => verdictOn({ ...find("PROV-02"), check }, answering("{}"));
+  const status = "checker_failed";
   const parsing = await failing(() => Promise.resolve(void JSON.parse("a-secret")));
-  expect(parsing).toMatchObject({ reason: "The checker failed: it could not read something." });
+  expect(parsing).toEqual({ status, reason: "the checker failed: it could not read something." });
   const other = await failing(() => Promise.reject(new Error("The sandbox is gone.")));
-  expect(other).toMatchObject({ reason: "The checker failed: The sandbox is gone." });
-  const { reason } = await verdictOn(find("AUTH-01"), ({ socket }) => void socket.destroy());
-  expect(reason).toMatch(/^There was no answer: /);
+  expect(other).toEqual({ status, reason: "the checker failed: The sandbox is gone." });
+  const cut = await verdictOn(find("AUTH-01"), ({ socket }) => void socket.destroy());
+  expect(cut).toEqual({ status: "failed", reason: expect.stringMatching(/^There was no answer: /) });
 });

@@ -12,7 +12,7 @@ import { chosenRules, rules } from "../../conformance/rules/index.ts";
 import { usualPatience } from "../../conformance/settings.ts";
 import type { Stage } from "../../conformance/stage/stage.ts";
 import picocolors from "picocolors";
-import { exampleSettings, judgedExample } from "./judged.ts";
+import { exampleSettings, isFault, judgedExample } from "./judged.ts";
 import type { BrokenService } from "./broken/break.ts";
 import * as answers from "./broken/answers.ts";
 import * as lives from "./broken/lives.ts";
@@ -110,13 +110,24 @@ describe("what is only unusual", () => {
     };
     const verdicts = await judgedExample(unusual, rules, { manifest: null, addonPassword: "password" });
     expect(
-      verdicts.filter(({ status }) => status === "failed").map(({ rule, reason }) => [rule.id, reason]),
+      verdicts.filter(({ status }) => isFault(status)).map(({ rule, reason }) => [rule.id, reason]),
     ).toEqual([]);
   }, 120_000);
 
   it("breaks no rule that is asked for alone: other resources are watched later then", async () => {
     const [verdict] = await judgedExample(good, [find("TOK-05")]);
     expect(verdict).toMatchObject({ status: "passed", reason: null });
+  }, 60_000);
+});
+
+describe("a password of characters that no header holds as they are", () => {
+  it("is sent as UTF-8 in Basic, and breaks no rule", async () => {
+    const judgedBy = rules.filter(({ id }) => /^AUTH-/.test(id));
+    const addonPassword = "€uro-pass-日本-123";
+    const verdicts = await judgedExample(good, judgedBy, { addonPassword });
+    expect(
+      verdicts.filter(({ status }) => status !== "passed").map(({ rule, reason }) => [rule.id, reason]),
+    ).toEqual([]);
   }, 60_000);
 });
 
@@ -185,6 +196,24 @@ describe("the report", () => {
     expect(fitness("AUTH-01", "AUTH-02")).toEqual([false, "The service is not fit for the platform yet."]);
     for (const ids of [["EXCH-03"], ["SSO-01"], []])
       expect(fitness(...ids)).toEqual([false, "Nothing could be judged."]);
+  });
+
+  it("holds a fault of the checker against nobody, and calls nobody fit with one", () => {
+    const reason = "the checker failed: it could not read something.";
+    const failed = { rule: find("AUTH-03"), status: "checker_failed" as const, reason, ms: 1 };
+    const passed = report.verdicts.slice(0, 1);
+    const part = { ...report, verdicts: [...passed, failed] };
+    expect(isFit(part)).toBe(false);
+    expect(jsonReport(part)).toMatchObject({ ok: false, broken: 0, checkerFailed: 1 });
+    const text = humanReport(part, plainText);
+    expect(text).toContain(`  ? AUTH-03  ${find("AUTH-03").title}\n      Could not be judged: ${reason}\n`);
+    expect(text).toContain("\nNot all could be judged: the checker failed.\n");
+    expect(text).not.toContain("Broken:");
+    const xml = junitReport(part);
+    expect([/<error/g, /<failure/g, /<skipped/g].map((mark) => xml.match(mark)?.length ?? 0)).toEqual([
+      1, 0, 0,
+    ]);
+    expect(isFit({ ...report, verdicts: [failed] })).toBe(false);
   });
 
   it("is read by a CI server: one failure, three that were not judged", () => {
