@@ -4,6 +4,7 @@ import type { Reply } from "./wire.ts";
 
 /** One call of the service to the platform. Times are those of `performance.now()`. */
 export interface Call {
+  /** When its first bytes had arrived. */
   at: number;
   method: string;
   /** With the query. */

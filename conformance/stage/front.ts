@@ -82,11 +82,12 @@ export function openFront(needs: {
 
   return listen(
     async (request, response) => {
+      const at = performance.now();
       const text = await readText(request);
       const { method = "", url: path = "", headers } = request;
       const uuid = books.uuidOf({ path, headers, text });
       const call: Call = {
-        ...{ at: performance.now(), method, path, headers, text, uuid },
+        ...{ at, method, path, headers, text, uuid },
         ...{ form: formIn(headers["content-type"], text), kind: kindOf(books, path, text) },
         ...{ isEarly: false, reply: null, endedAt: null },
       };
