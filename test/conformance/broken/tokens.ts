@@ -336,6 +336,24 @@ export const onlyReading: BrokenService = [
   },
 ];
 
+export const configDropped: BrokenService = [
+  {
+    rule: "ASYNC-11",
+    what: "the end is told although the config vars did not arrive",
+    also: ["ASYNC-10", "ASYNC-12"],
+    habits: () => ({ skips: ({ method }) => method === "PATCH" }),
+  },
+];
+
+export const endDropped: BrokenService = [
+  {
+    rule: "ASYNC-10",
+    what: "the end is told once, whether it is heard or not",
+    also: ["ASYNC-11", "ASYNC-12"],
+    habits: () => ({ repeats: ({ method }) => method !== "POST" }),
+  },
+];
+
 export const unmarked: BrokenService = [
   {
     rule: "SECR-03",
