@@ -90,6 +90,10 @@ describe("the rules", () => {
   }, 120_000);
 });
 
+const to =
+  (location: (uuid: string, session: string) => string): Habits["welcome"] =>
+  (uuid, session) => ({ status: 302, headers: { location: location(uuid, session) } });
+
 describe("what is only unusual", () => {
   it("breaks no rule: no config vars, no manifest, a mark in an address, a list of types, a password that is a word, a 401 with a number of its own, a 501 to other methods", async () => {
     const unusual: Habits = {
@@ -113,6 +117,23 @@ describe("what is only unusual", () => {
       verdicts.filter(({ status }) => isFault(status)).map(({ rule, reason }) => [rule.id, reason]),
     ).toEqual([]);
   }, 120_000);
+
+  const signOnAlone = rules.filter(({ id }) => /^SSO-(01|11)$/.test(id));
+  const shell = "<script src=/app.js></script>";
+  it.each<[string, Partial<Habits>]>([
+    ["a dashboard on another host", { welcome: to(() => "http://dashboard.example.invalid/acme") }],
+    [
+      "one page for all, filled by a script",
+      { shows: () => true, page: () => ({ status: 200, page: shell }) },
+    ],
+    [
+      "a ticket in the page's address, and no cookie",
+      { shows: () => true, welcome: to((uuid, ticket) => `/customer/${uuid}?ticket=${ticket}`) },
+    ],
+  ])("breaks no rule of sign-on: %s", async (_, habits) => {
+    const verdicts = await judgedExample({ ...good, ...habits }, signOnAlone);
+    expect(verdicts.filter(({ status }) => isFault(status))).toEqual([]);
+  });
 
   it("breaks no rule that is asked for alone: other resources are watched later then", async () => {
     const [verdict] = await judgedExample(good, [find("TOK-05")]);
