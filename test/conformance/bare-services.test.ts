@@ -8,7 +8,7 @@ import { rules } from "../../conformance/rules/index.ts";
 import type { Rule } from "../../conformance/rule.ts";
 import { openStage } from "../../conformance/stage/stage.ts";
 import { NoAnswer } from "../../conformance/stage/wire.ts";
-import { exampleSettings } from "./judged.ts";
+import { exampleSettings, judgedExample } from "./judged.ts";
 
 type Serve = (request: IncomingMessage, response: ServerResponse, server: Server) => void;
 
@@ -72,6 +72,19 @@ it("A provision that nobody answers is told as one, and hides no rule behind it"
     { status: "skipped", reason: expect.any(String) },
   ]);
 }, 60_000);
+
+it("That a 204 has no body is said of one that was seen, also where the rule is asked for alone", async () => {
+  const deaf = await verdictOn(find("HTTP-06"), (_request, response) => void response.writeHead(500).end());
+  expect(deaf).toEqual({ status: "skipped", reason: expect.stringContaining("500") });
+  const without: Serve = (request, response) =>
+    request.method === "DELETE" ? void response.writeHead(200).end("{}") : answering("{}")(request, response);
+  expect(await verdictOn(find("HTTP-06"), without)).toEqual({
+    status: "skipped",
+    reason: "a deprovision has to be answered with 204 first (DEPR-01).",
+  });
+  const [good] = await judgedExample(undefined, [find("HTTP-06")]);
+  expect(good).toMatchObject({ status: "passed", reason: null });
+}, 30_000);
 
 it("A service behind https is called by TLS on a connection that is kept, too", async () => {
   const firstBytes: number[] = [];

@@ -80,9 +80,14 @@ describe("npm run conformance against somebody else's service", () => {
   it("says what a service said last that could not be started, and stops at once", async () => {
     const { code, stdout, stderr } = await conformance("--command", "echo no database; exit 3", "--id", "x");
     expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
-    expect(stderr).toContain("The service ended before it answered. Its last lines:\nno database");
+    expect(stderr).toContain(
+      "The service ended before it answered, with exit status 3. Its last lines:\nno database",
+    );
     const json = await conformance("--command", "exit 3", "--id", "x", "--json");
-    expect(JSON.parse(json.stdout)).toMatchObject({ id: "not_checked" });
+    expect(JSON.parse(json.stdout)).toEqual({
+      id: "not_checked",
+      message: "The service ended before it answered, with exit status 3, and said nothing.",
+    });
   });
 
   it("says what a service said last that ended in the middle, and which resources that leaves", async () => {
@@ -94,8 +99,20 @@ describe("npm run conformance against somebody else's service", () => {
     );
     expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
     expect(stderr).toMatch(
-      /^Left at your service, [^]+\n✗ The service ended in the middle of the run\. Its last lines:\nOut of memory\.\n$/,
+      /^Left at your service, [^]+\n✗ The service ended in the middle of the run, with exit status 1\. Its last lines:\nOut of memory\.\n$/,
     );
+  });
+
+  it("lists its rules for machines too, all of them or those that are named", async () => {
+    const { code, stdout } = await conformance("--list", "--json", "--only", "AUTH-08", "TOMB");
+    expect(code).toBe(0);
+    const { rules } = JSON.parse(stdout) as { rules: { id: string }[] };
+    expect(rules.map(({ id }) => id)).toEqual(["AUTH-08", "TOMB-01", "TOMB-02", "TOMB-03", "TOMB-04"]);
+    expect(rules[0]).toEqual({
+      ...{ id: "AUTH-08", group: "Authentication", severity: "should" },
+      title: "Credentials are checked before the body is read",
+      ...{ section: expect.stringContaining("docs/assumed.md"), mend: expect.any(String) },
+    });
   });
 
   it("judges nobody else who listens where the command is to", async () => {

@@ -237,6 +237,31 @@ export const clinging: BrokenService = [
   },
 ];
 
+export const immovable: BrokenService = [
+  {
+    rule: "IDEM-03",
+    what: "another region is a conflict",
+    habits(good) {
+      let isElsewhere = false;
+      return {
+        read(request) {
+          isElsewhere = request.text.includes("another-region");
+          return good.read(request);
+        },
+        again: (resource, wanted) => (isElsewhere ? refused(409) : good.again(resource, wanted)),
+      };
+    },
+  },
+  {
+    rule: "PLAN-03",
+    what: "what was provisioned later stays as it is",
+    habits: (good) => ({
+      changed: (resource, plan) =>
+        resource.answer.status === 202 ? refused(409) : good.changed(resource, plan),
+    }),
+  },
+];
+
 export const hopeful: BrokenService = [
   {
     rule: "TOMB-04",
