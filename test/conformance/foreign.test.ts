@@ -5,12 +5,14 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { createServer } from "node:http";
+import { createServer as createTlsServer } from "node:https";
 import { createRequire } from "node:module";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
+import { freePort } from "../../conformance/free-port.ts";
 
 const at = (place: string) => fileURLToPath(new URL(place, import.meta.url));
 const SERVICE = `exec ${process.execPath} ${at("foreign-service.mjs")}`;
@@ -99,7 +101,7 @@ describe("npm run conformance against somebody else's service", () => {
     );
     expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
     expect(stderr).toMatch(
-      /^Left at your service, [^]+\n✗ The service ended in the middle of the run, with exit status 1\. Its last lines:\nOut of memory\.\n$/,
+      /^Left at your service, [^]+\n✗ The service ended in the middle of the run, with exit status 3\. Its last lines:\nOut of memory\.\n$/,
     );
   });
 
@@ -123,6 +125,22 @@ describe("npm run conformance against somebody else's service", () => {
     other.close();
     expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
     expect(stderr).toContain(`✗ Somebody answers at ${url} already, before the command is started.`);
+  });
+
+  it("says why nobody answers, and what to do where a certificate is not trusted", async () => {
+    const pem = await readFile(at("untrusted.pem"));
+    const server = createTlsServer({ key: pem, cert: pem }, (_request, response) => void response.end());
+    await once(server.listen(0, "127.0.0.1"), "listening");
+    const { port } = server.address() as AddressInfo;
+    const words = ["--id", "x", "--password", "p", "--platform-port", String(await freePort()), "--url"];
+    const untrusted = await conformance(...words, `https://127.0.0.1:${port}`);
+    await new Promise((resolve) => server.close(resolve));
+    expect(untrusted).toMatchObject({ code: 1, stdout: "" });
+    expect(untrusted.stderr).toContain(`✗ The certificate of https://127.0.0.1:${port} is not trusted: `);
+    expect(untrusted.stderr).toContain("NODE_EXTRA_CA_CERTS=");
+    const nobody = await conformance(...words, `http://127.0.0.1:${port}`);
+    expect(nobody).toMatchObject({ code: 1, stdout: "" });
+    expect(nobody.stderr).toMatch(/✗ Nobody answers at http:\/\/127\.0\.0\.1:\d+: .*ECONNREFUSED/);
   });
 
   it("refuses a place where no report can be written before it begins", async () => {
