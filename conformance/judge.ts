@@ -7,7 +7,7 @@ import { NoAnswer } from "./stage/wire.ts";
 /** What came of one rule. */
 export interface Verdict {
   rule: Rule;
-  status: "passed" | "failed" | "skipped" | "not_applicable";
+  status: "passed" | "failed" | "skipped" | "not_applicable" | "checker_failed";
   /** Why it failed, or why nothing can be said. */
   reason: string | null;
   ms: number;
@@ -59,14 +59,18 @@ async function verdictOf(stage: Stage, rule: Rule): Promise<Verdict> {
       const status = error instanceof NotApplicable ? "not_applicable" : "skipped";
       return { rule, status, reason: error.message, ms: since() };
     }
-    return { rule, status: "failed", reason: reasonOf(error), ms: since() };
+    const reason = faultOf(error);
+    if (reason !== null) return { rule, status: "failed", reason, ms: since() };
+    return { rule, status: "checker_failed", reason: failureOf(error as Error), ms: since() };
   }
 }
 
-function reasonOf(error: unknown): string {
+/** What the service did wrong; null where the error says nothing about it. */
+function faultOf(error: unknown): string | null {
   if (error instanceof Broken) return error.message;
-  if (error instanceof NoAnswer) return `There was no answer: ${error.message}`;
-  const { name, message } = error as Error;
-  // What a parser says quotes what it could not read, and that may be a secret.
-  return `The checker failed: ${name === "SyntaxError" ? "it could not read something." : message}`;
+  return error instanceof NoAnswer ? `There was no answer: ${error.message}` : null;
 }
+
+/** What a parser says quotes what it could not read, and that may be a secret. */
+const failureOf = ({ name, message }: Error) =>
+  `the checker failed: ${name === "SyntaxError" ? "it could not read something." : message}`;

@@ -68,7 +68,7 @@ function createProgram(): Command {
     .option("--grace <seconds>", "how long a started service may clean up before it is stopped (3)")
     .option("--token-life <seconds>", "how long tokens live whose refresh is watched (20)")
     .option("--only <rule...>", "these rules alone: AUTH-03, or AUTH for all that begin so", [])
-    .option("--list", "print every rule and stop")
+    .option("--list", "print every rule and stop (with --json as one document)")
     .option("--json", "print one JSON document and nothing else")
     .option("--junit <file>", "write the report for a CI server too")
     .option("--password <password>", "better: ADDON_PASSWORD, or on standard input")
@@ -99,7 +99,7 @@ it. Without a salt, sign-on is not applicable; without an --async-plan, neither
 is asynchronous provisioning. What needs something else to work first is
 skipped. Neither counts as passed, or as broken.
 
-Exit codes: 0 every must-rule that could be judged holds, 1 one is broken, or
-nothing could be judged, 2 used wrongly. Broken should-rules are told, and
+Exit codes: 0 every must-rule that could be judged holds, 1 one is broken,
+nothing could be judged, or the checker itself failed, 2 used wrongly. Broken should-rules are told, and
 change nothing about that.
 docs/conformance.md lists the rules.`;

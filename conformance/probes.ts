@@ -82,14 +82,44 @@ export function quiet(stage: Stage, ms = stage.settings.patience.quietMs): Promi
   return stage.books.until(() => null, ms);
 }
 
+/** A resource's end, and what the service was asked after it, one call after the other. */
+export interface End {
+  endedAt: number;
+  /** When all of that was answered. */
+  askedUntil: number;
+}
+
+/** Deprovisions a resource; where that is refused, nothing can be said of what follows. */
+export async function deprovisioned(stage: Stage, resource: Resource): Promise<End> {
+  const { reply } = await stage.deprovision(resource);
+  needs(
+    reply && reply.status < 300,
+    `a deprovision has to succeed first, and was answered with ${shown(reply)} (DEPR-01).`,
+  );
+  const endedAt = performance.now();
+  for (let left = 3; left > 0; left--) await stage.deprovision(resource);
+  return { endedAt, askedUntil: performance.now() };
+}
+
 /**
- * Calls that began after the end at `endedAt`. What left the service before it knew may arrive after its answer, for calls
- * overtake each other; the more so where it reaches us by way of a network.
+ * How long what left the service before it knew of an end may still be on its way, for calls overtake each other: longer
+ * by way of a network, longer where answers take long too, and longer where somebody told us to be patient.
  */
-export function beganAfter(stage: Stage, endedAt: number) {
-  const isFar = stage.settings.platformUrl !== null;
-  const underWayMs = isFar ? Math.max(OVERTAKES_BY_MS, momentMs(stage) / 4) : OVERTAKES_BY_MS;
-  return (call: Call) => call.at > endedAt + underWayMs;
+export function underWayMs(stage: Stage, { endedAt, askedUntil }: End): number {
+  const { platformUrl, patience } = stage.settings;
+  const nearMs = platformUrl === null ? OVERTAKES_BY_MS : Math.max(OVERTAKES_BY_MS, momentMs(stage) / 4);
+  const patientMs = Math.min((patience.quietMs - momentMs(stage)) / 10, momentMs(stage));
+  const busyMs = Math.min(2 * (askedUntil - endedAt), momentMs(stage));
+  return Math.max(nearMs, patientMs, busyMs);
+}
+
+/**
+ * Calls that began after an end. Whatever the service had begun before has gone out once it has answered several calls
+ * that came later, however busy it is, or we are.
+ */
+export function beganAfter(stage: Stage, end: End) {
+  const from = end.askedUntil + underWayMs(stage, end);
+  return (call: Call) => call.at > from;
 }
 
 export const plain = probe((stage) => stage.install());
@@ -145,7 +175,8 @@ export const life = probe(async (stage) => {
   const provisionAgain = await stage.redeliver(resource);
   const changeAgain = await stage.changePlan(resource, stage.settings.plan);
   const deprovisionAgain = await stage.deprovision(resource);
-  return { resource, end, endedAt, provisionAgain, changeAgain, deprovisionAgain };
+  const askedUntil = performance.now();
+  return { resource, endedAt, askedUntil, provisionAgain, changeAgain, deprovisionAgain };
 });
 
 /** The plan that is changed to; for those who name none there is nothing to see. */

@@ -8,12 +8,12 @@ import { type Options, readOptions, UsedWrongly } from "./options.ts";
 import { createProgress } from "./progress.ts";
 import { readSettings } from "./read-settings.ts";
 import { humanReport, leftBehind } from "./report/human.ts";
-import { jsonReport } from "./report/json.ts";
+import { jsonReport, rulesJson } from "./report/json.ts";
 import { junitReport } from "./report/junit.ts";
 import { isFit, type Report } from "./report/report.ts";
 import type { Rule } from "./rule.ts";
 import { chosenRules, groups } from "./rules/index.ts";
-import { answers, Interrupted, type ServiceProcess, startService } from "./service-process.ts";
+import { Interrupted, type ServiceProcess, startService, whyNoAnswer } from "./service-process.ts";
 import type { Settings } from "./settings.ts";
 import { openStage } from "./stage/stage.ts";
 
@@ -44,7 +44,7 @@ export async function runConformance(
     const options = readOptions(words);
     if (!options) return DONE;
     const rules = rulesOf(options);
-    if (options.list) return print(listed(rules), DONE);
+    if (options.list) return print(options.json ? JSON.stringify(rulesJson(rules)) : listed(rules), DONE);
     const settings = await readSettings(options, env, () =>
       process.stdin.isTTY ? Promise.resolve("") : text(process.stdin),
     );
@@ -96,12 +96,12 @@ async function check(
   let left: string[];
   let verdicts: Verdict[] | null = null;
   try {
-    const isThere = await answers(settings.url);
-    if (options.command && isThere)
+    const whyNot = await whyNoAnswer(settings.url);
+    if (options.command && whyNot === null)
       throw new UsedWrongly(`Somebody answers at ${settings.url} already, before the command is started.`);
     if (options.command)
       service = await startService(options.command, settings, stage.platformUrl, end.signal);
-    else if (!isThere) throw new Error(`Nobody answers at ${settings.url}.`);
+    else if (whyNot !== null) throw new Error(whyNot);
     else if (!options.json)
       console.error(`The platform is played on ${stage.platformUrl}; your service must call it there.`);
     const endings = service ? [end.interrupted, service.ended] : [end.interrupted];

@@ -42,12 +42,19 @@ export async function startService(
   child.stdout!.on("data", listen);
   child.stderr!.on("data", listen);
   let isOver = false;
-  const over = new Promise<void>((resolve) => child.once("close", () => resolve(void (isOver = true))));
-  const failure = (what: string) =>
-    new Error(
-      `The service ${what}. Its last lines:\n${said.trim().split("\n").slice(-LAST_LINES).join("\n")}`,
-    );
-  const ended = over.then(() => Promise.reject(failure("ended in the middle of the run")));
+  let how = "";
+  const over = new Promise<void>((resolve) =>
+    child.once("close", (status, signal) => {
+      isOver = true;
+      how = signal ? `by ${signal}` : `with exit status ${status}`;
+      resolve();
+    }),
+  );
+  function failure(what: string): Error {
+    const lines = said.trim().split("\n").slice(-LAST_LINES).join("\n");
+    return new Error(`The service ${what}${lines ? `. Its last lines:\n${lines}` : ", and said nothing."}`);
+  }
+  const ended = over.then(() => Promise.reject(failure(`ended in the middle of the run, ${how}`)));
   // Nobody may be waiting for it yet, or any more.
   ended.catch(() => undefined);
   const tell = (name: NodeJS.Signals) => {
@@ -72,7 +79,7 @@ export async function startService(
       continue;
     }
     if (signal.aborted) throw await stop().then(() => new Interrupted());
-    const what = isOver ? "ended before it answered" : `did not answer at ${settings.url}`;
+    const what = isOver ? `ended before it answered, ${how}` : `did not answer at ${settings.url}`;
     await stop();
     throw failure(what);
   }
@@ -81,11 +88,22 @@ export async function startService(
 
 /** Whether anybody answers there, whatever it is. */
 export async function answers(url: string): Promise<boolean> {
+  return (await whyNoAnswer(url)) === null;
+}
+
+/** Null where anybody answers there, whatever it is; else why nobody does, and what to do about it, as a sentence. */
+export async function whyNoAnswer(url: string): Promise<string | null> {
   try {
     await (await fetch(url, { redirect: "manual", signal: AbortSignal.timeout(5_000) })).arrayBuffer();
-    return true;
-  } catch {
-    return false;
+    return null;
+  } catch (error) {
+    const { cause = error } = error as { cause?: unknown };
+    const { code = "", message } = cause as NodeJS.ErrnoException;
+    if (!/CERT|SIGNATURE/.test(code)) return `Nobody answers at ${url}: ${message || code}.`;
+    return (
+      `The certificate of ${url} is not trusted: ${message} (${code}). Where an authority of your own has signed it, ` +
+      "name that authority's certificate: NODE_EXTRA_CA_CERTS=ca.pem npm run conformance -- …"
+    );
   }
 }
 

@@ -2,7 +2,16 @@ import { stripVTControlCharacters } from "node:util";
 import type { createColors } from "picocolors";
 import type { Verdict } from "../judge.ts";
 import { groups } from "../rules/index.ts";
-import { countOf, isFit, isJudged, type Outcome, outcomeOf, type Report, UNJUDGED } from "./report.ts";
+import {
+  countOf,
+  isFit,
+  isJudged,
+  isWhole,
+  type Outcome,
+  outcomeOf,
+  type Report,
+  UNJUDGED,
+} from "./report.ts";
 
 export type Paint = ReturnType<typeof createColors>;
 
@@ -38,6 +47,7 @@ const MARKS: Record<Outcome, (paint: Paint) => string> = {
   warning: (paint) => paint.yellow("!"),
   skipped: (paint) => paint.dim("–"),
   not_applicable: (paint) => paint.dim("–"),
+  checker_failed: (paint) => paint.yellow("?"),
 };
 
 function told(verdict: Verdict, paint: Paint): string {
@@ -63,16 +73,22 @@ function ending(report: Report, paint: Paint): string {
     `${countOf(report, "warning")} should be better`,
     `${countOf(report, "skipped")} skipped`,
     `${countOf(report, "not_applicable")} not applicable`,
+    ...(isWhole(report) ? [] : [`${countOf(report, "checker_failed")} where the checker failed`]),
   ].join(", ");
   const verdict = isFit(report)
     ? paint.green("Every must-rule that could be judged holds.")
-    : paint.red(
-        isJudged(report) ? "The service is not fit for the platform yet." : "Nothing could be judged.",
-      );
+    : paint.red(unfit(report));
   const broken = report.verdicts.filter((each) => outcomeOf(each) === "broken").map(({ rule }) => rule.id);
   const recap = broken.length > 0 ? [wrapped(`Broken: ${broken.join(", ")}.`, "")] : [];
   const line = wrapped(`${report.url}: ${counts}, in ${Math.round(report.ms / 1000)} s.`, "");
   return [verdict, ...recap, ...leftBehind(report.left), paint.dim(line)].join("\n");
+}
+
+function unfit(report: Report): string {
+  if (countOf(report, "broken") > 0) return "The service is not fit for the platform yet.";
+  return isWhole(report) || !isJudged(report)
+    ? "Nothing could be judged."
+    : "Not all could be judged: the checker failed.";
 }
 
 const MOST_TOLD = 5;

@@ -1,3 +1,4 @@
+import type { Rule } from "../rule.ts";
 import { groups } from "../rules/index.ts";
 import { countOf, isFit, outcomeOf, type Report } from "./report.ts";
 
@@ -13,20 +14,21 @@ export function jsonReport(report: Report) {
     warnings: countOf(report, "warning"),
     skipped: countOf(report, "skipped"),
     notApplicable: countOf(report, "not_applicable"),
+    checkerFailed: countOf(report, "checker_failed"),
     rules: report.verdicts.map((verdict) => {
-      const { id, title, severity, section, mend } = verdict.rule;
-      const group = groups.find(({ rules }) => rules.includes(verdict.rule))!.title;
-      return {
-        id,
-        title,
-        group,
-        severity,
-        section,
-        outcome: outcomeOf(verdict),
-        reason: verdict.reason,
-        mend,
-        ms: verdict.ms,
-      };
+      const { mend, ...rule } = told(verdict.rule);
+      return { ...rule, outcome: outcomeOf(verdict), reason: verdict.reason, mend, ms: verdict.ms };
     }),
   };
+}
+
+/** The rules themselves as one JSON document: what is demanded, and of whom nothing is known. */
+export function rulesJson(rules: readonly Rule[]) {
+  return { rules: rules.map(told) };
+}
+
+function told(rule: Rule) {
+  const { id, title, severity, section, mend } = rule;
+  const group = groups.find(({ rules }) => rules.includes(rule))!.title;
+  return { id, title, group, severity, section, mend };
 }

@@ -22,8 +22,9 @@ export function junitReport({ verdicts }: Report): string {
       const outcome = outcomeOf(verdict);
       if (outcome === "broken") test.failure(`${reason} ${rule.mend} (${rule.section})`, rule.severity);
       if (outcome === "warning") test.standardOutput(`${reason} ${rule.mend} (${rule.section})`);
+      if (outcome === "checker_failed") test.error(reason ?? "", "checker");
       const unjudged = UNJUDGED[outcome];
-      if (unjudged) test.skipped();
+      if (unjudged && outcome !== "checker_failed") test.skipped();
       if (unjudged) test.standardOutput(`${unjudged}: ${reason}`);
     }
   }

@@ -10,12 +10,13 @@ export interface Report {
 }
 
 /** How a verdict counts: only a broken must-rule makes a service unfit. */
-export type Outcome = "passed" | "broken" | "warning" | "skipped" | "not_applicable";
+export type Outcome = "passed" | "broken" | "warning" | "skipped" | "not_applicable" | "checker_failed";
 
 /** What stands before the reason why nothing is said. */
 export const UNJUDGED: Partial<Record<Outcome, string>> = {
   skipped: "Skipped",
   not_applicable: "Not applicable",
+  checker_failed: "Could not be judged",
 };
 
 export function outcomeOf({ status, rule }: Verdict): Outcome {
@@ -32,7 +33,12 @@ export function isJudged({ verdicts }: Report): boolean {
   return verdicts.some((verdict) => !(outcomeOf(verdict) in UNJUDGED));
 }
 
-/** Fit: no must-rule is broken, and something was judged. */
+/** Whether the checker itself came to the end of each rule. Where not, the service is neither fit nor unfit. */
+export function isWhole(report: Report): boolean {
+  return countOf(report, "checker_failed") === 0;
+}
+
+/** Fit: no must-rule is broken, something was judged, and the checker did not fail at any. */
 export function isFit(report: Report): boolean {
-  return countOf(report, "broken") === 0 && isJudged(report);
+  return countOf(report, "broken") === 0 && isJudged(report) && isWhole(report);
 }

@@ -23,7 +23,7 @@ import { applies, Broken, holds, needs, type RuleGroup } from "../rule.ts";
 import { assumed, platform } from "../sections.ts";
 import type { Call } from "../stage/books.ts";
 import { firstTimes, type Reaction } from "../stage/script.ts";
-import type { Stage } from "../stage/stage.ts";
+import type { Resource, Stage } from "../stage/stage.ts";
 import { jsonReply, membersIn } from "../stage/wire.ts";
 
 const section = assumed(2);
@@ -66,13 +66,27 @@ function pushed(text: string): { name: unknown; value: unknown }[] | null {
 /** What a service reads it can do without; what it changes has to arrive. */
 const isChange = (call: Call) => isApi(call) && call.method !== "GET";
 
-/** An asynchronous provision whose first change at the API meets `reaction`, watched to its end. */
-async function despite(stage: Stage, reaction: () => Reaction, what: string) {
-  await completed(stage);
-  const resource = await begun(stage, { react: firstTimes(1, isChange, reaction) });
-  const call = await callOf(stage, resource, (call) => isMark(call) && isDone(call));
-  holds(call, `The platform API answered ${what} once, and the provision was never completed.`);
-  return stage.callsOf(resource);
+/**
+ * Asynchronous provisions of which one meets `reaction` with its first config vars (or what else it changes first), the
+ * other with its end; each is watched until its end is told and its config vars have arrived.
+ */
+async function despite(stage: Stage, reaction: () => Reaction, what: string): Promise<Resource[]> {
+  const plain = await completed(stage);
+  const hasPushed = stage.callsOf(plain).some((call) => isConfigPush(call) && isDone(call));
+  const isFirst = hasPushed ? isConfigPush : (call: Call) => isChange(call) && !isMark(call);
+  const failing = { "first change at": isFirst, "end of the provision told to": isMark };
+  const resources: Resource[] = [];
+  for (const isMeant of Object.values(failing))
+    resources.push(await begun(stage, { react: firstTimes(1, isMeant, reaction) }));
+  for (const [nth, which] of Object.keys(failing).entries()) {
+    const once = `The ${which} the platform API was answered with ${what} once, and`;
+    const mark = await callOf(stage, resources[nth]!, (call) => isMark(call) && isDone(call));
+    holds(mark, `${once} the provision was never completed.`);
+    const push =
+      hasPushed && (await callOf(stage, resources[nth]!, (call) => isConfigPush(call) && isDone(call)));
+    holds(push || !hasPushed, `${once} the config vars never arrived.`);
+  }
+  return resources;
 }
 
 export const asynchronous: RuleGroup = {
@@ -268,11 +282,11 @@ export const asynchronous: RuleGroup = {
           id: "unauthorized",
           message: "The access token is not valid any more.",
         });
-        const calls = await despite(stage, () => ({ reply }), "401");
-        holds(
-          calls.some((call) => isRefresh(call) && isDone(call)),
-          "After a 401 no token was refreshed.",
-        );
+        const refreshed = (resource: Resource) =>
+          stage.callsOf(resource).some((call) => isRefresh(call) && isDone(call));
+        const isMet = (resource: Resource) => stage.callsOf(resource).some((call) => call.reply === reply);
+        const resources = await despite(stage, () => ({ reply }), "401");
+        holds(resources.filter(isMet).every(refreshed), "After a 401 no token was refreshed.");
       },
     },
     {

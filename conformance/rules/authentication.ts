@@ -13,12 +13,25 @@ function knock({ service, settings }: Stage, authorization: string | null, chang
   return service.send({ method: "POST", body: aProvision(settings), authorization, ...change });
 }
 
+/** A text as a header can carry it: its bytes in UTF-8, without those that would end the line. */
+const inHeader = (text: string) =>
+  // eslint-disable-next-line no-control-regex
+  Buffer.from(text)
+    .toString("latin1")
+    .replace(/[\u0000-\u001f\u007f]/g, "");
+
 /** Each must be answered 401; the first that is not is named. */
 async function allRefused(stage: Stage, headers: Record<string, string>): Promise<void> {
   for (const [what, authorization] of Object.entries(headers)) {
     const { status } = await knock(stage, authorization);
     holds(status === 401, `${what} was answered with ${status}; 401 was due.`);
   }
+}
+
+/** The headers of those that are wrong: a text may be written in capitals, or have no letters at all. */
+function wrongOnes(texts: Record<string, string>, right: string, header: (text: string) => string) {
+  const wrong = Object.entries(texts).filter(([, text]) => text !== right);
+  return Object.fromEntries(wrong.map(([what, text]) => [what, header(text)]));
 }
 
 /** Whether the two in the middle are alike, the two around them too, and these differ from those. */
@@ -56,11 +69,21 @@ export const authentication: RuleGroup = {
       section,
       severity: "must",
       mend: "Compare the user name too: it is the add-on's id.",
-      check: (stage) =>
-        allRefused(stage, {
-          "Another user": basic("somebody-else", stage.settings.addonPassword),
-          "An empty user": basic("", stage.settings.addonPassword),
-        }),
+      check: (stage) => {
+        const { addonId, addonPassword } = stage.settings;
+        const others = {
+          "Another user": "somebody-else",
+          "An empty user": "",
+          "The user with a character more": `${addonId}x`,
+          "The user without its last character": addonId.slice(0, -1),
+          "The user in capital letters": addonId.toUpperCase(),
+          "The user in small letters": addonId.toLowerCase(),
+        };
+        return allRefused(
+          stage,
+          wrongOnes(others, addonId, (user) => basic(user, addonPassword)),
+        );
+      },
     },
     {
       id: "AUTH-04",
@@ -77,11 +100,9 @@ export const authentication: RuleGroup = {
           "The password in capital letters": addonPassword.toUpperCase(),
           "The password in small letters": addonPassword.toLowerCase(),
         };
-        // A password may be written in capitals, or have no letters at all.
-        const wrong = Object.entries(others).filter(([, password]) => password !== addonPassword);
         return allRefused(
           stage,
-          Object.fromEntries(wrong.map(([what, password]) => [what, basic(addonId, password)])),
+          wrongOnes(others, addonPassword, (password) => basic(addonId, password)),
         );
       },
     },
@@ -96,7 +117,7 @@ export const authentication: RuleGroup = {
           "The word Basic alone": "Basic",
           "Base64 that is none": "Basic %%%%",
           "A user without a colon": `Basic ${Buffer.from(stage.settings.addonId).toString("base64")}`,
-          "Another scheme": `Bearer ${stage.settings.addonPassword}`,
+          "Another scheme": `Bearer ${inHeader(stage.settings.addonPassword)}`,
         }),
     },
     {

@@ -4,6 +4,7 @@ import {
   beganAfter,
   begun,
   callOf,
+  deprovisioned,
   installed,
   isExchange,
   isRefresh,
@@ -11,6 +12,7 @@ import {
   quiet,
   settled,
   shown,
+  underWayMs,
 } from "../probes.ts";
 import { holds, needs, type RuleGroup } from "../rule.ts";
 import { assumed, platform } from "../sections.ts";
@@ -84,11 +86,9 @@ export const deprovision: RuleGroup = {
         const resource = await installed(stage, { react: whileExchangeFails });
         const tried = await callOf(stage, resource, (call) => isExchange(call) && call.endedAt !== null);
         needs(tried, "a grant has to be exchanged first (EXCH-01).");
-        const { reply } = await stage.deprovision(resource);
-        needs(reply && reply.status < 300, "a deprovision has to succeed first (DEPR-01).");
-        const endedAt = performance.now();
-        await quiet(stage);
-        const tries = stage.callsOf(resource).filter(isExchange).filter(beganAfter(stage, endedAt));
+        const end = await deprovisioned(stage, resource);
+        await quiet(stage, stage.settings.patience.quietMs + underWayMs(stage, end));
+        const tries = stage.callsOf(resource).filter(isExchange).filter(beganAfter(stage, end));
         holds(tries.length === 0, "The code was sent after the resource had been deprovisioned.");
       },
     },
@@ -100,10 +100,10 @@ export const deprovision: RuleGroup = {
       mend: "Erase both tokens when the resource goes: they live as long as the add-on.",
       isPatient: true,
       async check(stage) {
-        const { resource, endedAt } = await life(stage);
+        const { resource, ...end } = await life(stage);
         const { tokenLifeSeconds, quietMs } = stage.settings.patience;
-        await quiet(stage, Math.max(tokenLifeSeconds * 1000, quietMs));
-        const late = stage.callsOf(resource).filter(beganAfter(stage, endedAt));
+        await quiet(stage, Math.max(tokenLifeSeconds * 1000, quietMs + underWayMs(stage, end)));
+        const late = stage.callsOf(resource).filter(beganAfter(stage, end));
         const calls = late.filter((call) => !isExchange(call));
         const what = calls.some(isRefresh) ? "refreshed" : "used";
         holds(calls.length === 0, `Its tokens were ${what} after the resource had been deprovisioned.`);

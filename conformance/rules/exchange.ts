@@ -18,7 +18,9 @@ import {
 } from "../probes.ts";
 import { holds, needs, type RuleGroup } from "../rule.ts";
 import { assumed, platform } from "../sections.ts";
+import type { Call } from "../stage/books.ts";
 import { firstTimes } from "../stage/script.ts";
+import type { Stage } from "../stage/stage.ts";
 import { jsonReply } from "../stage/wire.ts";
 
 const states = platform("States and transitions");
@@ -49,8 +51,11 @@ export const exchange: RuleGroup = {
       mend: "Answer first. Until the platform has seen a success, the code is worth nothing.",
       isPatient: true,
       async check(stage) {
-        const { isEarly } = await plainAttempt(stage);
+        // Also where that cost the success: nothing is needed first.
+        const resource = await plain(stage);
+        const isEarly = stage.callsOf(resource).some((call) => isExchange(call) && call.isEarly);
         holds(!isEarly, "The code came while the provision request was still waiting for its answer.");
+        await plainAttempt(stage);
       },
     },
     {
@@ -163,10 +168,14 @@ export const exchange: RuleGroup = {
       section: endpoint,
       severity: "must",
       mend: "Put them into the body: addresses end up in logs.",
-      isPatient: true,
+      isLast: true,
       async check(stage) {
-        const call = await plainAttempt(stage);
-        holds(!isToldInAddress(call), "A member of the form stands in the token endpoint's address.");
+        holds(
+          !isToldInAddress(await plainAttempt(stage)),
+          "A member of the form stands in the token endpoint's address.",
+        );
+        const found = stage.books.calls.find((call) => isRefresh(call) && tellsSecretInAddress(stage, call));
+        holds(!found, "The client secret stands in the address of a refresh.");
       },
     },
     {
@@ -179,10 +188,9 @@ export const exchange: RuleGroup = {
       async check(stage) {
         const { form } = await plainAttempt(stage);
         needs(form["client_secret"], "the client secret has to be in the form first (EXCH-07).");
-        const found = stage.books.calls.find(
-          (call) => (isExchange(call) || isRefresh(call)) && call.headers.authorization !== undefined,
-        );
-        holds(!found, `The ${found?.kind} was sent with an Authorization header.`);
+        const isToken = (call: Call) => isExchange(call) || isRefresh(call);
+        const found = stage.books.calls.find((call) => isToken(call) && secretHeaderOf(stage, call));
+        holds(!found, `The ${found?.kind} was sent with ${found && secretHeaderOf(stage, found)}.`);
       },
     },
     {
@@ -239,3 +247,20 @@ export const exchange: RuleGroup = {
 };
 
 const SOMEBODY = "00000000-0000-4000-8000-000000000000";
+
+function tellsSecretInAddress({ settings }: Stage, { path }: Call): boolean {
+  const query = new URLSearchParams(path.split("?", 2)[1]);
+  return [...query].some(([name, value]) => name === "client_secret" || value === settings.clientSecret);
+}
+
+/** A header that holds the client secret, or can be there for nothing else. */
+function secretHeaderOf({ settings }: Stage, { headers, form }: Call): string | null {
+  if (headers.authorization !== undefined) return "an Authorization header";
+  const secret = settings.clientSecret ?? form["client_secret"];
+  if (!secret) return null;
+  const forms = [secret, encodeURIComponent(secret), Buffer.from(secret).toString("base64")];
+  const found = Object.entries(headers).find(([, value]) =>
+    forms.some((each) => String(value).includes(each)),
+  );
+  return found ? `the client secret in ${found[0]}` : null;
+}

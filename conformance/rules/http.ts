@@ -1,9 +1,9 @@
 import { randomUUID } from "node:crypto";
-import { firstReply, isSuccess, plainAnswer, shown } from "../probes.ts";
-import { holds, type RuleGroup } from "../rule.ts";
+import { firstReply, installed, isSuccess, plainAnswer, shown } from "../probes.ts";
+import { holds, needs, type RuleGroup } from "../rule.ts";
 import { assumed } from "../sections.ts";
 import type { Stage } from "../stage/stage.ts";
-import type { Outgoing } from "../stage/wire.ts";
+import type { Outgoing, Reply } from "../stage/wire.ts";
 
 const section = assumed(1);
 const BURST = 12;
@@ -95,10 +95,13 @@ export const http: RuleGroup = {
       severity: "must",
       mend: "Send 204 alone, without a body and without a Content-Length other than 0.",
       isLast: true,
-      async check({ books }) {
-        const found = books.replies.find(
-          ({ status, headers }) => status === 204 && (headers["content-length"] ?? "0") !== "0",
-        );
+      async check(stage) {
+        const isEmpty = ({ status }: Reply) => status === 204;
+        // Where this rule is asked for alone, nothing has gone yet.
+        if (!stage.books.replies.some(isEmpty)) await stage.deprovision(await installed(stage));
+        const replies = stage.books.replies.filter(isEmpty);
+        needs(replies.length > 0, "a deprovision has to be answered with 204 first (DEPR-01).");
+        const found = replies.find(({ headers }) => (headers["content-length"] ?? "0") !== "0");
         holds(!found, `A 204 promises ${found?.headers["content-length"]} bytes.`);
       },
     },

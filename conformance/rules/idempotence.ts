@@ -15,6 +15,7 @@ import {
 import { holds, needs, type RuleGroup } from "../rule.ts";
 import { assumed } from "../sections.ts";
 import { aProvision } from "../stage/service-calls.ts";
+import { membersIn } from "../stage/wire.ts";
 
 const section = assumed(1);
 
@@ -47,17 +48,27 @@ export const idempotence: RuleGroup = {
     },
     {
       id: "IDEM-03",
-      title: "The same uuid with another plan gets the stored answer, not a refusal",
+      title: "The same uuid with another plan, region or options gets the stored answer, not a refusal",
       section,
       severity: "must",
       mend: "The uuid is the identity. Log the difference, answer as before: a refusal would kill the grant.",
       async check(stage) {
-        const plan = otherPlan(stage);
         await repeatsWell(stage);
         const resource = await settled(stage);
-        const { reply } = await stage.redeliver(resource, { plan });
+        const first = firstReply(resource)!.text;
+        const changes = { region: "another-region", options: { size: "other" }, name: "another-name" };
+        resource.script.alter = (request) => {
+          if (request.method !== "POST") return;
+          request.body = JSON.stringify({ ...membersIn(String(request.body)), ...changes });
+        };
+        const { reply: elsewhere } = await stage.redeliver(resource);
+        delete resource.script.alter;
+        const what = "with another region, other options and another name";
+        holds(isSuccess(elsewhere), `A repetition ${what} was answered with ${shown(elsewhere)}.`);
+        holds(elsewhere.text === first, `The answer to a repetition ${what} is another one than the first.`);
+        const { reply } = await stage.redeliver(resource, { plan: otherPlan(stage) });
         answeredWith(reply, 200, 202);
-        holds(reply.text === firstReply(resource)!.text, "The answer is another one than the first.");
+        holds(reply.text === first, "The answer is another one than the first.");
       },
     },
     {

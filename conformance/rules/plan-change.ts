@@ -2,10 +2,13 @@ import { randomUUID } from "node:crypto";
 import {
   answeredWith,
   answeredWithObject,
+  begun,
+  completed,
   installed,
   isExchange,
   isRefusal,
   isSuccess,
+  marked,
   membersOf,
   otherPlan,
   plain,
@@ -17,6 +20,7 @@ import {
 import { valueFaults } from "../config-vars.ts";
 import { Broken, holds, needs, type RuleGroup } from "../rule.ts";
 import { assumed } from "../sections.ts";
+import type { Resource, Stage } from "../stage/stage.ts";
 import { jsonReply } from "../stage/wire.ts";
 
 const section = assumed(1);
@@ -26,6 +30,14 @@ const changed = probe(async (stage) => {
   const resource = await settled(stage);
   return { resource, plan, reply: (await stage.changePlan(resource, plan)).reply };
 });
+
+/** A resource of its own whose asynchronous provision is done. */
+async function laterDone(stage: Stage): Promise<Resource> {
+  await completed(stage);
+  const resource = await begun(stage);
+  await marked(stage, resource);
+  return resource;
+}
 
 export const planChange: RuleGroup = {
   title: "Plan change",
@@ -67,10 +79,16 @@ export const planChange: RuleGroup = {
       section,
       severity: "must",
       mend: "Answer 200 and do nothing: delivery is at least once.",
+      isPatient: true,
       async check(stage) {
         // One of its own: the others' plans may have been changed by now, for a service that sells them all.
         const resource = await settled(stage);
         answeredWith((await stage.changePlan(resource, stage.settings.plan)).reply, 200, 202);
+        const { asyncPlan } = stage.settings;
+        if (asyncPlan === null) return;
+        // Neither does the one that took longer, once it is done. Where it never is, others say so.
+        const later = await laterDone(stage).catch(() => null);
+        if (later) answeredWith((await stage.changePlan(later, asyncPlan)).reply, 200, 202);
       },
     },
     {

@@ -13,6 +13,7 @@ import { applies, Broken, holds, needs, type RuleGroup } from "../rule.ts";
 import { assumed, platform } from "../sections.ts";
 import { nameFaults, valueFaults } from "../config-vars.ts";
 import type { Stage } from "../stage/stage.ts";
+import { membersIn, type Outgoing } from "../stage/wire.ts";
 
 const section = assumed(1);
 const request = platform("Provision request received by an add-on partner");
@@ -153,10 +154,25 @@ export const provision: RuleGroup = {
         );
         const reply = await change(`/${uuid.toUpperCase()}`);
         holds(isSuccess(reply), `In capital letters the uuid was answered with ${reply.status}.`);
+        const resource = await stage.install({ alter: inCapitals });
+        const made = firstReply(resource);
+        holds(
+          isSuccess(made),
+          `A provision with a uuid in capital letters was answered with ${shown(made)}.`,
+        );
+        const { reply: end } = await stage.deprovision(resource);
+        holds(end?.status !== 404, "What was made in capital letters is not found in small ones.");
       },
     },
   ],
 };
+
+/** The uuid of a provision; the other calls stay as they are. */
+function inCapitals(outgoing: Outgoing): void {
+  const members = membersIn(String(outgoing.body ?? ""));
+  if (outgoing.method !== "POST") return;
+  outgoing.body = JSON.stringify({ ...members, uuid: String(members["uuid"]).toUpperCase() });
+}
 
 async function configNames(stage: Stage, manifest: () => Stage["settings"]["manifest"]): Promise<void> {
   const { config } = membersOf(await plainAnswer(stage));

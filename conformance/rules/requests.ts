@@ -6,6 +6,7 @@ import {
   isExchange,
   isRefusal,
   isSuccess,
+  plain,
   plainAnswer,
   plainExchange,
   shown,
@@ -22,7 +23,11 @@ const LARGE_BODY_BYTES = 5 * 1024 * 1024;
 const ZONES = { "+0000": 0, "+00:00": 0, Z: 0, "-0800": -8 };
 
 /** A provision whose request was changed on its way, and has to be accepted. */
-async function accepted(stage: Stage, alter: (request: Outgoing) => void, what: string): Promise<Resource> {
+async function accepted(
+  stage: Stage,
+  alter: (request: Outgoing) => unknown,
+  what: string,
+): Promise<Resource> {
   await plainAnswer(stage);
   let left = 1;
   const resource = await stage.install({ alter: (request) => void (left-- > 0 && alter(request)) });
@@ -151,8 +156,11 @@ export const requests: RuleGroup = {
       "must",
       "No Accept header is refused",
       "Ignore Accept: the platform's media type on these calls may change. Never answer 406.",
-      (stage) =>
-        accepted(stage, headers({ accept: "application/vnd.svc-addons+json; version=4" }), "Another Accept"),
+      async (stage) => {
+        for (const accept of ["application/vnd.svc-addons+json; version=4", "*/*", "text/html"])
+          await accepted(stage, headers({ accept }), `A request with Accept: ${accept}`);
+        await accepted(stage, (request) => delete request.headers["accept"], "A request without Accept");
+      },
     ),
     rule(
       "REQ-08",
@@ -222,6 +230,12 @@ export const requests: RuleGroup = {
           if (reply.status < 300)
             await stage.service.send({ method: "DELETE", below: `/${String(body["uuid"])}` });
           holds(reply.status < 500, `${JSON.stringify(name)} as a name was answered with ${reply.status}.`);
+          const below = `/${(await plain(stage)).uuid}`;
+          const change = await stage.service.send({ method: "PUT", below, body: { plan: name } });
+          holds(
+            change.status < 500,
+            `${JSON.stringify(name)} as a new plan was answered with ${change.status}.`,
+          );
         }
       },
     ),

@@ -1,6 +1,7 @@
 import { createHash, randomUUID } from "node:crypto";
-import { installed, life, probe } from "../probes.ts";
-import { applies, holds, needs, type RuleGroup } from "../rule.ts";
+import { setTimeout as sleep } from "node:timers/promises";
+import { firstReply, installed, life, marked, probe, settled } from "../probes.ts";
+import { applies, Broken, holds, needs, type RuleGroup } from "../rule.ts";
 import { assumed } from "../sections.ts";
 import type { Stage } from "../stage/stage.ts";
 import type { Reply } from "../stage/wire.ts";
@@ -58,8 +59,47 @@ const aResource = (stage: Stage) => (saltOf(stage), installed(stage));
 const signedOn = probe(async (stage) => {
   const resource = await aResource(stage);
   const form = signed(stage, resource);
-  return { form, reply: await stage.service.signOn(form) };
+  return { resource, reply: await stage.service.signOn(form) };
 });
+
+/** A customer who signed on to a resource that was given all it needs, and where that led. */
+const visited = probe(async (stage) => {
+  saltOf(stage);
+  // A page may need tokens, and a resource that is ready.
+  const resource = await settled(stage).catch(() => installed(stage));
+  if (firstReply(resource)?.status === 202) await marked(stage, resource).catch(() => undefined);
+  const reply = await stage.service.signOn(signed(stage, resource));
+  const landing = isIn(reply) ? await follow(stage, reply) : null;
+  return { resource, reply, landing };
+});
+
+const MANY_REDIRECTS = 10;
+const NOT_THERE = [404, 405, 410];
+
+/**
+ * Where redirects lead who keeps cookies as a browser does, or keeps none; null where that is another host: a vendor's
+ * pages need not be on the one that the platform calls, and nobody else is to be called.
+ */
+async function follow(stage: Stage, from: Reply, keepsCookies = true): Promise<Reply | null> {
+  let reply = from;
+  let address = new URL(stage.settings.url.replace(/\/+$/, "") + stage.settings.ssoPath);
+  const { origin } = address;
+  const cookies = new Map<string, string>();
+  for (let left = MANY_REDIRECTS; left > 0; left--) {
+    for (const cookie of keepsCookies ? (reply.headers["set-cookie"] ?? []) : []) {
+      const [, name, value] = /^\s*([^=;]+)=([^;]*)/.exec(cookie) ?? [];
+      if (value) cookies.set(name!, value);
+      else if (name !== undefined) cookies.delete(name);
+    }
+    const { location } = reply.headers;
+    if (reply.status < 300 || reply.status >= 400 || location === undefined) return reply;
+    holds(URL.canParse(location, address.href), "The Location of a redirect is no address.");
+    address = new URL(location, address);
+    if (address.origin !== origin) return null;
+    reply = await stage.service.visit(address, cookies);
+  }
+  throw new Broken(`After ${MANY_REDIRECTS} redirects there was still no page.`);
+}
 
 /** Where nobody gets in, a refusal says nothing. */
 async function worksAtAll(stage: Stage): Promise<void> {
@@ -80,6 +120,10 @@ async function mustNot(
   refused(await stage.service.signOn(change(signed(stage, { ...resource, ...customer }))), what);
 }
 
+/** A token whose digits are right up to one, and wrong from there on. */
+const otherFrom = (at: number, token: string) =>
+  token.slice(0, at) + token.slice(at).replace(/./g, (digit) => (digit === "0" ? "1" : "0"));
+
 const same = (form: Record<string, string>) => form;
 const without =
   (...names: string[]) =>
@@ -94,11 +138,16 @@ export const signOn: RuleGroup = {
       title: "A signed form lets a customer in, with a redirect to the resource's page",
       section,
       severity: "must",
-      mend: "Check the token, open a session, answer 303. No Basic credentials come with it.",
+      mend: "Check the token, open a session, answer 303. No Basic credentials come with it. The page has to open with the cookies that were set.",
+      isPatient: true,
       async check(stage) {
         saltOf(stage);
         const { reply } = await signedOn(stage);
         holds(isIn(reply), `It was answered with ${reply.status}; 303 was due.`);
+        const { landing } = await visited(stage);
+        // What is not there may be served by somebody else in production: SSO-11.
+        const isShut = landing && landing.status >= 400 && !NOT_THERE.includes(landing.status);
+        holds(!isShut, `The page that it leads to was answered with ${landing?.status}.`);
       },
     },
     {
@@ -109,6 +158,15 @@ export const signOn: RuleGroup = {
       mend: "Compare both tokens with your own, in constant time.",
       async check(stage) {
         await mustNot(stage, "A form signed with another salt", same, { salt: "another-salt" });
+        for (const [what, right] of Object.entries({
+          "first 8 characters": 8,
+          "all characters but the last": -1,
+        }))
+          await mustNot(stage, `A form of whose tokens the ${what} are right`, (form) => ({
+            ...form,
+            resource_token: otherFrom(right, form["resource_token"]!),
+            user_scoped_resource_token: otherFrom(right, form["user_scoped_resource_token"]!),
+          }));
       },
     },
     {
@@ -226,6 +284,30 @@ export const signOn: RuleGroup = {
           cookies.every((cookie) => /;\s*HttpOnly/i.test(cookie)),
           "A cookie was set without HttpOnly.",
         );
+      },
+    },
+    {
+      id: "SSO-11",
+      title: "The resource's page is there, and only for who signed on",
+      section,
+      severity: "should",
+      mend: "Lead to a page that exists, and let it ask for the session: who knows a resource's uuid is not its owner.",
+      isPatient: true,
+      async check(stage) {
+        await worksAtAll(stage);
+        const { resource, reply, landing } = await visited(stage);
+        applies(landing, "the redirect leads to another host.");
+        holds(!NOT_THERE.includes(landing.status), `The page was answered with ${landing.status}.`);
+        needs(landing.status < 300, "the page has to open to who signed on first (SSO-01).");
+        // A page that shows nothing of the resource may be filled by a script which asks for the session.
+        if (!landing.text.includes(resource.uuid)) return;
+        // What differs from one sign-on to the next is a ticket in the address. A second later, or it were a replay.
+        await sleep(1_100);
+        const again = await stage.service.signOn(signed(stage, resource));
+        if (again.headers.location !== reply.headers.location) return;
+        const stranger = await follow(stage, reply, false);
+        const isSame = stranger?.status === landing.status && stranger.text === landing.text;
+        holds(!isSame, "Without a cookie the page is the same, and shows the resource.");
       },
     },
   ],

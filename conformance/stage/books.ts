@@ -4,6 +4,7 @@ import type { Reply } from "./wire.ts";
 
 /** One call of the service to the platform. Times are those of `performance.now()`. */
 export interface Call {
+  /** When its first bytes had arrived. */
   at: number;
   method: string;
   /** With the query. */
@@ -41,6 +42,9 @@ export interface Token {
 }
 
 const STEP_MS = 50;
+const UUID = /[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}/i;
+/** So many characters of a token are not there by chance. */
+const BEGINNING = 20;
 
 /** What has passed both ways, and the secrets that were handed out. */
 export function createBooks() {
@@ -91,16 +95,25 @@ export function createBooks() {
 
     /** The resource a call is about: by its path, or by a secret of that resource anywhere in it. */
     uuidOf({ path, headers, text }: Pick<Call, "path" | "headers" | "text">): string | null {
-      const [inPath] = /[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}/i.exec(path) ?? [];
-      // A code can look like one too.
-      if (inPath && !codes.has(inPath)) return inPath.toLowerCase();
-      const said = decoded(`${path} ${headers.authorization ?? ""} ${text}`);
-      for (const known of [codes, tokens] as Map<string, { uuid: string }>[]) {
-        for (const [secret, { uuid }] of known) if (said.includes(secret)) return uuid;
-      }
-      return null;
+      // What follows may hold a secret, and a secret can look like one too.
+      const [inPath] = UUID.exec(path.split("?", 1)[0]!) ?? [];
+      if (inPath && !codes.has(inPath) && !tokens.has(inPath)) return inPath.toLowerCase();
+      const secret = secretIn(`${path} ${headers.authorization ?? ""} ${text}`);
+      return secret?.uuid ?? null;
     },
+
+    secretIn,
   };
+
+  /** The first secret in a text that was handed out; a token is known by its beginning, whatever became of the rest. */
+  function secretIn(text: string): { uuid: string; kind: "code" | "token" } | null {
+    const said = decoded(text);
+    for (const [code, { uuid }] of codes) if (said.includes(code)) return { uuid, kind: "code" };
+    const small = said.toLowerCase();
+    for (const [token, { uuid }] of tokens)
+      if (small.includes(token.slice(0, BEGINNING).toLowerCase())) return { uuid, kind: "token" };
+    return null;
+  }
 }
 
 export type Books = ReturnType<typeof createBooks>;

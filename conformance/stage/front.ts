@@ -82,11 +82,12 @@ export function openFront(needs: {
 
   return listen(
     async (request, response) => {
+      const at = performance.now();
       const text = await readText(request);
       const { method = "", url: path = "", headers } = request;
       const uuid = books.uuidOf({ path, headers, text });
       const call: Call = {
-        ...{ at: performance.now(), method, path, headers, text, uuid },
+        ...{ at, method, path, headers, text, uuid },
         ...{ form: formIn(headers["content-type"], text), kind: kindOf(books, path, text) },
         ...{ isEarly: false, reply: null, endedAt: null },
       };
@@ -121,10 +122,11 @@ function formIn(contentType: string | undefined, text: string): Record<string, s
 }
 
 /** By what is in it, so that a call that is made wrongly is still known for what it is. */
-function kindOf({ codes }: Books, path: string, text: string): Call["kind"] {
+function kindOf({ secretIn }: Books, path: string, text: string): Call["kind"] {
   if (!path.startsWith("/oauth/token")) return "api";
   const said = `${path} ${text}`;
-  if (said.includes("authorization_code") || [...codes.keys()].some((code) => said.includes(code)))
-    return "exchange";
+  const secret = secretIn(said);
+  if (secret) return secret.kind === "code" ? "exchange" : "refresh";
+  if (said.includes("authorization_code")) return "exchange";
   return said.includes("refresh_token") ? "refresh" : "token";
 }

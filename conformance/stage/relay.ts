@@ -79,8 +79,8 @@ export async function openRelay(needs: {
 
 /** The service itself, by its address; everything it answers is written down, and what it makes of it. */
 export function createServiceLine(books: Books, url: string, inventory: Inventory) {
-  return async (outgoing: Outgoing): Promise<Reply> => {
-    const reply = await inventory.watch(outgoing, () => send(url, outgoing));
+  return async (outgoing: Outgoing, at = url): Promise<Reply> => {
+    const reply = await inventory.watch(outgoing, () => send(at, outgoing));
     books.replies.push(reply);
     return reply;
   };

@@ -52,7 +52,7 @@ export function aGrant(): { code: string; type: string; expires_at: string } {
 /** Calls that the sandbox would not make. */
 export function createServiceCalls(
   settings: Settings,
-  line: (outgoing: Outgoing) => Promise<Reply>,
+  line: (outgoing: Outgoing, at?: string) => Promise<Reply>,
   inventory: Inventory,
 ) {
   function outgoing({ method, below = "", path, body, authorization, headers = {} }: HandmadeCall): Outgoing {
@@ -98,6 +98,20 @@ export function createServiceCalls(
         headers: { accept: "text/html", "content-type": "application/x-www-form-urlencoded" },
         body: new URLSearchParams(form).toString(),
       }),
+
+    /** A page of the service's own, as a browser asks for it. */
+    visit: ({ origin, pathname, search }: URL, cookies: ReadonlyMap<string, string>): Promise<Reply> =>
+      line(
+        {
+          method: "GET",
+          path: pathname + search,
+          headers: {
+            ...{ accept: "text/html,*/*;q=0.8", "accept-language": "en", "user-agent": "Mozilla/5.0" },
+            ...(cookies.size > 0 && { cookie: [...cookies].map((pair) => pair.join("=")).join("; ") }),
+          },
+        },
+        origin,
+      ),
   };
 }
 

@@ -8,7 +8,7 @@ import { rules } from "../../conformance/rules/index.ts";
 import type { Rule } from "../../conformance/rule.ts";
 import { openStage } from "../../conformance/stage/stage.ts";
 import { NoAnswer } from "../../conformance/stage/wire.ts";
-import { exampleSettings } from "./judged.ts";
+import { exampleSettings, judgedExample } from "./judged.ts";
 
 type Serve = (request: IncomingMessage, response: ServerResponse, server: Server) => void;
 
@@ -73,6 +73,19 @@ it("A provision that nobody answers is told as one, and hides no rule behind it"
   ]);
 }, 60_000);
 
+it("That a 204 has no body is said of one that was seen, also where the rule is asked for alone", async () => {
+  const deaf = await verdictOn(find("HTTP-06"), (_request, response) => void response.writeHead(500).end());
+  expect(deaf).toEqual({ status: "skipped", reason: expect.stringContaining("500") });
+  const without: Serve = (request, response) =>
+    request.method === "DELETE" ? void response.writeHead(200).end("{}") : answering("{}")(request, response);
+  expect(await verdictOn(find("HTTP-06"), without)).toEqual({
+    status: "skipped",
+    reason: "a deprovision has to be answered with 204 first (DEPR-01).",
+  });
+  const [good] = await judgedExample(undefined, [find("HTTP-06")]);
+  expect(good).toMatchObject({ status: "passed", reason: null });
+}, 30_000);
+
 it("A service behind https is called by TLS on a connection that is kept, too", async () => {
   const firstBytes: number[] = [];
   const server = createTcpServer((socket) => {
@@ -117,12 +130,13 @@ it("An address in a line of its own is no stack of calls", async () => {
   expect(verdict).toEqual({ status: "passed", reason: null });
 });
 
-it("A fault of the checker is told as one, and quotes no answer", async () => {
+it("A fault of the checker is told as one, quotes no answer, and is not the service's", async () => {
   const failing = (check: Rule["check"]) => verdictOn({ ...find("PROV-02"), check }, answering("{}"));
+  const status = "checker_failed";
   const parsing = await failing(() => Promise.resolve(void JSON.parse("a-secret")));
-  expect(parsing).toMatchObject({ reason: "The checker failed: it could not read something." });
+  expect(parsing).toEqual({ status, reason: "the checker failed: it could not read something." });
   const other = await failing(() => Promise.reject(new Error("The sandbox is gone.")));
-  expect(other).toMatchObject({ reason: "The checker failed: The sandbox is gone." });
-  const { reason } = await verdictOn(find("AUTH-01"), ({ socket }) => void socket.destroy());
-  expect(reason).toMatch(/^There was no answer: /);
+  expect(other).toEqual({ status, reason: "the checker failed: The sandbox is gone." });
+  const cut = await verdictOn(find("AUTH-01"), ({ socket }) => void socket.destroy());
+  expect(cut).toEqual({ status: "failed", reason: expect.stringMatching(/^There was no answer: /) });
 });

@@ -5,12 +5,14 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { createServer } from "node:http";
+import { createServer as createTlsServer } from "node:https";
 import { createRequire } from "node:module";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
+import { freePort } from "../../conformance/free-port.ts";
 
 const at = (place: string) => fileURLToPath(new URL(place, import.meta.url));
 const SERVICE = `exec ${process.execPath} ${at("foreign-service.mjs")}`;
@@ -58,7 +60,7 @@ describe("npm run conformance against somebody else's service", () => {
     const ids = (outcome: string) =>
       report.rules.filter((rule) => rule.outcome === outcome).map(({ id }) => id);
     expect(ids("broken")).toEqual(["AUTH-03"]);
-    expect(ids("not_applicable").filter((id) => /^(SSO|ASYNC)-/.test(id))).toHaveLength(24);
+    expect(ids("not_applicable").filter((id) => /^(SSO|ASYNC)-/.test(id))).toHaveLength(25);
     expect(ids("passed")).toEqual(
       expect.arrayContaining(["AUTH-01", "PROV-01", "EXCH-01", "PLAN-01", "TOMB-01"]),
     );
@@ -73,16 +75,21 @@ describe("npm run conformance against somebody else's service", () => {
     expect(stdout).toMatch(
       / ✗ AUTH-03 .*\n +An empty user was|\n +Another user was answered with 200; 401 was due\./,
     );
-    expect(stdout).toContain("  – SSO-01 to SSO-10: not applicable: no sign-on salt was given (SSO_SALT).");
+    expect(stdout).toContain("  – SSO-01 to SSO-11: not applicable: no sign-on salt was given (SSO_SALT).");
     expect(stdout).toContain("\nThe service is not fit for the platform yet.\nBroken: AUTH-03.\n");
   });
 
   it("says what a service said last that could not be started, and stops at once", async () => {
     const { code, stdout, stderr } = await conformance("--command", "echo no database; exit 3", "--id", "x");
     expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
-    expect(stderr).toContain("The service ended before it answered. Its last lines:\nno database");
+    expect(stderr).toContain(
+      "The service ended before it answered, with exit status 3. Its last lines:\nno database",
+    );
     const json = await conformance("--command", "exit 3", "--id", "x", "--json");
-    expect(JSON.parse(json.stdout)).toMatchObject({ id: "not_checked" });
+    expect(JSON.parse(json.stdout)).toEqual({
+      id: "not_checked",
+      message: "The service ended before it answered, with exit status 3, and said nothing.",
+    });
   });
 
   it("says what a service said last that ended in the middle, and which resources that leaves", async () => {
@@ -94,8 +101,20 @@ describe("npm run conformance against somebody else's service", () => {
     );
     expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
     expect(stderr).toMatch(
-      /^Left at your service, [^]+\n✗ The service ended in the middle of the run\. Its last lines:\nOut of memory\.\n$/,
+      /^Left at your service, [^]+\n✗ The service ended in the middle of the run, with exit status 3\. Its last lines:\nOut of memory\.\n$/,
     );
+  });
+
+  it("lists its rules for machines too, all of them or those that are named", async () => {
+    const { code, stdout } = await conformance("--list", "--json", "--only", "AUTH-08", "TOMB");
+    expect(code).toBe(0);
+    const { rules } = JSON.parse(stdout) as { rules: { id: string }[] };
+    expect(rules.map(({ id }) => id)).toEqual(["AUTH-08", "TOMB-01", "TOMB-02", "TOMB-03", "TOMB-04"]);
+    expect(rules[0]).toEqual({
+      ...{ id: "AUTH-08", group: "Authentication", severity: "should" },
+      title: "Credentials are checked before the body is read",
+      ...{ section: expect.stringContaining("docs/assumed.md"), mend: expect.any(String) },
+    });
   });
 
   it("judges nobody else who listens where the command is to", async () => {
@@ -106,6 +125,22 @@ describe("npm run conformance against somebody else's service", () => {
     other.close();
     expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
     expect(stderr).toContain(`✗ Somebody answers at ${url} already, before the command is started.`);
+  });
+
+  it("says why nobody answers, and what to do where a certificate is not trusted", async () => {
+    const pem = await readFile(at("untrusted.pem"));
+    const server = createTlsServer({ key: pem, cert: pem }, (_request, response) => void response.end());
+    await once(server.listen(0, "127.0.0.1"), "listening");
+    const { port } = server.address() as AddressInfo;
+    const words = ["--id", "x", "--password", "p", "--platform-port", String(await freePort()), "--url"];
+    const untrusted = await conformance(...words, `https://127.0.0.1:${port}`);
+    await new Promise((resolve) => server.close(resolve));
+    expect(untrusted).toMatchObject({ code: 1, stdout: "" });
+    expect(untrusted.stderr).toContain(`✗ The certificate of https://127.0.0.1:${port} is not trusted: `);
+    expect(untrusted.stderr).toContain("NODE_EXTRA_CA_CERTS=");
+    const nobody = await conformance(...words, `http://127.0.0.1:${port}`);
+    expect(nobody).toMatchObject({ code: 1, stdout: "" });
+    expect(nobody.stderr).toMatch(/✗ Nobody answers at http:\/\/127\.0\.0\.1:\d+: .*ECONNREFUSED/);
   });
 
   it("refuses a place where no report can be written before it begins", async () => {

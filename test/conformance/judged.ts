@@ -58,6 +58,9 @@ export async function judgedExample(
   }
 }
 
+/** A checker that fails has a fault itself. */
+export const isFault = (status: Verdict["status"]) => status === "failed" || status === "checker_failed";
+
 /** The ids of the rules that a service with these faults breaks, each with why. */
 export async function brokenRules(service: BrokenService): Promise<Map<string, string | null>> {
   const habits = service.reduce<Habits>((so, each) => ({ ...so, ...each.habits(so) }), good);
@@ -68,7 +71,7 @@ export async function brokenRules(service: BrokenService): Promise<Map<string, s
     rules.filter(({ id }) => !isAlone || named.includes(id)),
   );
   return new Map(
-    verdicts.filter(({ status }) => status === "failed").map(({ rule, reason }) => [rule.id, reason]),
+    verdicts.filter(({ status }) => isFault(status)).map(({ rule, reason }) => [rule.id, reason]),
   );
 }
 

@@ -12,7 +12,7 @@ import { chosenRules, rules } from "../../conformance/rules/index.ts";
 import { usualPatience } from "../../conformance/settings.ts";
 import type { Stage } from "../../conformance/stage/stage.ts";
 import picocolors from "picocolors";
-import { exampleSettings, judgedExample } from "./judged.ts";
+import { exampleSettings, isFault, judgedExample } from "./judged.ts";
 import type { BrokenService } from "./broken/break.ts";
 import * as answers from "./broken/answers.ts";
 import * as lives from "./broken/lives.ts";
@@ -90,6 +90,10 @@ describe("the rules", () => {
   }, 120_000);
 });
 
+const to =
+  (location: (uuid: string, session: string) => string): Habits["welcome"] =>
+  (uuid, session) => ({ status: 302, headers: { location: location(uuid, session) } });
+
 describe("what is only unusual", () => {
   it("breaks no rule: no config vars, no manifest, a mark in an address, a list of types, a password that is a word, a 401 with a number of its own, a 501 to other methods", async () => {
     const unusual: Habits = {
@@ -110,13 +114,41 @@ describe("what is only unusual", () => {
     };
     const verdicts = await judgedExample(unusual, rules, { manifest: null, addonPassword: "password" });
     expect(
-      verdicts.filter(({ status }) => status === "failed").map(({ rule, reason }) => [rule.id, reason]),
+      verdicts.filter(({ status }) => isFault(status)).map(({ rule, reason }) => [rule.id, reason]),
     ).toEqual([]);
   }, 120_000);
+
+  const signOnAlone = rules.filter(({ id }) => /^SSO-(01|11)$/.test(id));
+  const shell = "<script src=/app.js></script>";
+  it.each<[string, Partial<Habits>]>([
+    ["a dashboard on another host", { welcome: to(() => "http://dashboard.example.invalid/acme") }],
+    [
+      "one page for all, filled by a script",
+      { shows: () => true, page: () => ({ status: 200, page: shell }) },
+    ],
+    [
+      "a ticket in the page's address, and no cookie",
+      { shows: () => true, welcome: to((uuid, ticket) => `/customer/${uuid}?ticket=${ticket}`) },
+    ],
+  ])("breaks no rule of sign-on: %s", async (_, habits) => {
+    const verdicts = await judgedExample({ ...good, ...habits }, signOnAlone);
+    expect(verdicts.filter(({ status }) => isFault(status))).toEqual([]);
+  });
 
   it("breaks no rule that is asked for alone: other resources are watched later then", async () => {
     const [verdict] = await judgedExample(good, [find("TOK-05")]);
     expect(verdict).toMatchObject({ status: "passed", reason: null });
+  }, 60_000);
+});
+
+describe("a password of characters that no header holds as they are", () => {
+  it("is sent as UTF-8 in Basic, and breaks no rule", async () => {
+    const judgedBy = rules.filter(({ id }) => /^AUTH-/.test(id));
+    const addonPassword = "€uro-pass-日本-123";
+    const verdicts = await judgedExample(good, judgedBy, { addonPassword });
+    expect(
+      verdicts.filter(({ status }) => status !== "passed").map(({ rule, reason }) => [rule.id, reason]),
+    ).toEqual([]);
   }, 60_000);
 });
 
@@ -143,12 +175,26 @@ describe("what is watched for", () => {
   }, 60_000);
 });
 
+describe("a call after the end", () => {
+  it("may have been under way before it, where the service is busy and answers late", async () => {
+    const busy: Habits = {
+      ...good,
+      stopsExchanging: false,
+      answerTakesMs: () => 400,
+      waitMs: (tries, _status, _retryAfter, kind) => (kind === "exchange" && tries > 0 ? null : 1_000),
+    };
+    const patience = { ...exampleSettings.patience, quietMs: 3_000 };
+    const [verdict] = await judgedExample(busy, [find("DEPR-05")], { patience });
+    expect(verdict).toMatchObject({ status: "passed", reason: null });
+  }, 60_000);
+});
+
 describe("a refresh after the end", () => {
   it("is seen, be it the only one and come it soon", async () => {
     const persistent: Habits = {
       ...good,
       stopsRefreshing: false,
-      refreshAfterMs: (expiresIn = 28_800) => (expiresIn < 60 ? 650 : good.refreshAfterMs(expiresIn)),
+      refreshAfterMs: (expiresIn = 28_800) => (expiresIn < 60 ? 1_500 : good.refreshAfterMs(expiresIn)),
       waitMs: () => null,
     };
     const patience = { ...exampleSettings.patience, quietMs: 3_000 };
@@ -185,6 +231,24 @@ describe("the report", () => {
     expect(fitness("AUTH-01", "AUTH-02")).toEqual([false, "The service is not fit for the platform yet."]);
     for (const ids of [["EXCH-03"], ["SSO-01"], []])
       expect(fitness(...ids)).toEqual([false, "Nothing could be judged."]);
+  });
+
+  it("holds a fault of the checker against nobody, and calls nobody fit with one", () => {
+    const reason = "the checker failed: it could not read something.";
+    const failed = { rule: find("AUTH-03"), status: "checker_failed" as const, reason, ms: 1 };
+    const passed = report.verdicts.slice(0, 1);
+    const part = { ...report, verdicts: [...passed, failed] };
+    expect(isFit(part)).toBe(false);
+    expect(jsonReport(part)).toMatchObject({ ok: false, broken: 0, checkerFailed: 1 });
+    const text = humanReport(part, plainText);
+    expect(text).toContain(`  ? AUTH-03  ${find("AUTH-03").title}\n      Could not be judged: ${reason}\n`);
+    expect(text).toContain("\nNot all could be judged: the checker failed.\n");
+    expect(text).not.toContain("Broken:");
+    const xml = junitReport(part);
+    expect([/<error/g, /<failure/g, /<skipped/g].map((mark) => xml.match(mark)?.length ?? 0)).toEqual([
+      1, 0, 0,
+    ]);
+    expect(isFit({ ...report, verdicts: [failed] })).toBe(false);
   });
 
   it("is read by a CI server: one failure, three that were not judged", () => {

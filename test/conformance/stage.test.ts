@@ -55,6 +55,20 @@ describe("the platform that is played", () => {
     expect(await statusOf(method, path)).toBe(404);
   });
 
+  it("counts a call of the service from its arrival, however slowly the rest of it comes", async () => {
+    const { hostname, port } = new URL(stage.platformUrl);
+    const headers = { "content-length": "4" };
+    const slow = request({ hostname, port, method: "POST", path: "/oauth/token", headers });
+    const answered = new Promise((resolve, reject) => slow.on("response", resolve).on("error", reject));
+    slow.write("a=");
+    await wait(300);
+    const laterAt = performance.now();
+    slow.end("bc");
+    await answered;
+    expect(stage.books.calls).toHaveLength(1);
+    expect(stage.books.calls[0]!.at).toBeLessThan(laterAt);
+  });
+
   it("asks for a token where a path of the sandbox is written so that it is none", async () => {
     expect(await statusOf("GET", "/%73andbox/state")).toBe(401);
     expect(await statusOf("GET", "/sandboxes")).toBe(401);

@@ -74,7 +74,8 @@ export async function startExample(
     const { method, path, text } = request;
     const [, root, uuid = "", rest] = path.split("?", 1)[0]!.split("/");
     if (method === "POST" && path === "/sso/login" && signOn)
-      return signOn(Object.fromEntries(new URLSearchParams(text)));
+      return signOn.enter(Object.fromEntries(new URLSearchParams(text)));
+    if (method === "GET" && root === "customer" && signOn) return signOn.show(request);
     if (root !== "resources" || rest !== undefined) return habits.unknown(method, uuid);
     if (habits.isPlatform(settings, request)) return serve(request, uuid, after);
     const refused = habits.unauthorized(request, isUp(uuid));
@@ -132,9 +133,10 @@ async function respond(
   for await (const chunk of incoming as AsyncIterable<Buffer>) chunks.push(chunk);
   const { method = "", url: path = "", headers } = incoming;
   const request = { method, path, headers, text: Buffer.concat(chunks).toString() };
-  const { status, body, headers: more } = await answer(request, performance.now() - beganAt);
-  response.writeHead(status, { ...(body && { "content-type": "application/json" }), ...more });
-  response.end(body && JSON.stringify(body));
+  const { status, body, page, headers: more } = await answer(request, performance.now() - beganAt);
+  const type = page ? "text/html" : body ? "application/json" : null;
+  response.writeHead(status, { ...(type && { "content-type": type }), ...more });
+  response.end(page ?? (body && JSON.stringify(body)));
 }
 
 function isAnswer(value: object): value is Answer {

@@ -1,5 +1,5 @@
-import { createHash } from "node:crypto";
-import type { Answer } from "./types.ts";
+import { createHash, randomBytes } from "node:crypto";
+import type { Answer, Request } from "./types.ts";
 
 const digest = (algorithm: "sha1" | "sha256", ...parts: string[]) =>
   createHash(algorithm).update(parts.join(":")).digest("hex");
@@ -20,16 +20,33 @@ export const goodSignOnHabits = {
   isAhead: (timestamp: number) => timestamp - Date.now() / 1000 > 60,
   refusesReplays: true,
   opensWhatIsGone: false,
-  welcome: (uuid: string): Answer => ({
+  welcome: (uuid: string, session: string): Answer => ({
     status: 303,
-    headers: { location: `/customer/${uuid}`, "set-cookie": "session=one; HttpOnly; SameSite=Lax" },
+    headers: { location: `/customer/${uuid}`, "set-cookie": `session=${session}; HttpOnly; SameSite=Lax` },
   }),
+  /** Whether the page of a resource is shown to who signed on to this one; undefined: to none. */
+  shows: (uuid: string, signedOnTo: string | undefined) => uuid === signedOnTo,
+  page: (uuid: string): Answer => ({ status: 200, page: `<h1>Your example ${uuid}</h1>` }),
 };
 
-/** Lets a customer in who comes from the platform's dashboard. */
+const forbidden: Answer = {
+  status: 403,
+  body: { id: "forbidden", message: "This sign-on is not valid." },
+};
+
+/** Lets a customer in who comes from the platform's dashboard, and shows the resource's page. */
 export function createSignOn(salt: string, habits: typeof goodSignOnHabits, has: (uuid: string) => boolean) {
   const seen = new Set<string>();
-  return (form: Form): Answer => {
+  /** Which resource each session is for. */
+  const sessions = new Map<string, string>();
+
+  function show({ path, headers }: Request): Answer {
+    const [, session = ""] = /(?:^|; )session=(\w+)/.exec(headers.cookie ?? "") ?? [];
+    const uuid = path.split("?", 1)[0]!.slice("/customer/".length);
+    return has(uuid) && habits.shows(uuid, sessions.get(session)) ? habits.page(uuid) : forbidden;
+  }
+
+  function enter(form: Form): Answer {
     const timestamp = Number(form["timestamp"] ?? Number.NaN);
     const isSigned = form["user_scoped_resource_token"]
       ? habits.isUserToken(form, salt)
@@ -38,9 +55,12 @@ export function createSignOn(salt: string, habits: typeof goodSignOnHabits, has:
       habits.refusesReplays && seen.has(form["user_scoped_resource_token"] ?? form["resource_token"] ?? "");
     const isThere = habits.opensWhatIsGone || has(form["resource_id"] ?? "");
     const isInTime = !Number.isNaN(timestamp) && !habits.isOld(timestamp) && !habits.isAhead(timestamp);
-    if (!isSigned || isReplay || !isThere || !isInTime)
-      return { status: 403, body: { id: "forbidden", message: "This sign-on is not valid." } };
+    if (!isSigned || isReplay || !isThere || !isInTime) return forbidden;
     seen.add(form["user_scoped_resource_token"] ?? form["resource_token"]!);
-    return habits.welcome(form["resource_id"]!);
-  };
+    const session = randomBytes(16).toString("hex");
+    sessions.set(session, form["resource_id"]!);
+    return habits.welcome(form["resource_id"]!, session);
+  }
+
+  return { enter, show };
 }

@@ -78,6 +78,8 @@ export const goodTokenHabits = {
   refreshesAt401: true,
   /** Whether a call that failed is made again. */
   repeats: (_call: ApiCall) => true,
+  /** Whether the next call is made where one failed. */
+  skips: (_call: ApiCall) => false,
 };
 
 export interface ApiCall {

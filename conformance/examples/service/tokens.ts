@@ -82,7 +82,7 @@ export function createTokens(settings: ServiceSettings, habits: typeof goodToken
   function finish(resource: Resource, [call, ...rest]: ApiCall[], tries = 0): void {
     if (!call || resource.isGone) return;
     void callApi(resource, call).then(async (status) => {
-      if (status >= 200 && status < 300) return finish(resource, rest);
+      if ((status >= 200 && status < 300) || habits.skips(call)) return finish(resource, rest);
       if (status === 401 && habits.refreshesAt401) await refresh(resource);
       const waitMs = habits.waitMs(tries, status, null, "api");
       if (waitMs !== null && habits.repeats(call))

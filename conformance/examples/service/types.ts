@@ -17,10 +17,11 @@ export interface Request {
   text: string;
 }
 
-/** What is answered; a body is sent as JSON, and none at all where there is none. */
+/** What is answered; a body is sent as JSON, a page as it is, and neither where there is none. */
 export interface Answer {
   status: number;
   body?: object;
+  page?: string;
   headers?: Record<string, string>;
 }
 

@@ -402,6 +402,59 @@ export const loose: BrokenService = [
   },
 ];
 
+export const nearMisses: BrokenService = [
+  {
+    rule: "AUTH-03",
+    what: "what follows the user's name is not looked at",
+    habits: (good) => ({
+      isPlatform: (settings, request) =>
+        good.isPlatform(settings, request) ||
+        (credentials(request).user.startsWith(settings.addonId) &&
+          credentials(request).password === settings.addonPassword),
+    }),
+  },
+  {
+    rule: "REQ-07",
+    what: "only who accepts JSON by name is served",
+    habits: (good) => ({
+      read: (request) => (/json/.test(request.headers.accept ?? "") ? good.read(request) : refused(406)),
+    }),
+  },
+  {
+    rule: "PROV-10",
+    what: "a uuid is kept in the case it comes in",
+    habits: (good) => ({
+      readProvision(members) {
+        const wanted = good.readProvision(members);
+        return "status" in wanted ? wanted : { ...wanted, uuid: String(members["uuid"]) };
+      },
+    }),
+  },
+  {
+    rule: "REQ-14",
+    what: "NUL in a plan change makes it fall over",
+    also: ["ERR-04"],
+    habits: (good) => ({
+      read: (request) =>
+        request.method === "PUT" && request.text.includes("\\u0000") ? refused(500) : good.read(request),
+    }),
+  },
+];
+
+export const userInAnyCase: BrokenService = [
+  {
+    rule: "AUTH-03",
+    what: "the user's name is good in capital letters too",
+    alone: true,
+    habits: (good) => ({
+      isPlatform: (settings, request) =>
+        good.isPlatform(settings, request) ||
+        (credentials(request).user.toLowerCase() === settings.addonId &&
+          credentials(request).password === settings.addonPassword),
+    }),
+  },
+];
+
 export const eager: BrokenService = [
   {
     rule: "AUTH-09",

@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import type { Answer } from "../../../conformance/examples/service/types.ts";
 import type { BrokenService } from "./break.ts";
 
@@ -228,7 +229,35 @@ export const clinging: BrokenService = [
     rule: "SSO-10",
     what: "scripts can read the cookie",
     habits: (good) => ({
-      welcome: (uuid) => ({ ...good.welcome(uuid), headers: { location: "/", "set-cookie": "session=one" } }),
+      welcome(uuid, session) {
+        const { headers, ...answer } = good.welcome(uuid, session);
+        return { ...answer, headers: { ...headers, "set-cookie": `session=${session}` } };
+      },
+    }),
+  },
+];
+
+export const immovable: BrokenService = [
+  {
+    rule: "IDEM-03",
+    what: "another region is a conflict",
+    habits(good) {
+      let isElsewhere = false;
+      return {
+        read(request) {
+          isElsewhere = request.text.includes("another-region");
+          return good.read(request);
+        },
+        again: (resource, wanted) => (isElsewhere ? refused(409) : good.again(resource, wanted)),
+      };
+    },
+  },
+  {
+    rule: "PLAN-03",
+    what: "what was provisioned later stays as it is",
+    habits: (good) => ({
+      changed: (resource, plan) =>
+        resource.answer.status === 202 ? refused(409) : good.changed(resource, plan),
     }),
   },
 ];
@@ -259,7 +288,62 @@ export const shutDoor: BrokenService = [
   {
     rule: "SSO-01",
     what: "who signs on gets a page instead of a redirect",
-    habits: (good) => ({ welcome: (uuid) => ({ ...good.welcome(uuid), status: 200 }) }),
+    habits: (good) => ({ welcome: (...args) => ({ ...good.welcome(...args), status: 200 }) }),
+  },
+];
+
+export const noSession: BrokenService = [
+  {
+    rule: "SSO-01",
+    what: "no cookie is set, and the page asks for one",
+    habits: () => ({ welcome: (uuid) => ({ status: 303, headers: { location: `/customer/${uuid}` } }) }),
+  },
+];
+
+export const brokenPage: BrokenService = [
+  {
+    rule: "SSO-01",
+    what: "the page falls over",
+    also: ["ERR-04"],
+    habits: () => ({ page: () => ({ status: 500, page: "Oh." }) }),
+  },
+];
+
+export const tellingPage: BrokenService = [
+  {
+    rule: "SECR-01",
+    what: "the page shows the client secret",
+    habits: (good) => ({
+      page: (uuid) => ({ ...good.page(uuid), page: `${good.page(uuid).page} a-secret&of+tests%=` }),
+    }),
+  },
+  { rule: "SSO-11", what: "who knows the page's address sees it", habits: () => ({ shows: () => true }) },
+];
+
+export const noPage: BrokenService = [
+  {
+    rule: "SSO-11",
+    what: "the page is not there",
+    habits: (good) => ({
+      welcome(uuid, session) {
+        const { headers, ...answer } = good.welcome(uuid, session);
+        return { ...answer, headers: { ...headers, location: "/welcome" } };
+      },
+    }),
+  },
+];
+
+export const guessing: BrokenService = [
+  {
+    rule: "SSO-02",
+    what: "of a token the first characters are looked at alone",
+    habits: () => ({
+      isUserToken({ user_scoped_resource_token: token = "", ...form }, salt) {
+        const { resource_id: uuid, timestamp, user_id: user, email } = form;
+        const signed = [uuid, salt, timestamp, user, email].join(":");
+        return createHash("sha256").update(signed).digest("hex").startsWith(token.slice(0, 8));
+      },
+    }),
   },
 ];
 

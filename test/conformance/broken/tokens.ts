@@ -336,6 +336,24 @@ export const onlyReading: BrokenService = [
   },
 ];
 
+export const configDropped: BrokenService = [
+  {
+    rule: "ASYNC-11",
+    what: "the end is told although the config vars did not arrive",
+    also: ["ASYNC-10", "ASYNC-12"],
+    habits: () => ({ skips: ({ method }) => method === "PATCH" }),
+  },
+];
+
+export const endDropped: BrokenService = [
+  {
+    rule: "ASYNC-10",
+    what: "the end is told once, whether it is heard or not",
+    also: ["ASYNC-11", "ASYNC-12"],
+    habits: () => ({ repeats: ({ method }) => method !== "POST" }),
+  },
+];
+
 export const unmarked: BrokenService = [
   {
     rule: "SECR-03",
@@ -411,6 +429,109 @@ export const absentMinded: BrokenService = [
     rule: "ASYNC-08",
     what: "the first call alone is made with the resource's token",
     habits: laterHeaders((headers) => ({ ...headers, authorization: `${headers["authorization"]}x` })),
+  },
+];
+
+/** Sends refreshes in another way. */
+const refreshesBy =
+  (
+    change: (url: string, form: Record<string, string>) => { url: string; init?: RequestInit },
+  ): Break["habits"] =>
+  (good) => ({
+    request(url, form, kind) {
+      const usual = good.request(url, form, kind);
+      return kind === "refresh" ? { ...usual, ...change(url, form) } : usual;
+    },
+  });
+
+export const refreshByGet: BrokenService = [
+  {
+    rule: "TOK-02",
+    what: "a refresh is a GET with everything in its address",
+    also: ["TOK-03", "ASYNC-12"],
+    habits: refreshesBy((url, form) => ({
+      url: `${url}?${new URLSearchParams(form).toString()}`,
+      init: { method: "GET" },
+    })),
+  },
+  { rule: "EXCH-09", what: "the client secret is in the address of a refresh", habits: () => ({}) },
+];
+
+export const refreshInAddress: BrokenService = [
+  {
+    rule: "TOK-02",
+    what: "the refresh token is in the address too",
+    also: ["ASYNC-12"],
+    habits: refreshesBy((url, form) => ({ url: `${url}?refresh_token=${form["refresh_token"]}` })),
+  },
+];
+
+export const refreshAsExchange: BrokenService = [
+  {
+    rule: "TOK-02",
+    what: "a refresh calls itself an exchange",
+    also: ["ASYNC-12"],
+    habits: (good) => ({
+      refreshForm: (resource, secret) => ({
+        ...good.refreshForm(resource, secret),
+        grant_type: "authorization_code",
+      }),
+    }),
+  },
+];
+
+export const refreshMisnamed: BrokenService = [
+  {
+    rule: "TOK-03",
+    what: "the refresh token has another name",
+    also: ["TOK-02", "ASYNC-12"],
+    habits: () => ({
+      refreshForm: ({ refreshToken }, secret) => ({
+        grant_type: "refresh_token",
+        token: refreshToken!,
+        client_secret: secret,
+      }),
+    }),
+  },
+];
+
+export const refreshCutShort: BrokenService = [
+  {
+    rule: "TOK-03",
+    what: "the refresh token has a column of 32 characters",
+    also: ["ASYNC-12"],
+    habits: (good) => ({
+      refreshForm: (resource, secret) => ({
+        ...good.refreshForm(resource, secret),
+        refresh_token: resource.refreshToken!.slice(0, 32),
+      }),
+    }),
+  },
+];
+
+export const exchangedInside: BrokenService = [
+  {
+    rule: "EXCH-02",
+    what: "the code is exchanged inside the request, which fails with it",
+    alone: true,
+    habits: () => ({
+      exchangesBeforeAnswering: true,
+      answerTakesMs: ({ method }) => (method === "POST" ? 1_500 : 0),
+      provisioned: () => ({ status: 500, body: { id: "internal", message: "No tokens." } }),
+    }),
+  },
+];
+
+export const secretBeside: BrokenService = [
+  {
+    rule: "EXCH-10",
+    what: "the client secret is in a header of its own",
+    habits: (good) => ({
+      request(url, form, kind) {
+        const { init } = good.request(url, form, kind);
+        return { url, init: { ...init, headers: { "x-client-secret": form["client_secret"]! } } };
+      },
+    }),
   },
 ];
 
