@@ -21,8 +21,10 @@ const LEAST_PASSWORD = 12;
 
 /** Of an address, its password: an error may quote it by itself, as it stands in the address and as it is. */
 function passwordIn(text: string): Secret[] {
-  const { password } = URL.canParse(text) ? new URL(text) : { password: "" };
-  return password.length < LEAST_PASSWORD ? [] : [new Secret(password), new Secret(decoded(password))];
+  const { username, password } = URL.canParse(text) ? new URL(text) : { username: "", password: "" };
+  return password.length < LEAST_PASSWORD || password === username
+    ? []
+    : [new Secret(password), new Secret(decoded(password))];
 }
 
 function decoded(text: string): string {

@@ -74,6 +74,35 @@ it("is answered 202 and finished later, unless the service refuses: then 422, an
   }
 }, 90_000);
 
+it("calls a person once where it was answered 202, is away for long, and is refused in the end", async () => {
+  const uuid = await life.settled();
+  const gate = aGate();
+  life.vendor.next("changePlan", async () => {
+    await gate.opened;
+    throw new Refusal("Too much tea in it.");
+  });
+  locked = ENDS;
+  expect((await life.control.changePlan(uuid, "premium")).response.status).toBe(202);
+  gate.open();
+  // Longer than one statement's worth of waiting.
+  await wait(11_000);
+  const alarms = () =>
+    life.world
+      .logged()
+      .split("\n")
+      .filter((line) => line.includes('"alarm":"plan_change_refused"') && line.includes(uuid));
+  expect(alarms()).toEqual([]);
+  locked = ["refuse_plan_change"];
+  await eventually(async () => expect(await life.resource(uuid)).toMatchObject({ plan: "premium" }), 20_000);
+  await wait(2_000);
+  expect(alarms()).toEqual([]);
+  locked = [];
+  await eventually(async () => expect(await life.resource(uuid)).toMatchObject({ plan: "basic" }), 20_000);
+  await eventually(() => expect(alarms()).toHaveLength(1));
+  await wait(500);
+  expect(alarms()).toHaveLength(1);
+}, 90_000);
+
 it("is not stored above the change after it, where it was stored and only the word of it lost", async () => {
   // Without a token the announcement stays: the step is there, and is no plan change any more.
   const request = aProvisionRequest({ oauth_grant: null });

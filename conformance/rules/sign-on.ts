@@ -299,8 +299,9 @@ export const signOn: RuleGroup = {
         applies(landing, "the redirect leads to another host.");
         holds(!NOT_THERE.includes(landing.status), `The page was answered with ${landing.status}.`);
         needs(landing.status < 300, "the page has to open to who signed on first (SSO-01).");
-        // A page that shows nothing of the resource may be filled by a script which asks for the session.
-        if (!landing.text.includes(resource.uuid)) return;
+        // A page that shows nothing of the resource, but where it is itself, may be filled by a script which asks for the
+        // session.
+        if (!landing.text.replaceAll(reply.headers.location!, "").includes(resource.uuid)) return;
         // What differs from one sign-on to the next is a ticket in the address. A second later, or it were a replay.
         await sleep(1_100);
         const again = await stage.service.signOn(signed(stage, resource));

@@ -49,6 +49,9 @@ export function aGrant(): { code: string; type: string; expires_at: string } {
   return { code: randomBytes(20).toString("hex"), type: "authorization_code", expires_at: `${end}+0000` };
 }
 
+/** As a customer's browser calls, all the way: a session may be bound to it. */
+const BROWSER = { accept: "text/html,*/*;q=0.8", "accept-language": "en", "user-agent": "Mozilla/5.0" };
+
 /** Calls that the sandbox would not make. */
 export function createServiceCalls(
   settings: Settings,
@@ -95,7 +98,7 @@ export function createServiceCalls(
       line({
         method: "POST",
         path: settings.ssoPath,
-        headers: { accept: "text/html", "content-type": "application/x-www-form-urlencoded" },
+        headers: { ...BROWSER, "content-type": "application/x-www-form-urlencoded" },
         body: new URLSearchParams(form).toString(),
       }),
 
@@ -106,7 +109,7 @@ export function createServiceCalls(
           method: "GET",
           path: pathname + search,
           headers: {
-            ...{ accept: "text/html,*/*;q=0.8", "accept-language": "en", "user-agent": "Mozilla/5.0" },
+            ...BROWSER,
             ...(cookies.size > 0 && { cookie: [...cookies].map((pair) => pair.join("=")).join("; ") }),
           },
         },

@@ -17,16 +17,16 @@ const ADDRESS_STATES = /^(28|3D|42501)/;
 /** The same, said to whoever connects; and, ending the connection, no right to connect, or nobody may for now. */
 const REFUSED_STATES = /^(28|3D)/;
 const REFUSED_IF_FATAL = /^(42501|55000)/;
-const TLS_CODES = /^(CERT_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_(GET|VERIFY)_|ERR_TLS_|ERR_SSL_|EPROTO$)/;
-const TLS_MESSAGES = /server does not support SSL connections|error establishing an SSL connection/;
+const TLS_CODES = /^(CERT_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_(GET|VERIFY)_|ERR_TLS_|ERR_SSL_)/;
+const TLS_MESSAGES = /server does not support SSL connections/;
 
 const PASSING_PRISMA_CODES = new Set(["P1001", "P1002", "P1008", "P1017", "P2024", "P2037"]);
 const PASSING_NODE_CODES =
-  /^(ECONN(REFUSED|RESET|ABORTED)|ETIMEDOUT|EPIPE|ENOTFOUND|EAI_\w+|E(HOST|NET)(UNREACH|DOWN))$/;
+  /^(ECONN(REFUSED|RESET|ABORTED)|ETIMEDOUT|EPIPE|EPROTO|ENOTFOUND|EAI_\w+|E(HOST|NET)(UNREACH|DOWN))$/;
 /** The embedded database's socket is not there, or has too many at its door. */
 const PASSING_AT_CONNECT = /^(ENOENT|EAGAIN)$/;
 const PASSING_MESSAGES =
-  /Connection terminated|Connection ended|timeout exceeded when trying to connect|Query read timeout|not queryable|Client was closed|Server has closed the connection|cached plan must not change result type/;
+  /Connection terminated|Connection ended|timeout exceeded when trying to connect|Query read timeout|not queryable|Client was closed|Server has closed the connection|error establishing an SSL connection|cached plan must not change result type/;
 
 /**
  * Is another try worth it, soon? While we run, that is also so where the database does not let us in: it did before, and

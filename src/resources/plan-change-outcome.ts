@@ -15,6 +15,12 @@ import type { Settlements } from "./steps/settle.ts";
 import type { VendorSteps } from "./steps/vendor-steps.ts";
 
 /**
+ * After an answer of 202, as long as a step may last: that the platform was told yes must be known before somebody takes
+ * the step over, or a refusal in the end would call nobody.
+ */
+const ACCEPTED_WITHIN_MS = 10 * 60_000;
+
+/**
  * Calls the vendor for a plan change that is begun, and answers what came of it. The step is there and will be finished
  * whatever happens: where its outcome cannot be stored in time the answer is 202, for another would be taken for no
  * change. Throws the vendor's `Refusal`, also where that cannot be stored, or that of a resource that is gone.
@@ -92,7 +98,7 @@ export function createPlanChangeOutcome(needs: {
   function storeLater(step: Step, plan: string, end: Promise<Attempt>): void {
     const accepted = acceptedStep(step, plan);
     const work = runner.holding(accepted, async () => {
-      await waitingForDatabase(() => settlements.acceptPlan(step, plan)).catch(() => undefined);
+      await waitingForDatabase(() => settlements.acceptPlan(step, plan), { upToMs: ACCEPTED_WITHIN_MS });
       const late = await end;
       if (late.is === "failed") throw late.error;
       await waitingForDatabase(() => vendorSteps.settle(accepted, late));

@@ -6,7 +6,7 @@ import { createPatience, REQUEST_MS, type Patience } from "./patience.ts";
  * A request whose turn comes later than this is refused: the work before the answer may take seconds more, and the
  * platform gives up after 20.
  */
-const LONGEST_IN_LINE_MS = 12_000;
+const LONGEST_IN_LINE_MS = 11_000;
 
 /**
  * Requests for one resource take turns within a process: a repeated provision waits for the first one's answer instead

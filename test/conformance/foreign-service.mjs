@@ -50,7 +50,7 @@ createServer(async (request, response) => {
   for await (const chunk of request) text += chunk;
   const [, base64 = ""] = (request.headers.authorization ?? "").split(" ");
   const credentials = globalThis.atob(base64.replace(/[^\w+/=]/g, ""));
-  const user = FOREIGN === "good" ? ADDON_ID : "";
+  const user = FOREIGN === "good" ? `${ADDON_ID}:` : "";
   const isPlatform = credentials.startsWith(user) && credentials.endsWith(`:${ADDON_PASSWORD}`);
   let [status, said, after] = [401, "Who are you?"];
   if (isPlatform)

@@ -1,8 +1,9 @@
 // Again on PostgreSQL: the server's own errors tell what may pass.
 
-import { describe, expect, test } from "@jest/globals";
+import { describe, expect, it, test } from "@jest/globals";
 import {
   isConflict,
+  isFaultOfAddress,
   isFaultOfData,
   isPassing,
   openDatabase,
@@ -17,6 +18,18 @@ const refused = (code: string) => Object.assign(new Error(), { code, severity: "
 const fromNode = (code: string, syscall = "connect") => Object.assign(new Error(code), { code, syscall });
 const fromPrisma = (code: string, originalCode?: string, message = "") =>
   Object.assign(new Error(message), { code, meta: { driverAdapterError: { cause: { originalCode } } } });
+
+it.each<[string, Error, boolean]>([
+  ["the server cannot begin TLS now", new Error("There was an error establishing an SSL connection"), false],
+  ["TLS broke off", fromNode("EPROTO", "write"), false],
+  ["the certificate has run out", fromNode("CERT_HAS_EXPIRED"), true],
+  ["the password is another", refused("28P01"), true],
+])(
+  "%s: worth another try while we run, and at a start only if waiting may mend it",
+  (_, error, isOfAddress) => {
+    expect([isPassing(error), isFaultOfAddress(error)]).toEqual([true, isOfAddress]);
+  },
+);
 
 describe("worth another try", () => {
   test.each<[string, Error]>([

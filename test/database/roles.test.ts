@@ -1,8 +1,10 @@
 import { randomBytes } from "node:crypto";
+import { readFile } from "node:fs/promises";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import type { Environment } from "../../src/config.ts";
 import { migrate } from "../../src/database/database.ts";
 import { migrationNames } from "../../src/database/migrations-folder.ts";
+import { OUR_TABLES } from "../../src/operator/doctor/rights-check.ts";
 import { kitJson } from "../kit/kit.ts";
 import { aWorldOfPeople, type PeopleWorld } from "../sign-in/people.ts";
 import { testServerUrl } from "../support/database.ts";
@@ -153,6 +155,19 @@ onPostgresql("a service whose role may change no schema, set up as docs/database
     expect(grants[1]).toBe(owner);
     await roles.ask("owner", grants[2]!.split(";").filter(Boolean));
     expect((await look()).ok).toBe(true);
+  });
+
+  it("is asked for its rights on every table of ours, and on none that a partner has put beside", async () => {
+    const schema = await readFile(new URL("../../prisma/schema.prisma", import.meta.url), "utf8");
+    const mapped = [...schema.matchAll(/@@map\("(\w+)"\)/g)].map(([, name]) => name!);
+    expect([...OUR_TABLES].sort()).toEqual([...mapped, "_prisma_migrations"].sort());
+    await roles.ask("owner", [
+      `CREATE TABLE journal (id bigserial)`,
+      `REVOKE UPDATE, DELETE ON journal FROM addon_service`,
+    ]);
+    const { data } = await kitJson<{ checks: { id: string; ok: boolean }[] }>(settings, ["doctor"]);
+    await roles.ask("owner", [`DROP TABLE journal`]);
+    expect(data.checks).toContainEqual(expect.objectContaining({ id: "rights", ok: true }));
   });
 
   it.each([

@@ -55,10 +55,11 @@ export function createVendorSteps(needs: {
     }
     const kept = isChange ? appliedPlan : (step.detail.previousPlan ?? appliedPlan);
     const told = { uuid, requestId, plan, kept, error };
+    // Told once: what cannot be stored is tried again.
+    await settlements.keepPlan(step, plan, kept);
     // Another plan stands: the platform was not told yes, for the process died first, or has asked for that one since.
     if (step.resource.plan !== plan) log.warn(told, "The service refused a plan that nobody waits for");
     else log.error({ alarm: "plan_change_refused", ...told }, "The service refused an accepted plan");
-    await settlements.keepPlan(step, plan, kept);
   }
 
   return {
