@@ -13,11 +13,8 @@ function knock({ service, settings }: Stage, authorization: string | null, chang
   return service.send({ method: "POST", body: aProvision(settings), authorization, ...change });
 }
 
-/** A text as a header can carry it: its bytes in UTF-8, without those that would end the line. */
-const inHeader = (text: string) =>
-  Buffer.from(text)
-    .toString("latin1")
-    .replace(/\p{Cc}/gu, "");
+/** A text as a header can carry it: its bytes in UTF-8, without what would end the line. */
+const inHeader = (text: string) => Buffer.from(text.replace(/\p{Cc}/gu, "")).toString("latin1");
 
 /** Each must be answered 401; the first that is not is named. */
 async function allRefused(stage: Stage, headers: Record<string, string>): Promise<void> {

@@ -161,6 +161,9 @@ export const provision: RuleGroup = {
           `A provision with a uuid in capital letters was answered with ${shown(made)}.`,
         );
         const { reply: end } = await stage.deprovision(resource);
+        // Nothing is left behind, whatever it is known by.
+        if (end?.status === 404)
+          await stage.service.send({ method: "DELETE", below: `/${resource.uuid.toUpperCase()}` });
         holds(end?.status !== 404, "What was made in capital letters is not found in small ones.");
       },
     },

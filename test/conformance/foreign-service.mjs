@@ -50,8 +50,8 @@ createServer(async (request, response) => {
   for await (const chunk of request) text += chunk;
   const [, base64 = ""] = (request.headers.authorization ?? "").split(" ");
   const credentials = globalThis.atob(base64.replace(/[^\w+/=]/g, ""));
-  const user = FOREIGN === "good" ? `${ADDON_ID}:` : "";
-  const isPlatform = credentials.startsWith(user) && credentials.endsWith(`:${ADDON_PASSWORD}`);
+  const isRight = credentials === `${ADDON_ID}:${ADDON_PASSWORD}`;
+  const isPlatform = isRight || (FOREIGN !== "good" && credentials.endsWith(`:${ADDON_PASSWORD}`));
   let [status, said, after] = [401, "Who are you?"];
   if (isPlatform)
     try {
