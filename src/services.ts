@@ -1,3 +1,4 @@
+import { closeAll } from "./close-all.ts";
 import type { Config } from "./config.ts";
 import type { CustomerPage } from "./customer/contract.ts";
 import { createCustomers } from "./customer/customers.ts";
@@ -160,17 +161,21 @@ export async function createServices(config: Config, role: "owner" | "guest", pa
     keptMetrics,
     customers,
     status,
-    /** Ends what was opened here, in reverse order: nothing is claimed any more, and what was sent is stored. */
-    async close() {
-      status.close();
-      await jobs.stop();
-      await keptMetrics.stop();
-      // Also what was sent for somebody who is gone: a page that was answered without it, a step that was stopped.
-      await Promise.all([credentials.refresh.settled(), signIn?.refreshesSettled()]);
-      await Promise.all([http.close(), tokenHttp.close(), statusHttp.close()]);
-      await (parts.vendor ?? own)?.close?.();
-      await db.close();
-    },
+    /**
+     * Ends what was opened here, in reverse order: nothing is claimed any more, and what was sent is stored. Throws what
+     * the vendor's `close` throws, when all is closed.
+     */
+    close: () =>
+      closeAll([
+        () => status.close(),
+        () => jobs.stop(),
+        () => keptMetrics.stop(),
+        // Also what was sent for somebody who is gone: a page that was answered without it, a step that was stopped.
+        () => Promise.all([credentials.refresh.settled(), signIn?.refreshesSettled()]),
+        () => Promise.all([http.close(), tokenHttp.close(), statusHttp.close()]),
+        () => (parts.vendor ?? own)?.close?.(),
+        () => db.close(),
+      ]),
   };
 }
 

@@ -117,6 +117,7 @@ const mayImport: Record<string, readonly string[]> = {
   manifest: ["json-object"],
   // What is on offer, it tells the platform without starting the service.
   kit: [
+    "close-all",
     "operator",
     "manifest",
     "services",
@@ -136,6 +137,7 @@ const mayImport: Record<string, readonly string[]> = {
   "http-server": [],
   "graceful-close": [],
   services: [
+    "close-all",
     "config",
     "customer",
     "database",
@@ -179,6 +181,7 @@ const mayImport: Record<string, readonly string[]> = {
   "event-loop-watch": [],
   "heap-growth": [],
   "stop-signals": [],
+  "close-all": [],
   web: ["config", "process", "run-service"],
   worker: ["config", "errors", "process", "run-service"],
 };

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { expect, it, jest } from "@jest/globals";
 import { anEmbeddedDatabase } from "./support/database.ts";
 import { program } from "./support/program.ts";
-import { teapotConfig } from "./support/sellers.ts";
+import { teapotConfig, teapotParts } from "./support/sellers.ts";
 
 // The vendor's own code, which may throw as it is made.
 jest.unstable_mockModule("../src/your-service/index.ts", () => ({
@@ -28,6 +28,15 @@ it("a vendor's service that cannot be made leaves no database open, which would 
   const config = teapotConfig({ ...settings, ...database.environment });
   await expect(createServices(config, "owner")).rejects.toThrow("The shop is closed.");
   // Fails where it is still open.
+  await database.close();
+});
+
+it("a vendor's service that cannot be closed leaves no database open either, and the error is not lost", async () => {
+  const database = await anEmbeddedDatabase();
+  const config = teapotConfig({ ...settings, ...database.environment });
+  const vendor = { ...teapotParts.vendor, close: () => Promise.reject(new Error("The door is stuck.")) };
+  const services = await createServices(config, "owner", { ...teapotParts, vendor });
+  await expect(services.close()).rejects.toThrow("The door is stuck.");
   await database.close();
 });
 

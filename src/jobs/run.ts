@@ -64,7 +64,10 @@ export function createJobs<Name extends string>({
     debug: (message: string | Error) => log.debug(message),
     warn: (message: string) => log.warn(message),
     error: (message: string | Error, error?: Error) =>
-      log.error({ reason: error ?? message }, "The timetable failed"),
+      log.error(
+        { error: error ?? (message instanceof Error ? message : new Error(message)) },
+        "The timetable failed",
+      ),
   };
 
   function tick(job: Job): void {

@@ -1,3 +1,4 @@
+import { closeAll } from "../close-all.ts";
 import { readConfig, readEnvironment, type Config, type SettingName } from "../config.ts";
 import type { Database } from "../database/database.ts";
 import { Misconfigured } from "../errors.ts";
@@ -161,10 +162,7 @@ export function createSession({ json, progress }: { json: boolean; progress: Pro
       return isYes;
     },
     scrub: (text) => (scrubber ?? ownScrubber)?.scrub(text) ?? text,
-    async close() {
-      for (const close of closers.reverse()) await close();
-      progress.end();
-    },
+    close: () => closeAll([...closers.reverse(), () => progress.end()]),
   };
 }
 

@@ -140,6 +140,12 @@ describe("recovering grants", () => {
     );
     expect(await recovering).toMatchObject({ failed: [{ uuid, id: "needs_reauth" }] });
     expect(await credential(uuid)).toMatchObject({ state: "needs_reauth", reason: "refresh_token_rejected" });
+    // The grant's time was over, which is no new refusal: several of those would look like a mass refusal.
+    const refusedSince = await world.rows(
+      `SELECT uuid FROM credentials WHERE uuid = $1 AND rejected_at > now() - interval '10 minutes'`,
+      [uuid],
+    );
+    expect(refusedSince).toEqual([]);
     expect((await platform.addons.own()).id).toBe(uuid);
     world.sandbox.control.clearFaults();
     expect(await world.service.services.credentials.refresh.now(uuid)).toMatchObject({ done: "stored" });

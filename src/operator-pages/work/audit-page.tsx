@@ -55,7 +55,7 @@ function Table({ entries, root }: { entries: readonly AuditEntry[]; root: string
             <td data-label="State">
               <State of={state} />
             </td>
-            <td data-label="Result">{message?.split("\n")[0] ?? "–"}</td>
+            <td data-label="What came of it">{message?.split("\n")[0] ?? "–"}</td>
             <td data-label="Begun">
               <Moment at={startedAt} />
             </td>

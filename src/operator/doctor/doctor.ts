@@ -47,6 +47,9 @@ const CHECKS: readonly {
   { id: "attention", after: "migrations", look: attention },
 ];
 
+/** The settings and the offer, which come before these. */
+const FIRST_CHECKS = 2;
+
 /**
  * Looks at everything the service needs and says what to fix. It changes nothing, but that an embedded database is
  * migrated by whoever opens it. It works when settings are bad, keys are missing or the database is away: what cannot be
@@ -97,7 +100,7 @@ export async function examine(needs: {
   );
   const causes = new Map<string, string>();
   for (const { id, after, look } of CHECKS) {
-    needs.onProgress?.(checks.length, CHECKS.length + 1);
+    needs.onProgress?.(checks.length, FIRST_CHECKS + CHECKS.length);
     const blocking = checks.find((check) => check.id === after && !check.ok)?.id;
     // The one that has something to mend, and not another that was not looked at either.
     const cause = blocking && (causes.get(blocking) ?? blocking);

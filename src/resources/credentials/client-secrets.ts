@@ -169,11 +169,11 @@ export function createClientSecrets({
 
     async set(value) {
       scrubber.hide(value);
-      seen = null;
       const version = await db.transaction(async (tx) => {
         await tx.query(lock, []);
         return add(tx, value);
       });
+      seen = null;
       return { version, due: await spread() };
     },
   };

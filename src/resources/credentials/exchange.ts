@@ -48,7 +48,7 @@ export function createExchange(needs: {
       refused: outcome === "token_rejected",
       error: `${error.id}: ${error.message}`,
     });
-    log.warn({ uuid, requestId, outcome, reason: error, ...verdict }, "A grant is not exchanged yet");
+    log.warn({ uuid, requestId, outcome, error, ...verdict }, "A grant is not exchanged yet");
   }
 
   async function end(row: ClaimedCredential): Promise<void> {

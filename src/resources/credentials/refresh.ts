@@ -68,17 +68,17 @@ export function createRefresh(needs: {
     const turned = await store.putOffRefresh(row, { ...verdict, error: `${error.id}: ${error.message}` });
     if (turned)
       log.error(
-        { alarm: "needs_reauth", uuid: row.uuid, reason: error },
+        { alarm: "needs_reauth", uuid: row.uuid, error },
         "The platform refuses a refresh token for good",
       );
-    else tellOfFailure({ uuid: row.uuid, outcome, reason: error, ...verdict });
+    else tellOfFailure({ uuid: row.uuid, outcome, error, ...verdict });
     return result;
   }
 
   /** Trouble passes, and metrics watch it; what the platform does not understand lasts until somebody looks. */
   let misunderstoodAtMs = -Infinity;
   function tellOfFailure(
-    about: { uuid: string; outcome: TokenFailure } & RefreshVerdict & { reason: unknown },
+    about: { uuid: string; outcome: TokenFailure } & RefreshVerdict & { error: unknown },
   ): void {
     const isNews = performance.now() - misunderstoodAtMs >= TOLD_AGAIN_AFTER_MS;
     if (about.outcome !== "bug" || !isNews) return log.warn(about, "A token is not refreshed yet");

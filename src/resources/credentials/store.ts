@@ -101,7 +101,7 @@ const loseGrant = statement(
        state = CASE WHEN ${HAS_OLDER} THEN 'needs_reauth' ELSE 'grant_lost' END,
        reason = CASE WHEN ${HAS_OLDER} THEN 'refresh_token_rejected' ELSE $3 END,
        due_at = CASE WHEN ${HAS_OLDER} THEN now() + make_interval(secs => ${ASK_AGAIN_DAILY_SECONDS}) END,
-       rejected_at = CASE WHEN ${HAS_OLDER} THEN coalesce(rejected_at, now()) ELSE rejected_at END,
+       rejected_at = CASE WHEN ${HAS_OLDER} THEN coalesce(rejected_at, now() - interval '1 day') ELSE rejected_at END,
        grant_deadline = CASE WHEN ${HAS_OLDER} THEN NULL ELSE grant_deadline END
      WHERE uuid = $1 AND lease = $2 AND state = 'grant_pending' AND grant_deadline <= now() RETURNING uuid
    ), told AS (

@@ -95,15 +95,12 @@ export function createRefresh(needs: {
     if (outcome === "token_rejected") {
       client.accepted();
       if (!(await store.refuse(row))) return "gone";
-      log.warn(
-        { person, reason: error },
-        "The platform refuses a person's refresh token: they must sign in again",
-      );
+      log.warn({ person, error }, "The platform refuses a person's refresh token: they must sign in again");
       return "refused";
     }
     const againInSeconds = Math.max(pauseSeconds(row.attempts), (retryAfterMs ?? 0) / 1000);
     await store.putOff(row, againInSeconds, `${error.id}: ${error.message}`);
-    const told = { person, outcome, reason: error, againInSeconds: Math.round(againInSeconds * 10) / 10 };
+    const told = { person, outcome, error, againInSeconds: Math.round(againInSeconds * 10) / 10 };
     log.warn(told, "A person's token is not refreshed yet");
     return "later";
   }

@@ -1,0 +1,12 @@
+/** Calls `closers` one after the other, each also after one that failed. Throws the first failure, when all were called. */
+export async function closeAll(closers: readonly (() => unknown)[]): Promise<void> {
+  const failures: unknown[] = [];
+  for (const close of closers) {
+    try {
+      await close();
+    } catch (error) {
+      failures.push(error);
+    }
+  }
+  if (failures.length > 0) throw failures[0];
+}
