@@ -64,7 +64,9 @@ export function createApp(needs: {
   });
   if (metrics) app.use("/metrics", metrics);
   if (site) app.use(site);
-  app.use(() => {
+  app.use((request) => {
+    // Anyone can ask for what is not there, by the thousand: the log has a sample of it.
+    refusedSample.isWritten(request);
     throw new Refusal("There is nothing here.", { id: "not_found", status: 404 });
   });
   app.use(answerError(log));

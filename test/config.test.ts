@@ -695,7 +695,7 @@ describe("the process", () => {
     const refuse = `import { Server } from "node:net";
       const { listen } = Server.prototype;
       Server.prototype.listen = function (...words) {
-        if (words[0] !== 80) return listen.apply(this, words);
+        if (words[0]?.port !== 80) return listen.apply(this, words);
         process.nextTick(() => this.emit("error", Object.assign(new Error("no"), { code: "EACCES" })));
       };`;
     const environment = { ...good, PORT: "80", CLIENT_SECRET: "the-secret-of-tests", LOG_LEVEL: "silent" };

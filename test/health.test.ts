@@ -38,6 +38,15 @@ describe("a service that", () => {
     expect([await ask("/healthz"), await ask("/readyz")]).toEqual(["200 alive", "200 ready"]);
   });
 
+  it("is asked for what is not there fills no log with it, however often", async () => {
+    await world.restart();
+    const before = world.logged().length;
+    const asked = Array.from({ length: 60 }, () => fetch(`${world.service.url}/nothing`));
+    expect((await Promise.all(asked)).filter(({ status }) => status !== 404)).toEqual([]);
+    const lines = () => world.logged().slice(before).split("GET answered 404").length - 1;
+    await eventually(() => expect(lines()).toBe(20));
+  });
+
   it("has lost its database lives, and is not ready until it is back", async () => {
     isDatabaseAway = true;
     expect([await ask("/healthz"), await ask("/readyz")]).toEqual(["200 alive", "503 unavailable"]);

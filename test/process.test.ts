@@ -2,7 +2,8 @@
 
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { closeSync, existsSync, openSync } from "node:fs";
+import { closeSync, existsSync, openSync, readFileSync } from "node:fs";
+import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { setTimeout as wait } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
@@ -184,6 +185,29 @@ describe("time", () => {
     }
   }, 90_000);
 });
+
+/** What the kernel allows; null where it is another one. */
+function somaxconn(): number | null {
+  const file = "/proc/sys/net/core/somaxconn";
+  return existsSync(file) ? Number(readFileSync(file, "utf8")) : null;
+}
+
+it("A burst of a thousand connections is let in by the kernel while the process is at something else", async () => {
+  // Elsewhere the kernel has its own limit, below what is asked for.
+  if ((somaxconn() ?? 0) < 1_100) return;
+  const web = await life.start();
+  const { hostname, port } = new URL(web.url!);
+  web.signal("SIGSTOP");
+  let letIn = 0;
+  const sockets = Array.from({ length: 1_000 }, () => connect(Number(port), hostname, () => (letIn += 1)));
+  sockets.forEach((socket) => socket.on("error", () => undefined));
+  try {
+    await eventually(() => expect(letIn).toBe(1_000));
+  } finally {
+    sockets.forEach((socket) => socket.destroy());
+    web.signal("SIGCONT");
+  }
+}, 30_000);
 
 describe("a log", () => {
   it.each(["closed", "full"] as const)(
