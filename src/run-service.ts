@@ -176,13 +176,13 @@ async function readiness({ db, credentials }: Services, ready: Promise<void>): P
 const notReady = (): Error => new NotReady();
 
 /** Connections that the kernel keeps for us before they are accepted; Node's own 511 reset a burst of thousands. */
-const MOST_UNACCEPTED = 4_096;
+const MOST_CONNECTIONS_WAITING = 4_096;
 
 function listen(server: Server, port: number): Promise<void> {
   return new Promise((resolve, reject) => {
     const refuse = (error: NodeJS.ErrnoException) => reject(inWords(error, port));
     server.once("error", refuse);
-    server.listen({ port, backlog: MOST_UNACCEPTED }, () => {
+    server.listen({ port, backlog: MOST_CONNECTIONS_WAITING }, () => {
       server.off("error", refuse);
       resolve();
     });
