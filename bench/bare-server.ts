@@ -1,15 +1,16 @@
 import net from "node:net";
 import { takeMessage } from "./http-message.ts";
 
-/** An answer, and how to send it: at once, or when the caller thinks fit. */
+/** Handles a request. It calls `send` at once or later. */
 type Handle = (
   request: { method: string; path: string; body: string },
   send: (status: number, body: unknown) => void,
 ) => void;
 
 /**
- * HTTP as far as the clients of a bench speak it: requests with a length or without a body, one at a time on a connection
- * that stays open. It shares its processor with PostgreSQL, and what node's own server takes would be missing there.
+ * The part of HTTP that the clients of a bench use: requests with a content length or without a body, one at a time on
+ * a keep-alive connection. It shares its processors with PostgreSQL, which would lack the time that node's own HTTP
+ * server takes.
  */
 export function createBareServer(handle: Handle): net.Server {
   return net.createServer({ noDelay: true }, (socket) => {

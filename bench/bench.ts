@@ -15,12 +15,12 @@ export interface Options {
   quick: boolean;
   /** How long a round of answering lasts. */
   roundMs: number;
-  /** A folder for profiles by function; unset: none are made. */
+  /** A folder for CPU profiles; if unset, none are made. */
   profiles?: string | undefined;
   databaseUrl?: string | undefined;
 }
 
-/** What every work is given: the service, its floors, and what both need around them. */
+/** What every work gets: the service, its floors, and what both need. */
 export interface Bench {
   options: Options;
   /** Sentences about the machine, for the head of the report. */
@@ -29,26 +29,29 @@ export interface Bench {
   databases: Databases;
   /** The settings of a service on this database. */
   settingsFor(database: Pick<Database, "url">, more?: Settings): Settings;
-  /** The built service as a process of its own; `free`: on whichever processor has time. */
+  /** Starts the built service as a process of its own. `free`: it may run on any processor. */
   startService(kind: "web" | "worker", settings: Settings, where?: "pinned" | "free"): Promise<Program>;
-  /** A floor that listens as the service does. */
+  /** Starts a floor that listens as the service does. */
   startFloor(name: string, settings: Settings): Promise<Program>;
-  /** A floor that does its work and says in JSON what it did. */
+  /** Runs a floor to its end and answers the JSON that it printed. */
   runFloor<Answer>(name: string, settings: Settings): Promise<Answer>;
-  /** A command of the built service and what it answers as JSON. */
+  /** Runs a command of the built service and answers the JSON that it printed. */
   runKit<Answer>(command: string, settings: Settings): Promise<Answer>;
-  /** A command that runs beside, in nobody's way, as if on another machine, and how it ended; null: after so long it was stopped. */
+  /**
+   * Runs a command beside the measurement at the lowest priority, as if on another machine. Answers how it ended; null
+   * if it was stopped after `forMs`.
+   */
   runKitAside(command: string, settings: Settings, forMs: number): Promise<End | null>;
-  /** Ends a service at once, or while profiles are made, so that it writes its own. */
+  /** Kills a service; while profiles are made it is stopped in order instead, so that it writes its own. */
   end(service: Program): Promise<void>;
-  /** Ends at once what a work left running. */
+  /** Kills the processes that a work left running. */
   endAll(): Promise<void>;
   close(): Promise<void>;
 }
 
-/** The key that everything is sealed with in a bench, so that what is stored can be opened and looked at. */
+/** The key that seals everything in a bench, so that the checks can open what is stored. */
 export const ENCRYPTION_KEY = "a-key-of-the-bench-with-more-than-32-characters";
-/** One that takes turns with it where keys are rotated. */
+/** The key that alternates with it where keys are rotated. */
 export const OTHER_KEY = "another-key-of-the-bench-with-more-than-32-characters";
 
 export async function createBench(options: Options): Promise<Bench> {
@@ -107,7 +110,7 @@ export async function createBench(options: Options): Promise<Bench> {
   };
 }
 
-/** What the Procfile gives node: the service is measured as it is started. */
+/** The options for node in the Procfile: the service is measured as it is started in production. */
 function flagsOf(kind: "web" | "worker"): string[] {
   const procfile = readFileSync(new URL("../Procfile", import.meta.url), "utf8");
   return new RegExp(`^${kind}: node (--.*) dist/`, "m").exec(procfile)?.[1]?.split(" ") ?? [];

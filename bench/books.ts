@@ -4,9 +4,10 @@ import { ENCRYPTION_KEY, OTHER_KEY } from "./bench.ts";
 import type { Database } from "./databases.ts";
 import { codeOf, tokensOf } from "./provisions.ts";
 
-// What was promised against what is there: rows are counted, and with the key of the bench everything sealed is opened.
+// Compares what was answered with what is stored: rows are counted, and sealed values are opened with the key of the
+// bench.
 
-/** Something was answered and is not in the database, or not as it should be. */
+/** Something was answered but is not stored, or not correctly. */
 export class Missing extends Error {}
 
 interface Row {
@@ -24,14 +25,17 @@ const READ = `
     c.sealed_access_token AS access, c.sealed_refresh_token AS refresh, c.generation
   FROM resources r JOIN credentials c USING (uuid)`;
 
-/** The resources of `uuids` are there, and no others: each with its answer, and with its grant or what came of it. */
+/**
+ * Checks that exactly the resources of `uuids` are stored, each with its answer, and with its grant or the tokens that
+ * came of it. Throws {@link Missing}.
+ */
 export async function checkProvisions(
   { ask }: Pick<Database, "ask">,
   uuids: readonly string[],
   status: number,
 ): Promise<void> {
   const vault = await openVault([ENCRYPTION_KEY, OTHER_KEY]);
-  // What was only put there to take its place has no answer.
+  // Rows of `fill`, which only take up space, have no answer.
   const rows = await ask<Row>(`${READ} WHERE r.sealed_answer IS NOT NULL`);
   expectAll(rows, uuids);
   for (const row of rows) {
@@ -45,7 +49,10 @@ export async function checkProvisions(
   }
 }
 
-/** The token pairs of `uuids` are there and open with `keys`, each issued for its resource, each the `generation`-th. */
+/**
+ * Checks that the token pairs of `uuids` are stored and open with `keys`, each issued for its resource, each the
+ * `generation`-th. Throws {@link Missing}.
+ */
 export async function checkTokens(
   { ask }: Pick<Database, "ask">,
   uuids: readonly string[],
@@ -64,7 +71,7 @@ export async function checkTokens(
   }
 }
 
-/** Every uuid that was answered is there, and none besides. */
+/** Throws {@link Missing} unless there is a row for every answered uuid, and for no other. */
 export function expectAll(rows: readonly { uuid: string }[], answered: readonly string[]): void {
   const there = new Set(rows.map(({ uuid }) => uuid));
   const missing = answered.filter((uuid) => !there.has(uuid)).length;
@@ -89,7 +96,7 @@ function opened(
   return sealed && vault.open({ table, column, uuid }, sealed).reveal();
 }
 
-/** The platform writes into a token for whom it is, and which of its pairs. */
+/** The bench's platform writes into a token its resource and the number of its pair. */
 function expectTokens(vault: Vault, { uuid, access, refresh, generation }: Row): void {
   const issued = tokensOf(uuid, generation);
   if (

@@ -7,9 +7,9 @@ export interface Answer {
   body: string;
 }
 
-/** A connection that is kept alive and carries one request at a time. */
+/** A keep-alive connection that carries one request at a time. */
 export interface Connection {
-  /** Sends a whole request; rejects if the connection ends before the answer, or none comes in 20 s. */
+  /** Sends a complete request. Rejects if the connection ends before the answer, or if there is none within 20 s. */
   exchange(request: Buffer): Promise<Answer>;
   close(): void;
 }

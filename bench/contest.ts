@@ -1,7 +1,7 @@
 import { load, percentile, type LoadPlan, type LoadResult, type Traffic } from "./load.ts";
 import { cpuMicrosOf, memoryMbOf } from "./proc.ts";
 
-/** What one round of work showed. */
+/** The figures of one round of work. */
 export interface Sample {
   perSecond: number;
   p50Ms: number;
@@ -11,12 +11,12 @@ export interface Sample {
   memoryMb: number;
 }
 
-/** Who does the work that is compared, and does a round of it when asked. */
+/** One of the two sides that are compared; `round` does and measures one round of the work. */
 export interface Contestant {
   round(): Promise<Sample>;
 }
 
-/** Works through the traffic and measures the process that answers. Throws if one answer was wrong. */
+/** Sends the traffic to the program and measures the process that answers. Throws if any answer was wrong. */
 export async function measureLoad(
   program: { url: URL; pid: number },
   traffic: Traffic,
@@ -35,7 +35,7 @@ export async function measureLoad(
   };
 }
 
-/** A fast wrong answer counts as nothing. */
+/** Some answers were wrong, so the round does not count, however fast it was. */
 export class WrongAnswers extends Error {
   constructor({ answered, wrong }: LoadResult) {
     super(
@@ -47,11 +47,13 @@ export class WrongAnswers extends Error {
 export interface Outcome {
   floor: Sample;
   subject: Sample;
-  /** The subject's speed over the floor's: the median of the rounds', each against its neighbour in time. */
+  /**
+   * The subject's speed divided by the floor's: the median over all rounds, each compared with its neighbour in time.
+   */
   ratio: number;
 }
 
-/** Lets both do `rounds` rounds in the order A B B A A B …, so that what the machine does meanwhile hits both alike. */
+/** Lets both do `rounds` rounds in the order A B B A A B …, so that changes in the machine's load affect both alike. */
 export async function contest(floor: Contestant, subject: Contestant, rounds: number): Promise<Outcome> {
   const samples: { floor: Sample; subject: Sample }[] = [];
   for (let round = 0; round < rounds; round++) {
@@ -84,7 +86,7 @@ export function median(values: readonly number[]): number {
   return (sorted[Math.ceil(middle) - 1]! + sorted[Math.floor(middle)]!) / 2;
 }
 
-/** The median of each figure by itself. */
+/** The median of each figure separately. */
 function medianSample(samples: readonly Sample[]): Sample {
   const of = (figure: keyof Sample) => median(samples.map((sample) => sample[figure]));
   return {

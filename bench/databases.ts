@@ -2,7 +2,7 @@ import { execFileSync } from "node:child_process";
 import path from "node:path";
 import pg from "pg";
 
-/** A database of a contestant's own, with our schema in it. */
+/** A database for one contestant, with our schema. */
 export interface Database {
   url: string;
   ask<Row extends object = Record<string, unknown>>(text: string, values?: unknown[]): Promise<Row[]>;
@@ -10,15 +10,17 @@ export interface Database {
 }
 
 export interface Databases {
-  /** `flushMs`: each flush of a commit to the disk takes so much longer (PostgreSQL's `commit_delay`). */
+  /**
+   * `flushMs` is added to the time that each flush of a commit to the disk takes, in ms (PostgreSQL's `commit_delay`).
+   */
   create(wishes?: { flushMs?: number }): Promise<Database>;
-  /** Drops what is left. */
+  /** Drops the remaining databases. */
   close(): Promise<void>;
 }
 
 const TEMPLATE = `bench_template_${process.pid}`;
 
-/** Databases on `serverUrl`. The schema is made once, by the service's own command, and copied. */
+/** Creates databases on `serverUrl`. The schema is made once, with the service's own command, and then copied. */
 export async function createDatabases(
   serverUrl: string,
   dist: string,

@@ -8,7 +8,7 @@ import type { Line } from "./works/work.ts";
 const page = fileURLToPath(new URL("../docs/performance.md", import.meta.url));
 const folder = fileURLToPath(new URL("../docs/plots/", import.meta.url));
 
-/** Writes the figures of a whole run into docs/performance.md, and the drawings beside it. */
+/** Writes the figures of a complete run into docs/performance.md, and the plots beside it. */
 export async function writeDocs(says: readonly string[], lines: readonly Line[]): Promise<void> {
   const drawings = plots(lines);
   mkdirSync(folder, { recursive: true });
@@ -26,7 +26,7 @@ export async function writeDocs(says: readonly string[], lines: readonly Line[])
 const BEGIN = "<!-- The figures: npm run bench -- --write-docs -->";
 const END = "<!-- The end of the figures -->";
 
-/** The page with other figures between its two markers. */
+/** Replaces the figures between the page's two markers. */
 export function withFigures(text: string, figures: string): string {
   const [before, after] = [text.indexOf(BEGIN) + BEGIN.length, text.indexOf(END)];
   if (before < BEGIN.length || after < before) throw new Error("docs/performance.md has lost its markers.");

@@ -6,14 +6,15 @@ import type { Database } from "./databases.ts";
 import { cpuMicrosOf, memoryMbOf } from "./proc.ts";
 import type { Program } from "./program.ts";
 
-/** Settings of a process that looks for due work often enough for a bench. */
+/** Settings of a process that looks for due work every second. */
 export const EAGER = { SWEEP_CRON: "* * * * * *", LOG_LEVEL: "info" };
 
 const LONGEST_DRAIN_MS = 120_000;
 
 /**
- * Makes the token pairs of `uuids` due and measures from the first call that the platform gets until the last new pair
- * is stored. Throws if that does not happen, or if the platform was asked more often than once for each.
+ * Makes the token pairs of `uuids` due and measures from the first call that the platform receives until the last new
+ * pair is stored. Throws if that does not happen within two minutes, or if the platform got more than one call for
+ * each.
  */
 export async function drain(
   { platform }: Bench,
@@ -38,7 +39,7 @@ export async function drain(
   };
 
   const from = await look(async () => (await platform.tell()).refreshed > before.refreshed, 2);
-  // While the platform still waits for calls there is nothing to look for in the database.
+  // Until the platform has received all calls, the database is not worth a query.
   await look(async () => (await platform.tell()).refreshed - before.refreshed >= uuids.length, 10);
   const to = await look(async () => {
     const [row] = await ask<{ left: number }>(

@@ -1,11 +1,13 @@
-/** One message of HTTP/1.1 as it came: its head without the blank line, its body, and what came behind it. */
+/** One HTTP/1.1 message as received: its head without the blank line, its body, and the bytes after it. */
 export interface Message {
   head: string;
   body: string;
   rest: string;
 }
 
-/** The first whole message of what was received, which says how long its body is or has none; null: more is to come. */
+/**
+ * The first complete message in `received`, with a content length or without a body; null if it is not complete yet.
+ */
 export function takeMessage(received: string): Message | null {
   const headEnd = received.indexOf("\r\n\r\n");
   if (headEnd < 0) return null;

@@ -1,13 +1,14 @@
 import { setTimeout as wait } from "node:timers/promises";
 import { openConnection, type Connection } from "./connection.ts";
 
-// Why no library: the load shares its processor with PostgreSQL. Measured against one server that only counts, with a
-// fresh uuid in each body and each answer read, a request costs autocannon 55 µs of that processor, undici's Pool 45 and
-// this 26. At 12,000 requests a second and 22 µs each for PostgreSQL, the first two would be what is measured.
+// No library is used, because the load shares its processors with PostgreSQL. Measured against a server that only
+// counts, with a fresh uuid in each body and each answer read, a request costs 55 µs of processor time with autocannon,
+// 45 µs with undici's Pool and 26 µs with this. At 12,000 requests a second and 22 µs each for PostgreSQL, the
+// libraries themselves would be the bottleneck.
 
-/** One kind of request, and which answer is right. */
+/** One kind of request, and how to check its answer. */
 export interface Traffic {
-  /** A request's bytes, complete with its head; made anew for each one. */
+  /** The bytes of a request, head included; a new one on each call. */
   next(): { bytes: Buffer; isRight(status: number, body: string): boolean };
 }
 
@@ -15,30 +16,30 @@ export interface LoadResult {
   /** How many requests got the right answer. */
   answered: number;
   seconds: number;
-  /** How long each answer took, in ms, sorted. */
+  /** The latency of each answer, in ms, sorted. */
   latencies: Float64Array;
-  /** What was wrong: answers that were not right, connections that broke. */
+  /** The wrong answers and broken connections, in words. */
   wrong: string[];
 }
 
 export interface LoadPlan {
   connections: number;
-  /** No request begins after this; those that have begun are waited for. */
+  /** No request begins after this time; those in progress are waited for. */
   forMs: number;
-  /** Nor after so many. */
+  /** The maximum number of requests. */
   most?: number;
-  /** Each connection begins a request only so often, and what waits for its turn counts as waiting. */
+  /** Each connection begins a request at this interval, in ms. The latency counts from the scheduled start. */
   everyMs?: number;
   /** Ends the load before its time. */
   signal?: AbortSignal;
 }
 
-/** So many wrong answers are enough to know. */
+/** The load ends after this many wrong answers. */
 const MOST_WRONG = 20;
 
 /**
- * Keeps connections busy, each with one request at a time. Counts every answer and looks at its status and its body;
- * resolves when the last one that was asked for has come.
+ * Keeps connections busy, each with one request at a time. Checks the status and the body of every answer, and resolves
+ * when the last one has come.
  */
 export async function load(url: URL, traffic: Traffic, plan: LoadPlan): Promise<LoadResult> {
   const { forMs, most = Infinity, everyMs = 0, signal } = plan;
@@ -72,7 +73,10 @@ export async function load(url: URL, traffic: Traffic, plan: LoadPlan): Promise<
   return { answered: latencies.length, seconds, latencies: Float64Array.from(latencies).sort(), wrong };
 }
 
-/** Waits for a request's turn. Answers from when on it waits: who is late because the last answer was, was due before. */
+/**
+ * Waits until a request is due. Answers the time from which its latency counts: if the previous answer came late, that
+ * is when it was due.
+ */
 async function turn(dueAt: number): Promise<number> {
   const early = dueAt - performance.now();
   if (early <= 0) return dueAt;
@@ -80,7 +84,7 @@ async function turn(dueAt: number): Promise<number> {
   return performance.now();
 }
 
-/** The latency below which `share` of all answers came. */
+/** The latency that `share` of all answers did not exceed. */
 export function percentile(sorted: Float64Array, share: number): number {
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? NaN;
 }

@@ -11,8 +11,8 @@ import { table } from "./report.ts";
 import { works } from "./works/all.ts";
 import type { Line, Work } from "./works/work.ts";
 
-// Each claim of docs/performance.md as a ratio against a floor that is measured in the same run. Exit 1 if anything was
-// answered wrongly or is not stored, 2 if used wrongly.
+// Measures each claim of docs/performance.md as a ratio to a floor that is measured in the same run. Exits with 1 if
+// any answer was wrong or is not stored, with 2 if used wrongly.
 
 const USAGE = `npm run bench [-- --quick] [--only NAME]… [--seconds OF-A-ROUND] [--json] [--profile] [--write-docs] [--dist FOLDER]
 NAME: ${works.map(({ name }) => name).join(", ")}`;
@@ -32,14 +32,14 @@ if (values["write-docs"] && (only.length > 0 || quick || values.profile))
 if (!(roundMs > 0)) exit(2, "--seconds is how long a round lasts: a number above zero.");
 if (!existsSync(path.join(dist, "web.js"))) exit(2, `There is no built service in ${dist}: npm run build`);
 
-/** So long may it take to take down what was made. */
+/** After a stop, the clean-up may take this long. */
 const LONGEST_CLOSE_MS = 10_000;
 let isStopped = false;
 const stopped = new Promise<void>((resolve) => {
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const)
     process.on(signal, () => {
       isStopped = true;
-      // A terminal that hung up takes no more words.
+      // Writing to a terminal that has hung up fails: ignore that.
       for (const stream of [process.stdout, process.stderr]) stream.on("error", () => undefined);
       resolve();
     });
@@ -52,7 +52,10 @@ const creating = createBench({ dist, quick, roundMs, profiles, databaseUrl });
 const lines: Line[] = [];
 const faults: string[] = [];
 await Promise.race([measureAll().catch((error: unknown) => exit(2, wordsOf(error))), stopped]);
-/** Only who was stopped hurries: what is left behind is somebody's disk. */
+/**
+ * The limit applies only after a stop; otherwise the clean-up takes as long as it needs, so that nothing is left on the
+ * disk.
+ */
 const afterAStop = stopped.then(() => wait(LONGEST_CLOSE_MS, null));
 const made = (await Promise.race([creating.catch(() => null), afterAStop])) ?? exit(1, "Stopped.");
 const { says, close } = made;
@@ -79,7 +82,10 @@ async function measureAll(): Promise<void> {
   console.log(json ? JSON.stringify({ says: bench.says, lines, faults }, null, 2) : `\n${table(lines)}`);
 }
 
-/** Nothing that a work started is in the way of the next; and the platform understood all that it was asked. */
+/**
+ * Kills what the work left running, so that it does not disturb the next; and `tell` throws if the bench's platform got
+ * a call that it does not know.
+ */
 async function measure(bench: Bench, work: Work): Promise<Line[]> {
   try {
     return await work.measure(bench);
@@ -89,7 +95,7 @@ async function measure(bench: Bench, work: Work): Promise<Line[]> {
   }
 }
 
-/** An address that nobody answers at in two ways is an error without a message. */
+/** A connection refused on both IPv4 and IPv6 is an error without a message. */
 function wordsOf(error: unknown): string {
   const { message, code } = error as { message?: string; code?: string };
   return message || code || String(error);

@@ -1,17 +1,23 @@
 import { execFileSync, spawnSync } from "node:child_process";
 import { availableParallelism } from "node:os";
 
-/** Which processor a process may use: the service alone on the first, everything that loads or serves it on the rest. */
+/**
+ * Which processors a process may use: the service has the first to itself, the load, the platform and the database
+ * share the rest.
+ */
 export interface Pinning {
-  /** For people, at the head of the report. */
+  /** A sentence for the head of the report. */
   says: string;
-  /** The words before a command that starts the service, or a floor in its place. */
+  /** The command prefix that pins the service, or a floor in its place. */
   forService: readonly string[];
-  /** The same for processes that may run anywhere. */
+  /** The prefix for processes that may run on any processor. */
   forAnybody: readonly string[];
 }
 
-/** Pins this process, and so all it starts, apart from the service. Without `taskset` or a second processor nobody is pinned. */
+/**
+ * Pins this process, and so its children, apart from the service. Without `taskset` or a second processor, nothing is
+ * pinned.
+ */
 export function pinApart(): Pinning {
   const last = availableParallelism() - 1;
   if (last < 1) return { says: "one processor, shared by all", forService: [], forAnybody: [] };

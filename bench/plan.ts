@@ -1,6 +1,6 @@
 import { Missing } from "./books.ts";
 
-/** A node of a plan, as EXPLAIN (ANALYZE, FORMAT JSON) shows it. */
+/** A node of a query plan, as EXPLAIN (ANALYZE, FORMAT JSON) shows it. */
 interface PlanNode {
   "Node Type": string;
   "Index Name"?: string;
@@ -11,12 +11,12 @@ interface PlanNode {
   Plans?: PlanNode[];
 }
 
-/** The partial indexes that are the queues, the most urgent first. */
+/** The partial indexes that serve as the queues, the most urgent row first. */
 const QUEUES = /^credentials_(grants|refresh)_(due|urgent)$/;
 
 /**
- * Throws unless a claim's plan reads its queue by an index, touches no more rows than `atMost`, and reads no table from
- * end to end.
+ * Throws {@link Missing} unless a claim's plan reads its queue through an index, reads at most `atMost` rows in any
+ * node, and scans no table sequentially.
  */
 export function expectBoundedPlan(name: string, explained: unknown, atMost: number): void {
   const [{ Plan }] = explained as [{ Plan: PlanNode }];

@@ -5,15 +5,17 @@ import type { Counts, Orders } from "./platform.ts";
 
 export interface Platform {
   url: string;
-  /** Gives an order, if there is one, and answers what was counted so far. Throws if a call was not understood. */
+  /** Sends orders, if any, and answers the counts so far. Throws if the platform got a call that it does not know. */
   tell(orders?: Orders): Promise<Counts>;
   stop(): void;
 }
 
-/** Longer than any bench: whoever asks for a token gets none, so that what comes before the exchange is measured alone. */
+/**
+ * Longer than any bench: the token endpoint does not answer, so that only what comes before the exchange is measured.
+ */
 export const NEVER_MS = 3_600_000;
 
-/** Starts the platform as a process of its own, beside the load. */
+/** Starts the platform as a process of its own. */
 export async function startPlatform(): Promise<Platform> {
   const child = fork(fileURLToPath(new URL("platform.ts", import.meta.url)), {
     execArgv: ["--import", "tsx"],

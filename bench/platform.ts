@@ -2,30 +2,33 @@ import type { AddressInfo } from "node:net";
 import { createBareServer } from "./bare-server.ts";
 import { tokensOf } from "./provisions.ts";
 
-// The platform, as far as the benches need one: a process of its own that does little and keeps count of every call.
-// What it issues names what it was issued for, and which of its pairs it is, so that whoever opens a stored token can tell
-// whether it belongs there. It is asked for its counts and told how slow to be over the channel to its parent.
+// A minimal platform for the benches: a process of its own that does little and counts every call. Each token names its
+// resource and the number of its pair, so that the checks can tell whether a stored token belongs there. The parent
+// reads the counts and sets the delay over the IPC channel.
 
-/** What the parent sends: how long a call of the token endpoint takes from now on. Each message is answered with {@link Counts}. */
+/**
+ * What the parent sends: the delay of the token endpoint from now on, in ms. Each message is answered with {@link
+ * Counts}.
+ */
 export interface Orders {
   tokenMs?: number;
 }
 
-/** How many calls were answered since the start: exchanges, refreshes, calls of the API. */
+/** The number of calls since the start: exchanges, refreshes, and calls of the API. */
 export interface Counts {
   exchanged: number;
   refreshed: number;
   api: number;
-  /** The first calls that were not understood; each is told of once. */
+  /** The first calls that the platform did not know; each is reported once. */
   strange: string[];
 }
 
-/** So many are enough to know. */
+/** At most this many unknown calls are reported. */
 const MOST_STRANGE = 3;
 
 const counts: Counts = { exchanged: 0, refreshed: 0, api: 0, strange: [] };
 let tokenMs = 0;
-/** Answers of the token endpoint on their way; another order lets them go at once. */
+/** Delayed answers of the token endpoint; a new order for the delay sends them at once. */
 const held = new Map<NodeJS.Timeout, () => void>();
 
 const QUIET = { status: [], incidents: [], scheduled: [] };
@@ -40,7 +43,7 @@ const server = createBareServer(({ method, path, body }, send) => {
 
 function answerTo(method: string, path: string, body: string): [number, unknown] {
   if (path === "/oauth/token") return tokenAnswer(body) ?? notUnderstood(method, path);
-  // Asked where calls are not answered for long, as those are that a bench of provisions lets wait.
+  // The service reads the status feed while its calls stay unanswered for long, as in the benches of provisions.
   if (path === "/api/v4/current-status") return [200, QUIET];
   counts.api += 1;
   const [, uuid, rest = ""] = /^\/addons\/([0-9a-f-]{36})(\/.*)?$/.exec(path) ?? [];
@@ -57,7 +60,9 @@ function notUnderstood(method: string, path: string): [number, unknown] {
   return [404, { id: "not_found", message: "The bench's platform does not know this." }];
 }
 
-/** The pair behind the one whose refresh token was sent, or the first. */
+/**
+ * The next pair after the one whose refresh token was sent, or the first pair for a grant code. Null: neither was sent.
+ */
 function tokenAnswer(body: string): [number, unknown] | null {
   const [, code] = /(?:^|&)code=grant-([0-9a-f-]{36})/.exec(body) ?? [];
   const [, refreshed, last = 0] = /(?:^|&)refresh_token=refresh-([0-9a-f-]{36})-(\d+)/.exec(body) ?? [];
@@ -94,7 +99,7 @@ process.on("message", (orders: Orders) => {
     }
     held.clear();
   }
-  // A parent that went away meanwhile hears nothing.
+  // Ignores the error if the parent has gone.
   process.send!(counts, () => undefined);
   counts.strange = [];
 });

@@ -6,7 +6,7 @@ const PLOTS = {
   resources: { title: "One process among more and more resources, work a second", x: "resources" },
 };
 
-/** The drawings of what grows, by file name: SVG, drawn without a browser. */
+/** The plots of growth, by file name: SVG, rendered without a browser. */
 export function plots(lines: readonly Line[]): Record<string, { title: string; svg: string }> {
   const drawings: Record<string, { title: string; svg: string }> = {};
   for (const [plot, about] of Object.entries(PLOTS)) {
@@ -21,7 +21,7 @@ function draw({ title, x }: { title: string; x: string }, lines: readonly Line[]
   const steps = [...new Set(lines.map(({ point }) => point!.x))];
   const chart = echarts.init(null, null, { renderer: "svg", ssr: true, width: 640, height: 360 });
   chart.setOption({
-    // The picture is what the animation would end with.
+    // Without this, the picture would show the start of the animation.
     animation: false,
     title: { text: title, left: "center", textStyle: { fontSize: 15 } },
     backgroundColor: "#ffffff",
@@ -42,7 +42,7 @@ function draw({ title, x }: { title: string; x: string }, lines: readonly Line[]
   return svg;
 }
 
-/** What grows, without how far. */
+/** The name of a series: the work without its number of processes or resources. */
 function nameOf({ work, unit }: Line): string {
   return `${work.split(/(?: among|, worker processes:) \d/)[0]}, ${unit}`;
 }

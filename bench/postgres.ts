@@ -8,15 +8,15 @@ import { setTimeout as wait } from "node:timers/promises";
 import pg from "pg";
 
 export interface Server {
-  /** Of a database in which others can be made. */
+  /** The URL of a database from which others can be created. */
   url: string;
   says: string;
   stop(): Promise<void>;
 }
 
 /**
- * The PostgreSQL to measure on: the given one, or one of our own that lives as long as we do. Either must write
- * durably: a figure without fsync is worth nothing. Throws if there is none, or it does not.
+ * The PostgreSQL to measure on: the given one, or one of our own that ends with this process. It must write durably,
+ * because figures without fsync are worthless. Throws if there is none, or if it does not.
  */
 export async function startPostgres(given: string | undefined): Promise<Server> {
   const server = given ? { url: given, stop: async () => undefined } : await startOwn();
@@ -34,7 +34,7 @@ export async function startPostgres(given: string | undefined): Promise<Server> 
   throw new Error(`This PostgreSQL does not write durably (${durable}); nothing is measured on it.`);
 }
 
-/** Standard settings, but for connections for four processes and room for the log of a million rows. */
+/** Default settings, except for enough connections for four processes, and WAL space for a million rows. */
 const SETTINGS = ["listen_addresses=127.0.0.1", "max_connections=200", "max_wal_size=4GB"];
 
 async function startOwn(): Promise<Pick<Server, "url" | "stop">> {
@@ -79,7 +79,7 @@ async function startOwn(): Promise<Pick<Server, "url" | "stop">> {
   };
 }
 
-/** The folder of the newest server of this machine's packages, or of the PATH. */
+/** The folder of the newest server among this machine's packages, or in PATH. */
 function findPostgres(): string {
   const packages = "/usr/lib/postgresql";
   const versions = existsSync(packages) ? readdirSync(packages).sort((a, b) => Number(b) - Number(a)) : [];

@@ -7,26 +7,26 @@ interface CpuProfile {
   timeDeltas: number[];
 }
 
-/** Where the time of a process went. */
+/** The share of processor time of one function or place. */
 export interface Cost {
-  /** The function; empty where a whole place is meant. */
+  /** The function; empty for a whole place. */
   name: string;
-  /** The package, or the file of ours, that the function stands in. */
+  /** The package, or our own file, that contains the function. */
   place: string;
-  /** Of all the time that was not idle. */
+  /** A fraction of the time that was not idle. */
   share: number;
 }
 
 export interface Costs {
-  /** By package or file, without what it called. */
+  /** By package or file, without the time of its callees. */
   places: Cost[];
-  /** By function, without what it called. */
+  /** By function, without the time of its callees. */
   functions: Cost[];
-  /** By function of ours, with all that it called. */
+  /** By function of ours, with the time of all its callees. */
   whole: Cost[];
 }
 
-/** Reads the profiles in `folder`, adds them up and takes them away. The most expensive first. */
+/** Reads the profiles in `folder`, sums them up and deletes them. The most expensive first. */
 export function readProfiles(folder: string): Costs {
   const [places, functions, whole] = [createSums(), createSums(), createSums()];
   for (const file of readdirSync(folder).filter((name) => name.endsWith(".cpuprofile"))) {
@@ -51,7 +51,7 @@ export function readProfiles(folder: string): Costs {
   };
 }
 
-/** For each node of a profile its function, the one that called it, and so on; each as `name⇥place`. */
+/** Returns a function that gives a node's call stack, its own function first; each as `name⇥place`. */
 function callers({ nodes }: CpuProfile): (id: number) => string[] {
   const byId = new Map(nodes.map((node) => [node.id, node]));
   const callerOf = new Map(nodes.flatMap(({ id, children = [] }) => children.map((child) => [child, id])));
@@ -86,7 +86,7 @@ function placeIn(key: string): string {
   return key.split("\t")[1]!;
 }
 
-/** A file of the service; packages and node's own parts have other names. */
+/** Whether the place is a file of the service; packages and node's own parts have other names. */
 function isOurs(key: string): boolean {
   return placeIn(key).endsWith(".js");
 }
@@ -99,7 +99,7 @@ function placeOf(url: string): string {
   return ours ?? url;
 }
 
-/** All three for people: the first `most` rows of each, in percent of the time that was not idle. */
+/** The costs as text: at most 12 places and `most` functions of each list, in percent of the time that was not idle. */
 export function profileText({ functions, places, whole }: Costs, most = 25): string {
   if (places.length === 0)
     return "  No process of the service ran here: PostgreSQL was asked by the bench itself.";

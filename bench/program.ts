@@ -7,22 +7,22 @@ export type Settings = Readonly<Record<string, string>>;
 /** A process that is measured: the built service, or a floor in its place. */
 export interface Program {
   pid: number;
-  /** Where it listens; of a worker, which does not, an address nobody has. */
+  /** Where it listens. A worker does not; its URL is a dummy. */
   url: URL;
-  /** From the start of the process to the line that says it listens, or is ready. */
+  /** The time from the start of the process to the log line that says it listens, or is ready. */
   startMs: number;
-  /** Ends it at once: what it has promised must be in the database by now. */
+  /** Kills it: whatever it has answered must be in the database by now. */
   kill(): Promise<void>;
-  /** Asks it to end and waits, so that it can write down what it knows. */
+  /** Sends SIGTERM and waits, so that it can write its profile. */
   stop(): Promise<void>;
 }
 
-/** Nothing of it outlives us, whatever ends us. */
+/** The running child processes. They are killed when this process exits. */
 const running = new Map<ChildProcess, Promise<unknown>>();
 const killAll = () => running.forEach((_, child) => child.kill("SIGKILL"));
 process.on("exit", killAll);
 
-/** Ends at once what still runs. */
+/** Kills all running child processes and waits for their end. */
 export async function endAll(): Promise<void> {
   killAll();
   await Promise.allSettled(running.values());
@@ -40,7 +40,10 @@ function start([command, ...words]: readonly string[], settings: Settings) {
   return { child, ended };
 }
 
-/** Starts `node` with `words`, pinned by `before`. Resolves when it listens; rejects with what it said if it ends first. */
+/**
+ * Starts `node` with the arguments `words`, pinned by the prefix `before`. Resolves when it listens; rejects with its
+ * output if it ends before.
+ */
 export async function startProgram(
   words: readonly string[],
   settings: Settings,
@@ -57,7 +60,7 @@ export async function startProgram(
   return { pid: child.pid!, url, startMs, kill: () => end("SIGKILL"), stop: () => end("SIGTERM") };
 }
 
-/** Runs `node` to its end and answers what it wrote; rejects with that if it failed. */
+/** Runs `node` to its end and answers its standard output; rejects with its output if it failed. */
 export async function runProgram(
   words: readonly string[],
   settings: Settings,
@@ -73,7 +76,7 @@ export async function runProgram(
   return said[0]!;
 }
 
-/** How a program ended by itself, and the last that it wrote. */
+/** How a program ended by itself, and the end of its output. */
 export interface End {
   code: number | string;
   said: string;
@@ -81,7 +84,7 @@ export interface End {
 
 const MOST_SAID = 2_000;
 
-/** Runs `node` to its end, or for as long as given: it is asked to stop then, and null is answered. */
+/** Runs `node` to its end, or for `ms` milliseconds: then it gets a SIGTERM, and null is answered. */
 export async function runFor(
   ms: number,
   words: readonly string[],
@@ -99,12 +102,12 @@ export async function runFor(
   return isStopped ? null : { code, said };
 }
 
-/** The words that run a floor of this folder, which is TypeScript as it stands. */
+/** The arguments that run a floor of `floors/`, which is TypeScript and not built. */
 export function floorWords(name: string): string[] {
   return ["--import", "tsx", fileURLToPath(new URL(`floors/${name}.ts`, import.meta.url))];
 }
 
-/** The first address it says, or that it is ready; from then on what it says is read and dropped, as a log would be. */
+/** Waits for the first URL in its output, or for the line that says it is ready. Later output is read and dropped. */
 function listening(child: ChildProcess): Promise<URL> {
   const streams = [child.stdout!, child.stderr!];
   return new Promise((resolve, reject) => {

@@ -4,16 +4,22 @@ import type { Traffic } from "./load.ts";
 /** The Basic credentials of the platform in every bench. */
 export const ADDON = { id: "teapots", password: "a-password-for-the-bench-only" };
 
-/** The grant code a resource is given; so whoever looks at a row knows which code it must hold. */
+/** The grant code for a resource, so that the checks know which code its row must hold. */
 export const codeOf = (uuid: string): string => `grant-${uuid}`;
 
-/** The `number`-th token pair of a resource, for the same reason; an access token has 65 characters, as the platform's have. */
+/**
+ * The `number`-th token pair of a resource, for the same reason. An access token has 65 characters, as the platform's
+ * have.
+ */
 export const tokensOf = (uuid: string, number: number) => ({
   accessToken: `SVCK-${uuid}-${String(number).padStart(23, "0")}`,
   refreshToken: `refresh-${uuid}-${number}`,
 });
 
-/** Provision requests as the platform sends them, each for a new resource; `uuids` grows by those that were answered. */
+/**
+ * Provision requests as the platform sends them, each for a new resource. `uuids` collects those that were answered
+ * correctly.
+ */
 export function provisions({
   plan,
   status,

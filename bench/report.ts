@@ -13,7 +13,7 @@ export const COLUMNS = [
   "",
 ];
 
-/** The table for people: one row a line, the first column to the left and the figures to the right. */
+/** The table as text: one row for each line, the first column aligned left and the figures right. */
 export function table(lines: readonly Line[]): string {
   const rows = [COLUMNS, ...lines.map(cells)];
   const widths = COLUMNS.map((_, column) => Math.max(...rows.map((row) => row[column]!.length)));
@@ -42,7 +42,7 @@ export function cells(line: Line): string[] {
   ];
 }
 
-/** Three digits that count. */
+/** A figure with three significant digits, or more for larger numbers. */
 function figure(value: number | undefined): string {
   if (value === undefined || !Number.isFinite(value)) return "";
   return value >= 100 ? value.toFixed(0) : value.toPrecision(3);

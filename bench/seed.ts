@@ -18,7 +18,10 @@ const INSERT = `
     now() + interval '3 hours' + random() * interval '1 hour', 1, 1
   FROM unnest($1::uuid[], $2::bytea[], $3::bytea[]) AS i(uuid, access, refresh)`;
 
-/** Puts resources with the first token pair of each into a database, sealed with `key`, due in three hours or more. Answers their uuids. */
+/**
+ * Inserts resources with their first token pairs, sealed with `key` and due in three hours or more. Answers their
+ * uuids.
+ */
 export async function seedTokens({ ask }: Database, count: number, key = ENCRYPTION_KEY): Promise<string[]> {
   const vault = await createVault({ encryptionKey: new Secret(key) });
   const seal = (column: string, of: (uuid: string) => string) => (uuid: string) =>
@@ -36,8 +39,8 @@ export async function seedTokens({ ask }: Database, count: number, key = ENCRYPT
 }
 
 /**
- * Fills a database with resources that only take their place: nothing of them falls due, and none of their tokens, a
- * copy of one, would open. Made by the database itself, a million in less than a minute.
+ * Fills a database with resources that only take up space: none of them falls due, and their tokens, copies of a single
+ * one, would not open. The database generates them itself, a million in less than a minute.
  */
 export async function fill({ ask }: Database, count: number): Promise<void> {
   const vault = await createVault({ encryptionKey: new Secret(ENCRYPTION_KEY) });
@@ -57,6 +60,6 @@ export async function fill({ ask }: Database, count: number): Promise<void> {
       [Math.min(50_000, count - done), sealed],
     );
   await ask("VACUUM ANALYZE");
-  // Where the role may: else it is written to the disk while something is measured.
+  // If the role may not, the checkpoint happens during a measurement.
   await ask("CHECKPOINT").catch(() => undefined);
 }

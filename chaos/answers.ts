@@ -1,7 +1,9 @@
 import type { LedgerEntry } from "../sandbox/index.ts";
 import type { Span } from "./history.ts";
 
-/** A database that was away for so much of a call, half the time that a request waits for it, may cost a 503. */
+/**
+ * A 503 is explained if the database was away for this long during the call: half the time that a request waits for it.
+ */
 const AWAY_MS = 4_000;
 const SUCCESSES: Readonly<Record<string, readonly number[]>> = {
   POST: [200, 202],
@@ -9,15 +11,15 @@ const SUCCESSES: Readonly<Record<string, readonly number[]>> = {
   DELETE: [204],
 };
 
-/** What the platform asked of the service, as it was answered. */
+/** A call of the platform to the service, and its answer. */
 export interface Asked {
   uuid: string;
   method: string;
-  /** The plan that was asked for; of a deprovision none. */
+  /** The requested plan; null for a deprovision. */
   plan: string | null;
   fromMs: number;
   toMs: number;
-  /** Null: there was no answer. */
+  /** Null if there was no answer. */
   status: number | null;
   isSuccess: boolean;
   body: unknown;
@@ -40,8 +42,8 @@ export function askedOf(entries: readonly LedgerEntry[]): Asked[] {
 }
 
 /**
- * Answers that the platform should never have got: a refusal that nothing explains (whatever passes must not become
- * one), a form it does not accept, and a second answer to a provision that is not the first.
+ * Answers that the platform should never have got: a refusal that nothing explains (a temporary failure must not become
+ * a refusal), an answer in an invalid format, and an answer to a repeated provision that differs from the first.
  */
 export function wrongAnswers(asked: readonly Asked[], databaseTroubles: readonly Span[]): string[] {
   const ends = asked.filter(({ method }) => method === "DELETE");
@@ -52,7 +54,7 @@ export function wrongAnswers(asked: readonly Asked[], databaseTroubles: readonly
     const named = `${uuid}: ${method} ${new Date(call.fromMs).toISOString().slice(11, 23)}`;
     const said = `${status} ${JSON.stringify(body)}`;
     if (!isSuccess) return isExplained(call) ? [] : [`${named} was answered ${said.slice(0, 120)}`];
-    // How quick it is, the benchmarks measure; here everything stands in its way.
+    // Speed is measured by the benchmarks; here all kinds of faults delay answers.
     const faults = complaints.filter((each) => !each.startsWith("The answer took "));
     const first = firsts.get(uuid) ?? said;
     if (method === "POST") firsts.set(uuid, first);

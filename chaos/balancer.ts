@@ -5,7 +5,9 @@ export interface Balancer {
   close(): Promise<void>;
 }
 
-/** The platform's router before the web processes: each connection goes to the next one that takes it. */
+/**
+ * Plays the platform's router in front of the web processes: each connection goes to the next process that accepts it.
+ */
 export async function startBalancer(ports: () => number[]): Promise<Balancer> {
   const open = new Set<Socket>();
   let turn = 0;

@@ -4,23 +4,25 @@ import type { History } from "./history.ts";
 import type { Random } from "./random.ts";
 
 const PLANS = ["basic", "premium", "dedicated"];
-/** The platform delivers at least once: so often, where it got no answer. */
+/** The platform delivers at least once: without an answer, it delivers a provision up to this many times. */
 const DELIVERIES = 4;
-/** So often a customer tries what went wrong. */
+/** How often a customer tries a call that fails. */
 const TRIES = 10;
 
 export interface Customers {
-  /** One thing that a customer does, chosen at random. Never rejects for what the service does. */
+  /** Does one random thing that a customer does. Never rejects because of what the service does. */
   act(): Promise<void>;
   install(): Promise<void>;
-  /** Resources that were acknowledged and not deprovisioned. */
+  /** The resources that were acknowledged and not deprovisioned. */
   alive(): string[];
 }
 
-/** The platform's customers: they install, change plans and uninstall, and the platform repeats what went unanswered. */
+/**
+ * The platform's customers: they install, change plans and uninstall. The platform repeats calls that got no answer.
+ */
 export function createCustomers({ control }: Sandbox, random: Random, history: History): Customers {
   const alive = () => [...history.acknowledged].filter((uuid) => !history.deprovisioned.has(uuid));
-  // Of one resource the platform sends the next plan change when the last one is answered, and uninstalls once.
+  // For each resource, the platform sends a plan change only when the last one was answered, and uninstalls once.
   const changing = new Set<string>();
   const leaving = new Set<string>();
 
@@ -36,14 +38,14 @@ export function createCustomers({ control }: Sandbox, random: Random, history: H
     if (status === null) return history.count("installs never answered");
     if (!isSuccess(status)) return history.count("installs refused");
     history.acknowledged.add(delivery.addon.id);
-    // A customer who changes her mind at once meets the exchange under way.
+    // A customer who uninstalls at once meets the exchange in progress.
     if (random.chance(0.15)) {
       await wait(random.between(0, 1_500));
       await uninstall(delivery.addon.id);
     }
   }
 
-  /** Sends until there is an answer, and not one that says "not now"; null: there never was. */
+  /** Sends until there is an answer below 500. Answers its status; null if there never was one. */
   async function untilAnswered(uuid: string, send: (last: number | null) => Promise<Delivery>): Promise<number | null> {
     let status: number | null = null;
     for (let tries = 1; tries <= TRIES; tries++) {
@@ -74,13 +76,13 @@ export function createCustomers({ control }: Sandbox, random: Random, history: H
 
   async function redeliver(uuid: string): Promise<void> {
     history.count("redeliveries");
-    // A code that was answered with anything but success is dead.
+    // A code whose provision was not answered with success is dead.
     await untilAnswered(uuid, (last) =>
       control.redeliver(uuid, { newCode: last !== null || random.chance(0.5) }),
     );
   }
 
-  /** Something done to one resource; now and then, as the platform may well send them, two things at once. */
+  /** Does something to one resource; now and then two things at once, as the platform may send them. */
   async function toOne(work: (uuid: string) => Promise<void>): Promise<void> {
     const all = alive();
     if (all.length === 0) return;

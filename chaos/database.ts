@@ -1,6 +1,6 @@
 import pg from "pg";
 
-/** Asks the database directly, past the proxy. */
+/** Queries the database directly, bypassing the proxy. */
 export type Ask = <Row extends object = Record<string, unknown>>(text: string) => Promise<Row[]>;
 
 export interface ChaosDatabase {
@@ -9,7 +9,7 @@ export interface ChaosDatabase {
   close(): Promise<void>;
 }
 
-/** Makes an empty database of its own on the server, and removes it at the end. */
+/** Creates an empty database on the server, and drops it at the end. */
 export async function createDatabase(serverUrl: string): Promise<ChaosDatabase> {
   const name = `chaos_${process.pid}_${Date.now()}`;
   await administer(serverUrl, `CREATE DATABASE ${name}`);

@@ -2,32 +2,43 @@ import type { Freeze, Kill } from "./fleet.ts";
 import type { History } from "./history.ts";
 import type { TokenCall } from "./token-calls.ts";
 
-// What a storm takes from a service that makes no mistake, and no more: strikes follow each other so closely that an
-// excuse for "something was going on" would excuse everything. Who made a call is known, so what happened to one process
-// excuses no other.
+// Decides which losses a storm causes even to a faultless service, and no others: strikes follow each other so closely
+// that an excuse like "something was going on" would excuse everything. The process that made each call is known, so a
+// strike on one process excuses no other.
 
-/** Whoever sent a call may be dead by the time the sandbox, in one process with the storm, comes to read it. */
+/**
+ * A call may have been sent by a process that was killed this long before the sandbox, which shares a process with the
+ * storm, reads it.
+ */
 const READ_WITHIN_MS = 2_000;
-/** Issued tokens are stored within this time after they came, or after whatever kept them from being stored. */
+/** Issued tokens are stored within this time after they arrive, or after the end of whatever prevented that. */
 const STORED_WITHIN_MS = 5_000;
 /**
- * Held up for longer after its call, a refresh may count no more: its tokens are held for 20 s, the last try may wait for
- * the database's answer for 3 s of them, and then somebody else has the lease.
+ * A refresh whose tokens could not be stored for longer than this may have been superseded: a process holds tokens for
+ * 20 s, its last try may spend 3 s of them waiting for the database, and then another process takes over the lease.
  */
 const LATE_AFTER_MS = 15_000;
-/** A new client secret is known to every process within this time; what an older version issued is replaced at once. */
+/**
+ * Every process knows a new client secret within this time, and replaces at once the tokens that an older version
+ * issued.
+ */
 const SECRET_KNOWN_WITHIN_MS = 6_000;
 
 export interface Explained {
-  /** Whether the tokens that this call issued may be lost: their answer was harmed, or the process killed that had them. */
+  /**
+   * Whether the tokens that this call issued may be lost: the answer was damaged, or the process that received it was
+   * killed.
+   */
   isLoss(call: TokenCall): boolean;
-  /** Whether the tokens of `before` may have been replaced by `again` although their time had not come. */
+  /** Whether `again` may have replaced the tokens of `before` early. */
   isRefresh(before: TokenCall, again: TokenCall): boolean;
-  /** Whether its process stood still for so long, before this call, that another had taken its lease over. */
+  /**
+   * Whether the calling process was frozen before this call for so long that another process had taken over its lease.
+   */
   isFromThePast(call: TokenCall): boolean;
 }
 
-/** Reads from what was done to the service which answers of the token endpoint nobody could have kept. */
+/** Works out, from what was done to the service, which tokens no service could have kept. */
 export function createExplained(
   {
     databaseTroubles,
@@ -38,7 +49,10 @@ export function createExplained(
 ): Explained {
   const isOf = ({ by }: TokenCall, name: string) => by === null || by === name;
 
-  /** Until when its tokens could not be stored: they are held in memory, and a process that stands still has not read them. */
+  /**
+   * The time until which the call's tokens could not be stored: during database trouble they are held in memory, and a
+   * frozen process has not read the answer.
+   */
   function heldUpUntilMs(call: TokenCall): number {
     const delays = [...databaseTroubles, ...freezes.filter(({ name }) => isOf(call, name))];
     return delays
@@ -49,8 +63,8 @@ export function createExplained(
       );
   }
 
-  // A process that is asked to stop stores what it has, and one that freezes reads its answer later, within the call's own
-  // limit.
+  // Stops and freezes cause no loss: a process that is asked to stop stores its tokens first, and a frozen one reads
+  // the answer later, within the call's time limit.
   function isLoss(call: TokenCall): boolean {
     const fromMs = call.fromMs - READ_WITHIN_MS;
     const toMs = heldUpUntilMs(call) + STORED_WITHIN_MS;
@@ -75,7 +89,7 @@ export function createExplained(
       return (
         isLoss(before) ||
         heldUpUntilMs(before) - before.fromMs > LATE_AFTER_MS ||
-        // A call that was made after its lease has killed tokens that somebody else had stored.
+        // A call made after its lease had expired invalidated tokens that another process had stored.
         isFromThePast(before) ||
         isFromThePast(again) ||
         killedTokens.some(

@@ -7,23 +7,23 @@ import { fileURLToPath } from "node:url";
 import type { Span } from "./history.ts";
 
 const dist = fileURLToPath(new URL("../dist", import.meta.url));
-/** A process that ends at so many starts in a row stays down. */
+/** A process that ends at this many starts in a row stays down. */
 const MOST_STARTS = 3;
 
 export type Settings = Record<string, string>;
 
-/** One process of the service, started anew whenever it was made to end. */
+/** One process of the service, which is restarted whenever the storm ends it. */
 export interface Member {
   name: string;
-  /** Where it listens; null for a worker, and while it is down. */
+  /** The port on which it listens; null for a worker, and while it is down. */
   port: number | null;
   isFrozen: boolean;
-  /** It was asked to end, and has not been started again. */
+  /** True from the moment it is killed or asked to stop until it has been restarted. */
   isEnding: boolean;
   child: ChildProcess;
 }
 
-/** How a process ended that nobody had asked to. */
+/** The unexpected end of a process. */
 export interface UnaskedEnd {
   name: string;
   code: number | string | null;
@@ -35,26 +35,29 @@ export interface Kill {
   atMs: number;
 }
 
-/** A process that stood still, from when to when. */
+/** A process that was frozen (SIGSTOP), with start and end. */
 export type Freeze = Span & { name: string };
 
 /** The web and worker processes of one service, as they run in production: from `dist/`, on one database. */
 export interface Fleet {
   members: readonly Member[];
   ports(): number[];
-  /** Kills it at once and starts it again. */
+  /** Kills a process and restarts it. */
   kill(member: Member): Promise<void>;
-  /** Asks it to stop, waits, and starts it again, with other settings if given. Answers its exit code and the time. */
+  /**
+   * Stops a process in order and restarts it, with other settings if given. Answers its exit code and the time that the
+   * stop took.
+   */
   restart(member: Member, change?: Settings): Promise<{ code: number | string | null; ms: number }>;
   kills: readonly Kill[];
   freezes: readonly Freeze[];
   freeze(member: Member): void;
   thaw(member: Member): void;
-  /** Writes what a command beside the service says where they say theirs. */
+  /** Writes the output of a command beside the service into the file of the service's output. */
   hear(child: ChildProcess): void;
-  /** Ends nobody asked for. */
+  /** The unexpected ends of processes. */
   unaskedEnds: readonly UnaskedEnd[];
-  /** The file with everything they said. */
+  /** The file with the output of all processes. */
   outputFile: string;
   stop(): Promise<{ code: number | string | null; ms: number }[]>;
 }
@@ -62,10 +65,10 @@ export interface Fleet {
 export async function startFleet(needs: {
   /** `web-` or `worker-`, and a number. */
   names: readonly string[];
-  /** What the process of this name is started with. */
+  /** The environment with which the process of this name is started. */
   settings: (name: string) => Settings;
   folder: string;
-  /** Where the programs are; `dist/` unless given. */
+  /** The folder of the programs; `dist/` by default. */
   programs?: string;
 }): Promise<Fleet> {
   const { programs = dist } = needs;
@@ -77,7 +80,7 @@ export async function startFleet(needs: {
   const asked = new WeakSet<ChildProcess>();
   const extra = new Map<string, Settings>();
 
-  // Nothing of it outlives us, whatever ends us.
+  // Children are killed when this process exits.
   const running = new Set<ChildProcess>();
   process.on("exit", () => running.forEach((child) => child.kill("SIGKILL")));
 
@@ -137,7 +140,10 @@ export async function startFleet(needs: {
     return ended;
   }
 
-  /** A process that is killed while an operator restarts it has one successor, not two. */
+  /**
+   * Runs the work on one member in sequence: a process that is killed while it is being restarted must have one
+   * successor, not two.
+   */
   const turns = new WeakMap<Member, Promise<unknown>>();
   function inTurn<Result>(member: Member, work: () => Promise<Result>): Promise<Result> {
     const mine = (turns.get(member) ?? Promise.resolve()).then(work);

@@ -1,4 +1,4 @@
-/** From when to when, by `Date.now()`; without an end as long as it lasts. */
+/** A period in terms of `Date.now()`; `toMs` is infinite until it ends. */
 export interface Span {
   fromMs: number;
   toMs: number;
@@ -10,19 +10,21 @@ export interface History {
   acknowledged: Set<string>;
   /** Resources whose deprovision was answered with success. */
   deprovisioned: Set<string>;
-  /** Resources of which a call was never answered, however often it was sent: what came of it only the service knows. */
+  /**
+   * Resources with a call that was never answered, however often it was sent: only the service knows what came of it.
+   */
   unheard: Set<string>;
   /** Resources whose access token was killed, and when. */
   killedTokens: { uuid: string; atMs: number }[];
-  /** When the database was away, silent, or could not say what it had done. */
+  /** The periods in which the database was away, silent, or could not acknowledge its commits. */
   databaseTroubles: Span[];
-  /** When a new client secret was set: all tokens are replaced before their time. */
+  /** The periods in which a new client secret was set: all tokens are replaced early then. */
   renewals: Span[];
   /** Exit codes and times of processes that were asked to stop. */
   stops: { name: string; code: number | string | null; ms: number }[];
   /** Client secrets and keys that were ever used. */
   secrets: Set<string>;
-  /** How many of each thing happened, for the report. */
+  /** How often each thing happened, for the report. */
   counts: Map<string, number>;
   count(what: string): void;
 }
@@ -43,7 +45,7 @@ export function createHistory(): History {
   };
 }
 
-/** Runs something, and writes down from when to when. */
+/** Runs `work` and records its period in `spans`. */
 export async function during<Result>(spans: Span[], work: () => Promise<Result>): Promise<Result> {
   const span = { fromMs: Date.now(), toMs: Number.POSITIVE_INFINITY };
   spans.push(span);

@@ -2,7 +2,7 @@ import type { AddonState } from "../sandbox/index.ts";
 import type { Asked } from "./answers.ts";
 import type { Freeze } from "./fleet.ts";
 
-/** What the service keeps of a resource, as far as its customer notices. */
+/** What the service stores of a resource, as far as its customer notices. */
 export interface Life {
   uuid: string;
   resource: string;
@@ -10,7 +10,9 @@ export interface Life {
   appliedPlan: string;
 }
 
-/** Resources that are not what their customers were told: not provisioned on both sides, or not of the plan they chose. */
+/**
+ * Resources that differ from what their customers were told: not provisioned on both sides, or not on the chosen plan.
+ */
 export function wrongLives(
   lives: readonly Life[],
   addons: readonly Pick<AddonState, "id" | "state">[],
@@ -31,8 +33,9 @@ export function wrongLives(
 } // prettier-ignore
 
 /**
- * The plan of each resource: that of its provision, or of the last change that was answered with success. What was not
- * answered since may have taken effect all the same; and if a process stood still with it, whenever that went on.
+ * The possible plans of each resource: the plan of its provision, or of the last change that was answered with success.
+ * A later change without such an answer may have taken effect too. If a process was frozen during it, it may take
+ * effect at any later time, even after the next success.
  */
 function plansOf(asked: readonly Asked[], freezes: readonly Freeze[]): Map<string, Set<string>> {
   const plans = new Map<string, Set<string>>();

@@ -4,27 +4,37 @@ import type { Fleet } from "./fleet.ts";
 import type { History } from "./history.ts";
 import type { TokenCall } from "./token-calls.ts";
 
-/** The most that was seen of what must stay bounded (I8), and what was allowed. */
+/** The peaks of what must stay bounded (I8), and their limits. */
 export interface Load {
-  /** Of the process that had most, when nothing had just been cut off; and at any moment. */
+  /** The most connections of one process, while nothing had just been cut off (`connections`) and otherwise. */
   connections: number;
   connectionsInTrouble: number;
   mostConnections: number;
-  /** Of the process that had most. */
+  /** The most memory of one process, in MB. */
   megabytes: number;
   mostMegabytes: number;
 }
 
 const LOOK_EVERY_MS = 1_000;
-/** The database goes on for so long with what somebody asked for who is gone (`statement_timeout`, and some). */
+/**
+ * The database continues a statement of a client that is gone for up to this long (`statement_timeout` and a margin).
+ */
 const NOTICED_WITHIN_MS = 5_000;
-/** A grant's five minutes at one call every ten seconds while the token endpoint fails, and the quicker first ones. */
+/**
+ * A grant lives five minutes: one call every ten seconds while the token endpoint fails, and the quicker first ones.
+ */
 const MOST_CALLS_A_CODE = 40;
-/** Calls for one refresh token within a minute that brought nothing: a few tries, and those of each step that needs it. */
+/**
+ * The limit of vain calls for one refresh token within a minute: a few retries, and those of each step that needs the
+ * token.
+ */
 const MOST_IN_VAIN_A_MINUTE = 30;
 const MOST_MEGABYTES = 250;
 
-/** Looks every second, past the proxy, at how much each process of the service takes; each connects under its name. */
+/**
+ * Looks every second at the connections and the memory of each process. It asks the database directly, not through the
+ * proxy; each process connects under its name.
+ */
 export function watchLoad(needs: {
   ask: Ask;
   fleet: Fleet;
@@ -39,7 +49,7 @@ export function watchLoad(needs: {
   let looking: Promise<void> = Promise.resolve();
   const timer = setInterval(() => {
     looking = looking.then(look);
-    // Told by `stop`; a run that failed before may ask it nothing any more.
+    // `stop` reports the error; if the run fails before that, nobody handles it.
     looking.catch(() => undefined);
   }, LOOK_EVERY_MS);
 
@@ -52,7 +62,7 @@ export function watchLoad(needs: {
     const wasCut = history.databaseTroubles.some(({ toMs }) => toMs >= sinceMs);
     for (const { name } of fleet.members) {
       const count = rows.find((row) => row.name === name)?.count ?? 0;
-      // One that was killed has its successor before the database has noticed its end.
+      // The successor of a killed process may connect before the database has noticed the end of the old one.
       const isTrouble = wasCut || fleet.kills.some((kill) => kill.name === name && kill.atMs >= sinceMs);
       const member = isTrouble ? "connectionsInTrouble" : "connections";
       load[member] = Math.max(load[member], count);
@@ -69,13 +79,13 @@ export function watchLoad(needs: {
   };
 }
 
-/** What a process has in memory; 0 once it has ended, and where the system does not say. */
+/** The resident memory of a process, in MB; 0 if it has ended, or where the system does not tell. */
 async function megabytesOf(pid: number): Promise<number> {
   const status = await readFile(`/proc/${pid}/status`, "utf8").catch(() => "");
   return Math.round(Number(/^VmRSS:\s+(\d+) kB/m.exec(status)?.[1] ?? 0) / 1_024);
 }
 
-/** What went beyond its bound; empty: nothing did. */
+/** What exceeded its limit; empty if nothing did. */
 export function unbounded(calls: readonly TokenCall[], load: Load): string[] {
   const { mostConnections, megabytes, mostMegabytes } = load;
   const connections = Math.max(load.connections, Math.ceil(load.connectionsInTrouble / 2));
@@ -102,7 +112,7 @@ function byCredential(
   return groups;
 }
 
-/** The calls are in the order in which they were made. */
+/** The largest number of calls within any minute. The calls must be in the order in which they were made. */
 function mostInAMinute(calls: readonly TokenCall[]): number {
   let first = 0;
   return calls.reduce((most, { fromMs }, last) => {

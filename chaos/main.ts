@@ -23,19 +23,19 @@ import { createRotations } from "./rotations.ts";
 import { createStorm } from "./storm.ts";
 import { judge } from "./verdict.ts";
 
-// Two web and two worker processes from dist/, a real PostgreSQL behind a proxy, the sandbox as the platform; for some
-// minutes everything goes wrong that can, and then the platform's ledger says what was lost.
+// Two web and two worker processes from dist/, a real PostgreSQL behind a proxy, and the sandbox as the platform: for
+// some minutes everything goes wrong that can, and then the platform's ledger shows what was lost.
 // npm run chaos [-- --minutes 3] [--seed 42] [--resources 60]
-// Ends with 0 if every promise holds, 3 if nothing was found but what a slow machine explains, 2 if used wrongly, else 1.
+// Exit codes: 0, every promise holds; 3, nothing was found but what a slow machine explains; 2, used wrongly; else 1.
 
 /** Short, so that every token is refreshed many times. */
 const LIFE_SECONDS = 60;
-/** Connections a process may have. */
+/** The connections that each process may have. */
 const POOL = 8;
 const NAMES = ["web-1", "web-2", "worker-1", "worker-2"];
-/** What may come after the storm: its last strikes, the backlog, the verdict. Whoever needs longer hangs. */
+/** The time limit after the storm, for its last strikes, the backlog and the verdict. A run that takes longer hangs. */
 const LONGEST_END_MINUTES = 10;
-/** For taking down what was made. */
+/** The time limit for the clean-up. */
 const LONGEST_CLOSE_MS = 30_000;
 const KIT = fileURLToPath(new URL("../dist/kit.js", import.meta.url));
 
@@ -46,7 +46,7 @@ if (!serverUrl)
   );
 const options = readCommandLine();
 
-// Whoever opens, registers the closing.
+// Everything that is opened registers its closing here.
 const closings: (() => Promise<unknown>)[] = [];
 const opened = <Thing extends { close(): Promise<unknown> }>(thing: Thing): Thing => {
   closings.unshift(() => thing.close());
@@ -66,7 +66,7 @@ async function closeAll(): Promise<void> {
   for (const close of closings) await close().catch((error: unknown) => console.error(error));
 }
 
-/** Whoever stops a run has its database taken away too. */
+/** Rejects on a signal, so that a run that is stopped is cleaned up too. */
 function interrupted(): Promise<never> {
   return new Promise((_, reject) => {
     for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const)
@@ -114,8 +114,8 @@ async function run({ minutes, seed, resources }: Options, serverUrl: string): Pr
   if (migration.status !== 0)
     throw new Error(`The migration failed:\n${migration.stdout}${migration.stderr}`);
 
-  // Each process reaches the platform by a line of its own, and the database under its name: so the ledger and the
-  // database know who is who.
+  // Each process reaches the platform through a balancer of its own, and connects to the database under its name: so
+  // the ledger and the database can tell the processes apart.
   const sandboxPort = Number(new URL(sandbox.url).port);
   const lines = new Map<string, string>();
   for (const name of NAMES) lines.set(name, opened(await startBalancer(() => [sandboxPort])).url);
@@ -146,7 +146,7 @@ async function run({ minutes, seed, resources }: Options, serverUrl: string): Pr
       await wait(pauses.between(leastMs, mostMs));
     }
   };
-  /** In the middle of the run, while everything else goes on. */
+  /** Rotates the encryption key a third into the run, while everything else goes on. */
   const rotateKeysOnce = async () => {
     await wait((until - Date.now()) / 3);
     history.count("encryption key rotated");

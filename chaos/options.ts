@@ -1,14 +1,14 @@
 import { randomInt } from "node:crypto";
 import { parseArgs } from "node:util";
 
-/** What a run was asked for. */
+/** The options of a run. */
 export interface Options {
   minutes: number;
   seed: number;
   resources: number;
 }
 
-/** Reads the command line; throws with a sentence for whoever typed it. */
+/** Reads the command line. Throws an error whose message is meant for the operator. */
 export function readOptions(args: string[]): Options {
   const { values } = parseArgs({
     args,

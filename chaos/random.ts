@@ -1,9 +1,9 @@
-/** Random choices that a seed repeats. */
+/** Pseudo-random choices, repeatable by their seed. */
 export interface Random {
   /** At least 0 and below 1. */
   next(): number;
   between(least: number, most: number): number;
-  /** With this probability. */
+  /** True with this probability. */
   chance(probability: number): boolean;
   one<Item>(items: readonly Item[]): Item;
 }

@@ -1,7 +1,7 @@
 import type { History } from "./history.ts";
 import type { Finding } from "./verdict.ts";
 
-/** The figures of a run, and what each promise came to. */
+/** The figures of a run, and whether each promise holds. */
 export function report(findings: readonly Finding[], history: History): string {
   const done = [...history.counts].sort(([, a], [, b]) => b - a).map(([what, count]) => `${count} × ${what}`);
   const lines = findings.flatMap(({ id, promise, against, figure }) => [
@@ -12,7 +12,7 @@ export function report(findings: readonly Finding[], history: History): string {
   return `\nDone to it: ${done.join(", ")}.\n\n${lines.join("\n")}\n`;
 }
 
-/** What a run ends with: 0 if everything holds, 3 if nothing was found but what a slow machine explains, else 1. */
+/** The exit code of a run: 0 if everything holds, 3 if nothing was found but what a slow machine explains, else 1. */
 export function exitCodeOf(findings: readonly Finding[]): number {
   const broken = findings.filter(({ against }) => against.length > 0);
   if (broken.length === 0) return 0;

@@ -4,12 +4,15 @@ import type { Ask } from "./database.ts";
 import type { DatabaseProxy } from "../test/support/database-proxy.ts";
 import type { Fleet } from "./fleet.ts";
 
-/** The backlog must drain within this time once everything works again (I9), beside the leases of the killed. */
+/**
+ * The backlog must drain within this time once everything works again (I9); the leases of killed processes expire
+ * within it too.
+ */
 const LONGEST_MS = 150_000;
 
 /**
- * Puts everything right, lets grants that are beyond help reach their end, and waits until nothing is left to do.
- * Answers what is still left when the time is over.
+ * Ends all faults, lets grants that can no longer be exchanged expire, and waits until nothing is left to do. Answers
+ * what is still left when the time limit is over.
  */
 export async function comeToRest(needs: {
   sandbox: Sandbox;
@@ -25,7 +28,7 @@ export async function comeToRest(needs: {
 
   const until = Date.now() + LONGEST_MS;
   for (;;) {
-    // A code that was exchanged already is refused until its five minutes are over: here it ages at once.
+    // A code that was exchanged already would be refused until its five minutes are over: here it expires at once.
     const exchanged = sandbox.control.state().addons.filter(({ grant }) => grant?.state !== "exchangeable");
     const uuids = exchanged.map(({ id }) => `'${id}'::uuid`).join(", ");
     if (uuids)
@@ -43,9 +46,9 @@ export async function comeToRest(needs: {
 }
 
 /**
- * Tokens fall due all the time; what a few sweeps have not taken is left, and so is a token that was put off until it would
- * be dead by the time it is tried. A step without a time waits for tokens: where
- * the grant is lost within the honest limit, until somebody brings a new one.
+ * Tokens fall due all the time: one is left over only if several sweeps have not taken it, or if it was put off until
+ * shortly before it expires. A step without a due time waits for tokens; if the grant was lost within the honest limit
+ * it waits until there is a new grant, so it counts only where the credential is active.
  */
 const LEFT = `
   SELECT 'grant ' || uuid AS what FROM credentials WHERE state = 'grant_pending'

@@ -10,7 +10,7 @@ import type { Random } from "./random.ts";
 
 const kitFile = fileURLToPath(new URL("../dist/kit.js", import.meta.url));
 
-/** What an operator does while everything else goes on: a new client secret, a new encryption key. */
+/** The operator's rotations while everything else goes on: a new client secret, a new encryption key. */
 export interface Rotations {
   clientSecret(): Promise<void>;
   encryptionKey(): Promise<void>;
@@ -35,7 +35,7 @@ export function createRotations(needs: {
     return key;
   }
 
-  /** Runs a command of `kit`; answers its exit code, null if it was killed after `killAfterMs`. */
+  /** Runs a command of `kit`. Answers its exit code; null if it was killed after `killAfterMs`. */
   async function kit(args: string[], input = "", killAfterMs?: number): Promise<number | null> {
     const child = spawn(process.execPath, [kitFile, ...args], {
       env: { PATH: process.env["PATH"], ...settings() },
@@ -57,7 +57,7 @@ export function createRotations(needs: {
     throw new Error(`kit ${args.join(" ")} did not succeed in twenty tries.`);
   }
 
-  /** Every process in turn, as a rolling deployment does. */
+  /** Restarts every process in turn, like a rolling deployment. */
   async function roll(change: typeof keys): Promise<void> {
     keys = change;
     for (const member of fleet().members) {
@@ -70,7 +70,7 @@ export function createRotations(needs: {
     settings,
 
     clientSecret() {
-      // One reset after the other: an operator types in the newest.
+      // One reset after the other, because an operator sets the newest secret.
       resetting = resetting.then(async () => {
         const { secret } = sandbox.control.resetClientSecret();
         history.secrets.add(secret);

@@ -1,10 +1,10 @@
 import type { LedgerEntry } from "../sandbox/index.ts";
 
-/** Shorter texts are words. */
+/** Shorter texts may be ordinary words. */
 const SHORTEST = 16;
 const SECRET_MEMBERS = ["access_token", "refresh_token", "code", "client_secret", "authorization", "value"];
 
-/** Every secret that went over the wire, by the names of the members that carry them. */
+/** Every secret that went over the wire, found by the names of the members that carry it. */
 export function secretsOf(entries: readonly LedgerEntry[]): Set<string> {
   const secrets = new Set<string>();
   const look = (value: unknown, name: string) => {
@@ -27,8 +27,8 @@ export function secretsOf(entries: readonly LedgerEntry[]): Set<string> {
 }
 
 /**
- * What the service says in a call where no secret belongs: the address and the headers of its own but Authorization, or
- * the headers of its answer, with the body of one that refuses.
+ * The parts of a call that must hold no secret: the address and the headers of the service's own calls, except
+ * Authorization; and the headers of its answers, with the body if it is a refusal.
  */
 export function openPartsOf({ direction, path, request, response }: LedgerEntry): string {
   if (direction === "in") return JSON.stringify([path, { ...request.headers, authorization: null }]);
@@ -36,8 +36,8 @@ export function openPartsOf({ direction, path, request, response }: LedgerEntry)
 }
 
 /**
- * Answers whether a text holds one of the secrets, whatever stands around it. Each is known by its beginning, so that a
- * long text and many secrets take one look at every place of the text.
+ * Returns a function that tells whether a text contains one of the secrets. The secrets are indexed by their beginning,
+ * so the search looks at each position of the text once, however many secrets there are.
  */
 export function createSearch(secrets: Iterable<string>): (text: string) => boolean {
   const byBeginning = new Map<string, string[]>();

@@ -6,14 +6,17 @@ import { Secret } from "../src/secret.ts";
 import { createVault } from "../src/vault/vault.ts";
 import type { Settings } from "./fleet.ts";
 
-/** What is kept sealed of a resource that has tokens. */
+/** The sealed columns of a resource that has tokens. */
 export interface Sealed {
   uuid: string;
   sealedAccessToken: Buffer | null;
   sealedConfig: Buffer | null;
 }
 
-/** Opens what is stored with the newest key alone, and asks the platform whether it is so. */
+/**
+ * Opens the stored tokens with the newest key alone, and checks with the platform that each works (`dead`: does not)
+ * and that its config vars are set (`unlike`: they differ).
+ */
 export async function tryStored(sandbox: Sandbox, settings: Settings, rows: readonly Sealed[]) {
   const vault = await createVault({ encryptionKey: new Secret(settings["ENCRYPTION_KEY"]!) });
   const dead: string[] = [];

@@ -7,26 +7,26 @@ import { during, type History } from "./history.ts";
 import type { Random } from "./random.ts";
 import type { Rotations } from "./rotations.ts";
 
-/** Something that goes wrong, how often compared to the others, and how it is done. It puts right what it broke. */
+/** A kind of fault, its frequency relative to the others, and how to cause it. `strike` also repairs what it broke. */
 interface Trouble {
   name: string;
   weight: number;
   strike(): Promise<void>;
 }
 
-/** As many calls as there may be. */
+/** More calls than there can be. */
 const EVERY_CALL = 1_000_000;
 
 export interface Storm {
-  /** The next thing that goes wrong; resolves when it is over, but for a process that stays frozen beyond it. */
+  /** Causes the next fault. Resolves when it is over, except that a process may stay frozen beyond it. */
   strike(): Promise<void>;
   /** Resolves when nothing is frozen any more. */
   over(): Promise<unknown>;
 }
 
 /**
- * Everything that goes wrong by itself, one at a time and at random (catalogue, sections A to G). `order` decides what comes
- * after what and nothing else, so that its seed repeats that; how each goes depends on what it meets.
+ * Everything that goes wrong by itself, one at a time and at random (catalogue, sections A to G). `order` decides the
+ * sequence of faults and nothing else, so that its seed repeats that; the details of each depend on what it meets.
  */
 export function createStorm(needs: {
   sandbox: Sandbox;
@@ -75,11 +75,11 @@ export function createStorm(needs: {
     fleet.freeze(member);
     await wait(random.between(leastMs, mostMs));
     fleet.thaw(member);
-    // What came meanwhile is read now.
+    // The process now reads what arrived meanwhile.
     await wait(2_000);
   }
 
-  /** For so long that others take over what it holds, as they go on in all other weather. */
+  /** Freezes a process for so long that others take over its leases, while the other faults go on. */
   let frozen: Promise<unknown> = Promise.resolve();
   async function freezeBeside(): Promise<void> {
     await toMember(async (member) => {
@@ -100,7 +100,7 @@ export function createStorm(needs: {
     });
   }
 
-  /** The tokens of new grants find no database: they are held until it is back, or lost. */
+  /** Takes the database away when the tokens of new grants arrive: they must be held until it is back. */
   async function goAsTokensArrive(): Promise<void> {
     control.fault("POST /oauth/token", { delayMs: 3_000 }, EVERY_CALL);
     await Promise.all([customers.install(), customers.install(), customers.install()]);
@@ -110,7 +110,7 @@ export function createStorm(needs: {
     await database(random.one(["refuse", "black-hole"]), 3_000, 6_000);
   }
 
-  /** A few calls; or all for some seconds; or, now and then, all for so long that everybody backs off. */
+  /** Fails a few calls; or all for some seconds; or, now and then, all for so long that the service backs off. */
   async function outage(match: string): Promise<void> {
     if (random.chance(0.4)) return few(match, FAILURES);
     const ms = random.chance(0.2) ? random.between(30_000, 60_000) : random.between(1_000, 6_000);
@@ -148,7 +148,7 @@ export function createStorm(needs: {
     return troubles.find(({ weight }) => (place -= weight) < 0) ?? troubles[0]!;
   }
 
-  // Chance hardly ever finds the moment in which a grant is lost most easily: the shortest storm begins with it.
+  // Chance would hardly ever hit the moment in which a grant is lost most easily, so every storm begins with it.
   let isFirst = true;
   return {
     async strike() {

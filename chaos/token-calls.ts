@@ -1,23 +1,23 @@
 import type { LedgerEntry } from "../sandbox/index.ts";
 
-/** One call to the token endpoint, told to the resource it was made for. */
+/** One call to the token endpoint, assigned to the resource for which it was made. */
 export interface TokenCall {
   uuid: string;
-  /** The process that made it; null: nobody knows. */
+  /** The process that made it; null if unknown. */
   by: string | null;
   kind: "exchange" | "refresh";
   /** The code or the refresh token it was made with. */
   credential: string;
   fromMs: number;
   toMs: number;
-  /** Whether tokens were issued, and the answer went out unharmed as far as the platform knows. */
+  /** Whether tokens were issued; `isHarmed`: whether a fault damaged or withheld the answer. */
   isIssued: boolean;
   isHarmed: boolean;
 }
 
 /**
- * Reads the platform's ledger, unmasked: which resource a code or a refresh token belongs to stands in its calls, and who
- * called in the host that it called the platform by (`callers`: the process of each).
+ * Reads the token calls from the platform's ledger, unmasked. The ledger's entries tell to which resource a code or a
+ * refresh token belongs; the Host header tells the calling process (`callers`: process by host).
  */
 export function tokenCallsOf(
   entries: readonly LedgerEntry[],

@@ -12,7 +12,7 @@ import { createSearch, openPartsOf, secretsOf } from "./secrets.ts";
 import { tryStored, type Sealed } from "./stored.ts";
 import { byResource, tokenCallsOf, type TokenCall } from "./token-calls.ts";
 
-/** One promise: what it says, what was found against it (empty: it holds), and figures for the report. */
+/** One promise, what was found against it (empty: it holds), and figures for the report. */
 export interface Finding {
   id: string;
   promise: string;
@@ -29,16 +29,19 @@ type Row = Life &
     hasSecrets: boolean;
   };
 
-/** A refresh before this share of a life is early: it is due at 45 to 55 %, counted from up to a second before the call. */
+/**
+ * A refresh before this share of a token's life is early: it is due at 45 to 55 %, counted from up to a second before
+ * the call.
+ */
 const EARLY_SHARE = 0.4;
 
-/** Compares what the service kept with what the platform knows, after everything has come to rest (I1 to I10). */
+/** Compares what the service stored with what the platform knows, after everything has come to rest (I1 to I10). */
 export async function judge(needs: {
   sandbox: Sandbox;
   ask: Ask;
   fleet: Pick<Fleet, "kills" | "freezes" | "unaskedEnds" | "outputFile">;
   settings: Settings;
-  /** Which process calls the platform by which host. */
+  /** The process that calls the platform, by host. */
   callers: ReadonlyMap<string, string>;
   history: History;
   /** What was still to do when everything should have come to rest. */
@@ -56,8 +59,9 @@ export async function judge(needs: {
   const rows = new Map((await ask<Row>(ROWS)).map((row) => [row.uuid, row]));
   const explained = createExplained(history, fleet);
 
-  // A delivery that stood still with its process goes on after the next one was answered. The service drops one whose caller
-  // is gone; but where that is seen a moment too late, it brings a code that is never accepted in place of the right one.
+  // A delivery whose process was frozen continues after the next delivery was answered. The service drops a request
+  // whose caller is gone; but if it notices that a moment too late, the delivery stores a code that is never accepted
+  // over the right one.
   const webFreezes = fleet.freezes.filter(({ name }) => name.startsWith("web-"));
   const isBelated = (uuid: string) =>
     ["grant_pending", "grant_lost"].includes(rows.get(uuid)?.state ?? "") &&
@@ -75,14 +79,14 @@ export async function judge(needs: {
   const notActive = kept.filter((uuid) => rows.get(uuid)?.state !== "active");
   const pairsOf = (uuid: string) =>
     (callsOf.get(uuid) ?? []).filter(({ kind, isIssued }) => kind === "exchange" && isIssued);
-  // A grant that was delivered again may have become tokens twice: each pair would have been enough.
+  // A grant that was delivered twice may have been exchanged twice: each token pair would have been enough.
   const honest = notActive.filter(
     (uuid) => pairsOf(uuid).length > 0 && pairsOf(uuid).every(explained.isLoss),
   );
   const lost = notActive.filter((uuid) => !honest.includes(uuid));
   const misnamed = honest.filter((uuid) => rows.get(uuid)?.reason !== "outcome_unknown");
 
-  // A token that the platform killed by itself is replaced when it is next used, not before.
+  // The service replaces a token that the platform revoked only when it is next used.
   const wasKilledSince = (uuid: string) => {
     const last = callsOf.get(uuid)?.findLast(({ isIssued }) => isIssued);
     return history.killedTokens.some((each) => each.uuid === uuid && each.atMs >= (last?.fromMs ?? 0));
@@ -95,7 +99,7 @@ export async function judge(needs: {
   const living = kept.filter((uuid) => !honest.includes(uuid)).map((uuid) => rows.get(uuid)).filter((row) => row !== undefined);
   const lives = [...wrongLives(living, sandbox.control.state().addons, asked, webFreezes), ...unlike];
   const wrong = wrongAnswers(asked, history.databaseTroubles);
-  // Where it is known who calls: what nobody made, every kill would excuse.
+  // Only where the callers are known: a call without a known caller would be excused by any kill.
   const nobodys = callers.size === 0 ? [] : calls.filter(({ by }) => by === null).map(({ uuid }) => `${uuid}: a call of nobody known`);
   const unanswered = asked.filter(({ status }) => status === null).length;
   const { needless, early, refreshes, periods } = refreshesOf(calls, { lifeSeconds, explained });
@@ -159,8 +163,8 @@ function overlapping(calls: readonly TokenCall[], explained: Explained): string[
 }
 
 /**
- * Successful refreshes, and for how many half lives their tokens were held; how many came early, and those of them that
- * nothing explains: no dead token, no lost answer, no other secret.
+ * Counts the successful refreshes, the half lives for which their tokens were held (`periods`), and the early
+ * refreshes. `needless` names the early ones that nothing explains: no revoked token, no lost answer, no new secret.
  */
 export function refreshesOf(
   calls: readonly TokenCall[],
@@ -184,7 +188,7 @@ export function refreshesOf(
   return found;
 }
 
-/** Every place outside of a seal that holds one of the secrets. */
+/** Every place that holds one of the secrets unsealed. */
 async function leaksIn(where: {
   outputFile: string;
   entries: readonly LedgerEntry[];

@@ -7,10 +7,10 @@ export interface AuthorizationsReport {
 }
 
 const AT_ONCE = 8;
-/** Beyond 16 kB of headers Node answers 431 before us. */
+/** Above 16 kB of headers, Node itself answers 431. */
 const MOST_BYTES = 15_000;
 
-/** Sends `count` mutated `Authorization` headers: each must be refused, and none may look different from another. */
+/** Sends `count` mutated `Authorization` headers: each must be refused, and all refusals must be identical. */
 export async function fuzzAuthorizations(needs: {
   url: string;
   user: string;
@@ -35,13 +35,13 @@ export async function fuzzAuthorizations(needs: {
   return { headers: count, faults };
 } // prettier-ignore
 
-/** A header is sent as Latin-1, one byte a character: more than an HTTP client would let out. */
+/** Sends a header as Latin-1, one byte per character, which an HTTP client would not allow. */
 function asked(url: string, authorization: string | null) {
   const header = authorization === null ? "" : `Authorization: ${authorization}\r\n`;
   return rawHttp(url, Buffer.from(`POST /resources HTTP/1.1\r\nHost: x\r\n${header}Content-Length: 0\r\n\r\n`, "latin1"), 10_000);
 } // prettier-ignore
 
-/** An answer but for what differs by its nature. */
+/** An answer without the headers that differ in every answer. */
 function answerOf(text: string): string {
   return text.replace(/^(Date|Request-Id): .*\r\n/gim, "");
 }
@@ -89,7 +89,7 @@ const HEADERS: readonly ((header: string, random: Random) => string)[] = [
   (_, random) => Array.from({ length: Math.floor(random.next() * 300) }, () => anyByte(random)).join(""),
 ]; // prettier-ignore
 
-/** Any that HTTP allows in a header (RFC 9110, 5.5); with the others Node's parser answers before us. */
+/** A random byte that HTTP allows in a header value (RFC 9110, 5.5); any other is refused by Node's parser. */
 function anyByte(random: Random): string {
   const byte = 0x20 + Math.floor(random.next() * 0xe0);
   return String.fromCharCode(byte === 0x7f ? 0x09 : byte);
@@ -100,7 +100,7 @@ function replaced(text: string, random: Random, by: string): string {
   return text.slice(0, at) + by + text.slice(at + 1);
 }
 
-/** Read after RFC 7617 alone. */
+/** Whether the header is right by RFC 7617, decided without the service's own code. */
 function isRight(header: string, credentials: string): boolean {
   const [, token] = /^basic +([^ ]+)$/i.exec(header.replace(/^[ \t]+|[ \t]+$/g, "")) ?? [];
   return token === Buffer.from(credentials).toString("base64");

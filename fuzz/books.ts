@@ -12,14 +12,17 @@ interface Row extends Omit<Reading, "uuid"> {
   steps: string[];
 }
 
-/** What was answered to a batch of requests, to be compared with what the database holds. */
+/** Records the answers to a batch of requests and compares them with what the database holds. */
 export function createBooks({ rows }: Pick<World, "rows">) {
   const accepted = new Map<string, { reading: Reading; answer: string }>();
-  /** Of requests whose sender did not wait: they may have been accepted, or still be. */
+  /**
+   * The uuids of requests whose sender did not wait for the answer: they may have been accepted, or still be in
+   * progress.
+   */
   const unknown = new Set<string>();
 
   return {
-    /** Answers what is wrong with an answer. */
+    /** Records an answer, and returns what is wrong with it. */
     note({ plain }: Case, { status, text }: Sent): string[] {
       const reading = read(plain);
       if (status === null) {
@@ -31,12 +34,12 @@ export function createBooks({ rows }: Pick<World, "rows">) {
       const answer = `${status} ${text}`;
       const first = accepted.get(reading.uuid) ?? { reading, answer };
       accepted.set(reading.uuid, first);
-      // A repeated request may bring the grant that the first came without.
+      // A repeated request may bring the grant that the first one lacked.
       first.reading.hasCode ||= reading.hasCode;
       return first.answer === answer ? [] : ["a repeated request got another answer than the first"];
     },
 
-    /** Answers what the database holds that it should not, or lacks, and empties it. */
+    /** Returns what the database holds but should not, or lacks, then empties it. */
     async close(): Promise<string[]> {
       const kept = await rows<Row>(KEPT);
       const [strays] = await rows<{ count: number }>(STRAYS);
@@ -63,7 +66,7 @@ export function createBooks({ rows }: Pick<World, "rows">) {
     );
   }
 
-  /** What only half of a transaction would leave. */
+  /** Traces of a transaction that was not atomic. */
   function halves({ plan, state, status, credential, hasCode, steps, uuid }: Row): string[] {
     const later = { state: "provisioning", status: 202, steps: ["finish"] };
     const now = { state: "provisioned", status: 200, steps: [] };
@@ -87,7 +90,10 @@ const STRAYS = `
   SELECT ((SELECT count(*) FROM steps WHERE uuid NOT IN (SELECT uuid FROM resources))
     + (SELECT count(*) FROM events WHERE uuid NOT IN (SELECT uuid FROM resources)))::int AS count`;
 
-/** One after the other, so that nobody waits for two of them; what is born meanwhile stays whole. */
+/**
+ * One statement after the other, so that no session waits for two of their locks; resources that are inserted meanwhile
+ * stay complete.
+ */
 const EMPTY = [
   `DELETE FROM resources`,
   ...["credentials", "steps", "events"].map(

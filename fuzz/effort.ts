@@ -1,14 +1,14 @@
 import type { Case } from "./provision-cases.ts";
 import type { Sent } from "./send.ts";
 
-/** What a case costs, in processor time of the usual request. */
+/** The processor time of a case, in multiples (`times`) of the usual request's. */
 export interface Cost {
   mutations: string[];
   bytes: number;
   times: number;
 }
 
-/** Compares what requests cost with what the usual one costs in the same run. */
+/** Compares the processor time of requests with that of the usual request in the same run. */
 export function createEffort() {
   const usual: number[] = [];
   let dearest: { each: Case; cpuMs: number }[] = [];
@@ -22,7 +22,7 @@ export function createEffort() {
       dearest = dearest.sort((a, b) => b.cpuMs - a.cpuMs).slice(0, 10);
     },
 
-    /** Sends the dearest again: what was only bad luck (a collection of garbage) does not come twice. */
+    /** Sends the most expensive cases again: an accident, such as a garbage collection, does not repeat. */
     async verify(send: (each: Case) => Promise<Sent>): Promise<void> {
       for (const one of dearest) {
         const again = [await send(one.each), await send(one.each)].map(({ cpuMs }) => cpuMs);

@@ -1,12 +1,12 @@
 import type { Random } from "../chaos/random.ts";
 import { raw } from "./raw-json.ts";
 
-/** A value that has no business where it is put. */
+/** A value of a kind that does not belong where it is put. */
 export function junkValue(random: Random): unknown {
   return random.one(VALUES)(random);
 }
 
-/** A member name that a program may take for something else. */
+/** A member name that a program may misinterpret. */
 export function junkKey(random: Random): string {
   return random.one([
     ...["__proto__", "constructor", "prototype", "toString", "hasOwnProperty", "length", "then", "toJSON"],
@@ -49,7 +49,7 @@ function nested(random: Random, open: string, close: string): string {
   return raw(`${open.repeat(depth)}0${close.repeat(depth)}`);
 }
 
-/** Small ones as often as large ones. */
+/** A random size, each order of magnitude equally likely. */
 export function sizeUpTo(random: Random, most: number): number {
   return Math.floor(most ** random.next());
 }

@@ -1,15 +1,15 @@
-/** Where a service's log goes, so that what stands in it can be looked at. */
+/** Captures a service's log, so that it can be checked. */
 export function createLogWatch() {
   let lines: string[] = [];
 
   return {
     write: (line: string) => void lines.push(line),
 
-    /** What is wrong with the lines since the last time: a secret, a forged line, an error of ours. */
+    /** Returns the faults in the lines since the last call: a secret, a forged line, an error. */
     faults(secrets: readonly string[]): string[] {
       const text = lines.join("");
       const known = lines.filter((line) => !isOneEvent(line));
-      // That a request has no grant is an alarm, and no fault of ours.
+      // A request without a grant raises an alarm, which is no fault of the service.
       const errors = lines.filter((line) => /"level":"(error|fatal)",(?!.*"alarm":"no_grant")/.test(line));
       lines = [];
       return [

@@ -6,8 +6,8 @@ import { createLogWatch } from "./log-watch.ts";
 import { fuzzProvisions } from "./provisions.ts";
 import { report } from "./report.ts";
 
-// Provision requests and Authorization headers that no platform would send, at a service of this process with a
-// database of its own (the embedded one, or one on TEST_DATABASE_URL). Exit code 1: something was found.
+// Sends provision requests and Authorization headers that no platform would send to a service in this process, with a
+// database of its own (the embedded one, or one on TEST_DATABASE_URL). Exit code 1: a fault was found.
 // npm run fuzz [-- --count 10000] [--headers 2000] [--seed 42]
 
 const { values } = parseArgs({

@@ -1,7 +1,7 @@
 import type { Random } from "../chaos/random.ts";
 import { sizeUpTo } from "./junk.ts";
 
-/** What can become of a body's bytes. */
+/** Mutations of a body's bytes. */
 export const byteMutations: Record<string, (bytes: Buffer, random: Random) => Buffer> = {
   "bits flip": (bytes, random) => {
     const changed = Buffer.from(bytes);

@@ -1,17 +1,20 @@
 import { brotliCompressSync, deflateSync, gzipSync } from "node:zlib";
 import type { Random } from "../chaos/random.ts";
 
-/** A body as it goes out. */
+/** A body as it is sent. */
 export interface Envelope {
   headers: Record<string, string>;
-  /** The body before it was packed: what a reader of JSON sees if everything is understood. */
+  /** The body before it was compressed: what a JSON parser sees if everything is decoded. */
   plain: Buffer;
   bytes: Buffer;
-  /** How it is sent: whole, in pieces of unsaid number, left unfinished, or whole by a client that does not wait. */
+  /**
+   * How it is sent: `whole`; `chunked`, without a length; `cut`, left incomplete; or `gone`, whole, but the client does
+   * not wait for the answer.
+   */
   manner: "whole" | "chunked" | "cut" | "gone";
 }
 
-/** What can become of how a body is labelled, packed and sent. */
+/** Mutations of a body's headers, encoding and manner of sending. */
 export const envelopeMutations: Record<string, (envelope: Envelope, random: Random) => void> = {
   "another type": (envelope, random) => {
     envelope.headers["content-type"] = random.one([
@@ -25,7 +28,7 @@ export const envelopeMutations: Record<string, (envelope: Envelope, random: Rand
   "no type": ({ headers }) => void delete headers["content-type"],
   "another alphabet": (envelope, random) => {
     const alphabet = random.one(["utf16le", "latin1"] as const);
-    // Latin-1 has no room for most letters: what it makes of them is what was sent.
+    // Latin-1 cannot represent most characters: the result counts as what was sent.
     envelope.plain = envelope.bytes = Buffer.from(envelope.plain.toString(), alphabet);
     if (random.chance(0.5)) envelope.headers["content-type"] = "application/json; charset=utf-16le";
   },
@@ -66,5 +69,5 @@ const PACKINGS: readonly [string, (bytes: Buffer) => Buffer][] = [
   ["br", (bytes) => brotliCompressSync(bytes)],
 ];
 
-/** 20 MB of white space in 20 kB. Packed pieces may follow each other. */
+/** 20 MB of white space, compressed to 20 kB. Compressed pieces may be concatenated. */
 let vast: Buffer | undefined;

@@ -2,12 +2,12 @@ import type { Random } from "../chaos/random.ts";
 import { junkKey, junkValue, sizeUpTo } from "./junk.ts";
 import { raw } from "./raw-json.ts";
 
-/** A provision request on its way to becoming something else. */
+/** A provision request that is being mutated. */
 export type Request = Record<string, unknown>;
-/** Changes the request in place, or answers what stands in its stead. */
+/** Changes the request in place, or returns its replacement. */
 type Mutation = (request: Request, random: Random) => unknown;
 
-/** What can become of the members of a provision request, each under a name for the report. */
+/** Mutations of a provision request's members, by their names for the report. */
 export const requestMutations: Record<string, Mutation> = {
   "a member is junk": (request, random) => {
     const [object, key] = somewhere(request, random);
@@ -85,7 +85,7 @@ const TIMES = [
   ...[0, -1, 1e308, null, [], {}, true, "10000-01-01T00:00:00+0000", "1999-12-31T23:59:59Z"],
 ]; // prettier-ignore
 
-/** An object of the request, itself or one within it, and the name of one of its members. */
+/** The request or an object within it, and the name of one of its members. */
 function somewhere(request: Request, random: Random): [Request, string] {
   const objects = [request, ...Object.values(request).filter(isObject)];
   const object = random.chance(0.6) ? request : random.one(objects);
@@ -97,7 +97,7 @@ function isObject(value: unknown): value is Request {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** As JSON does it: `__proto__` becomes a member like any other. */
+/** Sets a member as JSON.parse does: `__proto__` becomes an ordinary member. */
 function define(object: Request, key: string, value: unknown): void {
   Object.defineProperty(object, key, { value, enumerable: true, configurable: true, writable: true });
 }

@@ -1,7 +1,7 @@
 import type { Random } from "../chaos/random.ts";
 import { junkKey, sizeUpTo } from "./junk.ts";
 
-/** What can become of a request's JSON text. */
+/** Mutations of a request's JSON text. */
 export const textMutations: Record<string, (text: string, random: Random) => string> = {
   "a member twice": (text, random) => {
     const twice = random.one(['"plan":"premium"', '"plan":null', '"uuid":1', '"options":[]', '"oauth_grant":null']);
@@ -30,7 +30,7 @@ export const textMutations: Record<string, (text: string, random: Random) => str
   "letters are missing": (text, random) => spliced(text, random, sizeUpTo(random, 40), ""),
 }; // prettier-ignore
 
-/** Outside a string only the letters of true, false and null stand, and numbers' e. */
+/** Whether a letter can only stand in a string: not one of true, false, null, or a number's e. */
 function isInString(letter: string): boolean {
   return !"truefalsn".includes(letter);
 }

@@ -5,17 +5,17 @@ import { requestMutations, type Request } from "./mutate-request.ts";
 import { textMutations } from "./mutate-text.ts";
 import { textOf } from "./raw-json.ts";
 
-/** One provision request as it goes out, and what is to be watched about it. */
+/** One provision request as it is sent, and what to watch for. */
 export interface Case extends Envelope {
-  /** What was done to it; nothing: it is what the platform sends. */
+  /** The mutations that were applied; empty for the request that the platform sends. */
   mutations: string[];
-  /** What of it must be seen by nobody. */
+  /** Its secrets, which must not appear in an answer or in the log. */
   secrets: string[];
 }
 
 const STAGES = [requestMutations, textMutations, byteMutations, envelopeMutations];
 
-/** Provision requests that differ from what the platform sends, the same ones for the same seed. */
+/** Mutated provision requests, repeatable by their seed. */
 export function createCases(random: Random, authorization: string) {
   const uuids: string[] = [];
 
@@ -59,13 +59,13 @@ export function createCases(random: Random, authorization: string) {
       manner: "whole",
     };
     for (const name of mutations) envelopeMutations[name]?.(envelope, random);
-    // Who sends a secret as the name of a plan is told that there is no such plan.
+    // A secret that was sent as the name of a plan may appear in the answer, which names the unknown plan.
     const secrets = made.secrets.filter((secret) => made.request["plan"] !== secret);
     return { ...envelope, mutations, secrets };
   }
 
   return {
-    /** What the platform sends: the measure for the others. */
+    /** The request that the platform sends, the reference for the others. */
     usual: () => make(aUuid(), []),
     /** A new resource, or one of the last again, after one to three mutations. */
     mutated(): Case {
@@ -75,7 +75,7 @@ export function createCases(random: Random, authorization: string) {
       const mutations = Array.from({ length: count }, () => random.one(Object.keys(random.one(STAGES))));
       return make(uuid, [...(isAgain ? ["a uuid again"] : []), ...mutations]);
     },
-    /** What was sent so far is not asked for again. */
+    /** Forgets the earlier uuids, so that they are not sent again. */
     forget: () => void (uuids.length = 0),
   };
 }

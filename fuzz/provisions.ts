@@ -11,7 +11,7 @@ import { createSender, type Sent } from "./send.ts";
 
 export interface ProvisionsReport {
   cases: number;
-  /** How many were answered how; `none`: nobody waited. */
+  /** The number of answers by status; `none`: the client did not wait. */
   answers: Record<string, number>;
   faults: string[];
   usualMs: number;
@@ -19,10 +19,12 @@ export interface ProvisionsReport {
 }
 
 const BATCH = 50;
-/** What a request may be answered that is none: by us, and 417 by Node. */
+/** The statuses of a valid refusal; 417 is Node's own. */
 const REFUSALS = [400, 413, 415, 417, 422];
 
-/** Sends `count` mutated provision requests, and looks after each batch at what they left behind. */
+/**
+ * Sends `count` mutated provision requests, and checks after each batch what they left in the database and in the log.
+ */
 export async function fuzzProvisions(needs: {
   world: World;
   log: LogWatch;
@@ -87,7 +89,7 @@ function faultsOf({ status, text }: Sent, { secrets, plain, mutations }: Case): 
   return isKnown ? shown : [...shown, `answered ${status} ${text.slice(0, 200)}`];
 }
 
-/** `{id, message}`, both of them text that anybody can keep. */
+/** Whether an answer is `{id, message}`, both well-formed text, the message a sentence. */
 function isRefusal(text: string): boolean {
   try {
     const { id, message, ...others } = JSON.parse(text) as Record<string, string>;

@@ -1,4 +1,4 @@
-/** A piece of JSON text to be written as it is: what no value of JavaScript becomes, such as `1e999`. */
+/** A piece of JSON text to be written unchanged, for what no JavaScript value serialises to, such as `1e999`. */
 export function raw(text: string): string {
   pieces.push(text);
   return `${MARK}${pieces.length - 1}${MARK}`;
@@ -10,7 +10,7 @@ export function textOf(value: unknown): string {
   return JSON.stringify(value).replaceAll(MARKED, (_, index: string) => kept[Number(index)]!);
 }
 
-/** A character that no body has otherwise (Unicode, private use). */
+/** A character that occurs in no body otherwise (Unicode, private use). */
 const MARK = "\u{f8ff}";
 const MARKED = new RegExp(`"${MARK}(\\d+)${MARK}"`, "gu");
 const pieces: string[] = [];

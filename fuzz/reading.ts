@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 
-/** What a provision asks to be kept, read from its bytes without the service's own code. */
+/** The data that a provision asks to store, read from its bytes without the service's own code. */
 export interface Reading {
   uuid: string;
   name: string | null;
@@ -10,7 +10,7 @@ export interface Reading {
   hasCode: boolean;
 }
 
-/** Null: no reader of JSON sees a request in it, or none that can be kept. */
+/** Null if the bytes are not a JSON request, or have no uuid. */
 export function read(bytes: Buffer): Reading | null {
   try {
     return readBody(JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes)));
@@ -19,14 +19,14 @@ export function read(bytes: Buffer): Reading | null {
   }
 }
 
-/** Deeper or larger ones may be refused, and so may longer codes. */
+/** Requests beyond these limits may be refused. */
 const DEEPEST = 10;
 const LARGEST = 65_536;
 const LONGEST_CODE = 2_048;
 
 /**
- * Whether these bytes, sent as JSON and in no odd way, must be accepted: a uuid and a plan that is sold, and nothing that
- * no database keeps. Whatever else stands in it, a refusal costs a sale.
+ * Whether these bytes, sent as ordinary JSON, must be accepted: a uuid, a plan on offer, and nothing that a database
+ * cannot store. Whatever else they contain, a refusal would cost a sale.
  */
 export function isGood(bytes: Buffer): boolean {
   const reading = read(bytes);
@@ -56,13 +56,13 @@ function readBody(body: unknown): Reading | null {
     name: text(name),
     region: text(region),
     callbackUrl: text(callback_url),
-    // Numbers beyond what a double holds become null, as JavaScript writes them.
+    // Numbers beyond the range of a double become null, as JavaScript writes them.
     options: isObject(options) ? (JSON.parse(JSON.stringify(options)) as object) : {},
     hasCode: !!text(members(oauth_grant)["code"]),
   };
 }
 
-/** Names what of a row is not as it was asked for. */
+/** The names of a row's columns that differ from the request. */
 export function differences(reading: Reading, row: Omit<Reading, "uuid">): string[] {
   const names = ["name", "region", "callbackUrl", "options", "hasCode"] as const;
   return names.filter((name) => !isDeepStrictEqual(row[name], reading[name]));

@@ -1,7 +1,7 @@
 import type { AuthorizationsReport } from "./authorizations.ts";
 import type { ProvisionsReport } from "./provisions.ts";
 
-/** What a run found, for people. */
+/** The findings of a run as text. */
 export function report(provisions: ProvisionsReport, authorizations: AuthorizationsReport): string {
   const { cases, answers, usualMs, dearest } = provisions;
   const faults = [...provisions.faults, ...authorizations.faults];

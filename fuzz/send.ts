@@ -2,24 +2,24 @@ import http from "node:http";
 import { setTimeout as wait } from "node:timers/promises";
 import type { Envelope } from "./mutate-envelope.ts";
 
-/** What came of one request. */
+/** The result of one request. */
 export interface Sent {
-  /** Null: nobody waited for the answer. */
+  /** Null if the client did not wait for the answer. */
   status: number | null;
   text: string;
-  /** Processor time of this process, in which the service runs too, and time on the wall. */
+  /** The processor time of this process, which includes the service, and the elapsed time. */
   cpuMs: number;
   ms: number;
 }
 
 const LONGEST_MS = 30_000;
 
-/** Sends one provision request after the other to a service of this process. */
+/** Sends provision requests, one after the other, to a service in this process. */
 export function createSender(serviceUrl: string) {
   const agent = new http.Agent({ keepAlive: true, maxSockets: 4 });
   const url = `${serviceUrl}/resources`;
 
-  /** Rejects if there is no answer where there must be one. */
+  /** Rejects if an expected answer does not come. */
   async function send(envelope: Envelope): Promise<Sent> {
     const cpu = process.cpuUsage();
     const from = performance.now();
@@ -56,7 +56,7 @@ function ask({ headers, bytes, manner }: Envelope, to: { url: string; agent: htt
 
 const PIECE = 7_919;
 
-/** Goes away before the answer: in the middle of the body, or right after it. */
+/** Disconnects before the answer: in the middle of the body, or right after it. */
 async function leave({ headers, bytes, manner }: Envelope, to: { url: string }): Promise<Said> {
   const unsent = manner === "cut" ? 1 + Math.floor(bytes.length / 2) : 0;
   const length = { "content-length": bytes.length + (bytes.length > 0 ? 0 : unsent) };

@@ -2,8 +2,8 @@ import http from "node:http";
 import type { AddressInfo } from "node:net";
 import pg from "pg";
 
-// The floor of everything that answers a provision: node's own HTTP server, and for each request one prepared INSERT.
-// No authentication, no checks, no log, nothing sealed; but it answers only when its row is durable.
+// The floor of all works that answer a provision: node's own HTTP server, and one prepared INSERT for each request. No
+// authentication, no checks, no log, nothing sealed; but it answers only when its row is durable.
 
 const pool = new pg.Pool({ connectionString: process.env["DATABASE_URL"], max: 10 });
 await pool.query(

@@ -1,8 +1,9 @@
 import http from "node:http";
 import { tokensOf } from "../provisions.ts";
 
-// The floor of a refresh sweep that waits for nobody: the same calls, as many at once, with node's own client and
-// connections kept alive. Each answer is read, and nothing is done with it: no database, nothing sealed, no log.
+// The floor of a refresh sweep against an endpoint that answers at once: the same calls, with the same concurrency,
+// through node's own client and keep-alive connections. Each answer is read and dropped: no database, nothing sealed,
+// no log.
 
 const [count, atOnce] = [Number(process.env["COUNT"]), Number(process.env["AT_ONCE"])];
 const url = new URL("/oauth/token", process.env["PLATFORM_AUTH_URL"]);

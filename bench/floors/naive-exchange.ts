@@ -5,7 +5,10 @@ const { PLATFORM_AUTH_URL = "", CLIENT_SECRET = "", ENCRYPTION_KEY = "" } = proc
 await sodium.ready;
 const key = sodium.crypto_generichash(32, ENCRYPTION_KEY, null);
 
-/** Exchanges a grant as one writes it first: `fetch`, libsodium as its documents show it, Prisma's create. Nothing is kept for another try. */
+/**
+ * Exchanges a grant as a first version would: `fetch`, libsodium as in its documentation, and Prisma's create. Nothing
+ * is stored for a retry.
+ */
 export async function exchangeNaively(prisma: PrismaClient, uuid: string, code: string): Promise<void> {
   const body = new URLSearchParams({ grant_type: "authorization_code", code, client_secret: CLIENT_SECRET });
   const answer = await fetch(`${PLATFORM_AUTH_URL}/oauth/token`, { method: "POST", body });

@@ -8,8 +8,9 @@ import { z } from "zod";
 import { PrismaClient } from "../../src/database/client/client.ts";
 import { exchangeNaively } from "./naive-exchange.ts";
 
-// What one writes first, with the same libraries: Express, a zod schema, pino-http as it comes, and Prisma's create on
-// the same table. One row a request and nothing sealed before the answer; with EXCHANGE=on the grant is exchanged after it.
+// What a first version looks like, with the same libraries: Express, a zod schema, pino-http with its defaults, and
+// Prisma's create on the same table. One row per request, nothing sealed before the answer. With EXCHANGE=on the grant
+// is exchanged after the answer.
 
 const { ADDON_ID = "", ADDON_PASSWORD = "", DATABASE_URL = "", EXCHANGE } = process.env;
 const prisma = new PrismaClient({ adapter: new PrismaPg({ connectionString: DATABASE_URL, max: 10 }) });

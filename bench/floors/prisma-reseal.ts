@@ -3,8 +3,8 @@ import { Secret } from "../../src/secret.ts";
 import { createVault } from "../../src/vault/vault.ts";
 import { PrismaClient } from "../../src/database/client/client.ts";
 
-// The floor of a key rotation: every credential read and written by itself through Prisma, opened and sealed with the
-// same vault as the service's, pages of 500 read ahead.
+// The floor of a key rotation: credentials are read in pages of 500, and each is opened, sealed with the same vault as
+// the service's, and written by itself through Prisma.
 
 const { DATABASE_URL = "", ENCRYPTION_KEY = "", DECRYPTION_KEYS = "", COUNT = "" } = process.env;
 const prisma = new PrismaClient({ adapter: new PrismaPg({ connectionString: DATABASE_URL, max: 10 }) });

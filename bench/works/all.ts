@@ -9,7 +9,7 @@ import { refreshFast, refreshSlow } from "./refresh.ts";
 import { reseal } from "./reseal.ts";
 import type { Work } from "./work.ts";
 
-/** Everything that is measured, in the order of the report. */
+/** All works, in the order of the report. */
 export const works: readonly Work[] = [
   ...[provision202, provision200, slowDisk, provisionTwin, endToEnd],
   ...[refreshSlow, refreshFast, reseal, claim],

@@ -12,7 +12,9 @@ const BATCH = 256;
 const FEW = 10_000;
 const DUE = 8_000;
 
-/** How long a claim of due work takes among a million resources, against one among ten thousand with as many due. */
+/**
+ * Compares a claim of due work among a million resources with one among ten thousand, with as much due work in both.
+ */
 export const claim: Work = {
   name: "claim",
   async measure(bench) {
@@ -44,7 +46,8 @@ async function createSide(bench: Bench, size: number) {
   const service = await openDatabase({ url: database.url, dataDir: "", role: "guest", poolSize: 8 });
   const claims = createClaims(service, ignore);
   await makeDue(database, "grant_pending");
-  // The most urgent of all that are due: unless they are a good part of the table, the planner sorts them.
+  // Grants are claimed by urgency: unless the due ones are a large part of the table, the planner sorts all of them, so
+  // a claim may read as many as are due.
   await expectPlan(database, "grants", DUE);
   await makeDue(database, "active");
   await expectPlan(database, "refreshes", BATCH);
@@ -77,7 +80,10 @@ async function makeDue({ ask }: Database, state: string): Promise<void> {
   await ask("VACUUM ANALYZE");
 }
 
-/** What a worker does with what it claimed before it claims much more: else each claim would pass by all before it. */
+/**
+ * Stores the claimed rows as done, as a worker does before it claims many more: otherwise each claim would skip over
+ * all earlier ones.
+ */
 async function store({ ask }: Database, uuids: string[]): Promise<void> {
   await ask(
     `UPDATE credentials SET due_at = now() + interval '4 hours', leased_until = NULL WHERE uuid = ANY($1::uuid[])`,
@@ -85,7 +91,10 @@ async function store({ ask }: Database, uuids: string[]): Promise<void> {
   );
 }
 
-/** The statement of the service itself, as PostgreSQL runs it: planned without a look at how many are wanted. */
+/**
+ * Checks the plan of the service's own statement, planned as PostgreSQL does for a prepared one: without the value of
+ * its limit.
+ */
 async function expectPlan({ ask }: Database, what: "grants" | "refreshes", atMost: number): Promise<void> {
   let seen!: Statement;
   const listening: Queryable = {
@@ -98,7 +107,7 @@ async function expectPlan({ ask }: Database, what: "grants" | "refreshes", atMos
   const { name, text } = seen;
   await ask("SET plan_cache_mode = force_generic_plan");
   await ask(`PREPARE seen_${name} AS ${text}`);
-  // A claim changes rows, so that looking at one must be undone.
+  // EXPLAIN ANALYZE executes the claim, which changes rows: so it is rolled back.
   await ask("BEGIN");
   const [row] = await ask<{ "QUERY PLAN": unknown }>(
     `EXPLAIN (ANALYZE, FORMAT JSON) EXECUTE seen_${name}(${BATCH})`,
@@ -107,5 +116,5 @@ async function expectPlan({ ask }: Database, what: "grants" | "refreshes", atMos
   expectBoundedPlan(name, row!["QUERY PLAN"], atMost);
 }
 
-/** Nothing is taken over here from processes that died. */
+/** No rows are taken over here from processes that died. */
 function ignore(): void {}

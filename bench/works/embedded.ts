@@ -9,8 +9,8 @@ import { provisions } from "../provisions.ts";
 import type { Work } from "./work.ts";
 
 /**
- * The embedded database, in the process that serves: for development and demonstrations, since it does not write
- * through to the disk. So it has no target; it is shown beside the floor on PostgreSQL, which does.
+ * The embedded database, which runs in the service's process. It is for development and demonstrations, since it does
+ * not flush to the disk: so it has no target, and is shown beside the floor on PostgreSQL, which does.
  */
 export const embedded: Work = {
   name: "embedded",

@@ -8,11 +8,11 @@ import { provisions } from "../provisions.ts";
 import { setTimeout as wait } from "node:timers/promises";
 import type { Work } from "./work.ts";
 
-// From the first request to the last token pair stored. The twin exchanges in the process that answered, with nothing
-// kept for another try. The service exchanges from its durable queue, not before a second after the commit, which counts
-// against it; so does what it does of the rest meanwhile: it asks for the apps, finishes, sets config vars. What is left of
-// that when the last pair is stored gave way to the grants; a line of its own says when that is done too. The last says what
-// memory the process had at most: nothing else that is measured asks more of it.
+// Measures from the first request to the last stored token pair. The twin exchanges in the process that answered, and
+// stores nothing for a retry. The service exchanges from its durable queue, no sooner than a second after the commit,
+// which counts against it; so does the rest of its work meanwhile: it asks for the apps, finishes, and sets config
+// vars. Grants have priority over that rest; a line of its own says when it is done too. The last line is the peak
+// memory of the process: no other work needs more.
 
 const CONNECTIONS = 32;
 const LONGEST_MS = 120_000;
@@ -98,7 +98,7 @@ function contestant(
         forMs: LONGEST_MS,
         most: count,
       });
-      // While the platform still waits for calls there is nothing to look for in the database.
+      // Until the platform has received all calls, the database is not worth a query.
       await until(async () => (await platform.tell()).exchanged - before >= count, 10);
       await until(
         async () => (await rows(`FROM credentials WHERE state = 'active'`)) >= traffic.uuids.length,

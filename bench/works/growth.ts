@@ -7,12 +7,13 @@ import { provisions } from "../provisions.ts";
 import { fill, seedTokens } from "../seed.ts";
 import type { Line, Work } from "./work.ts";
 
-// The same work with more processes, and among more resources. No targets: this shows what bounds what. Refreshes are
-// measured there and back. Answers leave work behind that would be done beside the next, so that each is measured once.
+// The same work with more processes, and among more resources. There are no targets: this shows the bottlenecks.
+// Refreshes are measured in the order A B C C B A. Provisions are measured once, because each leaves work behind that
+// would run beside the next measurement.
 
 const TOKEN_MS = 50;
 
-/** Worker processes on one database, wherever the machine has time, each with as many calls in flight as it comes with. */
+/** Worker processes on one database, on any processor, each with the default number of calls in flight. */
 export const growthOfProcesses: Work = {
   name: "growth-processes",
   async measure(bench) {
@@ -47,7 +48,7 @@ async function refreshWith(
   return sample;
 }
 
-/** One web process among more and more resources. */
+/** One web process among a growing number of resources. */
 export const growthOfResources: Work = {
   name: "growth-resources",
   async measure(bench) {
@@ -70,7 +71,7 @@ export const growthOfResources: Work = {
 
 interface Side {
   refresh(): Promise<Sample>;
-  /** Answers, and ends the process: it has much to finish that would be in the others' way. */
+  /** Answers provisions, then ends the process: the work that it has left would disturb the other sides. */
   provision(): Promise<Sample>;
 }
 
@@ -100,7 +101,7 @@ async function among(bench: Bench, resources: number): Promise<Side> {
   };
 }
 
-/** One step of growth, beside the first one. */
+/** The report line of one step of growth, compared with the first one. */
 function grown(
   work: string,
   unit: string,

@@ -8,8 +8,8 @@ import { provisions } from "../provisions.ts";
 import { seedTokens } from "../seed.ts";
 import type { Line, Work } from "./work.ts";
 
-// How long the slowest of a hundred provisions takes in the process that does everything else too: 200 a second come in,
-// whatever became of the ones before, and each is exchanged and finished beside. Commands run as if on another machine.
+// The p99 latency of provisions in a process that does everything else too: 200 a second arrive, however long the
+// earlier ones take, and each is exchanged and finished meanwhile. Commands run as if on another machine.
 
 const CALM = { connections: 20, everyMs: 100 };
 const TOKEN_MS = 50;
@@ -29,7 +29,7 @@ export const mixed: Work = {
     const web = await bench.startService("web", settings);
     const asked = provisions({ plan: "dedicated", status: 202 });
 
-    /** The slowest of a hundred provisions while `beside` happens. */
+    /** The p99 latency of provisions in ms while `beside` runs. */
     async function p99(beside: () => Promise<unknown>): Promise<number> {
       const over = new AbortController();
       const load = measureLoad(web, asked, { ...CALM, forMs: LONGEST_MS, signal: over.signal });
@@ -49,7 +49,7 @@ export const mixed: Work = {
     const kinds = {
       quiet: () => wait(forMs),
       [`while ${refreshes.toLocaleString("en")} refreshes drain`]: () => drain(bench, database, [web], due),
-      // Where the process that serves has sealed a row since, with the other key, it says so with a 1.
+      // It ends with 1 if the serving process has sealed a row with the other key meanwhile, so the output decides.
       "while everything is re-sealed": again(forMs, reseal, ({ said }) => said.includes(`"resealed"`)),
       "while an operator lists resources": again(
         forMs,
@@ -74,7 +74,9 @@ export const mixed: Work = {
   },
 };
 
-/** A command over and over for so long, at least once to its end. Throws if one ends without having done its work. */
+/**
+ * Repeats a command for `forMs`, and lets it finish at least once. Throws if a run ends without having done its work.
+ */
 function again(forMs: number, run: (leftMs: number) => Promise<End | null>, isDone: (end: End) => boolean) {
   return async () => {
     const until = performance.now() + forMs;

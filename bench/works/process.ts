@@ -6,7 +6,9 @@ import type { Line, Work } from "./work.ts";
 /** Long enough for the first sweeps, with nothing to do. */
 const IDLE_MS = 3_000;
 
-/** How soon the web process listens, and what it keeps in memory with nothing to do. Under load: end-to-end.ts. */
+/**
+ * How soon the web process listens, and how much memory it uses when idle. For the memory under load see end-to-end.ts.
+ */
 export const processOfWeb: Work = {
   name: "process",
   async measure(bench) {

@@ -7,14 +7,16 @@ import type { Program } from "../program.ts";
 import { provisions } from "../provisions.ts";
 import type { Line, Target, Work } from "./work.ts";
 
-// Provisions answered, no more: the platform gives no token meanwhile, so that no exchange runs beside. What comes
-// after the answer is measured in end-to-end.ts.
+// Measures the answers to provisions alone: the token endpoint does not answer meanwhile, so that no exchange
+// completes. What comes after the answer is measured in end-to-end.ts.
 
 const CONNECTIONS = 32;
-/** PostgreSQL's code for what a role has no right to. */
+/** PostgreSQL's error code for missing privileges. */
 const NOT_ALLOWED = "42501";
 
-/** A plan whose `later` is set is answered 202 after one durable write; any other 200, after two and the vendor's code. */
+/**
+ * A plan with `later` is answered 202 after one durable write; any other 200, after two writes and the vendor's code.
+ */
 const PLANS = { 202: "dedicated", 200: "basic" };
 
 /** Answers 202 against a bare `node:http` server with one INSERT per request. */
@@ -29,15 +31,15 @@ export const provision200: Work = {
   measure: (bench) => compare(bench, { status: 200, floor: "bare-http", target: { atLeast: 0.9 } }),
 };
 
-/** Answers 202 against what one writes first: Express, zod, pino-http, and Prisma's create. */
+/** Answers 202 against a first version's code: Express, zod, pino-http, and Prisma's create. */
 export const provisionTwin: Work = {
   name: "provision-twin",
   measure: (bench) => compare(bench, { status: 202, floor: "plain-twin", target: { atLeast: 10 } }),
 };
 
 /**
- * Both kinds of answers on a disk as it is more usual than this machine's may be. No target: those are for the machine
- * as it is.
+ * Both kinds of answers on a slower disk, which is more common than this machine's may be. There is no target: those
+ * are for the machine as it is.
  */
 export const slowDisk: Work = {
   name: "slow-disk",
@@ -62,7 +64,7 @@ interface Comparison {
   status: 200 | 202;
   floor: "bare-http" | "plain-twin";
   target: Target;
-  /** How much longer each flush to the disk takes, for both. */
+  /** How much longer each flush to the disk takes, in ms, for both sides. */
   flushMs?: number;
 }
 
@@ -103,7 +105,7 @@ async function compare(
   ];
 }
 
-/** Answers loads of a few seconds; the first, before any is measured, lets the process warm up. */
+/** A contestant whose rounds are loads of `roundMs`; an unmeasured one comes first to warm up the process. */
 async function contestant(
   program: Program,
   traffic: ReturnType<typeof provisions>,
@@ -114,7 +116,7 @@ async function contestant(
   return { round: () => round(roundMs) };
 }
 
-/** The floor's promises count as much as ours. */
+/** The floor's answers are checked like the service's. */
 async function checkFloor(
   name: "bare-http" | "plain-twin",
   { ask }: Database,

@@ -7,10 +7,13 @@ import type { Work } from "./work.ts";
 
 const SLOW_MS = 50;
 const MANY = 256;
-/** What `TOKEN_CONCURRENCY` is unless set. */
+/** The default of `TOKEN_CONCURRENCY`. */
 const STANDARD = 64;
 
-/** A worker process and token pairs for it to refresh, as often as asked; at the end each stored pair is opened. */
+/**
+ * Gives `use` a worker process that refreshes all token pairs on each call of `sweep`; at the end each stored pair is
+ * opened.
+ */
 async function withSweep<Result>(
   bench: Bench,
   atOnce: number,
@@ -33,7 +36,10 @@ async function withSweep<Result>(
   return result;
 }
 
-/** A token endpoint as slow as one far away, against what its slowness allows: so many calls at once, each 50 ms. */
+/**
+ * A token endpoint with the latency of a distant one, against the limit that this latency sets: 256 calls at once, 50
+ * ms each.
+ */
 export const refreshSlow: Work = {
   name: "refresh-50ms",
   async measure(bench) {
@@ -63,7 +69,7 @@ export const refreshSlow: Work = {
   },
 };
 
-/** A token endpoint that answers at once, against the same calls with nothing around them. */
+/** A token endpoint that answers at once, against the same calls without anything else. */
 export const refreshFast: Work = {
   name: "refresh-0ms",
   async measure(bench) {

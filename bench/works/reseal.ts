@@ -5,8 +5,8 @@ import { seedTokens } from "../seed.ts";
 import type { Work } from "./work.ts";
 
 /**
- * A key rotation, by the command that an operator runs, its start included, against Prisma row by row. Each round seals
- * everything with the key that the last one left, and at the end every token is opened with the last key alone.
+ * A key rotation with the operator's command, including its start, against Prisma row by row. Each round reseals
+ * everything with the other key, and at the end every token is opened with the last key alone.
  */
 export const reseal: Work = {
   name: "reseal",

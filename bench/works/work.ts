@@ -4,25 +4,25 @@ import type { Sample } from "../contest.ts";
 /** One line of the report. */
 export interface Line {
   work: string;
-  /** What floor and subject are counted in. */
+  /** The unit of `floor` and `subject`. */
   unit: string;
-  /** What it is measured against; null: against the target alone. */
+  /** What the subject is compared with; null: only with the target. */
   floor: { name: string; value: number } | null;
   subject: number;
   ratio: number | null;
   target: Target;
   sample?: Partial<Sample>;
-  /** Where the subject stands in a drawing; see plots.ts. */
+  /** The subject's position in a plot; see plots.ts. */
   point?: { plot: "processes" | "resources"; x: number };
 }
 
-/** What the ratio, or without a floor the subject, should be. */
+/** The limits for the ratio, or without a floor for the subject. */
 export interface Target {
   atLeast?: number;
   atMost?: number;
 }
 
-/** Something that is measured; `name` is that of `--only`. Rejects if what was done was not done right. */
+/** One measurement; `name` is the one for `--only`. Rejects if the work was not done correctly. */
 export interface Work {
   name: string;
   measure(bench: Bench): Promise<Line[]>;

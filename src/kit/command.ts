@@ -2,21 +2,26 @@ import type { Command } from "commander";
 import type { Outcome } from "./outcome.ts";
 import type { Session } from "./session.ts";
 
-/** Turns what a command does into what commander calls. */
+/** Turns the function of a command into the action that commander calls. */
 export type Act = <Args extends unknown[]>(
   run: (session: Session, ...args: Args) => Promise<Outcome>,
 ) => (...args: Args) => Promise<void>;
 
-/** One file of `commands/`: declares a command with its arguments and options, and says what it does. */
+/**
+ * What each file of `commands/` exports: it declares a command with its arguments and options, and says what it does.
+ */
 export type AddCommand = (program: Command, act: Act) => void;
 
-/** What the help of a command says that works through many. */
+/** Help text of the commands that work on many resources. */
 export const STOPPED = `
 
 Stopped with Ctrl-C, it finishes what was sent, and tells how many are left
 ("left" with --json). Where none is left it ends as if nobody had stopped it.`;
 
-/** What follows the options in a command's help. A line that 80 columns do not hold goes on below, as a shell reads it. */
+/**
+ * The examples after the options in a command's help. A line that does not fit into 80 columns continues on the next,
+ * with a backslash as the shell expects it.
+ */
 export function examples(...lines: string[]): string {
   const shown = lines.map(
     (line) => `  $ ${line.length > 75 ? line.replaceAll(/ (?=--|[A-Z_]+=)/g, " \\\n      ") : line}`,

@@ -1,4 +1,4 @@
-/** What `kit` exits with. Scripts rely on it. */
+/** The exit codes of `kit`. Scripts rely on them. */
 export const DONE = 0;
 export const FAILED = 1;
 export const USED_WRONGLY = 2;

@@ -3,7 +3,7 @@ import { isPassing } from "../database/failure.ts";
 import { KitError, messageOf, Misconfigured } from "../errors.ts";
 import { FAILED, MISCONFIGURED, USED_WRONGLY } from "./exit-codes.ts";
 
-/** Why a command failed: a machine word and a sentence, what to do next, and what to exit with. */
+/** Why a command failed: an id and a sentence, what to do next, and the exit code. */
 export interface Failure {
   id: string;
   message: string;
@@ -13,7 +13,7 @@ export interface Failure {
 
 const SLOW_DOWN = "The platform takes no more calls for now. Wait a minute, then run it again.";
 
-/** What helps against a failure, by its id; or by its id and its reason. */
+/** What to do about a failure, by its id, or by its id and its reason. */
 const NEXT: Readonly<Record<string, string>> = {
   not_found: "See what there is: kit resources list",
   database_unavailable: "Is it running? kit doctor looks at everything the service needs.",
@@ -54,10 +54,10 @@ const NEXT: Readonly<Record<string, string>> = {
   misconfigured: "kit doctor looks at everything that is set.",
 };
 
-/** The platform's own words for trouble of its own; a status in the place of a word where it said none. */
+/** The ids of the platform's errors for its own failures; `http_5xx` if the answer named none. */
 const PLATFORM_IN_TROUBLE = /^(http_5\d\d|(service|temporarily)_unavailable|(internal_)?server_error)$/;
 
-/** What helps against this, in a sentence; null: nothing that we know of. */
+/** What to do about a failure, as a sentence; null if nothing is known to help. */
 export function nextStep(id: string, reason?: unknown): string | null {
   if (PLATFORM_IN_TROUBLE.test(id))
     return "The platform is in trouble: kit status shows what it says of it. Then the same command can be run again.";
@@ -88,14 +88,14 @@ function described(error: unknown): { id: string; message: string } {
     const cause = error.id === "database_unavailable" && error.cause ? ` (${messageOf(error.cause)})` : "";
     return { id: error.id, message: error.message + cause };
   }
-  // Errors of connections to several addresses have no message of their own.
+  // An error of a connection that was tried at several addresses has no message of its own.
   const message = messageOf(error) || String((error as { code?: unknown }).code ?? error);
   if (isPassing(error))
     return { id: "database_unavailable", message: `The database does not answer: ${message}` };
   return { id: "internal_error", message };
 }
 
-/** What others say as half a sentence begins with a capital here; a name, a code or a call is left as it is. */
+/** Gives a message from elsewhere a capital letter, unless it begins with a name, a code or a call. */
 function sentence(text: string): string {
   return /^[a-z]+ /.test(text) ? text[0]!.toUpperCase() + text.slice(1) : text;
 }

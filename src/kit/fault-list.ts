@@ -2,7 +2,7 @@ import type { Fault } from "../manifest/check.ts";
 import type { Screen } from "./screen.ts";
 import { counted, safe, wrapped } from "./text.ts";
 
-/** The faults of a file, one below the other, and a line that sums them up. */
+/** The faults of a file, one below the other, and a summary line. */
 export function faultList(screen: Screen, of: string, faults: readonly Fault[]): string {
   const width = Math.max(0, ...faults.map(({ place }) => placeText(place).length));
   return [...faults.map((fault) => showFault(screen, fault, width)), summary(screen, of, faults)].join("\n");

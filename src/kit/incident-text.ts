@@ -4,7 +4,7 @@ import { momentAway, safe, wrapped } from "./text.ts";
 
 type Update = Incident["updates"][number];
 
-/** An incident with some of its updates. Times are UTC, with how far away they are. */
+/** An incident with the given updates. Times are UTC, with their distance from now. */
 export function incidentText(screen: Screen, incident: Incident, updates: readonly Update[]): string {
   const { systems, full_url: page } = incident;
   const affected = systems.map(({ name, services, status }) => {
@@ -15,13 +15,13 @@ export function incidentText(screen: Screen, incident: Incident, updates: readon
   return [headline(screen, incident), ...lines, ...(page ? [safe(page)] : [])].join("\n  ");
 }
 
-/** The update that came last; empty: there is none. */
+/** The latest update; empty if there is none. */
 export function latestUpdate({ updates }: Incident): Update[] {
   const at = ({ created_at: time }: Update) => Date.parse(time ?? "") || 0;
   return [...updates].sort((one, other) => at(other) - at(one)).slice(0, 1);
 }
 
-/** The words of the status site's icons; what else the feed says is shown as it is. */
+/** The words of the status site's icons; any other status is shown unchanged. */
 export function icon({ paint }: Screen, status: SystemStatus): string {
   if (status === "green") return paint.green("● Available");
   if (status === "yellow") return paint.yellow("▲ Performance Degradation");

@@ -1,7 +1,7 @@
 import { createReadStream } from "node:fs";
 import { KitError, messageOf } from "../errors.ts";
 
-/** What was to be read cannot be. */
+/** The input cannot be read. */
 export class Unreadable extends KitError {
   constructor(message: string, options?: ErrorOptions) {
     super("unreadable", message, options);
@@ -15,7 +15,10 @@ const REASONS: Readonly<Record<string, string>> = {
   EACCES: "this user may not read it",
 };
 
-/** A file to the end, or standard input for "-". More than `mostBytes` is not read. Throws {@link Unreadable}. */
+/**
+ * Reads a whole file, or standard input for "-". Stops after `mostBytes`, and throws {@link Unreadable} if there is
+ * more.
+ */
 export async function readInput(name: string, mostBytes: number): Promise<Buffer> {
   const named = name === "-" ? "Standard input" : `The file ${name}`;
   const input = name === "-" ? process.stdin : createReadStream(name);

@@ -1,13 +1,13 @@
 import { addAbortSignal, type Readable } from "node:stream";
 import type { InputLine } from "../operator/import/import-resources.ts";
 
-/** A line of JSON with a uuid, a plan and a name; what is longer is none of ours. */
+/** A line holds a JSON object with a uuid, a plan, a region and a name; a longer line is invalid. */
 const LONGEST_LINE_BYTES = 64_000;
 const LINE_END = 0x0a;
 
 /**
- * The lines of standard input as they come, each read as UTF-8 by itself, so that a broken one spoils no other. When
- * `signal` says stop, they end with the last whole one, also while the next is waited for.
+ * Yields the lines of standard input as they arrive. Each is decoded as UTF-8 by itself, so that an invalid one does
+ * not affect the others. Once `signal` is aborted they end with the last complete line, even while the next is awaited.
  */
 export async function* inputLines(
   signal: AbortSignal,
@@ -17,7 +17,7 @@ export async function* inputLines(
   let parts: Buffer[] = [];
   let bytes = 0;
 
-  /** Of a line that is too long only its length is kept. */
+  /** Of a line that is too long, only the length is kept. */
   function keep(part: Buffer): void {
     bytes += part.length;
     if (bytes > LONGEST_LINE_BYTES) parts = [];

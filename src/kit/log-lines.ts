@@ -1,16 +1,16 @@
 import { safe, wrapped } from "./text.ts";
 
-/** Where the log of the service's own parts goes while a command runs. */
+/** Receives the log lines of the service's parts while a command runs. */
 export interface LogLines {
   write(line: string): void;
-  /** Says how many more there were of those that were not told one by one. */
+  /** Says how many more lines there were of those that were not shown. */
   end(): void;
 }
 
-/** Of lines that say the same of another resource, so many are told. */
+/** Of lines with the same sentence about different resources, this many are shown. */
 const MOST_ALIKE = 3;
 
-/** What the service's parts log, told as a person at a terminal reads it; what is said again and again is counted. */
+/** Shows the log of the service's parts as readable sentences; repeated ones are counted. */
 export function createLogLines(say: (line: string) => void, columns: number): LogLines {
   const told = new Map<string, number>();
   return {
@@ -28,7 +28,7 @@ export function createLogLines(say: (line: string) => void, columns: number): Lo
   };
 }
 
-/** A log line as a sentence, and what it is about. */
+/** A log line as a sentence, with its resource and its cause. */
 export function readableLogLine(line: string): string {
   const { sentence, about } = read(line);
   return about === "" ? sentence : `${sentence} (${about})`;

@@ -4,10 +4,10 @@ import { screenOf } from "./screen.ts";
 import { wrapped } from "./text.ts";
 
 /**
- * Watches over what is printed. Whoever reads only the beginning (`| head`) closes the pipe, and a terminal may hang up:
- * that is no error of ours, and must not end us while a token is on its way. Anything else, a full disk, is told where
- * somebody may still see it; what would have stood on standard error is missed too. Answers what to exit with instead of
- * `code`.
+ * Handles errors of standard output and standard error. A reader that closes the pipe early (`| head`), or a terminal
+ * that hangs up, is no error, and must not end the process while a token is being stored. Any other error, such as a
+ * full disk, makes the exit code a failure; one of standard output is reported on standard error. Answers a function
+ * that gives the exit code to use instead of `code`.
  */
 export function watchOutput(): (code: number) => number {
   let isLost = false;
@@ -16,7 +16,7 @@ export function watchOutput(): (code: number) => number {
     stream.on("error", (error: NodeJS.ErrnoException) => {
       if (error.code === "EPIPE" || (stream.isTTY && error.code === "EIO")) return;
       isLost = true;
-      // It may come after the command has ended.
+      // The error may come after the command has ended.
       process.exitCode = exitCode(Number(process.exitCode ?? DONE));
       if (stream === process.stdout) tell(messageOf(error));
     });

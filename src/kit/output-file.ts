@@ -2,7 +2,7 @@ import { constants } from "node:fs";
 import { open, rename, rm } from "node:fs/promises";
 import { KitError, messageOf } from "../errors.ts";
 
-/** What was to be written is not; nothing is left of it. */
+/** The file could not be written; no part of it is left. */
 export class Unwritable extends KitError {}
 
 const REASONS: Readonly<Record<string, string>> = {
@@ -15,8 +15,8 @@ const REASONS: Readonly<Record<string, string>> = {
 };
 
 /**
- * Writes a file as a whole or not at all. One that exists is replaced only with `overwrite`; a secret one is for its
- * owner's eyes from its first byte on, whatever the old one was. Throws {@link Unwritable}.
+ * Writes a file as a whole or not at all. An existing one is replaced only with `overwrite`. A secret file is readable
+ * by its owner alone from its first byte on, whatever the mode of the old one was. Throws {@link Unwritable}.
  */
 export async function writeOutput(
   name: string,
@@ -47,7 +47,7 @@ async function writeFresh(name: string, text: string, mode: number): Promise<voi
   }
 }
 
-/** Half a file is worse than none. */
+/** Removes the partial file, then throws `error`. */
 async function removing(name: string, error: unknown): Promise<never> {
   await rm(name, { force: true });
   throw error;

@@ -31,7 +31,7 @@ const COMMANDS: readonly AddCommand[] = [
   addManifest,
 ];
 
-/** The command line as commander understands it. Nothing is printed but help, by `tell`, and nothing exits. */
+/** The command line as a commander program. It prints nothing but help, through `tell`, and never exits the process. */
 export function createProgram(act: Act, tell: (text: string) => unknown = () => undefined): Command {
   const program = new Command("kit")
     .description("The operator's command line: what the service keeps, and what you can do about it.")
@@ -46,7 +46,7 @@ export function createProgram(act: Act, tell: (text: string) => unknown = () => 
   return program;
 }
 
-/** A command by what is typed: a group with all that it can do, so that nobody opens each to find out. */
+/** A command as it is typed; a group lists its subcommands, so that nobody has to open each one's help. */
 function termOf(command: Command): string {
   const inner = command.commands.map((each) => each.name());
   if (inner.length > 0) return `${command.name()} ${inner.join("|")}`;

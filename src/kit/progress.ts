@@ -1,24 +1,24 @@
 import type { SingleBar } from "cli-progress";
 import type { WriteStream } from "node:tty";
 
-/** How work goes on, as a bar on the terminal; elsewhere silent. */
+/** The progress of work, as a bar on a terminal; elsewhere silent. */
 export interface Progress {
-  /** Begins: after a second, the bar shows. */
+  /** Begins the work: the bar appears after a second. */
   begin(): void;
   update(done: number, total: number): void;
   /** Writes a line above the bar. */
   say(line: string): void;
-  /** Takes the bar away. */
+  /** Removes the bar. */
   end(): void;
 }
 
-/** What is over sooner needs no bar. */
+/** Work that ends sooner shows no bar. */
 const SHOW_AFTER_MS = 1_000;
 const MOST_COLUMNS = 40;
-/** What stands beside the bar: the numbers, and how long it has been. */
+/** The width of the text beside the bar: the numbers and the elapsed time. */
 const BESIDE_COLUMNS = 36;
 
-/** A bar on `stream` while work takes longer than a second, if `stream` is a terminal and nobody forbids it. */
+/** Shows a bar on `stream` once work takes longer than a second, if `stream` is a terminal and `isWanted` is true. */
 export function createProgress(stream: WriteStream, { isWanted }: { isWanted: boolean }): Progress {
   let timer: NodeJS.Timeout | undefined;
   let begunAt = 0;
@@ -39,7 +39,7 @@ export function createProgress(stream: WriteStream, { isWanted }: { isWanted: bo
       barsize: Math.max(Math.min(MOST_COLUMNS, (stream.columns || 80) - BESIDE_COLUMNS), 10),
       barCompleteChar: "█",
       barIncompleteChar: "░",
-      // Whoever stops us with Ctrl-C gets the terminal back as it was: nothing of it is changed that must be restored.
+      // These options leave the terminal's modes unchanged, so that nothing must be restored after Ctrl-C.
       ...{ hideCursor: false, linewrap: true, gracefulExit: false },
       clearOnComplete: true,
     });
@@ -63,7 +63,7 @@ export function createProgress(stream: WriteStream, { isWanted }: { isWanted: bo
       bar?.update(done);
     },
     say(line) {
-      // The bar is drawn anew below the line: where it stood is where it would be taken away from.
+      // Draw the bar anew below the line: otherwise removing it would clear the place where it stood before.
       const isShown = bar !== null;
       hide();
       stream.write(`${line}\n`);

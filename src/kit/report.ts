@@ -3,10 +3,13 @@ import { nextStep } from "./failure.ts";
 import type { Screen } from "./screen.ts";
 import { safe, wrapped } from "./text.ts";
 
-/** So many of a list are told one by one; --json tells all. */
+/** At most this many items of a list are shown; --json has all. */
 const MOST_TOLD = 20;
 
-/** Work on many resources, for people: what failed and was skipped, how many were `done`, and what to do now. */
+/**
+ * A report on many resources, for people: the failed and the skipped ones, the counts (`doneWord` names the success),
+ * and what to do next.
+ */
 export function showReport(screen: Screen, { done, failed, skipped }: TokenReport, doneWord: string): string {
   const { columns, paint } = screen;
   return [
@@ -19,7 +22,7 @@ export function showReport(screen: Screen, { done, failed, skipped }: TokenRepor
   ].join("\n");
 }
 
-/** What failed: resources that failed for the same reason stand together, and it is told once. */
+/** The failed resources, grouped by reason, each reason shown once. */
 export function failures({ columns, paint }: Screen, failed: TokenReport["failed"]): string[] {
   const reasons = new Map<string, string[]>();
   for (const { uuid, message } of failed) {
@@ -37,12 +40,12 @@ export function failures({ columns, paint }: Screen, failed: TokenReport["failed
   });
 }
 
-/** What helps, once each, however many need it. */
+/** What to do next, each advice once. */
 export function nextSteps(ids: readonly string[]): string[] {
   return [...new Set(ids.flatMap((id) => nextStep(id) ?? []))];
 }
 
-/** The first of a list, each told by `tell`, and how many more there are. */
+/** The first items of a list, each as text by `tell`, and how many more there are. */
 export function some<Item>(items: readonly Item[], tell: (item: Item) => string): string[] {
   const told = items.slice(0, MOST_TOLD).map(tell);
   return items.length > MOST_TOLD

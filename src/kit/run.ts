@@ -10,7 +10,7 @@ import { createSession } from "./session.ts";
 import { NotGiven } from "./standard-input.ts";
 import { jsonText, safe, wrapped } from "./text.ts";
 
-/** Runs one command to its end: parses, does, prints. Answers what to exit with. */
+/** Parses and runs one command and prints its outcome. Answers the exit code. */
 export async function runKit(typed: readonly string[]): Promise<number> {
   const json = asksForJson(typed);
   const words = helpLast(typed);
@@ -45,7 +45,7 @@ export async function runKit(typed: readonly string[]): Promise<number> {
   }
 }
 
-/** `help tokens refresh` as the parser understands it, which looks for one name behind the word: `tokens help refresh`. */
+/** Moves `help` before the last name, as commander expects it: `help tokens refresh` becomes `tokens help refresh`. */
 function helpLast(words: readonly string[]): readonly string[] {
   const at = words.findIndex((word) => !word.startsWith("-"));
   const names = words.slice(at + 1).filter((word) => !word.startsWith("-"));
@@ -53,7 +53,7 @@ function helpLast(words: readonly string[]): readonly string[] {
   return [...names.slice(0, -1), "help", names.at(-1)!];
 }
 
-/** In any position: the words behind `--` are arguments. */
+/** Whether --json is given, in any position; words after `--` are arguments. */
 function asksForJson(words: readonly string[]): boolean {
   const end = words.indexOf("--");
   return words.slice(0, end < 0 ? words.length : end).includes("--json");

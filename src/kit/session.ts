@@ -11,40 +11,43 @@ import type { Progress } from "./progress.ts";
 import { screenOf } from "./screen.ts";
 import { counted } from "./text.ts";
 
-/** What a command may use. Everything is opened when it is asked for, and closed when the command has ended. */
+/** What a command may use. Each part is opened on demand, and closed when the command has ended. */
 export interface Session {
-  /** The settings. Throws `Misconfigured`; with `only`, just about those. */
+  /** Reads the settings. Throws `Misconfigured` for faults; with `only`, just for those of the named settings. */
   settings(only?: readonly SettingName[]): Config;
-  /** The database alone, migrated: for what must work when keys are missing. */
+  /** The database alone, after the check of its migrations: for commands that must work when keys are missing. */
   database(): Promise<Database>;
-  /** All parts of the service, after the checks that a start would make. */
+  /** All parts of the service, after the checks of a service's start. */
   services(): Promise<Services>;
-  /** The same with migrations checked, but not whether all keys are there. */
+  /** The same, with the check of the migrations but not of the keys. */
   servicesWithoutKeys(): Promise<Services>;
-  /** The same without any check. */
+  /** The same, without any check. */
   openServices(config: Config): Promise<Services>;
-  /** Aborted by Ctrl-C, or when the terminal hangs up. Whoever asks for it must end soon after. */
+  /**
+   * A signal that is aborted by SIGINT (Ctrl-C), SIGTERM or SIGHUP. A command that takes it must end soon after the
+   * abort.
+   */
   stopSignal(): AbortSignal;
-  /** Shows that work goes on, where it takes long: for a command that opens nothing here. */
+  /** Starts the progress bar, for a command that opens no part of the service. */
   begin(): void;
   onProgress(done: number, total: number): void;
-  /** Where a stop left some of the resources, says how many, and how to go on. */
+  /** If a stop left resources undone, says how many, and how to continue. */
   sayWhatIsLeft(left: number | undefined, howToGoOn: string): void;
-  /** From here on somebody types: no bar gets in their way. */
+  /** Ends the progress bar, so that it does not disturb a person who types. */
   letThemType(): void;
   /** Writes a line to standard error, for people; nothing under --json. */
   say(line: string): void;
-  /** Throws what `confirm` would throw where there is nobody to ask. */
+  /** Throws what `confirm` would throw if there is nobody to ask. */
   checkMayAsk(): Promise<void>;
-  /** Asks a person at the terminal. Throws `UsedWrongly` where there is nobody to ask: then --yes must say it. */
+  /** Asks the person at the terminal. Throws `UsedWrongly` if there is none: a script must give --yes. */
   confirm(question: string): Promise<boolean>;
-  /** Takes secrets of this process out of a text. */
+  /** Redacts this process's secrets in a text. */
   scrub(text: string): string;
   /** Closes what was opened, in reverse order. */
   close(): Promise<void>;
 }
 
-/** What ends sooner needs no word. */
+/** A wait shorter than this is not mentioned. */
 const TELL_AFTER_MS = 200;
 const STOPPING = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 const DATABASE_SETTINGS = ["databaseUrl", "databaseCa", "databasePool", "dataDir"] as const;
@@ -75,7 +78,10 @@ export function createSession({ json, progress }: { json: boolean; progress: Pro
     return services;
   }
 
-  /** Ends at once, but for a token that is on its way: it may be the only one there is. */
+  /**
+   * Ends the process at a signal, but waits for a token call in progress: the pair that it brings may be the only valid
+   * one.
+   */
   function endOnSignals({ credentials }: Services): void {
     const end = (signal: NodeJS.Signals) => {
       progress.end();
@@ -166,20 +172,23 @@ export function createSession({ json, progress }: { json: boolean; progress: Pro
   };
 }
 
-/** Only `kit migrate` makes a database, and says where. */
+/** Throws if there is no database: only `kit migrate` creates one, and it says where. */
 async function checkThereIsADatabase(config: Config): Promise<void> {
   const { noDatabase } = await import("../operator/no-database.ts");
   const missing = noDatabase(config);
   if (missing) throw new Misconfigured(`${missing.message}\n${missing.fix}`);
 }
 
-/** A command waits a moment for a database that is away, not as long as a service would. What it reads then may take long. */
+/**
+ * If the database is away, a command waits 3 seconds for it, less than a service would. Its later statements have no
+ * such limit.
+ */
 async function checkSoon(db: Database): Promise<void> {
   const { checkMigrations, waitingForDatabase } = await import("../database/database.ts");
   await waitingForDatabase(() => checkMigrations(db), { upToMs: 3_000 });
 }
 
-/** Under a command's output only what is worth a look is logged. */
+/** The log level under a command's output: at least `warn`. */
 function quiet(level: Config["logLevel"]): Config["logLevel"] {
   return level === "trace" || level === "debug" || level === "info" ? "warn" : level;
 }

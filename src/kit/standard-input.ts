@@ -4,10 +4,10 @@ import { KitError } from "../errors.ts";
 import { UsedWrongly } from "../operator/errors.ts";
 import { Secret } from "../secret.ts";
 
-/** A line end may stand behind what is read. */
+/** The input may end with a line end. */
 const LINE_END_BYTES = 2;
 
-/** A person was asked for something, and ended the question. */
+/** The operator was asked for a value, and cancelled. */
 export class NotGiven extends KitError {
   constructor() {
     super("not_confirmed", "Nothing was changed.");
@@ -15,8 +15,8 @@ export class NotGiven extends KitError {
 }
 
 /**
- * Reads a secret from standard input: all of it, without the line end behind it. Throws {@link UsedWrongly} if there is
- * nothing, and what `readInput` throws.
+ * Reads a secret from standard input, to its end, without a trailing line end. Throws {@link UsedWrongly} if it is
+ * empty, and what `readInput` throws.
  */
 export async function readSecret(what: string): Promise<Secret> {
   const value = (await readInput(what)).replace(/\r?\n$/, "");
@@ -25,8 +25,8 @@ export async function readSecret(what: string): Promise<Secret> {
 }
 
 /**
- * Reads standard input, no further than to see that it is more than `mostBytes`. A person at a terminal is asked, and what
- * they type is not shown. Throws {@link NotGiven}.
+ * Reads standard input, and stops reading once there is more than `mostBytes`. A person at a terminal is asked, without
+ * an echo of what they type. Throws {@link NotGiven} if they cancel.
  */
 export async function readInput(
   what: string,
@@ -49,7 +49,7 @@ async function readAll(input: NodeJS.ReadStream, mostBytes: number): Promise<str
 async function ask(question: string, input: NodeJS.ReadStream): Promise<string> {
   const nowhere = new Writable({ write: (_chunk, _encoding, done) => done() });
   const lines = createInterface({ input, output: nowhere, terminal: true });
-  // Ctrl-C and Ctrl-D end the question, and with it the command.
+  // Ctrl-C and Ctrl-D cancel the question, and with it the command.
   const ended = new Promise<null>((resolve) => lines.once("close", () => resolve(null)));
   process.stderr.write(question);
   try {

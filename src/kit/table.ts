@@ -7,14 +7,14 @@ export interface Column<Row> {
   of(row: Row): string;
   /** Changes the finished cell, for colours. */
   paint?(text: string, row: Row): string;
-  /** May be cut where the screen is narrow; the last such column is cut first. */
+  /** May be shortened on a narrow screen, the last such column first. */
   canShrink?: boolean;
 }
 
 const GAP = "  ";
 const LEAST_WIDTH = 6;
 
-/** A table that fits the screen: a dim head, one line a row. */
+/** A table that fits the screen: a dim header, then one line for each row. */
 export function table<Row>(
   { columns, paint }: Screen,
   shape: readonly Column<Row>[],
@@ -50,7 +50,7 @@ export function members(
 ): string {
   const width = Math.max(...pairs.map(([name]) => name.length));
   const indent = " ".repeat(width + 2 * GAP.length);
-  // Whole, however long: what is cut may be what is looked for.
+  // Values are not cut, because the missing part may be what the reader needs.
   const hung = (value: string) => wrapped(broken(value, columns - indent.length), columns, indent);
   return pairs
     .map(([name, value]) => `${GAP}${paint.dim(name.padEnd(width))}${GAP}${hung(value)}`)
@@ -61,7 +61,7 @@ function fit(text: string, width: number): string {
   return cut(text, width).padEnd(width);
 }
 
-/** Puts a space into words that no line holds, where it has to end. */
+/** Breaks words that are too long for a line by inserting spaces. */
 function broken(text: string, room: number): string {
   return text.replaceAll(new RegExp(`\\S{${room}}(?=\\S)`, "g"), "$& ");
 }

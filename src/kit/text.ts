@@ -2,21 +2,21 @@ import { duration } from "../operator/wording.ts";
 
 export { counted } from "../operator/wording.ts";
 
-/** Moves the cursor, changes colours, or turns letters round. */
+/** Characters that move the cursor, change colours or reverse the direction of text. */
 const ACTING = /[\p{Cc}\u2028\u2029\u202a-\u202e\u2066-\u2069]/gu;
 const RUNS_OF_IT = new RegExp(`${ACTING.source}+`, "gu");
 
-/** Text from elsewhere, fit for a terminal: nothing in it moves the cursor or changes colours. */
+/** Makes text from elsewhere safe for a terminal: control characters become spaces. */
 export function safe(text: string): string {
   return text.replace(RUNS_OF_IT, " ");
 }
 
-/** Text from elsewhere, whole, with what would act on a terminal written out as JSON writes it: \u001b, \n. */
+/** Shows text from elsewhere completely, with control characters escaped as in JSON: \u001b, \n. */
 export function writtenOut(text: string): string {
   return text.replace(ACTING, (letter) => SHORT[letter] ?? escaped(letter));
 }
 
-/** A JSON document in which nothing acts on a terminal: JSON itself escapes only some of that. */
+/** A JSON document without control characters that act on a terminal; JSON itself escapes only some of them. */
 export function jsonText(data: unknown, indent?: number): string {
   const text = JSON.stringify(data, null, indent);
   return text.replace(ACTING, (letter) => (letter === "\n" ? letter : escaped(letter)));
@@ -49,7 +49,7 @@ function wrapParagraph(text: string, columns: number): string {
   return lines.join("\n").replaceAll(GLUE, " ");
 }
 
-/** A command about one resource, which is to be copied: it stays in one line. */
+/** A command about one resource, which the reader may copy: it stays on one line. */
 const COMMAND = /\bkit(?: [a-z-]+)+ [0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b/g;
 const GLUE = "\u00a0";
 
@@ -57,12 +57,12 @@ function glued(command: string): string {
   return command.replaceAll(" ", GLUE);
 }
 
-/** A time as people read it, UTC: 2026-01-31 12:00:00. */
+/** A time in readable form, UTC: 2026-01-31 12:00:00. */
 export function moment(iso: string): string {
   return iso.slice(0, 19).replace("T", " ");
 }
 
-/** The same with how far away it is: 2026-01-31 12:00:00 (in 3 h). */
+/** The same with its distance from now: 2026-01-31 12:00:00 (in 3 h). */
 export function momentAway(iso: string, nowMs = Date.now()): string {
   const seconds = Math.round((Date.parse(iso) - nowMs) / 1000);
   const away = duration(Math.abs(seconds));

@@ -1,15 +1,15 @@
 import { createInterface } from "node:readline/promises";
 import { UsedWrongly } from "../operator/errors.ts";
 
-/** Throws {@link UsedWrongly} where no person is there to be asked. */
+/** Throws {@link UsedWrongly} if no person can be asked. */
 export function checkSomebodyIsThere({ mayAsk }: { mayAsk: boolean }): void {
   if (!mayAsk || !process.stdin.isTTY || !process.stderr.isTTY)
     throw new UsedWrongly("Nothing was changed: nobody is here to be asked. Say --yes to do it.");
 }
 
 /**
- * Asks a question that is answered with y or n; anything but yes is no, Ctrl-C and Ctrl-D too. Throws
- * {@link UsedWrongly} where no person is there to be asked.
+ * Asks a question that is answered with y or n. Anything but yes counts as no, also Ctrl-C and Ctrl-D. Throws {@link
+ * UsedWrongly} if no person can be asked.
  */
 export async function askYesOrNo(question: string, { mayAsk }: { mayAsk: boolean }): Promise<boolean> {
   checkSomebodyIsThere({ mayAsk });

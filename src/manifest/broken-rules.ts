@@ -23,7 +23,10 @@ function findingsOf(issue: z.core.$ZodIssue, above: Path): Finding[] {
   return [error(path)];
 }
 
-/** Of "a string or an object" the form that was meant is the one whose type fits: its faults are further in. */
+/**
+ * In a union such as "a string or an object", the form that the author meant is the one whose type fits: its faults lie
+ * further inside.
+ */
 function isOfTheRightType(issues: readonly z.core.$ZodIssue[]): boolean {
   return !issues.some(({ code, path }) => code === "invalid_type" && path.length === 0);
 }

@@ -8,33 +8,33 @@ import type { Manifest } from "./schema.ts";
 import { soundPart } from "./sound-part.ts";
 import { unknownKeys } from "./unknown-keys.ts";
 
-/** One thing to mend or to look at. The pointer (RFC 6901) of something missing says where it would be. */
+/** An error or a warning. The pointer (RFC 6901) of a missing member says where it would be. */
 export interface Fault {
   pointer: string;
   severity: Severity;
   message: string;
-  /** Where it is in the text, if there was one: a member is where its key is. */
+  /** Its place in the text, if there was a text; for a member, the place of its key. */
   place?: Place;
 }
 
 export interface ManifestReport {
   /** No rule is broken; there may be warnings. */
   ok: boolean;
-  /** In the order of the text. */
+  /** Sorted by place, if a text was checked. */
   faults: readonly Fault[];
-  /** Only if `ok`: the manifest as it was given, with keys that nobody knows. */
+  /** Only if `ok`: the manifest as it was given, unknown keys included. */
   manifest?: Manifest;
 }
 
-/** Who sees so many will not read on. It bounds what a hostile text can make of a report. */
+/** More faults than anybody reads. The limit bounds the size of a report on a hostile text. */
 const MOST_FAULTS = 1000;
 
-/** Looks for every fault of a manifest at once (platform document, Resources, "App manifest"). */
+/** Finds all faults of a manifest (platform document, Resources, "App manifest"). */
 export function checkManifest(value: unknown): ManifestReport {
   return report(findings(value), value);
 }
 
-/** The same for a text, with the place of each fault, and with what can be wrong about a text. */
+/** The same for a text, with the place of each fault, and with the faults that only a text can have. */
 export function checkManifestText(bytes: Uint8Array | string): ManifestReport {
   const text = typeof bytes === "string" ? bytes : decoded(bytes);
   if (text === undefined) return refused("Not JSON: this is no text in UTF-8.");

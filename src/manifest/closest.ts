@@ -1,4 +1,4 @@
-/** No key is longer, nor what somebody writes in its place. */
+/** Longer than any key or its misspelling. */
 const LONGEST = 40;
 
 /** The known word that a mistyped one most likely stands for, if any is near. */
@@ -16,7 +16,7 @@ export function closest(word: string, known: readonly string[]): string | undefi
   return best?.candidate;
 }
 
-/** succesUrl, success-url and SUCCESS_URL are one word. */
+/** Ignores case and separators: successUrl, success-url and SUCCESS_URL are equal. */
 function plainOf(word: string): string {
   return word.toLowerCase().replaceAll(/[-_ ]/g, "");
 }
@@ -25,7 +25,7 @@ function isShortFor(word: string, candidate: string): boolean {
   return word.length >= 3 && plainOf(candidate).startsWith(word);
 }
 
-/** How many letters have to be put in, left out, changed or swapped with their neighbour to make one of the other. */
+/** The edit distance: the number of letters to insert, delete, change, or swap with their neighbour. */
 function distanceOf(one: string, other: string): number {
   let before: number[] = [];
   let row = Array.from({ length: other.length + 1 }, (_, index) => index);

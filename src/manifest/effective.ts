@@ -1,9 +1,9 @@
 import type { EnvironmentName, Manifest, ManifestKeys } from "./schema.ts";
 
 /**
- * What the platform makes an app of: each key of the environment replaces the whole of the manifest's key, an empty one
- * too (platform document, "`environments` rule"). Everything stays as it was written, string and object forms and keys
- * that nobody knows; `environments` and the editor's `$schema` are gone.
+ * The manifest from which the platform makes an app. Each key of the environment replaces the whole key of the
+ * manifest, even if it is empty (platform document, "`environments` rule"). Everything else stays as written, string
+ * and object forms and unknown keys; `environments` and the editor's `$schema` are removed.
  */
 export function effectiveManifest(manifest: Manifest, environment?: EnvironmentName): ManifestKeys {
   const own = environment && manifest.environments?.[environment];

@@ -1,9 +1,9 @@
 import type { Path } from "./path.ts";
 
-/** An error breaks a rule of the platform's document. A warning is something a person should look at. */
+/** An error breaks a rule of the platform's document. A warning is worth a person's attention. */
 export type Severity = "error" | "warning";
 
-/** What is to be said about one place of a manifest, in a sentence for a person. No value of the manifest is repeated. */
+/** A remark on one place of a manifest, as a sentence for a person. It never repeats a value of the manifest. */
 export interface Finding {
   path: Path;
   severity: Severity;

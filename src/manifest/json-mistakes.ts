@@ -1,5 +1,5 @@
-// The usual mistakes in a JSON text, each in a sentence: what stands at `at` is not what should. `opened` is where the
-// innermost object or array begins.
+// Sentences for the usual mistakes in a JSON text. `at` is the index of the unexpected character, `opened` that of the
+// bracket that opened the innermost object or array.
 
 export function whyNoValue(text: string, at: number, opened: number | undefined): string {
   const next = text[at];
@@ -30,7 +30,7 @@ export function whyNotSeparated(text: string, at: number, opened: number, end: s
   return `A comma is missing before this, or a ${end}.`;
 }
 
-/** A string that is not closed is told where it begins, anything else where it is. */
+/** The sentence and its index: an unclosed string is reported where it begins, any other fault where it is. */
 export function whyNoString(text: string, at: number, begin: number): [string, number] {
   const next = text[at];
   if (next === undefined || /[\r\n]/.test(next)) return ["This string is not closed on its line.", begin];

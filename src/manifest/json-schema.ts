@@ -5,7 +5,7 @@ type JsonSchema = z.core.JSONSchema.BaseSchema;
 
 /**
  * The manifest's rules as a JSON Schema that editors understand (draft 7). It accepts exactly what the check accepts,
- * but for two add-ons of one attachment's name, which such a schema cannot see.
+ * except that it cannot detect two add-ons with the same attachment name.
  */
 export function manifestJsonSchema(): JsonSchema {
   return z.toJSONSchema(manifestSchema, {
@@ -15,7 +15,7 @@ export function manifestJsonSchema(): JsonSchema {
   });
 }
 
-/** Every name of a member is a string: only a pattern is worth saying. */
+/** Removes `propertyNames` without a pattern: that member names are strings goes without saying. */
 function sayNoNoise(schema: JsonSchema): void {
   const { propertyNames } = schema;
   if (typeof propertyNames === "object" && propertyNames.pattern === undefined) delete schema.propertyNames;

@@ -1,7 +1,7 @@
 import { whyNoKey, whyNoString, whyNotSeparated, whyNoValue } from "./json-mistakes.ts";
 import type { Path } from "./path.ts";
 
-/** Where a value of a JSON text begins, and the same for what is in it. */
+/** The index at which a value of a JSON text begins (for a member, its key), and the same for the values inside it. */
 export interface Spot {
   at: number;
   inside: Map<PropertyKey, Spot>;
@@ -10,11 +10,14 @@ export interface Spot {
 export interface JsonText {
   value: unknown;
   spot: Spot;
-  /** Members whose name their object already had. The last one counts, as everywhere. */
+  /** Members whose name occurred before in their object. The last one counts, as in JSON.parse. */
   repeated: readonly Path[];
 }
 
-/** A text that is no JSON: what is wrong, and at which character. The sentence repeats nothing of the text. */
+/**
+ * The text is not JSON. The message says what is wrong and repeats nothing of the text; `at` is the index of the
+ * character.
+ */
 export class NotJson extends Error {
   readonly at: number;
 
@@ -31,8 +34,8 @@ const PLAIN_VALUE = /(?:true|false|null|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d
 const STRING_UP_TO_QUOTE = /"[^"\\\u0000-\u001f]*(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})[^"\\\u0000-\u001f]*)*/y; // eslint-disable-line no-control-regex
 
 /**
- * Reads JSON (RFC 8259) as JSON.parse does, which tells neither where a value stands nor that a member is there
- * twice, and whose complaints depend on Node's version. Throws {@link NotJson}.
+ * Reads JSON (RFC 8259) with the same result as JSON.parse, but also tells where each value stands and which members
+ * are repeated, and its messages do not depend on Node's version. Throws {@link NotJson}.
  */
 export function readJson(text: string): JsonText {
   let at = 0;

@@ -7,7 +7,7 @@ export interface Place {
   column: number;
 }
 
-/** The place of each character of a text. */
+/** Returns a function that gives the place of a character by its index in `text`. */
 export function placesIn(text: string): (at: number) => Place {
   const starts = [0, ...Array.from(text.matchAll(/\n/g), ({ index }) => index + 1)];
   return (at) => {
@@ -16,7 +16,7 @@ export function placesIn(text: string): (at: number) => Place {
   };
 }
 
-/** Where the value of a path begins, or what it is missing from. */
+/** The spot of the value at `path`; if it is missing, that of the innermost value on the path that exists. */
 export function spotOf(top: Spot, path: Path): Spot {
   let spot = top;
   for (const step of path) {

@@ -1,11 +1,11 @@
 import { isJsonObject } from "../json-object.ts";
 
-/** zod passes over a member named __proto__, as if nothing stood there: under another name it is looked at too. */
+/** zod ignores a member named __proto__; under another name it is checked too. */
 const STAND_IN = "__proto__\u{e000}";
-/** No name that somebody chooses is further in: /environments/test/env/NAME. */
+/** The deepest level at which authors choose member names: /environments/test/env/NAME. */
 const DEEPEST_NAME = 4;
 
-/** The same value with such members under the other name, objects in arrays apart: those hold no names of choice. */
+/** The same value with __proto__ members renamed. Objects in arrays are left alone: authors choose no names there. */
 export function withoutProto(value: unknown, levels = DEEPEST_NAME): unknown {
   if (levels === 0 || !isJsonObject(value)) return value;
   const members = Object.entries(value).map(([name, member]) => [

@@ -1,22 +1,21 @@
 import { z } from "zod";
 import { repeatedNames } from "./attachment-names.ts";
 
-// The app manifest as the platform's document describes it (Resources, "App manifest"), once: the types below, the
-// check and the published JSON Schema all come from here. A key that is not here is no error (unknown-keys.ts), and
-// what is only advised is not here either (advice/). Of two forms the object comes first: an editor takes the first for
-// the one that is meant.
+// The app manifest as the platform's document describes it (Resources, "App manifest"). The types below, the check and
+// the published JSON Schema all derive from this schema. An unknown key is no error (unknown-keys.ts), and mere advice
+// is not here either (advice/). In a union the object form comes first, because editors suggest the first form.
 
 const MOST_NAME_CHARACTERS = 30;
-/** Some write flags of a command line behind the plan; they do no harm, and advice/addons.ts says where they belong. */
+/** Some authors append command-line flags to the plan. They do no harm; advice/addons.ts says where they belong. */
 const PLAN = /^[^\s:]+(:[^\s:]+)?( +--\S.*)?$/;
-/** A process can see a variable of any other name than these: empty, or with = or NUL in it. */
+/** A name that an environment variable can have: not empty, and without = and NUL. */
 const VARIABLE_NAME = /^[^=\0]+$/;
 
 const PLAN_SENTENCE = "An add-on is named as addon or addon:plan, without spaces.";
 const VARIABLE_NAME_SENTENCE = "A config var's name cannot be empty, nor hold = or NUL: rename it.";
 const QUANTITY_SENTENCE = "This must be a whole number of processes, 0 or more, without quotes.";
 
-/** A string that must be there. Another type is named by the check's own sentences. */
+/** A required string, with a message for when it is missing. A wrong type gets the sentence of type-sentence.ts. */
 const requiredText = (missing: string) =>
   z.string({ error: ({ input }) => (input === undefined ? `Missing: ${missing}` : undefined) });
 
@@ -174,7 +173,7 @@ export const manifestSchema = keys
 
 /** An app.json without broken rules. */
 export type Manifest = z.infer<typeof manifestSchema>;
-/** The keys of an app, and of what an environment may replace. */
+/** The keys of an app, which are also those that an environment may replace. */
 export type ManifestKeys = z.infer<typeof keys>;
 /** The environments that exist. */
 export type EnvironmentName = keyof NonNullable<Manifest["environments"]>;

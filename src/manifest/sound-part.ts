@@ -2,8 +2,8 @@ import type { Path } from "./path.ts";
 import type { Manifest } from "./schema.ts";
 
 /**
- * What is left of a manifest without the entries that break a rule (a variable, an add-on, a script …), so that the
- * rest can still be looked at: what is left has its type. Elements keep their index, so an array may have gaps.
+ * A manifest without the entries that break a rule (a variable, an add-on, a script …), so that the rest, which
+ * conforms to its type, can still be checked. Elements keep their index, so an array may have gaps.
  */
 export function soundPart(value: unknown, broken: readonly Path[]): Manifest {
   if (broken.some((path) => path.length === 0)) return {};

@@ -8,7 +8,7 @@ const WANTED: Readonly<Record<string, string>> = {
   record: "an object in { }",
 };
 
-/** Says of a value what type it should have: for zod, in place of its own words. Never repeats the value. */
+/** An error message for zod that says which type a value should have. It never repeats the value. */
 export function typeSentence(issue: z.core.$ZodRawIssue): string | undefined {
   const wanted = expectedTypes(issue);
   if (wanted.length === 0) return undefined;

@@ -5,7 +5,7 @@ import { closest } from "./closest.ts";
 import type { Path } from "./path.ts";
 import { manifestSchema } from "./schema.ts";
 
-/** A list of so many keys is short enough to be told. */
+/** A list of known keys is shown only up to this length. */
 const FEW_KEYS = 5;
 
 /** A warning for each key the platform's document does not list, with the key that was probably meant. */
@@ -48,7 +48,7 @@ function warning(path: Path, known: readonly string[], given: object): Finding {
   return { path, severity: "warning", message: `The platform's manifest has no such key here.${advice}` };
 }
 
-/** Its unknown keys are errors. */
+/** Whether unknown keys of this object are errors: then no warning is needed. */
 function isClosed(schema: z.ZodObject): boolean {
   return schema.def.catchall instanceof z.ZodNever;
 }

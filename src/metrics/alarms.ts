@@ -1,6 +1,6 @@
 /**
- * The word of every alarm that the kit raises. Each is counted from 0 on: to Prometheus a series that begins at 1 has
- * not increased, so the first alarm of its kind would wake nobody. What to do at each stands in docs/operate.md.
+ * The ids of all alarms that the kit raises. Each counter starts at 0: for Prometheus a series that begins at 1 has not
+ * increased, so the first alarm of its kind would go unnoticed. docs/operate.md says what to do about each.
  */
 export const ALARMS = [
   "client_secret_rejected",

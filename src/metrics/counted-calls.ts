@@ -1,7 +1,9 @@
 import { Refusal } from "../errors.ts";
 import type { CallResult, Metrics } from "./metrics.ts";
 
-/** Each of the platform's three calls counted by what its whole work comes to, from its body to its answer. */
+/**
+ * Counts each of the platform's three calls by the result of the whole request, from reading its body to its answer.
+ */
 export function countedCalls({ provision, planChange, deprovision }: Metrics) {
   return {
     provision: <A extends Answer>(work: () => Promise<A>) => counted(work, provision),
@@ -26,13 +28,13 @@ async function counted<A extends Answer>(
   }
 }
 
-/** Ours, or that of whoever unpacks bodies. */
+/** Whether an error is a refusal: one of ours, or a 4xx error of the body parser. */
 function isRefusal(error: unknown): boolean {
   const { status } = error as { status?: unknown };
   return error instanceof Refusal || (typeof status === "number" && status < 500);
 }
 
-/** A repeated provision may be given a stored refusal. */
+/** A status of 300 or more means a refusal: a repeated provision may be answered with a stored one. */
 function resultOf(status: number): CallResult {
   if (status >= 300) return "refused";
   return status === 202 ? "later" : "done";

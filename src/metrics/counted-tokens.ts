@@ -1,7 +1,7 @@
 import type { TokenEndpoint } from "../platform/oauth.ts";
 import type { Metrics } from "./metrics.ts";
 
-/** The token endpoint, each call counted by its outcome. */
+/** Wraps the token endpoint's client and counts each call by its outcome. */
 export function countedTokens({ exchange, refresh }: TokenEndpoint, metrics: Metrics): TokenEndpoint {
   return {
     async exchange(...grant) {

@@ -4,12 +4,13 @@ import { isNext } from "../resources/steps/queue.ts";
 import { NEEDING_ATTENTION } from "../resources/credentials/needing-attention.ts";
 import { gauge, histogram, type Family } from "./families.ts";
 
-// What the rows say, whoever works on them. Each statement reads a bounded part, however many resources there are: the
-// head of a queue's index, the few that need attention, and of all credentials a sample of whole pages.
+// Gauges read from the database, whichever process does the work. Each statement reads a bounded part, however many
+// resources there are: the head of a queue's index, the few rows that need attention, and a sample of whole pages of
+// all credentials.
 
-/** A queue is counted to this length. */
+/** The rows of a queue are counted up to this number. */
 export const MOST_ROWS_WAITING = 10_000;
-/** Of `credentials` at most this many pages (8 KiB each) are read; smaller tables whole. */
+/** At most this many pages (8 KiB each) of `credentials` are read; a smaller table is read completely. */
 const MOST_SAMPLE_PAGES = 2_000;
 
 const queue = (
@@ -34,8 +35,8 @@ const readQueues = statement(
       "state IN ('active', 'needs_reauth') AND sealed_refresh_token IS NOT NULL",
     ),
     queue("verifications", "credentials", "verify_at", "verify_at IS NOT NULL"),
-    // What waits behind an earlier step is late only if that one is, which may itself have said "later" for hours; what is
-    // under way, and may have waited so, is not late any more.
+    // A step behind an earlier one is late only if that one is late, and that one may itself have answered "later" for
+    // hours. A step that a process is working on is not late.
     queue(
       "steps",
       "steps",
@@ -56,8 +57,8 @@ const readUnknown = statement(
   `SELECT count(*)::int AS count FROM (SELECT 1 FROM credentials
    WHERE state = 'grant_pending' AND outcome_unknown LIMIT ${MOST_ROWS_WAITING}) unknown`,
 );
-// A grant that is tried and put off is hardly ever due: that the token endpoint fails shows in its age. One that the
-// platform refuses is left out: it has not seen our answer, and nobody here can do anything about that.
+// A grant that is retried is hardly ever due, so only its age shows that the token endpoint fails. A grant that the
+// platform refuses is left out: the platform has not processed our answer yet, and no operator can change that.
 const readOldestGrant = statement(
   "metrics_oldest_grant",
   `SELECT coalesce(extract(epoch FROM now() - min(grant_deadline)) + ${GRANT_SECONDS}, 0)::float8 AS "ageSeconds"
@@ -78,7 +79,7 @@ const readShare = statement(
      / greatest(pg_relation_size('credentials'), 1))::float8 AS share`,
 );
 const AGE = `extract(epoch FROM now() - issued_at)::float8`;
-/** One that came without a refresh token ages for ever, and no sweep is late for it. */
+/** Without a refresh token a credential ages for ever, and that is no sign of a late sweep. */
 const IS_REFRESHED = `state = 'active' AND (due_at IS NOT NULL OR sealed_refresh_token IS NOT NULL)`;
 const readSample = statement(
   "metrics_credentials",
@@ -134,7 +135,10 @@ export async function databaseState(db: Queryable): Promise<Family[]> {
   ];
 }
 
-/** How long ago the jobs ran; those alone that this build has, for nobody runs what an older or newer one called so. */
+/**
+ * How long ago the jobs ran. Only the jobs of this build count: no process updates the heartbeat of a job that an older
+ * or newer build has under another name.
+ */
 export async function sweepAges(db: Queryable, jobs: readonly string[]): Promise<Family> {
   const sweeps = await db.query<{ job: string; ageSeconds: number }>(readSweeps, [jobs]);
   return gauge(
@@ -145,13 +149,13 @@ export async function sweepAges(db: Queryable, jobs: readonly string[]): Promise
   );
 }
 
-/** Of how many percent of the credentials' table the sample is; 100: all are counted. */
+/** How many percent of the credentials' table are read as the sample; 100: all of it. */
 export async function sampleShare(db: Queryable): Promise<number> {
   const [{ share }] = (await db.query<{ share: number }>(readShare)) as [{ share: number }];
   return share;
 }
 
-/** How many credentials are in which state, and how old the tokens are; scaled up where only a sample was read. */
+/** The number of credentials by state, and the ages of the tokens; scaled up if only a sample was read. */
 async function credentials(db: Queryable): Promise<Family[]> {
   const share = await sampleShare(db);
   const rows = await db.query<Sampled>(readSample, [share, AGES]);

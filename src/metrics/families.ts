@@ -1,9 +1,9 @@
-/** A metric with its series, in the form in which the library hands them out and takes them back. */
+/** A metric with its series, in prom-client's JSON form. */
 export interface Family {
   name: string;
   help: string;
   type: "counter" | "gauge" | "histogram";
-  /** How the library joins several of one name. There is one of each, so it has nothing to do. */
+  /** How prom-client aggregates several metrics of one name. There is one of each name, so it has no effect. */
   aggregator: "sum" | "first";
   values: Value[];
 }
@@ -11,11 +11,11 @@ export interface Family {
 export interface Value {
   value: number;
   labels: Record<string, string | number>;
-  /** For a histogram, which of its numbers it is. */
+  /** For a histogram, the name of the sample: `_bucket`, `_sum` or `_count`. */
   metricName?: string;
 }
 
-/** A gauge with one value a row. */
+/** A gauge with one value for each row. */
 export function gauge<Row>(
   name: string,
   help: string,
@@ -29,7 +29,10 @@ export function gauge<Row>(
   return { name, help, type: "gauge", aggregator: "first", values };
 }
 
-/** A histogram of what is there now: `counts` are those below each bound and above the one before. */
+/**
+ * A histogram of the present state. `counts` are those below each bound and not below the previous one; the buckets are
+ * cumulative.
+ */
 export function histogram(
   name: string,
   help: string,

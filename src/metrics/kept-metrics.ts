@@ -6,10 +6,10 @@ import { ownProcess } from "./own-process.ts";
 import { createScrape } from "./scrape.ts";
 import { createTotals } from "./totals.ts";
 
-/** So often each process adds what it counted to the totals; a process that is killed takes as much with it. */
+/** How often each process adds its counts to the totals; a process that is killed loses those since the last time. */
 const STORE_EVERY_MS = 10_000;
 
-/** Metrics that are kept in the database and can be read. Nothing is stored and nothing watched before `start`. */
+/** Stores the metrics in the database and makes them available for a scrape. Before `start`, nothing is stored. */
 export function createKeptMetrics({
   db,
   metrics,
@@ -32,19 +32,22 @@ export function createKeptMetrics({
       );
 
   return {
-    /** Adds to the totals from now on. */
+    /** Starts to add to the totals at an interval. */
     start(): void {
       timer = setInterval(() => void store(), STORE_EVERY_MS).unref();
     },
-    /** Adds what is left. */
+    /** Stops, and adds the remaining counts. */
     async stop(): Promise<void> {
       if (!timer) return;
       clearInterval(timer);
       await store();
-      // That may have been one under way, which had looked before the last was counted.
+      // The first call may have joined a store in progress, which had read the metrics before the last counts.
       await store();
     },
-    /** What answers a scrape; the process watches itself from the first call of this on. */
+    /**
+     * Creates the function that answers a scrape; the default metrics of this process are collected from the first call
+     * on.
+     */
     createScrape: () => createScrape({ db, totals, jobs, own: ownProcess(db), log }),
   };
 }

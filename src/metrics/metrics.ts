@@ -2,21 +2,24 @@ import { Counter, Histogram, Registry } from "prom-client";
 import { ALARMS } from "./alarms.ts";
 
 /**
- * What every process counts and times. The totals are shared through the database (`totals.ts`), so it does not matter
- * which process did the work and which is asked. Labels are words of ours, never a uuid, a name, or anything from outside.
+ * The counters and timers of every process. The totals are shared through the database (`totals.ts`), so it does not
+ * matter which process did the work and which one is scraped. Label values are fixed words of ours, never a uuid, a
+ * name, or anything from outside.
  */
 export function createMetrics() {
   const registry = new Registry();
   const registers = [registry];
 
-  /** A counter by one label, each of `words` from 0 on: so that the first one counted is seen as one. */
+  /**
+   * A counter with one label. The series of each of `words` starts at 0, so that the first increment is visible as one.
+   */
   function fromZero(name: string, help: string, label: string, words: readonly string[]) {
     const counter = new Counter({ name, help, labelNames: [label], registers });
     for (const word of words) counter.inc({ [label]: word }, 0);
     return counter;
   }
 
-  /** The same where no other word is counted than these. */
+  /** The same for a closed set of words: other words are ignored. */
   function counted<Word extends string>(name: string, help: string, label: string, words: readonly Word[]) {
     const counter = fromZero(name, help, label, words);
     const bound = new Map(words.map((word) => [word, counter.labels(word)]));
@@ -83,11 +86,14 @@ export function createMetrics() {
 
 export type Metrics = ReturnType<typeof createMetrics>;
 
-/** `done`: at once. `later`: accepted, and done afterwards. `refused`: a definite no. `failed`: the fault was ours. */
+/**
+ * `done`: completed at once. `later`: accepted, to be completed afterwards. `refused`: a definite no. `failed`: our
+ * fault.
+ */
 const CALL_RESULTS = ["done", "later", "refused", "failed"] as const;
 export type CallResult = (typeof CALL_RESULTS)[number];
 
-/** As the token endpoint's client says it: `issued`, or why not. */
+/** The outcomes of the token endpoint's client: `issued`, or why not. */
 const TOKEN_RESULTS = [
   "issued",
   "token_rejected",

@@ -1,7 +1,7 @@
 import { collectDefaultMetrics, Gauge, Registry } from "prom-client";
 import type { Database } from "../database/database.ts";
 
-/** What is known of the answering process alone: memory, event loop, garbage, connections. */
+/** Metrics of the process that answers the scrape: memory, event loop, garbage collection, connections. */
 export function ownProcess(db: Pick<Database, "connections">): Registry {
   const registry = new Registry();
   const registers = [registry];

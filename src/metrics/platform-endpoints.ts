@@ -1,7 +1,10 @@
-/** What stands in a path for an id, a name or an address. */
+/** The placeholder for an id, a name or an address in a path. */
 const ANY = ":id";
 
-/** The paths of the platform that the service asks for. Every other is `other`: a label must not grow with its users. */
+/**
+ * The platform's paths that the service calls. Any other is `other`: the number of label values must not grow with the
+ * number of customers.
+ */
 const PATHS = `
   /oauth/token /oauth/authorizations /oauth/authorizations/:id /account
   /vendor/resources/:id/oauth-grant
@@ -20,7 +23,7 @@ const PATHS = `
 
 const METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"];
 
-/** The endpoint of a call, as `GET /addons/:id/config`. The platform may live below a path of its own. */
+/** The endpoint of a call, such as `GET /addons/:id/config`. The platform's base URL may have a path of its own. */
 export function endpointOf(method: string, url: URL | string): string {
   const segments = new URL(url).pathname.split("/");
   const path = PATHS.filter((known) => endsLike(segments, known)).sort(
@@ -35,7 +38,7 @@ function endsLike(segments: readonly string[], known: readonly string[]): boolea
   return known.slice(1).every((word, index) => word === ANY || word === segments[start + index]);
 }
 
-/** Of two that fit, `/addons/:id/config` says more than `/addons/:id`. */
+/** The number of literal segments: of two templates that match, the one with more is used. */
 function literals(path: readonly string[]): number {
   return path.filter((word) => word !== ANY).length;
 }

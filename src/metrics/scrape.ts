@@ -6,12 +6,13 @@ import { databaseState, sweepAges } from "./database-state.ts";
 import { gauge, type Family } from "./families.ts";
 import type { Totals } from "./totals.ts";
 
-/** However often somebody asks, the database is asked no more often than this. */
+/** However often scrapes come, the database is queried no more often than this. */
 const FRESH_MS = 2_000;
 
 /**
  * The text of a scrape: the totals of all processes, the state of the work, and this process. While the database is
- * away the first two are left out, for a total that falls and comes back would read as a burst; the rest says so.
+ * away the first two are left out, because a total that falls and returns would look like a burst; `addon_database_up`
+ * is 0 then.
  */
 export function createScrape(needs: {
   db: Database;
@@ -26,7 +27,7 @@ export function createScrape(needs: {
 
   async function look(): Promise<Family[]> {
     try {
-      // A full disk may still take a total that was written before.
+      // `ping` detects a database that refuses writes: on a full disk, updating an existing total may still succeed.
       await db.ping();
       await totals.store();
       return [...(await totals.read()), ...(await databaseState(db)), await sweepAges(db, jobs), isUp(1)];

@@ -1,7 +1,7 @@
 import type { Database, Queryable } from "../database/database.ts";
 import type { Metrics } from "./metrics.ts";
 
-/** A database whose statements are timed, by the name each has. Those of Prisma are not. */
+/** Wraps the database and times its statements by name. Prisma's statements are not timed. */
 export function timedDatabase(db: Database, { query: observe }: Metrics): Database {
   const timed =
     ({ query }: Queryable): Queryable["query"] =>

@@ -2,7 +2,7 @@ import type { Http, HttpRequest } from "../platform/http.ts";
 import { endpointOf } from "./platform-endpoints.ts";
 import type { Metrics } from "./metrics.ts";
 
-/** A way out to the platform whose calls are timed, by endpoint and by the status that came. */
+/** Wraps the HTTP client for the platform and times its calls, by endpoint and status. */
 export function timedHttp({ send, close }: Http, { platformCall: observe }: Metrics): Http {
   async function timed(request: HttpRequest) {
     const startedMs = performance.now();
@@ -19,7 +19,7 @@ export function timedHttp({ send, close }: Http, { platformCall: observe }: Metr
   return { send: timed, close };
 }
 
-/** Those that say something by themselves; of the others, which may be anything, the class. */
+/** Statuses of interest are kept; any other becomes its class, such as `4xx`. */
 function known(status: number): string {
   return TELLING.includes(status) ? String(status) : `${Math.floor(status / 100)}xx`;
 }

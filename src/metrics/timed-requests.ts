@@ -9,9 +9,9 @@ interface Mount {
 const METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"];
 
 /**
- * Times each request by the template of its route, which is ours, and never by its path, which is anybody's. A route
- * knows only what comes behind the path at which its router stands: `ownPaths`, or `resourcesPath`, which is a setting
- * and called "/resources" whatever it is, for alerts look for it.
+ * Times each request by the template of its route, never by its path, which comes from outside. A route knows only the
+ * part of the path after its router's mount: one of `ownPaths`, or `resourcesPath`. The latter is a setting; its label
+ * is always "/resources", because alerts refer to it.
  */
 export function timedRequests(
   { request: observe }: Metrics,
@@ -33,7 +33,7 @@ export function timedRequests(
   };
 }
 
-/** A request that was turned away before it found its route has its mount alone. */
+/** A request that was refused before it reached a route gets the label of its mount alone. */
 function routeOf({ originalUrl, route }: Request, mounts: readonly Mount[]): string {
   const { path = null } = (route ?? {}) as { path?: unknown };
   const mount = mounts.find((each) => originalUrl.startsWith(each.path));

@@ -2,11 +2,11 @@ import type { Registry } from "prom-client";
 import { statement, type Queryable } from "../database/database.ts";
 import type { Family, Value } from "./families.ts";
 
-// One total a series, for all processes and beyond their ends. Behind a router a scrape reaches any of the web processes
-// and no worker; totals of one process alone would jump from scrape to scrape, and miss what a worker does. Written in
-// the order of the key, so that two processes never wait for each other.
+// One total for each series, over all processes and beyond their restarts. Behind a router, a scrape reaches an
+// arbitrary web process and never a worker: totals of one process would jump from scrape to scrape, and miss the work
+// of the workers. Rows are written in the order of their key, so that two processes cannot deadlock.
 
-/** Whose course over the last hours an operator looks at. */
+/** The metrics that are also stored by the hour, for the plots of the operator's pages. */
 export const KEPT_BY_THE_HOUR = ["addon_refreshes_total", "addon_refresh_breaker_openings_total"] as const;
 
 const add = statement(
@@ -26,15 +26,15 @@ const add = statement(
 );
 const readAll = statement("read_metric_totals", `SELECT sample, labels, value FROM metric_totals`);
 
-/** One number of a metric: a counter's, or one of a histogram's. */
+/** One sample: a counter's value, or one of a histogram's. */
 interface Total {
   sample: string;
-  /** JSON, in the order of the names. */
+  /** JSON, sorted by the labels' names. */
   labels: string;
   value: number;
 }
 
-/** Keeps what the metrics of `registry` came to in the database, beside what other processes add. */
+/** Stores the values of the metrics in `registry` in the database, added to those of other processes. */
 export function createTotals({ db, registry }: { db: Queryable; registry: Registry }) {
   const stored = new Map<string, number>();
   let storing: Promise<void> | null = null;
@@ -56,10 +56,10 @@ export function createTotals({ db, registry }: { db: Queryable; registry: Regist
   }
 
   return {
-    /** Adds what happened here since the last time. What could not be stored is added the next time. */
+    /** Adds what this process counted since the last call. If that fails, the next call adds it. */
     store: (): Promise<void> => (storing ??= storeNews().finally(() => (storing = null))),
 
-    /** The metrics as they are over all processes. */
+    /** The metrics summed over all processes. */
     async read(): Promise<Family[]> {
       const totals = await db.query<Total>(readAll);
       const families = (await registry.getMetricsAsJSON()) as unknown as Family[];
@@ -92,7 +92,7 @@ function belongsTo({ name, type }: Family, sample: string): boolean {
   return isHistogram ? ["_bucket", "_count", "_sum"].some((end) => sample === name + end) : sample === name;
 }
 
-/** Series by series, the buckets of each from the smallest on. */
+/** Sorts by series, and the buckets of each by their bound. */
 function asShown(one: Value, other: Value): number {
   const [a, b] = [one, other].map(({ labels: { le: _, ...series } }) => JSON.stringify(series)) as [
     string,

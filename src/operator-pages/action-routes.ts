@@ -14,7 +14,7 @@ import { formIn, parseForm, refuseUnreadable } from "./read-form.ts";
 import { confirmPage } from "./work/confirm-page.tsx";
 import type { Work, Workbench } from "./work/workbench.ts";
 
-/** Each action: a page that asks, and the form that is sent from there. */
+/** The routes of the actions: for each, a page that asks for confirmation, and the form that it sends. */
 export function actionRoutes(needs: {
   services: Services;
   tokens: FormTokens;
@@ -24,7 +24,10 @@ export function actionRoutes(needs: {
   const { pages, db } = services;
   const router = Router({ caseSensitive: true });
 
-  /** `about`: the path below `/operator` to which the action belongs; its uuid is empty where it is about all. */
+  /**
+   * `about` is the path below `/operator` to which the action belongs; `uuid` is empty if the action is about all
+   * resources.
+   */
   function add(action: Action, path: string, aboutOf: (request: Request) => { uuid: string; about: string }) {
     router
       .route(path)
@@ -71,7 +74,7 @@ export function actionRoutes(needs: {
   return router;
 }
 
-/** What is wrong with a form is told with the way back to it. */
+/** Reads the form. A fault in it is shown with a link back to the form. */
 function workOf(read: () => Work, here: string): Work {
   try {
     return read();

@@ -3,15 +3,16 @@ import { Secret } from "../secret.ts";
 import type { Services } from "../services.ts";
 import type { Operator } from "./access/operator.ts";
 
-/** How long a page that asks may stay open before its button is pressed. */
+/** How long a confirmation page may stay open before its button is pressed. */
 const FORM_SECONDS = 3_600;
 
 /**
- * What a form must bring to be carried out. The browser sends the operator's password or session by itself, perhaps also
- * with a form of another site; so each of ours carries a token that only a page of ours can hold, made for its own path
- * and for who opened it, good for an hour, and known by a name of its own (`form`), so that a form which is sent twice is
- * carried out once. A keyed hash, it needs no table and is the same in every process. Forms of the password end with it;
- * the key is not the password, or whoever is signed in could try passwords on a token at home.
+ * Tokens against cross-site request forgery. A browser sends the operator's password or session by itself, even with a
+ * form of another site, so each form carries a token that only a page of ours can contain. It is valid for one hour,
+ * for one path and one operator. It contains a unique name (`form`), so that a form which is sent twice is carried out
+ * once. It is a keyed hash: it needs no table, and every process can check it. Tokens issued to the password's holder
+ * end when the password changes. The password is part of the hashed text and not the key, or an operator could guess
+ * the password offline from a token.
  */
 export function createFormTokens({
   vault,
@@ -34,7 +35,7 @@ export function createFormTokens({
       const at = Math.floor(now());
       return `${at}.${form}.${sign(path, holder, form, at, vault.keyId).toString("base64url")}`;
     },
-    /** The form's name, or null if the token is none of ours for this path and holder, or too old. */
+    /** The form's name; null if the token is not valid for this path and operator, or too old. */
     formOf(path: string, holder: Operator, token: unknown): string | null {
       if (typeof token !== "string") return null;
       const [, time, form, signature] = /^(\d{1,12})\.([\w-]{16})\.([\w-]{43})$/.exec(token) ?? [];

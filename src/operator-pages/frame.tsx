@@ -4,7 +4,7 @@ import { operatorOf, type Operator } from "./access/operator.ts";
 import { liveScript } from "./assets/live-script.ts";
 import { stylesheet } from "./assets/stylesheet.ts";
 
-/** Where these pages stand. */
+/** The path at which these pages are mounted. */
 export const MOUNT = "/operator";
 
 const PLACES = [
@@ -15,15 +15,15 @@ const PLACES = [
 ];
 
 /**
- * A page of the operator's: the frame of all pages with the way to the others, and out. Who was not let in gets the page
- * without them.
+ * Puts an operator's page into the common frame, with navigation and the sign-out button. A person whom the guard did
+ * not let in gets the page without them.
  */
 export function inFrame(page: Page, request: Request, response: Response, { addressOf }: Pages): Page {
   const operator = operatorOf(response);
   if (!operator) return page;
   const root = addressOf(request).base + MOUNT;
   const here = PLACES.findLast(({ path }) => request.path.startsWith(path))!;
-  // What could not be shown is at none of these places, but perhaps below one.
+  // An error page is none of these places, but perhaps below one of them.
   const isProblem = (page.status ?? 200) >= 400;
   const current = isProblem ? "true" : "page";
   const navigation = (
@@ -49,7 +49,10 @@ export function inFrame(page: Page, request: Request, response: Response, { addr
   return { ...page, extras };
 }
 
-/** Who is signed in, and the way out. A browser keeps a password until it is closed, so there is no way out of that. */
+/**
+ * The name of the account and a sign-out button. There is none for the password, because a browser keeps that until it
+ * is closed.
+ */
 function SignedIn({ operator: { name, account }, root }: { operator: Operator; root: string }) {
   if (account === null) return null;
   return (

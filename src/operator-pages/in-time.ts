@@ -1,13 +1,13 @@
 import { KitError, messageOf } from "../errors.ts";
 import { within } from "../within.ts";
 
-/** A part of a page that needs the platform: what it said, or why there is nothing. */
+/** A part of a page that needs the platform: its answer, or why there is none. */
 export type Part<T> = { value: T } | { trouble: string };
 
-/** A page is not held up by a platform in trouble for longer than this. */
+/** A page waits for the platform no longer than this. */
 const PART_TIMEOUT_MS = 2_500;
 
-/** Never rejects. What comes too late is dropped. */
+/** Never rejects. An answer that comes too late is dropped. */
 export async function inTime<T>(asked: Promise<T>, scrub: (text: string) => string): Promise<Part<T>> {
   try {
     return { value: await within(PART_TIMEOUT_MS, asked, late) };

@@ -1,6 +1,6 @@
 import { duration } from "../operator/wording.ts";
 
-/** A time as people read it, UTC, with how far away it is. */
+/** A time in readable form, UTC, with its distance from now. */
 export function Moment({ at }: { at: string | Date }) {
   const date = new Date(at);
   const iso = date.toISOString();

@@ -11,8 +11,8 @@ import { createAudit } from "./work/audit.ts";
 import { createWorkbench } from "./work/workbench.ts";
 
 /**
- * The operator's pages, to be mounted at `/operator`. `byPassword` lets whoever has the password pass; null: nobody has.
- * `whenReady` holds a request until the service can do work, if it has just started.
+ * The operator's pages, to be mounted at `/operator`. `byPassword` checks the operator's password; null if none is set.
+ * `whenReady` holds back requests until a service that has just started is ready.
  */
 export function createOperatorPages({
   services,
@@ -24,9 +24,9 @@ export function createOperatorPages({
   whenReady: RequestHandler;
 }): {
   router: Router;
-  /** For pages that are shown in the place of one of these. */
+  /** For error pages that are shown in place of one of these. */
   frame: Frame;
-  /** Ends the actions that run; what was sent is finished and stored. */
+  /** Stops the running actions; requests that were sent are finished and their results stored. */
   stop(): Promise<void>;
 } {
   const { db, vault, scrubber, log, pages, signIn, config } = services;

@@ -3,8 +3,8 @@ import helmet from "helmet";
 import { policyWith } from "../pages/security-headers.ts";
 
 /**
- * Takes the place of the policy that pages without a script have: as for all, and one small script of ours, which may ask
- * us again for the page it stands in.
+ * Replaces the content security policy of pages without a script: the same, but it allows our own script, and lets that
+ * script request pages from us.
  */
 export const policyWithScript: RequestHandler = helmet.contentSecurityPolicy(
   policyWith({ "script-src": ["'self'"], "connect-src": ["'self'"] }),

@@ -1,11 +1,14 @@
 import { Problem, type Told } from "../pages/pages.tsx";
 
-/** The address that asks a browser for the password: not below `/operator`, or it would keep it for that place alone. */
+/**
+ * The address that asks a browser for the password. It is `/operator` itself and no path below it, or the browser would
+ * send the password only to that path.
+ */
 export const WITH_PASSWORD = "/operator?with=password";
 
 const NEXT = { label: "To the operator's pages", path: "/operator" };
 
-/** What can go wrong on these pages, and what the operator is told. */
+/** The problems of these pages, and what the operator is told. */
 const TOLD = {
   not_from_our_page: {
     ...{ status: 403, title: "Nothing was done", next: NEXT },
@@ -43,7 +46,7 @@ export function operatorProblem(id: keyof typeof TOLD, options?: ErrorOptions): 
 
 const TO_THE_RESOURCES = { label: "To the resources", path: "/operator/resources" };
 
-/** Something that an operation refuses by itself; its sentence may be shown. */
+/** A refusal by an operation itself; its sentence may be shown. */
 export function refused(id: string, status: number, happened: string, next = TO_THE_RESOURCES): Problem {
   const title = status === 404 ? "There is nothing here" : "That cannot be done";
   return new Problem(id, {

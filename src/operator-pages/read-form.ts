@@ -3,10 +3,10 @@ import { askForBody } from "../ask-for-body.ts";
 import { isUnreadableBody } from "../unreadable-body.ts";
 import { operatorProblem } from "./problems.ts";
 
-/** The longest holds a client secret, or a name and a fingerprint for each config var. */
+/** The largest form holds a client secret, or a name and a fingerprint for each config var. */
 const MOST_BODY_BYTES = 32 * 1024;
 
-/** What a form of ours holds; a member that came several times has them all. */
+/** The members of a form; each has all values that were sent under its name. */
 export type Form = Readonly<Record<string, readonly string[]>>;
 
 const parse = express.urlencoded({ extended: false, limit: MOST_BODY_BYTES, parameterLimit: 500 });

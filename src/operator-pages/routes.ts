@@ -27,8 +27,8 @@ import { auditPage } from "./work/audit-page.tsx";
 import type { Audit } from "./work/audit.ts";
 
 /**
- * What is to be seen of `/operator`, for whom `guard` lets pass; all but the check-up waits for `whenReady`. `actions` are
- * what is to be done there, `signOut` the way out, where anybody can sign in.
+ * The routes of `/operator`, for requests that `guard` lets pass; all but the check-up wait for `whenReady`. `actions`
+ * are the routes of the actions; `signOut` signs out, and is null if nobody can sign in.
  */
 export function operatorRoutes(needs: {
   services: Services;
@@ -95,7 +95,7 @@ export function operatorRoutes(needs: {
     return resourcePage({ record, times, entries, asked: await asked }, root);
   });
 
-  /** Never rejects; each part is there in time. */
+  /** Never rejects; each part is settled within its time limit. */
   async function askPlatform({ uuid, credential }: WholeResource): Promise<Asked> {
     const hasTokens = ["active", "needs_reauth"].includes(credential.state);
     const ask = <T>(asked: () => Promise<T>) => (hasTokens ? inTime(asked(), scrubber.scrub) : null);
@@ -128,7 +128,7 @@ const nothingHere: RequestHandler = () => {
   throw refused("not_found", 404, "There is no page of the operator's at this address.");
 };
 
-/** What somebody typed, as far as a name can hold it; undefined: nothing. */
+/** A search text without control characters, cut to a name's length; undefined if it is empty. */
 function word(value: unknown): string | undefined {
   if (typeof value !== "string") return undefined;
   const text = value.replace(CONTROLS, "").trim();

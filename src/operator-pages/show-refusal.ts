@@ -5,15 +5,15 @@ import { UnknownResource, UsedWrongly } from "../operator/errors.ts";
 import { Problem } from "../pages/pages.tsx";
 import { operatorProblem, refused } from "./problems.ts";
 
-/** It passes with time; the frame of all pages has words for it. */
+/** A passing condition, for which the common frame has an error page of its own. */
 const PASSING = "overloaded";
-/** A service that has just started waits for its database, and looks at what it keeps. */
+/** A service that has just started waits for its database and checks what is stored there. */
 const NOT_READY = "not_ready";
 
 /**
- * A page of what an operation says no with, in its own sentence, as the command line shows it; and one for a database
- * that is away, with the way to the check-up, which needs none. Anything else goes on, to be a page for what nobody
- * foresaw.
+ * Shows an operation's refusal as a page, in its own words, as the command line does; and an unavailable database as a
+ * page with a link to the check-up, which does not need the database. Any other error is passed on to the page for
+ * unforeseen errors.
  */
 export function showRefusal(scrub: (text: string) => string): ErrorRequestHandler {
   return (error: unknown, _request, _response, next) => {

@@ -1,4 +1,4 @@
-/** `well`, `wait` (may wait), `bad`, or none of these any more. */
+/** Good, can wait, bad, or over (`gone`). */
 export type Look = "well" | "wait" | "bad" | "gone";
 
 const LOOKS: Readonly<Record<string, Look>> = {
@@ -8,7 +8,7 @@ const LOOKS: Readonly<Record<string, Look>> = {
   ...{ deprovisioned: "gone", erased: "gone" },
 };
 
-/** A state in its own word, with a sign and a colour that say the same. */
+/** A state by its name, with a sign and a colour of the same meaning. */
 export function State({ of, look = LOOKS[of] ?? "gone" }: { of: string; look?: Look }) {
   return <span class={`state ${look}`}>{of}</span>;
 }

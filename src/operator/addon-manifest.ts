@@ -1,7 +1,9 @@
 import { checkOffer } from "../resources/check-offer.ts";
 import type { Offer } from "../resources/contract.ts";
 
-/** What a platform is told about an add-on: generated from `src/your-service/plans.ts`, so the two cannot disagree. */
+/**
+ * An add-on's manifest for the platform. It is generated from `src/your-service/plans.ts`, so the two cannot disagree.
+ */
 export interface AddonManifest {
   id: string;
   plans: { name: string; description: string }[];
@@ -9,7 +11,7 @@ export interface AddonManifest {
   ephemeral_plan: string;
   regions: string[];
   config_vars: string[];
-  /** What all of them begin with; absent where they have no first word in common. */
+  /** The words that all of `config_vars` begin with; absent if they share none. */
   config_vars_prefix?: string;
   requires?: string[];
 }
@@ -31,11 +33,14 @@ export function addonManifest(addonId: string, offer: Offer): AddonManifest {
   };
 }
 
-/** Where the platform finds the service. The shape is an assumption: the platform's document shows none. */
+/**
+ * The addresses at which the platform calls the service. The shape is an assumption: the platform's document shows
+ * none.
+ */
 export interface Addresses {
-  /** What provision is posted to; a resource's uuid follows behind a slash. */
+  /** The URL of the provision POST; the other calls append a slash and the resource's uuid. */
   base_url: string;
-  /** Where customers sign on; absent while they cannot. */
+  /** The URL of single sign-on; absent if sign-on is not configured. */
   sso_url?: string;
 }
 
@@ -51,7 +56,10 @@ export function addressesOf(service: {
   };
 }
 
-/** The words, from the first on, that all names share, and behind which each has one more: TEAPOT. */
+/**
+ * The leading words that all names share, leaving each name at least one word of its own: TEAPOT for TEAPOT_URL and
+ * TEAPOT_TOKEN.
+ */
 function commonPrefix(names: readonly string[]): string {
   const words = names.map((name) => name.split("_").slice(0, -1));
   const [first = []] = words;

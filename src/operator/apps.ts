@@ -8,13 +8,13 @@ interface Named {
   name: string;
 }
 
-/** The app a resource was installed on, and everywhere it is attached. */
+/** The app on which a resource was installed, and all its attachments. */
 export interface AppsReport {
   primary: Named;
   attachments: (Named & { app: Named })[];
 }
 
-/** Asks the platform for the apps of a resource, and remembers the primary one. */
+/** Asks the platform for the apps of a resource, and stores the primary one. */
 export async function appsOf(
   { db, platformFor }: { db: Queryable; platformFor: PlatformFor },
   typed: string,

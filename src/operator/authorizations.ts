@@ -17,7 +17,7 @@ import { UsedWrongly } from "./errors.ts";
 
 export type { Authorization } from "../platform/authorizations.ts";
 
-/** A person's own token at work: neither the database nor a secret of the service is needed. */
+/** These commands use a person's own token, so they need neither the database nor a secret of the service. */
 export const AUTHORIZATION_SETTINGS = [
   "platformApiUrl",
   "platformMediaType",
@@ -25,12 +25,12 @@ export const AUTHORIZATION_SETTINGS = [
 
 type Settings = Pick<Config, (typeof AUTHORIZATION_SETTINGS)[number]>;
 
-/** The platform did not do what was asked of an authorization. `id` chooses the advice that `kit` gives. */
+/** The platform did not create or revoke an authorization. `id` selects the advice that `kit` shows. */
 export class AuthorizationFailed extends KitError {}
 
 /**
- * Makes a token for the user whose token is given, one that does not expire. Throws {@link UsedWrongly},
- * {@link AuthorizationFailed} and whatever a call to the platform may throw.
+ * Creates a token that does not expire, for the user to whom `userToken` belongs. Throws {@link UsedWrongly}, {@link
+ * AuthorizationFailed} and whatever a call to the platform may throw.
  */
 export function createAuthorization(
   settings: Settings,
@@ -41,7 +41,7 @@ export function createAuthorization(
   return asking(settings, userToken, (authorizations) => authorizations.create(request, userToken));
 }
 
-/** Ends an authorization: its tokens are blocked at once. Throws as {@link createAuthorization} does. */
+/** Revokes an authorization: its tokens are blocked at once. Throws what {@link createAuthorization} throws. */
 export function revokeAuthorization(
   settings: Settings,
   id: string,
@@ -50,12 +50,12 @@ export function revokeAuthorization(
   return asking(settings, userToken, (authorizations) => authorizations.revoke(id, userToken));
 }
 
-/** The record with its tokens in the clear. Show it once, and never log it. */
+/** The record with its tokens in clear text. Show it once, and never log it. */
 export function openRecord(record: Authorization): unknown {
   return revealed(record);
 }
 
-/** Those of the scopes that the platform document does not name. The set is open: the platform decides. */
+/** The scopes that the platform's document does not name. The list there is not closed, so the platform decides. */
 export function unheardOf(scope: readonly string[]): string[] {
   return scope.filter((name) => !(SCOPES as readonly string[]).includes(name));
 }

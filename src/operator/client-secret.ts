@@ -11,14 +11,17 @@ import { Interrupted } from "./errors.ts";
 import type { OnProgress } from "./progress.ts";
 import { forgetSecrets, unopenedSecrets } from "./unopened-secrets.ts";
 
-/** A version of the client secret: how many tokens fell due with it, and how many of them are fresh already. */
+/**
+ * A version of the client secret, how many tokens fell due when it was set, and how many of those are refreshed
+ * already.
+ */
 export interface SecretReport {
   version: number;
   due: number;
   fresh: number;
 }
 
-/** The platform does not accept what was set; `version` is current, or null if nothing was changed. */
+/** The platform rejects the client secret. `version` is the current one; null if nothing was changed. */
 export class SecretRejected extends KitError {
   constructor(version: number | null) {
     const now =
@@ -30,8 +33,8 @@ export class SecretRejected extends KitError {
 }
 
 /**
- * The platform did not say whether it accepts a client secret, and the one before is good as far as anybody knows.
- * `because`: what came instead.
+ * The platform did not say whether it accepts a client secret, and as far as is known the current one works. `because`
+ * describes what came instead of an answer.
  */
 export class SecretUntried extends KitError {
   constructor(because: string) {
@@ -45,7 +48,7 @@ export class SecretUntried extends KitError {
 interface Needs {
   db: Database;
   credentials: Pick<Credentials, "secrets" | "refresh" | "spreadSecret">;
-  /** Aborted: the waiting ends; what is left is refreshed by the service, or by the same command again. */
+  /** When aborted, the waiting ends. The service, or the same command again, refreshes the remaining tokens. */
   signal: AbortSignal;
   onProgress?: OnProgress | undefined;
 }
@@ -57,9 +60,10 @@ interface SetNeeds extends Pick<Needs, "db" | "credentials"> {
 
 const LOOK_EVERY_MS = 250;
 
-// `stale`: pairs that an older secret issued, which fell due with a newer one (secret-spread.ts). `waiting`: those of them
-// that a refresh will still be tried for soon; a pair that the platform refused for good is not waited for. No index knows
-// them, for each refresh would have to write it; so all rows are looked at, piece by piece.
+// `stale` counts the token pairs that an older secret issued and that fell due when the newer one was set
+// (secret-spread.ts). `waiting` counts those of them that will be tried again soon; a pair that the platform refused
+// for good is not waited for. No index covers this, because every refresh would have to update it; so all rows are
+// read, piece by piece.
 const countStale = statement(
   "count_stale_tokens",
   `SELECT count(*)::int AS stale, count(*) FILTER (WHERE state = 'active' AND due_at IS NOT NULL)::int AS waiting
@@ -69,13 +73,14 @@ const countStale = statement(
 );
 
 /**
- * Makes a value the current client secret; tokens that older ones issued are due at once, for the platform killed them
- * with the reset. Set again while it is current, it goes on where it stopped. With `tried`, the platform is asked first.
- * Throws {@link SecretRejected} and {@link SecretUntried}: then the one before stays, which may be working still. One that
- * is not working is no reason to wait for an answer.
+ * Makes a value the current client secret. Tokens that older secrets issued fall due at once, because resetting the
+ * secret on the platform revoked them. If the value is current already and works, no version is added, and the report
+ * counts the tokens that are still to be refreshed. `tried` asks the platform first. Throws {@link SecretRejected} if
+ * the platform rejects the value. Throws {@link SecretUntried} if the platform gives no answer while the current secret
+ * works: that one then stays. If none works, the value is set even without an answer.
  *
- * Versions that do not open end with it. `known` is what CLIENT_SECRET holds: stored first, it is an older one from then
- * on, and no start brings it back.
+ * Versions that cannot be opened are deleted. `known` is the value of CLIENT_SECRET: it is stored first, as an older
+ * version, so that a later start does not import it over the new one.
  */
 export async function setSecret(
   { db, vault, credentials: { secrets }, known }: SetNeeds,
@@ -99,15 +104,16 @@ export async function setSecret(
   if (trial.outcome === "unanswered" && working) throw new SecretUntried(trial.because);
   if (unopened.length > 0) {
     await forgetSecrets(db, unopened);
-    // What was forgotten may have been this one.
+    // One of the deleted versions may have held this value.
     await storeKnown();
   }
   return { ...(await secrets.set(value)), fresh: 0 };
 }
 
 /**
- * Waits until every token that an older secret issued is fresh, and helps: it works without a running service too.
- * Throws {@link SecretRejected}, and {@link Interrupted} when `signal` says so.
+ * Waits until every token that an older secret issued is refreshed, except those that the platform refused for good. It
+ * refreshes due tokens itself, so it needs no running service. Throws {@link SecretRejected}, and {@link Interrupted}
+ * once `signal` is aborted.
  */
 export async function waitUntilFresh(needs: Needs, { version, due }: SecretReport): Promise<SecretReport> {
   const { credentials, signal, onProgress } = needs;
@@ -122,14 +128,14 @@ export async function waitUntilFresh(needs: Needs, { version, due }: SecretRepor
       onProgress?.(fresh, due);
       if (waiting === 0) return { version, due, fresh };
       const current = await waitingForDatabase(credentials.secrets.current);
-      // Ours, or what somebody else set meanwhile.
+      // The version that we set, or one that was set by another process meanwhile.
       if (current.version >= version && current.isRejected) throw new SecretRejected(current.version);
       if (signal.aborted) {
         throw new Interrupted(
           `The client secret is version ${version} now. Stopped with ${fresh} of ${due} tokens fresh; a running service refreshes the rest.`,
         );
       }
-      // Of many millions a look takes seconds: as long again is for others.
+      // Counting many millions of rows takes seconds: pause as long as it took, to leave the database to others.
       await wait(Math.max(LOOK_EVERY_MS, tookMs));
     }
   } finally {
@@ -140,10 +146,10 @@ export async function waitUntilFresh(needs: Needs, { version, due }: SecretRepor
 
 async function help({ credentials: { refresh, spreadSecret } }: Needs, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
-    // What hinders us hinders the service as well, and shows in what is counted.
+    // An error here is ignored: a running service meets the same one, and the counts show the lack of progress.
     const taken = await refresh.due(signal).catch(() => 0);
     if (taken > 0) continue;
-    // Whoever set the secret may not have lived to make every older token due.
+    // The process that set the secret may have died before it made every older token due.
     await spreadSecret(signal).catch(() => 0);
     await wait(LOOK_EVERY_MS, undefined, { signal }).catch(() => undefined);
   }
@@ -154,7 +160,7 @@ interface Looked {
   waiting: number;
 }
 
-/** A look that is cut off is begun again, as long as the database can be had at all. */
+/** Counts again after a passing database error. Throws when the database stays away for too long. */
 async function look({ db, credentials: { secrets } }: Needs, version: number): Promise<Looked> {
   for (;;) {
     await waitingForDatabase(secrets.current);

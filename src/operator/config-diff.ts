@@ -12,16 +12,17 @@ import { typedUuid, UnknownResource } from "./errors.ts";
 import type { OnProgress } from "./progress.ts";
 import { workThrough } from "./work-through.ts";
 
-/** A value as it may be shown: two are the same where their fingerprints are. */
+/** A value that can be compared without showing it: two values are equal if their fingerprints are. */
 export interface ShownValue {
   value: Secret;
-  /** Keyed, so that nobody can try out guesses, and of this resource's var alone. */
+  /** A keyed hash, so that guesses cannot be tried out on it; it depends on the resource and on the var's name. */
   fingerprint: string;
 }
 
 /**
- * One config var as we want it and as the platform has it; null: not at all. `extra`: we set it once, and want or declare
- * it no more; `foreign`: it was never set from here, as those of an installation from before the kit.
+ * One config var as the service wants it and as the platform has it; null means that it does not exist there. `extra`:
+ * set from here once, but no longer wanted or declared. `foreign`: never set from here, such as a var of an
+ * installation from before the kit.
  */
 export interface VarDifference {
   name: string;
@@ -30,24 +31,26 @@ export interface VarDifference {
   platform: ShownValue | null;
 }
 
-/** How the config vars of one resource compare, in the order of their names. */
+/** The config vars of one resource compared, sorted by name. */
 export interface ConfigDifference {
   vars: VarDifference[];
-  /** Names that were set from here once and are wanted no more, also where the platform has let go of them. */
+  /** Names that were set from here once and are no longer wanted, even if the platform no longer has them either. */
   retired: string[];
-  /** False: the vendor's service has not said what it wants, and nobody else has. */
+  /**
+   * False if neither the vendor's service nor an operator (`kit config set`) has said what the resource should have.
+   */
   isKnown: boolean;
 }
 
-/** How all resources compare. Each is the same, or in one of the lists. */
+/** The config vars of all resources compared. A resource whose vars are as wanted is in none of the lists. */
 export interface FleetDifference {
   checked: number;
   different: { uuid: string; vars: VarDifference[] }[];
   failed: { uuid: string; id: string; message: string }[];
   skipped: { uuid: string; reason: string }[];
-  /** How many were not looked at; only where the work was stopped. */
+  /** How many resources were not looked at; only set if the work was stopped. */
   left?: number;
-  /** Of all that were looked at: {@link ConfigDifference.retired}. */
+  /** The {@link ConfigDifference.retired} names of all resources that were looked at. */
   retired: Set<string>;
 }
 
@@ -74,8 +77,8 @@ const page = statement(
 const CAN_BE_ASKED = "state IN ('provisioning', 'provisioned')";
 
 /**
- * What the vendor's service wants for a resource against what the platform has, var by var (platform document, "Add-on
- * configuration"). Nothing is changed.
+ * Compares what the vendor's service wants for a resource with what the platform has, var by var (platform document,
+ * "Add-on configuration"). Nothing is changed.
  */
 export async function diffConfig(needs: DiffNeeds, typed: string): Promise<ConfigDifference> {
   const { db, vault, platformFor } = needs;
@@ -97,8 +100,8 @@ export async function diffConfig(needs: DiffNeeds, typed: string): Promise<Confi
 }
 
 /**
- * The config vars that are wanted for a resource; null: no more. That is so of one which the service set and declares no
- * more, too: the platform would take no value for it.
+ * The config vars that are wanted for a resource; the value null means "not wanted". That includes a var which the
+ * service once set but no longer declares: the platform would accept no value for it.
  */
 export function wantedConfig(
   { vault, offer }: Pick<DiffNeeds, "vault" | "offer">,
@@ -110,7 +113,7 @@ export function wantedConfig(
   }));
 }
 
-/** The same for every resource that can be asked about, page by page however many there are. */
+/** Compares every resource that is not deprovisioned or failed, page by page. */
 export async function diffAllConfigs(
   needs: DiffNeeds & { concurrency: number; signal: AbortSignal; onProgress?: OnProgress | undefined },
 ): Promise<FleetDifference> {
@@ -152,7 +155,10 @@ async function* allResources(db: Queryable): AsyncGenerator<Found> {
   }
 }
 
-/** `ours` is undefined for what we never set, and null for what we removed. Null: it is nowhere, as it should be. */
+/**
+ * `ours` is undefined for a var that was never set from here, and null for one that was removed. Answers null if the
+ * var is wanted nowhere and exists nowhere.
+ */
 function stateOf(ours: string | null | undefined, theirs: string | null): VarDifference["state"] | null {
   if (ours == null && theirs === null) return null;
   if (ours == null) return ours === null ? "extra" : "foreign";

@@ -9,29 +9,31 @@ import {
   type VarDifference,
 } from "./config-diff.ts";
 
-/** What a push would do to a resource's vars, by their names. */
+/** What a push would do to a resource's config vars, as lists of names. */
 export interface PushPlan {
-  /** Are missing on the platform. */
+  /** Missing on the platform. */
   set: string[];
-  /** Have another value there, and were named to be overwritten. */
+  /** Different on the platform, and named to be overwritten. */
   overwrite: string[];
-  /** Are there and no longer wanted, and were named. */
+  /** On the platform, no longer wanted, and named to be overwritten. */
   remove: string[];
-  /** Differ and stay as the platform has them: somebody may have changed them there by hand. */
+  /**
+   * Different, or no longer wanted, but not named: left alone, because somebody may have changed them on the platform
+   * by hand.
+   */
   keep: string[];
-  /** Were named, and were never set from here: they stay as they are all the same. */
+  /** Named, but never set from here: left alone all the same. */
   foreign: string[];
 }
 
-/** What somebody was shown of a var before they said yes. */
+/** What the operator was shown of a var before confirming the push. */
 export interface Shown {
   name: string;
   platform: Pick<ShownValue, "fingerprint"> | null;
 }
 
 /**
- * Nothing that stands on the platform is touched but what is named in `overwrite`, and what was never set from here not
- * even then.
+ * A value that exists on the platform is only changed if `overwrite` names it, and never if it was not set from here.
  */
 export function planPush(vars: readonly VarDifference[], overwrite: readonly string[]): PushPlan {
   const named = (wanted: VarDifference["state"], isNamed = true) =>
@@ -52,8 +54,8 @@ export function isEmpty({ set, overwrite, remove }: PushPlan): boolean {
 }
 
 /**
- * Carries out what was shown to whoever said yes. What the platform has got another value of since then is left alone.
- * Answers the names that were changed.
+ * Carries out the push that the operator confirmed. A var whose value on the platform has changed since it was shown is
+ * left alone. Answers the names that were changed.
  */
 export async function pushShown(
   needs: DiffNeeds,
@@ -73,8 +75,8 @@ export async function pushShown(
 }
 
 /**
- * Sends the changes, and again as long as something else came to be wanted meanwhile: who wanted it may have told the
- * platform first, and ours came behind it. What differs in other vars is still left alone.
+ * Sends the changes, and sends them again if the wanted values change meanwhile: another process may have sent its
+ * newer values to the platform before ours arrived. Other vars that differ are left alone.
  */
 async function update(
   needs: DiffNeeds,
@@ -90,7 +92,7 @@ async function update(
   if (!isDeepStrictEqual(anew, changes)) await update(needs, uuid, anew, now);
 }
 
-/** What we want for a resource; nothing where it is gone. */
+/** The wanted config vars of a resource; empty if the resource is gone. */
 async function wantedOf(needs: DiffNeeds, uuid: string): Promise<ConfigVar[]> {
   const resource = await findResource(needs.db, uuid);
   return resource ? wantedConfig(needs, resource) : [];

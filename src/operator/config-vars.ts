@@ -14,7 +14,7 @@ interface Needs {
   platformFor: PlatformFor;
 }
 
-// Only if nobody changed it meanwhile: a plan change may have brought a new set.
+// Only if the stored config is still the one that was read: a plan change may have stored a new one.
 const keep = statement(
   "keep_config",
   `UPDATE resources SET sealed_config = $2, updated_at = now()
@@ -22,7 +22,7 @@ const keep = statement(
 );
 const MOST_TRIES = 5;
 
-/** The config vars as the platform has them. Their values are the customer's secrets. */
+/** The config vars as the platform has them. The values are the customer's secrets. */
 export async function getConfig(
   { platformFor }: Pick<Needs, "platformFor">,
   typed: string,
@@ -31,9 +31,9 @@ export async function getConfig(
 }
 
 /**
- * Changes the named config vars on the platform (null removes one), and in the full set we keep, so that a later push
- * does not undo it. Throws {@link UsedWrongly} for names the service does not declare, but lets one that was set from
- * here before it was retired be removed.
+ * Changes the named config vars on the platform (null removes one) and in the stored full set, so that a later push
+ * does not undo the change. Throws {@link UsedWrongly} for names that the service does not declare; but a var that was
+ * set from here before it was retired may be removed.
  */
 export async function setConfig(
   needs: Needs,
@@ -55,12 +55,13 @@ export async function setConfig(
   const before = resource?.sealedConfig ?? null;
   const set = await config.update([...changes]);
   const replaced = await keepInStep(needs, uuid, changes);
-  // What a plan change made meanwhile may have reached the platform behind ours, and is not what we keep.
+  // A plan change may have stored another config meanwhile, and its vars may have reached the platform after ours: send
+  // ours again.
   const isOvertaken = replaced !== null && !(before && replaced.equals(before));
   return inOrder(isOvertaken ? await config.update([...changes]) : set);
 }
 
-/** Answers what was kept before; null: nothing. */
+/** Stores the changes in the full set. Answers the sealed config that this replaced; null if there was none. */
 async function keepInStep(
   { db, vault }: Needs,
   uuid: string,
@@ -82,8 +83,8 @@ async function keepInStep(
 }
 
 /**
- * Throws {@link UsedWrongly} for names the service does not declare: the platform would refuse them. `removable`: those
- * that may be named all the same, to be removed.
+ * Throws {@link UsedWrongly} for names that the service does not declare: the platform would refuse them. Names in
+ * `removable` are accepted too, to be removed.
  */
 export function checkNames(
   { configVars }: Offer,

@@ -1,7 +1,7 @@
 import { statement, type Database } from "../database/database.ts";
 import { IN_PIECE, readWhole } from "../database/whole-table.ts";
 
-/** How many rows of `tables` meet `condition`, by name: to the last one, piece by piece, however many there are. */
+/** Counts the rows of `tables` that meet `condition`, piece by piece. `name` becomes part of the statements' names. */
 export function countRows(
   db: Database,
   name: string,

@@ -6,8 +6,8 @@ import { findResource } from "../resources/rows.ts";
 import { createScrubber } from "../scrubber.ts";
 import { typedUuid, UnknownResource } from "./errors.ts";
 
-// What a tombstone still tells about a customer. The row itself stays, so that its uuid can never live again, and so do
-// the types and times of what happened.
+// Clears what a tombstone still holds about a customer. The row itself stays, so that its uuid can never be used again,
+// and so do the types and times of its events.
 const clear = statement(
   "clear_tombstone",
   `WITH cleared AS (
@@ -21,15 +21,16 @@ const clear = statement(
 );
 
 /**
- * Does here what a deprovision would, for a resource the platform no longer asks about. From a tombstone it takes what
- * is left of the customer. Throws {@link UnknownResource}.
+ * Does locally what a deprovision by the platform would do, for a resource that the platform no longer asks about. For
+ * a tombstone, it clears the remaining data of the customer. Throws {@link UnknownResource}.
  */
 export async function eraseResource(
   { db, deprovision }: { db: Database; deprovision: Deprovision },
   typed: string,
 ): Promise<{ erased: string }> {
   const uuid = typedUuid(typed);
-  // A deprovision would leave a tombstone even so, which is for the platform's requests that overtake each other.
+  // `deprovision` would store a tombstone for an unknown uuid too. That is meant for requests of the platform that
+  // arrive out of order.
   if (!(await findResource(db, uuid))) throw new UnknownResource(uuid);
   try {
     await deprovision(uuid);
@@ -40,7 +41,10 @@ export async function eraseResource(
   return { erased: uuid };
 }
 
-/** A deprovision that needs the database and no key: the clean-up it writes down is done by the service. */
+/**
+ * A deprovision that needs only the database and no keys: it stores the clean-up as a step, which the service carries
+ * out.
+ */
 export function deprovisionWithoutKeys(db: Database): Deprovision {
   return createDeprovision({
     db,

@@ -1,7 +1,7 @@
 import { KitError } from "../errors.ts";
 import { readUuid } from "../uuid.ts";
 
-/** What was asked for makes no sense: a malformed uuid, an unknown state. Nothing was done. */
+/** The operator's request makes no sense: a malformed uuid, an unknown state. Nothing was done. */
 export class UsedWrongly extends KitError {
   constructor(message: string) {
     super("used_wrongly", message);
@@ -15,20 +15,20 @@ export class UnknownResource extends KitError {
   }
 }
 
-/** The same in a report on many. */
+/** An {@link UnknownResource} as an entry of a report on many resources. */
 export function failedUnknown(uuid: string): { uuid: string; id: string; message: string } {
   const { id, message } = new UnknownResource(uuid);
   return { uuid, id, message };
 }
 
-/** The operator stopped the work. What was done is kept, and the same command goes on where it stopped. */
+/** The operator stopped the work. What was done is kept, and the same command continues where it stopped. */
 export class Interrupted extends KitError {
   constructor(message: string) {
     super("interrupted", message);
   }
 }
 
-/** A uuid that somebody typed, in the one form we keep. Throws {@link UsedWrongly}. */
+/** A uuid as typed by an operator, in the canonical form that is stored. Throws {@link UsedWrongly}. */
 export function typedUuid(text: string): string {
   const uuid = readUuid(text.trim());
   if (!uuid) throw new UsedWrongly(`"${text}" is not the uuid of a resource.`);

@@ -10,20 +10,20 @@ import { Interrupted } from "./errors.ts";
 import type { OnProgress } from "./progress.ts";
 
 export interface KeyReport {
-  /** Rows that were sealed anew. */
+  /** How many rows were resealed. */
   resealed: number;
-  /** Which keys seal how many rows now. */
+  /** How many rows each key seals now. */
   byKey: KeyUse[];
 }
 
-/** Sealed values that do not open. */
+/** Sealed values that could not be opened. */
 export interface Unopened {
   count: number;
-  /** Of the first of them: what and why. */
+  /** For the first of them: which value, and why. */
   messages: string[];
 }
 
-/** What is to be done about the keys that still seal something beside the current one; null: none does. */
+/** What to do about older keys that still seal some rows; null if there are none. */
 export function neededKeys({ byKey }: Pick<KeyReport, "byKey">, { keyId, keyIds }: Vault): string | null {
   const others = byKey.map((use) => use.keyId).filter((used) => used !== keyId);
   if (others.length === 0) return null;
@@ -41,20 +41,21 @@ interface Needs {
 }
 
 const MOST_MESSAGES = 5;
-/** Rows that are busy are tried again this often. */
+/** After this many rounds, rows that were locked each time are left as they are. */
 const MOST_ROUNDS = 20;
 const ROUND_PAUSE_MS = 500;
 
 const TABLES = ["resources", "credentials", "people"] as const;
-// The hash is keyed with the key that sealed the row: both change together or not at all.
+// The hash is keyed with the key that sealed the row, so both must change together.
 const storeSecret = statement(
   "reseal_client_secret",
   `UPDATE client_secrets SET sealed_secret = $3, hash = $4 WHERE version = $1 AND sealed_secret = $2 RETURNING version`,
 );
 
 /**
- * Seals everything with `ENCRYPTION_KEY`. It can be stopped and started again at any time, and beside a running service.
- * What does not open is left alone and answered in `unopened`. Throws {@link Interrupted} when `signal` says so.
+ * Reseals everything with `ENCRYPTION_KEY`. It can run beside a running service, and be stopped and started again at
+ * any time. A value that cannot be opened is left alone and reported in `unopened`. Throws {@link Interrupted} once
+ * `signal` is aborted.
  */
 export async function resealAll(needs: Needs): Promise<{ report: KeyReport; unopened: Unopened }> {
   const { db, vault, signal } = needs;

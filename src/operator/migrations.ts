@@ -12,13 +12,13 @@ const appliedSince = statement(
 export interface MigrationReport {
   /** The names of the migrations, oldest first. */
   applied: string[];
-  /** Which database it was, in words; no password in them. */
+  /** A description of the database, without a password. */
   database: string;
 }
 
 /**
- * Brings the schema up to date and says of which database, and what it applied; meanwhile, for whom it waits. Throws
- * `MigrationFailed`, or `Misconfigured`.
+ * Brings the schema up to date; answers the database and the migrations that were applied. `onWait` is told which
+ * sessions it waits for. Throws `MigrationFailed` or `Misconfigured`.
  */
 export async function migrateDatabase(
   config: Pick<Config, (typeof MIGRATION_SETTINGS)[number]>,
@@ -31,18 +31,18 @@ export async function migrateDatabase(
   return { ...(await migrateEmbedded(dataDir)), database };
 }
 
-/** A socket's folder stands in the query. */
+/** Describes a database by its URL. A Unix socket's folder is given in the query, as `host`. */
 function named({ pathname, host, searchParams }: URL): string {
   const name = pathname.slice(1);
   return `${name ? `database ${name}` : "the user's own database"} at ${searchParams.get("host") ?? host}`;
 }
 
-/** The embedded database is migrated by whoever opens it, and tells the time by the same clock as we do. */
+/** Opening the embedded database migrates it. It runs on this machine, so its clock is ours. */
 async function migrateEmbedded(dataDir: string): Promise<{ applied: string[] }> {
   const before = new Date();
   const db = await openDatabase({ dataDir, role: "guest", poolSize: 1 });
   try {
-    // Beside a service that has it open, it is as that one left it.
+    // If a running service has the database open, this open did not migrate it: check the schema.
     await checkMigrations(db);
     const rows = await db.query<{ name: string }>(appliedSince, [before]);
     return { applied: rows.map(({ name }) => name) };

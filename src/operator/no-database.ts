@@ -3,8 +3,8 @@ import path from "node:path";
 import type { Config } from "../config.ts";
 
 /**
- * What is to be said instead of opening an embedded database that is not there: that would make a new one, and work on
- * it while the service's own is elsewhere. Null: nothing.
+ * The message to show if there is no embedded database to open; null if there is one, or if DATABASE_URL is set.
+ * Opening it would create a new, empty database, while the service's own is elsewhere.
  */
 export function noDatabase({
   databaseUrl,

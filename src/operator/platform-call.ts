@@ -6,7 +6,7 @@ import type { Services } from "../services.ts";
 import { typedUuid, UsedWrongly } from "./errors.ts";
 import { withoutSecretMembers, withoutValues } from "./secret-members.ts";
 
-/** What the platform answered; `body` is parsed where it is JSON. */
+/** The platform's answer; `body` is parsed if it is JSON. */
 export interface PlatformAnswer {
   status: number;
   headers: Record<string, string | string[]>;
@@ -18,13 +18,13 @@ export interface PlatformCall {
   path: string;
   /** The resource whose token is sent. */
   uuid: string;
-  /** A JSON text. */
+  /** The body, as JSON text. */
   data?: string | undefined;
 }
 
 const METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"];
 
-/** Judges a call as far as that takes no settings. Throws {@link UsedWrongly}. */
+/** Checks a call as far as that needs no settings. Throws {@link UsedWrongly}. */
 export function checkCall({ method, data }: Pick<PlatformCall, "method" | "data">): void {
   const known = method.toUpperCase();
   if (!METHODS.includes(known))
@@ -32,14 +32,14 @@ export function checkCall({ method, data }: Pick<PlatformCall, "method" | "data"
       `"${method}" is not a method of the platform's API: it takes ${METHODS.join(", ")}.`,
     );
   if (data === undefined) return;
-  // The platform would ignore it, and whoever typed it would take the answer for one to it.
+  // The platform would ignore the data, and the operator would believe that the answer took it into account.
   if (known === "GET") throw new UsedWrongly("A GET takes no data: what it asks for stands in its path.");
   if (!isJson(data)) throw new UsedWrongly("The data is not JSON.");
 }
 
 /**
- * Any call to the platform's API with one resource's token; `checkCall` has found it sound. A refusal is an answer too.
- * Throws {@link UsedWrongly}.
+ * Calls the platform's API with one resource's token; `checkCall` has validated the call. An error status is an answer
+ * too. Throws {@link UsedWrongly}.
  */
 export async function callPlatform(
   platformFor: PlatformFor,
@@ -61,8 +61,8 @@ export async function callPlatform(
 }
 
 /**
- * The answer to a call without secrets: what is one by its place, the token it was asked with, whatever begins like a
- * token, and what else this process knows for a secret.
+ * Removes the secrets from an answer: values that are secret by their place, the access token of the call, texts that
+ * begin like a token, and every other secret that this process knows.
  */
 export async function masked(
   { scrubber, credentials }: Pick<Services, "scrubber" | "credentials">,
@@ -70,7 +70,7 @@ export async function masked(
   answer: PlatformAnswer,
 ): Promise<PlatformAnswer> {
   const { status, headers, body } = answer;
-  // A refusal has members of its own, and names no value.
+  // An error answer has members of its own, and no values of vars.
   const isOfVars = status < 300 && /^\/apps\/[^/]+\/config-vars\/?(\?|$)/i.test(path);
   const token = await credentials
     .tokensOf(uuid)

@@ -14,12 +14,12 @@ import { UsedWrongly } from "./errors.ts";
 export { openIncidents } from "../platform/status.ts";
 export type { CurrentStatus, Incident, SystemStatus, Told } from "../platform/status.ts";
 
-/** The feed is public: nothing but its address is needed. */
+/** The feed is public: only its address is needed. */
 export const STATUS_SETTINGS = ["platformStatusUrl"] as const satisfies readonly SettingName[];
 
 type Settings = Pick<Config, (typeof STATUS_SETTINGS)[number]>;
 
-/** The feed cannot be read. Nothing of the service depends on it. */
+/** The feed cannot be read. The service does not depend on it. */
 export class StatusUnavailable extends KitError {
   constructor(cause: unknown) {
     super("status_unavailable", `The status feed cannot be read: ${messageOf(cause)}`, { cause });
@@ -38,7 +38,7 @@ export function currentStatus(settings: Settings): Promise<Told<CurrentStatus>> 
   return asking(settings, (feed) => feed.current());
 }
 
-/** The incidents since a day, as many as are asked for. Throws {@link UsedWrongly} and {@link StatusUnavailable}. */
+/** The incidents since `since`, at most `perPage` of them. Throws {@link UsedWrongly} and {@link StatusUnavailable}. */
 export async function listIncidents(
   settings: Settings,
   { since, perPage }: { since?: string | undefined; perPage?: string | undefined },
@@ -71,7 +71,7 @@ async function asking<T>(
   }
 }
 
-/** Whether a text is a day of the calendar: 2026-02-30 is none. */
+/** Whether a text is an existing date: 2026-02-30 is not. */
 function isDay(text: string): boolean {
   if (!/^\d{4}-\d\d-\d\d$/.test(text)) return false;
   const ms = Date.parse(text);

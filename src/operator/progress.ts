@@ -1,2 +1,2 @@
-/** Called as long work goes on. `total` may grow while it runs. */
+/** Called while long work makes progress. `total` may grow meanwhile. */
 export type OnProgress = (done: number, total: number) => void;

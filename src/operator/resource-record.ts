@@ -3,7 +3,7 @@ import { keyIdOf } from "../vault/vault.ts";
 
 export { BUSINESS_STATES, CREDENTIAL_STATES } from "./resource-states.ts";
 
-/** One add-on resource as operators see it: nothing secret in it. Times are ISO 8601, UTC. */
+/** One add-on resource as operators see it, without secrets. Times are ISO 8601, UTC. */
 export interface ResourceRecord {
   uuid: string;
   name: string | null;
@@ -28,7 +28,7 @@ export interface CredentialRecord {
   lastError: string | null;
   /** The version of the client secret that issued the tokens. */
   secretVersion: number | null;
-  /** The key that sealed what we have: the access token, or before there is one, the grant code. */
+  /** The key that sealed the access token or, before there is one, the grant code. */
   keyId: string | null;
   /** What was odd about the platform's last token answer. */
   flags: string[];
@@ -40,7 +40,7 @@ export function resourceRecord(stored: StoredResource): ResourceRecord {
   const { uuid, name, plan, region, state, appId, appName } = stored;
   return {
     ...{ uuid, name, plan, region, state },
-    // Born in one statement with its resource, and never deleted.
+    // Inserted in one statement with its resource, and never deleted.
     credential: credentialRecord(stored.credential!),
     app: appId === null ? null : { id: appId, name: appName ?? appId },
     createdAt: stored.createdAt.toISOString(),

@@ -1,4 +1,4 @@
-// Apart from what reads resources, for the command line's help, which loads as little as it can.
+// In a file of their own, because the command line's help needs them and must not load the code that reads resources.
 
 export const BUSINESS_STATES = ["provisioning", "provisioned", "failed", "deprovisioned"] as const;
 export const CREDENTIAL_STATES = [

@@ -2,26 +2,30 @@ import { statement, type Database } from "../database/database.ts";
 import { IN_PIECE, readWhole } from "../database/whole-table.ts";
 import { BUSINESS_STATES } from "./resource-states.ts";
 
-// The resources in one state, the newest first, among millions in others. No index has both the state and the order, for
-// each provision would have to write it. What is common is found among the newest; what is rare, by looking at all.
+// Lists the resources in one state, the newest first, among millions in other states. There is no index on state and
+// time together, because each provision would have to update it. A common state is found among the newest resources; a
+// rare one by looking at all.
 
-/** A place in the list. */
+/** A position in the list. */
 export interface Place {
   createdAt: string;
   uuid: string;
 }
 
-/** What was found, and the place up to which was looked; none: to the end, or until enough was found. */
+/**
+ * The resources that were found, and the place up to which the list was searched; `reached` is undefined if the search
+ * came to the end, or found enough.
+ */
 export interface InState {
   found: Place[];
   reached?: Place | undefined;
 }
 
-/** So long a person waits; then they may look on. */
+/** A search gives up after this long; the caller may continue from where it stopped. */
 const PATIENCE_MS = 8_000;
-/** So many of the newest are looked at in one statement: each credential may be a page of its own to be read. */
+/** How many of the newest resources one statement looks at: each may cost a page read for its credential. */
 const SLICE = 4_000;
-/** So many credentials in a state are put in order at once. */
+/** Up to this many credentials in a state are sorted in one statement; more make the state a common one. */
 const MOST_RARE = 10_000;
 
 const IS_BEFORE = `(r.created_at, r.uuid) < ($1::timestamptz, $2::uuid)`;
@@ -39,7 +43,7 @@ const slice = (name: string, condition: string) =>
        UNION ALL (SELECT uuid, created_at, (SELECT count(*)::int FROM slice) FROM slice ORDER BY created_at, uuid LIMIT 1)
      ) both_kinds ORDER BY looked NULLS FIRST, created_at DESC, uuid DESC`,
   );
-// `place` is what the newest of all pieces are told by: a time with microseconds, of one width.
+// `place` is the sort key across pieces: a time in microseconds, of fixed width, and the uuid.
 const rest = (name: string, condition: string) =>
   statement(
     name,
@@ -54,7 +58,7 @@ const ofBusiness = {
   newest: slice("list_newest_by_state", `r.state = $3`),
   all: rest("list_all_by_state", `r.state = $5`),
 };
-// Those of tombstones are erased, each of them; of what failed, those whose grant was not lost.
+// The credential of every tombstone is erased; that of a failed resource, unless its grant was lost.
 const ofErased = {
   newest: slice("list_newest_erased", `r.state IN ('deprovisioned', 'failed') AND ${hasState("$3")}`),
   all: rest("list_all_erased", `(r.state = 'deprovisioned' OR r.state = 'failed' AND ${hasState("$5")})`),
@@ -71,7 +75,7 @@ const rare = statement(
    UNION ALL SELECT NULL, NULL, true WHERE (SELECT count(*) FROM looked_at) > ${MOST_RARE}`,
 );
 
-/** The next `most` resources in `state` behind `from`. */
+/** The next `most` resources in `state` after the position `from`. */
 export async function findInState(db: Database, state: string, from: Place, most: number): Promise<InState> {
   const isOfBusiness = (BUSINESS_STATES as readonly string[]).includes(state);
   if (isOfBusiness || state === "erased") {
@@ -85,7 +89,7 @@ export async function findInState(db: Database, state: string, from: Place, most
 
 type Read = ReturnType<typeof statement>;
 
-/** What is found in one slice; `reached` unless that was enough, or the end. */
+/** Searches one slice. `reached` is set unless enough was found or the list has ended. */
 async function lookAt(db: Database, read: Read, state: string, from: Place, most: number): Promise<InState> {
   const rows = await db.query<Place & { looked: number | null }>(read, [
     from.createdAt,
@@ -98,7 +102,7 @@ async function lookAt(db: Database, read: Read, state: string, from: Place, most
   return { found, reached: found.length < most && last?.looked === SLICE ? last : undefined };
 }
 
-/** Slice by slice, for as long as somebody waits. */
+/** Searches slice by slice, until `PATIENCE_MS` has passed. */
 async function lookThrough(db: Database, state: string, from: Place, most: number): Promise<InState> {
   const until = performance.now() + PATIENCE_MS;
   const found: Place[] = [];
@@ -110,7 +114,7 @@ async function lookThrough(db: Database, state: string, from: Place, most: numbe
   }
 }
 
-/** The newest of the whole table. */
+/** Searches the whole table, piece by piece, for the newest. */
 function lookAtAll(db: Database, read: Read, state: string, from: Place, most: number): Promise<Place[]> {
   return readWhole(db, async ({ pieces }) => {
     let newest: (Place & { place: string })[] = [];

@@ -13,11 +13,14 @@ import { waitingSteps, type WaitingStep } from "./waiting-steps.ts";
 export interface ResourcePage {
   resources: ResourceRecord[];
   /**
-   * Given back as `after`, it brings the next page; null: there is none. Of a state that is rare among millions a page may
-   * be short, or empty, and still have a next.
+   * The cursor to pass as `after` for the next page; null if there is none. For a state that is rare among millions of
+   * resources a page may be short, or empty, and still have a next one.
    */
   next: string | null;
-  /** More begin with the text than are looked at ({@link MOST_FOUND}): what is missing here may be there all the same. */
+  /**
+   * More resources match the text than are looked at ({@link MOST_FOUND}): one that is missing here may exist all the
+   * same.
+   */
   isCut?: boolean;
 }
 
@@ -28,13 +31,13 @@ export interface ResourceEvent {
   detail: unknown;
 }
 
-/** One resource with what is still to be done for it, and what happened to it. */
+/** One resource with its waiting steps and its events. */
 export type WholeResource = ResourceRecord & { steps: WaitingStep[]; events: ResourceEvent[] };
 
 const PAGE_SIZE = 100;
 
-// The page is found by SQL and its rows are read by Prisma: the place in the list is a time with microseconds, which
-// Prisma's dates do not have, and two resources born in one millisecond must neither be skipped nor shown twice.
+// SQL finds the page and Prisma reads its rows: the position in the list is a time in microseconds, which Prisma's
+// dates cannot hold, and two resources created in one millisecond must neither be skipped nor shown twice.
 const listed = (name: string, where: string) =>
   statement(
     name,
@@ -44,12 +47,13 @@ const listed = (name: string, where: string) =>
 const BEFORE = `(r.created_at, r.uuid) < ($1::timestamptz, $2::uuid)`;
 const newest = listed("list_resources", `WHERE ${BEFORE}`);
 
-/** Of each way in which a text may be found, no more are looked at: a search is for few. */
+/** How many matches of each kind (uuid, name, app) are looked at: a search is meant to find a few. */
 export const MOST_FOUND = 1_000;
 const beginning = (column: string) =>
   `octet_length(${column}) <= 1000 AND ${column} ~>=~ $3 AND ${column} ~<~ ($3 || chr(1114111)) LIMIT ${MOST_FOUND + 1}`;
-// The operators by which an index finds how a text begins, also in a statement that is planned once, and those of
-// the texts that it holds. Each part on its own, or the planner would rather walk through all resources from the newest on.
+// `~>=~` and `~<~` let the text_pattern_ops indexes find a prefix even under a generic plan, and the length is the
+// condition of those partial indexes. Each kind has a subquery of its own; otherwise the planner may scan all resources
+// from the newest on.
 const search = statement(
   "search_resources",
   `WITH found AS MATERIALIZED (
@@ -64,13 +68,13 @@ const search = statement(
    UNION ALL SELECT NULL, NULL, true WHERE EXISTS (SELECT 1 FROM found GROUP BY way HAVING count(*) > ${MOST_FOUND})`,
 );
 
-/** Later than any resource: where the list begins. */
+/** A position before the newest resource: the beginning of the list. */
 const START: Place = { createdAt: "infinity", uuid: "ffffffff-ffff-ffff-ffff-ffffffffffff" };
 
 /**
- * A page of resources, the newest first, tombstones included; `state` is that of the business or of the credential,
- * `text` how the uuid, the name or the app's name begins.
- * Throws {@link UsedWrongly} for an unknown state or a cursor that is none of ours.
+ * A page of resources, the newest first, tombstones included. `state` is a state of the resource or of its credential;
+ * `text` is a prefix of the uuid, the name or the app's name. Throws {@link UsedWrongly} for an unknown state or an
+ * invalid cursor.
  */
 export async function listResources(
   db: Database,
@@ -112,7 +116,7 @@ async function findByText(db: Database, text: string, state: string | undefined,
   return found.length < rows.length ? { found, isCut: true } : { found };
 }
 
-/** One resource with what waits to be done for it and what happened to it, oldest first. Throws {@link UnknownResource}. */
+/** One resource with its waiting steps and its events, oldest first. Throws {@link UnknownResource}. */
 export async function showResource(db: Database, typed: string): Promise<WholeResource> {
   const uuid = typedUuid(typed);
   const prisma = await db.prisma();
@@ -122,7 +126,7 @@ export async function showResource(db: Database, typed: string): Promise<WholeRe
   });
   if (!stored) throw new UnknownResource(uuid);
   const events = stored.events.map(({ at, type, detail }) => ({ at: at.toISOString(), type, detail }));
-  // The busiest path writes no event of its own: a resource's birth stands in its row.
+  // To spare the busiest path a write, a provision stores no event: it is derived from the resource's row.
   const birth = { at: stored.createdAt.toISOString(), type: "provision_requested", detail: {} };
   const wasImported = events[0]?.type === "imported";
   const steps = await waitingSteps(db, uuid);
@@ -136,7 +140,7 @@ function refuseUnknown(state: string | undefined): void {
   throw new UsedWrongly(`There is no state "${state}". States: ${known}.`);
 }
 
-/** The first and the last uuid that begins like this; nulls, which nothing is between, if none does. */
+/** The first and the last uuid with this prefix. Nulls if no uuid can begin like this: no uuid is between nulls. */
 function uuidsFrom(text: string): [string, string] | [null, null] {
   const digits = text.toLowerCase().replaceAll("-", "");
   if (!/^[0-9a-f]{1,32}$/.test(digits)) return [null, null];
@@ -156,11 +160,11 @@ function placeOf(cursor: string): Place {
   return { createdAt, uuid };
 }
 
-/** A time as PostgreSQL writes it, and takes it back. */
+/** A time in the format in which PostgreSQL writes and reads it. */
 const TIME =
   /^[1-9]\d{3}-\d\d-\d\d ([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d{1,6})?[+-](0\d|1[0-5])(:[0-5]\d){0,2}$/;
 
-/** Whether the calendar has it: what reads "2024-02-31" as a day in March is not asked alone. */
+/** Whether the date exists: `Date.parse` alone would read "2024-02-31" as a day in March. */
 function isDay(text: string): boolean {
   const time = Date.parse(text);
   return !Number.isNaN(time) && new Date(time).toISOString().startsWith(text);

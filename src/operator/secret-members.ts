@@ -2,20 +2,22 @@ import { isJsonObject } from "../json-object.ts";
 
 const HIDDEN = "[secret]";
 
-/** Members of the platform's answers that hold a secret, or an address with which its holder reads or writes logs. */
+/**
+ * Names of members of the platform's answers that hold a secret, or an address at which logs can be read or written.
+ */
 const SECRET =
   /^(.*_?token|.*secret|code|password|session_nonce|log_(input|drain)_url|authorization|(set-)?cookie)$/i;
 
 /**
- * An answer without what is secret by its place: members of those names, the address of a log drain, and the values of
- * config vars. Other members stay as they are.
+ * Removes from an answer what is secret by its place: members with such names, the address of a log drain, and the
+ * values of config vars. Other members stay as they are.
  */
 export function withoutSecretMembers(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withoutSecretMembers);
   return isJsonObject(value) ? withEachMember(value, withoutSecret) : value;
 }
 
-/** The values of config vars where they stand under their own names: any of them may be secret. */
+/** Hides the values of config vars in an object of names and values: any of them may be secret. */
 export function withoutValues(vars: unknown): unknown {
   return isJsonObject(vars) ? withEachMember(vars, hidden) : withoutSecretMembers(vars);
 }
@@ -26,13 +28,13 @@ function withoutSecret(member: unknown, name: string, owner: object): unknown {
 }
 
 function isSecret(name: string, owner: object): boolean {
-  // A config var, and a log drain.
+  // `value` beside `name` belongs to a config var; `url` beside `token` to a log drain.
   if (name === "value") return "name" in owner;
   if (name === "url") return "token" in owner;
   return SECRET.test(name);
 }
 
-/** What is no text may hold some. */
+/** A value that is not a text may contain texts. */
 function hidden(value: unknown): unknown {
   if (typeof value === "string") return value === "" ? value : HIDDEN;
   return Array.isArray(value) ? value.map(hidden) : withoutSecretMembers(value);

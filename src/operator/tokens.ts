@@ -7,12 +7,12 @@ import { failedUnknown, typedUuid } from "./errors.ts";
 import type { OnProgress } from "./progress.ts";
 import { workThrough } from "./work-through.ts";
 
-/** What came of work on many resources: each is in one of the three lists, or among those that a stop left. */
+/** The result of work on many resources: each is in one of the three lists, or counted in `left`. */
 export interface TokenReport {
   done: string[];
   failed: { uuid: string; id: string; message: string }[];
   skipped: { uuid: string; reason: string }[];
-  /** How many were not got to; only where the work was stopped. */
+  /** How many resources were not reached; only set if the work was stopped. */
   left?: number;
 }
 
@@ -32,7 +32,7 @@ interface Needs {
 }
 
 const PAGE_SIZE = 500;
-/** How long a token that another process is just refreshing is waited for. */
+/** How long to wait for a token that another process is refreshing. */
 const BUSY_PATIENCE_MS = 5_000;
 
 const FOUND = `SELECT uuid, state, sealed_refresh_token IS NOT NULL AND NOT (state = 'quarantined' AND sealed_grant_code IS NOT NULL) AS "hasRefreshToken" FROM credentials`;
@@ -42,7 +42,7 @@ const page = (name: string, after: string) =>
 const firstPage = page("first_page_of_tokens", "");
 const nextPage = page("next_page_of_tokens", "AND uuid > $1");
 
-/** Refreshes the tokens of the named resources now, due or not. Throws `UsedWrongly` for what is no uuid. */
+/** Refreshes the tokens of the named resources now, due or not. Throws `UsedWrongly` for a malformed uuid. */
 export async function refreshTokens(needs: Needs, typed: readonly string[]): Promise<TokenReport> {
   const uuids = [...new Set(typed.map(typedUuid))];
   const rows = await needs.db.query<Found>(named, [uuids]);
@@ -50,7 +50,7 @@ export async function refreshTokens(needs: Needs, typed: readonly string[]): Pro
   const found = uuids.flatMap((uuid) => known.get(uuid) ?? []);
   const report = await refreshEach(needs, found, {
     total: found.length,
-    // Named by a person: also worth a try where the platform refused before, or something does not open.
+    // An operator named them, so tokens that the platform refused before or that do not open are tried too.
     isWanted: ({ state, hasRefreshToken }) =>
       state === "active" || state === "needs_reauth" || (state === "quarantined" && hasRefreshToken),
   });
@@ -58,7 +58,7 @@ export async function refreshTokens(needs: Needs, typed: readonly string[]): Pro
   return { ...report, failed: [...report.failed, ...unknown.map(failedUnknown)] };
 }
 
-/** Refreshes the tokens of all resources that have working ones, page by page however many there are. */
+/** Refreshes the tokens of all resources that have working ones, page by page. */
 export async function refreshAllTokens(needs: Needs): Promise<TokenReport> {
   const total = await countRows(needs.db, "count_tokens", ["credentials"], "state <> 'erased'");
   const isWanted = ({ state }: Found) => state === "active";
@@ -84,7 +84,7 @@ async function refreshEach(
   async function handle(row: Found): Promise<void> {
     const { uuid } = row;
     if (!isWanted(row)) return void report.skipped.push({ uuid, reason: row.state });
-    // The platform sent none: there is nothing to refresh with, and the access token still works until its end.
+    // The platform sent no refresh token: the access token works until it expires.
     if (!row.hasRefreshToken) return void report.skipped.push({ uuid, reason: "no_refresh_token" });
     const failure = await refreshOne(needs, uuid);
     if (failure) report.failed.push({ uuid, ...failure });
@@ -97,7 +97,7 @@ async function refreshEach(
   return signal.aborted ? { ...report, left } : report;
 }
 
-/** Null, or why it could not be refreshed. */
+/** Refreshes one token. Answers null, or why it failed. */
 async function refreshOne(needs: Needs, uuid: string): Promise<{ id: string; message: string } | null> {
   const { refresh, secrets } = needs.credentials;
   const until = performance.now() + BUSY_PATIENCE_MS;

@@ -3,12 +3,15 @@ import type { Secret } from "../secret.ts";
 import { clientSecret } from "../setting-kinds.ts";
 import { UsedWrongly } from "./errors.ts";
 
-/** What a portal shows is far shorter. Percent-encoded, thrice as long, it still fits into the form of the pages. */
+/**
+ * A real client secret is far shorter. Percent-encoded, at three times the length, it still fits into the form of the
+ * operator's pages.
+ */
 export const MOST_SECRET_BYTES = 4 * 1024;
 
 /**
- * A client secret that somebody typed or piped in, by the rule of the setting. Throws {@link UsedWrongly} where it can be
- * none.
+ * A client secret that an operator typed or piped in, validated like the setting. Throws {@link UsedWrongly} if the
+ * text cannot be one.
  */
 export function typedClientSecret(text: string): Secret {
   if (Buffer.byteLength(text.trimEnd()) > MOST_SECRET_BYTES)

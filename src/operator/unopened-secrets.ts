@@ -4,10 +4,10 @@ import { checkKeys, countKeyUse, registerKey } from "../resources/keys.ts";
 import { KeyMissing, SealBroken } from "../vault/errors.ts";
 import { keyIdOf, type Vault } from "../vault/vault.ts";
 
-/** A version of the client secret that does not open: it was damaged, or the key it names is not in the ring. */
+/** A version of the client secret that cannot be opened: it is damaged, or its key is not in the ring. */
 export interface UnopenedSecret {
   version: number;
-  /** The key it names; null if it no longer looks sealed. */
+  /** The key that sealed it; null if it no longer has the format of a sealed value. */
   keyId: string | null;
 }
 
@@ -23,14 +23,16 @@ export async function unopenedSecrets(db: Queryable, vault: Vault): Promise<Unop
     .map(({ version, sealed }) => ({ version, keyId: keyIdOf(sealed) }));
 }
 
-/** Such a version can serve nobody, and keeps a service whose key is gone from starting. */
+/**
+ * Deletes versions that cannot be opened: they are of no use, and a service without their key would refuse to start.
+ */
 export async function forgetSecrets(db: Queryable, secrets: readonly UnopenedSecret[]): Promise<void> {
   await db.query(forget, [secrets.map(({ version }) => version)]);
 }
 
 /**
- * The check of keys that a start makes, for who comes to set a new client secret: the old ones need not open. Throws
- * `Misconfigured` if a key is missing that anything else was sealed with.
+ * The start-up check of the keys, for the command that sets a new client secret: the old ones need not open. Throws
+ * `Misconfigured` if a key is missing that sealed anything else.
  */
 export async function checkOtherKeys(db: Database, vault: Vault): Promise<void> {
   const unopened = await unopenedSecrets(db, vault);

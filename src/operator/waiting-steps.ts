@@ -1,33 +1,36 @@
 import { statement, type Queryable } from "../database/database.ts";
 import { ALARM_AFTER_ATTEMPTS } from "../resources/steps/runner.ts";
 
-/** Work for a resource that was put off, and is not done yet. */
+/** A put-off step of a resource that is not done yet. */
 export interface WaitingStep {
   kind: string;
-  /** How often it was begun. */
+  /** How often it was tried; counted anew each time the vendor's service answers "later". */
   tries: number;
-  /** Why the last try failed, with no secret in it; null: none has. */
+  /** Why the last try failed, without secrets; null if it did not fail. */
   lastError: string | null;
-  /** What the vendor's service said of work that goes on; null: nothing yet, or the last try failed. */
+  /** What the vendor's service said about unfinished work; null if it said nothing yet, or if the last try failed. */
   said: string | null;
-  /** ISO 8601, UTC. Null: when there is a working token, or the end of a plan change knows that none will come. */
+  /**
+   * ISO 8601, UTC. Null: the step waits until there is a working token; the last step of a plan change also goes on
+   * once no token can come any more.
+   */
   nextTryAt: string | null;
   isUnderWay: boolean;
 }
 
-/** The steps that fail again and again, or go on for too long, as far as they are looked at. */
+/** The steps that keep failing or take too long, among those that are looked at. */
 export interface FailingSteps {
   count: number;
   kinds: string[];
-  /** One of them has raised its alarm. */
+  /** Whether one of them has raised its alarm. */
   isAlarm: boolean;
   /** Resources that have one, those with the most tries first. */
   someUuids: string[];
 }
 
-/** Within about twenty seconds: less is what any platform's short trouble costs. */
+/** Reached within about twenty seconds; a short outage of any platform causes fewer. */
 const SEVERAL_TRIES = 5;
-/** What is wrong with them, after their number. */
+/** A phrase for what is wrong with these steps, to follow their count. */
 export const FAILING = `failed ${SEVERAL_TRIES} times or more, or still went on after 11 hours`;
 const MOST_NAMED = 3;
 
@@ -39,8 +42,9 @@ const ofResource = statement(
    FROM steps WHERE uuid = $1 ORDER BY id`,
 );
 
-// The more often a step has failed, the later it is due, and mostly so is what goes on by the service's own word. From that
-// end of the index on, a bounded part holds those that are looked for, however many wait for their first try.
+// The more often a step has failed, the later it is due; a step that the vendor's service said is still going on is
+// mostly due late as well. So a bounded part, read from that end of the index, holds the steps to be found, however
+// many wait for their first try.
 const failing = statement(
   "failing_steps",
   `SELECT uuid, kind, attempts >= ${ALARM_AFTER_ATTEMPTS} OR "isLate" AS "isAlarm"
@@ -48,7 +52,7 @@ const failing = statement(
    WHERE (attempts >= ${SEVERAL_TRIES} AND last_error IS NOT NULL) OR "isLate" ORDER BY attempts DESC, uuid`,
 );
 
-/** What is still to be done for a resource, in its order. */
+/** The waiting steps of a resource, in the order in which they are carried out. */
 export async function waitingSteps(db: Queryable, uuid: string): Promise<WaitingStep[]> {
   const rows = await db.query<Omit<WaitingStep, "nextTryAt"> & { nextTryAt: Date | null }>(ofResource, [
     uuid,
@@ -56,7 +60,7 @@ export async function waitingSteps(db: Queryable, uuid: string): Promise<Waiting
   return rows.map((row) => ({ ...row, nextTryAt: row.nextTryAt?.toISOString() ?? null }));
 }
 
-/** What fails again and again, or goes on for too long, of all resources. */
+/** The steps of all resources that keep failing or take too long. */
 export async function failingSteps(db: Queryable): Promise<FailingSteps> {
   const rows = await db.query<{ uuid: string; kind: string; isAlarm: boolean }>(failing, []);
   return {

@@ -3,7 +3,7 @@ export function counted(count: number, thing: string): string {
   return `${count} ${thing}${count === 1 ? "" : "s"}`;
 }
 
-/** A tombstone of what only a deprovision was ever heard of has no plan. */
+/** A tombstone has no plan if the platform only ever sent a deprovision for it. */
 export function planInWords(plan: string): string {
   return plan === "" ? "never provisioned" : plan;
 }

@@ -1,9 +1,9 @@
 import type { OnProgress } from "./progress.ts";
 
 /**
- * Does `work` with every row, `concurrency` of them at once, until there are no more or `isHalted` says stop. Answers how
- * many of `total` are left then. Throws what `rows` or `work` throws, when nothing is under way any more: whoever hears of
- * it may close what the others work with.
+ * Calls `work` with every row, `concurrency` rows at once, until there are no more or `isHalted` answers true. Answers
+ * how many of `total` are left. If `rows` or `work` throws, it throws that error only when no work is in progress any
+ * more: so the caller may close what `work` uses.
  */
 export async function workThrough<Row>(
   rows: Iterable<Row> | AsyncIterable<Row>,
@@ -15,7 +15,7 @@ export async function workThrough<Row>(
     onProgress,
   }: { concurrency: number; total: number; isHalted(): boolean; onProgress?: OnProgress | undefined },
 ): Promise<number> {
-  // One source for all who work: each takes the next row when it is free.
+  // All workers share one iterator: each takes the next row when it is free.
   const each = (async function* () {
     yield* rows;
   })();
@@ -37,6 +37,6 @@ export async function workThrough<Row>(
   const broken = ends.find((end) => end.status === "rejected");
   if (broken) throw broken.reason;
   if (isThrough) return 0;
-  // More may have come since they were counted.
+  // Rows may have been added since `total` was counted: if there is another one, at least one is left.
   return total > seen ? total - seen : Number(!(await each.next()).done);
 }

@@ -86,7 +86,7 @@ function showCreated(screen: Screen, record: Authorization): string {
   ].join("\n");
 }
 
-/** What lies beyond the years of four digits, or beyond all that a date can hold, is never. */
+/** A time after the year 9999, or beyond what a date can hold, is shown as never. */
 function expiryIn(seconds: number): string {
   const at = new Date(Date.now() + seconds * 1_000);
   return at.getUTCFullYear() <= 9999 ? momentAway(at.toISOString()) : "never";

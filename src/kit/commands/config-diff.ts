@@ -66,7 +66,7 @@ foreign  it has one that was never set from here: no push touches it
 Values are masked. Beside each stands a fingerprint: where two are equal, the
 values are.`;
 
-/** One document for scripts: the value of `name` is what is wanted. */
+/** The differences as a JSON document for scripts: `value` is the wanted value. */
 export function told(vars: readonly VarDifference[], reveal: boolean) {
   const value = (shown: ShownValue | null) => (shown ? (reveal ? shown.value.reveal() : "[secret]") : null);
   return vars.map(({ name, state, wanted, platform }) => ({
@@ -75,7 +75,7 @@ export function told(vars: readonly VarDifference[], reveal: boolean) {
   }));
 }
 
-/** A line a var; revealed values stand below each other instead, whole, however long. */
+/** One line for each var. Revealed values stand on lines of their own, uncut. */
 export function showVars(screen: Screen, { vars, isKnown }: ConfigDifference, reveal: boolean): string {
   if (vars.length === 0)
     return `There are no config vars${isKnown ? ", and none are wanted." : " on the platform."}`;
@@ -103,12 +103,12 @@ export function showVars(screen: Screen, { vars, isKnown }: ConfigDifference, re
   );
 }
 
-/** Nothing that a push would have to change. */
+/** Whether a push would leave the var alone. */
 function isLeft({ state }: VarDifference): boolean {
   return state === "same" || state === "foreign";
 }
 
-/** Nobody has said it: neither the vendor's service nor `kit config set`. */
+/** Shown if neither the vendor's service nor `kit config set` has said what is wanted. */
 export const NOT_KNOWN_YET =
   "What your service wants is not known yet: it is still provisioning, or was installed before the kit.";
 

@@ -70,7 +70,7 @@ async function pushOne(session: Session, uuid: string, options: Options): Promis
 }
 
 async function pushAll(session: Session, { overwrite = [], yes = false }: Options): Promise<Outcome> {
-  // A fleet takes minutes to be compared: whoever cannot be asked then is told so before.
+  // Comparing all resources takes minutes: if nobody can be asked to confirm, fail before that.
   if (!yes) await session.checkMayAsk();
   const { checkNames, diffAllConfigs, isEmpty, planPush, pushShown, workThrough } = await parts();
   const services = await session.services();
@@ -78,7 +78,7 @@ async function pushAll(session: Session, { overwrite = [], yes = false }: Option
   const { onProgress } = session;
   const how = { concurrency: services.config.tokenConcurrency, onProgress };
   const fleet = await diffAllConfigs({ ...services, ...how, signal });
-  // Who could not be asked may have it left over.
+  // Not checked if any comparison failed or was stopped: such a resource may still have a var of this name.
   if (!signal.aborted && fleet.failed.length === 0) checkNames(services.offer, overwrite, [...fleet.retired]);
   const todo = fleet.different.filter(({ vars }) => !isEmpty(planPush(vars, overwrite)));
   const report = reportOf(fleet, todo);
@@ -116,7 +116,7 @@ const parts = async () => ({
   ...(await import("../../operator/work-through.ts")),
 });
 
-/** What the first look already decides: those that failed, that were skipped, and that differ only in what is kept. */
+/** What the comparison already decides: resources that failed, were skipped, or differ only in vars that are kept. */
 function reportOf(
   { failed, skipped, different }: FleetDifference,
   todo: FleetDifference["different"],
@@ -138,7 +138,7 @@ function inWords(plan: PushPlan): string {
   ].join("\n");
 }
 
-/** What stays as the platform has it, and how to change that. */
+/** The vars that stay as the platform has them, and how to change those. */
 function leftInWords({ keep, foreign }: PushPlan): string[] {
   const names = (list: string[]) => safe(list.join(", "));
   return [

@@ -80,7 +80,7 @@ async function readChanges(pairs: readonly string[], unset: readonly string[]): 
   let fromInput: ConfigVar | undefined;
   for (const pair of pairs) {
     const end = pair.indexOf("=");
-    // The pair may hold a secret: it is not repeated.
+    // The pair may hold a secret, so the message does not repeat it.
     if (end < 1) throw new UsedWrongly("A config var is given as NAME=VALUE.");
     const change = { name: pair.slice(0, end), value: pair.slice(end + 1) };
     changes.push(change);

@@ -13,7 +13,7 @@ interface Options {
   overwrite?: boolean;
 }
 
-/** What both sides sign with; only where it was asked for. */
+/** The secrets that the platform and the service share; only with --reveal. */
 interface Secrets {
   password?: string;
   sso_salt?: string;
@@ -82,7 +82,10 @@ async function registrationFrom(session: Session, reveal: boolean): Promise<Regi
   };
 }
 
-/** The platform would be given the password and the salt of somebody's desk, and production would refuse its calls. */
+/**
+ * Refuses secrets that `npm run dev` made up: the platform would use them, and the production service would refuse its
+ * calls.
+ */
 function refuseMadeUp(): void {
   const names = madeUpNames().filter((name) => ["ADDON_ID", "ADDON_PASSWORD", "SSO_SALT"].includes(name));
   if (names.length === 0) return;

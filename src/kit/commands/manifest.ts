@@ -11,7 +11,7 @@ import { counted, jsonText } from "../text.ts";
 import { addWrite } from "./manifest-write.ts";
 
 const FILE = new Argument("<file>", "an app.json, or - for standard input");
-/** Many times what a long manifest takes. */
+/** Many times the size of a long manifest. */
 const MOST_BYTES = 512 * 1024;
 
 export const addManifest: AddCommand = (program, act) => {
@@ -64,7 +64,7 @@ async function examine(file: string): Promise<ManifestReport> {
   return checkManifestText(bytes);
 }
 
-/** Nothing comes of a broken manifest, so that nobody goes on with half of one. */
+/** A broken manifest gives no result at all, so that nobody uses half of one. */
 function refusal(file: string, faults: ManifestReport["faults"]): Outcome {
   const errors = faults.filter(({ severity }) => severity === "error");
   const message = `${nameOfInput(file)} breaks rules of the platform's manifest: ${counted(errors.length, "error")}.`;

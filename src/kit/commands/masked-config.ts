@@ -4,7 +4,7 @@ import type { Screen } from "../screen.ts";
 import { table } from "../table.ts";
 import { writtenOut } from "../text.ts";
 
-/** Config vars as the platform has them, masked unless they are to be revealed; `end` is a sentence below, for people. */
+/** Config vars as the platform has them, masked unless `reveal` is set. `end` is a sentence for people, shown below. */
 export function maskedConfig(
   config: readonly ConfigVar[],
   { reveal = false }: { reveal?: boolean },
@@ -19,7 +19,7 @@ export function maskedConfig(
 
 function show(screen: Screen, config: readonly ConfigVar[], isRevealed: boolean): string {
   if (config.length === 0) return "No config vars are set.";
-  // A script gets what there is; a terminal nothing that would act on it.
+  // A script gets the raw values; for a terminal, control characters are written out.
   const shown = screen.isTerminal ? writtenOut : String;
   if (isRevealed) return config.map(({ name, value }) => shown(`${name}=${value ?? ""}`)).join("\n");
   return table(

@@ -6,7 +6,7 @@ import { examples, type AddCommand } from "../command.ts";
 import { screenOf } from "../screen.ts";
 import { counted, safe, wrapped } from "../text.ts";
 
-/** Of those who are waited for, so many are named. */
+/** At most this many of the sessions that hold the lock are named. */
 const MOST_NAMED = 3;
 
 export const addMigrate: AddCommand = (program, act) => {

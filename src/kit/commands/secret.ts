@@ -21,7 +21,7 @@ export const addSecret: AddCommand = (program, act) => {
         const { setSecret, waitUntilFresh } = await import("../../operator/client-secret.ts");
         const { triedSecret } = await import("../../operator/secret-check.ts");
         const { checkOtherKeys } = await import("../../operator/unopened-secrets.ts");
-        // It is the cure where what is stored does not open, so that keeps nobody from it.
+        // This command is the remedy for stored secrets that do not open, so those must not keep it from running.
         const { db, vault, credentials, config } = await session.servicesWithoutKeys();
         await checkOtherKeys(db, vault);
         const ask = (secret: Secret) => triedSecret(config.platformAuthUrl, secret);

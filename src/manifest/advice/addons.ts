@@ -4,7 +4,7 @@ import type { Advice, Rule } from "./rule.ts";
 
 type Addon = NonNullable<ManifestKeys["addons"]>[number];
 
-/** Said at the first one: who mends it sees the others. */
+/** Reported only at the first such add-on, with the number of the others. */
 export const stringForm: Rule = ({ addons = [] }) => {
   const [first, ...more] = addons.flatMap((addon, index) => (typeof addon === "string" ? [index] : []));
   if (first === undefined) return [];
@@ -42,7 +42,7 @@ export const flags: Rule = ({ addons = [] }) =>
       : undefined,
   );
 
-/** Review and CI apps get what the add-on's provider chose for them. */
+/** Review and CI apps get the plan that the add-on's provider set for ephemeral apps. */
 export const ephemeralPlans: Rule = ({ addons = [] }) =>
   eachPlan(addons, (text) =>
     planOf(text).includes(":")
@@ -58,7 +58,7 @@ function eachPlan(addons: readonly Addon[], say: (text: string) => string | unde
   });
 }
 
-/** addon or addon:plan, without the flags of a command line that some write behind it. */
+/** The addon or addon:plan, without the command-line flags that some authors append to it. */
 function planOf(addon: Addon): string {
   return (typeof addon === "string" ? addon : addon.plan).split(" ")[0]!;
 }

@@ -35,14 +35,14 @@ export const successUrl: Rule = ({ success_url: url }) =>
         },
       ];
 
-/** By their names; an address without one can be of any format. */
+/** File extensions of other formats; an address without an extension may be of any format. */
 const OTHER_FORMATS = /\.(gif|webp|avif|ico|bmp|tiff?|heic|pdf)$/i;
 
 function isWebAddress(text: string): boolean {
   return URL.canParse(text) && /^https?:$/.test(new URL(text).protocol);
 }
 
-/** Any URL, and what git takes without a scheme: user@host:path. */
+/** Accepts any URL, and git's form without a scheme: user@host:path. */
 function isRepository(text: string): boolean {
   return /^[\w.+-]+@[\w.-]+:\S+$/.test(text) || (URL.canParse(text) && text.includes("://"));
 }

@@ -14,7 +14,7 @@ const OF_APPS: readonly Rule[] = [
 ];
 const OF_ENVIRONMENTS: readonly Rule[] = [...OF_APPS, ephemeralPlans];
 
-/** Warnings of what no rule forbids: deprecated, billed, without effect, or better done otherwise. */
+/** Warnings about what no rule forbids: what is deprecated, billed, without effect, or better written otherwise. */
 export function advice(manifest: Manifest): Finding[] {
   const { environments = {}, ...app } = manifest;
   const ofApp = OF_APPS.flatMap((rule) => rule(app));

@@ -1,13 +1,13 @@
 import type { Path } from "../path.ts";
 import type { ManifestKeys } from "../schema.ts";
 
-/** What a person should look at in an app's keys, or in those of an environment: `path` begins there. */
+/** A warning about an app's keys, or about those of an environment: `path` starts from there. */
 export interface Advice {
   path: Path;
   message: string;
-  /** True of a sentence that need not be told again of each environment. */
+  /** True if the sentence need not be repeated for each environment. */
   isSaidOnce?: boolean;
 }
 
-/** Looks at one matter. Arrays may have gaps where a broken element was taken out: flatMap leaves them out. */
+/** One check. Arrays may have gaps where a broken element was removed (see `soundPart`); flatMap skips them. */
 export type Rule = (keys: ManifestKeys) => readonly Advice[];

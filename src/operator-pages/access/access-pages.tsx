@@ -1,15 +1,18 @@
 import type { Page } from "../../pages/pages.tsx";
 import type { Person } from "../../sign-in/sign-in.ts";
 
-/** Where the ways in are; null: there is no such way. */
+/** The addresses of the ways to sign in. `password` is null if there is no password. */
 export interface Ways {
   signIn: string;
   password: string | null;
-  /** Whether a form was sent, which comes to nothing. */
+  /** Whether the request was a form, which is then not carried out. */
   hasSent: boolean;
 }
 
-/** For who is not signed in: the ways there are. It stands at the address that was asked for. */
+/**
+ * The page for a person who is not signed in: it offers the ways to sign in, and is shown at the address that was asked
+ * for.
+ */
 export function signInPage({ signIn, password, hasSent }: Ways): Page {
   return {
     title: "The operator's pages",
@@ -33,7 +36,7 @@ export function signInPage({ signIn, password, hasSent }: Ways): Page {
   };
 }
 
-/** For who is signed in and may not see these pages: why, and the way to be somebody else. */
+/** The page for a person who is signed in but not listed as an operator: it says why, and how to change the account. */
 export function notListedPage(
   { email, id }: Person,
   { signOut, password }: { signOut: string; password: string | null },

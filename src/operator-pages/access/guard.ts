@@ -12,10 +12,11 @@ import { isListed } from "./is-listed.ts";
 import { BY_PASSWORD, letIn } from "./operator.ts";
 
 /**
- * Lets the operator pass, by the password or by a listed account that is signed in, and nobody else. The list is looked
- * at with each request. A request that brings a password is judged by that alone: it needs neither the platform nor
- * the database. Where accounts are listed, a browser that brings nothing gets a page with the ways in. Where there is a
- * password, any other client gets the challenge of HTTP Basic, and so does a browser if there is no other way in.
+ * Lets only operators pass: with the password, or signed in with a listed account. The list is checked at each request.
+ * A request with a password is judged by the password alone, so it needs neither the platform nor the database. Where
+ * accounts are listed, a browser without credentials gets a page that offers the ways to sign in. Where there is a
+ * password, any other client gets the challenge of HTTP Basic, and so does a browser if there is no other way to sign
+ * in.
  */
 export function createGuard({
   password,
@@ -24,7 +25,7 @@ export function createGuard({
   pages,
   log,
 }: {
-  /** Lets whoever has the password pass; null: there is none. */
+  /** Checks the password and lets the request pass; null if no password is set. */
   password: RequestHandler | null;
   accounts: readonly string[];
   signIn: SignIn | null;
@@ -65,12 +66,15 @@ function isPasswordWanted({ headers, query }: Request): boolean {
   return headers.authorization !== undefined || query["with"] === "password";
 }
 
-/** Asks for pages, or says with a header that only browsers send that it is one; those are asked for no password unasked. */
+/**
+ * Whether the client is a browser: it accepts HTML, or sends a header that only browsers send. A browser gets the
+ * challenge of HTTP Basic only when it asks for it.
+ */
 function isBrowser(request: Request): boolean {
   return request.headers["sec-fetch-site"] !== undefined || request.accepts(["json", "html"]) === "html";
 }
 
-/** Who is signed in stands in the database; the password does not. */
+/** Sessions need the database, the password does not: if the database is away, offer the password. */
 function offerPassword(cause: unknown): never {
   throw isDatabaseAway(cause) ? operatorProblem("sessions_away", { cause }) : cause;
 }

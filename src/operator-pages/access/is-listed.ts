@@ -1,9 +1,9 @@
 import type { Person } from "../../sign-in/sign-in.ts";
 
 /**
- * Whether an account stands in `OPERATOR_ACCOUNTS`, by its id or its e-mail. An id is compared with ids alone: what the
- * platform calls an e-mail need not look like one. Case does not matter, in ASCII alone: in Unicode the small letter of
- * "K" (the sign for kelvin) is an ordinary "k", and whoever has such an e-mail is somebody else.
+ * Whether `OPERATOR_ACCOUNTS` lists an account, by its id or its e-mail. An entry without "@" is compared with ids
+ * alone, because what the platform calls an e-mail need not look like one. Only ASCII letters are compared without
+ * case: in Unicode, the lower case of the kelvin sign is an ordinary "k", so another person's e-mail could match.
  */
 export function isListed(accounts: readonly string[], { id, email }: Pick<Person, "id" | "email">): boolean {
   return accounts.some(

@@ -1,10 +1,10 @@
 import type { Response } from "express";
 
-/** Who is using the operator's pages. */
+/** The person who uses the operator's pages. */
 export interface Operator {
-  /** As the audit trail has it: an account's e-mail; or `operator`, who has the password. */
+  /** The name in the audit trail: the account's e-mail, or `operator` for the password. */
   name: string;
-  /** The platform's id of the account; null: the password. */
+  /** The platform's id of the account; null for the password. */
   account: string | null;
 }
 
@@ -14,7 +14,7 @@ export function letIn(response: Response, operator: Operator): void {
   response.locals["operator"] = operator;
 }
 
-/** Whom the guard let in; null: nobody so far. */
+/** The operator whom the guard has let in; null if it has let in none yet. */
 export function operatorOf(response: Response): Operator | null {
   return (response.locals["operator"] as Operator | undefined) ?? null;
 }

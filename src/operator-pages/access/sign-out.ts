@@ -5,7 +5,7 @@ import type { SignIn } from "../../sign-in/sign-in.ts";
 import { MOUNT } from "../frame.tsx";
 import { operatorProblem } from "../problems.ts";
 
-/** The way out, for who is signed in, operator or not. At the platform they stay signed in. */
+/** Signs out any person who is signed in, operator or not. They stay signed in at the platform. */
 export function signOut({ signIn, pages }: { signIn: SignIn; pages: Pages }): RequestHandler {
   return async (request, response) => {
     if (!isFromOurPage(request, pages.addressOf)) throw operatorProblem("not_from_our_page");

@@ -1,6 +1,6 @@
 import type { Action } from "./action.ts";
 
-/** What can be done here, as links to where it is confirmed; `root` is the address that their names stand below. */
+/** The actions as links to their confirmation pages; `root` is the address below which their names stand. */
 export function ActionLinks({
   actions,
   root,

@@ -5,7 +5,7 @@ import { reseal } from "./reseal.tsx";
 import { setClientSecret } from "./secret.tsx";
 import { refreshAll, refreshOne } from "./tokens.tsx";
 
-/** What can be done here. Each is also a command of `kit`. */
+/** All actions. Each is also a command of `kit`. */
 export const ACTIONS: Actions = {
   ofOne: [refreshOne, recoverOne, pushConfig],
   ofAll: [refreshAll, recoverAll, setClientSecret, reseal],

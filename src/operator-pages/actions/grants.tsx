@@ -15,7 +15,7 @@ const work =
     return { isDone: false, message: `${message}\n${left} left: begin it again to go on with them.` };
   };
 
-/** The platform opens the endpoint on request; until the setting says so it is not asked. */
+/** The platform opens the oauth-grant endpoint on request; the service does not call it until LEGACY_GRANTS is on. */
 const OFF = (
   <p>
     Recovering is off. Ask the platform to open its oauth-grant endpoint for your add-on, then set{" "}

@@ -4,7 +4,9 @@ import { DiffTable } from "../resources/diff-table.tsx";
 import type { Form } from "../read-form.ts";
 import type { Action } from "./action.ts";
 
-/** Sets what is missing on the platform. What stands there stays, unless its box was ticked. */
+/**
+ * Sets the config vars that are missing on the platform. A value that exists there stays, unless its box was ticked.
+ */
 export const pushConfig: Action = {
   name: "push",
   label: "Push its config vars",

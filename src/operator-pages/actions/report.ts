@@ -1,10 +1,10 @@
 import type { TokenReport } from "../../operator/tokens.ts";
 import type { Ended } from "../work/workbench.ts";
 
-/** The page names so many of those that failed; the rest are in the list of resources. */
+/** The message names at most this many failed resources; the rest can be found in the list of resources. */
 const NAMED = 5;
 
-/** A report in words, `verb` for what was done: "refreshed". */
+/** A report in words; `verb` says what was done, such as "refreshed". */
 export function inWords({ done, failed, skipped }: TokenReport, verb: string, signal: AbortSignal): Ended {
   const reasons = [...new Set(skipped.map(({ reason }) => reason))].join(", ");
   const parts = [

@@ -25,7 +25,8 @@ export const setClientSecret: Action = {
   }),
   work({ db, vault, credentials, config, scrubber }, _uuid, form) {
     const value = typedClientSecret(form["secret"]?.[0] ?? "");
-    // Once it is set, it is hidden like any that is in use; if it is none, it may be a word that the log is full of.
+    // Hidden from the log while the action runs. If it is set, the service hides it from then on; if it is rejected, it
+    // may be an ordinary word that occurs everywhere in the log, so it must not stay hidden.
     return (how) =>
       hideWhile(scrubber, async (hide) => {
         hide(value);

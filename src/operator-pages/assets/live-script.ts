@@ -1,13 +1,13 @@
 import { asset } from "../../pages/asset.ts";
 
-/** The header by which a page that is asked for again is told from one that is opened. */
+/** The header that tells a request of this script from one that opens the page. */
 export const LOOKS_AGAIN = "x-looks-again";
 
 /**
- * Asks for the page again and takes over the parts that are marked `data-live` (milliseconds). Without it each page
- * stays as it was loaded. Whatever somebody is using just now, with the keyboard, opened or marked, is left alone; a
- * page in the background asks for nothing, and one that cannot be had is asked for again more slowly. Who is no longer
- * let in is shown so.
+ * Requests the page again at an interval and replaces the parts that have `data-live` (milliseconds). Without the
+ * script each page stays as it was loaded. A part in use is left alone: it has the keyboard focus, an open `details`
+ * element or a text selection. A page in the background requests nothing, and after a failure the interval grows. On a
+ * 401 or 403 the page reloads, so the operator sees that access has ended.
  */
 const SCRIPT = `"use strict";
 (() => {

@@ -1,6 +1,6 @@
 import { asset } from "../../pages/asset.ts";
 
-/** Beside what all pages have: room for tables, signs of what is well and what is not, and plots. */
+/** Added to the stylesheet of all pages: wider columns for tables, marks for good and bad states, and plots. */
 const CSS = `
 :root { --well: #1b7f4d; --wait: #8a5a00; --bad: #b3261e; --bar: #3b6ea8; --line: var(--pico-muted-border-color); }
 @media (prefers-color-scheme: dark) { :root { --well: #6ed3a0; --wait: #f0b95a; --bad: #ff9d94; --bar: #7fb0e8; } }

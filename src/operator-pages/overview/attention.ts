@@ -7,18 +7,18 @@ import type { Services } from "../../services.ts";
 import type { Gauges } from "./gauges.ts";
 import type { Hour } from "./hours.ts";
 
-/** Something that needs a person: what it is, what to do, and where. */
+/** Something that an operator must deal with: what it is, what to do, and where. */
 export interface Matter {
   id: string;
   /** `bad`: something is, or will be, lost for customers. */
   urgency: "bad" | "wait";
   what: string;
   todo: string;
-  /** Links to pages of ours, as paths below `/operator`. */
+  /** Links to operator's pages, as paths below `/operator`. */
   links: { label: string; path: string }[];
 }
 
-/** What needs a person, the most pressing first. */
+/** Everything that an operator must deal with, the most urgent first. */
 export async function mattersOf(
   services: Services,
   { attention }: Gauges,
@@ -42,7 +42,8 @@ const badFirst = (one: Matter, other: Matter) =>
   Number(other.urgency === "bad") - Number(one.urgency === "bad");
 
 async function secretMatter(services: Services): Promise<Matter[]> {
-  // A page that looks again every few seconds tries no secret: the calls that are made anyhow show whether it works.
+  // The page reloads every few seconds, so it does not try the secret on the platform: the service's ordinary token
+  // calls show whether it works.
   const { ok, message } = await secret(services, { isTried: false });
   if (ok) return [];
   const todo =
@@ -111,7 +112,7 @@ const DELIVER_AGAIN =
   "Ask the platform to deliver the provision again; or to open its oauth-grant endpoint for your add-on, and set LEGACY_GRANTS=on.";
 const UNKNOWN: ToldState = { urgency: "wait", what: "look at them.", todo: "Look at them." };
 
-/** As docs/operate.md says it at each alarm. */
+/** The same advice as docs/operate.md gives for each alarm. */
 const STATES: Readonly<Record<string, ToldState>> = {
   grant_lost: {
     urgency: "bad",
@@ -153,7 +154,7 @@ async function stepMatter({ db }: Services): Promise<Matter[]> {
   return [{ id: "steps", urgency: "wait", what, todo, links }];
 }
 
-/** Of the hour that is now and the one before. */
+/** Looks at the current hour and the one before. */
 function outageMatter(hours: readonly Hour[]): Matter[] {
   const times = hours.slice(-2).reduce((sum, { heldBack }) => sum + heldBack, 0);
   if (times === 0) return [];

@@ -1,11 +1,11 @@
 import { scaleBand, scaleLinear } from "d3-scale";
 
 export interface Bar {
-  /** Below the bar; empty: none. */
+  /** The text below the bar; empty for none. */
   label: string;
-  /** There is no room for its label on a phone. */
+  /** Hides the label on small screens, where there is no room for it. */
   isMinor?: boolean;
-  /** From below upwards. */
+  /** The parts of the bar, from the bottom upwards. */
   parts: readonly { value: number; isBad?: boolean }[];
   /** The bar in words. */
   inWords: string;
@@ -15,8 +15,8 @@ const [WIDTH, HEIGHT] = [480, 200];
 const [TOP, RIGHT, BOTTOM, LEFT] = [8, 14, 24, 44];
 
 /**
- * Bars as a drawing within the page: its colours come from our stylesheet, by day and by night, so it needs neither a
- * script nor a style of its own. What it shows stands below it as a table, too.
+ * A bar chart as inline SVG: its colours come from our stylesheet, in light and dark mode, so it needs neither a script
+ * nor a style of its own. The same numbers stand below it as a list.
  */
 export function BarChart({
   id,

@@ -7,7 +7,7 @@ const WORDS = { well: "fine", wait: "warning", bad: "fault", gone: "not looked a
   Record<Look, string>
 >;
 
-/** Everything that the command `kit doctor` looks at, and what to do. */
+/** The results of all checks of `kit doctor`, with what to do. */
 export function checkUpPage({ ok, checks }: DoctorReport): Page {
   const idsOf = (look: keyof typeof WORDS) =>
     checks.filter((each) => lookOf(each) === look).map(({ id }) => id);

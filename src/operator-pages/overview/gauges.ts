@@ -2,20 +2,20 @@ import type { Queryable } from "../../database/database.ts";
 import { databaseState, sampleShare } from "../../metrics/database-state.ts";
 import type { Family } from "../../metrics/families.ts";
 
-/** The state of the work, as the metrics tell it; each statement behind it reads a bounded part. */
+/** The same gauges as in the metrics; each statement behind them reads a bounded number of rows. */
 export interface Gauges {
-  /** Whether there are so many credentials that those by state and the tokens' ages are estimated from a sample. */
+  /** Whether there are so many credentials that the counts by state and the token ages are estimated from a sample. */
   isEstimated: boolean;
   credentials: { state: string; count: number }[];
-  /** Where a customer is waiting and a person is needed. */
+  /** Credentials in states that need an operator. */
   attention: { state: string; reason: string; count: number }[];
-  /** What is due and not done, and for how long the oldest of it. */
+  /** How much work is due and not done, and for how long the oldest of it has been due. */
   queues: { queue: string; due: number; ageSeconds: number }[];
-  /** How many tokens are at most so old; the last bound is null. */
+  /** How many tokens are in each age bucket; the bound of the last bucket is null. */
   tokenAges: { upToSeconds: number | null; count: number }[];
 }
 
-/** However often pages are looked at, the database is asked no more often than this. */
+/** However often the pages are requested, the database is queried no more often than this. */
 const FRESH_MS = 2_000;
 
 export function createGauges(db: Queryable): () => Promise<Gauges> {
@@ -23,7 +23,7 @@ export function createGauges(db: Queryable): () => Promise<Gauges> {
   return () => {
     if (known && performance.now() - known.atMs < FRESH_MS) return known.gauges;
     const gauges = measure(db);
-    // A failure is not kept: the next who looks asks again.
+    // A failure is not cached: the next request queries again.
     gauges.catch(() => (known = null));
     known = { gauges, atMs: performance.now() };
     return gauges;
@@ -57,7 +57,7 @@ function gaugesIn(families: readonly Family[]): Omit<Gauges, "isEstimated"> {
   };
 }
 
-/** The buckets of a histogram count everything below their bound. */
+/** A histogram's buckets are cumulative: subtract the previous one. */
 function agesIn(values: Family["values"]): Gauges["tokenAges"] {
   const buckets = values.filter(({ metricName }) => metricName?.endsWith("_bucket"));
   return buckets.map(({ labels: { le }, value }, index) => ({

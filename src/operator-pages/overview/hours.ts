@@ -1,6 +1,6 @@
 import { statement, type Queryable } from "../../database/database.ts";
 
-/** What was done within one hour, in all processes. */
+/** The refreshes of one hour, in all processes. */
 export interface Hour {
   at: Date;
   refreshed: number;
@@ -11,7 +11,7 @@ export interface Hour {
 
 const HOURS = 24;
 
-// Empty hours too; none is left out by a platform, or by us, being away.
+// The series yields a row for every hour, also for those in which nothing was counted.
 const read = statement(
   "operator_hours",
   `SELECT at,
@@ -22,7 +22,7 @@ const read = statement(
    LEFT JOIN metric_hours ON hour = at GROUP BY at ORDER BY at`,
 );
 
-/** The last 24 hours, the one that is now last. */
+/** The last 24 hours, oldest first; the last one is the current hour. */
 export function readHours(db: Queryable): Promise<Hour[]> {
   return db.query<Hour>(read);
 }

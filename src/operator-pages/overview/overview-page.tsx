@@ -11,7 +11,7 @@ import type { Hour } from "./hours.ts";
 import { RefreshesPerHour, TokenAges } from "./plots.tsx";
 import { StatusPart } from "./status-part.tsx";
 
-/** So often a page with a script looks again. */
+/** How often the script requests the page again. */
 const LIVE_MS = 5_000;
 
 export interface Overview {
@@ -21,7 +21,7 @@ export interface Overview {
   known: Known;
 }
 
-/** What needs a person, how things stand, and what can be done for all resources. */
+/** The matters that need an operator, the state of the service, and the actions on all resources. */
 export function overviewPage({ matters, gauges, hours, known }: Overview, root: string): Page {
   return {
     title: "Overview",

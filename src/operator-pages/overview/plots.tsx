@@ -3,7 +3,7 @@ import { BarChart } from "./bar-chart.tsx";
 import type { Gauges } from "./gauges.ts";
 import type { Hour } from "./hours.ts";
 
-/** How old the access tokens in use are. A refresh comes at about half of a token's life. */
+/** How old the access tokens in use are. A token is refreshed at about half of its life. */
 export function TokenAges({ ages, isEstimated }: { ages: Gauges["tokenAges"]; isEstimated: boolean }) {
   const bars = ages.map(({ upToSeconds, count }, index) => {
     const from = duration(ages[index - 1]?.upToSeconds ?? 0);

@@ -5,7 +5,7 @@ import { State, type Look } from "../state.tsx";
 
 const LOOKS: Readonly<Record<string, Look>> = { green: "well", yellow: "wait", red: "bad", blue: "wait" };
 
-/** What the platform says of itself, as last heard. */
+/** The platform's status, as its feed last said. */
 export function StatusPart({ known: { last, failure } }: { known: Known }) {
   return (
     <section>
@@ -57,7 +57,9 @@ function Systems({ status }: { status: CurrentStatus }) {
   );
 }
 
-/** What was said last of an incident. The document does not say in which order a feed has its updates. */
+/**
+ * The text of an incident's latest update. The platform's document does not say in which order the feed lists updates.
+ */
 function latestWord({ state, updates }: Incident): string {
   const at = ({ created_at: time }: (typeof updates)[number]) => Date.parse(time ?? "") || 0;
   const [latest] = [...updates].sort((one, other) => at(other) - at(one));

@@ -8,7 +8,7 @@ const MEANINGS: Readonly<Record<VarDifference["state"], string>> = {
   foreign: "on the platform, never set from here",
 };
 
-/** Config vars without their values: two are the same where their marks are. */
+/** Config vars compared without showing their values: two values are equal if their marks are. */
 export function DiffTable({ of: { vars, isKnown } }: { of: ConfigDifference }) {
   if (!isKnown)
     return (

@@ -5,7 +5,7 @@ import type { Page } from "../../pages/pages.tsx";
 import { Moment } from "../moments.tsx";
 import { State } from "../state.tsx";
 
-/** What somebody looks for. */
+/** What the operator searches for. */
 export interface Search {
   text?: string | undefined;
   state?: string | undefined;

@@ -15,24 +15,26 @@ import { StepsTable } from "./steps-table.tsx";
 import { Timeline } from "./timeline.tsx";
 import type { TokenTimes } from "./token-times.ts";
 
-/** So often a page with a script looks again; the platform is not asked then. */
+/** How often the script requests the page again; the platform is not asked then. */
 const LIVE_MS = 5_000;
 
 export interface ResourceView {
   record: WholeResource;
   times: TokenTimes;
   entries: readonly AuditEntry[];
-  /** What the platform was asked for; null where a script looks again, which takes over none of it. */
+  /**
+   * The answers of the platform; null when the script requests the page, because it replaces no part that shows them.
+   */
   asked: Asked | null;
 }
 
-/** Each null where there are no tokens to ask the platform with. */
+/** Each is null if there are no tokens to ask the platform with. */
 export interface Asked {
   apps: Part<AppsReport> | null;
   vars: Part<ConfigDifference> | null;
 }
 
-/** One resource: what it is, its tokens, where it is attached, its config vars, and what happened to it. */
+/** One resource: its record, its tokens, its apps, its config vars, and its history. */
 export function resourcePage({ record, times, entries, asked }: ResourceView, root: string): Page {
   const { uuid, name, state } = record;
   const isGone = state === "deprovisioned";

@@ -1,7 +1,7 @@
 import type { WaitingStep } from "../../operator/waiting-steps.ts";
 import { Moment } from "../moments.tsx";
 
-/** What is still to be done for a resource, and why it was not. */
+/** The waiting steps of a resource, and what came of their last try. */
 export function StepsTable({ steps }: { steps: readonly WaitingStep[] }) {
   if (steps.length === 0) return <p>Nothing is waiting to be done.</p>;
   return (

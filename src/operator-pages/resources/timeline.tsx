@@ -8,7 +8,7 @@ interface Happening {
   detail: string;
 }
 
-/** What happened to a resource and what was done with it here, the newest first. */
+/** A resource's events and the operators' actions on it, the newest first. */
 export function Timeline({
   events,
   entries,

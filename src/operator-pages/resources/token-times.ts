@@ -1,6 +1,6 @@
 import { statement, type Queryable } from "../../database/database.ts";
 
-/** How old the access token of a resource is, by the database's clock. */
+/** The age of a resource's access token, by the database's clock. */
 export interface TokenTimes {
   ageSeconds: number | null;
   isBeingRefreshed: boolean;

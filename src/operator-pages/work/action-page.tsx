@@ -3,10 +3,10 @@ import { Moment } from "../moments.tsx";
 import { State } from "../state.tsx";
 import type { AuditEntry } from "./audit.ts";
 
-/** So often a page with a script looks how far it is. */
+/** How often the script requests the page again. */
 const LIVE_MS = 1_000;
 
-/** One action: how far it is, or how it ended. */
+/** One action: its progress, or how it ended. */
 export function actionPage(entry: AuditEntry, root: string): Page {
   const { id, action, uuid, operator, state, message, done, total, startedAt, endedAt } = entry;
   const isRunning = state === "running";
@@ -16,7 +16,7 @@ export function actionPage(entry: AuditEntry, root: string): Page {
     title: `Action ${id}: ${action}`,
     content: (
       <>
-        {/* It stands while what is in it is replaced, once, when the action has ended: that is what a screen reader says. */}
+        {/* The script replaces only its content, so a screen reader announces the end of the action, once. */}
         <div role="status">
           <div id="end" data-live={live}>
             <p>

@@ -3,7 +3,7 @@ import { Moment } from "../moments.tsx";
 import { State } from "../state.tsx";
 import type { AuditEntry } from "./audit.ts";
 
-/** Everything that was done on these pages, the newest first. */
+/** All actions on these pages, the newest first. */
 export function auditPage(
   { entries, next }: { entries: readonly AuditEntry[]; next: number | null },
   root: string,

@@ -1,15 +1,15 @@
 import { statement, waitingForDatabase, type Queryable } from "../../database/database.ts";
 import type { Operator } from "../access/operator.ts";
 
-/** What an operator asked for, and what came of it. Nothing secret is in it. */
+/** An action of an operator and its result, without secrets. */
 export interface AuditEntry {
   id: number;
   action: string;
-  /** Null: it is about all resources. */
+  /** Null if the action is about all resources. */
   uuid: string | null;
-  /** Who did it, by the name they had then. */
+  /** The operator, by the name they had at the time. */
   operator: Operator;
-  /** `stopped`: its process ended before it did. */
+  /** `stopped`: its process ended before the action did. */
   state: "running" | "done" | "failed" | "stopped";
   message: string | null;
   done: number;
@@ -22,7 +22,7 @@ export interface Asked {
   action: string;
   uuid: string | null;
   operator: Operator;
-  /** The form that asked; the same form is the same action. */
+  /** The unique name of the form: a form that is sent twice is one action. */
   form: string;
   requestId: string;
 }
@@ -31,7 +31,7 @@ const PAGE_SIZE = 50;
 const ENTRY = `id, action, uuid, json_build_object('name', operator, 'account', account) AS operator, message, done, total, started_at AS "startedAt", ended_at AS "endedAt",
   CASE WHEN state = 'running' AND seen_at < now() - interval '30 seconds' THEN 'stopped' ELSE state END AS state`;
 
-// Two presses of one button, in whichever processes they arrive, come to one row.
+// Two submissions of one form, in whichever processes they arrive, result in one row.
 const begin = statement(
   "begin_operator_action",
   `INSERT INTO operator_actions (action, uuid, form, request_id, operator, account) VALUES ($1, $2, $3, $4, $5, $6)
@@ -60,7 +60,7 @@ const ofResource = statement(
   `SELECT ${ENTRY} FROM operator_actions WHERE uuid = $1 ORDER BY id DESC LIMIT ${PAGE_SIZE}`,
 );
 
-/** The audit trail; it is also where what runs tells how far it is, so that any process can show it. */
+/** The audit trail. Running actions store their progress in it, so that any process can show it. */
 export function createAudit(db: Queryable) {
   return {
     async begin({ action, uuid, operator, form, requestId }: Asked): Promise<{ id: number; isNew: boolean }> {
@@ -71,7 +71,7 @@ export function createAudit(db: Queryable) {
         const [begun] = await db.query<{ id: number }>(begin, values);
         if (begun) return { id: begun.id, isNew: true };
         const [known] = await db.query<{ id: number; requestId: string }>(findByForm, [form]);
-        // Or an earlier try of ours wrote it, and its acknowledgement was lost.
+        // If our own earlier try wrote the row and only its acknowledgement was lost, the action is new.
         return { id: known!.id, isNew: tries > 1 && known!.requestId === requestId };
       });
     },
@@ -87,7 +87,7 @@ export function createAudit(db: Queryable) {
     find: async (id: number): Promise<AuditEntry | null> =>
       (await db.query<AuditEntry>(find, [id]))[0] ?? null,
     ofResource: (uuid: string) => db.query<AuditEntry>(ofResource, [uuid]),
-    /** The newest first; `next`, given back as `before`, brings those before them. */
+    /** The newest first; `next`, passed as `before`, gives the following page. Null: there is none. */
     async page(before: number | null): Promise<{ entries: AuditEntry[]; next: number | null }> {
       const found = await db.query<AuditEntry>(latest, [before ?? Number.MAX_SAFE_INTEGER]);
       const entries = found.slice(0, PAGE_SIZE);

@@ -1,7 +1,7 @@
 import type { Page } from "../../pages/pages.tsx";
 import type { Question } from "../actions/action.ts";
 
-/** The page that asks. Nothing is done before its button is pressed. */
+/** The page that asks for confirmation. Nothing is done before its button is pressed. */
 export function confirmPage(
   { title, content, button }: Question,
   { action, back, token }: { action: string; back: string; token: string },

@@ -4,22 +4,22 @@ import type { Log } from "../../log.ts";
 import type { OnProgress } from "../../operator/progress.ts";
 import type { Asked, Audit } from "./audit.ts";
 
-/** How something ended, in words that may be shown. */
+/** How an action ended. The message may be shown. */
 export interface Ended {
   isDone: boolean;
   message: string;
 }
 
-/** Something that takes its time. It ends soon after `signal` is aborted; what it throws is its failure. */
+/** Long-running work. It ends soon after `signal` is aborted; an error that it throws becomes its failure. */
 export type Work = (how: { signal: AbortSignal; onProgress: OnProgress }) => Promise<Ended>;
 
-/** What is done sooner is shown at once, with no page between. */
+/** A request waits this long for its action to end, to show the result at once. */
 const PATIENCE_MS = 2_000;
 const SEEN_EVERY_MS = 1_000;
 
 /**
- * Where actions are carried out: begun by a request, not bound to it. Each is in the audit trail before its first step,
- * and tells there how far it is; `stop` ends those that run, and waits for them.
+ * Carries out actions: a request begins one, but the action does not end with the request. Each is in the audit trail
+ * before its first step, and stores its progress there. `stop` aborts the running actions and waits for them.
  */
 export function createWorkbench({
   audit,
@@ -59,7 +59,10 @@ export function createWorkbench({
   }
 
   return {
-    /** Begins it, unless its form was sent before, and waits a moment for its end. Answers where it is written down. */
+    /**
+     * Begins an action, unless its form was sent before, and waits up to `PATIENCE_MS` for its end. Answers the id of
+     * its audit entry.
+     */
     async begin(asked: Asked, work: Work): Promise<number> {
       const { id, isNew } = await audit.begin(asked);
       if (!isNew) return id;

@@ -6,13 +6,13 @@ export { counted };
 export interface Finding {
   ok: boolean;
   message: string;
-  /** What to do, as a sentence; null: nothing. */
+  /** What to do, as a sentence; null if there is nothing to do. */
   fix: string | null;
 }
 
 export interface Check extends Finding {
   id: string;
-  /** False where it waits for a check that failed. */
+  /** False if the check was skipped because one that it depends on failed. */
   isLookedAt?: boolean;
 }
 
@@ -28,7 +28,7 @@ export function fault(message: string, fix: string | null): Finding {
   return { ok: false, message, fix };
 }
 
-/** So many rows of a kind are looked at; who has more needs no number. */
+/** Rows are counted only up to this number; beyond it the exact number does not matter. */
 export const MOST_COUNTED = 10_000;
 
 /** "1 row", "2 rows", "10000 rows or more". */

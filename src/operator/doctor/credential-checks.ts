@@ -7,7 +7,7 @@ import { triedSecret } from "../secret-check.ts";
 import { duration } from "../wording.ts";
 import { countedToMost, fault, fine, MOST_COUNTED, warning, type Finding } from "./check.ts";
 
-/** Sweeps come every 15 seconds unless SWEEP_CRON says otherwise. */
+/** By default a sweep runs every 15 seconds (SWEEP_CRON). */
 const SWEEPS_LATE_AFTER_SECONDS = 120;
 
 const secretsKnown = statement("count_client_secrets", `SELECT count(*)::int AS known FROM client_secrets`);
@@ -19,7 +19,7 @@ const countAttention = statement(
   "count_attention",
   `SELECT state, count(*)::int AS count FROM ${NEEDING_ATTENTION} c GROUP BY state ORDER BY state`,
 );
-// They are active, and are refreshed by nobody: access ends with the token there is.
+// Active credentials without a refresh token: access ends when the current access token expires.
 const countUnrefreshable = statement(
   "count_unrefreshable",
   `SELECT count(*)::int AS count, (array_agg(c.uuid::text ORDER BY c.uuid))[1:3] AS some
@@ -28,7 +28,7 @@ const countUnrefreshable = statement(
    JOIN resources r USING (uuid) WHERE r.state IN ('provisioning', 'provisioned')`,
 );
 
-/** What is wrong with the client secret; the platform is asked whether it accepts it, unless `isTried` is false. */
+/** Checks the client secret. Asks the platform whether it accepts it, unless `isTried` is false. */
 export async function secret(
   { db, config, credentials }: Services,
   { isTried = true } = {},
@@ -66,7 +66,10 @@ export async function secret(
   }
 }
 
-/** Whether the jobs run; those alone that this build has, for nobody runs what an older or newer one called so. */
+/**
+ * Checks that the jobs run. Only the jobs of this build count: no process updates the heartbeat of a job that an older
+ * or newer build has under another name.
+ */
 export async function sweeps({ db, config, jobs }: Services): Promise<Finding> {
   const beats = await db.query<{ name: string; age: number }>(heartbeats, [jobs.names]);
   const start = "Start the web process with WEB_JOBS=on, or a worker beside it.";
@@ -101,7 +104,10 @@ export async function attention({ db, config }: Services): Promise<Finding> {
   return isHarmless ? warning(message, fix) : fault(message, fix);
 }
 
-/** Whose access ends with the token there is; `some`: the first of them. Null: there are none. */
+/**
+ * The active resources without a refresh token: how many, and the uuids of the first few (`some`). Null if there are
+ * none.
+ */
 export async function unrefreshable(db: Queryable): Promise<{ count: number; some: string[] } | null> {
   const [{ count, some }] = (await db.query(countUnrefreshable)) as [
     { count: number; some: string[] | null },

@@ -49,7 +49,7 @@ const WRITABLE =
 const ROOM =
   "End what holds its connections, or allow it more; each process takes DATABASE_POOL. The service goes on with those it has.";
 
-/** Whether the database can store whatever a provision brings. */
+/** Checks that the database can store any text that a provision may bring. */
 export async function encoding({ db }: Services): Promise<Finding> {
   const other = await otherEncoding(db);
   if (other === null) return fine("The database stores text as UTF-8.");
@@ -63,7 +63,7 @@ export async function migrations({ db }: Services): Promise<Finding> {
   return fault(`The database lacks ${counted(pending.length, "migration")}.`, howToMigrate(db.kind));
 }
 
-/** Which keys are in use, and whether an old one can be dropped (what is sealed names its key). */
+/** Tells which keys are in use, and whether an old one can be dropped: each sealed value names its key. */
 export async function keys({ db, vault, config }: Services): Promise<Finding> {
   const uses = await countKeyUse(db);
   const missing = uses.filter(({ keyId }) => !vault.keyIds.includes(keyId));

@@ -22,7 +22,7 @@ export interface DoctorReport {
   checks: Check[];
 }
 
-/** What is looked at, in this order. `after`: the check without which this one makes no sense. */
+/** The checks, in the order of the report. `after` names the check without which this one makes no sense. */
 const CHECKS: readonly {
   id: string;
   after?: string;
@@ -47,16 +47,16 @@ const CHECKS: readonly {
   { id: "attention", after: "migrations", look: attention },
 ];
 
-/** The settings and the offer, which come before these. */
+/** The checks of the settings and of the offer, which come before `CHECKS`. */
 const FIRST_CHECKS = 2;
 
 /**
- * Looks at everything the service needs and says what to fix. It changes nothing, but that an embedded database is
- * migrated by whoever opens it. It works when settings are bad, keys are missing or the database is away: what cannot be
- * looked at then says so.
+ * Looks at everything that the service needs and says what to fix. It changes nothing, except that opening an embedded
+ * database migrates it. It works when settings are wrong, keys are missing or the database is away: a check that cannot
+ * be made then says so.
  */
 export async function examine(needs: {
-  /** Throws `Misconfigured` with everything that is wrong with the settings. */
+  /** Throws `Misconfigured` with all faults of the settings. */
   readSettings(): Config;
   open(config: Config): Promise<Services>;
   offer: Offer;
@@ -75,7 +75,7 @@ export async function examine(needs: {
     checkOffer(needs.offer);
     return fine("Plans, regions and config vars fit together.");
   });
-  // Nothing can be opened that would sell it.
+  // The service cannot be opened with a faulty offer.
   if (!onOffer.ok)
     return { ok: false, checks: [settings, { ...onOffer, fix: "Mend it there, and build it again." }] };
   const checks = [settings, onOffer];
@@ -91,7 +91,8 @@ export async function examine(needs: {
   } catch (error) {
     return { ok: false, checks: [...checks, { id: "database", ...fault(messageOf(error), null) }] };
   }
-  // What waits for nothing is begun at once: a platform that hangs is waited for once, and not by each check in its turn.
+  // Checks that depend on no other start at once and run concurrently: if the platform hangs, its time limit passes
+  // once and not once per check.
   const begun = new Map(
     CHECKS.filter(({ after }) => after === undefined).map(({ id, look }) => [
       id,
@@ -102,7 +103,7 @@ export async function examine(needs: {
   for (const { id, after, look } of CHECKS) {
     needs.onProgress?.(checks.length, FIRST_CHECKS + CHECKS.length);
     const blocking = checks.find((check) => check.id === after && !check.ok)?.id;
-    // The one that has something to mend, and not another that was not looked at either.
+    // Name the check that failed first, not one that was itself skipped because of it.
     const cause = blocking && (causes.get(blocking) ?? blocking);
     if (cause) causes.set(id, cause);
     checks.push(

@@ -2,7 +2,10 @@ import { readFile } from "node:fs/promises";
 import path from "node:path";
 import { counted, fault, fine, type Finding } from "./check.ts";
 
-/** Whether the platform could make an app from the `app.json` of a folder. Where only `dist/` serves, there is none. */
+/**
+ * Checks whether the platform could make an app from the `app.json` in `folder`. A deployment of `dist/` alone has
+ * none.
+ */
 export async function manifest(folder: string): Promise<Finding> {
   const bytes = await readFile(path.join(folder, "app.json")).catch(() => null);
   if (bytes === null) return fine("There is no app.json here to be checked.");

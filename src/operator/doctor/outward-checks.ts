@@ -6,7 +6,9 @@ import { counted, fault, fine, warning, type Finding } from "./check.ts";
 
 const LEAST_PASSWORD = 16;
 
-/** What the status feed says. Never a fault: nothing of the service depends on the feed, and an incident is not ours. */
+/**
+ * What the status feed says. Never a fault: the service does not depend on the feed, and an incident is the platform's.
+ */
 export async function platformStatus({ status }: Services): Promise<Finding> {
   const { last, failure } = await status.look();
   if (!last || failure) {
@@ -24,7 +26,7 @@ export async function platformStatus({ status }: Services): Promise<Finding> {
   );
 }
 
-/** The client that people sign in with, if there is one: whether the platform takes its secret. */
+/** Checks whether the platform accepts the secret of the OAuth client that people sign in with, if one is set. */
 export async function signInClient({ config }: Services): Promise<Finding> {
   const { oauthClientId: id, oauthClientSecret: secret, platformAuthUrl } = config;
   if (!id || !secret) return fine("Nobody can sign in here: OAUTH_CLIENT_ID is not set.");
@@ -48,7 +50,10 @@ export async function signInClient({ config }: Services): Promise<Finding> {
   );
 }
 
-/** Who may open the operator's pages. Half a way in is refused at the start, as a fault of the settings. */
+/**
+ * Tells who may open the operator's pages. An incomplete configuration of them never gets here: it fails the start, as
+ * a fault of the settings.
+ */
 export function operators({ config }: Services): Finding {
   const { operatorAccounts: accounts, operatorPassword: password } = config;
   if (accounts.length === 0) {
@@ -65,8 +70,9 @@ export function operators({ config }: Services): Finding {
 }
 
 /**
- * Whoever guesses the add-on's password can delete every customer's resource, with the salt be any customer, and with the
- * operator's password any operator. The salt can be guessed at home: each customer's browser is shown a hash of it.
+ * Warns of short or shared secrets. With the add-on's password an attacker can delete every customer's resource, with
+ * the salt sign on as any customer, with the operator's password act as any operator. The salt can be guessed offline:
+ * each customer's browser sees a hash of it.
  */
 export function passwords({ config }: Services): Finding {
   const { addonPassword, addonPasswordPrevious, operatorPassword, ssoSalt } = config;
@@ -98,7 +104,7 @@ export function passwords({ config }: Services): Finding {
   return fine("The passwords are long enough, and no two are alike.");
 }
 
-/** Two settings that hold one secret. */
+/** The names of two settings with the same secret; null if there are none. */
 function alikeIn(config: Services["config"]): [string, string] | null {
   const known = new Map<string, string>();
   for (const [name, value] of namesOf({
@@ -116,7 +122,7 @@ function alikeIn(config: Services["config"]): [string, string] | null {
   return null;
 }
 
-/** Names and texts of those that are set. */
+/** The names and the texts of the secrets that are set. */
 function namesOf(secrets: Readonly<Record<string, Secret | undefined>>): [name: string, text: string][] {
   return Object.entries(secrets).flatMap(([name, secret]) => (secret ? [[name, secret.reveal()]] : []));
 }

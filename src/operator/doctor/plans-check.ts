@@ -9,10 +9,13 @@ const notOffered = statement(
    WHERE ${IN_PIECE} AND state IN ('provisioning', 'provisioned') AND plan <> ALL($3::text[]) GROUP BY plan`,
 );
 
-/** So many plans are named. */
+/** At most this many plans are named. */
 const MOST_NAMED = 10;
 
-/** Whether every plan that a customer has is still on offer: your functions are called with it. Reads every resource. */
+/**
+ * Checks that every plan a customer has is still on offer, because the vendor's functions are called with it. Reads
+ * every resource.
+ */
 export async function plans({ db, offer }: Services): Promise<Finding> {
   const names = Object.keys(offer.plans);
   const missing = await readWhole(db, async ({ pieces }) => {

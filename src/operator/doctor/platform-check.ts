@@ -9,7 +9,10 @@ import { fault, fine, warning, type Finding } from "./check.ts";
 
 const PATIENCE_MS = 5_000;
 
-/** What one of the services answered: why it cannot be reached, or what is odd about its answer; null: nothing. */
+/**
+ * The result for one of the platform's services: why it cannot be reached, or what is odd about its answer; each null
+ * if there is nothing to say.
+ */
 interface Look {
   name: string;
   unreachable: string | null;
@@ -17,8 +20,9 @@ interface Look {
 }
 
 /**
- * Whether the platform's two services can be reached, and answer like themselves. No token is sent: of the API its own
- * "no" is enough, which is JSON (assumed, section 4). The token endpoint is tried with the client secret.
+ * Checks that the platform's two services can be reached and answer as expected. No token is sent: from the API a
+ * refusal is enough, as long as it is JSON (assumed, section 4). Another check tries the token endpoint with the client
+ * secret.
  */
 export async function platform({ config }: Services): Promise<Finding> {
   const api = { url: `${baseAddress(config.platformApiUrl)}/addons`, accept: config.platformMediaType };
@@ -55,7 +59,8 @@ async function look(
   } catch (error) {
     if (!(error instanceof RedirectRefused))
       return { name, unreachable: `cannot be reached: ${messageOf(error)}`, odd: null };
-    // Where people sign in they may well be sent on; a call of the API ends there.
+    // A redirect is normal for the authorization service, where people sign in; a call of the API must not be
+    // redirected.
     return { name, unreachable: null, odd: isApi ? `does not answer itself: ${messageOf(error)}` : null };
   }
 }

@@ -2,7 +2,7 @@ import { statement } from "../../database/database.ts";
 import type { Services } from "../../services.ts";
 import { fault, fine, type Finding } from "./check.ts";
 
-/** What the migrations make. Beside it may stand what is a partner's own, with other rights. */
+/** The tables that the migrations create. A partner's own tables, with other rights, may stand beside them. */
 export const OUR_TABLES = [
   ...[
     "resources",
@@ -18,8 +18,8 @@ export const OUR_TABLES = [
   ...["operator_actions", "_prisma_migrations"],
 ];
 
-// Asked of the catalog by name, for to whom the schema is closed no name in it means anything. docs/database.md grants the
-// rights.
+// The catalog is searched by table name, because a role without USAGE on the schema cannot resolve a name in it.
+// docs/database.md says which rights to grant.
 const readMissing = statement(
   "missing_rights",
   `WITH home AS (
@@ -52,17 +52,20 @@ const readMissing = statement(
 );
 
 interface Missing {
-  /** As GRANT wants them: `SELECT, INSERT`. */
+  /** In the syntax of GRANT: `SELECT, INSERT`. */
   privileges: string;
-  /** What GRANT says before the names; nothing for tables. */
+  /** What GRANT needs before the names, such as `SEQUENCE `; empty for tables. */
   kind: string;
   names: string;
   owner: string;
-  /** Who serves. */
+  /** The role that the service runs as. */
   role: string;
 }
 
-/** Whether the role that serves may do what docs/database.md lets it do: without one right of them, some requests are 500. */
+/**
+ * Checks that the service's role has every right that docs/database.md grants: without one of them, some requests end
+ * with a 500.
+ */
 export async function rights({ db }: Services): Promise<Finding> {
   const missing = await db.query<Missing>(readMissing, [OUR_TABLES]);
   if (missing.length === 0) return fine("The role has the rights that it needs.");

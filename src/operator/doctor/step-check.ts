@@ -2,7 +2,10 @@ import type { Services } from "../../services.ts";
 import { FAILING, failingSteps } from "../waiting-steps.ts";
 import { counted, fault, fine, warning, type Finding } from "./check.ts";
 
-/** Whether work that was put off fails again and again, or never ends: a fault once the log has raised its alarm. */
+/**
+ * Checks for put-off steps that keep failing or never end. A fault once their alarm has been logged, before that a
+ * warning.
+ */
 export async function steps({ db }: Services): Promise<Finding> {
   const { count, kinds, isAlarm, someUuids } = await failingSteps(db);
   if (count === 0) return fine("All put-off work comes to its end.");

@@ -4,12 +4,13 @@ import type { Services } from "../../services.ts";
 import { duration } from "../wording.ts";
 import { counted, countedToMost, fault, fine, MOST_COUNTED, warning, type Finding } from "./check.ts";
 
-/** A grant is exchanged within seconds of its arrival; one that is older has been tried in vain, or by nobody. */
+/** A grant is normally exchanged within seconds of its arrival; an older one was tried in vain, or not at all. */
 const GRANT_LATE_AFTER_SECONDS = 30;
-/** With less than this left of a token, waiting is no longer harmless. */
+/** If a token expires sooner than this, its late refresh is a fault. */
 const LAST_HOUR_SECONDS = 3600;
 
-// As the metrics have it: a grant that the platform refuses has not been accepted yet, and nobody here can change that.
+// As in the metrics, a grant that the platform currently refuses is left out: the platform has not accepted it yet, and
+// no operator can change that.
 const readLateGrants = statement(
   "late_grants",
   `SELECT count(*)::int AS count, extract(epoch FROM min(grant_deadline) - now())::float8 AS "leftSeconds",
@@ -17,9 +18,10 @@ const readLateGrants = statement(
    FROM credentials WHERE state = 'grant_pending' AND rejected_at IS NULL
      AND grant_deadline < now() + interval '${GRANT_SECONDS - GRANT_LATE_AFTER_SECONDS} seconds'`,
 );
-// While refreshes are held back for an outage most are due and not tried, and the few that are tried are not due. Of those
-// that the platform refuses in a wave, none is given up: they need no attention one by one, and yet somebody must know.
-// Either kind may be millions, of which a part is read. What fell due first ends first, give or take an hour.
+// While an outage holds refreshes back, most tokens are overdue and untried, and the few that were tried are not due
+// again yet: so both kinds are read. Tokens that the platform refuses during a wave of refusals stay active; they need
+// no attention one by one, but the operator must know. Either kind may be millions, so a bounded part is read. What
+// fell due first expires first, to within an hour.
 const readLateRefreshes = statement(
   "late_refreshes",
   `SELECT count(*)::int AS count, extract(epoch FROM min(expires_at) - now())::float8 AS "leftSeconds",
@@ -40,7 +42,7 @@ interface Late {
   lastError: string | null;
 }
 
-/** Grants that are not exchanged; null: none is late. */
+/** Finds grants that are not exchanged in time; null if there are none. */
 export async function lateGrants({ db }: Services): Promise<Finding | null> {
   const [late] = await db.query<Late>(readLateGrants);
   if (!late?.count) return null;
@@ -50,13 +52,15 @@ export async function lateGrants({ db }: Services): Promise<Finding | null> {
   return fault(message, "Mend what the other checks find; else the platform is in trouble: kit status");
 }
 
-/** Whether grants are exchanged and tokens refreshed when they should be. */
+/** Checks that grants are exchanged and tokens refreshed in time. */
 export async function tokens(services: Services): Promise<Finding> {
   const late = (await lateGrants(services)) ?? (await lateRefreshes(services));
   return late ?? fine("Grants are exchanged and tokens refreshed in time.");
 }
 
-/** Tokens that wait for a refresh, a fault in the last hour of one; null: none is late. */
+/**
+ * Finds tokens that wait for a refresh; null if none is late. A fault once the first of them expires within an hour.
+ */
 export async function lateRefreshes({ db }: Services): Promise<Finding | null> {
   const [late] = await db.query<Late>(readLateRefreshes);
   if (!late?.count) return null;

@@ -7,24 +7,27 @@ import { GrantsClosed, LegacyCredentialsRejected } from "./errors.ts";
 /** Why a resource got no grant. */
 export type WhyNot = NoGrant["error"];
 
-/** Asks for the grants of many resources, and knows when asking on is pointless. */
+/** Asks for the grants of many resources, and stops once asking on is pointless. */
 export interface Asking {
-  /** Null: a grant is there and will be exchanged. `halted`: it was not asked, for asking has become pointless. */
+  /**
+   * Answers null if a grant is stored and will be exchanged. `halted`: the endpoint was not asked, or its answer showed
+   * that asking on is pointless.
+   */
   ask(uuid: string): Promise<WhyNot | "halted" | null>;
   isHalted(): boolean;
-  /** What is wrong with the endpoint as a whole, told once instead of for every resource; null: nothing. */
+  /** What is wrong with the endpoint as a whole, reported once instead of for every resource; null: nothing. */
   wrong(): KitError | null;
 }
 
-/** Asking is harmless to repeat, so a fault that may pass is given this long to. */
+/** Asking is idempotent, so a failure that may pass is retried after these pauses. */
 const TRY_AGAIN_AFTER_MS = [1_000, 4_000];
 const LONGEST_REST_MS = 60_000;
-/** So many resources in a row without an answer about one of them, and the rest is left for another time. */
+/** After this many resources in a row without an answer about the resource itself, the rest is left for another run. */
 const MOST_IN_TROUBLE = 3;
 
 /**
- * Until the endpoint has answered about one resource, it is asked for one at a time: a closed endpoint or wrong
- * credentials are then met once. What looks like either later is the matter of that resource alone.
+ * Until the endpoint has given an answer about one resource, the resources are asked for one at a time: so a closed
+ * endpoint or wrong credentials are met only once. After that, such an answer counts for its resource alone.
  */
 export function createAsking(recover: Recover, signal: AbortSignal): Asking {
   let isOpen = false;
@@ -35,7 +38,7 @@ export function createAsking(recover: Recover, signal: AbortSignal): Asking {
 
   const isHalted = () => wrong !== null || inTrouble >= MOST_IN_TROUBLE || signal.aborted;
 
-  /** Null: told to stop, so nobody was asked. */
+  /** Null if `signal` was aborted, so the endpoint was not asked. */
   async function once(uuid: string): Promise<Recovery | null> {
     while (!signal.aborted && performance.now() < restUntilMs)
       await rest(restUntilMs - performance.now(), signal);
@@ -46,7 +49,7 @@ export function createAsking(recover: Recover, signal: AbortSignal): Asking {
     let answer = await once(uuid);
     for (const pauseMs of TRY_AGAIN_AFTER_MS) {
       if (answer?.outcome !== "not_now") break;
-      // Who asks for rest asks it of all our calls.
+      // A Retry-After holds back all our calls.
       if (answer.retryAfterMs)
         restUntilMs = performance.now() + Math.min(answer.retryAfterMs, LONGEST_REST_MS);
       else await rest(pauseMs, signal);

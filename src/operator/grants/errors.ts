@@ -1,6 +1,6 @@
 import { KitError } from "../../errors.ts";
 
-/** The setting says no. Nothing was asked. */
+/** The setting LEGACY_GRANTS is off. The platform was not asked. */
 export class LegacyGrantsOff extends KitError {
   constructor() {
     super(

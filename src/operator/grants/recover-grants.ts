@@ -17,7 +17,10 @@ interface Needs {
   recover: Recover;
   /** The setting LEGACY_GRANTS. */
   isOn: boolean;
-  /** Resources at once: each is asked for, exchanged and done before the next, for a grant lives five minutes. */
+  /**
+   * How many resources at once. A grant lives five minutes, so each one is exchanged before its worker asks for the
+   * next.
+   */
   concurrency: number;
   signal: AbortSignal;
   onProgress?: OnProgress | undefined;
@@ -25,7 +28,7 @@ interface Needs {
 
 export interface Recovered {
   report: TokenReport;
-  /** How many were not asked for, because asking on was pointless; the same command goes on with them. */
+  /** How many resources were not asked for because the work stopped; the same command continues with them. */
   left: number;
 }
 
@@ -34,7 +37,7 @@ interface Found {
   /** The credential's state, or the resource's where that says more. */
   state: string;
   isRecoverable: boolean;
-  /** Recovered before, by a command that did not live to see its exchange. */
+  /** An earlier command stored its grant but ended before the exchange. */
   isOnItsWay: boolean;
 }
 
@@ -47,8 +50,9 @@ const FOUND = `SELECT c.uuid, ${IS_RECOVERABLE} AS "isRecoverable", ${IS_ON_ITS_
    FROM credentials c JOIN resources r USING (uuid)`;
 
 const named = statement("find_named_grants", `${FOUND} WHERE c.uuid = ANY($1::uuid[])`);
-// By the indexes of their states, each in the order of uuids: among millions they may be few, or nearly all. A refresh
-// token that was refused came from an exchanged grant, for which the platform gives no other: only by name.
+// Each state is read by its own index, in the order of uuids: among millions of rows the candidates may be few, or
+// nearly all. `needs_reauth` is left out: its grant was exchanged, and the platform gives no other for it. It can only
+// be recovered by name.
 const nextOf = (from: string) => `(SELECT uuid FROM ${from} AND uuid > $1 ORDER BY uuid LIMIT $2::int)`;
 const PENDING = `(SELECT uuid FROM credentials WHERE state = 'grant_pending' AND due_at IS NOT NULL OFFSET 0) pending WHERE true`;
 const page = statement(
@@ -66,8 +70,8 @@ export function refuseUnlessOn(isOn: boolean): void {
 }
 
 /**
- * Recovers the grants of the named resources and waits until they are exchanged. Throws `UsedWrongly` for what is no
- * uuid, and what is wrong with the endpoint as a whole.
+ * Recovers the grants of the named resources and waits until they are exchanged. Throws `UsedWrongly` for a malformed
+ * uuid, and an error if the endpoint as a whole does not work.
  */
 export async function recoverGrants(needs: Needs, typed: readonly string[]): Promise<Recovered> {
   const uuids = [...new Set(typed.map(typedUuid))];
@@ -80,7 +84,7 @@ export async function recoverGrants(needs: Needs, typed: readonly string[]): Pro
   return recovered;
 }
 
-/** Recovers every grant that was lost or never came, page by page however many there are. */
+/** Recovers every grant that was lost or never came, page by page. */
 export async function recoverAllGrants(needs: Needs): Promise<Recovered> {
   let total = 0;
   for await (const _ of allRecoverable(needs.db, COUNTED_AT_ONCE)) total += 1;

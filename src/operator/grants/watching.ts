@@ -3,7 +3,7 @@ import { statement, waitingForDatabase, type Queryable } from "../../database/da
 import { messageOf } from "../../errors.ts";
 import type { Credentials } from "../../resources/credentials/credentials.ts";
 
-/** What became of a grant: tokens, or why not; `gone`: nobody wants it any more. */
+/** What became of a grant: exchanged for tokens, or the reason why not; `gone`: the resource was deprovisioned. */
 export type GrantEnd = { is: "exchanged" } | { is: "gone" } | { is: "failed"; id: string; message: string };
 
 /** Waits for grants to be exchanged, by this process or by another. */
@@ -26,8 +26,9 @@ const read = statement(
 );
 
 /**
- * Looks at all awaited grants at once, and helps meanwhile: due grants are exchanged here as in the service, under the
- * same leases, so it works beside a running service and without one. A grant ends at its deadline at the latest.
+ * Reads the state of all awaited grants in one query, and meanwhile exchanges due grants itself, under the same leases
+ * as the service: so it works both beside a running service and without one. Every grant ends at its deadline at the
+ * latest.
  */
 export function createWatching({
   db,
@@ -40,7 +41,7 @@ export function createWatching({
 }): Watching {
   const awaited = new Map<string, (end: GrantEnd) => void>();
 
-  /** One loop at a time, for as long as anything is awaited. */
+  /** Runs `work` in a single loop for as long as any grant is awaited. */
   function whileAwaited(work: () => Promise<unknown>): () => Promise<void> {
     let isRunning = false;
     return async () => {
@@ -59,7 +60,7 @@ export function createWatching({
       endAll({ is: "failed", id: "database_unavailable", message: messageOf(error) }),
     ),
   );
-  // What hinders us hinders the service as well, and shows in the rows.
+  // An error here is ignored: a running service meets the same one, and it is stored in the row.
   const help = whileAwaited(() => grants.due(signal).catch(() => 0));
 
   async function look(): Promise<void> {

@@ -5,7 +5,7 @@ import type { Vault } from "../../vault/vault.ts";
 import type { OnProgress } from "../progress.ts";
 import { readInstallation, type BadLine } from "./read-installation.ts";
 
-/** A line of the input; null where it could not even be read: too long, or not UTF-8. */
+/** A line of the input. `text` is null if the line could not be read: too long, or not UTF-8. */
 export interface InputLine {
   number: number;
   text: string | null;
@@ -15,7 +15,7 @@ export interface Skipped {
   /** The line's number, the first being 1. */
   line: number;
   uuid: string | null;
-  /** `exists`: known already, or named by an earlier line; anything else is wrong with the line. */
+  /** `exists`: the uuid is stored already, or an earlier line named it; anything else is a fault of the line. */
   reason: "exists" | BadLine["reason"];
 }
 
@@ -24,12 +24,12 @@ export interface ImportReport {
   skipped: Skipped[];
 }
 
-/** So many resources are written at once. */
+/** How many resources are written in one batch. */
 const BATCH_SIZE = 500;
 
 /**
- * Takes over installations from before the kit, a batch at a time however many there are; each batch is written whole or
- * not at all. Imported again, they are skipped, so a run that was stopped is simply repeated. Nothing is sent anywhere.
+ * Imports installations from before the kit, in batches; each batch is written whole or not at all. Resources that
+ * exist are skipped, so a run that was stopped is simply repeated. Nothing is sent anywhere.
  */
 export async function importInstallations(
   needs: { db: Queryable; vault: Vault; offer: Offer; signal: AbortSignal; onProgress?: OnProgress },
@@ -75,7 +75,7 @@ export async function importInstallations(
   return report;
 }
 
-/** Whether every line was taken over, now or before. */
+/** Whether every line was imported, now or before. */
 export function isWhole({ skipped }: ImportReport): boolean {
   return skipped.every(({ reason }) => reason === "exists");
 }

@@ -3,7 +3,7 @@ import type { Offer } from "../../resources/contract.ts";
 import type { Installation } from "../../resources/import.ts";
 import { readUuid } from "../../uuid.ts";
 
-/** What is wrong with a line: a machine word, and the uuid where it can be told. */
+/** What is wrong with a line, and its uuid if that could be read. */
 export interface BadLine {
   uuid: string | null;
   reason: "not_json" | "no_uuid" | "no_plan" | "unknown_plan" | "bad_text";
@@ -37,7 +37,7 @@ function text(value: unknown): string | null {
   return typeof value === "string" ? value : null;
 }
 
-/** Absent, or a text that PostgreSQL can store as it is. */
+/** Whether a member is absent, or a text that PostgreSQL can store unchanged. */
 function isKeepable(value: unknown): value is string | null {
   return value === null || (typeof value === "string" && !value.includes("\0") && value.isWellFormed());
 }
