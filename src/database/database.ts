@@ -53,8 +53,8 @@ const SMALLEST_SPLIT = 8;
 /**
  * A named statement is parsed once, but planned anew each time, for the tables as they are then. PostgreSQL would keep
  * a generic plan after the first runs, which on a new service is to scan the whole table: after a few thousand
- * resources, a provision that was decided before cost it seven times as much. A busy statement keeps its plan for a
- * second (kept-plans.ts). `random_page_cost` is lowered because its default of 4 stands for the seek time of a disk.
+ * resources, deciding a provision cost it seven times as much. A busy statement keeps its plan for a second
+ * (kept-plans.ts). `random_page_cost` is lowered because its default of 4 stands for the seek time of a disk.
  */
 const PLANNED_ANEW = "-c plan_cache_mode=force_custom_plan -c random_page_cost=1.1";
 

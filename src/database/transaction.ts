@@ -43,8 +43,8 @@ export async function inTransaction<T>(
 }
 
 /**
- * PostgreSQL answers the COMMIT of a failed transaction with ROLLBACK and no error. `work` may have swallowed the error of
- * its statement, which must not pass for success.
+ * PostgreSQL answers the COMMIT of a failed transaction with ROLLBACK and no error. That must not pass for success when
+ * `work` has swallowed the error of its statement.
  */
 async function commit(sent: Promise<pg.QueryResult>): Promise<void> {
   const { command } = await sent;
