@@ -18,17 +18,17 @@ export type Readiness = "ready" | "degraded" | "unavailable";
 export function createApp(needs: {
   resourcesPath: string;
   partnerApi: Router;
-  /** `/metrics`, if anybody may read it. */
+  /** The router of `/metrics`; null while no operator password is set. */
   metrics?: Router | null;
-  /** Told of each request as it begins. */
+  /** Called for each request when it arrives. */
   observe?(request: Request, response: Response): void;
-  /** Everything that is for people, if there is anything. */
+  /** The pages for people; null if the settings enable none. */
   site?: Router | null;
-  /** Whether provisions can be answered; `degraded`: they can, and an operator should look. */
+  /** Whether provisions can be answered; `degraded`: they can, but an operator should look. */
   readiness(): Promise<Readiness>;
   isStopping(): boolean;
   trustProxy: number;
-  /** Which refused requests are written down. */
+  /** Decides which refused requests are logged. */
   refusedSample: RefusedSample;
   log: Log;
 }): Express {
@@ -54,7 +54,7 @@ export function createApp(needs: {
     observe?.(request, response);
     logRequest(request, response, next);
   });
-  // Before all others: it is asked most, and each that is passed by costs something.
+  // First, because most requests go there and each route in front would cost them time.
   app.use(resourcesPath, partnerApi);
 
   only("GET", "/healthz", (_request, response) => void response.json({ status: "alive" }));
@@ -84,7 +84,7 @@ export function createApp(needs: {
   }
 }
 
-/** Every error's answer: `{id, message}`; nothing of our inside. */
+/** Answers every error with `{id, message}`, without internal details. */
 function answerError(log: Log): ErrorRequestHandler {
   return (error: unknown, request, response, _next) => {
     if (response.headersSent) return void response.destroy();
@@ -114,7 +114,7 @@ function publicFace(error: unknown): { status: number; id: string; message: stri
   };
 }
 
-/** What was found wrong by express.json, by the unpacking of a body, or by the router, whose own sentences quote the request. */
+/** The answer to an error of express.json, of decompression or of the router, whose own messages quote the request. */
 function parserRefusal({ status, type }: { status: number; type?: string }) {
   if (status === 413) return { status, id: "payload_too_large", message: "The body is larger than 64 kB." };
   if (status === 415)

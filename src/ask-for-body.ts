@@ -1,12 +1,12 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 
 /**
- * A client that asked first (`Expect: 100-continue`) may send its body only now. To be called once somebody is let in,
- * and in front of whatever reads a body: unasked, such a client waits until it is cut off.
+ * Asks a client that sent `Expect: 100-continue` for its body. To be called once the caller is authenticated, and
+ * before anything reads the body: without it such a client waits until the server cuts it off.
  */
 export function askForBody({ headers }: IncomingMessage, response: ServerResponse): void {
   if (headers.expect?.toLowerCase() !== "100-continue") return;
   response.writeContinue();
-  // It is asked once, however many ask.
+  // So that a second call does not ask again.
   delete headers.expect;
 }

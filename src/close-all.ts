@@ -1,4 +1,4 @@
-/** Calls `closers` one after the other, each also after one that failed. Throws the first failure, when all were called. */
+/** Calls `closers` one after the other, even if one of them fails. Throws the first failure after all were called. */
 export async function closeAll(closers: readonly (() => unknown)[]): Promise<void> {
   const failures: unknown[] = [];
   for (const close of closers) {

@@ -25,7 +25,9 @@ import {
 } from "./setting-kinds.ts";
 import { yourSettings, type YourSettings } from "./your-service/settings.ts";
 
-/** Every setting of the kit. `.env.example` and `app.json` are held to these and yours by a test. */
+/**
+ * Every setting of the kit. A test checks `.env.example` and `app.json` against these settings and the vendor's own.
+ */
 export const settings = {
   port: setting("PORT", "where the web process listens", wholeNumber(0, 65535), "3000"),
   publicUrl: setting(
@@ -143,16 +145,16 @@ export const settings = {
 
 export type SettingName = keyof typeof settings;
 export type Config = ValuesOf<typeof settings> & {
-  /** What `src/your-service/settings.ts` asks for. */
+  /** The vendor's own settings, from `src/your-service/settings.ts`. */
   readonly yours: YourSettings;
-  /** Sentences about what was read differently from how it was written, or is not fit for production; for the log. */
+  /** Warnings for the log: a value was read differently from how it was written, or is not fit for production. */
   readonly remarks: readonly string[];
 };
 
 /**
  * Reads the settings, checks all of them and freezes them. Throws one {@link Misconfigured} that names every bad
- * variable and how to mend it, never a value. With `only`, just those settings are required and read; `own` are the
- * settings of the vendor's service that is started, whose names are looked at in any case.
+ * variable and how to mend it, never a value. With `only`, just those settings are required and read. `own` are the
+ * settings of the vendor's service; their names are checked even when their values are not read.
  */
 export function readConfig(
   env: Environment,
@@ -160,7 +162,7 @@ export function readConfig(
   own: Settings = yourSettings,
 ): Config {
   const faults = wrongNames(own);
-  // Of a setting that has another's name, or none, nothing is said twice.
+  // While a vendor's setting has a bad or duplicate name, none of their values is read, so no fault is reported twice.
   const isOwnRead = !only && faults.length === 0;
   const remarks: string[] = [];
   const insecure = env["ALLOW_INSECURE_PLATFORM"] === "on";
@@ -199,7 +201,7 @@ export function readConfig(
   return Object.freeze(config);
 }
 
-/** What is wrong with the names of a vendor's settings, a sentence each. */
+/** One sentence for each fault in the names of the vendor's settings. */
 export function wrongNames(own: Settings): string[] {
   const kits = new Set(Object.values<Setting<unknown>>(settings).map(({ name }) => name));
   const names = Object.values(own).map(({ name }) => name);
@@ -219,29 +221,30 @@ export function wrongNames(own: Settings): string[] {
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Of an environment, what `src/your-service` wants: for those who make up the rest. */
+/** The variables that `src/your-service` reads, for a caller that makes up all the others (the demo). */
 export function yourEnvironment(env: Environment = readEnvironment()): Record<string, string> {
   const names = Object.values<Setting<unknown>>(yourSettings).map(({ name }) => name);
   return Object.fromEntries(names.flatMap((name) => (env[name] === undefined ? [] : [[name, env[name]]])));
 }
 
 /**
- * The environment, with a `.env` in the working folder behind it; and behind that, on the embedded database only, the
- * settings that `npm run dev` made, so that the command line reaches the service it started.
+ * The environment; for what it lacks, the `.env` file in the working folder; and for what both lack, on the embedded
+ * database only, the settings that `npm run dev` made, so that the command line reaches the service that it started.
  */
 export function readEnvironment(env: Environment = process.env, folder = process.cwd()): Environment {
   const chosen = chosenSettings(env, folder);
   return { ...madeByDev(chosen, folder), ...chosen };
 }
 
-/** The names of those settings that nobody chose, and `npm run dev` made up. */
+/** The names of the settings that `npm run dev` made up because neither the environment nor `.env` gives them. */
 export function madeUpNames(env: Environment = process.env, folder = process.cwd()): string[] {
   const chosen = chosenSettings(env, folder);
   return Object.keys(madeByDev(chosen, folder)).filter((name) => chosen[name] === undefined);
 }
 
 /**
- * In `.env` an empty one is none, as in a fresh copy of `.env.example`; in the environment it takes back what stands behind.
+ * An empty setting in `.env` counts as absent, as in a fresh copy of `.env.example`. An empty variable in the
+ * environment overrides `.env` and what `npm run dev` made: the default applies.
  */
 function chosenSettings(env: Environment, folder: string): Environment {
   const written = Object.entries(fileSettings(path.join(folder, ".env"))).filter(([, value]) => value !== "");
@@ -262,8 +265,9 @@ function fileSettings(file: string): Environment {
 }
 
 /**
- * Outside quotes any # begins a comment, also in the midst of a secret. With another sign in the place of each that
- * stands behind no space, but where the value is a comment alone, nothing is cut there: a value that is another one then, had lost its end.
+ * Throws {@link Misconfigured} if a value was cut: outside quotes any # begins a comment, even in the middle of a
+ * secret. The text is parsed once more with every # that follows a non-space replaced, except where the whole value is
+ * a comment (`NAME=# …`); a value that then differs was cut at its #.
  */
 function refuseCutValues(file: string, text: string, values: Environment): void {
   const other = "\u{F0023}";
@@ -279,7 +283,7 @@ function refuseCutValues(file: string, text: string, values: Environment): void 
   );
 }
 
-/** Where the platform is a real one, so are the customers. */
+/** Remarks on what is fit for development only. A real platform has real customers, whose data must not be lost. */
 function notForProduction({ databaseUrl, dataDir, allowInsecurePlatform }: Config): string[] {
   if (databaseUrl || allowInsecurePlatform) return [];
   return [
@@ -288,7 +292,9 @@ function notForProduction({ databaseUrl, dataDir, allowInsecurePlatform }: Confi
   ];
 }
 
-/** What settings say against each other. One that is bad by itself counts as given: nothing is said of it twice. */
+/**
+ * Faults between settings, one sentence each. A setting with a fault of its own counts as given: it is reported once.
+ */
 function disagreements(
   { encryptionKey: key, decryptionKeys = [] }: Config,
   isGiven: (key: SettingName) => boolean,

@@ -1,6 +1,6 @@
 /**
- * The base of every error of ours: a stable machine word (`id`), a sentence for a person (`message`), the original
- * in `cause`. Nothing secret may stand in an enumerable member.
+ * The base class of the kit's errors: a stable machine word (`id`), a sentence for a person (`message`), the original
+ * error in `cause`. No enumerable member may hold a secret.
  */
 export class KitError extends Error {
   readonly id: string;
@@ -13,8 +13,8 @@ export class KitError extends Error {
 }
 
 /**
- * A definite no to the platform, thrown by a route or by the vendor's service. The platform shows `message` to its
- * customer; any status that is not 2xx makes a provision fail for good (assumed, section 1).
+ * A definite refusal for the platform, thrown by a route or by the vendor's service. The platform shows `message` to
+ * its customer; any status that is not 2xx makes a provision fail for good (assumed, section 1).
  */
 export class Refusal extends KitError {
   readonly status: number;

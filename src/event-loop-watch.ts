@@ -1,12 +1,13 @@
 import { performance } from "node:perf_hooks";
 
 const LOOK_EVERY_MS = 250;
-/** The platform waits 3 s for an answer: a second in which nothing else ran is what somebody should know of. */
+/** The platform wants an answer within 3 s, so an operator should know of a second in which no other code could run. */
 const BLOCKED_MS = 1_000;
 
 /**
- * Calls `onBlocked` after code has kept this process from everything else for more than a second, as a vendor's function
- * may. A process that was frozen while it had nothing to do, or whose machine slept, was not blocked. Answers how to stop.
+ * Calls `onBlocked`, with the delay in ms, after code has blocked the event loop for more than a second, as a vendor's
+ * function may. A process that was frozen while it was idle, or whose machine slept, was not blocked. Returns a
+ * function that ends the watch.
  */
 export function watchEventLoop(onBlocked: (ms: number) => void): () => void {
   let lookedAt = performance.now();

@@ -3,29 +3,30 @@ import net, { type Socket } from "node:net";
 import { setImmediate as turn } from "node:timers/promises";
 
 /**
- * So long whoever has a connection open may still ask, and hears with the answer that it was the last; and so long an answer
- * that was given may take to arrive.
+ * For this long callers may still send requests on open connections, and the answers tell them that the connection will
+ * close; an answer that was sent has as long to arrive.
  */
 const LAST_ORDERS_MS = 500;
 /** The platform does not wait longer for an answer. */
 const LONGEST_REQUEST_MS = 20_000;
 
 /**
- * Node keeps with each connection the answer that is being given on it. To keep it by ourselves costs each provision a
- * tenth of its time, for the sake of a moment.
+ * `_httpMessage` is Node's own reference from a connection to the response in progress on it. Tracking the responses
+ * ourselves would cost each provision a tenth of its time, and serve only this one moment.
  */
 interface Connection extends Socket {
   _httpMessage?: ServerResponse | null;
 }
 
 /**
- * What closes a server so that nobody is cut off; to be made before it listens. It resolves when all are answered.
+ * Returns a function that closes the server without cutting a caller off; it resolves when every request is answered.
+ * To be called before the server listens.
  *
- * A connection that is closed while its owner sends a request on it loses the request, and the owner cannot know whether
- * it was read: for a provision that is a lost sale. So whoever has connected by now is let in, and from then on new
- * connections are refused, which is safe to try elsewhere. Those that are open are told, by the answers that go out on
- * them, the one that is just being given too. Closed are then those on which nobody asks, and at last whatever never
- * completes its request.
+ * If a connection is closed while a client sends a request on it, the request is lost, and the client cannot know
+ * whether it was read: for a provision that is a lost sale. So connections that wait to be accepted are accepted first.
+ * From then on new connections are refused, which the client can safely try elsewhere. All responses on open
+ * connections, the one in progress too, say `Connection: close`. After that, idle connections are closed, and finally
+ * every connection whose request never completes.
  */
 export function createGracefulClose(server: Server): () => Promise<void> {
   let came = 0;
@@ -36,7 +37,7 @@ export function createGracefulClose(server: Server): () => Promise<void> {
     socket.once("close", () => connections.delete(socket));
   });
 
-  /** Until all who stood in line are let in: Node takes one new connection in each turn. */
+  /** Waits until all queued connections are accepted: Node accepts one in each turn of the event loop. */
   async function lettingIn(): Promise<void> {
     const until = performance.now() + LAST_ORDERS_MS;
     let seen;
@@ -54,19 +55,20 @@ export function createGracefulClose(server: Server): () => Promise<void> {
     for (const { _httpMessage: response } of connections) if (response) sayLast(response);
     await lettingIn();
     const closed = new Promise<void>((resolve) =>
-      // Not that of an HTTP server, which ends idle connections at once; that one ends its timer when all is over.
+      // The `close` of an HTTP server would end idle connections at once; it is called last, to stop that server's
+      // timer.
       net.Server.prototype.close.call(server, () => {
         server.close();
         resolve();
       }),
     );
     const idleUntil = performance.now() + LAST_ORDERS_MS;
-    // A connection that was busy is idle afterwards, so they are looked for again and again; what has come is read first.
+    // Repeated, because a busy connection may become idle later. `turn` lets data that has arrived be read first.
     const sweep = setInterval(async () => {
       if (performance.now() < idleUntil) return;
       await turn();
       server.closeIdleConnections();
-      // To Node, one on which nobody ever asked is not idle: browsers open such.
+      // Node does not count a connection that never sent a request as idle. Browsers open such connections.
       for (const socket of connections) if (socket.bytesRead === 0) socket.destroy();
     }, 100);
     const cut = setTimeout(() => server.closeAllConnections(), LONGEST_REQUEST_MS);

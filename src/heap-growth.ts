@@ -1,10 +1,10 @@
 import { setFlagsFromString } from "node:v8";
 
 /**
- * Keeps a process small, from when it is called. Where a machine has plenty of memory, V8 lets the heap grow to as much as
- * four times what is alive in it before it looks what may go: under load that is 80 MB of garbage more, on a machine that
- * may have to hold others. With this it looks when there is three fifths more than it left the last time, as it does by
- * itself on a small machine; no limit is set, so that nobody runs into one.
+ * Keeps the heap of this process small from now on. On a machine with plenty of memory, V8 lets the heap grow to as
+ * much as four times its live data before it collects garbage: under load that is 80 MB of garbage more, on a machine
+ * that may run other processes too. With this flag V8 collects when the heap has grown by 60% since the last
+ * collection, as it does by default on a small machine. No heap limit is set, so no process can run into one.
  */
 export function growHeapSlowly(): void {
   setFlagsFromString("--heap-growing-percent=60");

@@ -1,12 +1,13 @@
 import type { Scrubber } from "./scrubber.ts";
 import type { Secret } from "./secret.ts";
 
-/** Keeps secrets out of the log from now on, until the work is over. */
+/** Keeps secrets out of the log from now on, until the work has ended. */
 export type Hide = (...secrets: readonly Secret[]) => void;
 
 /**
- * Does the work of a request and keeps what it hides out of the log meanwhile. The end of the work counts, and not that
- * of the connection: a caller may be gone before anything is hidden, and what fails after he went is logged all the same.
+ * Runs the work of a request, and keeps the secrets that it passes to `hide` out of the log until the work has ended.
+ * The end of the connection does not count: a caller may leave before anything is hidden, and a later failure is logged
+ * too.
  */
 export async function hideWhile<Result>(
   scrubber: Scrubber,
@@ -16,7 +17,7 @@ export async function hideWhile<Result>(
   try {
     return await work((...secrets) => void shows.push(scrubber.hide(...secrets)));
   } finally {
-    // What went wrong is logged by whoever waits for this, before anything else has its turn.
+    // The caller that awaits this promise logs a failure before `setImmediate` runs, so its log line is still redacted.
     setImmediate(() => shows.forEach((show) => show()));
   }
 }

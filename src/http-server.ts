@@ -6,7 +6,8 @@ import type { Express } from "express";
  * The HTTP server of an Express app, not yet listening.
  *
  * Its timeouts cut slow clients off (a whole request within 15 s) and outlast the router in front (90 s idle). A client
- * that sends `Expect: 100-continue` gets its answer before its body is asked for; whoever lets it in asks for it.
+ * that sends `Expect: 100-continue` is not asked for its body here: it may be refused first, and the code that lets it
+ * in asks for the body (`askForBody`).
  */
 export function createHttpServer(app: Express): Server {
   const server = http.createServer({ ...constructorsFor(app), connectionsCheckingInterval: 1_000 }, app);
@@ -18,12 +19,13 @@ export function createHttpServer(app: Express): Server {
 }
 
 /**
- * Request and response objects that are born with Express's prototypes. Express otherwise changes the prototype of
- * each one, which costs Node 20 and 22 about half their speed. Node 24 has no such penalty, so there it is left alone.
+ * Constructors for requests and responses that have Express's prototypes from the start. Express otherwise changes the
+ * prototype of each object, which costs Node 20 and 22 about half their speed. Node 24 has no such penalty, so there
+ * Node's own constructors are used.
  *
- * The constructors inherit from Node's, as classes would: V8 counts along that line how many members an object will
- * have, and gives it room for them. Without that room V8 copies a request to a larger place again and again as members
- * are added to it, which takes about an eighth of a provision's time.
+ * The constructors inherit from Node's, as classes would: V8 estimates from the chain of constructors how many members
+ * an object will have, and reserves room for them. Without that room V8 copies a request to a larger place again and
+ * again as members are added to it, which takes about an eighth of a provision's time.
  */
 function constructorsFor(app: Express): http.ServerOptions {
   if (Number(process.versions.node.split(".")[0]) >= 24) return {};

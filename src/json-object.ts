@@ -5,7 +5,10 @@ export function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** The JSON of a text, or undefined if it is none. A byte order mark before it is none of it (RFC 8259, section 8.1). */
+/**
+ * The value that a JSON text holds, or undefined if the text is not JSON. A byte order mark in front is ignored (RFC
+ * 8259, section 8.1).
+ */
 export function parsedJson(text: string): unknown {
   try {
     return JSON.parse(text.startsWith("\uFEFF") ? text.slice(1) : text);

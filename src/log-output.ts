@@ -2,16 +2,19 @@ import { writeSync } from "node:fs";
 import { pino } from "pino";
 
 const STANDARD_OUTPUT = 1;
-/** What waits for a reader at most, in bytes; of what comes then, nothing is kept but how many lines it was. */
+/** At most this many bytes wait for a reader; further lines are dropped and only counted. */
 const MOST_WAITING = 8_000_000;
-/** Lines are handed over by so many bytes, or after so long: each handing over costs as much as writing ten lines. */
+/**
+ * Lines are written once they come to this many bytes, or after this long: one write costs as much as logging ten
+ * lines.
+ */
 const MOST_HELD_BYTES = 4_096;
 const AT_THE_LATEST_MS = 50;
-/** How long a process that ends waits for somebody to take its last lines. */
+/** How long a process that ends waits for the reader to take its last lines. */
 const LAST_LINES_MS = 2_000;
 const LOOKS_AGAIN_AFTER_MS = 20;
 
-/** What the library keeps of lines that are not taken yet: the older ones, given to the system, and those behind them. */
+/** Internals of the library: the chunk that is being written, the chunks behind it, and the length of all. */
 interface Waiting {
   _writingBuf: string | Buffer;
   _bufs: (string | Buffer)[];
@@ -19,12 +22,13 @@ interface Waiting {
 }
 
 /**
- * Standard output, for the log: written beside the service's work, so that a reader who is slow, or gone, or a disk that
- * is full, holds nobody up. A process that ends writes what is left, if it is taken.
+ * Standard output, for the log. It is written asynchronously, so a slow or missing reader, or a full disk, does not
+ * hold the service up. A process that ends writes the lines that are left, as far as the reader takes them.
  */
 export function logOutput(): { write(line: string): void } {
   let dropped = 0;
-  // Told to try again, and to wait for that: nothing of what is being written is on its way then.
+  // True while the library waits to repeat a write that failed with EAGAIN: no write is in flight, and `_writingBuf` is
+  // unwritten.
   let isPutOff = false;
   const output = pino.destination({
     dest: STANDARD_OUTPUT,
@@ -34,7 +38,8 @@ export function logOutput(): { write(line: string): void } {
     periodicFlush: AT_THE_LATEST_MS,
     retryEAGAIN: () => (isPutOff = true),
   });
-  // A full disk may have room again: what waits is tried again by and by. An error that nobody hears would end the service.
+  // A full disk may have room again, so the library tries again with the next lines. Without a listener for `error`, a
+  // failed write would end the service.
   let isTaken = true;
   output
     .on("error", () => (isTaken = false))
@@ -42,7 +47,8 @@ export function logOutput(): { write(line: string): void } {
       isTaken = true;
       isPutOff = false;
     });
-  // The library's own tries again without end, whatever the reason, with nothing else done meanwhile, not even ending.
+  // The library's own `flushSync` repeats a failed write without end and blocks the process, which then could not even
+  // exit.
   const waiting = output as unknown as Waiting;
   output.flushSync = () => {
     const until = performance.now() + LAST_LINES_MS;
@@ -67,7 +73,10 @@ export function logOutput(): { write(line: string): void } {
   return output;
 }
 
-/** Writes with nothing else done meanwhile. Only a reader who is slow is waited for. */
+/**
+ * Writes synchronously; false if not all could be written. It waits, until `until` (by `performance.now()`), only for a
+ * slow reader.
+ */
 function isTakenAtOnce(lines: Buffer, until: number): boolean {
   const never = new Int32Array(new SharedArrayBuffer(4));
   for (let left = lines; left.length > 0;) {

@@ -4,18 +4,18 @@ import type { Scrubber } from "./scrubber.ts";
 
 export type Log = Logger;
 
-/** Strings longer than this are cut in the log, so that nobody can flood it with one value. */
+/** Strings longer than this many characters are cut in the log, so that nobody can flood it with one value. */
 const LONGEST_VALUE = 2048;
-/** What nests deeper, or in a circle, ends there. */
+/** Objects nested deeper than this, circular ones among them, are cut there. */
 const DEEPEST = 8;
 
 /**
- * Makes the log: one JSON line an event on `destination` (standard output by default). Each finished line goes through
- * the scrubber, whatever road its parts took into it.
+ * Makes the log: one JSON line per event, written to `destination` (standard output by default). Each finished line
+ * goes through the scrubber, so a secret is redacted in whichever part of the line it is.
  *
- * An `alarm` member marks what an operator must look at; its word stands in docs/operate.md. `noteOn` adds to such a
- * line what is known beside it; it neither waits nor throws. It hears of every alarm, also of those that a level beyond
- * `error` keeps out of the log.
+ * An `alarm` member marks an event that an operator must look at; docs/operate.md lists the words. `noteOn` is called
+ * with every alarm, even if the level is above `error` and keeps the line out of the log; the members that it returns
+ * are added to the line. It neither waits nor throws.
  */
 export function createLog(
   level: string,
@@ -34,7 +34,7 @@ export function createLog(
       level: (label: string) => ({ level: label }),
       log: (members: object) => keepable(members) as Record<string, unknown>,
     },
-    // An error is spelled out by now, under whatever name it stands.
+    // `formatters.log` has already spelled out every error, under whatever name.
     serializers: { error: (spelled: unknown) => spelled },
     hooks: {
       logMethod(this: Logger, given: Parameters<LogFn>, write: LogFn, weight: number) {
@@ -55,16 +55,19 @@ function withNote([members, ...rest]: Parameters<LogFn>, noteOn: NoteOn): Parame
   return [noted, ...rest] as Parameters<LogFn>;
 }
 
-/** Of the first that has one: an error, its cause, and so on. */
+/** The platform's id of its request, from the first that has one: the error, its cause, that one's cause, and so on. */
 function platformRequestIdOf(error: unknown, depth = 0): string | undefined {
   if (!(error instanceof Error) || depth === DEEPEST) return undefined;
   const { platformRequestId: id, cause } = error as { platformRequestId?: unknown; cause?: unknown };
   return typeof id === "string" ? id : platformRequestIdOf(cause, depth + 1);
 }
 
-/** What is kept of the values that were given. */
+/** Makes the functions that shorten what is logged. */
 function createKeeping({ scrub }: Scrubber) {
-  /** The same with long texts cut and errors spelled out, in lists and plain objects; others have a serializer. */
+  /**
+   * The value with long strings cut and errors spelled out, also in arrays and plain objects. Other objects have
+   * serializers.
+   */
   function keepable(value: unknown, depth = 0): unknown {
     if (typeof value !== "object" || value === null) return keepText(value);
     if (value instanceof Error) return spelledOut(value);
@@ -76,7 +79,10 @@ function createKeeping({ scrub }: Scrubber) {
     );
   }
 
-  /** Type, id, message and causes, and what the platform calls its request; no other members, which may hold anything. */
+  /**
+   * Type, id, message and stack, with those of the causes, and the platform's request id. Other members may hold
+   * secrets.
+   */
   function spelledOut(error: Error): object {
     const { type, message, stack } = stdSerializers.err(error);
     const { id } = error as { id?: unknown };
@@ -88,7 +94,7 @@ function createKeeping({ scrub }: Scrubber) {
     return typeof value === "string" ? cut(value) : value;
   }
 
-  /** Without its end a secret would not be found any more, so what is cut is scrubbed first. */
+  /** The scrubber would not recognise a secret without its end, so a long text is scrubbed before it is cut. */
   function cut(text: string): string {
     if (text.length <= LONGEST_VALUE) return text;
     const shown = scrub(text);

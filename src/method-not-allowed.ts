@@ -1,7 +1,7 @@
 import type { Request, Response } from "express";
 import { Refusal } from "./errors.ts";
 
-/** For the end of a route: a known path, asked for in another way. Answered as JSON, like everywhere. */
+/** The last handler of a route: refuses every other method with a 405, in JSON like every error. */
 export function methodNotAllowed(allowed: string) {
   return (_request: Request, response: Response): void => {
     response.setHeader("Allow", allowed);

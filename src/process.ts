@@ -8,16 +8,17 @@ import { onSignals } from "./stop-signals.ts";
 
 /** What a misconfigured process exits with (EX_CONFIG). */
 export const EXIT_MISCONFIGURED = 78;
-/** The platform kills 30 s after it asked us to stop. */
+/** The platform kills a process 30 s after it has asked it to stop. */
 const LONGEST_STOP_MS = 25_000;
-/** For the counting of what went wrong, where even the database may be what hangs. */
+/** How long to wait for the last alarm to be counted, as the database itself may hang. */
 const LAST_COUNT_MS = 1_000;
-/** Whoever presses Ctrl-C twice, this far apart, means it. */
+/** A Ctrl-C this long after the first one, or later, is deliberate: the process exits at once. */
 const FORCE_AFTER_MS = 5_000;
 
 /**
  * Runs a service as this process: stops it on SIGTERM, SIGINT and SIGHUP, within 25 s; exits with 78 and one message if
- * the configuration is at fault. Whatever ends the start is said without the secrets of the settings that `read` gives.
+ * the configuration is at fault. An error that ends the start is printed without the secrets of the settings that
+ * `read` returns.
  */
 export async function runProcess(
   read: () => Config,
@@ -41,7 +42,9 @@ export async function runProcess(
   }
 }
 
-/** Says why on standard error, and exits. `scrub` takes the secrets out, where the program has any that are real. */
+/**
+ * Prints the error on standard error and exits: with 78 if `Misconfigured`, else with 1. `scrub` redacts real secrets.
+ */
 export function exitWith(error: unknown, scrub = (text: string) => text): never {
   const isMisconfigured = error instanceof Misconfigured;
   const why = error instanceof Error ? (!isMisconfigured && error.stack) || error.message : String(error);
@@ -49,7 +52,7 @@ export function exitWith(error: unknown, scrub = (text: string) => text): never 
   process.exit(isMisconfigured ? EXIT_MISCONFIGURED : 1);
 }
 
-/** Answers whether stopping has begun. */
+/** Stops the service on the first signal. Returns a function that tells whether stopping has begun. */
 function stopOnSignals({ stop, services: { log, keptMetrics } }: RunningService): () => boolean {
   let isStopping = false;
   const first = (signal: NodeJS.Signals) => {
@@ -60,7 +63,7 @@ function stopOnSignals({ stop, services: { log, keptMetrics } }: RunningService)
         { alarm: "stop_incomplete" },
         "Stopping took too long; what is left is found by the next process",
       );
-      // The alarm is to be counted too.
+      // Stores the metrics, so that this alarm is counted too.
       void keptMetrics.stop().then(() => process.exit(0));
       setTimeout(() => process.exit(0), LAST_COUNT_MS);
     }, LONGEST_STOP_MS).unref();
@@ -78,8 +81,8 @@ function stopOnSignals({ stop, services: { log, keptMetrics } }: RunningService)
 }
 
 /**
- * An error nobody caught leaves the process in doubt: say so, through the scrubber, store what was sent, and let the
- * next one take over.
+ * After an uncaught error the state of the process is uncertain: it logs the error (scrubbed), stops, which stores the
+ * results of the calls that were sent, and exits with 1, so that the next process takes over.
  */
 function stopOnBug({ stop, services: { log } }: RunningService): void {
   const exit = () => process.exit(1);
@@ -90,11 +93,14 @@ function stopOnBug({ stop, services: { log } }: RunningService): void {
   };
   process.on("uncaughtException", onBug);
   process.on("unhandledRejection", onBug);
-  // A log that nobody reads any more is no reason to stop working.
+  // The service goes on when nobody reads its log any more.
   process.stdout.on("error", () => undefined);
 }
 
-/** What blocks the event loop blocks every answer meanwhile, and is nearly always the vendor's own code. */
+/**
+ * Raises an alarm when code blocks the event loop, and with it every answer. That is nearly always the vendor's own
+ * code.
+ */
 function tellWhenBlocked({ services: { log } }: RunningService): void {
   watchEventLoop((ms) =>
     log.error(

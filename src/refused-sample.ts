@@ -1,19 +1,22 @@
 import type { Log } from "./log.ts";
 
-/** Of refused requests, so many a window have lines of their own; the others are counted. */
+/** This many refused requests in each window are logged; the others are only counted. */
 const MOST_LINES = 20;
 const WINDOW_MS = 10_000;
 
 export interface RefusedSample {
-  /** Whether a refused request is written down: all that is said of it, or nothing. */
+  /**
+   * Whether a refused request is logged. The first call decides, so either all lines about a request are logged or
+   * none.
+   */
   isWritten(request: object): boolean;
-  /** Whether a request was refused, and is not. */
+  /** Whether a request was refused and is not logged. */
   isLeftOut(request: object): boolean;
 }
 
 /**
- * Keeps whoever sends by the thousand what is refused from filling the log: says of each refused request whether it is
- * written down, and at the end of a window how many were not.
+ * Keeps a caller whose requests are refused by the thousand from filling the log: decides for each refused request
+ * whether it is logged, and logs at the end of each window how many were not.
  */
 export function createRefusedSample(log: Log): RefusedSample {
   const decided = new WeakMap<object, boolean>();

@@ -5,9 +5,9 @@ import type { Log } from "./log.ts";
 import type { RefusedSample } from "./refused-sample.ts";
 
 /**
- * Writes one line for each request when its answer has gone out, or its connection has ended before that: without
- * headers, query or body, for a few members cost little and leak nothing. Names the request: `request.id` is its name in
- * the log and in its answer.
+ * Logs one line for each request when its answer has gone out, or its connection has ended before that. The line has no
+ * headers, query or body: a few members cost little and leak nothing. Sets `request.id`, the request's id in the log
+ * and in its answer.
  */
 export function requestLog(
   log: Log,
@@ -28,7 +28,7 @@ export function requestLog(
       const status = statusOf(response);
       if (error || (status ?? 0) >= 500) return "error";
       if (status === null) return "warn";
-      // A page may have been refused with another status, which then was decided on already.
+      // A page may be refused with another status; then it has been decided before whether the request is logged.
       const isLeftOut = status === 401 ? !refusedSample.isWritten(request) : refusedSample.isLeftOut(request);
       return isLeftOut ? "silent" : "info";
     },
@@ -36,7 +36,7 @@ export function requestLog(
       req: ({ id, method, url = "" }: IncomingMessage) => ({ id, method, path: pathOf(url) }),
       res: (response: ServerResponse) => ({ status: statusOf(response) }),
     },
-    // Else each request and answer is copied first, with all headers and addresses: a third of a provision's time.
+    // Otherwise each request and answer is copied first, with all headers and addresses: a third of a provision's time.
     wrapSerializers: false,
   });
 }
@@ -46,7 +46,7 @@ function outcomeOf({ method }: IncomingMessage, response: ServerResponse): strin
   return `${method} ${status === null ? "was not answered: the caller went away" : `answered ${status}`}`;
 }
 
-/** Null where the connection ended before anything was sent: Node has 200 there from the beginning. */
+/** Null if the connection ended before anything was sent: Node's `statusCode` is 200 from the beginning. */
 function statusOf({ headersSent, statusCode }: ServerResponse): number | null {
   return headersSent ? statusCode : null;
 }

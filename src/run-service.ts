@@ -26,16 +26,16 @@ export interface RunningService {
   /** Resolves when it can work; rejects with `Misconfigured` if it never will. */
   ready: Promise<void>;
   /**
-   * Stops in good order: no claim and no new connection from now on; calls that were sent are awaited and stored,
-   * requests that come on connections that are open are answered. Asked again, it is the same stop.
+   * Stops in good order: from now on no work is claimed and no new connection accepted; the results of calls that were
+   * sent are awaited and stored, and requests on open connections are answered. A second call returns the same promise.
    */
   stop(): Promise<void>;
 }
 
-/** How long a request waits for a service that has just started; one that runs waits as long for its database. */
+/** How long a request waits for a service that has just started. A running service waits as long for its database. */
 const START_PATIENCE_MS = 8_000;
 
-/** Whoever asks whether we are ready waits no longer for a client secret that somebody has locked. */
+/** How long the readiness check waits for the client secret, whose table another session may have locked. */
 const SECRET_PATIENCE_MS = 1_000;
 
 /** Starts the web process: listens at once, and works as soon as its database answers. */
@@ -50,7 +50,7 @@ export async function runWeb(config: Config, parts?: Partial<Parts>): Promise<Ru
     () => (isReady = true),
     () => undefined,
   );
-  // Nearly every request finds the service ready, and then pays for no timer.
+  // Nearly every request finds the service ready, and then needs no timer.
   const untilReady = async () => (isReady ? undefined : within(START_PATIENCE_MS, ready, notReady));
   const whenReady: RequestHandler = (_request, _response, next) => void untilReady().then(() => next(), next);
   const api = partnerApi({
@@ -93,8 +93,9 @@ export async function runWeb(config: Config, parts?: Partial<Parts>): Promise<Ru
 }
 
 /**
- * What is for people, as far as the settings have it served; it waits until the service can do work. The operator's part
- * waits by itself: what says why the service is not ready opens before it is.
+ * The pages for people that the settings enable; null if none. Requests wait until the service is ready, except those
+ * to the operator's pages, which wait where they must: the page that says why the service is not ready opens before it
+ * is.
  */
 function siteOf(
   { signIn, customers, pages, refusedSample, log }: Services,
@@ -131,7 +132,7 @@ function hasOperator({ operatorPassword, operatorAccounts }: Config): boolean {
   return operatorPassword !== undefined || operatorAccounts.length > 0;
 }
 
-/** Lets whoever has the operator's password pass, and nobody else; null while there is none. */
+/** Lets only a request with the operator's password pass; null if no password is set. */
 function operatorsPassword({ operatorPassword }: Config): RequestHandler | null {
   const asked = {
     realm: "operator",
@@ -157,7 +158,7 @@ function becomeReady(services: Services, stopping: AbortSignal, withSweeps: bool
   return ready;
 }
 
-/** `unavailable` only when provisions cannot be answered; what else is wrong, an operator sees elsewhere. */
+/** `unavailable` only if provisions cannot be answered; operators see elsewhere what else is wrong. */
 async function readiness({ db, credentials }: Services, ready: Promise<void>): Promise<Readiness> {
   try {
     await within(0, ready, notReady);
@@ -165,7 +166,7 @@ async function readiness({ db, credentials }: Services, ready: Promise<void>): P
   } catch {
     return "unavailable";
   }
-  // No provision waits for the client secret: where it cannot be had, an operator should look, and that is all.
+  // No provision waits for the client secret. If it cannot be read or is rejected, an operator should look: `degraded`.
   const isAccepted = within(SECRET_PATIENCE_MS, credentials.secrets.current(), notReady).then(
     ({ isRejected }) => !isRejected,
     () => false,
@@ -189,7 +190,7 @@ function listen(server: Server, port: number): Promise<void> {
   });
 }
 
-/** What happens to everybody some day needs no stack to be understood. */
+/** Common mistakes become a `Misconfigured` with a plain sentence, which is printed without a stack. */
 function inWords(error: NodeJS.ErrnoException, port: number): Error {
   const sentences: Record<string, string> = {
     EADDRINUSE: `Port ${port} is in use: stop what listens there, or choose another with PORT=…`,

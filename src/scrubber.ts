@@ -1,28 +1,28 @@
 import { inspect } from "node:util";
 import type { Secret } from "./secret.ts";
 
-/** Takes secrets out of a line of text: the last barrier before it leaves the process. */
+/** Redacts secrets in a line of text: the last barrier before it leaves the process. */
 export interface Scrubber {
   scrub(line: string): string;
-  /** From now on these values are taken out; the function it returns ends that. */
+  /** Redacts these values from now on, until the function that it returns is called. */
   hide(...secrets: readonly Secret[]): () => void;
 }
 
 const HIDDEN = "[secret]";
 /**
- * The password in an address, `scheme://user:password@host`. A slash, a quote or an escape ends the search: none stands
- * in a password that is written as it must be, and what follows an address with a port is none.
+ * The password in an address, `scheme://user:password@host`. A slash, a quote or an escape ends the search: a password
+ * that is written correctly contains none, and the port of an address without a password is not taken for one.
  */
 const PASSWORD_IN_ADDRESS = /(:\/\/[^\s/?#@:"\\]*:)[^\s/?#"\\]+(?=@)/g;
-/** Shorter values are not looked for, in whatever form: they would be found in every other word. */
+/** Values and forms with fewer characters are not looked for: they would be found in ordinary words. */
 const SHORTEST = 4;
-/** As many as {@link slotOf} can tell apart. */
+/** As many as {@link slotOf} can return. */
 const SLOTS = 2 ** 14;
 
 /**
- * Makes a scrubber. Hidden are: whatever begins with the platform's token prefix, every value given to `hide`, as it is,
- * escaped, URL-encoded and in base64, whatever it touches, and passwords in addresses. Choosing by value and not by the
- * path of a member is deliberate: paths miss what stands in an error's text, a header or a nested object.
+ * Makes a scrubber. It redacts whatever begins with the platform's token prefix; every value given to `hide`, plain,
+ * escaped, URL-encoded and in base64, also within a longer word; and passwords in addresses. It looks for values, and
+ * not for the paths of members, on purpose: paths miss what is in an error's text, a header or a nested object.
  */
 export function createScrubber(tokenPrefix: string): Scrubber {
   const hidden = createSearch();
@@ -38,12 +38,15 @@ export function createScrubber(tokenPrefix: string): Scrubber {
   };
 }
 
-/** Nearly no line has the one sign, which is found faster than three in a row, or than a pattern. */
+/** Few lines contain an @, and looking for it is faster than looking for `://` or for the pattern. */
 function withoutPasswords(line: string): string {
   return line.includes("@") && line.includes("://") ? line.replace(PASSWORD_IN_ADDRESS, `$1${HIDDEN}`) : line;
 }
 
-/** A value that is looked for: how each of its forms begins, and the forms, once one may have been found. */
+/**
+ * A value to look for: the first four characters of each of its forms, and the forms, made when one may have been
+ * found.
+ */
 interface HiddenText {
   starts: readonly number[];
   forms(): readonly string[];
@@ -56,15 +59,15 @@ function createHiddenText(value: string): HiddenText {
 }
 
 /**
- * Finds any of many texts in a line, at a cost that does not grow with their number. One pass looks at each four
- * characters in a row; a table says whether a text may begin with them, and only then are texts compared. Most are
- * hidden for a moment and never met, so what they look like in full is made out only when one begins like them.
+ * Finds any of many texts in a line, at a cost that does not grow with their number. One pass looks at each sequence of
+ * four characters; a table says whether a text may begin with them, and only then are texts compared. Most values are
+ * hidden for a moment only and never found, so all their forms are made only when four characters match.
  */
 function createSearch() {
   const byStart = new Map<number, Set<HiddenText>>();
   const mayBegin = new Uint32Array(SLOTS);
 
-  /** The length of the longest text that begins at `at`; 0: none does. */
+  /** The length of the longest text that begins at `at`; 0 if none does. */
   function longestAt(line: string, at: number, start: number): number {
     let longest = 0;
     for (const text of byStart.get(start) ?? [])
@@ -118,29 +121,29 @@ function startOf(text: string): number {
   return start;
 }
 
-/** The number of the next four characters in a row: the first of the last four has left it by then. */
+/** The number of the next four characters: adds one, and drops the first of the last four. */
 function shifted(start: number, code: number): number {
   return (start << 8) ^ code;
 }
 
-/** Where the table says something about four characters; others may share the place. */
+/** The place in the table for four characters; others may share it. */
 function slotOf(start: number): number {
   return Math.imul(start, 0x9e3779b1) >>> 18;
 }
 
-/** Every way a value is written down. */
+/** Every form in which a value may be written. */
 function formsOf(value: string): string[] {
   const written = isPlain(value) ? [value] : [value, ...encoded(value), ...escaped(value)];
   const forms = new Set([...written, ...base64Of(value)]);
   return [...forms].filter(({ length }) => length >= SHORTEST);
 }
 
-/** Looks the same in a URL, in JSON and on a screen. */
+/** Whether a value looks the same in a URL, in JSON and on a screen. */
 function isPlain(value: string): boolean {
   return /^[\w.-]*$/.test(value);
 }
 
-/** In a URL, a form, and a URL within a URL; with hexadecimal digits of both kinds. */
+/** As in a URL, in a form, and in either within a URL; with hexadecimal digits in capitals and in small letters. */
 function encoded(value: string): string[] {
   const inUrl = encodeURIComponent(value.toWellFormed());
   const inForm = new URLSearchParams([["", value]]).toString().slice(1);
@@ -148,7 +151,9 @@ function encoded(value: string): string[] {
   return [...upper, ...upper.map((each) => each.replace(/%[0-9A-F]{2}/g, (code) => code.toLowerCase()))];
 }
 
-/** As JavaScript shows a text and as JSON does, in a line that is JSON itself, also of a text that was JSON already. */
+/**
+ * As text and as JavaScript shows a text, escaped as JSON once to three times: the line is JSON, and may quote JSON.
+ */
 function escaped(value: string): string[] {
   const json = (text: string) => JSON.stringify(text).slice(1, -1);
   return [value, inspect(value).slice(1, -1)].flatMap((text) => [
@@ -159,8 +164,8 @@ function escaped(value: string): string[] {
 }
 
 /**
- * In base64, also as a part of something longer, like the password of Basic credentials: six bits a character, so
- * there are three ways to begin, and the first and last character may be shared with a neighbour.
+ * In base64, also as part of a longer text, like the password in Basic credentials. A digit of base64 holds six bits,
+ * so a value can begin in three positions; a first or last digit that is shared with a neighbour is left out.
  */
 function base64Of(value: string): string[] {
   const bytes = Buffer.from(`\0\0${value}`);
@@ -172,12 +177,13 @@ function base64Of(value: string): string[] {
   });
 }
 
-/** Its digits. */
+/** The digits of base64. */
 const BASE64 = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
 /**
- * How the three forms of {@link base64Of} begin, of a plain value with four characters or more: four digits are 24 bits,
- * and the forms begin with the first, the fifth and the third bit of the value. No plain character leads to + or /.
+ * The first four digits of the three forms of {@link base64Of}, for a plain value of at least four characters. Four
+ * digits are 24 bits; the forms begin with the first, the fifth and the third bit of the value. Plain characters never
+ * give a + or /.
  */
 function base64StartsOf(value: string): number[] {
   let bits = 0;
@@ -190,7 +196,7 @@ function base64StartsOf(value: string): number[] {
   });
 }
 
-/** Whatever begins with the prefix, as it is or in base64. */
+/** A pattern for whatever begins with the prefix, plain or in base64; null without a prefix. */
 function tokenPattern(prefix: string): RegExp | null {
   if (prefix === "") return null;
   const inBase64 = base64Of(prefix).filter(({ length }) => length >= SHORTEST);

@@ -34,7 +34,7 @@ import { createVault } from "./vault/vault.ts";
 import { createYourService } from "./your-service/index.ts";
 import { offer as yourOffer } from "./your-service/plans.ts";
 
-/** What can stand in the place of a part, or around it: for tests, and for another vendor's service. */
+/** Replacements for parts, or wrappers around them: for tests, and for another vendor's service. */
 export interface Parts {
   offer: Offer;
   vendor: YourService;
@@ -53,16 +53,16 @@ const beat = statement(
 );
 
 /**
- * Puts the parts together, once: the only file that knows them all. Nothing runs yet. `role` is `owner` for the process
- * that serves and `guest` for a command beside it (it matters on the embedded database). Throws `Misconfigured` where
- * what is on offer does not fit together.
+ * Makes all parts and connects them: the only file that knows them all. Nothing runs yet. `role` is `owner` for the web
+ * process, and `guest` for a worker or a command beside it; only the embedded database looks at it. Throws
+ * `Misconfigured` if the offer contradicts itself, or the database cannot be opened.
  */
 export async function createServices(config: Config, role: "owner" | "guest", parts: Partial<Parts> = {}) {
   const offer = parts.offer ?? yourOffer;
   checkOffer(offer);
   const scrubber = createOwnScrubber(config);
   const metrics = createMetrics();
-  // On connections of its own, so that a feed that hangs takes none from anybody.
+  // With connections of its own, so that a status feed that hangs takes none from other calls.
   const statusHttp = timedHttp(createHttp({ maxSockets: 1 }), metrics);
   const status = createStatusWatch({
     feed: createStatusFeed({ http: statusHttp, statusUrl: config.platformStatusUrl }),
@@ -83,13 +83,13 @@ export async function createServices(config: Config, role: "owner" | "guest", pa
   });
   const db = timedDatabase(parts.wrapDatabase?.(opened) ?? opened, metrics);
   const http = timedHttp(createHttp({ maxSockets: SOCKETS_FOR_API }), metrics);
-  // No call waits here for a connection: the time it waited would be missing when its tokens are on their way. How many
-  // calls there are at once is decided before.
+  // No limit on connections: time spent waiting for one would be missing from the time in which the tokens must arrive.
+  // `TOKEN_CONCURRENCY` limits the calls before they come here.
   const tokenHttp = timedHttp(createHttp({ maxSockets: Infinity }), metrics);
   const endpoint = createTokenEndpoint({ http: tokenHttp, authUrl: config.platformAuthUrl });
   const calls = { http, apiUrl: config.platformApiUrl, mediaType: config.platformMediaType };
   const api = createPlatformApi(calls);
-  // With others in its place, yours is not made.
+  // Your service is made only if `parts` does not replace it.
   let own: ReturnType<typeof createYourService> | undefined;
   const yours = async () => {
     try {
@@ -101,7 +101,7 @@ export async function createServices(config: Config, role: "owner" | "guest", pa
     }
   };
 
-  // What follows a step may stand in the other lane.
+  // The next step may be in the other lane.
   const onSettled = () => {
     jobs.wake("run-steps", AFTER_AN_END_MS);
     jobs.wake("run-vendor-steps", AFTER_AN_END_MS);
@@ -116,7 +116,7 @@ export async function createServices(config: Config, role: "owner" | "guest", pa
     onIssued(refreshInSeconds) {
       onSettled();
       jobs.wake("find-late-steps", AFTER_TOKENS_MS);
-      // Tokens live for hours; those of a sandbox may be made to live for seconds, less than a sweep is away.
+      // Tokens live for hours. A sandbox may give them a life of seconds, which would end before the next sweep.
       if (refreshInSeconds < 60) jobs.wake("refresh-tokens", refreshInSeconds * 1_000);
     },
     onLost: (uuid) => lifecycle.failStranded(uuid),
@@ -162,15 +162,16 @@ export async function createServices(config: Config, role: "owner" | "guest", pa
     customers,
     status,
     /**
-     * Ends what was opened here, in reverse order: nothing is claimed any more, and what was sent is stored. Throws what
-     * the vendor's `close` throws, when all is closed.
+     * Closes what was opened here, in reverse order: no more work is claimed, and the results of calls that were sent
+     * are stored. Throws the first failure (such as that of the vendor's `close`) after everything is closed.
      */
     close: () =>
       closeAll([
         () => status.close(),
         () => jobs.stop(),
         () => keptMetrics.stop(),
-        // Also what was sent for somebody who is gone: a page that was answered without it, a step that was stopped.
+        // Also refreshes whose caller no longer waits: a page that was answered without them, or a step that was
+        // stopped.
         () => Promise.all([credentials.refresh.settled(), signIn?.refreshesSettled()]),
         () => Promise.all([http.close(), tokenHttp.close(), statusHttp.close()]),
         () => (parts.vendor ?? own)?.close?.(),
@@ -179,7 +180,7 @@ export async function createServices(config: Config, role: "owner" | "guest", pa
   };
 }
 
-/** People coming in by the platform's web flow, where a client is registered for it; else null. */
+/** People signing in through the platform's web flow; null if no OAuth client is configured for it. */
 function peopleSignIn(
   { oauthClientId: id, oauthClientSecret: secret, platformAuthUrl: authUrl }: Config,
   parts: Omit<Parameters<typeof createSignIn>[0], "client" | "authUrl" | "endpoint">,
@@ -189,11 +190,13 @@ function peopleSignIn(
   return createSignIn({ ...parts, authUrl, endpoint, client: { id, secret } });
 }
 
-/** What ended may leave something due; one look serves all that ends within this time. */
+/** Work that ended may have made other work due. One look after this delay serves all that ends meanwhile. */
 const AFTER_AN_END_MS = 50;
-/** A step that was put off while its tokens were being stored is looked for after this; so all of a burst cost one look. */
+/**
+ * The delay before looking for steps that were put off while their tokens were being stored: one look serves a burst.
+ */
 const AFTER_TOKENS_MS = 5_000;
-/** Connections to the platform's API; more calls wait for one. */
+/** Connections to the platform's API at most; further calls wait for one. */
 const SOCKETS_FOR_API = 64;
-/** How long a call to the token endpoint may take while somebody looks at their browser. */
+/** How long a call to the token endpoint may take while a person waits in front of a browser. */
 const PERSON_WAITS_MS = 10_000;

@@ -5,7 +5,7 @@ import { Secret } from "./secret.ts";
 // The kinds of settings: each function turns the text of a variable into its value, or throws the end of a sentence
 // that begins with the variable's name. Never the value itself: it may be a secret.
 
-/** An empty text means: not set. */
+/** Makes a setting optional: an empty text gives undefined. */
 export const optional =
   <Value>(read: (text: string, insecure: boolean) => Value) =>
   (text: string, insecure: boolean) =>
@@ -15,7 +15,7 @@ export function text(value: string): string {
   return value;
 }
 
-/** Goes out as a header of each call, so it must not be able to hold more than one line of ASCII. */
+/** Sent as a header of each call, so it may hold only one line of ASCII. */
 export function headerText(value: string): string {
   if (/^[\x20-\x7e]+$/.test(value)) return value;
   throw new Error("must be one line of plain ASCII, like application/json");
@@ -24,8 +24,8 @@ export function headerText(value: string): string {
 const CRON_RANGES = [[0, 59], [0, 59], [0, 23], [1, 31], [1, 12], [0, 7]] as const; // prettier-ignore
 
 /**
- * Five fields, or six with seconds before them, in numbers: a part of what node-cron takes, checked before it is asked.
- * With one space between two, for it knows no tab.
+ * Five numeric fields, or six with seconds first: a part of what node-cron accepts, checked before node-cron sees it.
+ * Returned with one space between fields, because node-cron does not accept tabs.
  */
 export function cron(value: string): string {
   const fields = value.trim().split(/\s+/);
@@ -40,7 +40,10 @@ export function cron(value: string): string {
   );
 }
 
-/** The numbers that a field stands for: of lists, ranges, and steps behind a range or a star. None: it is no such field. */
+/**
+ * The numbers that a field stands for (lists, ranges, and steps after a range or a star); empty if the field is
+ * invalid.
+ */
 function cronNumbers(field: string, [least, most]: readonly [number, number]): number[] {
   const parts = field.split(",").map((part) => {
     const found = /^(?:(\d+)|(?:\*|(\d+)-(\d+))(?:\/(\d+))?)$/.exec(part);
@@ -53,7 +56,7 @@ function cronNumbers(field: string, [least, most]: readonly [number, number]): n
   return parts.every(({ length }) => length > 0) ? parts.flat() : [];
 }
 
-/** Whether one of these months, in a leap year, has one of these days. */
+/** Whether at least one of these months, in a leap year, has one of these days. */
 function isSomeDay(days: number[], months: number[]): boolean {
   return months.some((month) => Math.min(...days) <= new Date(Date.UTC(2024, month, 0)).getUTCDate());
 }
@@ -90,14 +93,14 @@ export function secret(value: string): Secret {
   return new Secret(value);
 }
 
-/** What a sample file would hold: nothing may start with it. */
+/** Refuses a placeholder, as a sample file has: no process may start with one. */
 function refusePlaceholder(value: string): void {
   if (/^(change[-_ ]?me.*|your[-_ ].*|placeholder|secret|password|todo|x{3,}|\.{3,}|<.*>)$/i.test(value)) {
     throw new Error("still holds a placeholder; put the real value there");
   }
 }
 
-/** Any line of text, as the portal shows it; only line ends that came with copying are dropped. */
+/** One line of any text, as the portal shows it; only line ends that were copied with it are dropped. */
 export function clientSecret(value: string): Secret {
   const trimmed = value.replace(/[\r\n]+$/, "");
   if (trimmed.trim() === "") throw new Error("is empty");
@@ -128,7 +131,10 @@ export function keyList(value: string): Secret[] {
 const ACCOUNT_ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 const EMAIL = /^[^\s\p{C}@,;<>"*]+@[^\s\p{C}@,;<>"*]+$/u;
 
-/** Accounts by id or e-mail. Each is one account: a pattern or a domain would let in whoever the platform gives such a name. */
+/**
+ * Accounts by id or e-mail. Each entry is one account: a pattern or a domain would admit anybody with a matching
+ * e-mail.
+ */
 export function accountList(value: string): string[] {
   if (value === "") return [];
   return value.split(",").map((each, index) => {
@@ -153,14 +159,17 @@ export function postgresUrl(value: string): Secret {
   throw new Error("must be an address like postgresql://user:password@host/database");
 }
 
-/** An address without what copying brings along, and without its last slash; null: it is none. */
+/**
+ * An address without white space around it and slashes at its end, as copied ones may have; null if it is not an
+ * address.
+ */
 function addressIn(value: string): { url: URL; text: string } | null {
   const text = value.trim().replace(/\/+$/, "");
-  // What stands inside, a URL leaves out or escapes; we put paths behind the text as it is.
+  // `URL` would drop or escape white space inside, but paths are appended to the text as it is: so it is refused.
   return /[\s\p{C}]/u.test(text) || !URL.canParse(text) ? null : { url: new URL(text), text };
 }
 
-/** Our own address: what others call us by, without a path's last slash. */
+/** Our own public address, without slashes at its end. */
 export function ownUrl(value: string): string {
   const address = addressIn(value);
   if (!address || !/^https?:$/.test(address.url.protocol))
@@ -181,7 +190,7 @@ export function platformUrl(value: string, insecure: boolean): string {
   if (url.protocol !== "https:" && !(insecure && url.protocol === "http:")) {
     throw new Error("must begin with https:// (ALLOW_INSECURE_PLATFORM=on allows http in development)");
   }
-  // A dot at its end names the same host.
+  // A host name with a dot at its end is the same host.
   const host = url.hostname.replace(/^\[|\]$|\.$/g, "");
   if (
     !insecure &&

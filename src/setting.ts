@@ -2,7 +2,7 @@
 export interface Setting<Value> {
   name: string;
   about: string;
-  /** The text that counts when the variable is absent; without one the setting is required. */
+  /** The text that counts when the variable is absent or empty; without one the setting is required. */
   standard?: string;
   /** Throws with the end of the sentence "NAME …": what is wrong and how to mend it, never the value. */
   read(text: string, insecure: boolean): Value;
@@ -15,7 +15,9 @@ export type ValuesOf<Table extends Settings> = {
   readonly [Key in keyof Table]: ReturnType<Table[Key]["read"]>;
 };
 
-/** A row of such a table; how a text is read, `src/setting-kinds.ts` has for most. Without `standard` it is required. */
+/**
+ * Makes a row of a table of settings. `src/setting-kinds.ts` has a `read` for most kinds. Required without `standard`.
+ */
 export function setting<Value>(
   name: string,
   about: string,

@@ -11,13 +11,13 @@ import { checkKeys } from "./resources/keys.ts";
 import type { Services } from "./services.ts";
 import { KeyMissing, SealBroken } from "./vault/errors.ts";
 
-// A job that never ends a run is late one day too, and is seen: its age counts from the first start of all.
+// Each job gets a heartbeat at the first start of all, so that one which never completes a run is noticed as late too.
 const expectBeats = statement(
   "expect_beats",
   `INSERT INTO heartbeats (name, at) SELECT name, now() FROM unnest($1::text[]) AS name ON CONFLICT DO NOTHING`,
 );
 
-/** Far less than a request waits: one that comes right after a failed look is answered by the next. */
+/** Far less than a request waits: a request that comes after a failed check is answered once the next one succeeds. */
 const MOST_PAUSE_MS = 1_000;
 
 /** The service has just started and waits for its database. */
@@ -29,7 +29,8 @@ export class NotReady extends KitError {
 
 /**
  * Runs the checks that need the database, as soon as it answers: migrations, keys, client secret. Waits for a database
- * that is away, for as long as it takes. Throws {@link Misconfigured} before a row is touched if something is missing.
+ * that is away, for as long as it takes, until `signal` is aborted; then it throws. Throws {@link Misconfigured} if the
+ * address is at fault, or migrations or keys are missing, before any row is written.
  */
 export async function checkDatabase(services: Services, signal: AbortSignal): Promise<void> {
   let told = "";
@@ -54,7 +55,9 @@ async function check(services: Services): Promise<void> {
   for (const remark of services.config.remarks) services.log.warn(remark);
 }
 
-/** Looks at the keys, and for a new client secret. That one is known is left to those who need it. */
+/**
+ * Checks the keys, and imports `CLIENT_SECRET` if it is new. Callers that need a client secret check that there is one.
+ */
 export async function checkStored({ db, vault, credentials, config, log }: Services): Promise<void> {
   await checkKeys(db, vault);
   if (config.clientSecret && (await credentials.secrets.importOnce(config.clientSecret))) {

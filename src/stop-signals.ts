@@ -1,9 +1,12 @@
-/** Sooner than this after the first, a signal is the same one: what a terminal sends to all, npm sends on to its child. */
+/**
+ * A signal sooner than this after the first is the same one: a terminal sends it to npm and to npm's child, and npm
+ * passes it on.
+ */
 const SAME_SIGNAL_MS = 1_000;
 
 /**
- * Tells `first` of the first of these signals, and `again` of each that somebody sends after it on purpose: one that
- * comes `againAfterMs` after the first, or later. A terminal that hangs up means nothing by telling so twice.
+ * Calls `first` for the first of these signals, and `again` for each later one that was sent on purpose: more than
+ * `againAfterMs` after the first. A further SIGHUP is ignored: a terminal that hangs up may send it twice.
  */
 export function onSignals(
   signals: readonly NodeJS.Signals[],

@@ -1,8 +1,8 @@
 import { KitError } from "./errors.ts";
 
 /**
- * Whether it was thrown over a body that cannot be read: by a parser of Express, or by what unpacks a body for it, whose
- * errors have nothing but a status. What they say quotes the body, so it goes nowhere.
+ * Whether the error says that a body cannot be read: one of Express's parsers threw it, or the decompression, whose
+ * errors have nothing but a status. Their messages quote the body, so they are neither sent nor logged.
  */
 export function isUnreadableBody(error: unknown): boolean {
   if (error instanceof KitError) return false;

@@ -1,4 +1,4 @@
-/** What the work comes to; or `late`, thrown, if that takes longer than `ms`, and what comes after it is dropped. */
+/** Resolves with `work`, or rejects with `late()` after `ms` milliseconds; a later result is dropped. */
 export async function within<T>(ms: number, work: T | Promise<T>, late: () => Error): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const tooLate = new Promise<never>((_, reject) => {

@@ -3,7 +3,7 @@ import { Misconfigured } from "./errors.ts";
 import { runProcess } from "./process.ts";
 import { runWorker } from "./run-service.ts";
 
-/** A process that runs the jobs alone, beside web processes on one PostgreSQL. */
+/** The worker process: runs the jobs and nothing else, beside web processes on the same PostgreSQL. */
 await runProcess(() => {
   const config = readConfig(readEnvironment());
   if (!config.databaseUrl) {

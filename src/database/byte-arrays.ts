@@ -2,11 +2,11 @@
 const BYTEA = 17;
 
 /**
- * A list of byte strings in PostgreSQL's own binary form; any other value as it is. The driver would spell each byte as
- * two digits, which PostgreSQL has to read back: a third of what a batch of sealed values costs both.
+ * Encodes a list of byte strings in PostgreSQL's binary format; returns any other value as it is. The driver would
+ * write each byte as two digits, which PostgreSQL has to parse: a third of what a batch of sealed values costs both.
  *
- * The form: one dimension, whether there are nulls, the elements' type, how many, the first one's number; then each with
- * its length before it, null as −1 (array_recv in PostgreSQL's arrayfuncs.c).
+ * The format: the number of dimensions (1), whether there are nulls, the type of the elements, their number, the index
+ * of the first; then each element with its length in front, −1 for null (array_recv in PostgreSQL's arrayfuncs.c).
  */
 export function bytesInBinary(value: unknown): unknown {
   if (!isListOfBytes(value)) return value;

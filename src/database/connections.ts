@@ -5,7 +5,7 @@ import type { DatabaseLog } from "./types.ts";
 
 /** One process's connections: those for busy statements, which keep their plans, and those for everything else. */
 export interface Connections {
-  /** One to work with, ready for what it is taken for. The caller releases it. */
+  /** A connection, prepared for a busy statement if `isBusy`. The caller releases it. */
   take(isBusy?: boolean): Promise<pg.PoolClient>;
   /** How many there are of both kinds, and how many callers wait for one. */
   counts(): { inUse: number; idle: number; waiting: number };
@@ -14,11 +14,12 @@ export interface Connections {
 }
 
 /**
- * Without a pool for busy statements these share the others. To a caller whose kind has no connection, and is refused
- * one because the server or our role allows no more, one of the other kind is given, if one is idle; and so is one for a
- * busy statement when as many wait already as there are, which then are held up by something slow.
+ * Without `busyPool`, busy statements use `pool` too.
  *
- * That nobody is let in any more is told once, until somebody is. Before anybody was, it is told by whoever starts.
+ * A caller may get a connection of the other pool: when the server allows no new one, or, for a busy statement, when as
+ * many callers wait as its pool has connections and `pool` has an idle one.
+ *
+ * The first refused connection is logged once, until one succeeds again; before any has, start-up reports it.
  */
 export function createConnections(
   pool: pg.Pool,

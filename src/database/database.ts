@@ -47,19 +47,18 @@ export type DatabaseSettings = {
 /** The embedded database does one thing at a time: more connections would only wait for each other. */
 const EMBEDDED_CONNECTIONS = 4;
 
-/** Of so many connections half are for busy statements; fewer serve everything. */
+/** From this many connections on, half are kept for busy statements; fewer serve all statements. */
 const SMALLEST_SPLIT = 8;
 
 /**
- * A named statement is parsed once, but planned anew each time, for the tables as they are by then. PostgreSQL would
- * keep the plan of its first runs, which on a service just installed is to read the whole table: after a few thousand
- * resources a decided provision cost it seven times as much. A busy statement keeps its plan for a second
- * (kept-plans.ts). What an index finds is not far away: no disk seeks any more, which is what the standard cost of 4
- * stands for.
+ * A named statement is parsed once, but planned anew each time, for the tables as they are then. PostgreSQL would keep
+ * a generic plan after the first runs, which on a new service is to scan the whole table: after a few thousand
+ * resources, deciding a provision cost it seven times as much. A busy statement keeps its plan for a second
+ * (kept-plans.ts). `random_page_cost` is lowered because its default of 4 stands for the seek time of a disk.
  */
 const PLANNED_ANEW = "-c plan_cache_mode=force_custom_plan -c random_page_cost=1.1";
 
-/** With what the address itself says behind it: of two that name the same, the last is taken. */
+/** Adds these options in front of the address's own: of two that set the same, PostgreSQL takes the last. */
 const plannedAnew = (url: string) =>
   withQuery(url, (query) =>
     query.set("options", [PLANNED_ANEW, ...query.getAll("options").slice(-1)].join(" ")),

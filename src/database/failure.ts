@@ -1,10 +1,7 @@
 import { messageOf } from "../errors.ts";
 
-/**
- * What went wrong, read from an error of the driver, of Node or of Prisma. PostgreSQL's own errors carry a SQLSTATE
- * (https://www.postgresql.org/docs/current/errcodes-appendix.html), Prisma hides it in `meta`; a lost connection is
- * mostly a plain `Error`.
- */
+// Classifies errors of the driver, of Node and of Prisma. The states are PostgreSQL's SQLSTATEs:
+// https://www.postgresql.org/docs/current/errcodes-appendix.html
 
 /** Connection (08), resources (53), a lock (55P03), cancelled (57014), shut down (57P…), idle too long, read-only. */
 const PASSING_STATES = /^(08|53|55P03|57014|57P0[1235]|25006|25P03)/;
@@ -12,9 +9,11 @@ const CONFLICT_STATES = /^(40001|40P01)/;
 /** A value that does not fit (22), breaks a constraint (23), or is more than PostgreSQL can hold in one place (54). */
 const DATA_STATES = /^(22|23|54)/;
 
-/** Who we are (28), the name of the database (3D), or a right that is missing. */
+/** Wrong user or password (28), unknown database (3D), or a right that is missing (42501). */
 const ADDRESS_STATES = /^(28|3D|42501)/;
-/** The same, said to whoever connects; and, ending the connection, no right to connect, or nobody may for now. */
+/**
+ * When connecting: wrong user, password or database; and, if fatal, no right to connect, or a database closed to all.
+ */
 const REFUSED_STATES = /^(28|3D)/;
 const REFUSED_IF_FATAL = /^(42501|55000)/;
 const TLS_CODES = /^(CERT_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_(GET|VERIFY)_|ERR_TLS_|ERR_SSL_)/;
@@ -23,14 +22,15 @@ const TLS_MESSAGES = /server does not support SSL connections/;
 const PASSING_PRISMA_CODES = new Set(["P1001", "P1002", "P1008", "P1017", "P2024", "P2037"]);
 const PASSING_NODE_CODES =
   /^(ECONN(REFUSED|RESET|ABORTED)|ETIMEDOUT|EPIPE|EPROTO|ENOTFOUND|EAI_\w+|E(HOST|NET)(UNREACH|DOWN))$/;
-/** The embedded database's socket is not there, or has too many at its door. */
+/** The embedded database's socket does not exist, or too many connections wait to be accepted there. */
 const PASSING_AT_CONNECT = /^(ENOENT|EAGAIN)$/;
 const PASSING_MESSAGES =
   /Connection terminated|Connection ended|timeout exceeded when trying to connect|Query read timeout|not queryable|Client was closed|Server has closed the connection|error establishing an SSL connection|cached plan must not change result type/;
 
 /**
- * Is another try worth it, soon? While we run, that is also so where the database does not let us in: it did before, and
- * somebody may be changing a password, or putting it back from a backup. A start asks {@link isFaultOfAddress} first.
+ * Is another try soon worth it? In a running service also if the database refuses the connection: it accepted it
+ * before, and an operator may be changing the password or restoring a backup. Start-up checks {@link isFaultOfAddress}
+ * first.
  */
 export function isPassing(error: unknown): boolean {
   const { state, code, message, syscall } = clues(error);
@@ -42,40 +42,40 @@ export function isPassing(error: unknown): boolean {
   return PASSING_MESSAGES.test(message);
 }
 
-/** A deadlock or a serialization failure: PostgreSQL chose one of two that stood in each other's way. */
+/** A deadlock or a serialization failure: PostgreSQL ended one of two transactions that stood in each other's way. */
 export function isConflict(error: unknown): boolean {
   const { state, code } = clues(error);
   return CONFLICT_STATES.test(state) || code === "P2034";
 }
 
-/** Did somebody hold a row for longer than we wait? Other rows of the same statement may be free. */
+/** Did another session hold a lock for longer than we wait? Other rows of the same statement may be free. */
 export function isLocked(error: unknown): boolean {
   return clues(error).state === "55P03";
 }
 
 /**
- * Is it the address of the database, or what it offers us (a name, a password, a right, TLS), so that somebody must change
- * something first?
+ * Is the database's address at fault, or what it offers us (a name, a password, a right, TLS), so that an operator must
+ * change something first?
  */
 export function isFaultOfAddress(error: unknown): boolean {
   const { state } = clues(error);
   return state ? ADDRESS_STATES.test(state) : isFaultOfTls(error);
 }
 
-/** Is it TLS: its certificate, or that there is none? */
+/** Is TLS at fault: the server's certificate, or that the server has no TLS? */
 export function isFaultOfTls(error: unknown): boolean {
   const { state, code, message } = clues(error);
   return !state && (TLS_CODES.test(code) || TLS_MESSAGES.test(message));
 }
 
-/** Did the database, or what we ask of its TLS, keep us from connecting? Nothing was done then. */
+/** Did the database, or our demands on its TLS, keep us from connecting? Then no statement was run. */
 export function isRefusedEntry(error: unknown): boolean {
   const { state, isFatal } = clues(error);
   if (!state) return isFaultOfTls(error);
   return REFUSED_STATES.test(state) || (isFatal && REFUSED_IF_FATAL.test(state));
 }
 
-/** What a refused entry says, for whoever can mend it. */
+/** The reason of a refused connection, for the operator who can change it. */
 export function refusalInWords(error: unknown): string {
   return `DATABASE_URL: the database says: ${messageOf(error)}`;
 }
@@ -90,23 +90,27 @@ export function isDiskFull(error: unknown): boolean {
   return clues(error).state === "53100";
 }
 
-/** Is it more than a setting of the server's allows (`temp_file_limit`)? */
+/** Did a statement need more than a setting of the server allows (`temp_file_limit`)? */
 export function isOverLimit(error: unknown): boolean {
   return clues(error).state === "53400";
 }
 
-/** Is it the values' own fault, so that the same values will fail again, and others might not? */
+/** Are the values at fault, so that the same values will fail again, and others may not? */
 export function isFaultOfData(error: unknown): boolean {
   return DATA_STATES.test(clues(error).state);
 }
 
-/** After this error, may the connection serve others? In doubt, no: opening another one is cheap. */
+/** May the connection serve others after this error? In doubt, no: opening another one is cheap. */
 export function leavesConnectionSound(error: unknown): boolean {
   return clues(error).state !== "" && !isPassing(error);
 }
 
 type Clues = { state: string; code: string; message: string; syscall: string; isFatal: boolean };
 
+/**
+ * What an error tells. PostgreSQL's own errors carry a SQLSTATE, which Prisma hides in `meta`; a lost connection is
+ * mostly a plain `Error`.
+ */
 function clues(error: unknown): Clues {
   if (typeof error !== "object" || error === null)
     return { state: "", code: "", message: "", syscall: "", isFatal: false };
@@ -121,7 +125,7 @@ function clues(error: unknown): Clues {
   };
 }
 
-/** The members that tell a PostgreSQL error (`severity`), a Node error (`syscall`) and Prisma's (`meta`, `cause`) apart. */
+/** The members that tell PostgreSQL's errors (`severity`), Node's (`syscall`) and Prisma's (`meta`, `cause`) apart. */
 type DriverError = {
   message: string;
   code: string;

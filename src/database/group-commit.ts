@@ -2,7 +2,7 @@ import { KitError } from "../errors.ts";
 import { isConflict, isFaultOfData, isLocked } from "./failure.ts";
 import { inVain, isOver, type Wait } from "./waiting.ts";
 
-/** More rows are waiting to be written than we are willing to hold. */
+/** More rows are waiting to be written than this process is willing to hold. */
 export class Overloaded extends KitError {
   constructor(queued: number) {
     super("overloaded", `${queued} rows are waiting for the database already`);
@@ -10,42 +10,48 @@ export class Overloaded extends KitError {
 }
 
 type Needs<Row, Result> = {
-  /** Writes all rows with one statement; one result per row, in their order. Two rows may be about the same thing. */
+  /** Writes all rows with one statement; one result per row, in their order. Two rows may concern the same thing. */
   write(rows: Row[]): Promise<Result[]>;
-  /** Who waits for a row: when that is over, it is not sent any more. Without this each is, however late it gets. */
+  /**
+   * The wait of a row's caller: once it is over, the row is not sent any more. Without `waitOf`, rows are sent however
+   * late.
+   */
   waitOf?(row: Row): Wait;
   /** At most this many rows in one statement. */
   maxRows?: number;
   /** At most this many rows waiting, those being written not counted. */
   maxQueued?: number;
-  /** Statements on their way at the same time. */
+  /** At most this many statements in flight at the same time. */
   maxFlushes?: number;
 };
 
 type Waiting<Row, Result> = { row: Row; resolve(result: Result): void; reject(error: unknown): void };
 
 /**
- * So many rows are worth a statement of their own, at once: to wait for more would have all requests of one moment
- * written together, and then PostgreSQL wait for us while we wait for it.
+ * This many rows are sent at once. If they waited for more, all requests of one moment would be written together, and
+ * PostgreSQL and this process would only wait for each other.
  */
 const ENOUGH = 10;
 
-/** Fewer, while as many are under way, wait for those to end or for so long: a locked row may hold them up. */
+/**
+ * While that many rows are being written, a smaller batch waits for them to finish, or this long: a locked row may hold
+ * them up.
+ */
 const BEHIND_ANOTHER_MS = 2;
 
 /**
- * Many callers, one statement: the rows that arrive within one turn of the event loop, or while many others are under
- * way, are committed together, and each caller is answered after the commit of its own row. With few callers it costs
- * nothing, and under load one commit serves a dozen. With three statements under way PostgreSQL has work while one
+ * Group commit: the rows that arrive within one turn of the event loop, or while many others are being written, are
+ * written by one statement, and each caller is answered after the commit of its own row. With few callers it costs
+ * nothing, and under load one commit serves a dozen. With three statements in flight PostgreSQL has work while one
  * commits and the next batch gathers.
  *
- * One row cannot fail its neighbours: if PostgreSQL refuses a batch for its data, or somebody holds a row or stands in
- * its way, each row is tried alone. Any other error is told to all of the batch.
+ * One row cannot fail its neighbours: if PostgreSQL refuses a batch for its data, or for a lock or a conflict with
+ * another transaction, each row is tried alone. Any other error rejects all callers of the batch.
  *
- * A row whose caller is told that it waited in vain must not appear afterwards, when nobody expects it: where `waitOf`
- * says who waits, each row is looked at once more before it is sent, in a batch and alone.
+ * A row must not be written after its caller was told that the wait was in vain, when nobody expects it. With `waitOf`,
+ * each row's wait is therefore checked once more just before the row is sent, in a batch and alone.
  *
- * @returns a function that resolves once the row is durable; it throws Overloaded when too many are waiting
+ * @returns a function that resolves once the row is durable; it rejects with Overloaded when too many rows are waiting
  */
 export function createGroupCommit<Row, Result>({
   write,

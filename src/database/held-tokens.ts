@@ -2,19 +2,20 @@ import { isFaultOfAddress, isFaultOfData, isPassing } from "./failure.ts";
 import { waitingForDatabase } from "./waiting.ts";
 
 /**
- * How long tokens are held in memory while they cannot be stored. Those of a grant are the only ones there will ever be,
- * and so is a refresh token that came in place of the one we have: they are held as long as the process lives; stopping
- * ends that after 25 s. Any other refresh can be repeated.
+ * How long tokens that cannot be stored are held in memory and tried again. Those of a grant, and a refresh token that
+ * replaced ours, cannot be had again: they are held for an hour, or until the process ends, 25 s after it was told to
+ * stop. Any other refresh can be repeated.
  */
 const KEEP_ONLY_TOKENS_MS = 3_600_000;
 const KEEP_TOKENS_MS = 20_000;
 
 /**
- * Stores tokens that the platform has just issued, and holds them until the database takes them. `areOnlyOnes`: losing
- * them cannot be mended by another call; then whatever hinders the database may be mended while they are held, all but
- * values that it will never take, and `onTrouble` is told once of what does not pass by itself.
+ * Stores tokens that the platform has just issued, and tries again until the database takes them. `areOnlyOnes`: no
+ * other call can bring them again. Then every error is tried again, as an operator may remove its cause meanwhile,
+ * except a fault of the values themselves; `onTrouble` is called once, for the first error that does not pass by
+ * itself.
  *
- * Resolves to what `store` says, which must be idempotent. Throws what `waitingForDatabase` throws.
+ * Resolves with the result of `store`, which must be idempotent. Rejects as `waitingForDatabase` does.
  */
 export function storeHeldTokens(
   store: () => Promise<boolean>,

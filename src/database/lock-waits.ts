@@ -1,32 +1,37 @@
 import type pg from "pg";
 import { createPool } from "./pool.ts";
 
-/** What a migration waits for, and who keeps it waiting. */
+/** What a migration waits for, and the sessions that keep it waiting. */
 export interface LockWait {
   /** Another migration is under way. */
   isForMigration: boolean;
-  /** The table or index that others hold. Null: it waits for another migration, or for transactions of others to end. */
+  /**
+   * The table or index that other sessions hold. Null: it waits for another migration, or for others' transactions to
+   * end.
+   */
   lockOn: string | null;
-  /** The one that has been at it for longest first. None: a prepared transaction, or one that has just let go. */
+  /**
+   * The session that has been busy for longest first. Empty: a prepared transaction, or a session that has just let go.
+   */
   holders: Holder[];
 }
 
-/** A session that is waited for. What PostgreSQL does not show to our role is null. */
+/** A session that a migration waits for. Members that PostgreSQL does not show to our role are null. */
 export interface Holder {
   pid: number;
-  /** What it calls itself; may be empty. */
+  /** Its `application_name`; may be empty. */
   name: string | null;
   /** `idle in transaction` and the like. */
   state: string | null;
-  /** How long its transaction has lasted; of another migration, its connection. */
+  /** The age of its transaction, in seconds; of another migration, that of its connection. */
   seconds: number | null;
 }
 
 const LOOKS_EVERY_MS = 500;
 const TELLS_EVERY_MS = 10_000;
 
-// The locks of migrations ($2) are asked for again and again, so nobody stands in line for them: there, whoever has one
-// is waited for. What is over in a moment is not worth a word.
+// Migrations poll for their advisory locks ($2) instead of queueing for them, so PostgreSQL knows no such wait: each
+// session that holds one is a holder. Other waits count after 300 ms.
 const LOCK_WAIT = `WITH waits AS (
     SELECT false AS "isForMigration", relation::regclass::text AS "lockOn", pg_blocking_pids(pid) AS pids
       FROM pg_locks WHERE pid = $1 AND NOT granted AND waitstart < clock_timestamp() - interval '300 ms'
@@ -47,10 +52,11 @@ const LOCK_WAIT = `WITH waits AS (
     FROM sessions GROUP BY 1, 2`;
 
 /**
- * Looks, over a connection of its own, what the session `pid` waits for, and tells each such thing: after a second or
- * so, then every ten. Where that connection cannot be had, nothing is told. `locks` are those under which migrations run.
+ * Watches, over a connection of its own, what the session `pid` waits for, and calls `onWait` for each such thing:
+ * after a second or so, then every 10 s. Without that connection nothing is told. `locks` are those under which
+ * migrations run.
  *
- * @returns what ends it
+ * @returns a function that ends the watch
  */
 export function tellLockWaits(
   address: pg.PoolConfig,

@@ -8,8 +8,8 @@ import { withCa } from "./tls.ts";
 import type { Database } from "./types.ts";
 
 /**
- * A migration was refused by the database, or cut off. Nothing of it is half done, but what no transaction holds (an index
- * made CONCURRENTLY), and the next time begins it again.
+ * The database refused a migration, or it was cut off. Nothing of it is half done, except what runs outside of a
+ * transaction (an index made CONCURRENTLY); the next run begins it again.
  */
 export class MigrationFailed extends KitError {
   constructor(cause: unknown) {
@@ -20,11 +20,12 @@ export class MigrationFailed extends KitError {
 }
 
 /**
- * Brings the schema of a PostgreSQL up to date. Of two that do so at once, one applies and the other waits for it and
- * finds nothing to do. `onWait` is told what it waits for, and whom, where it waits. Needs a role with DDL rights, and a
- * direct connection (no transaction pooler in between).
+ * Brings the schema of a PostgreSQL up to date. Of two processes that do so at once, one applies the migrations, and
+ * the other waits for it and finds nothing to do. `onWait` is called with what this one waits for, and for whom. Needs
+ * a role with DDL rights, and a direct connection (no transaction pooler in between).
  *
  * @returns the names of the migrations it applied, oldest first
+ *
  * @throws MigrationFailed, or Misconfigured where the database cannot store every text and holds nothing yet
  */
 export function migrate({
@@ -39,7 +40,7 @@ export function migrate({
   return applyMigrations(withCa(url, ca), undefined, onWait);
 }
 
-/** The same, for an address in the driver's own form, and for migrations that stand elsewhere. */
+/** The same, for an address in the driver's own form, and for migrations in another folder. */
 export async function applyMigrations(
   address: pg.PoolConfig,
   folder?: string,
@@ -71,7 +72,7 @@ const FINISHED_MIGRATIONS = statement(
   `SELECT migration_name AS name FROM _prisma_migrations WHERE finished_at IS NOT NULL AND rolled_back_at IS NULL`,
 );
 
-/** The migrations that this version of the code needs and the database has not had, oldest first. A cheap question. */
+/** The migrations that this version of the code needs and the database has not had, oldest first. Cheap to ask. */
 export async function pendingMigrations(database: Queryable): Promise<string[]> {
   const known = await migrationNames();
   const [table] = await database.query<{ name: string | null }>(FIND_MIGRATIONS_TABLE);
@@ -80,7 +81,10 @@ export async function pendingMigrations(database: Queryable): Promise<string[]> 
   return known.filter((name) => !finished.some((row) => row.name === name));
 }
 
-/** What helps a database that lacks some. The embedded one is migrated by whoever opens it, and so lacks none but then. */
+/**
+ * What to do about missing migrations. The process that opens the embedded database migrates it, so it lacks some only
+ * while a service of an older build has it open.
+ */
 export const howToMigrate = (kind: Database["kind"]): string =>
   kind === "postgresql"
     ? "Run: npm run --silent kit -- migrate"
@@ -95,7 +99,7 @@ export async function checkMigrations(db: Database): Promise<void> {
     );
 }
 
-/** Throws the error again: as {@link Misconfigured} where the database's address, or what its role may do, is at fault. */
+/** Rethrows the error: as {@link Misconfigured} if the database's address, or what its role may do, is at fault. */
 export function tellOfAddress(error: unknown): never {
   if (error instanceof KitError || !isFaultOfAddress(error)) throw error;
   throw new Misconfigured(refusalInWords(error), { cause: error });

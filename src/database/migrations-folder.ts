@@ -3,7 +3,7 @@ import path from "node:path";
 import { fileURLToPath } from "node:url";
 import type { MigrationList } from "@prisma/schema-engine-wasm";
 
-/** Beside `src/` as beside `dist/`. */
+/** The same from `src/` and from `dist/`: `prisma/` is beside both. */
 const FOLDER = fileURLToPath(new URL("../../prisma/migrations", import.meta.url));
 
 /** The names of all migrations that this version of the code knows, oldest first. */

@@ -13,13 +13,15 @@ import { inTransaction, type Send } from "./transaction.ts";
 type Needs = {
   kind: Database["kind"];
   pool: pg.Pool;
-  /** Connections for nothing but busy statements; without them those share the others. */
+  /** Connections for busy statements only; without them these use `pool` too. */
   busyPool?: pg.Pool;
   close?: () => Promise<void>;
   log: DatabaseLog;
 };
 
-/** The database answers, and every write to it fails: a standby, or one that was made so because its disk is full. */
+/**
+ * The database answers, but every write to it fails: a standby, or a server made read-only because its disk is full.
+ */
 export class TakesNoWrites extends KitError {
   constructor() {
     super("database_read_only", "the database takes no writes: it is read-only");
@@ -28,12 +30,12 @@ export class TakesNoWrites extends KitError {
 
 const PING = statement("ping", `SELECT current_setting('transaction_read_only') = 'on' AS "isReadOnly"`);
 
-/** A database over pools of connections, of which plain SQL and Prisma share one. `close` is called after the pools' end. */
+/** A database over pools of connections; Prisma uses `pool`. `close` is called after the pools have ended. */
 export function overPool({ kind, pool, busyPool, close, log }: Needs): Database {
   const send = kind === "postgresql" ? sendNamed : sendUnnamed;
   const connections = createConnections(pool, busyPool, log);
   let prisma: Promise<PrismaClient> | undefined;
-  // Since a statement met a full disk, until it is seen to have room again.
+  // True from the first error of a full disk until the disk has room again.
   let isShortOfRoom = false;
 
   const query: Queryable["query"] = async (statement, values) => {
@@ -74,7 +76,7 @@ export function overPool({ kind, pool, busyPool, close, log }: Needs): Database 
     async ping() {
       const [answer] = await query<{ isReadOnly: boolean }>(PING);
       if (answer?.isReadOnly) throw new TakesNoWrites();
-      // Asked every few seconds, it writes only where there is reason to; and when it is asked, nobody else may be writing.
+      // Pings come every few seconds, so they write only if there is reason to: perhaps no other caller writes then.
       if (isShortOfRoom) await tryRoom();
     },
     tryRoom,
@@ -92,7 +94,7 @@ export function overPool({ kind, pool, busyPool, close, log }: Needs): Database 
 const sendNamed: Send = async (client, { name, text }, values = []) =>
   (await client.query({ name, text, values: values.map(bytesInBinary) })).rows;
 
-/** All connections to the embedded database share one session, where one's named statements would meet another's. */
+/** All connections to the embedded database share one session, in which their named statements would collide. */
 const sendUnnamed: Send = async (client, { text }, values = []) =>
   (await client.query({ text, values: values.map(bytesInBinary) })).rows;
 

@@ -1,7 +1,9 @@
 import pg from "pg";
 import { rowValues } from "./row-values.ts";
 
-/** How long the service waits for the database, in ms. The server's own limits end what a lost client left running. */
+/**
+ * How long the service waits for the database, in ms. The server's limits (the last three) end what a lost client left.
+ */
 const PATIENCE = {
   connectionTimeoutMillis: 2000,
   query_timeout: 3000,
@@ -10,7 +12,7 @@ const PATIENCE = {
   idle_in_transaction_session_timeout: 10_000,
 };
 
-/** A pool of connections that are made when first needed. `connection` says where to, and may shorten the patience. */
+/** A pool whose connections are made when first needed. `connection` is the address, and may override the patience. */
 export function createPool(connection: pg.PoolConfig): pg.Pool {
   const pool = new pg.Pool({
     application_name: "addon-service",
@@ -19,11 +21,12 @@ export function createPool(connection: pg.PoolConfig): pg.Pool {
     types: rowValues,
     ...connection,
   });
-  // A connection that dies (a restart, a failover, an administrator) emits an error, and one that nobody hears would
-  // end the process. Whoever was using it is told by his query; the pool has dropped it already.
+  // A connection that dies (a restart, a failover, an administrator) emits an error, which would end the process if
+  // nobody listened. The caller that was using it gets an error from its query; the pool has dropped the connection
+  // already.
   pool.on("error", ignore).on("connect", (client) => void client.on("error", ignore));
-  // Prisma gives back a connection whose ROLLBACK went unanswered. What the next one wrote in that transaction would
-  // be lost without an error.
+  // Prisma may release a connection whose ROLLBACK was not answered, with the transaction still open. What the next
+  // caller wrote in that transaction would be lost without an error, so the connection is closed.
   return pool.on("release", (_, client) => {
     if (isInTransaction(client)) client.end().catch(ignore);
   });

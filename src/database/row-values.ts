@@ -5,8 +5,8 @@ const { builtins, getTypeParser } = pg.types;
 type Parser = (value: string) => unknown;
 
 /**
- * The driver's parsers, but `bigint` (our serial ids, and every `count(*)`) as a number instead of a string. Given to
- * our connections only: Prisma reads the driver's global parsers and has its own idea of a BigInt.
+ * The driver's parsers, but with `bigint` (our serial ids, and every `count(*)`) as a number instead of a string. Given
+ * to our connections only: Prisma uses the driver's global parsers and reads a BigInt in its own way.
  */
 export const rowValues = {
   getTypeParser(oid: number, format?: "text" | "binary"): Parser {

@@ -3,7 +3,7 @@ import { createRequire } from "node:module";
 import path from "node:path";
 import type * as Bindings from "@prisma/schema-engine-wasm/schema_engine_bg";
 
-/** Node has it; the types of Node 20 do not. */
+/** Node has this global; the types of Node 20 lack it. */
 declare const WebAssembly: {
   instantiate(bytes: Uint8Array, imports: object): Promise<{ instance: { exports: Exports } }>;
 };
@@ -15,8 +15,8 @@ const NAME = "@prisma/schema-engine-wasm/schema_engine_bg";
 const WASM = path.join(path.dirname(createRequire(import.meta.url).resolve(NAME)), "schema_engine_bg.wasm");
 
 /**
- * Prisma's schema engine, in its WebAssembly build. Node does not load `.wasm` from an `import`, as the package's own
- * entry does: it is put together by hand.
+ * Prisma's schema engine, in its WebAssembly build. The package's own entry imports the `.wasm` file, which Node does
+ * not support, so the module is instantiated here.
  */
 export async function loadSchemaEngine(): Promise<typeof Bindings> {
   const engine = (await import(NAME)) as Engine;
@@ -28,7 +28,9 @@ export async function loadSchemaEngine(): Promise<typeof Bindings> {
   return engine;
 }
 
-/** The engine's watch over its lock would keep a finished process alive for 10 seconds: it never stops that timer. */
+/**
+ * Unrefs the timer with which the engine watches over its lock: never cleared, it would keep a process alive for 10 s.
+ */
 function withoutLingering(engine: object): object {
   const entries = Object.entries(engine).map(([name, value]) =>
     name.startsWith("__wbg_setTimeout_") ? [name, unrefTimeout] : [name, value],

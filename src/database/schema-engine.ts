@@ -12,9 +12,12 @@ import { tellLockWaits, type LockWait } from "./lock-waits.ts";
 import { forgetUnfinished, runScript } from "./migration-script.ts";
 import { loadSchemaEngine } from "./schema-engine-wasm.ts";
 
-/** "Addon": whoever migrates by this kit holds this lock. */
+/** The kit's own advisory lock for migrations ("addon"). */
 const MIGRATION_LOCK = 0x6164646f6e;
-/** The engine's own, which `prisma migrate` holds. The engine takes it again itself, but waits no more than 10 s for it. */
+/**
+ * The engine's own lock, which `prisma migrate` holds too. The engine takes it again itself, but waits 10 s for it at
+ * most.
+ */
 const PRISMA_LOCK = 72707369;
 const LOCKS = [MIGRATION_LOCK, PRISMA_LOCK];
 const LOOKS_AGAIN_AFTER_MS = 200;
@@ -23,8 +26,8 @@ let loading: ReturnType<typeof loadSchemaEngine> | undefined;
 
 /**
  * Runs `work` with Prisma's own schema engine, the one behind `prisma migrate`, on the database at `address`. It needs
- * no binary and no Prisma command line, and keeps `_prisma_migrations` as they do. One at a time: others wait.
- * `onWait` is told for whom.
+ * no binary and no Prisma command line, and keeps `_prisma_migrations` as they do. One process at a time: others wait,
+ * and `onWait` is called with what they wait for.
  *
  * @throws Misconfigured for an empty database that cannot store every text
  */
@@ -56,8 +59,8 @@ export async function withSchemaEngine<T>(
 }
 
 /**
- * Asked for again and again: an index that is made CONCURRENTLY waits for the statements of others, and would wait for
- * one that waits for the lock, until PostgreSQL ends one of the two as a deadlock.
+ * Takes an advisory lock by polling. A statement that blocked on the lock would be waited for by an index that another
+ * session makes CONCURRENTLY, until PostgreSQL ended one of the two as a deadlock.
  */
 async function take(lock: number, pool: pg.Pool): Promise<void> {
   for (;;) {
@@ -70,18 +73,22 @@ async function take(lock: number, pool: pg.Pool): Promise<void> {
 }
 
 const CALLED = { application_name: "addon-migrate" };
-/** A migration may take as long as it takes. */
+/** Without a limit on queries: a migration may take as long as it takes. */
 const PATIENCE = { connectionTimeoutMillis: 10_000, keepAlive: true, ...CALLED };
-/** Whatever the role has for its statements, which are the service's: cut off in the middle, some are never done. */
+/**
+ * Lifts the limits that the role has for the service's statements: cut off in the middle, some migrations are never
+ * done.
+ */
 const NO_LIMITS = `SELECT set_config(name, '0', false) FROM pg_settings
   WHERE name IN ('statement_timeout', 'lock_timeout', 'transaction_timeout', 'idle_in_transaction_session_timeout',
     'idle_session_timeout')`;
-/** The locks belong to the session that took them, and end with it. */
+/** One connection that stays open: the locks belong to the session that took them, and end with it. */
 const ONE_SESSION = { max: 1, idleTimeoutMillis: 0 };
 
 /**
- * The adapter cuts a migration at each semicolon, also at those in comments, strings and function bodies. Sent whole,
- * PostgreSQL does the cutting, and runs it in one transaction: a migration that fails leaves nothing half done.
+ * Makes the adapter send each script whole. By itself it cuts a migration at each semicolon, also at those in comments,
+ * strings and function bodies. Sent whole, the script is cut by PostgreSQL and runs in one transaction: a migration
+ * that fails leaves nothing half done.
  */
 function wholeScripts(factory: PrismaPg, pool: pg.Pool): SqlMigrationAwareDriverAdapterFactory {
   return {
@@ -96,7 +103,7 @@ function wholeScripts(factory: PrismaPg, pool: pg.Pool): SqlMigrationAwareDriver
   };
 }
 
-/** Of the kinds of error that the adapter knows, the engine knows only some: it is given what PostgreSQL said. */
+/** The engine knows only some of the adapter's kinds of errors, so it is given PostgreSQL's own error. */
 function inPostgresqlsWords(error: unknown): never {
   if (!(error instanceof pg.DatabaseError)) throw error;
   const { code = "", severity = "ERROR", message, detail, column, hint } = error;

@@ -1,6 +1,6 @@
 /**
- * One SQL statement with a name of its own, under which PostgreSQL parses it once per connection. How often it is planned,
- * database.ts says.
+ * One SQL statement with a name of its own, under which PostgreSQL parses it once per connection. database.ts says how
+ * often it is planned.
  */
 export type Statement = {
   readonly name: string;
@@ -20,14 +20,14 @@ export type Queryable = {
   query<Row>(statement: Statement, values?: readonly unknown[]): Promise<Row[]>;
 };
 
-/** Names a statement. The name stands in PostgreSQL's logs and statistics, so it should say what the statement is for. */
+/** Names a statement. PostgreSQL's logs and statistics show the name, so it should say what the statement is for. */
 export function statement(name: string, text: string): Statement {
   return { name, text };
 }
 
 /**
- * A statement that is run all day long. It is planned without a look at its values, and the plan is kept for a second
- * (kept-plans.ts), so it must reach its rows by their keys, or be bounded by a LIMIT that is no value.
+ * A statement that is run very often. It is planned without its values, and the plan is kept for a second
+ * (kept-plans.ts), so it must find its rows by their keys, or have a LIMIT that is not a parameter.
  */
 export function busyStatement(name: string, text: string): Statement {
   return { name, text, isBusy: true };

@@ -5,17 +5,18 @@ import { withQuery } from "./address.ts";
 /** The documented opt-out, for managed databases with self-signed certificates: encrypted, but anyone may answer. */
 const NO_VERIFICATION = "no-verify";
 
-/** What the driver would make TLS settings of its own from, in the place of ours. */
+/** Members of an address from which the driver would make TLS settings that override ours. */
 const TLS_MEMBERS = ["ssl", "sslmode", "sslrootcert", "sslcert", "sslkey", "sslnegotiation"];
 
 type Tls = { ca?: string; rejectUnauthorized: boolean; cert?: string; key?: string };
 
 /**
  * What `DATABASE_CA` asks for, as connection settings. Unset, the address alone decides (`sslmode`, `sslrootcert`), and
- * the driver verifies certificates against the system's CAs. Set, it takes the place of all that the address says about
- * TLS, which the driver would otherwise prefer, but for a certificate of the client's own.
+ * the driver verifies certificates against the system's CAs. Set, it replaces all that the address says about TLS,
+ * which the driver would otherwise prefer, except a client certificate; an address that turns TLS off stays as it is.
  *
- * @throws Misconfigured if it is neither PEM, nor a readable file, nor `no-verify`
+ * @throws Misconfigured if it is neither PEM, nor a readable file, nor `no-verify`, or a client certificate cannot be
+ * read
  */
 export function withCa(url: string, ca: string | undefined): { connectionString: string; ssl?: Tls } {
   if (!ca || /[?&](sslmode=disable|ssl=0)(&|$)/.test(url)) return { connectionString: url };

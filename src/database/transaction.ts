@@ -11,7 +11,7 @@ export type Send = <Row>(
 
 /**
  * Runs `work` in one transaction: committed when it resolves, rolled back when it throws. Keep it short, and wait for
- * nothing in it but the database: on the embedded database everyone else waits meanwhile.
+ * nothing in it but the database: on the embedded database all other clients wait meanwhile.
  */
 export async function inTransaction<T>(
   connect: () => Promise<pg.PoolClient>,
@@ -42,7 +42,10 @@ export async function inTransaction<T>(
   }
 }
 
-/** PostgreSQL answers the COMMIT of a failed transaction with ROLLBACK and no error; a swallowed error must not pass for success. */
+/**
+ * PostgreSQL answers the COMMIT of a failed transaction with ROLLBACK and no error. That must not pass for success when
+ * `work` has swallowed the error of its statement.
+ */
 async function commit(sent: Promise<pg.QueryResult>): Promise<void> {
   const { command } = await sent;
   if (command !== "COMMIT") throw new Error("rolled back: a statement in the transaction had failed");

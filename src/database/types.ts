@@ -1,11 +1,11 @@
 import type { PrismaClient } from "./client/client.ts";
 import type { Queryable } from "./statement.ts";
 
-/** What the database has to say; a pino logger fits. */
+/** Where the database logs its warnings; a pino logger fits. */
 export type DatabaseLog = { warn(fields: object, message: string): void };
 
 /**
- * One database, whichever it is. Statements go through `query`; Prisma serves two reads of an operator's, on the
+ * A PostgreSQL or the embedded database. Statements go through `query`; Prisma serves two of the operator's reads, on
  * connections that are not for busy statements.
  */
 export type Database = Queryable & {
@@ -15,16 +15,23 @@ export type Database = Queryable & {
   /** The Prisma client; loaded when first asked for. */
   prisma(): Promise<PrismaClient>;
   /**
-   * Resolves if the database answers and takes writes, within the usual limits (5 s at most). That its disk is full it
-   * knows from what failed for that in this process, and then tries.
+   * Resolves if the database answers and takes writes, within the limits of its connections (pool.ts, embedded.ts);
+   * rejects with `TakesNoWrites` if it is read-only. After a statement of this process has met a full disk, it also
+   * calls `tryRoom`.
    */
   ping(): Promise<void>;
-  /** Resolves if there is room on the database's disk; it is tried, and nothing stays of that. Rejects with 53100 if not. */
+  /**
+   * Resolves if the database's disk has room, by writing temporary blocks there. Rejects with PostgreSQL's 53100 if
+   * not.
+   */
   tryRoom(): Promise<void>;
-  /** The migrations that the database still lacks, oldest first. On the embedded one, none but beside an older service. */
+  /**
+   * The migrations that the database lacks, oldest first. The embedded one lacks some only if an older service has it
+   * open.
+   */
   pendingMigrations(): Promise<string[]>;
-  /** What this process has of connections, and how many statements wait for one. */
+  /** How many connections this process has, and how many callers wait for one. */
   connections(): { inUse: number; idle: number; waiting: number };
-  /** Waits for what is under way, then closes every connection. Once, and last. */
+  /** Waits for what is under way, then closes every connection. Call it once, and last. */
   close(): Promise<void>;
 };

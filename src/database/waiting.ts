@@ -2,25 +2,28 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { KitError } from "../errors.ts";
 import { isPassing } from "./failure.ts";
 
-/** The database could not be had in time. Nothing is known about the last try: it may have taken effect. */
+/** The database did not answer in time. The last try may have taken effect all the same. */
 export class DatabaseUnavailable extends KitError {
   constructor(message: string, options?: ErrorOptions) {
     super("database_unavailable", message, options);
   }
 }
 
-/** Whether the database is away: somebody waited in vain, or, where nobody did, the driver's own error says so. */
+/** Whether the database is away: a wait for it was in vain, or, without a wait, the driver's own error says so. */
 export function isDatabaseAway(error: unknown): boolean {
-  // Those of the platform are ours, and mean something else.
+  // Other errors of the kit, such as a failed call to the platform, say nothing about the database.
   return error instanceof KitError ? error instanceof DatabaseUnavailable : isPassing(error);
 }
 
-/** How many may wait at once; beyond that, waiting fails at once. Share one among all that one outage would hold up. */
+/**
+ * Limits how many callers wait at once; any more fail at once. Share one among all callers that one outage would hold
+ * up.
+ */
 export type WaitingRoom = { waiting: number; readonly seats: number };
 
 export const aWaitingRoom = (seats = 100): WaitingRoom => ({ waiting: 0, seats });
 
-/** One caller's wait for the database, for whoever works for it: no try begins after its end. */
+/** One caller's wait for the database, passed to the work that is done for it: no try begins after its end. */
 export type Wait = {
   /** Its end, by `performance.now()`; `isOver` reads it. */
   until: number;
@@ -28,32 +31,35 @@ export type Wait = {
   hasOverslept: boolean;
   /** The caller has its answer, or was refused. */
   hasEnded: boolean;
-  /** What went wrong last: the cause that the caller hears. */
+  /** The last error; it becomes the `cause` of the error that the caller gets. */
   trouble: unknown;
 };
 
-/** A try that hangs is left alone this long after the deadline, for it may be about to succeed. */
+/** A try that hangs is left alone this long after the deadline, because it may be about to succeed. */
 const GRACE_MS = 1000;
 
-/** So late after that says that the whole process stood still (a frozen container): the database need not be away. */
+/**
+ * If that end is noticed this late, the whole process stood still (a frozen container): the database need not be away.
+ */
 const OVERSLEPT_MS = 500;
-/** For so long more, at most, the database is then asked. */
+/** How much longer the database is tried then, at most. */
 const AGAIN_MS = 5000;
 
 type Patience = {
   upToMs?: number;
   room?: WaitingRoom;
-  /** Whether another try may succeed after this error; those that pass by themselves unless given. */
+  /** Whether another try may succeed after this error; `isPassing` unless given. */
   isCurable?: (error: unknown) => boolean;
 };
 
 /**
- * Runs `work` until it succeeds, for the database may be restarting, failing over or out of reach for a moment. `work`
- * must be idempotent: after a lost connection nobody knows whether it was done. It is given its caller's wait. Errors that
- * no waiting cures are thrown as they are. A process that stood still beyond the deadline tries for five seconds more.
+ * Runs `work` until it succeeds, as the database may be restarting, failing over or out of reach for a moment. `work`
+ * gets its caller's wait, and must be idempotent: after a lost connection nobody knows whether it was done. Errors that
+ * waiting cannot cure are thrown as they are. A process that stood still beyond the deadline tries for up to five
+ * seconds more.
  *
- * @throws DatabaseUnavailable after `upToMs` (8 s unless given; at most a second later unless the process stood still), or
- * at once when the room is full
+ * @throws DatabaseUnavailable after `upToMs` (8 s unless given; at most a second later unless the process stood still),
+ * or at once when the room is full
  */
 export async function waitingForDatabase<T>(
   work: (wait: Wait) => Promise<T>,
@@ -85,12 +91,12 @@ function aWait(upToMs: number): Wait {
   return { until, upToMs, hasOverslept: false, hasEnded: false, trouble: undefined };
 }
 
-/** Is it too late to begin another try? Then the caller is refused, and must not be served behind its back. */
+/** Is it too late to begin another try? Then the caller is refused, and nothing may be done for it afterwards. */
 export function isOver(wait: Wait): boolean {
   return wait.hasEnded || timeLeftMs(wait) <= 0;
 }
 
-/** What a caller is told whose wait is over. */
+/** The error for a caller whose wait is over. */
 export function inVain({ trouble }: Wait): DatabaseUnavailable {
   return unavailable("did not answer in time", trouble);
 }
@@ -102,7 +108,7 @@ function takeSeat(room: WaitingRoom, cause: unknown): true {
   return true;
 }
 
-/** Milliseconds until its end; where that was overslept, once, those until another one. */
+/** Milliseconds until the end of the wait. If the process stood still past the end, the end is moved once. */
 function timeLeftMs(wait: Wait): number {
   const leftMs = wait.until - performance.now();
   if (wait.hasOverslept || leftMs > -(GRACE_MS + OVERSLEPT_MS)) return leftMs;
@@ -114,7 +120,7 @@ function timeLeftMs(wait: Wait): number {
 function inTime<T>(work: Promise<T>, wait: Wait): Promise<T> {
   const untilGivenUpMs = () => timeLeftMs(wait) + GRACE_MS;
   return new Promise((resolve, reject) => {
-    // Time is looked at again when it seems to be over: it may have been overslept.
+    // The timer checks the time again: the process may have stood still, and the end of the wait been moved.
     const look = () => {
       if (untilGivenUpMs() <= 0) reject(inVain(wait));
       else timer = setTimeout(look, untilGivenUpMs());
@@ -128,7 +134,7 @@ function unavailable(what: string, cause?: unknown): DatabaseUnavailable {
   return new DatabaseUnavailable(`the database ${what}`, { cause });
 }
 
-/** Half to full of it, so that those who failed together do not come back together. */
+/** Between half of it and all of it, so that callers that failed together do not try again together. */
 function jittered(ms: number): number {
   return ms * (0.5 + Math.random() / 2);
 }

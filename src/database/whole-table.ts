@@ -1,12 +1,14 @@
 import type { Database } from "./database.ts";
 import { statement, type Queryable, type Statement } from "./statement.ts";
 
-// What only a look at every row can tell is read in the order of the disk, piece by piece, so that no statement runs into
-// its time limit however large the table is. In the order of a key each row would be a page of its own: ten times as
-// long. All pieces see the table as it was at the first: a row that is written meanwhile moves to another page, and would
-// be met twice, or not at all.
+// A read of every row goes through the table in the order of the disk, in pieces, so that no statement runs into its
+// time limit however large the table is. In the order of a key, each row would be on another page: ten times as long.
+// All pieces are read from one snapshot: a row that is updated meanwhile moves to another page, and would be read twice
+// or not at all.
 
-/** Pages (8 KiB) of a table that one statement reads: some 100,000 rows, a tenth of the time that a statement has. */
+/**
+ * Pages (8 KiB) of a table that one statement reads: some 100,000 rows, for a tenth of the time limit of a statement.
+ */
 const PIECE_PAGES = 8_192;
 
 const seeOneMoment = statement(
@@ -18,12 +20,14 @@ const pagesOf = statement(
   `SELECT (pg_relation_size($1::regclass) / current_setting('block_size')::int)::int AS pages`,
 );
 
-/** The condition by which a statement keeps to its piece: its first two values are the piece's bounds. */
+/** The condition that limits a statement to its piece: its first two values are the piece's bounds. */
 export const IN_PIECE = `ctid >= $1::tid AND ctid < $2::tid`;
 
-/** Tables as they are at one moment. */
+/** Tables as they are in one snapshot. */
 export interface WholeTables {
-  /** Runs `read`, which has {@link IN_PIECE} and from $3 on `values`, for each piece of `table`, of so many pages. */
+  /**
+   * Runs `read`, which contains {@link IN_PIECE}, for each piece of `table`, of `pages` pages; `values` are $3 and on.
+   */
   pieces<Row>(
     table: string,
     read: Statement,
@@ -32,7 +36,7 @@ export interface WholeTables {
   ): AsyncGenerator<Row[]>;
 }
 
-/** Has `work` read tables from end to end, all as they are when it begins. */
+/** Runs `work`, which reads tables from end to end, in one transaction with one snapshot. */
 export function readWhole<T>(db: Database, work: (tables: WholeTables) => Promise<T>): Promise<T> {
   return db.transaction(async (tx) => {
     await tx.query(seeOneMoment);

@@ -11,9 +11,9 @@ const THE_PLATFORM = {
 };
 
 /**
- * Lets only the platform in: HTTP Basic with the add-on's id and one of its passwords (assumed, section 1); or whom
- * else `asked` is said to. Comes before the body is read and the uuid is looked up, in every environment. Each refusal
- * looks the same.
+ * HTTP Basic guard: lets a request pass that has the name `user` and one of `passwords`. `asked` is the realm and the
+ * message of the 401; by default the platform's (assumed, section 1). It comes before the body is read and the uuid is
+ * looked up, in every environment. Each refusal looks the same.
  */
 export function authenticate(
   user: string,
@@ -27,7 +27,7 @@ export function authenticate(
     basicAuth({
       challenge: true,
       realm: asked.realm,
-      // One comparison of user and password together: a colon cannot stand in the user name.
+      // User and password are compared as one text, which is unambiguous because a user name contains no colon.
       authorizer: (givenUser: string, givenPassword: string) => isKnown(`${givenUser}:${givenPassword}`),
       unauthorizedResponse(request: Request) {
         // The body of a refused request is not read, so the connection cannot be used again.
@@ -50,7 +50,7 @@ export function authenticate(
   };
 }
 
-/** Compares with fixed-length keyed hashes of all candidates, none left out, so that time tells nothing. */
+/** Compares keyed hashes of a fixed length, always with all candidates, so that the time taken reveals nothing. */
 function oneOf(candidates: readonly string[]): (given: string) => boolean {
   const key = randomBytes(32);
   const hash = (text: string) => createHmac("sha256", key).update(text).digest();
@@ -62,8 +62,8 @@ function oneOf(candidates: readonly string[]): (given: string) => boolean {
 }
 
 /**
- * Takes an Authorization header away that is not strictly one of RFC 7617, so that the next in line answers 401. The
- * library is forgiving about base64, and of two headers Node keeps the first without a word.
+ * Removes an Authorization header that does not strictly follow RFC 7617, or is not the only one, so that `basicAuth`
+ * answers 401: that library accepts malformed base64, and Node silently keeps the first of two headers.
  */
 function dropMalformed(request: Request, _response: Response, next: NextFunction): void {
   const { authorization } = request.headers;

@@ -1,10 +1,10 @@
 import { Refusal } from "../errors.ts";
 
-/** How deep a body may nest. Deeper ones overflow whoever walks them with recursion. */
+/** How deep a body may nest. A deeper one would overflow the stack of a recursive function. */
 const DEEPEST = 20;
 
 /**
- * Refuses a parsed JSON body that could not be kept as it is: nested beyond reason, or with text that PostgreSQL cannot
+ * Refuses a parsed JSON body that cannot be stored unchanged: nested too deeply, or with text that PostgreSQL cannot
  * store (NUL, broken Unicode). Walks without recursion.
  */
 export function refuseUnkeepable(body: unknown): void {

@@ -3,15 +3,15 @@ import type { IncomingMessage } from "node:http";
 import express, { type Request, type Response } from "express";
 import { Refusal } from "../errors.ts";
 
-/** Larger bodies are answered 413; compressed ones count as they come out. */
+/** Larger bodies are answered 413; of a compressed body, the unpacked size counts. */
 const MOST_BODY_BYTES = 64 * 1024;
 
 /**
- * The JSON body of a request: `application/json` and every `+json`, in UTF-8. What comes compressed is left to
- * express.json; for what comes as it is, as everything from the platform does, its layers cost more than all of our
- * own checks, so that is read here.
+ * Reads the JSON body of a request: `application/json` and every `+json`, in UTF-8. A compressed body is left to
+ * express.json. An uncompressed one, as the platform always sends, is read here, because express.json's layers cost
+ * more than all of our own checks.
  *
- * Throws a {@link Refusal} (400, 413, 415, 422), or what express.json finds wrong.
+ * Throws a {@link Refusal} (400, 413, 415, 422), or an error of express.json.
  */
 export async function readJsonBody(request: Request, response: Response): Promise<unknown> {
   const { headers } = request;
@@ -32,7 +32,7 @@ export async function readJsonBody(request: Request, response: Response): Promis
   return parse(bytes);
 }
 
-/** Of many ways to name the type, only those that say UTF-8 or nothing. */
+/** Whether a content type is JSON, with no charset or with UTF-8. */
 function isUtf8Json(contentType = ""): boolean {
   if (contentType === "application/json") return true;
   const [type = "", ...parameters] = contentType.toLowerCase().split(";");
@@ -43,7 +43,7 @@ function isUtf8Json(contentType = ""): boolean {
   );
 }
 
-/** The bytes as they come. Of a body that grows too large the rest is let go by. */
+/** The bytes of the body. A body that grows too large is refused, and the rest of it read and discarded. */
 function collect(request: IncomingMessage): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const pieces: Buffer[] = [];
@@ -58,7 +58,7 @@ function collect(request: IncomingMessage): Promise<Buffer> {
   });
 }
 
-/** Nothing at all is an object without members, as with express.json. */
+/** An empty body is an object without members, as with express.json. */
 function parse(bytes: Buffer): unknown {
   const text = bytes.toString("utf8");
   if (text === "") return {};
@@ -84,7 +84,7 @@ function unpack(request: Request, response: Response): Promise<unknown> {
   );
 }
 
-/** A parser would put another character in the place of bytes that are no UTF-8, and say nothing. */
+/** Refuses bytes that are not UTF-8, which a parser would silently replace by another character. */
 function refuseBroken(bytes: Buffer): void {
   if (!isUtf8(bytes)) throw new Refusal("The body is not UTF-8.", { id: "invalid_params" });
 }

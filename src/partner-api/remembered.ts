@@ -1,12 +1,16 @@
 import { timingSafeEqual } from "node:crypto";
 
-/** More ways of writing the same credentials are not worth remembering, nor longer ones. */
+/**
+ * At most this many headers are remembered, none with more characters: the same credentials can be written in many
+ * ways.
+ */
 const MOST = 8;
 const LONGEST = 512;
 
 /**
- * Authorization headers that were let in. The platform sends the same one with every call, and judging it anew costs as
- * much as reading the body. Each is compared whole and with padding, so how long a look takes says nothing about it.
+ * Remembers the Authorization headers that were accepted. The platform sends the same one with every call, and checking
+ * it anew costs as much as reading the body. Headers are padded to one length and compared in constant time, so that
+ * the time taken reveals nothing about them.
  */
 export function createRemembered() {
   const known: Buffer[] = [];

@@ -11,7 +11,9 @@ import { refuseUnkeepable } from "./foreign-text.ts";
 
 const LONGEST_CODE = 2048;
 
-/** The members of a provision request, which the log calls `requestId`. Throws a {@link Refusal} (422) naming a member. */
+/**
+ * The members of a provision request; `requestId` is its id in the log. Throws a {@link Refusal} (422) naming a member.
+ */
 export function readProvision(body: unknown, requestId: string): ProvisionRequest {
   const members = readObject(body);
   const uuid = readUuid(members["uuid"]);
@@ -47,14 +49,17 @@ function readPlan(members: Record<string, unknown>): string {
   return plan;
 }
 
-/** Own members only, in an object without a prototype: `__proto__` is an option like any other. */
+/** Own members only, in an object without a prototype, so that `__proto__` is an option like any other. */
 function readOptions(value: unknown): Record<string, unknown> {
   const options = Object.create(null) as Record<string, unknown>;
   if (isJsonObject(value)) for (const [name, option] of Object.entries(value)) options[name] = option;
   return options;
 }
 
-/** An absent grant is no fault: the credential says so to the operator, and the resource works without. */
+/**
+ * Null if there is no grant. That is no error: the credential shows it to the operator, and the resource works without
+ * one.
+ */
 function readGrant(value: unknown): Grant | null {
   if (typeof value !== "object" || value === null) return null;
   const { code, expires_at: expiresAt } = value as Record<string, unknown>;

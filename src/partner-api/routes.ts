@@ -23,7 +23,7 @@ export function partnerApi(needs: {
   provision: Provision;
   changePlan: ChangePlan;
   deprovision: Deprovision;
-  /** Does the work of a call, and notes what it came to. */
+  /** Does the work of a call, and counts its outcome. */
   counted: Record<"provision" | "changePlan" | "deprovision", Counted>;
   /** Waits until the service can do work, if it has just started. */
   untilReady(): Promise<void>;
@@ -82,7 +82,9 @@ function secretsIn({ grant, logInputUrl, logDrainToken }: ProvisionRequest): Sec
   return [grant?.code, logInputUrl, logDrainToken].filter((each) => each != null);
 }
 
-/** The uuid of the path. What is none was never provisioned; it goes nowhere near a database or an address. */
+/**
+ * The uuid in the path. Any other text was never provisioned: it is answered 404 before it reaches a database or a URL.
+ */
 function uuidOf(request: Request): string {
   const uuid = readUuid(request.params["uuid"]);
   if (!uuid) throw notFound();

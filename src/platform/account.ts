@@ -5,21 +5,21 @@ import type { Http } from "./http.ts";
 import { isJsonObject } from "../json-object.ts";
 import { baseAddress } from "./path.ts";
 
-/** Who gave us a token, in the platform's words; further members are not looked at. */
+/** The account that a token belongs to, as the platform describes it; further members are ignored. */
 export interface Account {
-  /** A uuid in small letters. */
+  /** A uuid in lower case. */
   id: string;
   email: string;
   name: string | null;
 }
 
-/** Asks whose token this is, once. Throws `PlatformRefused`, `UnreadableAnswer` or a `TransportError`. */
+/** Asks once whose token this is. Rejects with `PlatformRefused`, `UnreadableAnswer` or a `TransportError`. */
 export type AccountOf = (token: Secret) => Promise<Account>;
 
 const MOST_BYTES = 64_000;
 const LONGEST_NAME = 200;
 
-/** `GET /account` with a person's own token (assumed: see docs/assumed.md). `timeoutMs` covers the whole call. */
+/** `GET /account` with a person's own token (assumed, section 7). `timeoutMs` covers the whole call. */
 export function createAccountOf({
   http,
   apiUrl,
@@ -48,7 +48,7 @@ function accountIn(body: unknown): Account | undefined {
   return { id, email, name: typeof name === "string" ? shownName(name) : null };
 }
 
-/** As it may be kept and shown: one line, of whole characters, and not too long; null if nothing is left. */
+/** A name fit to be stored and shown: one line of whole characters, 200 at most; null if nothing is left. */
 function shownName(name: string): string | null {
   const line = name
     .toWellFormed()

@@ -2,7 +2,10 @@ import type { HttpAnswer } from "./http.ts";
 
 /** Answers that the platform may confirm with a 304 instead of sending them again. */
 export interface AnswerCache {
-  /** Taken before a call is sent and handed on to `fresh`: until it is answered, others may have pushed this one out. */
+  /**
+   * The stored answer. Look it up before the call and pass it to `fresh`: it may be evicted before the call is
+   * answered.
+   */
   known(key: string): KnownAnswer | undefined;
   /** The answer itself, or the `known` one that it confirms. */
   fresh(key: string, answer: HttpAnswer, known?: KnownAnswer): HttpAnswer;
@@ -13,7 +16,7 @@ export interface KnownAnswer {
   answer: HttpAnswer;
 }
 
-/** Holds the latest `mostAnswers` answers of at most `mostCharacters` each; larger ones are asked for anew. */
+/** Holds the latest `mostAnswers` answers of at most `mostCharacters` each; larger ones are not held. */
 export function createAnswerCache({ mostAnswers = 50, mostCharacters = 100_000 } = {}): AnswerCache {
   const kept = new Map<string, KnownAnswer>();
 
@@ -32,7 +35,7 @@ export function createAnswerCache({ mostAnswers = 50, mostCharacters = 100_000 }
   return { known: (key) => kept.get(key), fresh };
 }
 
-/** Its body is the known one's; its headers are news: a last page may have got another behind it. */
+/** The body is the known one; the headers of the 304 count, as the last page of a list may now have a next one. */
 function confirmed(known: HttpAnswer, { headers }: HttpAnswer): HttpAnswer {
   return { ...known, headers: { ...known.headers, ...headers } };
 }

@@ -5,12 +5,14 @@ import { type CallName, shown } from "./http-errors.ts";
 import { isJsonObject, parsedJson } from "../json-object.ts";
 import { retryAfterMs } from "./retry-after.ts";
 
-/** The platform's definite no. `id` is its machine word (assumed, section 4; an open set), or `http_<status>`. */
+/**
+ * An answer of 400 or more. `id` is the platform's word for it (assumed, section 4; an open set), or `http_<status>`.
+ */
 export class PlatformRefused extends KitError {
   readonly status: number;
-  /** What the platform calls the request, for its support; the log shows it. */
+  /** The platform's id of the request, for its support; the log shows it. */
   readonly platformRequestId: string | null;
-  /** How long it asks us to wait, 1 s to 15 min. */
+  /** How long it asks us to wait, 1 s to 15 min; null: it does not say. */
   readonly retryAfterMs: number | null;
 
   constructor(call: CallName, { status, headers, body }: HttpAnswer, sentSecrets: readonly string[]) {
@@ -28,7 +30,7 @@ export class PlatformRefused extends KitError {
   }
 }
 
-/** A success whose content is not what the endpoint is known to answer. Nothing of the content is told. */
+/** A success whose content is not what the endpoint is known to answer. The message quotes none of the content. */
 export class UnreadableAnswer extends KitError {
   readonly status: number;
 
@@ -38,7 +40,7 @@ export class UnreadableAnswer extends KitError {
   }
 }
 
-/** The resource has used up its calls, and its turn is too far away to wait for inside a call. Nothing was sent. */
+/** The resource has used up its calls, and the next is allowed too late to wait for inside a call. Nothing was sent. */
 export class RateLimited extends KitError {
   readonly retryAfterMs: number;
 

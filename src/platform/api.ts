@@ -10,7 +10,7 @@ import type * as Platform from "./types.ts";
 
 export type { TokenSource } from "./caller.ts";
 
-/** What a partner may ask of the platform for one resource. Drains are named by id, address or token; users may be "~". */
+/** The calls that a partner may make for one resource. Drains are named by id, address or token; users may be "~". */
 export type ResourceApi = ReturnType<typeof endpoints>;
 
 export interface PlatformApi {
@@ -24,7 +24,8 @@ export interface PlatformApi {
 /**
  * Follows the platform document, "Add-on partner endpoints". Each method rejects with `PlatformRefused`,
  * `UnreadableAnswer`, `RateLimited`, a `TransportError`, or what `tokens` rejects with; an id that cannot be a path
- * segment throws `InvalidPath` at once. One try takes 15 s at most, and a call makes three, besides a renewal.
+ * segment throws `InvalidPath` at once. One try takes 15 s at most, and a call makes at most three, plus one after a
+ * renewal of the token.
  */
 export function createPlatformApi({
   http,
@@ -46,7 +47,7 @@ export interface PlatformApiNeeds {
   http: Http;
   apiUrl: string;
   mediaType: string;
-  /** The clock, which nobody sets, and the chance; others in tests. */
+  /** A monotonic clock (ms), the pauses and the random numbers; replaced in tests. */
   nowMs?: () => number;
   sleep?: (ms: number) => Promise<unknown>;
   random?: () => number;
@@ -113,9 +114,12 @@ function endpoints(uuid: string, apiUrl: string, { one, many, pages, vars, done,
       provision: () => done("POST", path`/addons/${uuid}/actions/provision`),
       deprovision: () => done("POST", path`/addons/${uuid}/actions/deprovision`),
     },
-    /** Any list, page by page, for lists too long to hold. Stays with this resource. */
+    /** Any list, page by page, for lists too long to hold. The path must stay on the API and with this resource. */
     pages: <T>(typedPath: string, filter?: object) => pages<T>(rawPath(typedPath, { apiUrl, uuid }), filter),
-    /** Any call a person types; a refusal is an answer too. Stays on the API, and with this resource. */
+    /**
+     * Any call that a person types; an error status is an answer too. The path must stay on the API and with this
+     * resource.
+     */
     request: async (method: string, typedPath: string, request: RawRequest = {}) =>
       raw(rawCall(method, typedPath, request, { apiUrl, uuid })),
   };

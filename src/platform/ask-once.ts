@@ -7,13 +7,13 @@ import { parsedJson } from "../json-object.ts";
 export interface Question<T> extends HttpRequest {
   /** Sent as bearer, and masked wherever the platform repeats it. */
   token?: Secret;
-  /** What the JSON of an answer says; undefined: not what was asked for. */
+  /** The value in the JSON of an answer; undefined: it is not what was asked for. */
   read(json: unknown): T | undefined;
   /** Completes "… answered 200, but not with". */
   expected: string;
 }
 
-/** Asks the platform once, and never again. Rejects with `PlatformRefused`, `UnreadableAnswer` or a `TransportError`. */
+/** Asks the platform without a retry. Rejects with `PlatformRefused`, `UnreadableAnswer` or a `TransportError`. */
 export async function askOnce<T>(http: Http, question: Question<T>): Promise<T> {
   const { token, read, expected, ...request } = question;
   const bearer = token && { authorization: `Bearer ${token.reveal()}` };

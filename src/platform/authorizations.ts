@@ -5,7 +5,7 @@ import { baseAddress, path, type Path } from "./path.ts";
 import { anObject } from "./shape.ts";
 import type { Named, Open } from "./types.ts";
 
-/** What an authorization allows; the platform may know more. */
+/** What an authorization allows; the platform may have further scopes. */
 export type Scope = Open<(typeof SCOPES)[number]>;
 /** The scopes that the platform document names. */
 export const SCOPES = ["global", "identity", "read", "write", "read-protected", "write-protected"] as const;
@@ -18,7 +18,7 @@ export interface IssuedToken {
   expires_in: number | null;
 }
 
-/** What the platform answers of an authorization, when it is created and when it is revoked; other members are kept. */
+/** An authorization, as the platform answers when it is created and when it is revoked; other members are kept. */
 export interface Authorization {
   id: string;
   access_token: IssuedToken | null;
@@ -32,13 +32,13 @@ export interface Authorization {
 }
 
 export interface AuthorizationRequest {
-  /** By which people tell it from their others. */
+  /** The text by which users tell their authorizations apart. */
   description: string;
-  /** What the tokens may do; empty: what the platform gives when nothing is asked. */
+  /** What the tokens may do; empty: the platform's default. */
   scope?: readonly Scope[];
 }
 
-/** A user's own authorizations, each call made with a token which that user has already. */
+/** A user's own authorizations; each call is made with a token that the user already has. */
 export interface Authorizations {
   create(request: AuthorizationRequest, userToken: Secret): Promise<Authorization>;
   /** Its tokens are blocked from then on. */
@@ -46,10 +46,10 @@ export interface Authorizations {
 }
 
 /**
- * Direct authorization: an expiring token exchanged for one that does not expire, and the end of it. Follows the
- * platform document, "Authorization management". Whatever in an answer lets its holder in is a {@link Secret}, so a
- * record can be logged and printed. Rejects with `PlatformRefused`, `UnreadableAnswer` or a `TransportError`; nothing is
- * tried twice, because the first try may have made a token that nobody saw.
+ * Direct authorization: exchanges an expiring token for one that does not expire, and revokes that one. Follows the
+ * platform document, "Authorization management". Every credential in an answer is a {@link Secret}, so a record can be
+ * logged and printed. Rejects with `PlatformRefused`, `UnreadableAnswer` or a `TransportError`; no call is tried twice,
+ * because the first try may have made a token although its answer was lost.
  */
 export function createAuthorizations({
   http,
@@ -94,7 +94,7 @@ function recordIn(json: unknown): Authorization | undefined {
   return shape.fits(record) ? record : undefined;
 }
 
-/** Members whose text lets its holder in, wherever they stand. */
+/** Members whose text is a credential, at any depth. */
 const SECRET_MEMBERS = ["token", "access_token", "refresh_token", "code", "secret", "session_nonce"];
 
 function sealed(value: unknown): unknown {

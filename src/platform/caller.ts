@@ -5,10 +5,10 @@ import type { Path } from "./path.ts";
 import type { Clock, Throttle } from "./throttle.ts";
 import { isAnswer, nextStep, type Outcome } from "./try-again.ts";
 
-/** Where a client has the access token of its one resource from. */
+/** Where a client gets the access token of its one resource from. */
 export interface TokenSource {
   current(): Promise<Secret>;
-  /** A newer token than the rejected one; many callers at once cause one refresh. Throws if there is none to be had. */
+  /** A newer token than the rejected one; many callers at once cause one refresh. Rejects if none can be had. */
   renew(rejected: Secret): Promise<Secret>;
 }
 
@@ -19,7 +19,7 @@ export interface Call {
   body?: string;
 }
 
-/** The last answer that trying brought, of any status, and the token it was asked with. */
+/** Resolves with the answer of the last try, of any status, and the token that was sent with it. */
 export type Caller = (call: Call) => Promise<{ answer: HttpAnswer; token: Secret }>;
 
 export interface CallerNeeds {
@@ -34,7 +34,9 @@ export interface CallerNeeds {
   random: () => number;
 }
 
-/** Makes calls with one resource's token, each in its turn, as often as `try-again.ts` finds it worth. */
+/**
+ * Makes calls with one resource's token, each when the throttle allows it, and tries again as `try-again.ts` decides.
+ */
 export function createCaller({
   http,
   apiUrl,

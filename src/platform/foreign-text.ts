@@ -1,6 +1,6 @@
-/** Shorter ones stand in ordinary words; masking them would hide the explanation and protect nothing. */
+/** Shorter secrets are found in ordinary words; masking them would hide the explanation and protect nothing. */
 const LEAST_SECRET = 4;
-/** The longest text of theirs that enters an error of ours. */
+/** The longest text of another server that enters an error of ours. */
 const MOST_CHARACTERS = 200;
 
 /**

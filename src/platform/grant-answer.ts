@@ -13,9 +13,9 @@ export interface OauthGrant {
 }
 
 /**
- * Why no grant came. About the endpoint as a whole: `closed` (it was not opened for us), `credentials_rejected`.
- * About this resource: `already_exchanged` (its tokens were issued once, and nothing more can be had), `unknown`.
- * `not_now`: nobody knows; asking again is harmless. `refused`: any other no.
+ * Why no grant came. About the endpoint as a whole: `closed` (it was not opened for us), `credentials_rejected`. About
+ * this resource: `already_exchanged` (its tokens were issued once, and nothing more can be had), `unknown`. `not_now`:
+ * undecided; asking again is harmless. `refused`: any other refusal.
  */
 export type NoGrantBecause =
   "closed" | "credentials_rejected" | "already_exchanged" | "unknown" | "not_now" | "refused";
@@ -29,8 +29,8 @@ export interface NoGrant {
 export type GrantAnswer = { outcome: "grant"; grant: OauthGrant } | NoGrant;
 
 /**
- * The document tells the cases and not their statuses; these are what the platform's API uses elsewhere for the like
- * (docs/assumed.md). What is not in the table and below 500 is `refused`.
+ * The platform's document names the cases, but not their statuses; these are what its API uses elsewhere for similar
+ * cases (assumed, section 2). Any other status below 500 is `refused`.
  */
 const BY_STATUS: Readonly<Record<number, NoGrantBecause>> = {
   401: "credentials_rejected",
@@ -78,7 +78,7 @@ function grantIn(body: unknown): OauthGrant | null {
   return { code: new Secret(code), expiresAt: typeof expiresAt === "string" ? expiresAt : null };
 }
 
-/** Nothing of the body is told: it may hold a code under another name. */
+/** The message quotes nothing of the body, which may hold a code under another name. */
 function unreadable({ status }: HttpAnswer): NoGrant["error"] {
   return { id: "unreadable_answer", message: `${CALL} answered ${status} without a usable grant` };
 }

@@ -22,7 +22,7 @@ export interface HttpAnswer {
   body: string;
 }
 
-/** Sends one request once. Any status is an answer, but for redirects; everything else rejects with a `TransportError`. */
+/** Sends one request once. Any status but a redirect is an answer; everything else rejects with a `TransportError`. */
 export interface Http {
   send(request: HttpRequest): Promise<HttpAnswer>;
   /** Refuses new calls, waits for those in flight (their own time limit bounds the wait), closes the connections. */
@@ -63,7 +63,7 @@ export function createHttp({
   return { send, close };
 }
 
-/** A timer this late says that the whole process stood still (a frozen container, a sleeping machine). */
+/** A timer this late means that the whole process stood still (a frozen container, a sleeping machine). */
 const OVERSLEPT_MS = 500;
 const SECOND_LOOK_MS = 250;
 
@@ -88,7 +88,8 @@ function exchange(
     const timedOut = () => fail(new TimedOut(call, timeoutMs));
     const dueAt = performance.now() + timeoutMs;
     let timer = setTimeout(() => {
-      // Far too late, this process was stopped for a while; the answer may stand in the socket, which is read after us.
+      // So late, the process stood still for a while; the answer may be in the socket, which Node reads after the
+      // timers.
       if (performance.now() - dueAt < OVERSLEPT_MS) timedOut();
       else timer = setTimeout(timedOut, SECOND_LOOK_MS);
     }, timeoutMs);
@@ -111,7 +112,7 @@ function exchange(
         tooLarge: () => fail(new AnswerTooLarge(call, status, maxBytes)),
       });
     });
-    // An answer that asks for another protocol closes without an error and without a response.
+    // An answer that switches to another protocol closes the request without an error and without a response.
     request.on("close", () => hasAnswer || broken(new Error("closed without an answer")));
     request.end(body);
   });
@@ -139,8 +140,8 @@ function open(
 }
 
 /**
- * Node says how long a body is for some methods only. Behind a GET or a DELETE it would stand without a frame, and be read
- * as the next request.
+ * Adds the length of the body, which Node does for some methods only. After a GET or a DELETE, a body without its
+ * length would be read as the next request.
  */
 function framed(headers: HttpRequest["headers"], body: string | undefined): OutgoingHttpHeaders {
   const all: OutgoingHttpHeaders = { "accept-encoding": "identity", ...headers };
@@ -148,7 +149,7 @@ function framed(headers: HttpRequest["headers"], body: string | undefined): Outg
   return all;
 }
 
-/** What node needs of an address. Given a URL, it copies three times as many members twice: a fifth of a call's time. */
+/** What Node needs of an address. Of a URL it copies three times as many members twice: a fifth of a call's time. */
 function addressOf({ hostname, port, pathname, search }: URL) {
   return { hostname: hostname.replace(/^\[|\]$/g, ""), port, path: pathname + search };
 }
@@ -169,7 +170,7 @@ function readBody(
 }
 
 function connectionFailed(call: CallName, error: Error, isSecured: boolean): ConnectionFailed {
-  // Node hangs the bytes it could not parse on the error; they may hold tokens.
+  // Node adds the bytes that it could not parse to the error; they may hold tokens.
   Reflect.deleteProperty(error, "rawPacket");
   const reason = error.message || ((error as NodeJS.ErrnoException).code ?? error.name);
   return new ConnectionFailed(call, reason, mayHaveArrived(error, { isSecured }), error);

@@ -7,7 +7,7 @@ export type { GrantAnswer, NoGrant, NoGrantBecause, OauthGrant } from "./grant-a
 
 /**
  * The legacy oauth-grant endpoint, closed unless the platform opened it for this partner. Never throws, and asks once;
- * asking again is harmless, for the platform answers the same grant while it is alive.
+ * asking again is harmless, because the platform answers with the same grant until that expires.
  */
 export interface OauthGrantEndpoint {
   /** The unexpired grant of a resource, or a new one if that has expired. */

@@ -6,7 +6,9 @@ import { judgeNotIssued, judgeTokenAnswer, type NotIssued, type TokenAnswer } fr
 
 export type { IssuedTokens, NotIssued, TokenAnswer, TokenFailure, TokenFlag } from "./token-answer.ts";
 
-/** The partner's calls to `{auth_url}/oauth/token`. Neither ever throws or repeats itself: the row is the retry layer. */
+/**
+ * The partner's calls to `{auth_url}/oauth/token`. None ever throws or retries: the credential's row schedules retries.
+ */
 export interface TokenEndpoint {
   /** The grant code of a provision request for the first pair of tokens. */
   exchange(code: Secret, clientSecret: Secret): Promise<TokenAnswer>;
@@ -75,11 +77,11 @@ function judgeFailure(error: unknown, sent: readonly string[]): NotIssued {
   }
   const said = { id: error.id, message: error.message };
   if (error instanceof AnswerTooLarge) {
-    // The body is unusable, the status is not: a 401 is one with any body.
+    // The body is unusable, but the status is known: a 401 counts as one whatever its body.
     return { ...judgeNotIssued({ status: error.status, headers: {}, body: "" }, sent), error: said };
   }
-  // Who answers with a redirect (a maintenance page, a moved host) has not looked at the grant. Calling it a bug would
-  // stop the calls for longer than a grant lives, and a maintenance page is soon gone.
+  // A server that answers with a redirect (a maintenance page, a moved host) has not looked at the grant. Treating that
+  // as a bug would stop the calls for longer than a grant lives, although a maintenance page is soon gone.
   if (error instanceof RedirectRefused) return { outcome: "not_issued", error: said };
   return { outcome: error.mayHaveArrived ? "unknown" : "not_issued", error: said };
 }

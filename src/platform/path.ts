@@ -5,7 +5,7 @@ declare const encoded: unique symbol;
 /** A path on the platform's API whose variable parts are percent-encoded. Only the tag `path` makes one. */
 export type Path = string & { readonly [encoded]: true };
 
-/** A path that would lead somewhere else than its template says. */
+/** A path that would lead elsewhere than its template says. */
 export class InvalidPath extends KitError {
   constructor(reason: string) {
     super("invalid_path", `Not a path on the platform's API: ${reason}`);

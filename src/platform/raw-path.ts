@@ -10,7 +10,7 @@ export class ForeignResource extends KitError {
 
 /**
  * A path that a person typed, if it stays on the API and with this client's own resource; throws `InvalidPath` or
- * `ForeignResource` otherwise. It is judged both as written and decoded, for a server may route on either.
+ * `ForeignResource` otherwise. It is checked both as written and decoded, because a server may route on either.
  */
 export function rawPath(typed: string, { apiUrl, uuid }: { apiUrl: string; uuid: string }): Path {
   const [written = ""] = typed.split("?");

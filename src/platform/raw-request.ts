@@ -7,7 +7,9 @@ export interface RawRequest {
   headers?: Record<string, string>;
 }
 
-/** Headers that decide to whom a request goes, as whom, and where it ends: always ours. */
+/**
+ * Headers that decide where a request goes, with whose credentials, and where it ends: those of the caller are dropped.
+ */
 const OURS = ["authorization", "host", "connection", "content-length", "transfer-encoding"];
 
 /** A call from what a person typed. Throws `InvalidPath` or `ForeignResource`. */

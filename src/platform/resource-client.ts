@@ -8,7 +8,7 @@ import type { Path } from "./path.ts";
 import { aList, anObject, type Shape } from "./shape.ts";
 import type { ConfigVar } from "./types.ts";
 
-/** A list that goes on for longer is somebody's mistake. At 200 a page these are 20,000 objects. */
+/** A longer list is taken for a mistake of the platform's. At 200 a page these are 20,000 objects. */
 const MOST_PAGES = 100;
 
 /** The kinds of answers the endpoints have; `api.ts` is written in these words. */
@@ -21,13 +21,13 @@ export interface ResourceClient {
   pages<T>(path: Path, filter?: object): AsyncGenerator<T[], void, undefined>;
   /** Config variables. Never remembered: their values are secrets. */
   vars(method: string, path: Path, body?: object): Promise<ConfigVar[]>;
-  /** Something done, whatever the success says about it. */
+  /** A call that only has to succeed; the content of its answer is ignored. */
   done(method: string, path: Path): Promise<void>;
   /** Any answer as it is, a refusal too. */
   raw(call: Call): Promise<HttpAnswer>;
 }
 
-/** The way of an answer: tried (`caller.ts`) → judged → remembered → read. */
+/** The path of an answer: tried (`caller.ts`) → judged → remembered → read. */
 export function createResourceClient(needs: CallerNeeds): ResourceClient {
   const tried = createCaller(needs);
   const cache = createAnswerCache();
@@ -96,7 +96,7 @@ function aCall(method: string, path: Path, body?: object, range?: string): Call 
   return { method, path, ...(range && { headers: { range } }), ...(body && { body: JSON.stringify(body) }) };
 }
 
-/** Sent back as it came: what it says is the platform's affair (assumed, section 4). */
+/** The platform's text for the next page, sent back unread (assumed, section 4); undefined after the last page. */
 function nextRange({ headers }: HttpAnswer): string | undefined {
   const range = headers["next-range"];
   return typeof range === "string" && range !== "" ? range : undefined;
@@ -106,7 +106,7 @@ function isSuccess(status: number): boolean {
   return status >= 200 && status < 300;
 }
 
-/** What a refusal may echo of a body of ours: values of config variables, addresses of drains. */
+/** What a refusal may echo of our body: values of config variables, addresses of drains. */
 function secretsIn(body: string | undefined): string[] {
   const secrets: string[] = [];
   JSON.parse(body ?? "null", (key, value: unknown) => {

@@ -4,15 +4,16 @@ import type { TokenEndpoint } from "./oauth.ts";
 import { BUG_WORDS } from "./token-answer.ts";
 
 /**
- * What the platform says to a client secret; `unanswered`: nothing, for it is away or in trouble, or who answered is no
- * token endpoint. `because` tells what came instead.
+ * The platform's verdict on a client secret. `unanswered`: none, because the platform is away or in trouble, or the
+ * server that answered is no token endpoint; `because` says what came instead.
  */
 export type Trial = { outcome: "accepted" | "rejected" } | { outcome: "unanswered"; because: string };
 
 /**
- * Whether the platform accepts a client secret, found out before any token depends on it: with it, a token is asked to
- * be refreshed that never existed, so that nothing can come of the call. A token endpoint looks at the client first (RFC
- * 6749, section 5.2), so that a complaint of something else is a yes; anybody may answer 404, or a firewall 403.
+ * Finds out whether the platform accepts a client secret, before any token depends on it: asks to refresh a token that
+ * never existed, so that the call has no effect. A token endpoint checks the client first (RFC 6749, section 5.2;
+ * assumed, section 3), so a complaint about anything else means that the secret is accepted. A 404 or 403 means
+ * nothing: any server may answer the one, and a firewall the other.
  */
 export async function trySecret({ refresh }: Pick<TokenEndpoint, "refresh">, secret: Secret): Promise<Trial> {
   const answer = await refresh(new Secret(randomUUID()), secret);

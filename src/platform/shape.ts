@@ -11,7 +11,7 @@ export function anObject<T>(): Shape<T> {
   return { expected: "an object with an id", fits: (value): value is T => hasText(value, "id") };
 }
 
-/** Of objects that each have a text under `key`. */
+/** A list of objects that each have a text under `key`. */
 export function aList<T>(key: "id" | "name" = "id"): Shape<T[]> {
   return {
     expected: `a list of objects with ${key === "id" ? "an id" : "a name"}`,

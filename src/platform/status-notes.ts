@@ -13,15 +13,15 @@ export interface IncidentNote {
   };
 }
 
-/** Until then an alarm carries what the feed said; it is asked again meanwhile. */
+/** An alarm carries what the feed said up to this long ago; the feed is asked again meanwhile. */
 const FRESH_MS = 120_000;
-/** For so long an incident is believed to go on while the feed does not answer. */
+/** An incident counts as open for this long after the feed's last answer, if the feed answers no more. */
 const STALE_MS = 600_000;
 
 /**
- * What the status feed has to say of an alarm. An alarm never waits for the feed: it carries the incident that is known
- * to be open, and if none is, the feed is asked in the background; if one turns out to be open, `tell` is called once,
- * with the alarms that went out without it.
+ * Finds the platform's incident that an alarm may come from. An alarm never waits for the feed: it carries the incident
+ * that is known to be open. If none is known, the feed is asked in the background, and if one turns out to be open,
+ * `tell` is called once, with the number of each alarm that was logged without it.
  */
 export function createIncidentNotes({
   watch,

@@ -1,8 +1,8 @@
 import { isJsonObject, type JsonObject } from "../json-object.ts";
 import type { AffectedSystem, CurrentStatus, Incident, IncidentUpdate } from "./status-types.ts";
 
-// Tolerant readers: what can be read of an answer of the feed is read, what cannot is left out. Each gives undefined
-// only where nothing of what was asked for is there.
+// Tolerant readers of the feed's answers: what can be read is kept, the rest is left out. They return undefined only if
+// the answer is something else than was asked for.
 
 export function readCurrentStatus(json: unknown): CurrentStatus | undefined {
   if (!isJsonObject(json)) return undefined;

@@ -6,9 +6,9 @@ import type { Open } from "./types.ts";
  */
 export interface CurrentStatus {
   status: { system: string; status: SystemStatus }[];
-  /** Null: it has no such list, which is not to say that no incident is open. */
+  /** Null: the answer has no such list; incidents may be open all the same. */
   incidents: Incident[] | null;
-  /** Maintenance to come, or going on. */
+  /** Maintenance that is planned, or going on. */
   scheduled: Incident[];
 }
 

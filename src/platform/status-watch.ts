@@ -11,17 +11,17 @@ export interface Known {
 }
 
 /**
- * The status feed for a whole process: asked only when somebody wants to know, once for all who do, and at most every
- * 30 s, a failure like a success, so that a feed which is down or hangs costs next to nothing. Nothing here ever throws.
+ * The status feed for a whole process. It is asked on demand only, once for all callers that wait, and at most every 30
+ * s, also after a failure, so that a feed which is down or hangs costs next to nothing. Nothing here ever throws.
  */
 export interface StatusWatch {
-  /** Without asking. */
+  /** What is known, without asking the feed. */
   known(): Known;
-  /** Asks, if the last call is long enough ago; else answers with what is known. */
+  /** Asks the feed, if the last call is long enough ago; otherwise resolves with what is known. */
   look(): Promise<Known>;
   /** Waits until the feed may be asked again, and asks. It keeps no process alive. */
   next(): Promise<Known>;
-  /** Ends a call in flight at once; there is none any more. */
+  /** Ends a call in flight at once; no further call is made. */
   close(): void;
 }
 
@@ -61,7 +61,7 @@ export function createStatusWatch({
   }
 
   async function inTurn(): Promise<Known> {
-    // In a loop, for timers come a moment early.
+    // In a loop, because a timer may fire a moment early.
     while (leftMs() > 0 && !inFlight && !closing.signal.aborted) {
       await wait(leftMs(), undefined, { ref: false, signal: closing.signal }).catch(() => undefined);
     }

@@ -6,7 +6,7 @@ import type { CurrentStatus, Incident } from "./status-types.ts";
 
 export type * from "./status-types.ts";
 
-/** An answer of the feed: in its own words, and as we read it. */
+/** An answer of the feed: its JSON as it came, and what we read from it. */
 export interface Told<T> {
   json: unknown;
   value: T;
@@ -26,7 +26,7 @@ export interface StatusFeed {
   incident(id: number): Promise<Told<Incident>>;
 }
 
-/** Nobody waits for the feed longer than this. */
+/** A call to the feed takes no longer than this. */
 const MOST_MS = 5_000;
 const MOST_BYTES = 1_000_000;
 
@@ -73,7 +73,7 @@ export function createStatusFeed({
   };
 }
 
-/** The incidents that are not over, the one that was changed last first; null: the feed has no list of any. */
+/** The unresolved incidents, the most recently changed first; null: the answer has no list of incidents. */
 export function openIncidents({ incidents }: CurrentStatus): Incident[] | null {
   const changed = ({ updated_at, created_at }: Incident) => Date.parse(updated_at ?? created_at ?? "") || 0;
   return (

@@ -7,16 +7,17 @@ export interface Clock {
   sleep: (ms: number) => Promise<unknown>;
 }
 
-/** Lets the calls of one resource through as the platform's count for it allows. */
+/** Sends the calls of one resource no faster than the platform's rate limit for it allows. */
 export interface Throttle {
   inTurn(send: () => Promise<HttpAnswer>): Promise<HttpAnswer>;
 }
 
 /**
- * Believes the last `RateLimit-Remaining`, with what has been refilled since then and less the calls still in flight.
- * At zero, calls go one per `refillMs` (the platform is assumed to refill 75 a minute) instead of being refused; after
- * a 429 none goes before the time it asks for. A turn more than `mostWaitMs` away is a `RateLimited` error. Every
- * resource has its own (platform document, "Limits"), so one cannot slow another.
+ * Trusts the last `RateLimit-Remaining`, plus what has been refilled since then, minus the calls still in flight. At
+ * zero, one call goes per `refillMs` instead of being refused (the platform is assumed to refill 75 a minute, section
+ * 4); after a 429 none goes before the time it asks for. A call that would have to wait longer than `mostWaitMs`
+ * rejects with `RateLimited`. Every resource has its own limit (platform document, "Limits"), so one cannot slow
+ * another.
  */
 export function createThrottle({
   nowMs,
@@ -56,7 +57,10 @@ export function createThrottle({
   return { inTurn };
 }
 
-/** The platform's count of the calls that it would still take: as it last said, and as time and our calls go on. */
+/**
+ * The number of calls that the platform still allows: the last count it sent, corrected for refills and our calls
+ * since.
+ */
 function createCount(nowMs: Clock["nowMs"], refillMs: number) {
   let noted = Infinity;
   let notedAtMs = 0;
@@ -70,7 +74,9 @@ function createCount(nowMs: Clock["nowMs"], refillMs: number) {
   return {
     remaining: () => noted + Math.max(0, Math.floor((nowMs() - notedAtMs) / refillMs)),
     empty: () => set(0),
-    /** What the answer to a call says; a call that brought no count back has used one up all the same. */
+    /**
+     * Takes the count from the answer to a call. A call whose answer has none (undefined) has used one up all the same.
+     */
     note(header: string | string[] | undefined, turn: number): void {
       const said = Number.parseInt(String(header), 10);
       if (!(said >= 0)) return void (noted -= 1);

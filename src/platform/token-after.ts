@@ -8,25 +8,29 @@ export interface StoredPair {
   generation: number;
 }
 
-/** Whose tokens, and how another one is come by. */
+/** How to read the stored pair of tokens, and how to replace it. */
 export interface Successor<Pair extends StoredPair> {
   /** What is stored now; rejects where there is no token to use. */
   stored(): Promise<Pair>;
-  /** Tries to replace this pair, and no other. `busy`: somebody else is at it. Rejects with what makes it impossible. */
+  /**
+   * Tries to replace this very pair. `busy`: another caller or process is at it. Rejects with what makes it impossible.
+   */
   replace(pair: Pair): Promise<"done" | "busy">;
-  /** What the caller is told whose patience is over. */
+  /** The error for a caller that has waited too long. */
   stillBusy(): Error;
 }
 
 /** How long a caller waits for the process that is just refreshing the same token. */
 const PATIENCE_MS = 5_000;
 const LOOK_AGAIN_MS = 50;
-/** The longest call to the token endpoint, and some. What then still cannot be stored is held, but not waited for. */
+/**
+ * The longest token call (20 s) plus 5 s for storing. Tokens not stored by then are held, but no caller waits for that.
+ */
 const LONGEST_REPLACING_MS = 25_000;
 
 /**
- * The access token that comes after one found dead, replaced by whoever gets the row's lease first, once for however
- * many callers and processes found it dead.
+ * Resolves with the access token that comes after one found dead. The caller that gets the row's lease first replaces
+ * it, once for all the callers and processes that found it dead.
  */
 export async function tokenAfter<Pair extends StoredPair>(
   dead: Secret,

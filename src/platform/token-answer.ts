@@ -7,8 +7,8 @@ import { retryAfterMs } from "./retry-after.ts";
 export type TokenFlag = "no_refresh_token" | "refresh_token_malformed" | "odd_token_type" | "odd_expires_in";
 
 /**
- * `lifeSeconds` is at most 8 hours. `refreshToken` is null if none usable came: keep the one you have. `scopes` are there
- * only if the answer names them; otherwise they are those that were asked for (RFC 6749, section 5.1).
+ * `lifeSeconds` is at most 8 hours. `refreshToken` is null if no usable one came: keep the one you have. `scopes` is
+ * there only if the answer names scopes; otherwise they are those that were asked for (RFC 6749, section 5.1).
  */
 export interface IssuedTokens {
   accessToken: Secret;
@@ -19,9 +19,9 @@ export interface IssuedTokens {
 }
 
 /**
- * Why no tokens came. `not_issued`: certainly none, try again. `unknown`: some may have been, and the answer was lost.
- * `client_rejected`: our client secret is wrong, for every resource. `token_rejected`: this code or refresh token is
- * not (or not yet) good. `bug`: they did not understand us, or we are not talking to a token endpoint.
+ * Why no tokens came. `not_issued`: certainly none were issued, try again. `unknown`: some may have been, and the
+ * answer was lost. `client_rejected`: our client secret is wrong, for every resource. `token_rejected`: this code or
+ * refresh token is not (or not yet) good. `bug`: the server did not understand the request, or is no token endpoint.
  */
 export type TokenFailure = "not_issued" | "unknown" | "client_rejected" | "token_rejected" | "bug";
 
@@ -33,7 +33,7 @@ export interface NotIssued {
 
 export type TokenAnswer = { outcome: "issued"; tokens: IssuedTokens } | NotIssued;
 
-/** The longest an access token is believed to live (platform document, "Limits"), whatever its answer says. */
+/** The longest life that an access token is given (platform document, "Limits"), whatever the answer says. */
 const MOST_LIFE_SECONDS = 8 * 60 * 60;
 const TOKEN = /^[\x21-\x7e]{1,512}$/;
 
@@ -89,7 +89,7 @@ function issuedTokens(accessToken: string, body: JsonObject): IssuedTokens {
   };
 }
 
-/** A text with blanks in between, as RFC 6749 says, or a list, as in authorization records; words only. */
+/** Reads scopes from a text with blanks in between (RFC 6749) or a list (as in authorization records); words only. */
 function scopesIn(scope: unknown): { scopes?: string[] } {
   const named: unknown[] = typeof scope === "string" ? scope.split(" ") : Array.isArray(scope) ? scope : [];
   const scopes = named
@@ -106,13 +106,16 @@ function statedSeconds(expiresIn: unknown): number | undefined {
 }
 
 const CLIENT_WORDS: unknown[] = ["invalid_client", "unauthorized_client"];
-/** What a token endpoint complains of when it has nothing against the client, or its token. */
+/** Complaints of a token endpoint that concern neither the client nor its token. */
 export const BUG_WORDS: unknown[] = ["invalid_request", "unsupported_grant_type", "invalid_scope"];
 const LATER_WORDS: unknown[] = ["temporarily_unavailable", "slow_down", "rate_limit"];
-/** Statuses by which a server says that it has not acted: request never complete, too early, too many. */
+/** Statuses by which a server says that it has not acted: request timeout, too early, too many requests. */
 const LATER_STATUSES = [408, 425, 429];
 
-/** The table of error classes: one line per class, the first that fits. A known word says more than the status. */
+/**
+ * The table of error classes: the first line that fits decides. Of the other 4xx, a known word counts before the
+ * status.
+ */
 function failureOf(status: number, word: unknown, isOAuthError: boolean): TokenFailure {
   if (status < 400) return "unknown";
   if (status >= 500) return isOAuthError ? "not_issued" : "unknown";
@@ -123,7 +126,7 @@ function failureOf(status: number, word: unknown, isOAuthError: boolean): TokenF
   return status === 401 ? "client_rejected" : "bug";
 }
 
-/** Nothing of the body is told: its members may be tokens under another name. */
+/** The message quotes nothing of the body, whose members may be tokens under another name. */
 function unreadable({ status }: HttpAnswer): NotIssued["error"] {
   return {
     id: "unreadable_answer",

@@ -15,18 +15,18 @@ export type NextStep = { step: "done" } | { step: "renew" } | { step: "wait"; wa
 
 const DONE: NextStep = { step: "done" };
 const MOST_WAITS = 2;
-/** A longer wait is the caller's: it may have to give back a lease or a connection first. */
+/** A longer wait is left to the caller, which may have to give back a lease or a connection first. */
 const MOST_WAIT_MS = 10_000;
 const FIRST_WAIT_MS = 400;
 
 /**
- * The one place that decides on trying again.
+ * The one place that decides whether a call is tried again.
  *
  * - 401: nothing was done, whatever the method. Renew the token once; a second 401 is not the token's fault.
- * - GET: at most twice more, after what may pass by itself.
- * - Everything else changes something and is never repeated here. Whoever wants it done has a row that says so, and
- *   compares before asking again.
- * - 403 and every other 4xx: they mean it.
+ * - GET: at most twice more, after a failure that may pass by itself (429, 5xx, most transport errors).
+ * - Every other method changes something and is never repeated here. The caller has a row that says what is to be done,
+ *   and compares before it asks again.
+ * - 403 and every other 4xx: final.
  */
 export function nextStep(method: string, outcome: Outcome, past: Past, random: () => number): NextStep {
   if (isAnswer(outcome) && outcome.status === 401) return past.hasRenewed ? DONE : { step: "renew" };
@@ -40,7 +40,9 @@ function mayPass(outcome: Outcome): boolean {
   return !(outcome instanceof AnswerTooLarge || outcome instanceof RedirectRefused); // these would come again
 }
 
-/** Doubles, and is spread over its upper half so that those who failed together do not return together. */
+/**
+ * Doubles with each wait, and is spread over its upper half, so that calls that failed together do not return together.
+ */
 function backoffMs(waits: number, random: () => number): number {
   return FIRST_WAIT_MS * 2 ** waits * (0.5 + random() / 2);
 }

@@ -1,6 +1,8 @@
 import { createHttp, type Http } from "./http.ts";
 
-/** A way out to the platform for as long as `ask` takes, closed whatever comes of it. Takes the limits of a client. */
+/**
+ * Runs `ask` with an HTTP client of its own, which is closed afterwards in any case. `limits` are those of the client.
+ */
 export async function withHttp<Result>(
   ask: (http: Http) => Promise<Result>,
   limits?: Parameters<typeof createHttp>[0],

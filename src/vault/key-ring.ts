@@ -19,7 +19,7 @@ export const KEY_ID_BYTES = 8;
 const MASTER_CONTEXT = "add-on partner kit: master key";
 const SUBKEY_CONTEXT = "kitvault";
 
-/** Makes the ring of `ENCRYPTION_KEY` and `DECRYPTION_KEYS`; libsodium must be ready. */
+/** Makes the ring from `ENCRYPTION_KEY` and `DECRYPTION_KEYS`; libsodium must be ready. */
 export function createKeyRing(
   na: typeof sodium,
   encryptionKey: Secret,
@@ -29,7 +29,7 @@ export function createKeyRing(
   return { current: keys[0]!, byId: new Map(keys.map((key) => [key.id, key])) };
 }
 
-/** A key is any long string; a keyed hash stretches it to a master key, from which each purpose gets its own. */
+/** A key is any long text: a keyed hash turns it into a master key, from which a subkey for each purpose is derived. */
 function deriveKey(na: typeof sodium, text: Secret): Key {
   const master = na.crypto_generichash(na.crypto_kdf_KEYBYTES, text.reveal(), MASTER_CONTEXT);
   const subkey = (purpose: number) => na.crypto_kdf_derive_from_key(32, purpose, SUBKEY_CONTEXT, master);

@@ -8,20 +8,22 @@ import { createNoncePool } from "./nonces.ts";
 export interface Place {
   table: string;
   column: string;
-  /** The uuid of the row, or what stands for one. */
+  /** The uuid of the row, or another text that identifies it (the version of a client secret). */
   uuid: string;
 }
 
-/** Seals and opens secrets: XChaCha20-Poly1305, a random nonce each, bound to its place. */
+/**
+ * Seals and opens secrets with XChaCha20-Poly1305 and a random nonce for each; a sealed value is bound to its place.
+ */
 export interface Vault {
   /** The id of the key that seals. Ids are derived from keys and may be shown. */
   keyId: string;
   /** The ids of all keys that may open. */
   keyIds: string[];
   seal(place: Place, value: Secret | string): Uint8Array<ArrayBuffer>;
-  /** Throws {@link SealBroken} or {@link KeyMissing}. Only the key the envelope names is tried. */
+  /** Throws {@link SealBroken} or {@link KeyMissing}. Only the key that the envelope names is tried. */
   open(place: Place, sealed: Uint8Array): Secret;
-  /** A keyed hash, to compare secrets without storing them; with an older key if its id is given. */
+  /** A keyed hash, to compare secrets without storing them. `keyId` names an older key; throws {@link KeyMissing}. */
   hash(value: Secret, keyId?: string): Uint8Array<ArrayBuffer>;
 }
 
@@ -32,8 +34,8 @@ const HEADER_BYTES = 1 + KEY_ID_BYTES;
 const TAG_BYTES = 16;
 
 /**
- * Makes a vault from `ENCRYPTION_KEY` and `DECRYPTION_KEYS`. Asynchronous because libsodium must be ready first: there
- * is no other way to reach a function that uses it.
+ * Makes a vault from `ENCRYPTION_KEY` and `DECRYPTION_KEYS`. Asynchronous because libsodium must be ready before any of
+ * the vault's functions is called.
  */
 export async function createVault(keys: {
   encryptionKey: Secret;
@@ -100,7 +102,7 @@ export function keyIdOf(sealed: Uint8Array): string | null {
   return Buffer.from(sealed.subarray(1, HEADER_BYTES)).toString("hex");
 }
 
-/** Format version, key id, table, column, uuid, each with its length before it, so that no two places read alike. */
+/** Format version, key id, and table, column and uuid each after its length, so that no two places read alike. */
 function additionalData(key: Key, { table, column, uuid }: Place): Uint8Array {
   const text = [table, column, uuid].map((part) => `${Buffer.byteLength(part)}:${part}`).join("");
   return Buffer.from(`${VERSION}:${key.id}${text}`, "utf8");

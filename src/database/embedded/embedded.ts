@@ -12,17 +12,17 @@ type Needs = {
   dataDir: string;
   role: "owner" | "guest";
   log: DatabaseLog;
-  /** How long the service waits for a command to finish that has the folder open. */
+  /** How long an owner waits for a command that has the folder open to finish, in ms. */
   waitMs?: number;
 };
 
-/** A query also waits for those of all other clients, and a connection for the database to be opened, in ms. */
+/** In ms. A query also waits for those of all other clients, and a connection for the database to be opened. */
 const PATIENCE = { connectionTimeoutMillis: 15_000, query_timeout: 8000 };
 
 /**
- * The embedded database: PGlite, in `dataDir`/postgresql. Whoever owns the folder serves it on a socket in it, and all,
- * the owner too, connect to that socket. The owner is the web process, or, while none runs, the first command of the
- * command line; when an owner goes, the next guest that connects takes its place.
+ * The embedded database: PGlite, in `dataDir`/postgresql. The process that owns the folder serves it on a socket in it,
+ * to which all processes connect, the owner too. The owner is the web process, or, while none runs, the first command
+ * of the command line; when an owner ends, the next guest that connects takes its place.
  *
  * @throws Misconfigured if this process must be the owner and another one is, or the folder cannot be made
  */
@@ -43,7 +43,7 @@ export async function openEmbedded({ dataDir, role, log, waitMs = 10_000 }: Need
     owner = await openOwner({ folder: short.path, log, onCrash: () => (owner = undefined) });
   }
 
-  /** Makes sure that somebody serves the folder. */
+  /** Makes sure that a process serves the folder: this one, if no other does. */
   async function ensureServed(): Promise<void> {
     if (owner || isClosed) return;
     becoming ??= become().finally(() => (becoming = undefined));

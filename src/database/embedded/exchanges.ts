@@ -1,22 +1,21 @@
 import type { Socket } from "node:net";
 
-/**
- * Reads what a client sends as whole exchanges: everything up to the point where PostgreSQL would answer ReadyForQuery.
- * https://www.postgresql.org/docs/current/protocol-message-formats.html
- */
-
 const SSL_REQUEST = 80877103;
 const CANCEL_REQUEST = 80877102;
 const GSS_REQUEST = 80877104;
 const [SYNC, QUERY, FUNCTION_CALL, TERMINATE] = ["S", "Q", "F", "X"].map((letter) => letter.charCodeAt(0));
 
-/** Calls `onExchange` for the client's start-up packet, and then for each exchange. */
+/**
+ * Splits what a client sends into whole exchanges: everything up to the point where PostgreSQL would answer
+ * ReadyForQuery (https://www.postgresql.org/docs/current/protocol-message-formats.html). Calls `onExchange` for the
+ * client's start-up packet, and then for each exchange.
+ */
 export function readExchanges(socket: Socket, onExchange: (bytes: Buffer) => void): void {
   let unread: Buffer = Buffer.alloc(0);
   let chunks: Buffer[] = [];
-  /** How much of a message is still to come: a large one is put together once, not again with every piece of it. */
+  /** Bytes of a message still to come: a large one is put together once, not again with every piece of it. */
   let missing = 0;
-  /** How far the exchange under way has been read. */
+  /** Bytes at the start of `unread` that are whole messages of the exchange under way. */
   let scanned = 0;
   let hasStarted = false;
 

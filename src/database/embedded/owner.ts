@@ -10,14 +10,17 @@ export type Owner = { close(): Promise<void> };
 type Needs = {
   folder: string;
   log: DatabaseLog;
-  /** PGlite failed and was given up; whoever connects next opens the folder again, as after a crash of PostgreSQL. */
+  /**
+   * PGlite failed and was closed; the next process that connects opens the folder again, as after a crash of
+   * PostgreSQL.
+   */
   onCrash(): void;
 };
 
 /**
- * Opens the folder, if nobody else has it open. Those who come meanwhile wait at the door until it is migrated.
+ * Opens the folder, unless another process has it open. Clients that connect meanwhile wait until it is migrated.
  *
- * @returns undefined if another process has it
+ * @returns undefined if another process has it open
  */
 export async function openOwner({ folder, log, onCrash }: Needs): Promise<Owner | undefined> {
   const early: Socket[] = [];
@@ -30,7 +33,7 @@ export async function openOwner({ folder, log, onCrash }: Needs): Promise<Owner 
     const pglite = await openPglite(folder);
     let closing: Promise<void> | undefined;
 
-    /** PGlite first, the door last: as long as somebody answers there, nobody else may open the folder. */
+    /** PGlite first, the socket last: as long as a process answers there, no other may open the folder. */
     const close = (): Promise<void> =>
       (closing ??= (async () => {
         welcome = (socket) => void socket.destroy();

@@ -6,13 +6,13 @@ import lockfile from "proper-lockfile";
 import { SOCKET_NAME } from "./socket-path.ts";
 
 /**
- * One process at a time may have the folder open. The socket in it is the lock: as long as its owner lives, even
- * blocked or stopped, the operating system accepts connections to it; from the moment it dies, however it died, it
- * refuses them. So a dead owner is recognised at once, and a busy one is never taken for dead, which a lock that is
- * kept alive by a timer cannot promise.
+ * Makes this process the owner of the folder, or gives undefined if another one is: one process at a time may have the
+ * folder open. The socket in it is the lock: as long as its owner lives, even blocked or stopped, the operating system
+ * accepts connections to it; from the moment it dies, however it died, it refuses them. So a dead owner is recognised
+ * at once, and a busy one is never taken for dead, which a lock that is kept alive by a timer cannot promise.
  *
- * Becoming owner takes three steps (nobody answers, remove what is left, listen), which only one process may take at a
- * time: a lock file guards these few milliseconds.
+ * Becoming owner takes three steps (check that no owner answers, remove a left socket, listen), which only one process
+ * may take at a time: a lock file guards these few milliseconds.
  */
 export async function becomeOwner(
   folder: string,
@@ -29,13 +29,13 @@ export async function becomeOwner(
   }
 }
 
-/** The folder, readable by nobody but us. At once: a process that ends in the middle must not make it again behind itself. */
+/** Makes the folder, for this user only. Synchronous, so that no pending call makes it again while the process ends. */
 export function makeFolder(folder: string): void {
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   chmodSync(folder, 0o700);
 }
 
-/** Does a living process own the folder? Only a refusal, or no socket at all, says no. */
+/** Does a living process own the folder? Only a refused connection, or no socket at all, means no. */
 export function isOwned(folder: string): Promise<boolean> {
   return new Promise((resolve) => {
     const probe = connect(path.join(folder, SOCKET_NAME), () => {
@@ -48,7 +48,7 @@ export function isOwned(folder: string): Promise<boolean> {
   });
 }
 
-/** Listens on a socket, in the place of one that a dead process left. */
+/** Listens on a socket, in place of one that a dead process may have left. */
 export async function listen(socketPath: string, onConnection: (socket: Socket) => void): Promise<Server> {
   await rm(socketPath, { force: true });
   return new Promise((resolve, reject) => {

@@ -7,8 +7,9 @@ import { listen } from "./ownership.ts";
 import { createTurns } from "./turns.ts";
 
 /**
- * PGlite on the folder's data, up to date. New data is made aside and put in its place when complete: making it takes
- * seconds, and what a process killed meanwhile leaves behind could not be opened.
+ * Opens PGlite on the folder's data, and brings that up to date. New data is made in another folder, which is renamed
+ * when it is complete: making it takes seconds, and the half-made data of a process that was killed could not be
+ * opened.
  */
 export async function openPglite(folder: string): Promise<PGlite> {
   const data = path.join(folder, "data");
@@ -34,7 +35,10 @@ async function openAndMigrate(dataDir: string, folder: string): Promise<PGlite> 
   }
 }
 
-/** Prisma's engine comes in over a socket, like everybody; over one of its own, for the others have to wait. */
+/**
+ * Prisma's engine connects over a socket, like every client; over one of its own, because the others must wait
+ * meanwhile.
+ */
 async function migrate(pglite: PGlite, folder: string): Promise<void> {
   const pending = await pendingMigrations({
     query: async ({ text }) => (await pglite.query(text)).rows as never,

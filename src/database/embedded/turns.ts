@@ -2,23 +2,11 @@ import type { Socket } from "node:net";
 import type { PGlite } from "@electric-sql/pglite";
 import { readExchanges } from "./exchanges.ts";
 
-/**
- * Lets many clients share PGlite, which is one PostgreSQL session: they take turns, and a turn is a whole exchange or,
- * once one has begun a transaction, the whole transaction.
- *
- * Why not `@electric-sql/pglite-socket`, which is made for this: it passes messages on one by one. As soon as a
- * client's exchange arrives in two pieces (from 64 kB on), another's Parse gets between its Parse and its Bind, and its
- * values go into the other's statement; a client that dies after a failed Parse leaves the session deaf to all others;
- * and one that stops inside a transaction (Ctrl-Z) holds up the rest for ever. Whole exchanges make the first two
- * impossible, and take a third of the time.
- *
- * Since the session is one: no named statements, no session settings, no LISTEN, no advisory locks across clients.
- */
 type Needs = {
   pglite: Pick<PGlite, "execProtocol" | "isInTransaction">;
   /** PGlite itself failed; all clients have been cut off. */
   onCrash?(error: unknown): void;
-  /** How long a client may stay silent inside a transaction before it is cut off. */
+  /** How long a client may stay silent inside a transaction before it is cut off, in ms. */
   silenceMs?: number;
 };
 
@@ -33,10 +21,23 @@ type Turn = { socket: Socket; bytes: Buffer };
 
 const ROLLBACK = Buffer.from("Q\0\0\0\rROLLBACK\0", "latin1");
 
+/**
+ * Lets many clients share PGlite, which is one PostgreSQL session: they take turns, and a turn is a whole exchange or,
+ * once a client has begun a transaction, the whole transaction.
+ *
+ * Why not `@electric-sql/pglite-socket`, which is made for this: it passes messages on one by one. As soon as a
+ * client's exchange arrives in two pieces (from 64 kB on), another client's Parse gets between its Parse and its Bind,
+ * and its values go into the other's statement; a client that dies after a failed Parse leaves the session deaf to all
+ * others; and one that stops inside a transaction (Ctrl-Z) holds up the rest for ever. Whole exchanges make the first
+ * two impossible, and take a third of the time.
+ *
+ * Because there is only one session: no named statements, no session settings, no LISTEN, no advisory locks across
+ * clients.
+ */
 export function createTurns({ pglite, onCrash, silenceMs = 5000 }: Needs): Turns {
   const sockets = new Set<Socket>();
   let turns: Turn[] = [];
-  /** Whose transaction is open. */
+  /** The client whose transaction is open. */
   let holder: Socket | undefined;
   let silence: NodeJS.Timeout | undefined;
   let isBusy = false;
@@ -86,12 +87,12 @@ export function createTurns({ pglite, onCrash, silenceMs = 5000 }: Needs): Turns
 
   async function take({ socket, bytes }: Turn): Promise<void> {
     clearTimeout(silence);
-    // Its `execProtocolRaw` keeps every message of every answer until something else is called, which here never is.
+    // `execProtocolRaw` keeps every message of every answer until another method is called, which never happens here.
     const { data: answer } = await pglite.execProtocol(bytes, { throwOnError: false });
     holder = pglite.isInTransaction() ? socket : undefined;
     if (holder) silence = setTimeout(() => socket.destroy(), silenceMs).unref();
     if (socket.writable) socket.write(answer);
-    // Each turn blocks the process while PostgreSQL works: let others in between.
+    // Each turn blocks the process while PostgreSQL works: other work runs in between.
     await new Promise(setImmediate);
   }
 
