@@ -1,12 +1,15 @@
-/** Whether more rows are due than can be started, seen by one look after the other. */
+/** Tells whether more rows are due than can be started, judging by one claim after the other. */
 export interface Line {
-  /** A look took as many rows as it could, or fewer. */
+  /** Reports a claim; `isFull`: it returned as many rows as were asked for. */
   saw(isFull: boolean): void;
-  /** For how long a line has stood, in ms; 0: none does. */
+  /** For how many ms more rows have been due than could be started; 0: not now. */
   forMs(): number;
 }
 
-/** A line ends this long after it was last full: where rows fall due about as fast as they are done, looks differ. */
+/**
+ * The line ends this many ms after it was last full: where rows fall due about as fast as they are done, some claims
+ * are full and some are not.
+ */
 const ENDS_AFTER_MS = 1_000;
 
 export function createLine(clock = () => performance.now()): Line {
@@ -19,7 +22,7 @@ export function createLine(clock = () => performance.now()): Line {
     saw(itWasFull) {
       const now = clock();
       if (itWasFull && !stands(now)) began = now;
-      // A look may come long after the one before: until now, the line was as that one saw it.
+      // A claim may come long after the one before; until now the line was as that one found it.
       if (isFull || itWasFull) lastFull = now;
       isFull = itWasFull;
     },

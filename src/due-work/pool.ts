@@ -1,6 +1,6 @@
 import { createLine } from "./line.ts";
 
-/** Due work on its way: at most `concurrency` rows at once, however many looks for work start them. */
+/** Runs due work: at most `concurrency` rows at once, however many calls of `fill` start them. */
 export interface Pool {
   /**
    * Claims rows and starts them, more as places become free, until a claim finds nothing or `signal` says stop. It does
@@ -10,23 +10,26 @@ export interface Pool {
   fill(signal: AbortSignal): Promise<number>;
   /** Resolves when nothing is under way. */
   settled(): Promise<void>;
-  /** For how long looks have taken as many rows as they could, so that more may be due; 0: they have not. */
+  /** For how many ms claims have returned as many rows as were asked for, so that more may be due; 0: not now. */
   behindForMs(): number;
 }
 
-/** So often a pool that is held back looks whether it still is; and for so long some places wait for more of them. */
+/**
+ * How often (ms) a pool that is held back by `forNow` checks whether it still is; also how long free places wait until
+ * a quarter of the pool is free.
+ */
 const LOOK_AGAIN_MS = 100;
 
 /**
- * Makes a pool. `handle` never rejects. Rows are claimed when they can be started, because a lease runs from the claim;
- * and by the quarter of the pool, so that a busy one does not ask the database for every single row. What takes minutes
- * frees no quarter soon: then as many as there are places.
+ * Makes a pool. `handle` must never reject. Rows are claimed only when they can be started, because a lease runs from
+ * the claim, and by the quarter of the pool, so that a busy pool does not query the database for every single row. Rows
+ * that take minutes free no quarter soon: after {@link LOOK_AGAIN_MS} as many are claimed as there are free places.
  */
 export function createPool<Row>(needs: {
   claim(most: number): Promise<Row[]>;
   handle(row: Row, signal: AbortSignal): Promise<void>;
   concurrency: number;
-  /** At most this many for now, asked before each claim; what is under way goes on. All of them unless given. */
+  /** The limit for now, asked before each claim; rows under way go on. `concurrency` unless given. */
   forNow?(): number;
   /** Called when a row ended: what it left behind may be due soon. */
   onEnd(): void;
@@ -45,7 +48,7 @@ export function createPool<Row>(needs: {
     underWay.add(work);
   }
 
-  /** Until a row ends or `signal` says stop, or for so long at most. */
+  /** Resolves when a row ends, when `signal` is aborted, or after `withinMs`. */
   function anEnd(signal: AbortSignal, withinMs?: number): Promise<void> {
     return new Promise((resolve) => {
       const goOn = () => {
@@ -79,7 +82,8 @@ export function createPool<Row>(needs: {
         taken += rows.length;
         line.saw(rows.length >= free);
         for (const row of rows) start(row, signal);
-        // A claim skips rows that another process is just taking, so a short answer is not yet the end; none is.
+        // A claim skips rows that another process is just taking, so fewer rows than asked for do not mean the end;
+        // none do.
         if (rows.length === 0) break;
       }
       return taken;

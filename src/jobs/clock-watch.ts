@@ -1,10 +1,10 @@
 const LOOK_EVERY_MS = 1_000;
-/** Less than this is a clock being steered, not one that was set. */
+/** A smaller difference (ms) comes from a clock that is slewed, not set. */
 const SET_BY_MS = 2_000;
 
 /**
- * Calls `onSet` when the machine's clock was set, forward or back, or the machine slept: the clock and the time that
- * passed in this process then differ. Answers how to stop looking.
+ * Calls `onSet` when the machine's clock was set, forward or back, or the machine slept: then the clock and the time
+ * that passed in this process differ. Returns a function that ends the watch.
  */
 export function watchClock(onSet: (byMs: number) => void): () => void {
   const difference = () => Date.now() - performance.now();

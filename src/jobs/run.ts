@@ -2,43 +2,54 @@ import { schedule as cronSchedule, type ScheduledTask } from "node-cron";
 import type { Log } from "../log.ts";
 import { watchClock } from "./clock-watch.ts";
 
-/** Something that happens later. It finds its work by state, so a run too many does no harm. */
+/** Background work that runs again and again. It finds its work by state, so a superfluous run does no harm. */
 export interface Job<Name extends string = string> {
   name: Name;
-  /** It may compute: a process that is here to answer others is never woken for it, and leaves it to those that tick. */
+  /**
+   * The job may use much CPU time: a process without ticks, which is there to answer requests, never runs it and leaves
+   * it to the processes with ticks.
+   */
   mayCompute?: boolean;
-  /** Starts or does what is due, until nothing is or `signal` says stop. May answer how much it took. */
+  /** Starts or does what is due, until nothing is or `signal` is aborted. May return how many rows it took. */
   run(signal: AbortSignal): Promise<unknown>;
   /** Resolves when nothing that a run started is under way. */
   settled?(): Promise<void>;
-  /** Seconds until there is something to do again, if that is known; null: the next tick will see. */
+  /** Seconds until work falls due again; null: not known, the next tick looks. */
   nextInSeconds?(): Promise<number | null>;
 }
 
 export interface Jobs<Name extends string = string> {
   names: readonly Name[];
   /**
-   * Looks for due work at every tick of `cron`; with null there are no ticks, and a job runs only when it is woken, one
-   * that may compute never. Before this, nothing runs.
+   * Looks for due work at every tick of `cron`. With null there are no ticks: a job runs only when it is woken, and one
+   * that may compute never runs. Before this call, nothing runs.
    */
   start(cron: string | null): void;
-  /** Runs a job soon: in `inMs`, or when its present run ends. Nothing happens where the job does not run. */
+  /**
+   * Runs a job in `inMs` ms, or when its present run ends, if that is later. Does nothing if this process does not run
+   * the job.
+   */
   wake(name: Name, inMs?: number): void;
   /** Runs every job soon. */
   wakeAll(): void;
-  /** No tick, no claim from now on; resolves when what runs has ended. */
+  /** Ends the ticks and all claiming; resolves when everything that runs has ended. */
   stop(): Promise<void>;
 }
 
-/** A run stops claiming after this, and the next goes on: so a heartbeat is never much older. */
+/**
+ * A run stops claiming after this, and the next one continues: so the heartbeat of a working job is never much older.
+ */
 const LONGEST_RUN_MS = 20_000;
-/** A run that has not ended after this hangs; the next tick no longer waits for it. Leases keep the two apart. */
+/** A run that has not ended after this hangs: the next tick starts another one beside it. Leases keep the two apart. */
 const HANGS_AFTER_MS = 60_000;
 /** Work due sooner than this is not left to the next tick. */
 const SOON_SECONDS = 20;
 const LEAST_PAUSE_MS = 100;
 
-/** The only user of node-cron, whose own guard against overlap would never run a job again after one that hangs. */
+/**
+ * The only user of node-cron. Overlapping runs are prevented here: node-cron's own guard would never run a job again
+ * after a run that hangs.
+ */
 export function createJobs<Name extends string>({
   jobs,
   beat,
@@ -49,16 +60,16 @@ export function createJobs<Name extends string>({
   log: Log;
 }): Jobs<Name> {
   let isStopping = false;
-  /** Of what listens: a run, and what it started and left under way. */
+  /** The controllers of the signals given to runs. What a run started may go on, and listen, after the run. */
   const claiming = new Set<AbortController>();
   const running = new Map<string, { since: number; run: Promise<void> }>();
   const timers = new Map<string, { timer: NodeJS.Timeout; at: number }>();
   let tasks: ScheduledTask[] = [];
   let stopWatching = () => {};
-  /** Those that run here. */
+  /** The jobs that this process runs. */
   let awake: readonly Job[] = [];
 
-  // What the package has to say (a missed tick, when something blocked the process) goes into the log like all else.
+  // Messages of node-cron (such as a missed tick, when something blocked the process) go into the log like all others.
   const logger = {
     info: (message: string) => log.debug(message),
     debug: (message: string | Error) => log.debug(message),
@@ -84,8 +95,9 @@ export function createJobs<Name extends string>({
   }
 
   /**
-   * Says stop after the longest run, or when the process stops, also where the run has ended by then. Not made with
-   * `AbortSignal.any`: of each signal that comes from one that lives as long as the process, Node 20 keeps something.
+   * A signal that is aborted after `LONGEST_RUN_MS`, or when the process stops, even if the run has ended by then. Not
+   * made with `AbortSignal.any`: Node 20 leaks memory for each signal derived from one that lives as long as the
+   * process.
    */
   function signalOfRun(): AbortSignal {
     const claims = new AbortController();
@@ -101,7 +113,8 @@ export function createJobs<Name extends string>({
     try {
       const taken = await job.run(signalOfRun());
       await beat(job.name);
-      // What fell due while this run was at work is older than `nextInSeconds` looks back: look again.
+      // What fell due during this run may be older than `nextInSeconds` looks back: after a run that took rows, look
+      // again.
       const seconds = typeof taken === "number" && taken > 0 ? 0 : await job.nextInSeconds?.();
       if (seconds != null && seconds < SOON_SECONDS) wake(job, Math.max(seconds * 1000, LEAST_PAUSE_MS));
     } catch (error) {
@@ -131,7 +144,10 @@ export function createJobs<Name extends string>({
     for (const task of tasks.splice(0)) await task.destroy();
   }
 
-  /** A schedule waits for the moment that was next by the old clock: after an hour back, that is an hour away. */
+  /**
+   * Renews the ticks, which wait for the next moment of the old clock: after it was set back an hour, that is an hour
+   * away.
+   */
   async function onClockSet(cron: string, byMs: number): Promise<void> {
     log.warn({ byMs: Math.round(byMs) }, "The clock was set; what is due goes by the database's");
     await unschedule();

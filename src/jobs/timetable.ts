@@ -10,7 +10,7 @@ import type { Job } from "./run.ts";
 export type JobName = ReturnType<typeof timetable>[number]["name"];
 
 /**
- * What happens later. Each job looks for its work by state at every tick of `SWEEP_CRON`, and sooner when something is
+ * The background jobs. Each looks for its work by state at every tick of `SWEEP_CRON`, and sooner when something is
  * known to be due; so whatever a crash left behind is found.
  */
 export function timetable(needs: {
@@ -46,7 +46,7 @@ export function timetable(needs: {
       settled: runner.settled,
       nextInSeconds: () => queue.nextInSeconds("platform"),
     },
-    // A job of its own: its run waits for a place where all are taken, and the steps above are not to wait for that.
+    // A separate job: its run waits while all of its places are taken, and must not hold up the steps above.
     {
       name: "run-vendor-steps",
       mayCompute: true,

@@ -12,14 +12,17 @@ import type { StepRunner } from "./steps/runner.ts";
 import type { InTurn } from "./turns.ts";
 
 /**
- * Answers a plan change, which the log calls `requestId` (assumed, section 1). Throws a `Refusal` for what cannot be
- * changed. `cameAt`: when the request came, by `performance.now()`, unless just now.
+ * Answers a plan change, logged under `requestId` (assumed, section 1). Throws a `Refusal` for what cannot be changed.
+ * `cameAt`: when the request arrived (`performance.now()`); now unless given.
  */
 export type ChangePlan = (uuid: string, plan: string, requestId: string, cameAt?: number) => Promise<Answer>;
 
-/** For so long since it came a plan change waits for the one before it, which another process is just answering. */
+/**
+ * How long after its arrival a plan change waits for an earlier one that another process is answering; then it is
+ * queued.
+ */
 const PATIENCE_MS = 3_000;
-/** So many changes of one resource to the plan it has may come within an hour; one more, and somebody should look. */
+/** How many changes of one resource to the plan it already has raise no alarm within an hour. */
 const MOST_UNCHANGED_CALLS = 3;
 
 const lockResource = statement(
@@ -31,16 +34,16 @@ const openSteps = statement(
   `SELECT id, key, kind, detail->>'plan' AS plan, lease, leased_until > now() AS "isRunning" FROM steps
    WHERE uuid = $1 AND kind NOT IN ('discover', 'announce') ORDER BY id`,
 );
-/** The lease of a change as it is written: whoever claims it has a later one. */
+/** The lease number of a newly written change; every claim raises it. */
 const FIRST_LEASE = 1;
 const begin = statement(
   "begin_plan_change",
   `INSERT INTO steps (uuid, key, kind, detail, due_at, attempts, lease, leased_until, request_id)
    VALUES ($1, $3, 'change_plan', $2, now(), 1, ${FIRST_LEASE}, now() + interval '${STEP_LEASE_SECONDS} seconds', $4) RETURNING id`,
 );
-// The platform is told yes, so the plan counts from now on; the work stands in the queue behind what runs. Its lease is
-// the first as well, which nobody holds: a request that does not know whether it began or queued must not take for its own
-// what another process has claimed.
+// The platform is told yes, so the plan counts from now on; the step is queued behind the open ones. Its lease number
+// is `FIRST_LEASE` too, but no process holds it: a request that tries again and does not know whether it began or
+// queued must not take a step that another process has claimed for its own.
 const enqueue = statement(
   "enqueue_plan_change",
   `WITH step AS (INSERT INTO steps (uuid, key, kind, detail, due_at, lease, request_id) VALUES ($1, $4, 'change_plan', $2, now(), ${FIRST_LEASE}, $5)
@@ -48,8 +51,8 @@ const enqueue = statement(
    )
    UPDATE resources SET plan = $3, updated_at = now() WHERE uuid = $1`,
 );
-// Answers how often the same was asked within the hour before, counted to one more than is an alarm: so many are written
-// down, and no more, however long a platform repeats itself.
+// Returns how often the same change was asked within the last hour, counted up to one more than raises the alarm. Only
+// that many events are written, however long the platform repeats itself.
 const tellUnchanged = statement(
   "tell_unchanged",
   `WITH earlier AS (
@@ -89,7 +92,8 @@ export function createChangePlan(needs: {
           db.transaction((tx) => beginOrQueue(tx, { uuid, plan, key, requestId, mayQueue })),
         );
         if (begun.is === "unchanged") {
-          // When the limit is passed, and not at each call beyond: a flood of calls is no reason for a flood of alarms.
+          // Only when the limit is passed, not at each call beyond it: a flood of calls must not become a flood of
+          // alarms.
           if (begun.earlier === MOST_UNCHANGED_CALLS)
             log.error(
               { alarm: "plan_unchanged_often", uuid, plan },
@@ -122,7 +126,7 @@ export function createChangePlan(needs: {
     if (!resource || wasNeverProvisioned(resource)) throw notFound();
     if (resource.state === "deprovisioned") throw deprovisioned();
     if (resource.state === "failed") throw neverProvisioned();
-    // The one it has may be sold no more: a repeated change to it is a success all the same.
+    // The present plan may no longer be on offer; a repeated change to it still succeeds.
     if (resource.plan !== plan && !Object.hasOwn(offer.plans, plan)) throw unknownPlan(offer, plan);
     const open = await tx.query<OpenStep>(openSteps, [uuid]);
     const own = open.find((step) => step.key === key);
@@ -133,7 +137,8 @@ export function createChangePlan(needs: {
         : { is: "queued" };
     const isAnswering = open.some(({ kind, isRunning }) => kind === "change_plan" && isRunning);
     if (isAnswering && !mayQueue) return { is: "running" };
-    // One whose process died before it answered is still to come, and would bring a plan that nobody wants any more.
+    // An open change to another plan, whose process died before it answered, still runs later: then the present plan
+    // must be queued behind it.
     const last = open.findLast(({ kind }) => kind === "change_plan");
     if (resource.plan === plan && (!last || last.plan === plan)) {
       const [told] = await tx.query<{ earlier: number }>(tellUnchanged, [uuid]);
@@ -153,13 +158,13 @@ interface OpenStep {
   id: number;
   key: string;
   kind: string;
-  /** The plan that a change leads to; null: it is none. */
+  /** The new plan of a plan change; null for other kinds of step. */
   plan: string | null;
   lease: number;
   isRunning: boolean | null;
 }
 
-/** A plan change that was asked for, under the idempotency key of its step. */
+/** A requested plan change, with the idempotency key of its step. */
 interface Wish {
   uuid: string;
   plan: string;

@@ -7,16 +7,16 @@ interface NameRule {
 }
 
 const NAME: NameRule = { fits: /\S/, inWords: "is not empty" };
-/** Never `service:plan`. */
+/** A plan name without the service: `basic`, never `service:basic`. */
 const BARE_NAME: NameRule = { fits: /^[^\s:]+$/, inWords: "is not empty, and without colon or white space" };
-/** An app can have a config var of such a name, and of no other (assumed, as the sandbox has it). */
+/** The names that an app's config vars can have (assumed, as the sandbox has it). */
 const CONFIG_VAR_NAME: NameRule = {
   fits: /^_?[A-Za-z][A-Za-z0-9_]*$/,
   inWords:
     "is of letters, digits and underscores, and begins with a letter, or with one underscore and a letter",
 };
 
-/** Throws one {@link Misconfigured} with everything that does not fit together in what is on offer. */
+/** Throws one {@link Misconfigured} that lists every fault in the offer. */
 export function checkOffer({ plans, configVars, regions, requires = [], ...chosen }: Offer): void {
   const names = Object.keys(plans);
   const faults = [

@@ -3,31 +3,38 @@ import type { Secret } from "../secret.ts";
 
 /**
  * What a vendor writes: four functions, each given what it may use at that moment. Each may be called again for the
- * same step (a crash, a lost connection, a repeated request): `resource.idempotencyKey` is then the same, and the
- * function must end in the same place. A thrown `Refusal` is a definite no; any other error, or more than 2.8 seconds,
- * turns the answer into "later" and the kit calls again until it works.
+ * same step (after a crash, a lost connection or a repeated request): `resource.idempotencyKey` is then the same, and
+ * the function must reach the same end state. A thrown `Refusal` is a definite no, except from `deprovision`; after any
+ * other error the kit calls again until it works. While the platform waits for `provision` or `changePlan`, such an
+ * error or a call of more than 2.8 seconds makes the kit answer "later"; a slow call goes on.
  */
 export interface YourService {
-  /** Makes what was bought. There is no platform client yet: the platform first wants our answer. */
+  /**
+   * Makes what was bought. There is no platform client yet: the grant is exchanged only after the platform has our
+   * answer.
+   */
   provision(resource: VendorResource): Promise<Outcome>;
   /**
-   * Changes what was bought. `resource.plan` is the new plan. It may equal `previousPlan`, where a change that was taken
-   * back may have been half made.
+   * Changes what was bought; `resource.plan` is the new plan. It may equal `previousPlan`: an earlier change that was
+   * taken back may have been made in part.
    */
   changePlan(resource: VendorResource, previousPlan: string): Promise<Outcome>;
   /**
-   * Completes what was put off, with a client that can reach the platform for this resource. What takes long is looked
-   * at, not waited for: begin it, answer `later`, and it is called again, for a provision until 11 hours are over. A call
-   * may last 10 minutes; then `signal` says stop.
+   * Completes what was put off, with a client that can reach the platform for this resource. Do not wait for long work:
+   * begin it and answer `later`. The function is then called again, for a provision until 11 hours are over. A call may
+   * last 10 minutes; then `signal` is aborted.
    */
   finish(resource: VendorResource, platform: ResourceApi): Promise<Done | NotYet>;
   /**
-   * Takes everything down. Called after a deprovision, and after a provision that failed half way; it may take as long,
-   * and answer `later`, as `finish` may. After a deprovision `resource.name` is null and `resource.options` are empty, for
-   * what is a customer's own is forgotten by then; so name what you make after the uuid.
+   * Takes everything down. Called after a deprovision, and after a provision that failed half-way. Like `finish`, it
+   * may last 10 minutes and may answer `later`. After a deprovision `resource.name` is null and `resource.options` is
+   * empty, since customer data is erased by then; so derive the names of what you make from the uuid.
    */
   deprovision(resource: VendorResource): Promise<void | NotYet>;
-  /** Lets go of what the functions hold open, such as connections: the process stops, and nothing calls them any more. */
+  /**
+   * Releases what the functions hold open, such as connections. Called when the process stops; no function is called
+   * after it.
+   */
   close?(): Promise<void>;
 }
 
@@ -35,18 +42,24 @@ export interface YourService {
 export interface VendorResource {
   /** The platform's id of the resource, lower case. */
   uuid: string;
-  /** The name customers see, if the platform sent one. Null by the time of a `deprovision`. */
+  /**
+   * The name customers see, if the platform sent one. Null when `deprovision` is called after the platform's
+   * deprovision.
+   */
   name: string | null;
   /** The bare plan name, such as `basic`. */
   plan: string;
   region: string | null;
-  /** What the customer chose when installing; scalars, unknown ones included. Empty by the time of a `deprovision`. */
+  /**
+   * What the customer chose when installing; scalars, unknown ones included. Empty when `deprovision` is called after
+   * the platform's deprovision.
+   */
   options: Readonly<Record<string, unknown>>;
   /** The same at each try of one step. */
   idempotencyKey: string;
   /**
-   * Aborted when the work is no longer wanted, for example because the resource was deprovisioned meanwhile, or when the
-   * process stops: then another one calls again.
+   * Aborted when the work is no longer wanted (for example because the resource was deprovisioned meanwhile), when it
+   * has taken 10 minutes, or when the process stops. In the last two cases the function is called again.
    */
   signal: AbortSignal;
   /** Where the app's log lines can be sent, for add-ons that asked for it. */
@@ -57,14 +70,14 @@ export interface VendorResource {
 
 /** The work is done: the app's config vars (the full set), and a sentence for the customer. */
 export interface Done {
-  /** A var that is left out is taken away from the app; one that is an empty text is set, and empty. */
+  /** A var that is left out is removed from the app; an empty string sets the var to an empty value. */
   config: Readonly<Record<string, string>>;
   message?: string;
 }
 
 /**
- * The work takes longer: the customer reads this sentence, and `finish` is called once the platform can be reached. Never
- * beside `config`: what is answered with both is refused.
+ * The work takes longer: the customer reads this sentence, and `finish` is called once the platform can be reached.
+ * Never return it together with `config`: that counts as an error, so the kit answers "later" and calls again.
  */
 export interface Later {
   later: string;
@@ -72,9 +85,9 @@ export interface Later {
 
 export type Outcome = Done | Later;
 
-/** Nothing is wrong, and the work still goes on. Operators and the customer's page see the sentence until it is done. */
+/** The work goes on, and nothing is wrong. Operators and the customer's page see the sentence until it is done. */
 export interface NotYet extends Later {
-  /** Seconds until the next call; 30 where nothing is said. Less than 1 counts as 1, and more than 3,600 as 3,600. */
+  /** Seconds until the next call; 30 unless given. Less than 1 counts as 1, and more than 3,600 as 3,600. */
   againInSeconds?: number;
 }
 
@@ -86,7 +99,10 @@ export interface Offer {
   /** The plan of review and CI apps. */
   ephemeralPlan: string;
   regions: readonly string[];
-  /** Every config var the service ever sets. Others are refused before they reach the platform. */
+  /**
+   * Every config var the service ever sets. Setting any other counts as an error: the kit answers "later" and calls
+   * again, and nothing reaches the platform.
+   */
   configVars: readonly string[];
   /** What else the add-on asks of the platform, in the platform's words: `log_input` for an app's log lines. */
   requires?: readonly string[];

@@ -6,17 +6,17 @@ import { deprovisioned, notFound } from "./refusals.ts";
 import { findResource, wasNeverProvisioned } from "./rows.ts";
 
 /**
- * Answers a deprovision, which the log calls `requestId` (assumed, section 1): throws a `Refusal` for a uuid never
- * provisioned (404) or gone already (410). A uuid never seen leaves a tombstone: a provision that this request overtook
- * on its way finds it, and makes nothing that nobody would ever take away. `cameAt`: when the request came, by
- * `performance.now()`, unless just now.
+ * Answers a deprovision, logged under `requestId` (assumed, section 1). Throws a `Refusal` for a uuid never provisioned
+ * (404) or already deprovisioned (410). A uuid never seen leaves a tombstone: a provision that this request overtook on
+ * its way then finds it, and makes nothing that would never be taken down. `cameAt`: when the request arrived
+ * (`performance.now()`); now unless given.
  */
 export type Deprovision = (uuid: string, requestId?: string, cameAt?: number) => Promise<void>;
 
-// The end, in one statement: the row becomes a tombstone, every secret is erased, work that runs is fenced off (the lease
-// moves on and the steps vanish), and a clean-up is written down. The clean-up takes the lease's end from the work that
-// runs, so that it begins when that has noticed. If a clean-up had begun already, because the provision had failed, this
-// one has its key.
+// The end of a resource, in one statement: the row becomes a tombstone, every secret is erased, running work is fenced
+// off (the credential's lease number rises and the steps are deleted), and a clean-up step is written. The clean-up
+// inherits the latest `leased_until` of the deleted steps, so that it begins only when running work has noticed. If the
+// provision had failed and a clean-up existed already, the new one keeps its key.
 const bury = statement(
   "deprovision",
   `WITH gone AS (
@@ -39,7 +39,8 @@ const bury = statement(
    INSERT INTO events (uuid, type) SELECT uuid, 'deprovisioned' FROM gone RETURNING uuid`,
 );
 
-// Waits for a provision of this uuid that is just being written; then nothing is inserted, and there is one to bury.
+// `ON CONFLICT` waits for a provision of this uuid that is just being written; then nothing is inserted, and `bury`
+// finds that resource.
 const buryUnseen = statement(
   "deprovision_unseen",
   `WITH unseen AS (
@@ -76,7 +77,8 @@ export function createDeprovision({
     if (!gone) {
       const resource = await patience(() => findResource(db, uuid));
       if (!resource || wasNeverProvisioned(resource)) throw notFound();
-      // If an earlier try took effect and its acknowledgement was lost, this request is still the first.
+      // After several tries, an earlier one may have taken effect and its acknowledgement been lost: then this request
+      // was the first, and succeeds.
       if (tries === 1) throw deprovisioned();
     }
     log.info({ uuid, requestId }, "Deprovisioned: a tombstone stays, every secret is erased");

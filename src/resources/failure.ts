@@ -7,8 +7,8 @@ import { resourcePlace } from "./rows.ts";
 import { isIn } from "./steps/queue.ts";
 
 /**
- * Ends a provision that was put off and cannot be completed: a stored refusal, no secrets, and a clean-up. That waits for
- * a function of the vendor's that still runs to notice.
+ * Ends a provision that was put off and cannot be completed: stores a refusal, erases the secrets and writes a clean-up
+ * step. The clean-up waits until a vendor's function that still runs has noticed.
  */
 export type FailLocally = (uuid: string) => Promise<void>;
 
@@ -32,8 +32,8 @@ const fail = statement(
    INSERT INTO events (uuid, type) SELECT uuid, 'failed' FROM failed RETURNING uuid`,
 );
 
-// Grants that were lost stay so, and add up over the years: a sweep looks at so many, in their order, and the next one
-// goes on from there.
+// Lost grants stay lost, and accumulate over the years: a sweep looks at this many, in the order of uuids, and the next
+// one continues from there.
 const LOOKED_AT = 5_000;
 const stranded = statement(
   "find_stranded",
@@ -63,8 +63,8 @@ export function createFailure(
   return {
     failLocally: (uuid) => end(uuid, false),
     /**
-     * Without a token the platform can never be told that a provision is done: its own limit ends it there. `uuid`: the
-     * one whose grant was just lost; else those are looked for.
+     * Fails put-off provisions whose grant was lost: without a token the platform can never be told that they are done,
+     * and ends them at its own time limit. `uuid`: the one whose grant was just lost; without it they are searched for.
      */
     async failStranded(uuid) {
       if (uuid !== undefined) return end(uuid, true);

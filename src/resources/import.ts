@@ -3,7 +3,7 @@ import type { Vault } from "../vault/vault.ts";
 import { answerBody } from "./provision-answers.ts";
 import { resourcePlace } from "./rows.ts";
 
-/** An installation from before the kit: what the platform once asked of another service, or of a person. */
+/** An installation from before the kit, once provisioned by another service or by a person. */
 export interface Installation {
   uuid: string;
   plan: string;
@@ -11,10 +11,10 @@ export interface Installation {
   name: string | null;
 }
 
-// Both rows in one statement, as for a provision, and never over a row that is there: a provision, a deprovision or
-// another import of the same uuid at the same moment either comes first and stands, or waits and finds these. The
-// answer is kept as if we had given it, so that a repeated provision gets a success and its grant is taken; there is no
-// grant before that, which is nobody's alarm, for nothing went wrong.
+// Both rows in one statement, as for a provision, and never over an existing row: a provision, a deprovision or another
+// import of the same uuid at the same moment either comes first and stands, or waits and finds these rows. The answer
+// is stored as if the kit had given it, so that a repeated provision gets a success and its grant is taken. Before that
+// there is no grant; this raises no alarm, for nothing went wrong.
 const insert = statement(
   "import_resources",
   `WITH incoming AS (
@@ -31,7 +31,7 @@ const insert = statement(
    SELECT uuid FROM born`,
 );
 
-/** Writes installations whose uuids differ; answers the uuids that were not known. Harmless to repeat. */
+/** Writes installations whose uuids differ; returns the uuids that were new. Harmless to repeat. */
 export type ImportResources = (installations: readonly Installation[]) => Promise<Set<string>>;
 
 export function createImport(db: Queryable, vault: Vault): ImportResources {
@@ -39,7 +39,7 @@ export function createImport(db: Queryable, vault: Vault): ImportResources {
     vault.seal(resourcePlace("sealed_answer", uuid), answerBody({ id: uuid }));
 
   return async (installations) => {
-    // In one order everywhere: two imports of the same uuids then wait for each other instead of blocking each other.
+    // Always in the order of uuids: two imports of the same uuids then wait for each other instead of deadlocking.
     const rows = installations.toSorted((one, other) => (one.uuid < other.uuid ? -1 : 1));
     const values = [
       rows.map(({ uuid }) => uuid),

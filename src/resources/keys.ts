@@ -3,7 +3,7 @@ import { IN_PIECE, readWhole } from "../database/whole-table.ts";
 import { Misconfigured } from "../errors.ts";
 import type { Vault } from "../vault/vault.ts";
 
-/** How many rows a key sealed something in. */
+/** A key, and in how many rows it sealed something. */
 export interface KeyUse {
   keyId: string;
   rows: number;
@@ -20,7 +20,7 @@ export const SEALED_COLUMNS = {
   people: { key: "uuid", columns: ["sealed_access_token", "sealed_refresh_token"] },
 } as const;
 
-/** The key id stands in the envelope behind the version byte. */
+/** SQL for the key id of a sealed column, in hex: 8 bytes after the envelope's version byte. */
 export const keyIdIn = (column: string) => `encode(substring(${column} FROM 2 FOR 8), 'hex')`;
 
 const register = statement(
@@ -30,8 +30,8 @@ const register = statement(
 const known = statement("known_keys", `SELECT key_id AS "keyId" FROM sealing_keys`);
 const forget = statement("forget_key", `DELETE FROM sealing_keys WHERE key_id = $1`);
 
-// A row that two keys sealed parts of counts for both. The rows of a piece are first counted by what keys they have, of
-// which there are a handful, and only then told apart.
+// A row that two keys sealed parts of counts for both. The rows of a piece are first grouped by their combination of
+// keys, of which there are a handful, and only then counted by key.
 const countOf = (table: string, columns: readonly string[]) => {
   const names = columns.map((_, index) => `key_${index}`);
   return statement(
@@ -49,7 +49,10 @@ const counts = Object.entries(SEALED_COLUMNS).map(([table, { columns }]) => ({
   count: countOf(table, columns),
 }));
 
-/** How many rows each key sealed something in. Reads every row, piece by piece: seconds, of many millions a minute. */
+/**
+ * Counts in how many rows each key sealed something. Reads every row, piece by piece: takes seconds, and a minute for
+ * many millions of rows.
+ */
 export function countKeyUse(db: Database): Promise<KeyUse[]> {
   return readWhole(db, async (tables) => {
     const uses = new Map<string, number>();
@@ -63,8 +66,9 @@ export function countKeyUse(db: Database): Promise<KeyUse[]> {
 const byKeyId = (one: KeyUse, other: KeyUse) => (one.keyId < other.keyId ? -1 : 1);
 
 /**
- * Makes sure that everything sealed can be opened, before a row is touched: every key that ever sealed must be in the
- * ring. Throws {@link Misconfigured} with the id and the number of rows of each missing key.
+ * Checks that everything sealed can be opened, before any row is touched: every key that a row still needs must be in
+ * the ring. Throws {@link Misconfigured} with the id and the number of rows of each missing key. Registers the current
+ * key.
  */
 export async function checkKeys(db: Database, vault: Vault): Promise<void> {
   const absent = (await db.query<{ keyId: string }>(known, [])).filter(
@@ -74,13 +78,13 @@ export async function checkKeys(db: Database, vault: Vault): Promise<void> {
     const uses = await countKeyUse(db);
     const missing = uses.filter(({ keyId }) => !vault.keyIds.includes(keyId));
     if (missing.length > 0) throw new Misconfigured(missingKeys(missing));
-    // Nothing is left of these keys: they were retired in good order.
+    // No row uses these keys any more: they were retired properly.
     for (const { keyId } of absent) await db.query(forget, [keyId]);
   }
   await registerKey(db, vault);
 }
 
-/** Notes that the current key seals; before it seals anything, so that its absence is noticed ever after. */
+/** Records the current key before it seals anything, so that every later start notices if it is missing. */
 export async function registerKey(db: Queryable, vault: Vault): Promise<void> {
   await db.query(register, [vault.keyId]);
 }

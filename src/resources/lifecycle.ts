@@ -27,7 +27,7 @@ export interface Lifecycle {
   deprovision: Deprovision;
   queue: StepQueue;
   runner: StepRunner;
-  /** Fails put-off provisions whose grant was lost: that of `uuid`, or whichever are found. */
+  /** Fails put-off provisions whose grant was lost: that of `uuid`, or all that are found. */
   failStranded(uuid?: string): Promise<void>;
 }
 
@@ -38,7 +38,7 @@ export function createLifecycle(needs: {
   vendor: YourService;
   platformFor: PlatformFor;
   scrubber: Scrubber;
-  /** For how long more grants have been due than can be exchanged at once; 0: they are not. */
+  /** For how many ms more grants have been due than can be exchanged at once; 0: not now. */
   grantsBehindForMs(): number;
   /** Called when a step may have fallen due. */
   onSettled(): void;

@@ -7,9 +7,10 @@ const lockCredential = statement(
 );
 
 /**
- * Takes a resource for oneself until the transaction ends, before it is ended for good. A statement sees the database
- * as it was when it began: one that had to wait for a plan change or an exchange to commit would miss the step that was
- * written with it, and leave it behind. After these locks the next statement sees everything.
+ * Locks a resource and its credential until the transaction ends, before the resource is ended for good. A statement
+ * sees the database's snapshot of the moment it began: one that had to wait for a plan change or an exchange to commit
+ * would miss the step inserted with it, and leave that step behind. After these locks the next statement sees
+ * everything.
  */
 export async function lockWhole(tx: Queryable, uuid: string): Promise<void> {
   await tx.query(lockResource, [uuid]);

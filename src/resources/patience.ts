@@ -1,21 +1,22 @@
 import { aWaitingRoom, waitingForDatabase, type Wait } from "../database/waiting.ts";
 
 /**
- * Runs idempotent database work for a request of the platform, waiting out a database that is away for a moment: any
- * answer that is not a success is final for the platform, so a passing fault must not become one.
+ * Runs idempotent database work for a request of the platform, waiting while the database is away for a moment. Any
+ * answer other than a success is final for the platform, so a passing fault must not become one.
  */
 export type Patience = <Result>(work: (wait: Wait) => Promise<Result>) => Promise<Result>;
 
-/** What one request may wait in all, so that it is answered before the platform gives up. */
+/** How long one request may wait for the database in all, so that it is answered before the platform gives up. */
 export const REQUEST_MS = 8_000;
-/** What is left for the last write, when the vendor's function has used up the rest. */
+/** How long each piece of work may wait at least, even when the vendor's function has used up the rest. */
 const LEAST_MS = 2_000;
 
 const room = aWaitingRoom();
 
 /**
- * The patience of one request, counted from when it came (`performance.now()`): it may have waited for a start.
- * `leastAtFirstMs`: what its first work gets in any case; after that the database is there, and each gets 2 s.
+ * The patience of one request, counted from its arrival `cameAt` (`performance.now()`), since it may have waited for
+ * this process to start. `leastAtFirstMs`: how long its first work may wait at least. Once that is done the database is
+ * there, and each later work may wait at least 2 s.
  */
 export function createPatience(cameAt: number, leastAtFirstMs = LEAST_MS): Patience {
   const until = cameAt + REQUEST_MS;

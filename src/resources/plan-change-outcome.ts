@@ -15,15 +15,16 @@ import type { Settlements } from "./steps/settle.ts";
 import type { VendorSteps } from "./steps/vendor-steps.ts";
 
 /**
- * After an answer of 202, as long as a step may last: that the platform was told yes must be known before somebody takes
- * the step over, or a refusal in the end would call nobody.
+ * How long storing the acceptance of a plan change is tried after an answer of 202: as long as a step may last. It must
+ * be stored before another process takes the step over, or the vendor's later refusal would raise no alarm.
  */
 const ACCEPTED_WITHIN_MS = 10 * 60_000;
 
 /**
- * Calls the vendor for a plan change that is begun, and answers what came of it. The step is there and will be finished
- * whatever happens: where its outcome cannot be stored in time the answer is 202, for another would be taken for no
- * change. Throws the vendor's `Refusal`, also where that cannot be stored, or that of a resource that is gone.
+ * Calls the vendor for a plan change that has begun, and answers with its result. The step is stored and will be
+ * finished whatever happens: if its outcome cannot be stored in time the answer is 202, since the platform would take
+ * any other for "not changed". Throws the vendor's `Refusal`, even if that cannot be stored, or the refusal of a
+ * deprovisioned resource (410).
  */
 export type PlanChangeOutcome = (step: Step, plan: string, patience: Patience) => Promise<Answer>;
 
@@ -41,8 +42,8 @@ export function createPlanChangeOutcome(needs: {
   const { db, vault, offer, vendor, runner, settlements, vendorSteps, onSettled, log } = needs;
 
   /**
-   * The step is not ours any more: an earlier try of ours settled it and its acknowledgement was lost, or somebody took
-   * it over, and will. Only what is gone is answered so.
+   * The answer when the step is not ours any more: an earlier try of ours settled it and its acknowledgement was lost,
+   * or another process took it over and will settle it. Throws a `Refusal` only if the resource is gone.
    */
   async function overtaken(uuid: string, plan: string, ours: Answer, patience: Patience): Promise<Answer> {
     const resource = await patience(() => findResource(db, uuid));
@@ -50,7 +51,7 @@ export function createPlanChangeOutcome(needs: {
     return resource.plan === plan ? ours : takesLonger(plan);
   }
 
-  /** `end`: the same as `result`, but that of what is slow is still to come. */
+  /** Stores the result and returns the answer. `end`: the final result; still pending where `result` is `slow`. */
   async function store(
     step: Step,
     plan: string,
@@ -92,8 +93,9 @@ export function createPlanChangeOutcome(needs: {
   }
 
   /**
-   * Goes on storing after the answer, as long as the step is ours and a database may be away for a moment; after that the
-   * step is made again. What was accepted is stored first: a refusal in the end calls a person only then.
+   * Goes on storing after the 202, as long as the step is ours: the acceptance for up to 10 minutes, then the result
+   * for up to 8 s. If that fails, the step runs again. The acceptance is stored first: only then does a later refusal
+   * raise an alarm.
    */
   function storeLater(step: Step, plan: string, end: Promise<Attempt>): void {
     const accepted = acceptedStep(step, plan);
@@ -106,7 +108,10 @@ export function createPlanChangeOutcome(needs: {
     runner.inBackground(accepted, work);
   }
 
-  /** A refusal is final as it stands. If the step is made again, the same key makes the vendor say the same. */
+  /**
+   * Goes on storing a refusal that was answered; it is final. If the step runs again, its key is the same, so the
+   * vendor refuses again.
+   */
   function keepLater(step: Step, refused: Attempt): void {
     const work = runner.holding(step, () => waitingForDatabase(() => vendorSteps.settle(step, refused)));
     runner.inBackground(step, work);
@@ -142,7 +147,9 @@ export function createPlanChangeOutcome(needs: {
   };
 }
 
-/** A refusal in the end calls a person only if the resource has this plan, which it has from now on. */
+/**
+ * The step with `plan` as its resource's plan, as it is once accepted: only then does a later refusal raise an alarm.
+ */
 function acceptedStep(step: Step, plan: string): Step {
   return { ...step, resource: { ...step.resource, plan } };
 }

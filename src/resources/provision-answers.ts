@@ -13,15 +13,15 @@ export interface Answer {
   body: string;
 }
 
-/** A 202 that the vendor did not word. */
+/** The message of a 202 for which the vendor gave none. */
 const TAKES_LONGER = "Your add-on is being set up. Its config vars appear as soon as it is ready.";
 
-// The decision about a provision: answer, state, config vars, the grant's fate and the next step in one statement.
-// Whoever writes first decides; a deprovision that came between has taken the row's state away.
-// `step_next`: null ends the step, otherwise its next kind; `step_due`: seconds, null waits for the credential;
-// `step_kept`: the vendor's function is still running and keeps its lease.
-// The credential is written whatever its state: PostgreSQL then looks at it as it is by now, and a grant that came while
-// this waited for the resource is not left without a time.
+// The decision about a provision: answer, state, config vars, the grant's fate and the next step in one statement. The
+// first writer decides; any later one, also after a deprovision, matches no row. `step_next`: the step's next kind;
+// null deletes the step. `step_due`: seconds until it is due; null waits for the credential. `step_kept`: the vendor's
+// function still runs, so the step keeps its lease. `exchangeable` updates the credential whatever its state:
+// PostgreSQL then re-reads the row's latest version, so that a grant which arrived while this statement waited for the
+// resource gets its due time too.
 const decide = busyStatement(
   "decide_provision",
   `WITH incoming AS (
@@ -54,28 +54,33 @@ interface Decision {
   uuid: string;
   state: "provisioned" | "provisioning" | "failed";
   answer: Answer;
-  /** Null: the vendor's service has not said what it wants. */
+  /** Null: the vendor's service has returned none yet. */
   config: Readonly<Record<string, string>> | null;
   step: Pick<Step, "id" | "lease">;
   next: { kind: "finish" | "provision" | "clean_up"; dueSeconds: number | null; isKept: boolean } | null;
 }
 
 export interface ProvisionAnswers {
-  /** Decides a provision by what the vendor's function came to; `slow`: it still runs. Null: it was decided already. */
+  /**
+   * Decides a provision by the result of the vendor's function; `slow`: it still runs. Null: it was decided already.
+   */
   decide(step: Step, result: Attempt | { is: "slow" }): Promise<Answer | null>;
-  /** Answers "later" for a provision whose step somebody else has, and leaves the step to them. */
+  /**
+   * Answers "later" for a provision whose step another process holds, and leaves the step to it. Null: it was decided
+   * already.
+   */
   decideLater(resource: ResourceRow): Promise<Answer | null>;
-  /** The answer to a provision that is put off by its plan. */
+  /** The answer to a provision whose plan always takes longer (`Plan.later`). */
   putOff(uuid: string, message: string): Answer;
   /** The answer that was given before; null: none yet. */
   given(resource: ResourceRow): Answer | null;
 }
 
 export function createProvisionAnswers(db: Queryable, vault: Vault, log: Log): ProvisionAnswers {
-  // Written however late: the resource is there, and what the vendor made of it need not be asked for once more.
+  // No `waitOf`: a late decision is written too. The resource exists, and the vendor need not be called again for it.
   const write = createGroupCommit<Decision, boolean>({
     async write(rows) {
-      // Of two decisions about one provision only the first is written, and only whoever made it is told so.
+      // Of two decisions about one provision in a batch, only the first is written, and only its caller gets true.
       const first = new Map<string, Decision>();
       for (const row of rows) if (!first.has(row.uuid)) first.set(row.uuid, row);
       const written = [...first.values()];
@@ -125,7 +130,7 @@ export function createProvisionAnswers(db: Queryable, vault: Vault, log: Log): P
   };
 }
 
-/** Matches none: ids begin at 1. */
+/** Matches no step: ids begin at 1. */
 const NO_STEP = { id: 0, lease: 0 };
 
 function decisionFor(

@@ -9,7 +9,7 @@ import { sealAnswer, type Answer } from "./provision-answers.ts";
 import { resourcePlace } from "./rows.ts";
 import { STEP_LEASE_SECONDS } from "./steps/queue.ts";
 
-/** A provision request (assumed, section 1), checked and stripped of what we do not know. */
+/** A provision request (assumed, section 1), checked; members that the kit does not know are dropped. */
 export interface ProvisionRequest {
   uuid: string;
   plan: string;
@@ -20,17 +20,19 @@ export interface ProvisionRequest {
   logInputUrl: Secret | null;
   logDrainToken: Secret | null;
   grant: Grant | null;
-  /** What the log calls the request, so that what follows from it can be found. */
+  /** The id under which the log names the request, so that what follows from it can be found. */
   requestId: string;
 }
 
 export interface Grant {
   code: Secret;
-  /** When the platform says it expires: stored for whoever looks into the database; clocks differ, so nothing goes by it. */
+  /**
+   * When the code expires, as the platform says. Stored for information only: clocks differ, so no decision uses it.
+   */
   expiresAt: Date | null;
 }
 
-/** A resource just born: the step that was written with it, and what was sealed. */
+/** A resource just written: the id of its first step, and its sealed values. */
 export interface Birth {
   stepId: number;
   sealedLogInputUrl: Buffer | null;
@@ -38,9 +40,9 @@ export interface Birth {
 }
 
 // Everything a new resource needs, for all requests that arrived at the same moment, in one statement and one commit:
-// the resource, its credential, and its first step. The uuid's uniqueness is what makes repeated requests harmless.
-// An answered resource (202) may exchange its grant a second later; an unanswered one not before its answer is
-// decided. The first step is ours, as if claimed; when its lease ends, anybody may finish it.
+// the resource, its credential and its first step. The unique uuid makes repeated requests harmless. An answered
+// resource (202) may exchange its grant a second later; an unanswered one only after its answer is decided. The step of
+// an unanswered one is written as claimed by this process; when its lease ends, any process may finish it.
 const insert = busyStatement(
   "provision",
   `WITH incoming AS (
@@ -73,11 +75,11 @@ const readGrant = statement(
   `SELECT state, sealed_grant_code AS "sealedGrantCode" FROM credentials WHERE uuid = $1`,
 );
 
-// A new code replaces one that was not exchanged, and starts its five minutes anew. Tokens that are there stay. What an
-// earlier call came to stays unknown: the code may be the one it was made with, delivered again. Where no answer is decided
-// yet it waits for that, which makes it due: the resource is locked, so it is decided either before this or after it. A
-// provision that failed is answered with its refusal, and no code of it is worth anything. One that was put aside before
-// it had tokens held nothing but its code, and another is as good.
+// A new code replaces one that was not exchanged, and starts its five minutes anew. Existing tokens stay. So does
+// `outcome_unknown`: the code may be a redelivery of the one whose call had an unknown outcome. While no answer is
+// decided, the grant gets no due time; the decision sets it. The lock on the resource orders the two. A failed
+// provision takes no code: its repeated answer is the refusal. A credential quarantined before it had tokens held
+// nothing but its code, so another code may replace it.
 const replaceGrant = statement(
   "replace_grant",
   `WITH alive AS (
@@ -97,7 +99,7 @@ export function createProvisionStore(db: Queryable, vault: Vault) {
   type Row = { request: ProvisionRequest; key: string; answer: Answer | null; wait: Wait };
 
   const commit = createGroupCommit<Row, Birth | null>({
-    // A resource that is written after its request was refused is one that the platform knows nothing of.
+    // A row is not written once its request was refused: the platform would know nothing of that resource.
     waitOf: ({ wait }) => wait,
     async write(rows) {
       const requests = rows.map(({ request }) => request);
@@ -150,7 +152,7 @@ export function createProvisionStore(db: Queryable, vault: Vault) {
   return {
     /**
      * Writes a new resource, with its answer if that is decided already, and its first step under the idempotency key
-     * `key`. Null: the uuid was known. Nothing is sent when `wait` is over.
+     * `key`. Null: the uuid was known. Nothing is sent to the database once `wait` is over.
      */
     insert: (request: ProvisionRequest, key: string, answer: Row["answer"], wait: Wait) =>
       commit({ request, key, answer, wait }),

@@ -16,13 +16,15 @@ import type { StepRunner } from "./steps/runner.ts";
 import type { VendorSteps } from "./steps/vendor-steps.ts";
 import type { InTurn } from "./turns.ts";
 
-/** The platform wants its answer within 3 s; after this long it gets "later", with time left to write that down. */
+/**
+ * The platform wants its answer within 3 s. After this long the answer is "later" (202), with 200 ms left to store it.
+ */
 export const VENDOR_TIME_MS = 2_800;
-/** How long a repeated request waits for the process that is just deciding the first one. */
+/** How long a repeated request waits for another process that is deciding the first one. */
 const PATIENCE_MS = 4_000;
 
-// A resource whose plan was changed may have been provisioned with any: what comes with another is taken for its own first
-// request, delivered again.
+// After a plan change, the plan of the first request is no longer known: a repeated request with another plan is then
+// taken for a redelivery of it.
 const countPlanChanges = statement(
   "count_plan_changes",
   `SELECT count(*)::int AS changes FROM (
@@ -30,9 +32,9 @@ const countPlanChanges = statement(
 );
 
 /**
- * Answers a provision request (assumed, section 1): at least once delivered, exactly once done. Throws a
- * {@link Refusal} for what cannot be provisioned; every other answer is final and repeated byte for byte. `cameAt`: when the
- * request came, by `performance.now()`, unless just now; `isHeard`: whether its caller still waits for the answer.
+ * Answers a provision request (assumed, section 1): delivered at least once, carried out exactly once. Throws a
+ * `Refusal` for what cannot be provisioned; every other answer is final and repeated byte for byte. `cameAt`: when the
+ * request arrived (`performance.now()`); now unless given. `isHeard`: whether its caller still waits for the answer.
  */
 export type Provision = (
   request: ProvisionRequest,
@@ -51,7 +53,7 @@ export function createProvision(needs: {
   runner: StepRunner;
   vendorSteps: VendorSteps;
   inTurn: InTurn;
-  /** Called when a step was left to the background that is due at once, or soon. */
+  /** Called when a step that is due at once, or soon, was left to the background. */
   onSettled(): void;
   log: Log;
 }): Provision {
@@ -75,7 +77,7 @@ export function createProvision(needs: {
       return answer ?? firstAnswer(newStep(request, birth, key), patience);
     });
 
-  /** Calls the vendor and decides, within the time the platform has. */
+  /** Calls the vendor and decides the answer, within the platform's time limit. */
   function firstAnswer(step: Step, patience: Patience): Promise<Answer> {
     return runner.hiding(step, () => callAndDecide(step, patience));
   }
@@ -95,16 +97,17 @@ export function createProvision(needs: {
     else if (result.is === "refused" || result.is === "failed") onSettled();
     if (answer) return answer;
     const standing = await decidedElsewhere(step.resource.uuid, patience);
-    // Somebody said "later" and left the step to us: the platform must hear of its result otherwise. Any other answer is
-    // our own, whose acknowledgement was lost, and settled the step.
+    // Another process answered "later" and left the step to this one: the platform must learn the result from the step.
+    // Any other answer is our own, whose acknowledgement was lost; storing it settled the step.
     if (result.is !== "slow" && standing.status === 202) settle();
     return standing;
   }
 
   /**
-   * A request whose uuid is known: the same answer, as soon as there is one. Its grant is taken first, if it is another
-   * than the one that is there: what is answered with success is exchanged with what came last. One that nobody waits for
-   * any more brings none: a process that stood still finds such, older than what another one has answered meanwhile.
+   * A request whose uuid is known gets the same answer, as soon as there is one. Its grant, if it differs from the
+   * stored one, is taken first: after a success, the latest code is exchanged. A request whose caller no longer waits
+   * brings no grant: a process that was frozen may come to a request older than one that another process has answered
+   * meanwhile.
    */
   async function again(
     request: ProvisionRequest,
@@ -121,10 +124,11 @@ export function createProvision(needs: {
       if (resource.answerStatus !== null || resource.state === "deprovisioned") {
         return repeated(resource, request);
       }
-      // Left by a process that died, or born by our own insert whose acknowledgement was lost.
+      // Left by a process that died, or written by our own insert whose acknowledgement was lost.
       const orphan = await patience(() => queue.claimUnanswered(request.uuid, ownKey));
       if (orphan) return firstAnswer(orphan, patience);
-      // Whoever was at it is gone or slow: answer "later". A step that is still there is run by the next sweep.
+      // The process that held the step died or is slow: answer "later". A step that is still stored runs in the next
+      // sweep.
       if (performance.now() > until) {
         const answer = await patience(() => answers.decideLater(resource));
         return answer ?? decidedElsewhere(request.uuid, patience);
@@ -137,7 +141,7 @@ export function createProvision(needs: {
     const answer = answers.given(resource);
     if (resource.state === "deprovisioned" || !answer) throw deprovisioned();
     let differs = differences(resource, request);
-    // Only for the log: where the database does not answer, the platform's answer waits for it no longer.
+    // Needed for the log only: an error of the database is ignored, so that it does not delay or change the answer.
     if (differs.includes("plan") && (await wasPlanChanged(resource).catch(() => false)))
       differs = differs.filter((member) => member !== "plan");
     if (differs.length > 0) {
@@ -154,7 +158,9 @@ export function createProvision(needs: {
     return row!.changes > 0;
   }
 
-  /** While we decided, somebody else did: a repeated request elsewhere, or a deprovision. */
+  /**
+   * The answer that another process stored first. If there is none, the resource was deprovisioned: throws a `Refusal`.
+   */
   async function decidedElsewhere(uuid: string, patience: Patience): Promise<Answer> {
     const resource = await patience(() => findResource(db, uuid));
     const answer = resource && answers.given(resource);
@@ -163,18 +169,21 @@ export function createProvision(needs: {
   }
 }
 
-/** The members in which a repeated request is another than what is stored; what they hold is not told. */
+/** The names of the members in which a repeated request differs from what is stored; their values are not logged. */
 function differences(stored: ResourceRow, { plan, region, options }: ProvisionRequest): string[] {
   const others = {
     plan: stored.plan !== plan,
     region: stored.region !== region,
-    // Compared as plain objects: those that were asked for have no prototype.
+    // Compared as plain objects: the options of a request have no prototype.
     options: !isDeepStrictEqual({ ...stored.options }, { ...options }),
   };
   return Object.entries(others).flatMap(([member, isOther]) => (isOther ? [member] : []));
 }
 
-/** A vendor's call within its time, or `slow`. One that is cut off, for the process stops, has failed: somebody waits. */
+/**
+ * The result of a vendor's call, or `slow` after {@link VENDOR_TIME_MS}. A call that is cut off because the process
+ * stops has failed: the platform waits for an answer.
+ */
 export function inTime(call: Promise<Attempt>): Promise<Attempt | { is: "slow" }> {
   return new Promise((resolve) => {
     const timer = setTimeout(() => resolve({ is: "slow" }), VENDOR_TIME_MS);

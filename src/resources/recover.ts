@@ -5,21 +5,21 @@ import { credentialPlace } from "./credentials/opening.ts";
 import { GRANT_SECONDS, readTime } from "./grant-time.ts";
 
 /**
- * A new grant for a resource that has none. `stored`: its code is sealed and falls due at once; the exchange is the
- * same as for any other grant. `not_wanted`: meanwhile the resource was deprovisioned, or has a grant or tokens.
+ * The outcome of asking for a resource's grant. `stored`: the grant's code is sealed and due at once; it is exchanged
+ * like any other. `not_wanted`: meanwhile the resource was deprovisioned, or has got a grant or tokens.
  */
 export type Recovery = { outcome: "stored" } | { outcome: "not_wanted" } | NoGrant;
 
 /**
- * Which rows (a credential `c` of a resource `r`) may be given another grant. A put-off provision whose grant was lost
- * has failed or is about to, and stays so; one that came without a grant still waits for it.
+ * SQL condition for the rows (a credential `c` of a resource `r`) that may get another grant. A put-off provision whose
+ * grant was lost has failed or is about to, and gets none; one that came without a grant still waits for it.
  */
 export const IS_RECOVERABLE = `(c.state IN ('grant_lost', 'no_grant', 'needs_reauth') AND r.state = 'provisioned'
   OR c.state = 'no_grant' AND r.state = 'provisioning' AND r.answer_status IS NOT NULL)`;
 
-// As for a repeated provision, but due at once: the platform has had our answer for long. That the state is looked at
-// again in this statement makes two commands at the same moment, or a redelivery beside one, come to one grant. Tokens
-// that are there stay until new ones replace them: an access token may work on after its refresh token was refused.
+// As for a repeated provision, but due at once: the platform has long had our answer. The statement checks the state
+// again, so that two commands at the same moment, or a command and a redelivery, result in one grant. Existing tokens
+// stay until new ones replace them: an access token may still work after its refresh token was refused.
 const store = statement(
   "recover_grant",
   `WITH recovered AS (
@@ -36,7 +36,10 @@ const isWanted = statement(
   `SELECT c.uuid FROM credentials c JOIN resources r USING (uuid) WHERE c.uuid = $1 AND ${IS_RECOVERABLE}`,
 );
 
-/** Asks the legacy oauth-grant endpoint for a resource's grant and keeps it (platform document, "Oauth-grant retrieval"). */
+/**
+ * Asks the legacy oauth-grant endpoint for a resource's grant and stores it (platform document, "Oauth-grant
+ * retrieval").
+ */
 export type Recover = (uuid: string) => Promise<Recovery>;
 
 export function createRecover({
@@ -51,7 +54,7 @@ export function createRecover({
   return async (uuid) => {
     const answer = await endpoint.grantOf(uuid);
     if (answer.outcome === "already_exchanged" || answer.outcome === "unknown") {
-      // It may have been another command that exchanged the grant, or a deprovision that took the resource away.
+      // Another command may have exchanged the grant meanwhile, or a deprovision removed the resource.
       return (await db.query(isWanted, [uuid])).length > 0 ? answer : { outcome: "not_wanted" };
     }
     if (answer.outcome !== "grant") return answer;

@@ -1,13 +1,14 @@
 import { Refusal } from "../errors.ts";
 import type { Offer } from "./contract.ts";
 
-// The definite answers to the platform that are not a success (assumed, section 1).
+// The refusals sent to the platform (assumed, section 1).
 
-/** Characters of what was asked for. */
+/** How many characters of the requested plan name the message repeats. */
 const MOST_SHOWN = 60;
 
 export function unknownPlan({ plans }: Offer, asked: string): Refusal {
-  // Whole characters: half of one would make the answer broken Unicode, which we ourselves refuse to read.
+  // Cut between whole characters: half a surrogate pair would make the answer invalid Unicode, which the kit itself
+  // refuses to read.
   const first = [...asked.slice(0, 2 * MOST_SHOWN)].slice(0, MOST_SHOWN).join("");
   const shown = first.length < asked.length ? `${first}…` : asked;
   return new Refusal(`There is no plan "${shown}". Plans: ${Object.keys(plans).join(", ")}.`, {

@@ -3,40 +3,40 @@ import { KeyMissing, SealBroken } from "../vault/errors.ts";
 import type { Vault } from "../vault/vault.ts";
 import { keyIdIn, SEALED_COLUMNS } from "./keys.ts";
 
-// Key rotation's long part: everything sealed, to the key that seals now. Written for speed, since it reads every row:
-// pages of 500 by primary key, opened and sealed in memory (a few µs a value), stored with one statement a page while
-// the next one is read. Row by row through an object mapper it took 29 times as long. Values that are on the current
-// key already do not leave the database, so going on after a stop costs little.
+// The long part of key rotation: reseals every sealed value with the current key. Written for speed, since it reads
+// every row: pages of 500 by primary key, opened and sealed in memory (a few µs a value), stored with one statement a
+// page while the next one is read. Row by row through an object mapper it took 29 times as long. Values sealed with the
+// current key already do not leave the database, so resuming after a stop costs little.
 //
-// It runs beside the service. Each column is replaced only if it still holds the very ciphertext that was opened: a
-// token refreshed meanwhile is never overwritten by its dead predecessor. Rows that somebody else has locked are passed
-// over, because whoever waits while holding locks can be part of a deadlock, and its victim might be a store of fresh
-// tokens. What was passed over needs another round.
+// It runs beside the service. A column is replaced only if it still holds the exact ciphertext that was opened: a token
+// refreshed meanwhile is never overwritten by its dead predecessor. Rows locked by other transactions are skipped:
+// waiting while holding locks can lead to a deadlock, whose victim might be a store of fresh tokens. Skipped rows need
+// another round.
 
 const PAGE_SIZE = 500;
 
 export interface ResealResult {
-  /** How many rows were stored. */
+  /** How many rows were stored with all their changes. */
   resealed: number;
-  /** How many rows were busy, or changed meanwhile: for another round. */
+  /** How many rows were locked, or changed meanwhile; they need another round. */
   passedOver: number;
 }
 
 export interface ResealHooks {
   signal: AbortSignal;
-  /** Told of each page that was looked at. */
+  /** Called after each page with its number of rows. */
   onRows(rows: number): void;
-  /** Told of each sealed value that does not open; it is left as it is. */
+  /** Called for each sealed value that does not open; the value is left as it is. */
   onUnopened(error: KeyMissing | SealBroken): void;
 }
 
 type Table = "resources" | "credentials" | "people";
 type Column = (typeof SEALED_COLUMNS)[Table]["columns"][number];
 type Row = { uuid: string } & Partial<Record<Column, Buffer | null>>;
-/** What a column held, and the same sealed anew; null: nothing to do. */
+/** The old ciphertext of a column and the new one; null: nothing to reseal. */
 type Change = { old: Buffer; fresh: Uint8Array } | null;
 
-/** Reseals one table, once through. */
+/** Reseals one table in one pass. */
 export function createReseal({ db, vault }: { db: Queryable; vault: Vault }, table: Table) {
   const columns: readonly Column[] = SEALED_COLUMNS[table].columns;
   const { firstPage, nextPage, store } = STATEMENTS[table];
@@ -56,7 +56,7 @@ export function createReseal({ db, vault }: { db: Queryable; vault: Vault }, tab
     });
   }
 
-  /** Answers how many rows are on the current key now. */
+  /** Returns how many of the rows were stored with all their changes. */
   async function storePage(rows: { uuid: string; changes: Change[] }[]): Promise<number> {
     const values = [
       rows.map(({ uuid }) => uuid),
@@ -82,7 +82,7 @@ export function createReseal({ db, vault }: { db: Queryable; vault: Vault }, tab
       const changed = page
         .map((row) => ({ uuid: row.uuid, changes: resealRow(row, onUnopened) }))
         .filter(({ changes }) => changes.some((change) => change !== null));
-      // Storing a page twice is harmless: the second time finds nothing of what it would replace.
+      // Storing a page twice is harmless: the second time no column holds the old ciphertext.
       const storing = changed.length > 0 ? waitingForDatabase(() => storePage(changed)) : 0;
       const [stored, next] = await Promise.all([storing, read(page.at(-1)!.uuid)]);
       result.resealed += stored;

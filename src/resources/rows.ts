@@ -45,7 +45,7 @@ export function resourcePlace(
   return { table: "resources", column, uuid };
 }
 
-/** What a vendor's function is given of a resource. */
+/** A stored resource as a vendor's function gets it. */
 export function vendorResource(
   vault: Vault,
   row: ResourceRow,

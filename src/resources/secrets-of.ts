@@ -4,8 +4,9 @@ import { openConfig } from "./config-vars.ts";
 import { resourcePlace, type ResourceRow } from "./rows.ts";
 
 /**
- * Everything secret that the vendor's code knows of a resource, and may quote in an error: log addresses and config
- * values. Short values are words that stand everywhere, and are left out. So is what does not open, and nothing besides.
+ * Every secret of a resource that the vendor's code knows and may quote in an error: log addresses and config values.
+ * Config values shorter than 8 characters are left out, since they are common words. A secret that does not open is
+ * left out too; the others are still returned.
  */
 export function secretsOf(vault: Vault, resource: ResourceRow): Secret[] {
   const { uuid, sealedLogInputUrl, sealedLogDrainToken } = resource;

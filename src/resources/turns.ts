@@ -3,18 +3,18 @@ import { KitError } from "../errors.ts";
 import { createPatience, REQUEST_MS, type Patience } from "./patience.ts";
 
 /**
- * A request whose turn comes later than this is refused: the work before the answer may take seconds more, and the
- * platform gives up after 20.
+ * A request whose turn comes later than this is refused: the work before its answer may take seconds more, and the
+ * platform gives up after 20 s.
  */
 const LONGEST_IN_LINE_MS = 11_000;
 
 /**
  * Requests for one resource take turns within a process: a repeated provision waits for the first one's answer instead
- * of racing it, and plan changes happen in the order they came. Across processes the database decides. Each gets the
- * patience of its own time, which runs from when it came (`performance.now()`).
+ * of racing it, and plan changes happen in the order of their arrival. Across processes the database decides. Each
+ * request gets its own patience, counted from its arrival `cameAt` (`performance.now()`).
  *
- * Throws what `work` throws; where the turn came too late a `DatabaseUnavailable`, or a `KitError` that says
- * "overloaded", and then `work` is never done.
+ * Throws what `work` throws. If the turn comes too late, throws a `DatabaseUnavailable` or a `KitError` "overloaded",
+ * and `work` is never called.
  */
 export function createTurns() {
   const last = new Map<string, Promise<unknown>>();
@@ -37,8 +37,9 @@ export function createTurns() {
 export type InTurn = ReturnType<typeof createTurns>;
 
 /**
- * Waits for the one before to end, without a time of its own: that one came earlier, so where the database is away it
- * has given up when ours is over. Where it was answered, so should we be, although the vendor took its time.
+ * Waits for the former request to end, without a time limit of its own. The former one arrived earlier, so if the
+ * database is away, it gives up before this one's time is over. If it was answered, this one should be too, even if the
+ * vendor was slow.
  */
 async function standInLine<Result>(
   former: Promise<unknown>,

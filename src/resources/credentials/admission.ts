@@ -11,28 +11,34 @@ export interface Admitted {
   isProbe: boolean;
 }
 
-/** So many rows are looked at for a probe that was not refused before. */
+/** The most rows claimed to find, for a probe, one that was not refused before. */
 const MOST_LOOKED_AT = 100;
-/** So many refused rows are remembered. */
+/** The most refused rows remembered. */
 const MOST_REMEMBERED = 1_000;
 
-/** What a row sends: a fresh pair, or another code, is not held to what was said of the one before. */
+/** Identifies what a row sends: a verdict on one code or pair does not hold for the next. */
 const sentBy = ({ uuid, grantNumber, generation }: ClaimedCredential) =>
   `${uuid} ${grantNumber} ${generation}`;
 
 /**
  * Lets claimed rows through to the token endpoint only while the client secret is worth sending. A rejected secret is
- * our fault and no row's: rows stay as they are and wait, and one of them is the probe. But a platform may say 401 of a
- * token too. So who was refused lets others probe, and is refused for itself once the platform took the secret from them.
+ * our fault and no row's: rows stay as they are and wait, and one of them is the probe. But a platform may answer 401
+ * for a token too. So a refused row lets others probe; once the platform has accepted the secret from another row, its
+ * next 401 counts as `token_rejected`.
  */
 export function createAdmission(secrets: ClientSecrets, release: (row: ClaimedCredential) => Promise<void>) {
-  /** What came of one version: when each grant and pair was first refused, unless it was answered otherwise since. */
+  /**
+   * For one version: when each grant or pair was first answered `client_rejected`, unless it was answered otherwise
+   * since; and when the secret was last accepted. By `performance.now()`.
+   */
   let known = { version: 0, refusedAt: new Map<string, number>(), acceptedAt: -Infinity };
   const refusedUnder = ({ version }: ClientSecret): ReadonlyMap<string, number> =>
     version === known.version ? known.refusedAt : new Map();
 
   return {
-    /** Claims up to `most` rows; while the secret is rejected it lets one through at most, and only if a probe is due. */
+    /**
+     * Claims up to `most` rows. While the secret is rejected, it lets at most one through, and only if a probe is due.
+     */
     async claim(claim: (most: number) => Promise<ClaimedCredential[]>, most: number): Promise<Admitted[]> {
       const secret = await secrets.current();
       if (!secret.isRejected) return (await claim(most)).map((row) => ({ row, secret, isProbe: false }));
@@ -44,7 +50,10 @@ export function createAdmission(secrets: ClientSecrets, release: (row: ClaimedCr
       return isProbe ? [{ row, secret, isProbe }] : [];
     },
 
-    /** What an answer means: a rejected secret, or a token that is refused as if it were one. */
+    /**
+     * Judges an answer: a `client_rejected` means that the secret is rejected, or that a token is refused with the same
+     * answer.
+     */
     judged({ row, secret }: Admitted, answer: TokenAnswer): TokenAnswer {
       const { outcome } = answer;
       if (secret.version < known.version) return answer;
@@ -53,7 +62,7 @@ export function createAdmission(secrets: ClientSecrets, release: (row: ClaimedCr
       const { refusedAt } = known;
       if (outcome === "issued" || outcome === "token_rejected") {
         refusedAt.delete(sentBy(row));
-        // It was sent later than it was claimed: only the claim says for certain what it came after.
+        // Dated by the claim: the call was sent later, so the acceptance is newer than any refusal before the claim.
         known.acceptedAt = Math.max(known.acceptedAt, row.claimedAt.passed);
       }
       if (outcome !== "client_rejected") return answer;
@@ -64,7 +73,7 @@ export function createAdmission(secrets: ClientSecrets, release: (row: ClaimedCr
       return answer;
     },
 
-    /** Asked again just before the call: the secret may have been rejected, or replaced, since the claim. */
+    /** Checked again just before the call: the secret may have been rejected, or replaced, since the claim. */
     async isStillGood({ secret, isProbe }: Admitted): Promise<boolean> {
       const { version, isRejected } = await waitingForDatabase(secrets.current, { upToMs: BEFORE_CALL_MS });
       return version === secret.version && (isProbe || !isRejected);

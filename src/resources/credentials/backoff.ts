@@ -1,19 +1,24 @@
-/** Seconds to wait after the n-th try, the last one repeating; and what of it chance may add or take. */
+/**
+ * Seconds to wait after the n-th try, the last value repeating; `spread` is the share that jitter may add or subtract.
+ */
 export interface Backoff {
   seconds: readonly number[];
   spread: number;
 }
 
 /**
- * The platform refuses the code: it may not have registered our answer yet. The waits add up to 15 tries at most in the
- * five minutes; they are not counted, because after an outage a first refusal comes late and is no less passing.
+ * The platform refuses the code, perhaps because it has not registered our answer yet. At most 15 tries fit into the
+ * five minutes. Their number has no limit of its own, because after an outage a first refusal comes late and may pass
+ * all the same.
  */
 export const GRANT_NOT_YET: Backoff = { seconds: [1.25, 2.5, 5, 10, 20, 33], spread: 0.1 };
 /** The token endpoint cannot be reached or fails, while a grant runs out. */
 export const GRANT_UNREACHABLE: Backoff = { seconds: [1, 2, 4, 8, 10], spread: 0.25 };
-/** A refresh has hours, and the breaker spares the token endpoint; so this only says how soon all is well again. */
+/**
+ * A refresh has hours, and the circuit breaker spares the token endpoint; so this only sets how soon tokens recover.
+ */
 export const REFRESH_UNREACHABLE: Backoff = { seconds: [5, 15, 30, 45], spread: 0.25 };
-/** We sent something the platform calls malformed: only a new release mends that. */
+/** The platform calls our request malformed: only a new release can fix that. */
 export const OUR_FAULT: Backoff = { seconds: [600], spread: 0.25 };
 /** The vendor's own code, and calls to the platform made on its behalf. */
 export const STEP_AGAIN: Backoff = { seconds: [1, 2, 5, 10, 30, 60, 120, 300], spread: 0.25 };

@@ -15,16 +15,23 @@ import { shareOfLife } from "./verdict.ts";
 
 export type CallFailure = Exclude<TokenAnswer, { outcome: "issued" }>;
 export type CallResult =
-  /** The tokens are stored, or the row no longer wanted them. */
+  /** The tokens are stored; their next refresh is due in this many seconds. */
   | { done: "stored"; refreshInSeconds: number }
+  /**
+   * `not_ours`: tokens were issued but not stored, as the lease was lost. `quarantined`: the row's secret does not
+   * open.
+   */
   | { done: "not_ours" | "quarantined" }
-  /** Nothing was sent, or nothing that says anything about the row; it is as it was, and free. */
+  /**
+   * Nothing was sent, or the platform rejects the client secret, which says nothing about the row: it is released as it
+   * was.
+   */
   | { done: "not_sent" | "secret_rejected" }
   | { done: "failed"; failure: CallFailure };
 
 /**
- * One call to the token endpoint for one claimed row, in the order that loses nothing: open what is needed, wait for a
- * slot, mark sent (a fresh claim of a token pair is a mark), call, store. What a failure means, the caller judges.
+ * One call to the token endpoint for one claimed row, in the order that loses nothing: open the row's secret, wait for
+ * a slot, mark sent (for a token pair, a fresh claim is the mark), call, store. The caller judges what a failure means.
  */
 export type CallTokenEndpoint = (admitted: Admitted, takeSlot: TakeSlot) => Promise<CallResult>;
 
@@ -47,7 +54,7 @@ export function createTokenCall({
   scrubber: Scrubber;
   log: Log;
 }): CallTokenEndpoint {
-  /** The grant code or refresh token; null: the row was put aside. */
+  /** The grant code or refresh token; null: it does not open, and the row was quarantined. */
   function credentialOf(row: ClaimedCredential): Promise<Secret | null> {
     return row.state === "grant_pending"
       ? opening.open(row, "sealed_grant_code", row.sealedGrantCode)
@@ -72,7 +79,7 @@ export function createTokenCall({
       lifeSeconds: tokens.lifeSeconds,
       share: shareOfLife(row.uuid),
       secretVersion: secret.version,
-      // Without one a refresh keeps the refresh token that there is.
+      // A refresh that brings no refresh token keeps the existing one, so this flag would be wrong.
       flags: isFirst ? tokens.flags : tokens.flags.filter((flag) => flag !== "no_refresh_token"),
     };
     if (isFirst && !refreshToken) {
@@ -96,7 +103,10 @@ export function createTokenCall({
     return { done };
   }
 
-  /** The answer; null: nothing was sent. The secret, and mostly the lease, are looked at when the slot is there. */
+  /**
+   * Sends the call and returns the answer; null: nothing was sent. Once it has a slot, it checks the client secret
+   * again, and the lease too unless the claim is fresh ({@link isMarked}).
+   */
   async function ask(
     admitted: Admitted,
     credential: Secret,
@@ -111,9 +121,9 @@ export function createTokenCall({
       const call = row.state === "grant_pending" ? endpoint.exchange : endpoint.refresh;
       const answer = await call(credential, secret.value);
       const judged = admission.judged(admitted, answer);
-      // Known before the slot is free: who is next in line must not send this secret again.
+      // Stored before the slot is given back: the next call in line must not send this secret again.
       if (judged.outcome === "client_rejected") await secrets.rejected(secret);
-      // Who is told what is wrong with a token was taken for who they said they are.
+      // A complaint about the token means that the client secret was accepted.
       if (answer.outcome === "token_rejected") await secrets.accepted(secret);
       return judged;
     } finally {
@@ -134,7 +144,7 @@ export function createTokenCall({
       if (answer.outcome !== "issued") return { done: "failed", failure: answer };
       // Nothing may come between the answer and its storing.
       const isStored = await storeIssued(row, answer.tokens, { sent: credential, secret });
-      // A success that came too late: whoever holds the row now may have stored a token that ours has killed.
+      // A success that came too late: the row's present holder may have stored a token that ours has killed.
       if (!isStored) {
         log.warn(
           { uuid: row.uuid },

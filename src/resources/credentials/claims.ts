@@ -1,17 +1,20 @@
 import { busyStatement, statement, type Queryable, type Statement } from "../../database/database.ts";
 
-// How work on credentials is found and taken. One statement each, so that there is no moment between seeing a row and
-// owning it. `id = ANY(ARRAY(SELECT … FOR UPDATE SKIP LOCKED))` makes the sub-select run once whatever the planner
-// thinks; in a FROM it became a sequential scan with a hash join at ten thousand rows. All comparisons use the
-// database's clock. If a claim finds a grant with `sent_at` set, its holder before sent the call and died before it stored
-// the outcome. Of a token pair `sent_at` says nothing such: there the claim itself sets it.
+// How work on credentials is found and claimed, in one statement each, so that there is no moment between seeing a row
+// and owning it. `id = ANY(ARRAY(SELECT … FOR UPDATE SKIP LOCKED))` makes the sub-select run once whatever the planner
+// chooses; in a FROM it became a sequential scan with a hash join at ten thousand rows. All comparisons use the
+// database's clock. If a claim finds a grant with `sent_at` set, its previous holder sent the call and died before it
+// stored the outcome. For a token pair, `sent_at` says nothing of the kind: there the claim itself sets it.
 
-/** How long a claim holds: twice the longest call, and some. */
+/** How long a claim holds: twice the longest call (20 s), and 5 s more. */
 export const LEASE_SECONDS = 45;
 /** A call may only be sent while this much of the lease is left: the longest call (20 s) and the time to store it. */
 export const NEEDED_LEASE_SECONDS = 24;
 
-/** How long a claimed row waits for a database that is away, before its call; else it would wait for the lease's end. */
+/**
+ * How long a claimed row waits, before its call, for a database that is away. If it gave up at once, the row would stay
+ * claimed until the lease ends.
+ */
 export const BEFORE_CALL_MS = 15_000;
 
 /** A credential row taken for a call to the token endpoint. */
@@ -28,19 +31,25 @@ export interface ClaimedCredential {
   sealedRefreshToken: Buffer | null;
   isOver: boolean;
   outcomeUnknown: boolean;
-  /** The request that brought the grant, as the log calls it. */
+  /** The id of the request that brought the grant, as the log names it. */
   requestId: string | null;
   wasRefused: boolean;
   rejectedForSeconds: number | null;
-  /** Its holder neither finished nor gave it back: the statement still sees the row as it was before. */
+  /**
+   * The previous holder neither finished nor released the row, whose lease ended. (The sub-select of the claim sees the
+   * row as it was before the claim.)
+   */
   wasHeld: boolean;
-  /** When it was due, of one that was claimed before its time. */
+  /** For a row claimed by its uuid: when it was due before the claim. */
   dueBefore?: Date | null;
-  /** What comes first of those claimed together: a grant by its end, a token pair by when it fell due. */
+  /** The order of rows claimed together: a grant's deadline, or when a token pair fell due. */
   rank: Date;
 }
 
-/** When a claim left for the database, by both clocks of the machine: one stands still while it sleeps, one can be set. */
+/**
+ * When a claim was sent to the database (ms), by both clocks of the machine: the monotonic one (`passed`) stands still
+ * while the machine sleeps, the wall clock can be set.
+ */
 interface Moment {
   passed: number;
   wall: number;
@@ -48,13 +57,14 @@ interface Moment {
 
 const moment = (): Moment => ({ passed: performance.now(), wall: Date.now() });
 
-/** So young a claim says as much as a mark: whoever froze for less still has the lease. */
+/** A claim this recent counts as the sent mark: even if the process froze meanwhile, it still holds the lease. */
 const FRESH_MS = 1_000;
 
 /**
- * Whether the claim is the mark for the call too, so that no other statement need come between. Only a refresh's, which
- * can be repeated, and only in its first second. A grant is good for one call: right before it the database must show
- * that it takes what will come of it, and of a call that was never made nobody may say that its outcome is unknown.
+ * Whether the claim is also the sent mark, so that no other statement is needed before the call. Only for a refresh,
+ * which can be repeated, and only in the claim's first second. A grant is good for one call: right before it, the
+ * database must show that it can store the outcome; and a call that was never made must not leave an unknown outcome
+ * behind.
  */
 export function isMarked({ state, claimedAt }: ClaimedCredential): boolean {
   const { passed, wall } = moment();
@@ -84,14 +94,17 @@ const TAKEN = `
 
 const IS_FREE = `(leased_until IS NULL OR leased_until <= now())`;
 
-/** More are never asked for: two for each of a thousand calls. Plans are made for so many, without a look at $1. */
+/**
+ * The most rows ever claimed at once: two for each of a thousand calls. It also tells the planner, which does not see
+ * $1, how many rows are wanted.
+ */
 const MOST_CLAIMED = 2_000;
 
 const firstOf = (due: string) => `
   WHERE uuid = ANY(ARRAY(SELECT uuid FROM (${due} LIMIT ${MOST_CLAIMED} FOR UPDATE SKIP LOCKED) few LIMIT $1))`;
 
-// Not in the order they fell due, which after an outage is that of chance: a minute's backlog would cost grants whose
-// last minute it is. Our own deadline orders them, for clocks differ and some grants name no end. With few due, the
+// Not in the order they fell due, which after an outage is random: a minute's backlog would cost grants in their last
+// minute. They are ordered by our own deadline, since clocks differ and some grants name no end. With few due, the
 // planner sorts them; with many, it reads the index of deadlines from its head.
 const claimGrants = busyStatement(
   "claim_grants",
@@ -117,9 +130,9 @@ const claimRefreshes = busyStatement(
     ORDER BY due_at`)} ${TAKEN}`,
 );
 
-// Due or not, from now on it is: should its holder die, a sweep finds it, whatever the platform made of the call. Given
-// back, it is due as it was. Who names the resource and no generation may mean one that was put aside: where its refresh
-// token opens, fresh tokens take the place of whatever does not.
+// The row is due from now on, whether it was or not: if its holder dies, a sweep finds it, whatever the platform made
+// of the call. A release restores the due time from before. Without a generation ($2) the row may be quarantined: if
+// its refresh token opens, fresh tokens replace whatever does not.
 const claimRefresh = statement(
   "claim_refresh",
   `${TAKE}, due_at = CASE WHEN state = 'quarantined' THEN due_at ELSE least(due_at, now()) END
@@ -129,8 +142,8 @@ const claimRefresh = statement(
      (SELECT before.due_at FROM credentials before WHERE before.uuid = credentials.uuid) AS "dueBefore"`,
 );
 
-// What fell due more than a second ago and was not taken is held back by something (another process, a rejected
-// secret); it waits for the next sweep instead of being looked for without pause.
+// A row that fell due more than a second ago and was not claimed is held back by something (another process, a rejected
+// secret): it waits for the next sweep instead of being looked for without pause.
 const nextDue = (name: string, states: string) =>
   statement(
     name,
@@ -149,7 +162,7 @@ export function createClaims(db: Queryable, onSteal: (rows: number) => void) {
     for (const row of rows) row.claimedAt = claimedAt;
     const stolen = rows.filter(({ wasHeld }) => wasHeld).length;
     if (stolen > 0) onSteal(stolen);
-    // Not all that are claimed can be called for at once, and an UPDATE gives rows back in any order.
+    // Not all claimed rows can be called for at once, and an UPDATE returns its rows in any order.
     return rows.sort((one, other) => one.rank.getTime() - other.rank.getTime());
   };
   return {
@@ -159,7 +172,9 @@ export function createClaims(db: Queryable, onSteal: (rows: number) => void) {
     expiredGrants: (most: number) => take(claimExpiredGrants, [most]),
     /** Token pairs due for a refresh. */
     refreshes: (most: number) => take(claimRefreshes, [most]),
-    /** One token pair, due or not; null while another process holds it, there is none, or it is not `generation` any more. */
+    /**
+     * One token pair, due or not. Null: another process holds it, there is none, or it is not of `generation` any more.
+     */
     refresh: async (uuid: string, generation: number | null = null) =>
       (await take(claimRefresh, [uuid, generation]))[0] ?? null,
     /** Seconds until the next grant falls due; null: none is waiting. */

@@ -15,28 +15,32 @@ export interface ClientSecret {
 }
 
 /**
- * The client secret's versions, kept sealed in the database so that all processes use the same one within seconds.
- * That the platform rejects a version is a fact about the version, never about a resource's tokens: it closes this
- * gate for all processes, lets one call through a minute to find out whether it is still so, and heals by itself.
+ * The client secret's versions, kept sealed in the database so that all processes use the same one within seconds. A
+ * rejection by the platform is a fact about the version, never about a resource's tokens: it stops the calls of all
+ * processes, except for one probe a minute, and ends as soon as a probe is accepted.
  */
 export interface ClientSecrets {
   /** The current version; the highest. Throws {@link Misconfigured} if there is none. */
   current(): Promise<ClientSecret>;
-  /** While a version is rejected: whether the caller may make the one call a minute that finds out if it still is. */
+  /** While a version is rejected: whether the caller may make the one call a minute that probes it. */
   takeProbe(secret: ClientSecret): Promise<boolean>;
   rejected(secret: ClientSecret): Promise<void>;
   accepted(secret: ClientSecret): Promise<void>;
   /**
-   * Imports `CLIENT_SECRET`, unless it was ever stored before: an old process must not bring a dead secret back. The
-   * tokens that older ones issued fall due later, in the job `spread-secret`: a start does not wait for a million of them.
+   * Imports `CLIENT_SECRET`, unless this value was ever stored before: an old process must not bring a dead secret
+   * back. Tokens that older secrets issued fall due later, in the job `spread-secret`: a start does not wait for a
+   * million of them. Returns whether it was imported.
    */
   importOnce(value: Secret): Promise<boolean>;
-  /** Makes a value the current version, whatever it was before. Returns the version and how many tokens are now due. */
+  /**
+   * Makes a value the current version, even if it was stored before. Returns the version and how many tokens are now
+   * due.
+   */
   set(value: Secret): Promise<{ version: number; due: number }>;
 }
 
 const STALE_AFTER_MS = 5_000;
-/** An alarm that lasts is told again by each process that still meets it. */
+/** A process that still meets the rejection raises its alarm again after this time. */
 const TOLD_AGAIN_AFTER_MS = 10 * 60_000;
 
 const readCurrent = statement(
@@ -127,11 +131,12 @@ export function createClientSecrets({
 
     async rejected({ version }) {
       const [told] = await db.query<{ isNews: boolean; isCurrent: boolean }>(reject, [version]);
-      // Forgotten only now: read anew while this was on its way, it would be remembered as it was before.
+      // Cleared only after the write: a read during it would have cached the old state.
       seen = null;
-      // The new one is there already, and was not known here yet.
+      // A newer version is stored already, and was not known here yet.
       if (!told?.isCurrent) return;
-      // Whoever found it out may be a command at somebody's terminal, and it may last.
+      // Also if it is no news: the process that found it first may be a command on a terminal, and the rejection may
+      // last.
       if (told.isNews || performance.now() - toldAt > TOLD_AGAIN_AFTER_MS) {
         toldAt = performance.now();
         log.error(

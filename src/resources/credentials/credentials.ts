@@ -18,14 +18,14 @@ import { createSecretSpread, type SpreadSecret } from "./secret-spread.ts";
 import { createCredentialStore } from "./store.ts";
 import { createTokenSources } from "./token-source.ts";
 
-/** The life of all credentials: grants exchanged, tokens refreshed, and handed to those who call the platform. */
+/** The life of all credentials: grants are exchanged, tokens refreshed and handed to callers of the platform. */
 export interface Credentials {
   claims: Claims;
   secrets: ClientSecrets;
   grants: GrantExchange;
   refresh: Refresh;
   spreadSecret: SpreadSecret;
-  /** Takes back the credentials that were put aside for a key that is in the ring by now. */
+  /** Reopens the credentials that were quarantined for a missing key that is in the ring now. */
   reopenQuarantined(): Promise<void>;
   tokensOf(uuid: string): TokenSource;
 }
@@ -45,7 +45,7 @@ export function createCredentials(needs: {
   /** Called when work on a grant or on a refresh ended: another try may be due soon. */
   onGrantEnd(): void;
   onRefreshEnd(): void;
-  /** Called with the number of rows taken over from somebody who held them and did not finish. */
+  /** Called with the number of rows taken over from holders that neither finished nor released them. */
   onSteal(rows: number): void;
   /** Called when refreshes are held back, because the token endpoint keeps failing. */
   onOutage(): void;
@@ -72,7 +72,7 @@ export function createCredentials(needs: {
     refresh,
     async spreadSecret(signal) {
       const due = await spread(signal);
-      // They are dead: the next sweep would come late.
+      // These tokens are dead, so they are refreshed now: the next sweep would come late.
       if (due > 0) needs.onRefreshEnd();
       return due;
     },

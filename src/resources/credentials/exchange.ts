@@ -53,7 +53,7 @@ export function createExchange(needs: {
 
   async function end(row: ClaimedCredential): Promise<void> {
     const reason = reasonForLoss(row);
-    // Somebody brought another code at this moment, which need not wait for the end of the lease.
+    // The row has got another code at this moment, which need not wait for the end of the lease.
     if (!(await store.loseGrant(row, reason))) return store.release(row);
     const { uuid, requestId } = row;
     log.error({ alarm: "grant_lost", uuid, requestId, reason }, "A grant ended without tokens");
@@ -79,7 +79,7 @@ export function createExchange(needs: {
   return {
     due: async (signal: AbortSignal) => (await ends.fill(signal)) + (await exchanges.fill(signal)),
     settled: async () => void (await Promise.all([ends.settled(), exchanges.settled()])),
-    /** For how long more grants have been due than can be exchanged at once; 0: they are not. */
+    /** For how many ms more grants have been due than can be exchanged at once; 0: not now. */
     behindForMs: exchanges.behindForMs,
   };
 }

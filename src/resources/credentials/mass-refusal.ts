@@ -1,8 +1,8 @@
 import { statement, type Queryable, type Statement } from "../../database/database.ts";
 
-// One that is refused and not given up counts however long ago it began: the platform's trouble may last. Both are asked
-// for while thousands are refused, so both read a bounded part: the index of what fails, to the end of patience, and of
-// all pairs just enough to see whether those are a small share.
+// A refused token that is not given up counts however long ago that began: the platform's trouble may last. Both counts
+// run while thousands of tokens are refused, so both read a bounded part: the refused ones up to a limit, and of all
+// pairs just enough to see whether the refused are a small share.
 const countRefused = statement(
   "count_refused",
   `SELECT count(*)::int AS count FROM (
@@ -16,23 +16,27 @@ const countPairs = statement(
   `SELECT count(*)::int AS count FROM (SELECT 1 FROM credentials WHERE state IN ('active', 'needs_reauth') LIMIT $1::int) few`,
 );
 
-/** More than this share refused at once is the platform's trouble, not so many lost customers. */
+/** More than this share refused at once is the platform's trouble, not the loss of so many customers. */
 const SHARE = 0.05;
-/** Below this many refusals a share says nothing. */
+/** With fewer refusals than this, the share says nothing. */
 const LEAST = 5;
-/** So many at once are trouble whatever their share, for of millions only a few percent fall due within the time looked at. */
+/**
+ * More refusals than this at once are trouble whatever their share: of millions of tokens, only a few percent fall due
+ * within the time looked at.
+ */
 const MOST = 10_000;
 /**
- * Tokens fall due over hours: of a platform that refuses everybody, ten minutes show less than that share. So the latest
- * answers to a process's own calls are looked at too: hardly ever is one of a hundred a refusal.
+ * Tokens fall due over hours: even a platform that refuses every token shows less than {@link SHARE} in ten minutes. So
+ * the latest answers to this process's own calls are judged too, as many as this: normally hardly one of a hundred is a
+ * refusal.
  */
 const LATEST = 20;
 const SHARE_OF_LATEST = 0.25;
 const WITHIN_MS = 3_600_000;
 
 /**
- * What is refused at once, of a process's latest answers or of all tokens; of these `refused` is counted to twice
- * {@link MOST}, and `all` as far as is needed to tell.
+ * How many tokens are refused at once, of a process's latest answers or of all tokens. Of all tokens, `refused` is
+ * counted to about twice {@link MOST}, and `all` as far as needed to tell.
  */
 export interface Wave {
   refused: number;
@@ -40,17 +44,17 @@ export interface Wave {
 }
 
 export interface MassRefusal {
-  /** A refresh was answered: with tokens, or with the first refusal of a token. */
+  /** Reports the answer to a refresh: tokens, or the first refusal of a token. */
   saw(isRefused: boolean): void;
-  /** Whether so many refresh tokens are refused at once that it must be the platform's trouble; null: it is not so. */
+  /** The refusals, if so many refresh tokens are refused at once that it must be the platform's trouble; else null. */
   wave(): Promise<Wave | null>;
 }
 
 /** How many token pairs the platform refuses (or refused for good within ten minutes), and how many there are. */
 export interface TokenCounts {
-  /** Of each of the two, counted to `most`. */
+  /** Each of the two kinds is counted up to `most`, so the sum may be twice that. */
   refused(most: number): Promise<number>;
-  /** Counted to `most`. */
+  /** Counted up to `most`. */
   all(most: number): Promise<number>;
 }
 
@@ -86,8 +90,8 @@ export function createMassRefusal(
     saw(isRefused) {
       answers = [...answers, { at: now(), isRefused }].slice(-LATEST);
     },
-    // One look at a time serves all who ask meanwhile: the second refusal, which is the one that counts, comes a minute
-    // after the first, so what it began with has all that matters.
+    // Callers that ask during a count share its result. A token is given up only at its second refusal, a minute after
+    // the first, so a count begun a moment before includes all first refusals that matter.
     wave: async () => amongLatest() ?? (looking ??= amongAll().finally(() => (looking = null))),
   };
 }

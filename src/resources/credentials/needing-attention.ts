@@ -1,14 +1,18 @@
-/** Of each state so many credentials are counted. */
+/** The most credentials counted per state. */
 export const MOST_NEEDING_ATTENTION = 10_000;
 
 const STATES = ["grant_lost", "needs_reauth", "no_grant", "quarantined"];
 
-/** Among so many: those of resources that failed keep their state, and add up over the years. */
+/**
+ * The most credentials read per state to find them: those of failed resources keep their state, and accumulate over the
+ * years.
+ */
 const MOST_LOOKED_AT = 20_000;
 
 /**
- * The credentials that need a person, to stand in a FROM: those for which a customer waits, for a resource that failed or
- * is gone needs nobody. Of each state a bounded part, or the many of one would hide the few of the next.
+ * A sub-select for a FROM: the credentials that need a person. Only those of resources that neither failed nor are
+ * gone, for there a customer waits. Each state has its own limit, so that the many of one do not hide the few of the
+ * next.
  */
 export const NEEDING_ATTENTION = `(${STATES.map(
   (state) =>

@@ -12,14 +12,14 @@ export function credentialPlace(column: SecretColumn, uuid: string): Place {
 }
 
 /**
- * Opens what a credential row holds, or puts the row aside: what does not open was changed, moved from another row, or
- * needs a key we lack. None of these says that the platform revoked anything, so nothing is thrown away.
+ * Opens what a credential row holds, or quarantines the row: a secret that does not open was changed, moved from
+ * another row, or needs a key we lack. None of these says that the platform revoked anything, so nothing is erased.
  */
 export function createOpening({ vault, store, log }: { vault: Vault; store: CredentialStore; log: Log }) {
   return {
     /**
-     * The secret, or null where it does not open: the row was put aside, unless it holds another by now. With a lease,
-     * only its holder puts it aside.
+     * The secret. Null: it does not open, and the row was quarantined, unless it holds another one by now. With a
+     * lease, only its holder quarantines the row.
      */
     async open(
       row: { uuid: string; lease?: number },
@@ -41,7 +41,7 @@ export function createOpening({ vault, store, log }: { vault: Vault; store: Cred
       }
     },
 
-    /** Takes back what was put aside for a key that is in the ring by now. */
+    /** Reopens what was quarantined for a missing key that is in the ring now. */
     async reopen(): Promise<void> {
       for (let uuids = await store.reopen(vault.keyIds); uuids.length > 0;) {
         for (const uuid of uuids) log.info({ uuid }, "A credential's key is back; it is in use again");

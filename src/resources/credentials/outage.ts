@@ -1,11 +1,12 @@
 /**
- * A breaker for refreshes while the token endpoint fails or asks for rest. Refreshes have hours to spare, so they stop
- * and let one probe through every 15 seconds; grants have minutes and are never held back by it. Per process.
+ * A circuit breaker for refreshes while the token endpoint fails or asks for rest (`Retry-After`). Refreshes have hours
+ * to spare, so they stop, except for one probe every 15 seconds; grants have minutes and are never held back by it. Per
+ * process.
  */
 export interface Outage {
   /** How many refreshes may be started now. */
   allowance(): number;
-  /** `sentMs`: when that call was begun. One that was under way before the platform asked for rest does not end it. */
+  /** `sentMs`: when that call began. A call begun before the platform asked for rest does not end the rest. */
   succeeded(sentMs: number): void;
   failed(retryAfterMs?: number): void;
 }
@@ -14,8 +15,8 @@ const FAILURES_TO_OPEN = 5;
 const PROBE_EVERY_MS = 15_000;
 
 /**
- * `now` is a monotonic clock in milliseconds; `onHeldBack` is called when the breaker opens, and with each probe that
- * fails: who watches its calls sees an outage for as long as it lasts, and not its beginning alone.
+ * `now` is a monotonic clock in milliseconds. `onHeldBack` is called when the breaker opens, and at each probe that
+ * fails: a count of its calls shows an outage for as long as it lasts, not only its beginning.
  */
 export function createOutage(
   now: () => number = () => performance.now(),

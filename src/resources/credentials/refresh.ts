@@ -11,20 +11,23 @@ import type { CredentialStore } from "./store.ts";
 import { judgeFailedRefresh, type RefreshVerdict } from "./verdict.ts";
 
 const MASS_FAILURE_PAUSE_SECONDS = 600;
-/** Of calls that the platform does not understand, one is an alarm in so long: they are all made alike. */
+/** At most one alarm in this time for calls that the platform calls malformed: all calls are made alike. */
 const TOLD_AGAIN_AFTER_MS = 600_000;
 
 export interface Refresh {
   /** Starts refreshing every token pair that is due. Returns how many rows it took. */
   due(signal: AbortSignal): Promise<number>;
-  /** Resolves when none is under way: of those, and of those that somebody asked for and may no longer wait for. */
+  /**
+   * Resolves when no refresh is under way, neither one of `due` nor one of `now` whose caller may have stopped waiting.
+   */
   settled(): Promise<void>;
   /**
-   * Refreshes one now, due or not. `busy`: another process is at it, or has just been: with `generation`, only that
-   * pair is replaced, so that a token found dead is not refreshed again after somebody else did it.
+   * Refreshes one now, due or not. `busy`: another process is refreshing it or has just done so, or there is none. With
+   * `generation`, only that pair is replaced, so that a token found dead is not refreshed again after another process
+   * did it.
    *
-   * The breaker does not hold it back: somebody waits for this one token and would otherwise be refused for up to 15
-   * seconds after the platform is back. It is one call per resource at a time, and what comes of it feeds the breaker.
+   * The circuit breaker does not hold it back: a caller waits for this one token and would otherwise be refused for up
+   * to 15 seconds after the platform is back. It is one call per resource at a time, and its outcome feeds the breaker.
    */
   now(uuid: string, generation?: number): Promise<CallResult | { done: "busy" }>;
 }
@@ -53,13 +56,13 @@ export function createRefresh(needs: {
       outage.succeeded(sentMs);
       massRefusal.saw(false);
     }
-    // What was put aside stays so until tokens are stored, whatever is said of the ones it holds.
+    // A quarantined row stays so until tokens are stored, whatever the platform says of those it holds.
     if (row.state === "quarantined" && result.done !== "stored") await store.release(row);
     if (result.done !== "failed" || row.state === "quarantined") return result;
 
     const { outcome, error, retryAfterMs } = result.failure;
     if (outcome === "token_rejected") {
-      // Who says no is there.
+      // A refusal proves that the endpoint is up.
       outage.succeeded(sentMs);
       if (!row.wasRefused) massRefusal.saw(true);
     }
@@ -75,8 +78,11 @@ export function createRefresh(needs: {
     return result;
   }
 
-  /** Trouble passes, and metrics watch it; what the platform does not understand lasts until somebody looks. */
   let misunderstoodAtMs = -Infinity;
+  /**
+   * Logs a failed refresh. Trouble passes, and metrics watch it, so it is a warning; a call that the platform calls
+   * malformed fails until a person looks, so it is an alarm, at most once in {@link TOLD_AGAIN_AFTER_MS}.
+   */
   function tellOfFailure(
     about: { uuid: string; outcome: TokenFailure } & RefreshVerdict & { error: unknown },
   ): void {
@@ -89,7 +95,10 @@ export function createRefresh(needs: {
     );
   }
 
-  /** A wave of refusals must not become a wave of dead customers: then nobody is given up, and an operator looks. */
+  /**
+   * A wave of refusals must not become a wave of lost customers: during one no token is given up, and an operator is
+   * alarmed.
+   */
   async function spareTheMany(row: ClaimedCredential, verdict: RefreshVerdict): Promise<RefreshVerdict> {
     if (row.state === "needs_reauth" || verdict.state === "active") return verdict;
     const wave = await massRefusal.wave();
@@ -98,8 +107,8 @@ export function createRefresh(needs: {
     return { state: "active", againInSeconds: MASS_FAILURE_PAUSE_SECONDS, rejected: true };
   }
 
-  /** Once until all of them are asked about again, and not for each of thousands. */
   let toldAtMs = -Infinity;
+  /** Raises one alarm until all these tokens are tried again, not one for each of thousands. */
   function tellOfWave({ refused, all }: Wave): void {
     if (performance.now() - toldAtMs < MASS_FAILURE_PAUSE_SECONDS * 1000) return;
     toldAtMs = performance.now();
@@ -132,7 +141,7 @@ export function createRefresh(needs: {
       isTaken = row === null;
       return row ? [row] : [];
     }, 1);
-    // Claimed, and given back: there is a secret that the platform rejects, and no probe of it is due.
+    // Claimed and released: the platform rejects the client secret, and no probe is due.
     if (!admitted) return { done: isTaken ? "busy" : "secret_rejected" };
     return refresh(admitted, withoutWaiting);
   }

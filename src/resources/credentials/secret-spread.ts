@@ -2,15 +2,16 @@ import { isLocked } from "../../database/failure.ts";
 import { statement, type Queryable } from "../../database/database.ts";
 import { FIRST_UUID } from "../../uuid.ts";
 
-// Exactly the tokens that an older client secret issued fall due when a new one is set: the reset killed their access
-// tokens. Page by page, so that a million of them neither hold a lock for long nor run into a time limit; that it was
-// done to the end is written down last, so another process goes on where one died. A row that somebody holds is passed
-// over, not to hold up all others, and waited for at the end; where that takes too long, the next time is another try.
+// When a new client secret is set, exactly the tokens that an older one issued fall due: the reset killed their access
+// tokens. This runs page by page, so that a million of them neither hold a lock for long nor run into a time limit.
+// Completion is stored last, so that after a crash another process does all of it again. Locked rows are skipped, so as
+// not to hold up all others, and waited for at the end; if that takes too long, the next call tries again.
 //
-// And once more a little later: a statement that stores tokens, begun before the new secret was there and held up by a
-// row of its own, does not see it, and would leave a dead token not due until half its life is over.
+// A second pass follows a little later: a statement that stores tokens, begun before the new secret was committed and
+// held up by a locked row, does not see the new secret, and would leave a dead token not due until half its life is
+// over.
 
-/** Longer than any statement that began before the secret was committed. */
+/** Longer than any statement takes that began before the secret was committed. */
 const LATER = "interval '10 seconds'";
 const isFirstOnly = `spread_at < created_at + ${LATER}`;
 
@@ -19,11 +20,11 @@ const unspread = statement(
   `SELECT version, spread_at IS NOT NULL AS "isAgain", now()::text AS "beganAt" FROM client_secrets
    WHERE spread_at IS NULL OR (${isFirstOnly} AND created_at < now() - ${LATER}) ORDER BY version DESC LIMIT 1`,
 );
-// What the first time made due is left alone the second, and so is what the platform has refused since.
+// The second pass ($3) leaves out what the first one made due, and what the platform has refused since.
 const isOlder = (c: string) =>
   `${c}.state IN ('active', 'needs_reauth') AND ${c}.sealed_refresh_token IS NOT NULL
      AND (${c}.secret_version IS NULL OR ${c}.secret_version < $1) AND (NOT $3::bool OR (${c}.due_at > now() AND ${c}.rejected_at IS NULL))`;
-// What the platform ended for good is asked about once more, and is no news where it stays so.
+// A token that was refused for good is tried once more; it keeps `rejected_at`, so that another refusal is no news.
 const AGE = `UPDATE credentials c SET due_at = now(), attempts = 0,
   rejected_at = CASE WHEN c.state = 'needs_reauth' THEN c.rejected_at END`;
 const agePage = statement(
@@ -45,8 +46,8 @@ const ageHeld = statement(
    )
    ${AGE} FROM held WHERE c.uuid = held.uuid RETURNING c.uuid`,
 );
-// `spread_at` is when the look at all tokens began, and not when it ended: of a million tokens the first are looked at long
-// before the last, so that what was stored in between may have been missed.
+// `spread_at` is when the pass over all tokens began, not when it ended: the first of a million tokens are read long
+// before the last, so that tokens stored in between may have been missed.
 const markSpread = statement(
   "mark_secret_spread",
   `UPDATE client_secrets SET spread_at = $2::timestamptz WHERE version <= $1 AND (spread_at IS NULL OR ${isFirstOnly})`,
@@ -61,13 +62,17 @@ interface Unspread {
 }
 
 interface Page {
-  /** How many of its token pairs fell due, and which of those that should have were held by somebody. */
+  /**
+   * How many of its token pairs were made due, and the uuids of those that were not, because their rows were locked.
+   */
   due: number;
   held: string[];
   last: string | null;
 }
 
-/** How far it has come: the last page's last uuid (null: all were looked at), and whom somebody held. */
+/**
+ * The progress of a pass: the last uuid of the last page (null: all were read), and the uuids whose rows were locked.
+ */
 interface Progress extends Unspread {
   after: string | null;
   held: string[];
@@ -75,7 +80,8 @@ interface Progress extends Unspread {
 
 /**
  * Makes the tokens of older secrets due, if a newer one was set and that is not done yet, or may have missed some.
- * Answers how many it met. Ends where `signal` says stop, or where the database does; the next call goes on from there.
+ * Returns how many were made due. Ends early when `signal` is aborted or a row stays locked; throws when the database
+ * fails. The next call in this process continues from there.
  */
 export type SpreadSecret = (signal?: AbortSignal) => Promise<number>;
 

@@ -1,15 +1,19 @@
-/** Waits for a place for one call. What it resolves to gives the place back, for the next in line; null: do not call. */
+/**
+ * Waits for a place for one call. Resolves to a function that gives the place back, for the next in line; null: do not
+ * call.
+ */
 export type TakeSlot = () => Promise<(() => void) | null>;
 
-/** Somebody who waits for a place; `goOn` gives it, or says that there is none to come. */
+/** A caller that waits for a place; `goOn` gives it one, or says that none will come. */
 interface Waiting {
   signal: AbortSignal;
   goOn(hasPlace: boolean): void;
 }
 
 /**
- * Places for `count` calls under way at once; who finds none waits in line. A grant goes before token pairs: it has five
- * minutes, they have hours. Once `signal` says stop, nobody is let through any more, and who waits is let go.
+ * Places for `count` calls under way at once; further callers wait in line. Grants go before token pairs: a grant has
+ * five minutes, token pairs have hours. Once `signal` is aborted, its callers get no place any more: those in line and
+ * new ones get null.
  */
 export function createSlots(count: number) {
   const lines: Record<"grants" | "refreshes", Waiting[]> = { grants: [], refreshes: [] };
@@ -39,7 +43,7 @@ export function createSlots(count: number) {
         free -= 1;
         return giveBack;
       }
-      // One ear for all who wait with it: there are many of them, and listeners are dear.
+      // One listener for all callers that wait with this signal: there are many of them, and listeners are expensive.
       if (!heard.has(signal)) signal.addEventListener("abort", () => letGo(signal), { once: true });
       heard.add(signal);
       const hasPlace = await new Promise<boolean>((goOn) => lines[name].push({ signal, goOn }));
@@ -51,12 +55,12 @@ export function createSlots(count: number) {
 
 export type Slots = ReturnType<typeof createSlots>;
 
-/** For a call that somebody waits for. */
+/** For a refresh that a caller waits for: it neither waits for a place nor takes one. */
 export const withoutWaiting: TakeSlot = () => Promise.resolve(() => undefined);
 
 /**
- * So many rows are claimed for each call that may be under way: while some are called for, the next are being claimed and
- * the last ones stored, each of which takes a commit. Not more: who waits in line for a call of 20 seconds must then have
- * enough of the lease left.
+ * How many rows are claimed for each call that may be under way: while some are called for, the next are being claimed
+ * and the last ones stored, each of which takes a commit. Not more: a row that waits in line behind a call of 20
+ * seconds must then have enough of its lease left.
  */
 export const ROWS_PER_SLOT = 2;

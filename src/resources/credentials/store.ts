@@ -5,10 +5,10 @@ import { keyIdIn } from "../keys.ts";
 import { BEFORE_CALL_MS, LEASE_SECONDS } from "./claims.ts";
 import { ASK_AGAIN_DAILY_SECONDS } from "./verdict.ts";
 
-// What is written around a call to the token endpoint. The order is: claim, mark sent, call, store; a fresh claim of a
-// token pair is its own mark. Both writes are fenced by the lease number, and both are collected into one statement for
-// all rows that are ready at the same moment: at several thousand tokens a second the database's commits, not the calls,
-// would be the limit.
+// What is written around a call to the token endpoint, in this order: claim, mark sent, call, store; a fresh claim of a
+// token pair is its own mark. The mark is fenced by the lease number; so is storing, except for tokens that cannot be
+// issued again (see `storeTokens`). Both are collected into one statement for all rows that are ready at the same
+// moment: at several thousand tokens a second the database's commits, not the calls, would be the limit.
 
 const markSent = busyStatement(
   "mark_sent",
@@ -18,12 +18,12 @@ const markSent = busyStatement(
    RETURNING c.uuid, c.lease`,
 );
 
-// Success. The lease decides, but for tokens that are the only ones there will ever be: those of a grant are stored by
-// whoever has them as long as the row still waits for some, and a refresh token that came in place of the row's as long
-// as that one is still there. A provision that failed wants none: it takes the deadline from its lost grant, which is seen
-// even where this statement waited for the failure, and began before it. A first pair also wakes the steps that waited
-// for it and asks for the app to be discovered. The token's life is counted from the mark, at most a second before the
-// call; one that an older client secret issued while a newer one was set is due at once.
+// Success. The lease decides, except for tokens that cannot be issued again: those of a grant are stored without it as
+// long as the row still waits for some, and a refresh token that replaced the row's, as long as the row's generation is
+// still the replaced one. A failed provision takes no tokens: its failure clears the deadline of its lost grant, which
+// this statement sees even if it began before the failure and waited for it. A first pair also wakes the steps that
+// waited for it and inserts a `discover` step. The token's life is counted from the mark, at most a second before the
+// call; tokens that an older client secret issued while a newer one was set are due at once.
 const storeTokens = busyStatement(
   "store_tokens",
   `WITH incoming AS (
@@ -62,15 +62,18 @@ const storeTokens = busyStatement(
    SELECT uuid, lease FROM stored`,
 );
 
-// Asked of those that were not stored: the same tokens may have been, and the database's word of it lost. No two seals are
-// alike, so what is found is ours. A statement of its own, for the one above may have waited for that very commit.
+// For tokens that were not stored: the same ones may have been stored by a commit whose acknowledgement was lost. No
+// two ciphertexts are alike, so a match is ours. A statement of its own, because the one above may have waited for that
+// very commit.
 const findStored = statement(
   "find_stored_tokens",
   `SELECT i.uuid, i.lease FROM unnest($1::uuid[], $2::int[], $3::bytea[]) AS i(uuid, lease, access)
    JOIN credentials c ON c.uuid = i.uuid AND c.sealed_access_token = i.access`,
 );
 
-// Once for each claim: who tries again, for the database's word of it was lost, finds that the lease is given back.
+// Takes effect once for each claim: a retry after a lost acknowledgement finds that the lease is given back. The first
+// refusal is dated a day back: it only marks the code as refused, and if the row returns to `needs_reauth`,
+// mass-refusal must not count it as a refresh token refused just now.
 const putOffGrant = statement(
   "put_off_grant",
   `UPDATE credentials SET
@@ -82,7 +85,7 @@ const putOffGrant = statement(
    RETURNING uuid`,
 );
 
-// It falls due as it was before the claim, but for one that somebody has made due meanwhile: for a new client secret, or
+// Restores the due time from before the claim ($3), unless the row was made due meanwhile: for a new client secret, or
 // with another grant.
 const release = statement(
   "release_credential",
@@ -92,7 +95,8 @@ const release = statement(
    WHERE uuid = $1 AND lease = $2`,
 );
 
-// A grant that was to replace a refused refresh token leaves that one behind: it is asked for once a day, as before, and was not refused just now.
+// A lost grant that was to replace a refused refresh token leaves that token behind: it is tried once a day, as before.
+// Its refusal is dated a day back, as mass-refusal must not count it as of now.
 const HAS_OLDER = `sealed_refresh_token IS NOT NULL`;
 const loseGrant = statement(
   "lose_grant",
@@ -110,7 +114,7 @@ const loseGrant = statement(
    SELECT uuid FROM lost`,
 );
 
-// Once for each claim, as for a grant.
+// Takes effect once for each claim, as for a grant.
 const putOffRefresh = statement(
   "put_off_refresh",
   `WITH put_off AS (
@@ -128,7 +132,7 @@ const putOffRefresh = statement(
    SELECT uuid, turned FROM put_off`,
 );
 
-// Only while the row holds what did not open: another may have brought a fresh pair, or another code, meanwhile.
+// Only while the row holds what did not open: another process may have stored a fresh pair, or another code, meanwhile.
 const quarantine = statement(
   "quarantine",
   `WITH put_aside AS (
@@ -141,8 +145,8 @@ const quarantine = statement(
    SELECT uuid FROM put_aside`,
 );
 
-// A key came back into the ring: what the row holds says which state it had. So many at a time that no limit of time is
-// near: a process that lacked a key for a while may have put many thousands aside.
+// When a key is back in the ring, what the row holds says which state it had. So many at a time that no time limit is
+// near: a process that lacked a key for a while may have quarantined many thousands.
 const MOST_REOPENED = 1_000;
 const reopen = statement(
   "reopen_quarantined",
@@ -165,7 +169,10 @@ const suspect = statement(
   `UPDATE credentials SET verify_at = now() + interval '2 seconds' WHERE uuid = $1 AND state IN ('active', 'needs_reauth')`,
 );
 
-/** How long what came of a call is brought to a database that is away; else the row would wait for the lease's end. */
+/**
+ * How long storing the outcome of a call is tried while the database is away. If it were not stored, the row would stay
+ * claimed until the lease ends.
+ */
 const AFTER_CALL = { upToMs: 15_000 };
 
 /** A lease: which row, and the number of the claim. */
@@ -176,11 +183,11 @@ export interface Lease {
 
 /** Sealed tokens on their way into a row. */
 export interface SealedTokens extends Lease {
-  /** Whether they came from a grant; a refresh keeps the old refresh token where none was sent. */
+  /** Whether they came from a grant; a refresh keeps the old refresh token if none was sent. */
   first: boolean;
   access: Uint8Array;
   refresh: Uint8Array | null;
-  /** The generation whose refresh token the platform has replaced by this one; null: the row's still counts. */
+  /** The generation whose refresh token the platform has replaced by this one; null: the row's token is still valid. */
   replaces: number | null;
   lifeSeconds: number;
   share: number;
@@ -202,12 +209,12 @@ export function createCredentialStore(db: Queryable) {
     },
   });
 
-  // Stored however late, whoever has given up by then: these rows must never have a `waitOf`.
+  // Stored however late, even if the caller has given up: these rows must never have a `waitOf`.
   const tokens = createGroupCommit<SealedTokens, boolean>({
     maxRows: 500,
     maxQueued: 20_000,
     async write(rows) {
-      // Of two pairs for one row, one is late: only the other is written.
+      // Of two pairs for one row, the one of the older lease is late: only the other is written.
       const newest = new Map<string, SealedTokens>();
       for (const row of rows) if ((newest.get(row.uuid)?.lease ?? -1) < row.lease) newest.set(row.uuid, row);
       const written = [...newest.values()];
@@ -244,15 +251,18 @@ export function createCredentialStore(db: Queryable) {
     void (await db.query(release, [uuid, lease, dueBefore, isUnknown]));
 
   return {
-    /** Says "a call goes out now". False: the lease is not ours any more, or too short; then nothing may be sent. */
+    /**
+     * Marks that a call goes out now. False: the lease is not ours any more, or ends too soon; then nothing may be
+     * sent.
+     */
     markSent: (lease: Lease, neededSeconds: number) =>
       waitingForDatabase(() => sent({ ...lease, neededSeconds }), { upToMs: BEFORE_CALL_MS }),
-    /** False: somebody else's claim came between, or the resource is gone. */
+    /** False: not stored, for another claim came between, or the resource is gone. */
     storeTokens: tokens,
-    /** Gives a row back as it was: nothing was sent, or what came of it says nothing about the row. */
+    /** Releases a row as it was: nothing was sent, or the outcome says nothing about the row. */
     release: (row: Lease & { dueBefore?: Date | null }) =>
       waitingForDatabase(() => giveBack(row, row.dueBefore ?? null, false), AFTER_CALL),
-    /** Tries the grant again later; at its deadline it ends, and is not tried any more. */
+    /** Puts the grant off until its next try, or until its deadline, if that is sooner: then it ends without a try. */
     async putOffGrant(
       row: Lease & { grantNumber: number },
       again: { againInSeconds: number; outcomeUnknown: boolean; refused: boolean; error: string },
@@ -260,8 +270,8 @@ export function createCredentialStore(db: Queryable) {
       const { againInSeconds, outcomeUnknown, refused, error } = again;
       const values = [row.uuid, row.lease, againInSeconds, outcomeUnknown, error, refused, row.grantNumber];
       await waitingForDatabase(async () => {
-        // A newer code arrived while the older one was tried: of the older one's failure nothing counts, but that its
-        // outcome is unknown. It may be the same one, delivered again.
+        // If a newer code arrived while the older one was tried, only an unknown outcome of the older one counts: the
+        // newer one may be the same code, delivered again.
         if (!(await applies(putOffGrant, values))) await giveBack(row, null, outcomeUnknown);
       }, AFTER_CALL);
     },
@@ -276,25 +286,25 @@ export function createCredentialStore(db: Queryable) {
       return (await waitingForDatabase(putOff, AFTER_CALL))[0]?.turned ?? false;
     },
     /**
-     * Puts aside a row that holds what does not open (null: lacks what it should hold); without a lease, whoever holds
-     * the row. False: it was aside already, or holds something else by now.
+     * Quarantines a row whose secret `sealed` does not open (null: which lacks a secret it should hold); without a
+     * lease, whichever process holds the row. False: it was quarantined already, or holds something else by now.
      */
     quarantine: (
       { uuid, lease }: { uuid: string; lease?: number },
       sealed: Uint8Array | null,
       reason: string,
     ) => applies(quarantine, [uuid, lease ?? null, reason, sealed]),
-    /** Takes rows back whose missing keys are in the ring now; answers their uuids. */
+    /** Reopens rows whose missing keys are in the ring now; returns their uuids. */
     reopen: async (keyIds: readonly string[]) =>
       (await db.query<{ uuid: string }>(reopen, [keyIds])).map(({ uuid }) => uuid),
-    /** Has the stored token probed: the platform may have killed it. */
+    /** Has the stored token verified: the platform may have killed it. */
     suspect: async (uuid: string) => void (await db.query(suspect, [uuid])),
   };
 }
 
 export type CredentialStore = ReturnType<typeof createCredentialStore>;
 
-/** For each row, in order, whether the database answered with it: two of one moment may be of the same resource. */
+/** For each row, in order, whether the database returned it: two rows of one batch may be of the same resource. */
 function presence(rows: readonly Lease[], answered: readonly Lease[]): boolean[] {
   const leases = new Set(answered.map(({ uuid, lease }) => `${uuid} ${lease}`));
   return rows.map(({ uuid, lease }) => leases.has(`${uuid} ${lease}`));

@@ -6,9 +6,11 @@ import type { Secret } from "../../secret.ts";
 import type { Opening } from "./opening.ts";
 import type { Refresh } from "./refresh.ts";
 
-/** There is no access token to use for a resource; `id` says why: its credential's state, or what hindered a refresh. */
+/**
+ * There is no access token to use for a resource; `id` says why: its credential's state, or what prevented a refresh.
+ */
 export class NoToken extends KitError {
-  /** Whether waiting will not bring one: the credential's state says so, not a fault that passes. */
+  /** Whether waiting will bring none: true if the credential's state rules it out, false for a fault that passes. */
   readonly isFinal: boolean;
   /** Why the credential is in that state, where the state alone does not say it. */
   readonly reason: string | null;
@@ -38,16 +40,19 @@ const readToken = busyStatement(
 
 const WITH_TOKENS = ["active", "needs_reauth"];
 
-/** At most this often in five minutes is one resource's token replaced because the platform refused it. */
+/** How often one resource's token is replaced within five minutes because the platform refused it. */
 const MOST_FORCED = 2;
 const FORCED_WITHIN_MS = 5 * 60_000;
 
-/** Calls of one client that follow each other this closely read their token once; one that died since is refused, and renewed. */
+/**
+ * Calls of one client within this time share one read of the token. A token that died since is refused by the platform,
+ * and then renewed.
+ */
 const REMEMBERED_MS = 1_000;
 
 /**
  * The access token of one resource, for calls to the platform. An expired or refused token is refreshed on use, under
- * the same lease as the sweep's refreshes, once for however many callers found it dead.
+ * the same lease as the sweep's refreshes, and only once, however many callers found it dead.
  */
 export function createTokenSources({
   db,
@@ -64,7 +69,8 @@ export function createTokenSources({
   async function stored(uuid: string): Promise<Omit<TokenRow, "sealedAccessToken"> & { token: Secret }> {
     const [row] = await db.query<TokenRow>(readToken, [uuid]);
     if (!row) throw new NoToken("not_found", `There is no resource ${uuid}.`, true);
-    // One that waits for another grant, for its refresh token was refused, may have a token that works on.
+    // A credential that waits for another grant, because its refresh token was refused, may have an access token that
+    // still works.
     const mayWork = row.state === "grant_pending" ? !row.isExpired : WITH_TOKENS.includes(row.state);
     if (!row.sealedAccessToken || !mayWork) {
       const why = row.state === "quarantined" ? "does not open and was put aside" : `is ${row.state}`;
@@ -72,7 +78,7 @@ export function createTokenSources({
       throw new NoToken(row.state, message, row.state !== "grant_pending", row.reason);
     }
     const token = await opening.open({ uuid }, "sealed_access_token", row.sealedAccessToken);
-    // Else the row says what it is by now: put aside, or another pair.
+    // Otherwise the row has changed: it is quarantined now, or holds another pair. Read it again.
     return token ? { ...row, token } : stored(uuid);
   }
 
@@ -86,9 +92,10 @@ export function createTokenSources({
         if (!canRefresh) throw because("needs_reauth", "is dead and cannot be refreshed any more.", true);
         if (isForced) checkForced(uuid);
         const result = await refresh.now(uuid, generation);
-        // Somebody else is at it; or not sent: the secret was replaced, or the lease ran short, between claim and call.
+        // Another process is refreshing it; or nothing was sent, as the secret was replaced, or the lease ran short,
+        // between claim and call.
         if (result.done === "busy" || result.done === "not_sent") return "busy";
-        // Nothing was refused but our secret.
+        // The platform refused our client secret, not the token.
         if (result.done === "secret_rejected")
           throw because(
             "client_secret_rejected",
@@ -105,7 +112,7 @@ export function createTokenSources({
     });
   }
 
-  /** Keeps a platform that refuses every token from being asked for new ones without end. */
+  /** Prevents asking for new tokens without end when the platform refuses every token. */
   function checkForced(uuid: string): void {
     if (recentlyForced(uuid).length >= MOST_FORCED) {
       throw new NoToken(

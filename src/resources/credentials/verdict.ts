@@ -7,7 +7,7 @@ import {
   REFRESH_UNREACHABLE,
 } from "./backoff.ts";
 
-/** What a claimed row says about itself; times are the database's. */
+/** What a claimed row says about its grant. */
 export interface GrantFacts {
   attempts: number;
   outcomeUnknown: boolean;
@@ -18,7 +18,7 @@ export interface GrantFacts {
 export interface RefreshFacts {
   state: "grant_pending" | "active" | "needs_reauth" | "quarantined";
   attempts: number;
-  /** Seconds since the platform first refused this refresh token; null: it never did. */
+  /** Seconds since the platform first refused this refresh token, by the database's clock; null: it never did. */
   rejectedForSeconds: number | null;
 }
 
@@ -29,15 +29,15 @@ export interface GrantVerdict {
   outcomeUnknown: boolean;
 }
 
-/** A platform that asks for a longer rest than this is not heard: a grant has five minutes, and a customer hangs on it. */
+/** A longer `Retry-After` is cut to this: a grant has five minutes, and a customer depends on it. */
 const LONGEST_GRANT_REST_SECONDS = 60;
-/** Two refusals this far apart, on a row read anew, and the refresh token counts as revoked. */
+/** After two refusals this far apart, the second for a row read anew, the refresh token counts as revoked. */
 const SECOND_REFUSAL_SECONDS = 60;
 export const ASK_AGAIN_DAILY_SECONDS = 24 * 3600;
 
 /**
  * What a failed exchange means. Nothing is final before the deadline: a refused code may only be early (the platform
- * registers our answer late), and an unknown outcome may still turn out well where the platform replays its answer.
+ * registers our answer late), and a call whose outcome is unknown may still succeed if the platform replays its answer.
  */
 export function judgeFailedExchange(facts: GrantFacts, { outcome, retryAfterMs }: Failure): GrantVerdict {
   const backoff = outcome === "token_rejected" ? GRANT_NOT_YET : GRANT_UNREACHABLE;
@@ -65,8 +65,8 @@ export interface RefreshVerdict {
 }
 
 /**
- * What a failed refresh means. One refusal is not believed: another process may just have changed the row, or the
- * platform may be in trouble. After the second it asks once a day, in case the platform changes its mind.
+ * What a failed refresh means. A first refusal is not final: another process may just have changed the row, or the
+ * platform may be in trouble. After the second, the token is tried once a day, in case the platform changes its mind.
  */
 export function judgeFailedRefresh(facts: RefreshFacts, { outcome, retryAfterMs }: Failure): RefreshVerdict {
   if (outcome === "token_rejected") {
@@ -90,7 +90,8 @@ export function judgeFailedRefresh(facts: RefreshFacts, { outcome, retryAfterMs 
 
 /**
  * When a token falls due, as a share of its life: 45 to 55 %, fixed for a resource by its uuid. Tokens issued together
- * come due apart, so no herd forms; and half a life is left to sit out the platform's trouble.
+ * fall due at different times, so they cause no thundering herd; and half a life is left to outlast the platform's
+ * trouble.
  */
 export function shareOfLife(uuid: string): number {
   // FNV-1a over the text: the uuid need not be random.

@@ -4,8 +4,8 @@ import { PlatformRefused } from "../../platform/api-errors.ts";
 import type { PlatformFor } from "../platform-for.ts";
 import { NoToken } from "./token-source.ts";
 
-// Taken for a minute and not cleared: if this process dies, another looks again. A row that is just being refreshed
-// is left alone, for its token is about to change.
+// `verify_at` is put off by a minute, not cleared: if this process dies, another one verifies. A row that is just being
+// refreshed is left alone, for its token is about to change.
 const take = statement(
   "take_suspects",
   `UPDATE credentials SET verify_at = now() + interval '60 seconds'
@@ -13,7 +13,7 @@ const take = statement(
      SELECT uuid FROM credentials WHERE verify_at <= now() AND (leased_until IS NULL OR leased_until <= now())
      LIMIT 50 FOR UPDATE SKIP LOCKED)) RETURNING uuid, verify_at::text AS "verifyAt"`,
 );
-// Unless it was suspected again meanwhile.
+// Unless the token was suspected again meanwhile.
 const clear = statement(
   "clear_suspect",
   `UPDATE credentials SET verify_at = NULL WHERE uuid = $1 AND verify_at = $2::timestamptz`,
@@ -21,8 +21,8 @@ const clear = statement(
 
 /**
  * Verifies the stored token of every resource for which a success came too late to be stored: the platform may have
- * issued that token after the one we keep, and killed ours. An ordinary call finds out; on 401 the client refreshes. Any
- * other definite answer says that the token lives, whatever it says about the resource.
+ * issued that token after the one we keep, and killed ours. An ordinary call finds out; on 401 the client refreshes.
+ * Any other definite answer means that the token works, whatever it says about the resource.
  */
 export function createVerify({
   db,
@@ -54,10 +54,13 @@ export function createVerify({
   };
 }
 
-/** A token that is refused, and the statuses by which a server says that it has not looked at it. */
+/**
+ * The statuses that do not show that the token works: 401 refuses it, and by the others a server says that it has not
+ * looked at it.
+ */
 const NO_WORD_ON_IT = [401, 408, 425, 429];
 
-/** Whether another probe would find out no more: the token is alive, or there is none and will be none. */
+/** Whether another probe would find out no more: the token works, or there is none and none will come. */
 function isFinal(error: unknown): boolean {
   if (error instanceof PlatformRefused) return error.status < 500 && !NO_WORD_ON_IT.includes(error.status);
   return error instanceof NoToken && error.isFinal;

@@ -16,7 +16,7 @@ export class BrokenContract extends KitError {
   }
 }
 
-/** The vendor's work goes on, and is to be looked at again: thrown by a step, as everything is that is not its end. */
+/** Thrown by a step while the vendor's work goes on: the step is run again in `againInSeconds`. */
 export class StillUnderWay extends Error {
   readonly againInSeconds: number;
 
@@ -40,12 +40,18 @@ export async function attempt(offer: Offer, call: () => Promise<Outcome | NotYet
   }
 }
 
-/** Whether a function of the vendor's has more to do. What else it returns is its own, where nothing is asked for. */
+/**
+ * Whether a function of the vendor's answered `later`. Where no result is asked for, anything else it returns is
+ * ignored.
+ */
 export function isNotYet(outcome: Done | Later | void): outcome is Later {
   return (outcome as Partial<Later> | null | undefined)?.later != null;
 }
 
-/** What is done and what is not are two things; with either of them taken, the other would be lost without a word. */
+/**
+ * Throws a {@link BrokenContract} for `later` together with `config`: whichever was taken, the other would be lost
+ * silently.
+ */
 function onlyLater(outcome: Later): Later {
   if ((outcome as Partial<Done>).config == null) return outcome;
   throw new BrokenContract(
@@ -57,7 +63,10 @@ const LEAST_WAIT_SECONDS = 1;
 const USUAL_WAIT_SECONDS = 30;
 const MOST_WAIT_SECONDS = 3_600;
 
-/** What a function said that is not done, and when it is to be called again. */
+/**
+ * The sentence of a `later`, and in how many seconds to call again: 1 to 3,600. Throws a {@link BrokenContract} for
+ * other types.
+ */
 export function whenAgain({ later, againInSeconds = USUAL_WAIT_SECONDS }: NotYet) {
   if (typeof later !== "string")
     throw new BrokenContract("The service answered later, but not with a sentence.");
@@ -67,7 +76,7 @@ export function whenAgain({ later, againInSeconds = USUAL_WAIT_SECONDS }: NotYet
   return { message: later, againInSeconds: wait };
 }
 
-/** Only declared names, only texts: the platform would refuse the rest, and for a provision that is final. */
+/** Only declared names, and only strings: the platform would refuse anything else, which is final for a provision. */
 function checkedConfig(offer: Offer, config: unknown): Record<string, string> {
   if (!isPlainObject(config)) {
     throw new BrokenContract(
@@ -89,7 +98,7 @@ function checkedConfig(offer: Offer, config: unknown): Record<string, string> {
   return { ...(config as Record<string, string>) };
 }
 
-/** What a value is, never the value itself, which may be secret. Undefined of what is null or undefined. */
+/** The type of a value for a message, never the value itself, which may be secret. Undefined for null and undefined. */
 function typeOf(value: unknown): string | undefined {
   if (value === null || value === undefined) return undefined;
   if (typeof value !== "object") return typeof value;
@@ -102,8 +111,9 @@ function hintFor(value: unknown): string {
 }
 
 /**
- * In anything else, such as a list, a Map or a promise, no vars are found, and where none are named the app's are taken
- * away. Objects of another context (node:vm) are as plain as ours: no prototype stands behind that of theirs.
+ * Whether a value is a plain object. In anything else, such as a list, a Map or a promise, no vars would be found, and
+ * those of the app would be removed. Objects of another realm (node:vm) count too: nothing stands behind their
+ * prototype either.
  */
 function isPlainObject(value: unknown): value is Record<string, unknown> {
   if (typeof value !== "object" || value === null) return false;

@@ -7,8 +7,8 @@ interface Discovered extends Fence {
   attached: number;
 }
 
-// Every resource is discovered once, right after its first tokens, and many of them at the same time: the app, the event
-// and the step's end are written together, for all that are ready at the same moment. Fenced by the step's lease.
+// Every resource is discovered once, right after its first tokens, and many of them at the same time: the app, the
+// event and the step's end are written together, for all that are ready at the same moment. Fenced by the step's lease.
 const store = busyStatement(
   "store_discovered",
   `WITH incoming AS (
@@ -27,7 +27,7 @@ const store = busyStatement(
    SELECT id, lease FROM ended`,
 );
 
-/** Keeps what a discovery found and ends its step. False: the step was not ours any more, and nothing was kept. */
+/** Stores what a discovery found and ends its step. False: the step was not ours any more, and nothing was stored. */
 export function createDiscovered(db: Queryable) {
   return createFencedCommit<Discovered>(db, store, (rows) => [
     rows.map(({ app }) => app.id),

@@ -1,7 +1,7 @@
 import { createGroupCommit, type Queryable, type Statement } from "../../database/database.ts";
 import type { Step } from "./queue.ts";
 
-/** A claimed step that is to be ended: only while the lease is its holder's does anything happen. */
+/** A claimed step that is to be ended. Nothing happens unless its lease number is still `lease`. */
 export interface Fence {
   uuid: string;
   id: number;
@@ -13,13 +13,13 @@ export function fenceOf({ id, lease, resource }: Step): Fence {
 }
 
 /**
- * Ends steps with what they leave behind, all that are ready at the same moment with one `statement`: it is given ids,
- * leases and the other `columns`, and answers the ids and leases of the steps that were still ours. The function it
- * returns says of one step whether it was; two may hold the same one, of which the older has lost it.
+ * Ends steps and writes what they leave behind, with one `statement` for all that are ready at the same moment. The
+ * statement is given ids, leases and the other `columns`, and returns the ids and leases of the steps that were still
+ * ours. The returned function resolves to whether its step was; of two holders of the same step, the older has lost it.
  *
- * The rows are in the order of their resources, in which PostgreSQL takes them as long as it looks each up: two batches
- * about the same resources then wait for each other in turn. Where it does not, and they deadlock, the group commit tries
- * row by row.
+ * The rows are in the order of their resources, in which PostgreSQL locks them as long as its plan looks up each of
+ * them: two batches about the same resources then wait for each other in turn. If they deadlock under another plan, the
+ * group commit tries row by row.
  */
 export function createFencedCommit<Row extends Fence>(
   db: Queryable,

@@ -2,8 +2,8 @@ import type { YourService } from "../contract.ts";
 import { BrokenContract } from "./attempt.ts";
 
 /**
- * The vendor's service, which says what is wrong where a function of it returns nothing and must not: a forgotten `return`
- * would show as an error in the kit's own code.
+ * Wraps the vendor's service: if a function returns nothing and must return something, it throws a
+ * {@link BrokenContract} that says so. Otherwise a forgotten `return` would show as an error in the kit's own code.
  */
 export function neverNothing(vendor: YourService): YourService {
   return {

@@ -27,8 +27,8 @@ const storeApp = statement(
 );
 
 /**
- * The steps that tell or ask the platform something. Each throws to be tried again; while its credential is put aside that
- * would be in vain, and it waits until that is active again.
+ * The steps that tell or ask the platform something. Each throws in order to be tried again. While its credential is
+ * quarantined that would be in vain: the step then waits until the credential is active again.
  */
 export function createPlatformSteps(needs: {
   db: Queryable;
@@ -94,13 +94,16 @@ export function createPlatformSteps(needs: {
         return;
       }
       await failLocally(uuid);
-      // It is gone with the others, but where there was nothing left to fail.
+      // `failLocally` has deleted this step with the others, unless there was nothing left to fail.
       await queue.finish(step);
     }),
   };
 }
 
-/** Repeating the call after its answer was lost is refused, rightly: then the add-on itself says how it stands. */
+/**
+ * Tells the platform that provisioning is done. If that was done before and the answer was lost, the platform rightly
+ * refuses this call; then the add-on's own state decides.
+ */
 async function markProvisioned(platform: ReturnType<PlatformFor>): Promise<void> {
   try {
     await platform.actions.provision();
@@ -112,9 +115,10 @@ async function markProvisioned(platform: ReturnType<PlatformFor>): Promise<void>
 }
 
 /**
- * Takes a provision back. Once the platform was told that it is done, it refuses that, and we may not know: the answer to
- * the telling was lost, or came when we had just given up. Then the add-on itself says whether a customer has it. While
- * the platform keeps us from its app (403), it says neither.
+ * Takes a provision back. True: the platform has it as provisioned, so it stays. Once told that provisioning is done,
+ * the platform refuses to take it back, and we may not know that it was told: the answer was lost, or arrived when we
+ * had just given up. Then the add-on's own state decides. While the platform denies access to the app (403), it does
+ * not show that state either: this throws, and the step is tried again.
  */
 async function isDoneOverThere(platform: ReturnType<PlatformFor>): Promise<boolean> {
   try {
@@ -127,9 +131,10 @@ async function isDoneOverThere(platform: ReturnType<PlatformFor>): Promise<boole
 }
 
 /**
- * Whether the platform has no such add-on, or there is no token to ask it with and none will come: without a grant nothing
- * was ever said to it, a pair that is refused for good has outlived its add-on (platform document, "Token response"), and
- * what it was not told of it gives up itself, an hour after us. What is only put aside may open again.
+ * Whether the platform has no such add-on, or there is no token to ask with and none will come. Then nothing needs to
+ * be told: without a grant nothing was ever said to the platform; a pair that is refused for good has outlived its
+ * add-on (platform document, "Token response"); and a provision that the platform was not told of, it gives up itself,
+ * an hour after us. A quarantined credential may open again, so it does not count.
  */
 function isGoneOrMute(error: unknown): boolean {
   if (error instanceof NoToken) return error.isFinal && !isPutAside(error);
@@ -144,7 +149,7 @@ function isRefusedWith(error: unknown, ...statuses: number[]): boolean {
   return error instanceof PlatformRefused && statuses.includes(error.status);
 }
 
-/** The primary app, kept as last seen, and every attachment. */
+/** Finds the primary app, which is stored as last seen, and every attachment. */
 export async function findApps(db: Queryable, platformFor: PlatformFor, uuid: string) {
   const found = await lookForApps(platformFor, uuid);
   await db.query(storeApp, [uuid, found.primary.id, found.primary.name]);
@@ -154,17 +159,18 @@ export async function findApps(db: Queryable, platformFor: PlatformFor, uuid: st
 async function lookForApps(platformFor: PlatformFor, uuid: string) {
   const platform = platformFor(uuid);
   const [addon, attachments] = await Promise.all([platform.addons.own(), platform.attachments.ofAddon()]);
-  // Of an add-on that is read only its own id is checked, and what is found is written together with what others found.
+  // The API client checks only the add-on's own id. Without this check, a missing app would fail the statement that
+  // stores the findings of several resources together.
   if (!addon.app?.id)
     throw new KitError("no_primary_app", `The platform names no app for the add-on ${uuid}.`);
   return { primary: addon.app, attachments };
 }
 
 /**
- * Makes the platform's config vars ours: the full set, sent only if something differs, so that a lost answer costs a
- * look and not a doubt (platform document, "Add-on configuration"). A resource's first set is `given` as it was a moment
- * ago, and needs no look: mostly nothing is there yet. What this release declares does not matter here: the set may come
- * from a newer one.
+ * Makes the platform's config vars ours: sends the full set, but only if something differs, so that after a lost answer
+ * a look shows whether it was set (platform document, "Add-on configuration"). A resource's first set, `given` as it
+ * was a moment ago, is sent without a look: mostly nothing is there yet. The vars are not checked against what this
+ * release declares, since the set may come from a newer one.
  */
 async function pushConfig(
   { db, vault }: { db: Queryable; vault: Vault },
@@ -172,7 +178,8 @@ async function pushConfig(
   { uuid, given }: { uuid: string; given: ResourceRow | null },
 ): Promise<void> {
   let sent: Buffer | null = null;
-  // Again, as long as others wrote down other vars meanwhile: theirs may have reached the platform before ours.
+  // Repeats as long as other processes have stored other vars meanwhile: their update may have reached the platform
+  // before ours.
   for (;;) {
     const resource: ResourceRow | null = given && !sent ? given : await findResource(db, uuid);
     if (!resource?.sealedConfig || sent?.equals(resource.sealedConfig)) return;

@@ -3,7 +3,7 @@ import { RESOURCE_COLUMNS, type ResourceRow } from "../rows.ts";
 
 // Steps are claimed like credentials: one statement, a lease, the database's clock. Two steps of one resource that
 // change it never run at the same time or out of order. Discovering its app and announcing its config vars, as they are
-// by then, disturb nobody and wait for nobody; a clean-up has nothing left to wait for.
+// by then, wait for no other step and hold none up; a clean-up has nothing left to wait for.
 
 export type StepKind =
   "provision" | "finish" | "announce" | "change_plan" | "discover" | "report_failure" | "clean_up";
@@ -12,8 +12,8 @@ export type StepKind =
 export type Lane = "vendor" | "platform";
 
 /**
- * The vendor's functions may wait for minutes each. What only tells or asks the platform something takes a moment, and
- * must never stand behind them: so each of the two is claimed for itself, and has places of its own.
+ * The vendor's functions may take minutes each. A step that only tells or asks the platform something takes a moment,
+ * and must never wait behind them: so each lane is claimed separately and has places of its own.
  */
 const LANES: Readonly<Record<StepKind, Lane>> = {
   provision: "vendor",
@@ -33,7 +33,10 @@ export interface Step {
   detail: { previousPlan?: string; plan?: string };
   attempts: number;
   lease: number;
-  /** The request it came from, as the log calls it; null for steps from before that was kept, and for those of no request. */
+  /**
+   * The id of the request it came from, as the log names it. Null for steps that no request caused, and for those from
+   * before this was stored.
+   */
   requestId: string | null;
   resource: ResourceRow;
 }
@@ -51,22 +54,22 @@ const TAKE = `
 const TAKEN = `
   RETURNING s.id, s.key, s.kind, s.detail, s.attempts, s.lease, s.request_id AS "requestId", ${RESOURCE_COLUMNS}`;
 
-/** The condition of SQL on `kind` for a step of this lane. */
+/** SQL condition on `kind`: the step is in this lane. */
 export const isIn = (lane: Lane) =>
   `kind IN (${Object.keys(LANES)
     .filter((kind) => LANES[kind as StepKind] === lane)
     .map((kind) => `'${kind}'`)
     .join(", ")})`;
 
-/** The condition of SQL that no earlier step of its resource holds up the one called `step`. */
+/** SQL condition: no earlier step of its resource holds up the step aliased `step`. */
 export function isNext(step: string): string {
   return `(${step}.kind IN ('discover', 'announce', 'clean_up') OR NOT EXISTS (
         SELECT 1 FROM steps earlier WHERE earlier.uuid = ${step}.uuid AND earlier.id < ${step}.id AND earlier.kind NOT IN ('discover', 'announce')))`;
 }
 
-// Each lane has an index of what is due in it, and of nothing else, so that a claim never reads past the other's, however
-// many those are. The plan, made without a look at $1, must know that few are wanted; no more are locked than the outer
-// limit asks for.
+// Each lane has an index of what is due in it, and of nothing else, so that a claim never reads past the other lane's
+// steps, however many those are. The inner limit tells the planner, which does not see $1, that few rows are wanted; no
+// more rows are locked than the outer limit asks for.
 const claimDue = eachLane((lane) =>
   busyStatement(
     `claim_${lane}_steps`,
@@ -89,8 +92,8 @@ const hold = statement(
   `UPDATE steps SET leased_until = now() + interval '${STEP_LEASE_SECONDS} seconds' WHERE id = $1 AND lease = $2 RETURNING id`,
 );
 
-// By its kind too: the end of its work may be stored, and only the database's word of it lost. What did not fail, or waits
-// for its credential, was no try.
+// Checks the step's kind too: a statement that ended its work may have been committed and only the acknowledgement
+// lost. A step that was cut off ($4 null) or waits for its credential ($3 null) has made no try.
 const putOff = statement(
   "put_off_step",
   `UPDATE steps SET due_at = now() + make_interval(secs => $3::float8), leased_until = NULL,
@@ -98,11 +101,14 @@ const putOff = statement(
    WHERE id = $1 AND lease = $2 AND kind = $5 RETURNING id`,
 );
 
-/** After this a provision is given up, and a person is told of whatever else the vendor still says "later" to. */
+/**
+ * After this time a provision is given up; for any other step to which the vendor still answers "later", an alarm is
+ * raised.
+ */
 const LONGEST = "interval '11 hours'";
 
-// No failure: the tries begin anew, and nobody is called; but where it was first said longer ago than a provision may take,
-// until that is told.
+// Not a failure, so the attempts are counted anew. `isLate`: the first "later" is longer ago than a provision may take,
+// and the alarm for that is still to be raised.
 const lookAgain = statement(
   "look_at_step_again",
   `UPDATE steps s SET due_at = now() + make_interval(secs => $3::float8), leased_until = NULL, last_error = NULL, attempts = 0,
@@ -124,10 +130,11 @@ const cleanUpAfter = statement(
    WHERE id = $1 AND lease = $2`,
 );
 
-// The exchange wakes the steps that wait for it; this finds what slipped between the two. Some wait for ever, for a grant
-// that nobody sends, and may be many: each look is at so many, in their order, and the next one goes on from there. The
-// end of a plan change whose grant was lost meanwhile goes on without, as it does where that was known at once: it holds
-// up every change behind it. A provision whose grant was lost is failed by whoever looks for those.
+// The statement that stores tokens wakes the steps that wait for them; this finds steps that were missed. Some wait for
+// ever, for a grant that never comes, and may be many: each look reads `LOOKED_AT` of them, in the order of their ids,
+// and the next one continues from there. The `finish` of a plan change whose grant was lost meanwhile runs without
+// tokens, as it does if the grant was lost before: it holds up every change behind it. A put-off provision whose grant
+// was lost is failed by `failStranded`.
 const LOOKED_AT = 10_000;
 const wake = statement(
   "wake_steps",
@@ -142,8 +149,9 @@ const wake = statement(
    SELECT (SELECT count(*) FROM woken)::int AS woken, count(*)::int AS looked, coalesce(max(id), 0) AS last FROM part`,
 );
 
-// The platform gives an asynchronous provision up after 12 hours; we decide after 11 (assumed, section 2). One that was
-// never answered is none: its step decides it. The lease of what still runs stays: what follows waits for it to notice.
+// The platform gives an asynchronous provision up after 12 hours; we decide after 11 (assumed, section 2). A provision
+// that was never answered is not asynchronous: its step decides it. `leased_until` stays: the report waits until work
+// that still runs has noticed.
 const expire = statement(
   "expire_steps",
   `UPDATE steps s SET kind = 'report_failure', due_at = now(), attempts = 0, lease = s.lease + 1
@@ -174,34 +182,40 @@ export function createStepQueue(db: Queryable) {
   let lookedUpTo = 0;
   return {
     claim: async (lane: Lane, most: number) => (await db.query<StepRow>(claimDue[lane], [most])).map(toStep),
-    /** The step of a provision that was never answered, if nobody is at it, or if it was written under `ownKey`. */
+    /**
+     * Claims the step of a provision that was never answered, if no process holds it or it was written under `ownKey`;
+     * else null.
+     */
     claimUnanswered: async (uuid: string, ownKey: string) =>
       (await db.query<StepRow>(claimUnanswered, [uuid, ownKey])).map(toStep)[0] ?? null,
-    /** False: the step is not ours any more, or no longer wanted. */
+    /** Extends the lease. False: the step is not ours any more, or no longer wanted. */
     hold: async ({ id, lease }: Step) => (await db.query(hold, [id, lease])).length > 0,
     /**
-     * `seconds` null: until the credential is active. `error` null: it was cut off and has not failed. False: the step is
-     * not ours any more, or its end is stored.
+     * Puts the step off. `seconds` null: until the credential is active. `error` null: the step was cut off and has not
+     * failed. False: the step is not ours any more, or its end is stored already.
      */
     putOff: async ({ id, lease, kind }: Step, seconds: number | null, error: string | null) =>
       (await db.query(putOff, [id, lease, seconds, error, kind])).length > 0,
-    /** Puts off what is not done, and not failing. True: it has gone on for 11 hours, and nobody was told. */
+    /**
+     * Puts off a step that is not done and has not failed. True: it has gone on for 11 hours, and no alarm was raised
+     * yet.
+     */
     async lookAgain({ id, lease }: Step, seconds: number, said: string): Promise<boolean> {
       const [row] = await db.query<{ isLate: boolean }>(lookAgain, [id, lease, seconds, said]);
       return row?.isLate ?? false;
     },
-    /** Somebody was told that it has gone on for so long. */
+    /** Records that the alarm was raised. */
     markLate: async ({ id }: Step) => void (await db.query(markLate, [id])),
     finish: async ({ id, lease }: Step) => (await db.query(finish, [id, lease])).length > 0,
     /** Turns a step that is not wanted any more into the clean-up of what it may have made. */
     cleanUpAfter: async ({ id, lease }: Step) => void (await db.query(cleanUpAfter, [id, lease])),
-    /** Wakes steps that wait for a credential which is active, or for one that will not come; answers how many there were. */
+    /** Wakes steps whose credential is active, or whose grant will not come; returns their number. */
     async wake(): Promise<number> {
       const [part] = await db.query<{ woken: number; looked: number; last: number }>(wake, [lookedUpTo]);
       lookedUpTo = part?.looked === LOOKED_AT ? part.last : 0;
       return part?.woken ?? 0;
     },
-    /** Turns steps that took too long into the report of failure; answers the uuids of their resources. */
+    /** Turns steps that took too long into the report of failure; returns the uuids of their resources. */
     expire: async () => (await db.query<{ uuid: string }>(expire, [])).map(({ uuid }) => uuid),
     /** Seconds until the next step of a lane falls due; null: none is waiting. */
     nextInSeconds: async (lane: Lane) =>

@@ -21,41 +21,46 @@ export type StepHandlers = Readonly<Record<StepKind, (step: Step, signal: AbortS
 export interface StepRunner {
   /** Starts every step of a lane that is due. Returns how many it took. */
   runDue(lane: Lane, signal: AbortSignal): Promise<number>;
-  /** Finds what no date of its own brings up: provisions that took too long, and steps that nobody woke. */
+  /** Finds what no due time brings up: provisions that took too long, and waiting steps that were not woken. */
   findLate(): Promise<void>;
-  /** Resolves when no step of either lane is under way. What lasts is told to stop after 10 seconds, and put off. */
+  /**
+   * Resolves when no step of either lane is under way. Steps that still run after 10 seconds are aborted and put off.
+   */
   settled(): Promise<void>;
   /**
-   * Keeps a step's lease while `work` runs, and aborts `work` when the lease is lost (the resource was deprovisioned, or
-   * this process was overtaken) or its time is up.
+   * Keeps a step's lease while `work` runs, and aborts `work` when the lease is lost (the resource was deprovisioned,
+   * or this process was overtaken) or after 10 minutes.
    */
   holding<Result>(step: Step, work: (signal: AbortSignal) => Promise<Result>): Promise<Result>;
-  /** While `work` runs, no log line shows the secrets of the step's resource, whoever writes it. */
+  /** While `work` runs, hides the secrets of the step's resource from every log line of this process. */
   hiding<Result>(step: Step, work: () => Promise<Result>): Promise<Result>;
-  /** Sees a step to its end, or to its next try, after the request that began it was answered; hides its secrets. */
+  /** Runs the rest of a step after its request was answered; if `work` fails, puts the step off. Hides its secrets. */
   inBackground(step: Step, work: Promise<void>): void;
 }
 
 /**
- * All steps but so many of each lane give way to grants that stand in line, which are worth nothing after five minutes:
- * nearly every step may wait for hours. Not for ever, for the line may last; and the step of a provision whose process
- * died before it answered holds back a grant itself.
+ * While grants are backlogged (for {@link LONGEST_WAY_MS} at most), each lane runs only this many steps at once: grants
+ * are worth nothing after five minutes, and nearly every step may wait for hours.
  */
 const MOST_BESIDE_GRANTS = 1;
+/**
+ * Steps give way to grants for this long at most: the backlog may last, and the step of a provision whose process died
+ * before it answered holds back a grant itself.
+ */
 const LONGEST_WAY_MS = 60_000;
-/** The longest one call of a vendor's function may take. */
+/** The longest one step may run. */
 const LONGEST_STEP_MS = 10 * 60_000;
-/** A process that stops has 25 seconds in all. */
+/** How long running steps may go on when the process stops; it has 25 seconds in all. */
 const STOP_PATIENCE_MS = 10_000;
-/** A step that fails so often needs a person. */
+/** After this many failed attempts an alarm is raised. */
 export const ALARM_AFTER_ATTEMPTS = 12;
 
 export function createStepRunner(needs: {
   queue: StepQueue;
   handlers: StepHandlers;
-  /** For how long more grants have been due than can be exchanged at once; 0: they are not. */
+  /** For how many ms more grants have been due than can be exchanged at once; 0: not now. */
   grantsBehindForMs(): number;
-  /** What a vendor's error may quote of a step's resource. */
+  /** The secrets of a step's resource that a vendor's error may quote. */
   secretsOf(step: Step): readonly Secret[];
   scrubber: Scrubber;
   /** Called when a step ended, or late ones were found: another may be due soon. */
@@ -65,7 +70,7 @@ export function createStepRunner(needs: {
   const { queue, handlers, grantsBehindForMs, secretsOf, scrubber, onEnd, log } = needs;
 
   const underWay = new Set<AbortController>();
-  /** A stop has waited long enough: nothing is begun any more. */
+  /** Set when a stop has waited long enough: no step is begun any more. */
   let isOver = false;
 
   async function holding<Result>(
@@ -116,7 +121,7 @@ export function createStepRunner(needs: {
     const hasFailed = !(error instanceof Stopped);
     const againInSeconds = nextTryInSeconds(STEP_AGAIN, attempts) + restSeconds(error);
     const told = { ...about, attempts, againInSeconds: Math.round(againInSeconds * 10) / 10, error };
-    // Told also where it cannot be stored: the next try is no longer the twelfth.
+    // Logged even if it cannot be stored: the next try is no longer the twelfth, and the alarm would be lost.
     let isOurs = true;
     try {
       isOurs = await queue.putOff(step, againInSeconds, hasFailed ? words : null);
@@ -136,7 +141,10 @@ export function createStepRunner(needs: {
     }
   }
 
-  /** What a provision that failed elsewhere was still being made with must be taken down. */
+  /**
+   * Ends an unwanted step. The step of a provision that failed meanwhile becomes a clean-up, as it may have been made
+   * in part.
+   */
   async function end(step: Step): Promise<void> {
     const isBeingMade = step.kind === "provision" || step.kind === "finish";
     if (step.resource.state === "failed" && isBeingMade) await queue.cleanUpAfter(step);
@@ -207,20 +215,23 @@ export function createStepRunner(needs: {
   };
 }
 
-/** What the platform asks us to wait, or the resource's own share of its calls. Before that a try is in vain. */
+/**
+ * How many seconds the platform asks us to wait, or our own limit on the resource's calls does; an earlier try is in
+ * vain.
+ */
 function restSeconds(error: unknown): number {
   const isToWait = error instanceof PlatformRefused || error instanceof RateLimited;
   return isToWait && error.retryAfterMs !== null ? error.retryAfterMs / 1_000 : 0;
 }
 
-/** Work was cut off, and nothing is wrong with it. */
+/** Thrown into work that is cut off because the process stops; nothing is wrong with the work. */
 class Stopped extends Error {
   constructor() {
     super("The process stops; another one goes on.");
   }
 }
 
-/** Written by somebody who did not see the end coming: nothing but the clean-up is wanted any more. */
+/** Whether a step was written by a process that did not see the resource's end: then only the clean-up is wanted. */
 function isUnwanted({ kind, resource: { state } }: Step): boolean {
   return (state === "deprovisioned" || state === "failed") && kind !== "clean_up";
 }

@@ -6,17 +6,18 @@ import { findResource } from "../rows.ts";
 import { createFencedCommit, fenceOf, type Fence } from "./fence.ts";
 import type { Step } from "./queue.ts";
 
-// What a step leaves behind, written together with its end: the config vars wanted, the plan, and the step that comes
-// next. A step that needs the platform waits (no due time) while the credential is not active. Every statement is
-// fenced by the step's lease, so the work of a process that was overtaken, or of a deprovisioned resource, is dropped.
-// The two that every resource comes by are written for all that are ready at the same moment.
+// What a step leaves behind, written together with its end: the config vars wanted, the plan, and the next step. A step
+// that needs tokens has no due time while it waits for them. Every statement is fenced by the step's lease, so the work
+// of a process that was overtaken, or of a deprovisioned resource, is dropped. The two hot ones (`announce`,
+// `provisioned`) are written for all steps that are ready at the same moment.
 
 const DUE_WHEN_ACTIVE = `CASE WHEN EXISTS (
     SELECT 1 FROM credentials c WHERE c.uuid = s.uuid AND c.state IN ('active', 'needs_reauth')) THEN now() END`;
 
 /**
- * The plan that was made becomes the resource's, even if the process dies before it tells the platform. A plan change that
- * is queued behind this step keeps its plan; one that is just being queued has no step yet, but a plan unlike `seen`.
+ * SQL for the resource's plan after plan `made` was made: it becomes the resource's plan, even if the process dies
+ * before it tells the platform. A plan change that is queued behind this step keeps its plan. One that is just being
+ * queued has no step in the statement's snapshot, but then the resource's plan differs from `seen`.
  */
 const planAfter = (step: string, made: string, seen: string) => `CASE WHEN r.plan <> ${seen} OR EXISTS (
     SELECT 1 FROM steps behind WHERE behind.uuid = ${step}.uuid AND behind.id > ${step}.id AND behind.kind = 'change_plan')
@@ -24,7 +25,8 @@ const planAfter = (step: string, made: string, seen: string) => `CASE WHEN r.pla
 
 const IS_WANTED = `r.state NOT IN ('deprovisioned', 'failed')`;
 
-// Only if no operator set a config var meanwhile; the resource is locked first, so that then its step does not end either.
+// Only if no operator has set a config var meanwhile. The resource is locked first, so that otherwise its step does not
+// end.
 const announce = busyStatement(
   "settle_done",
   `WITH incoming AS (
@@ -47,8 +49,8 @@ const announce = busyStatement(
    FROM next WHERE r.uuid = next.uuid AND ${IS_WANTED} RETURNING next.id, next.lease`,
 );
 
-// What goes on waits for the pair that a grant is about to bring; where none will come, it goes on without. A refusal
-// brings back the plan that the resource has now.
+// The `finish` step waits for the tokens of a pending grant; if none is pending, it runs without. If `finish` is
+// refused, the plan applied at this moment is restored (`previousPlan`).
 const later = statement(
   "settle_later",
   `WITH next AS (
@@ -63,7 +65,7 @@ const later = statement(
    FROM next WHERE r.uuid = next.uuid AND ${IS_WANTED} RETURNING r.uuid`,
 );
 
-// Only while the change is still to come: once it is made, another may have followed.
+// Only while the step is still the plan change: once the change is made, another may have followed.
 const acceptPlan = statement(
   "accept_plan",
   `UPDATE resources r SET plan = ${planAfter("s", "$3", "seen.plan")}, updated_at = now() FROM steps s, resources seen
@@ -122,9 +124,12 @@ export function createSettlements(db: Queryable, vault: Vault) {
   const applies = async (...[what, values]: Parameters<Queryable["query"]>) =>
     (await db.query(what, values)).length > 0;
   return {
-    /** The vendor's work for `appliedPlan` is done: keep the config vars and tell the platform next. */
+    /**
+     * The vendor's work for `appliedPlan` is done: stores the config vars and tells the platform next. False: the step
+     * is not ours any more.
+     */
     async done(step: Step, config: Readonly<Record<string, string>>, appliedPlan: string): Promise<boolean> {
-      // A plan change that was put off ends as another kind of step.
+      // Not the step's kind: a plan change that was put off ends as a `finish`.
       const event = step.detail.plan === undefined ? "config_ready" : "plan_changed";
       let { resource } = step;
       for (;;) {
@@ -132,7 +137,7 @@ export function createSettlements(db: Queryable, vault: Vault) {
         const sealedConfig = sealConfig(vault, uuid, fullSet(openConfig(vault, resource), config));
         if (await commitDone({ ...fenceOf(step), seenConfig, sealedConfig, appliedPlan, event })) return true;
         const now = await findResource(db, uuid);
-        // Nobody set a config var since that was seen: the step is not ours any more.
+        // The config vars have not changed since they were read, so the step is not ours any more.
         if (!now || isDeepStrictEqual(now.sealedConfig, seenConfig)) return false;
         resource = now;
       }
@@ -146,7 +151,7 @@ export function createSettlements(db: Queryable, vault: Vault) {
       applies(keepPlan, [id, lease, refused, kept]),
     /** The vendor refuses what it had promised: the platform must be told. */
     fail: ({ id, lease }: Step) => applies(fail, [id, lease]),
-    /** The platform knows everything. */
+    /** The platform was told everything: the step ends, and the resource is provisioned. */
     provisioned: (step: Step) => commitProvisioned(fenceOf(step)),
   };
 }

@@ -14,11 +14,15 @@ export interface VendorSteps {
   changePlan(step: Step, signal: AbortSignal): Promise<void>;
   finish(step: Step, signal: AbortSignal): Promise<void>;
   cleanUp(step: Step, signal: AbortSignal): Promise<void>;
-  /** Ends a step whose function was called while the platform waited, and took longer than it could wait. */
+  /**
+   * Settles a step with the `result` of a call that began while the platform waited, after the request was answered.
+   */
   settle(step: Step, result: Attempt): Promise<void>;
 }
 
-/** The steps that call the vendor's functions, when nobody waits for an answer any more. Each throws to be tried again. */
+/**
+ * The steps that call the vendor's functions when no request waits any more. Each throws in order to be tried again.
+ */
 export function createVendorSteps(needs: {
   db: Queryable;
   offer: Offer;
@@ -44,7 +48,8 @@ export function createVendorSteps(needs: {
       return void (await settlements.later(step, plan));
     }
     const error = result.refusal;
-    // The end of the provision before it may still be on its way to the platform: nothing of that has failed.
+    // A plan change may run while the provision before it is not yet announced: its refusal does not fail the
+    // provision.
     const isOfChange = isChange || step.detail.plan !== undefined;
     if (state === "provisioning" && !isOfChange) {
       log.error(
@@ -55,9 +60,10 @@ export function createVendorSteps(needs: {
     }
     const kept = isChange ? appliedPlan : (step.detail.previousPlan ?? appliedPlan);
     const told = { uuid, requestId, plan, kept, error };
-    // Told once: what cannot be stored is tried again.
+    // Stored first, so that it is logged once: what cannot be stored is tried again.
     await settlements.keepPlan(step, plan, kept);
-    // Another plan stands: the platform was not told yes, for the process died first, or has asked for that one since.
+    // The resource has another plan: the platform was not told yes because the process died first, or has asked for
+    // another since.
     if (step.resource.plan !== plan) log.warn(told, "The service refused a plan that nobody waits for");
     else log.error({ alarm: "plan_change_refused", ...told }, "The service refused an accepted plan");
   }
@@ -70,9 +76,11 @@ export function createVendorSteps(needs: {
         vendor.provision(vendorResource(vault, step.resource, { ...step, signal })),
       );
       if (step.resource.answerStatus !== null) return settle(step, result);
-      // Never answered: the process that held the request died. Decide as it would have; a repeated request gets it.
+      // Never answered: the process that held the request died. Decide as it would have; a repeated request gets the
+      // answer.
       if (await answers.decide(step, result)) return;
-      // One was told "later" meanwhile: the platform must hear of the result otherwise. Any other answer has ended this.
+      // A repeated request was answered "later" meanwhile: the platform must learn the result from the step. Any other
+      // answer has ended the step.
       const standing = await findResource(db, step.resource.uuid);
       if (standing?.state === "provisioning" && standing.answerStatus === 202) await settle(step, result);
     },
