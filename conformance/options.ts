@@ -33,8 +33,8 @@ export interface Options {
 export class UsedWrongly extends Error {}
 
 /**
- * Reads the arguments of the command line; null when only help was asked for, which is then printed. Throws {@link
- * UsedWrongly}.
+ * Reads the arguments of the command line; null when only help was asked for, which is then printed. Throws
+ * {@link UsedWrongly}.
  */
 export function readOptions(words: readonly string[]): Options | null {
   const program = createProgram();
