@@ -1,14 +1,14 @@
 import { randomInt } from "node:crypto";
 import { createServer } from "node:net";
 
-/** Below the ports that systems give to whoever asks for any (Linux from 32768 on, others from 49152 on). */
+/** Below the ports that systems assign on their own (Linux from 32768 on, others from 49152 on). */
 const FIRST = 10_240;
 const LAST = 32_000;
 const TRIES = 100;
 
 /**
- * A port that nobody listens on, for a process that is yet to be started. One that the system gave could be given to
- * somebody else until then, to a connection of our own for example.
+ * A port that nobody listens on, for a process that will be started later. A port assigned by the system could be
+ * assigned again before then, for example to a connection of this process.
  */
 export async function freePort(): Promise<number> {
   for (let tries = 0; tries < TRIES; tries++) {

@@ -4,21 +4,21 @@ import { Broken, NotApplicable, NotJudged, type Rule } from "./rule.ts";
 import type { Stage } from "./stage/stage.ts";
 import { NoAnswer } from "./stage/wire.ts";
 
-/** What came of one rule. */
+/** The result of one rule. */
 export interface Verdict {
   rule: Rule;
   status: "passed" | "failed" | "skipped" | "not_applicable" | "checker_failed";
-  /** Why it failed, or why nothing can be said. */
+  /** Why the rule failed, or why it could not be judged. */
   reason: string | null;
   ms: number;
 }
 
-/** Rules that are over quickly come in so many at a time: a small service is not to be knocked over. */
+/** How many short rules run at a time; few, so as not to overload a small service. */
 const AT_A_TIME = 6;
 
 /**
- * Judges the service by each rule. Those that watch for long go on side by side with all others; those that look at
- * everything come last. `onVerdict` is told each one as it falls.
+ * Judges the service by each rule. Patient rules, which watch for long, run alongside all others; rules with `isLast`,
+ * which look at all calls, come last. `onVerdict` is called with each verdict as it is reached.
  */
 export async function judge(
   stage: Stage,
@@ -42,7 +42,7 @@ export async function judge(
       .map((rule, index) => sleep(index * stage.settings.patience.betweenMs).then(() => decide(rule))),
     ...Array.from({ length: AT_A_TIME }, lane),
   ]);
-  // What looks at everything needs something to look at, also where it was asked for alone.
+  // The last rules need calls to look at, even if only they were selected.
   await plain(stage).catch(() => undefined);
   for (const rule of rules) if (rule.isLast) await decide(rule);
   return rules.map((rule) => verdicts.get(rule)!);
@@ -65,12 +65,12 @@ async function verdictOf(stage: Stage, rule: Rule): Promise<Verdict> {
   }
 }
 
-/** What the service did wrong; null where the error says nothing about it. */
+/** What the service did wrong; null if the error says nothing about the service. */
 function faultOf(error: unknown): string | null {
   if (error instanceof Broken) return error.message;
   return error instanceof NoAnswer ? `There was no answer: ${error.message}` : null;
 }
 
-/** What a parser says quotes what it could not read, and that may be a secret. */
+/** A parser's message quotes its input, which may be a secret. */
 const failureOf = ({ name, message }: Error) =>
   `the checker failed: ${name === "SyntaxError" ? "it could not read something." : message}`;

@@ -1,6 +1,6 @@
 import { Command, CommanderError, Option } from "commander";
 
-/** What was asked for, as it was written. */
+/** The options as given on the command line. */
 export interface Options {
   url?: string;
   partner?: string;
@@ -29,10 +29,13 @@ export interface Options {
   junit?: string;
 }
 
-/** It was used wrongly; the message says how. */
+/** The command line is wrong; the message says how to correct it. */
 export class UsedWrongly extends Error {}
 
-/** Reads the words of the command line; null where only help was wanted, which is printed. Throws {@link UsedWrongly}. */
+/**
+ * Reads the arguments of the command line; null when only help was asked for, which is then printed. Throws
+ * {@link UsedWrongly}.
+ */
 export function readOptions(words: readonly string[]): Options | null {
   const program = createProgram();
   try {

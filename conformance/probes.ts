@@ -5,9 +5,9 @@ import { OVERTAKES_BY_MS } from "./stage/front.ts";
 import type { Delivery, InstallWish, Resource, Stage } from "./stage/stage.ts";
 import { jsonIn, membersIn, type Reply } from "./stage/wire.ts";
 
-// What several rules look at is played once. A probe gives what was seen and judges nothing.
+// A scene that several rules look at is played once. A probe returns what was seen and judges nothing.
 
-/** A scene that is played once on a stage, however many ask for it. */
+/** A scene that is played once per stage, for all rules that ask for it. */
 export function probe<Seen>(play: (stage: Stage) => Promise<Seen>): (stage: Stage) => Promise<Seen> {
   const played = new WeakMap<Stage, Promise<Seen>>();
   return (stage) => {
@@ -21,10 +21,10 @@ export const isSuccess = (reply: Reply | null): reply is Reply =>
   reply !== null && (reply.status === 200 || reply.status === 202);
 export const isRefusal = ({ status }: Reply) => status >= 400 && status < 500;
 
-/** What an answer looked like, in a sentence's middle. */
+/** An answer, for the middle of a sentence. */
 export const shown = (reply: Reply | null) => (reply === null ? "no answer" : String(reply.status));
 
-/** A resource that was accepted; where a plain one is not, another rule says so. */
+/** A resource that was accepted. Throws NotJudged otherwise, because another rule reports that. */
 export async function installed(stage: Stage, wish: InstallWish = {}): Promise<Resource> {
   const resource = await stage.install(wish);
   const reply = firstReply(resource);
@@ -41,7 +41,10 @@ export const isDone = (call: Call) => call.reply !== null && call.reply.status <
 
 const SECRET_MEMBERS = ["code", "refresh_token", "client_secret"];
 
-/** Whether a call's address holds what belongs into its form, by name or by value. What else stands there is harmless. */
+/**
+ * Whether the query of a call contains a member of its form, by name or by value. Other members of the query are
+ * harmless.
+ */
 export function isToldInAddress({ path, form }: Call): boolean {
   const secrets = SECRET_MEMBERS.flatMap((name) => form[name] ?? []);
   const query = new URLSearchParams(path.split("?", 2)[1]);
@@ -65,7 +68,7 @@ export async function exchanged(stage: Stage, resource: Resource): Promise<Call>
   return call;
 }
 
-/** Installed, and its grant exchanged; not tried where not even the plain one is. */
+/** A resource whose grant was exchanged. Not tried if the exchange of the plain resource has failed already. */
 export async function settled(stage: Stage, wish: InstallWish = {}): Promise<Resource> {
   await plainExchange(stage);
   const resource = await installed(stage, wish);
@@ -73,23 +76,23 @@ export async function settled(stage: Stage, wish: InstallWish = {}): Promise<Res
   return resource;
 }
 
-/** For what happens at once or not at all, however patient we are with the rest. */
+/** How long to watch for things that happen at once or not at all, however patient the settings are. */
 export const momentMs = ({ settings: { patience } }: Stage): number =>
   Math.min(patience.quietMs, usualPatience.quietMs);
 
-/** Lets time go by in which something must not happen. */
+/** Waits while something must not happen. */
 export function quiet(stage: Stage, ms = stage.settings.patience.quietMs): Promise<unknown> {
   return stage.books.until(() => null, ms);
 }
 
-/** A resource's end, and what the service was asked after it, one call after the other. */
+/** A resource's end, and the calls that the service got after it, one after the other. */
 export interface End {
   endedAt: number;
-  /** When all of that was answered. */
+  /** When the last of these calls was answered. */
   askedUntil: number;
 }
 
-/** Deprovisions a resource; where that is refused, nothing can be said of what follows. */
+/** Deprovisions a resource. Throws NotJudged if that is refused, because nothing follows from what happens then. */
 export async function deprovisioned(stage: Stage, resource: Resource): Promise<End> {
   const { reply } = await stage.deprovision(resource);
   needs(
@@ -102,8 +105,8 @@ export async function deprovisioned(stage: Stage, resource: Resource): Promise<E
 }
 
 /**
- * How long what left the service before it knew of an end may still be on its way, for calls overtake each other: longer
- * by way of a network, longer where answers take long too, and longer where somebody told us to be patient.
+ * How many ms a call that the service sent before it knew of the end may still be under way, since calls can overtake
+ * each other: longer over a network, longer if answers take long, and longer if the settings ask for patience.
  */
 export function underWayMs(stage: Stage, { endedAt, askedUntil }: End): number {
   const { platformUrl, patience } = stage.settings;
@@ -114,8 +117,8 @@ export function underWayMs(stage: Stage, { endedAt, askedUntil }: End): number {
 }
 
 /**
- * Calls that began after an end. Whatever the service had begun before has gone out once it has answered several calls
- * that came later, however busy it is, or we are.
+ * Matches calls that began after an end. A service that has answered several later calls has sent everything it had
+ * begun before the end, even on a busy machine.
  */
 export function beganAfter(stage: Stage, end: End) {
   const from = end.askedUntil + underWayMs(stage, end);
@@ -123,13 +126,13 @@ export function beganAfter(stage: Stage, end: End) {
 }
 
 export const plain = probe((stage) => stage.install());
-/** Its answer, where it is a success. */
+/** The answer to the plain resource's provision, if it is a success. */
 export async function plainAnswer(stage: Stage): Promise<Reply> {
   const reply = firstReply(await plain(stage));
   needs(isSuccess(reply), `a provision has to be accepted first, and was answered with ${shown(reply)}.`);
   return reply;
 }
-/** The plain resource's exchange. */
+/** The exchange of the plain resource's grant. */
 export const plainExchange = probe(async (stage) => {
   await plainAnswer(stage);
   return exchanged(stage, await plain(stage));
@@ -143,14 +146,17 @@ export const plainAttempt = probe(async (stage) => {
   return call;
 });
 
-/** A provision that comes again after all was well. */
+/** A provision that is repeated after everything succeeded. */
 export const repeated = probe(async (stage) => {
   const resource = await settled(stage);
   const { reply } = await stage.redeliver(resource);
   return { resource, first: firstReply(resource)!, again: reply };
 });
 
-/** What is said of special repetitions presumes that a plain one succeeds, and is answered as the first. */
+/**
+ * Throws NotJudged unless a plain repetition succeeds with the first answer, which rules about special repetitions
+ * presume.
+ */
 export async function repeatsWell(stage: Stage): Promise<void> {
   const { first, again } = await repeated(stage);
   needs(isSuccess(again), "a repeated provision has to succeed first (IDEM-01).");
@@ -160,10 +166,10 @@ export async function repeatsWell(stage: Stage): Promise<void> {
   );
 }
 
-/** A provision of a plan that nobody sells. */
+/** A provision of a plan that does not exist. */
 export const strangePlan = probe((stage) => stage.install({ plan: "no-such-plan-of-anybody" }));
 
-/** One resource from its beginning to its end, and what comes after. */
+/** One resource from its provision to its end, and calls after that. */
 export const life = probe(async (stage) => {
   const resource = await settled(stage, { tokenLifeSeconds: stage.settings.patience.tokenLifeSeconds });
   const end = await stage.deprovision(resource);
@@ -179,13 +185,13 @@ export const life = probe(async (stage) => {
   return { resource, endedAt, askedUntil, provisionAgain, changeAgain, deprovisionAgain };
 });
 
-/** The plan that is changed to; for those who name none there is nothing to see. */
+/** The plan to change to. Throws NotApplicable if none was named. */
 export function otherPlan({ settings }: Stage): string {
   applies(settings.otherPlan, "no second plan was named (--other-plan).");
   return settings.otherPlan;
 }
 
-/** A resource with a plan that takes its time. */
+/** A resource with a plan that is provisioned asynchronously. */
 export async function begun(stage: Stage, wish: InstallWish = {}): Promise<Resource> {
   const plan = stage.settings.asyncPlan;
   applies(plan, "no plan that is provisioned asynchronously was named (--async-plan).");
@@ -207,7 +213,7 @@ export async function marked(stage: Stage, resource: Resource): Promise<Call> {
 
 /** An asynchronous provision from the 202 to its end. */
 export const begunOnce = probe((stage) => begun(stage));
-/** What follows it needs tokens. */
+/** The same resource, for rules that need its tokens too. */
 export async function begunWithTokens(stage: Stage): Promise<Resource> {
   const resource = await begunOnce(stage);
   await plainExchange(stage);
@@ -219,12 +225,12 @@ export const completed = probe(async (stage) => {
   return resource;
 });
 
-/** The members of an answer; none where it is no JSON object. */
+/** The members of an answer; none if it is not a JSON object. */
 export function membersOf(reply: Reply): Record<string, unknown> {
   return membersIn(reply.text);
 }
 
-/** Throws {@link Broken} unless the answer is a JSON object and says so. */
+/** Throws {@link Broken} unless the answer is a JSON object and has a JSON content type. */
 export function answeredWithObject({ headers, text }: Reply): void {
   const type = headers["content-type"] ?? "";
   holds(/^application\/([\w.-]+\+)?json\b/i.test(type), `The Content-Type is ${type || "missing"}.`);
@@ -233,7 +239,7 @@ export function answeredWithObject({ headers, text }: Reply): void {
   holds(isObject, "The body is no JSON object.");
 }
 
-/** Throws {@link Broken} unless the call was answered with one of these. */
+/** Throws {@link Broken} unless the call was answered with one of these statuses. */
 export function answeredWith(reply: Reply | null, ...statuses: number[]): asserts reply is Reply {
   holds(reply, `There was no answer; ${statuses.join(" or ")} was due.`);
   if (!statuses.includes(reply.status))
@@ -242,7 +248,7 @@ export function answeredWith(reply: Reply | null, ...statuses: number[]): assert
 
 export const replyOf = ({ reply }: Delivery): Reply | null => reply;
 
-/** Where the client secret was learnt from the service itself, nothing can be said about it. */
+/** Throws NotApplicable if the client secret was learnt from the service itself: then it cannot be judged. */
 export function needsSecret(stage: Stage): void {
   applies(stage.isSecretKnown(), "the client secret was not given (CLIENT_SECRET).");
 }

@@ -1,7 +1,7 @@
 import { SingleBar } from "cli-progress";
 import type { WriteStream } from "node:tty";
 
-/** How far the run is, as a bar on a terminal; elsewhere silent. */
+/** The progress of the run as a bar on a terminal; nothing is shown elsewhere. */
 export interface Progress {
   step(): void;
   end(): void;
@@ -16,7 +16,7 @@ export function createProgress(stream: WriteStream, total: number, isWanted: boo
     barCompleteChar: "█",
     barIncompleteChar: "░",
     clearOnComplete: true,
-    // Whoever stops us with Ctrl-C gets the terminal back as it was: nothing of it is changed that must be restored.
+    // The bar changes no terminal setting, so that Ctrl-C leaves the terminal as it was.
     ...{ hideCursor: false, linewrap: true, gracefulExit: false },
   });
   bar.start(total, 0);

@@ -6,10 +6,10 @@ import { type Settings, usualPatience } from "./settings.ts";
 
 type Environment = Record<string, string | undefined>;
 
-/** Where a service is told that the platform is, if nobody says otherwise; the sandbox's own port. */
+/** The default port of the platform: that of the sandbox. */
 const USUAL_PORT = 4000;
 
-/** Completes what was asked for from the environment, the manifest and `readPassword`. Throws {@link UsedWrongly}. */
+/** Completes the options from the environment, the manifest and `readPassword`. Throws {@link UsedWrongly}. */
 export async function readSettings(
   options: Options,
   env: Environment,
@@ -22,7 +22,7 @@ export async function readSettings(
     throw new UsedWrongly("Say where the service is with --url http://…, or how to start it with --command.");
   const addonId = options.id ?? options.addonId ?? env["ADDON_ID"] ?? (isStarted ? "conformance" : undefined);
   if (!addonId) throw new UsedWrongly("Say who the platform is to the service: --id, or ADDON_ID.");
-  // Secrets of the environment belong to the environment's own add-on.
+  // Secrets in the environment belong to the add-on that the environment names.
   const own = addonId === (env["ADDON_ID"] || addonId) ? env : {};
   const manifest = readManifest(options.manifest ?? env["ADDON_MANIFEST"]);
   return {
@@ -38,7 +38,7 @@ export async function readSettings(
     platformUrl: platformUrlOf(options),
     patience: {
       ...usualPatience,
-      // Who does their work late does late what must not be done, too.
+      // A service that does its work late does late also what it must not do, so that is watched for longer too.
       ...seconds(options.patience, "--patience", (ms) => ({
         eventMs: ms,
         quietMs: Math.max(ms, usualPatience.quietMs),
@@ -69,7 +69,7 @@ async function passwordOf(options: Options, env: Environment, readPassword: () =
   return read;
 }
 
-/** With characters that have a meaning in a form, so that it shows whether they are encoded. */
+/** Contains characters with a meaning in a form, so that a missing encoding shows. */
 function strangeSecret(): string {
   return `${randomBytes(16).toString("hex")}&+%=${randomBytes(4).toString("hex")}`;
 }
@@ -78,10 +78,10 @@ function plansOf(options: Options, manifest: AddonManifest | null) {
   const names = manifest?.plans.map(({ name }) => name) ?? [];
   const plan = options.plan ?? manifest?.default_plan ?? names[0] ?? "basic";
   const asyncPlan = options.asyncPlan ?? null;
-  // Those that follow come first: plans are listed from small to large, and who may grow may not always shrink.
+  // Later plans come first: plans are listed from small to large, and a customer who may grow may not always shrink.
   const next = names.indexOf(plan) + 1;
   const others = [...names.slice(next), ...names.slice(0, next)].filter((name) => name !== plan);
-  // The one that takes longer only where there is no other.
+  // The asynchronous plan is used only if there is no other.
   const otherPlan = options.otherPlan ?? others.find((name) => name !== asyncPlan) ?? others[0] ?? null;
   return { plan, otherPlan, asyncPlan };
 }

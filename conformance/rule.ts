@@ -1,24 +1,27 @@
 import type { Stage } from "./stage/stage.ts";
 
-/** A broken must-rule makes a service unfit; a broken should-rule costs it something, sooner or later. */
+/** A broken must-rule makes a service unfit; a broken should-rule makes it worse, but not unfit. */
 export type Severity = "must" | "should";
 
-/** One demand of the protocol that can be seen from outside. */
+/** One demand of the protocol that can be observed from outside. */
 export interface Rule {
-  /** Never given to another rule, even when this one goes. */
+  /** Never reused, even if the rule is removed. */
   id: string;
-  /** What holds, as a sentence. */
+  /** What must hold, as a sentence. */
   title: string;
-  /** Where it is written: the platform document's section, or that of docs/assumed.md where the document is silent. */
+  /** The section that demands it: of the platform document, or of docs/assumed.md if the document is silent. */
   section: string;
   severity: Severity;
-  /** What to do about it. */
+  /** How to correct the service. */
   mend: string;
-  /** Watches for longer than a few calls take; such rules are begun first and do not wait for each other. */
+  /** Watches for longer than a few calls take; such rules begin first and run in parallel. */
   isPatient?: true;
-  /** Judges what all others have caused; comes after them. */
+  /** Judges what all other rules have caused, so it comes after them. */
   isLast?: true;
-  /** Returns where the rule holds; throws {@link Broken} where not, {@link NotJudged} or {@link NotApplicable} where that cannot be seen. */
+  /**
+   * Returns if the rule holds. Throws {@link Broken} if it does not, and {@link NotJudged} or {@link NotApplicable} if
+   * that cannot be observed.
+   */
   check(stage: Stage): Promise<void>;
 }
 
@@ -27,13 +30,16 @@ export interface RuleGroup {
   rules: readonly Rule[];
 }
 
-/** What was seen is not what the rule demands. The message is a sentence and shows no secret. */
+/** The observation contradicts the rule. The message is a sentence and contains no secret. */
 export class Broken extends Error {}
 
-/** Something else has to work first. The message says what. */
+/** Something else has to work before the rule can be judged. The message says what. */
 export class NotJudged extends Error {}
 
-/** The rule is about something that this service does not have, or that nobody told us. The message says what. */
+/**
+ * The rule concerns something that this service does not have, or that was not given to the checker. The message says
+ * what.
+ */
 export class NotApplicable extends NotJudged {}
 
 /** Throws {@link Broken} unless `isSo`. */

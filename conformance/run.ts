@@ -17,23 +17,24 @@ import { Interrupted, type ServiceProcess, startService, whyNoAnswer } from "./s
 import type { Settings } from "./settings.ts";
 import { openStage } from "./stage/stage.ts";
 
-/** The same numbers as those of the command line `kit`. */
+/** The same exit codes as the command line `kit`. */
 const DONE = 0;
 const FAILED = 1;
 const USED_WRONGLY = 2;
-/** As a shell counts a Ctrl-C. */
+/** The exit code of a shell for Ctrl-C. */
 const INTERRUPTED = 130;
 
 const STOPPING = "Stopping: what was installed is taken down first. Ctrl-C again stops at once.";
 const CLEANED_UP_WITHIN_MS = 60_000;
 const NOT_CLEANED_UP = `Not all that follows a deprovision was done within ${CLEANED_UP_WITHIN_MS / 1000} s.`;
 
-/** Whether the service has done all that it does after a 204, for those who can know. */
+/** Whether the service has completed all work that follows a 204; given by callers that can find out. */
 export type HasCleanedUp = () => Promise<boolean>;
 
 /**
- * Runs the command to its end and answers what to exit with. Everything that was installed is deprovisioned before, also
- * when somebody stops it. A service that it started is stopped when it `hasCleanedUp`, or else some seconds later.
+ * Runs the command to its end and returns the exit code. Everything that was installed is deprovisioned before, even if
+ * the run is interrupted. A service that was started is stopped once `hasCleanedUp` returns true, or otherwise after
+ * some seconds.
  */
 export async function runConformance(
   words: readonly string[],
@@ -119,7 +120,7 @@ async function check(
   return { url: settings.url, verdicts, ms: Math.round(performance.now() - started), left };
 }
 
-/** A clean-up may go on after its 204: what is stopped in the middle of it is left behind for good. */
+/** Waits for a clean-up that continues after the 204: what is interrupted there is left behind for good. */
 async function isCleanedUp({ patience: { graceMs } }: Settings, ask?: HasCleanedUp): Promise<boolean> {
   if (!ask) return sleep(graceMs, true);
   for (const until = performance.now() + CLEANED_UP_WITHIN_MS; performance.now() < until; await sleep(200))
@@ -127,18 +128,21 @@ async function isCleanedUp({ patience: { graceMs } }: Settings, ask?: HasCleaned
   return false;
 }
 
-/** Sooner than this after the first it is the same one: npm sends on to us what the terminal sends to all. */
+/**
+ * A signal sooner than this after the first is the same one: npm forwards what the terminal has sent to the whole
+ * process group.
+ */
 const SAME_SIGNAL_MS = 1_000;
 const STOPPED_BY = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 
 /**
- * The first signal ends the run, and what it made is taken down; the second ends all at once. A terminal that hangs up
- * means nothing by telling so twice.
+ * The first signal ends the run, and deprovisions what it made; the second ends the process at once. A terminal that
+ * hangs up may send SIGHUP twice, so a second SIGHUP is ignored.
  */
 function onSignals({ stopping, atOnce }: { stopping(): void; atOnce(): void }) {
   const stop = new AbortController();
   const interrupted = once(stop.signal, "abort").then(() => Promise.reject(new Interrupted()));
-  // Nobody may be waiting for it yet, or any more.
+  // Nobody may be waiting for it yet, or any more: this prevents an unhandled rejection.
   interrupted.catch(() => undefined);
   let firstAt = 0;
   function onSignal(name: NodeJS.Signals) {
@@ -159,7 +163,7 @@ function onSignals({ stopping, atOnce }: { stopping(): void; atOnce(): void }) {
   };
 }
 
-/** Tried before the run: its report is not to be lost at the end. */
+/** Checked before the run, so that the report is not lost at its end. */
 function checkIsWritable(file: string | undefined): void {
   try {
     if (!file) return;

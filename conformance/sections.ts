@@ -10,6 +10,6 @@ const ASSUMED = {
   6: "A customer's sign-on",
 } as const;
 
-/** A section of the page that says what is assumed where the document is silent. */
+/** A section of docs/assumed.md, which says what is assumed where the platform document is silent. */
 export const assumed = (section: keyof typeof ASSUMED) =>
   `docs/assumed.md, section ${section} (${ASSUMED[section]})`;

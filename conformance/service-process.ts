@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Settings } from "./settings.ts";
 
-/** Somebody stopped the run. */
+/** The run was interrupted. */
 export class Interrupted extends Error {
   constructor() {
     super("Stopped: nothing is judged.");
@@ -11,12 +11,12 @@ export class Interrupted extends Error {
 
 /** A service that was started by its command. */
 export interface ServiceProcess {
-  /** Rejects, with what it said last, when it has ended; until it is stopped it may not. */
+  /** Rejects, with the last lines of the output, when the process has ended; it must not end before it is stopped. */
   ended: Promise<never>;
   hasEnded(): boolean;
-  /** SIGTERM, and half a minute later SIGKILL; resolves when it is gone. */
+  /** Sends SIGTERM, and SIGKILL after 30 s; resolves when the process has ended. */
   stop(): Promise<void>;
-  /** SIGKILL, now. */
+  /** Sends SIGKILL at once. */
   kill(): void;
 }
 
@@ -24,8 +24,10 @@ const ANSWERS_WITHIN_MS = 90_000;
 const STOPS_WITHIN_MS = 30_000;
 const LAST_LINES = 15;
 
-/** Starts a command with everything a service needs in its environment; resolves once it answers. Throws where not, and
- * where `signal` says to stop; then it is stopped. */
+/**
+ * Starts a command with everything a service needs in its environment; resolves once it answers. Throws if it does not,
+ * or if `signal` is aborted; the process is stopped then.
+ */
 export async function startService(
   command: string,
   settings: Settings,
@@ -33,7 +35,7 @@ export async function startService(
   signal: AbortSignal,
 ): Promise<ServiceProcess> {
   const child = spawn(command, {
-    // A group of its own, so that what the shell starts is stopped with it.
+    // A process group of its own, so that processes started by the shell are stopped with it.
     ...{ shell: true, detached: true, stdio: ["ignore", "pipe", "pipe"] },
     env: { ...process.env, ...environmentOf(settings, platformUrl) },
   });
@@ -55,13 +57,13 @@ export async function startService(
     return new Error(`The service ${what}${lines ? `. Its last lines:\n${lines}` : ", and said nothing."}`);
   }
   const ended = over.then(() => Promise.reject(failure(`ended in the middle of the run, ${how}`)));
-  // Nobody may be waiting for it yet, or any more.
+  // Nobody may be waiting for it yet, or any more: this prevents an unhandled rejection.
   ended.catch(() => undefined);
   const tell = (name: NodeJS.Signals) => {
     try {
       process.kill(-child.pid!, name);
     } catch {
-      // It has gone by itself.
+      // It has already ended.
     }
   };
 
@@ -86,12 +88,15 @@ export async function startService(
   return { ended, hasEnded: () => isOver, stop, kill: () => tell("SIGKILL") };
 }
 
-/** Whether anybody answers there, whatever it is. */
+/** Whether anything answers at the address, with whatever status. */
 export async function answers(url: string): Promise<boolean> {
   return (await whyNoAnswer(url)) === null;
 }
 
-/** Null where anybody answers there, whatever it is; else why nobody does, and what to do about it, as a sentence. */
+/**
+ * Null if anything answers at the address, with whatever status; else the reason, with what to do about it, as a
+ * sentence.
+ */
 export async function whyNoAnswer(url: string): Promise<string | null> {
   try {
     await (await fetch(url, { redirect: "manual", signal: AbortSignal.timeout(5_000) })).arrayBuffer();

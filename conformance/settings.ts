@@ -1,46 +1,46 @@
 import type { AddonManifest } from "../sandbox/index.ts";
 
-/** How long things are waited for. Milliseconds, but for the token's life. */
+/** How long things are waited for: in milliseconds, except for the token's lifetime. */
 export interface Patience {
-  /** For what must happen "later": the exchange of a grant, a retry, the end of an asynchronous provision. */
+  /** For what must happen later: the exchange of a grant, a retry, the end of an asynchronous provision. */
   eventMs: number;
-  /** For what must not happen, "later" or at all. */
+  /** For what must not happen. */
   quietMs: number;
-  /** How long the token endpoint takes where it is slow: hardly less than what is to be waited for it, 20 s. */
+  /** How long a slow token endpoint takes: a little less than the 20 s that a service must wait for it. */
   slowMs: number;
-  /** The `expires_in` of the tokens whose refresh is watched; seconds. */
+  /** The `expires_in` of the tokens whose refresh is watched, in seconds. */
   tokenLifeSeconds: number;
-  /** For what a service that we started cleans up after its 204, before it is stopped. */
+  /** For the clean-up after a 204, before a service that was started here is stopped. */
   graceMs: number;
-  /** Between one long watch and the next, at the beginning. */
+  /** Between the starts of two patient rules. */
   betweenMs: number;
 }
 
-/** Against whom the platform is played, and with what. */
+/** The service that the checker plays the platform to, and the values it uses. */
 export interface Settings {
-  /** The service's address; where it is started by us, the one it is told to listen on. */
+  /** The service's address; if the checker starts the service, the address it is told to listen on. */
   url: string;
   resourcesPath: string;
   ssoPath: string;
   addonId: string;
   addonPassword: string;
-  /** Null: whatever the service sends first is taken to be it. */
+  /** Null: the first secret that the service sends is taken for it. */
   clientSecret: string | null;
   /** Null: sign-on is not judged. */
   ssoSalt: string | null;
   /** The plan that is installed. */
   plan: string;
-  /** The plan that is changed to; null: no change is judged. */
+  /** The plan to change to; null: plan changes are not judged. */
   otherPlan: string | null;
   /** A plan that is answered 202; null: asynchronous provisioning is not judged. */
   asyncPlan: string | null;
   region: string;
   manifest: AddonManifest | null;
   patience: Patience;
-  /** Where the platform listens; 0: any free port. */
+  /** The port on which the platform listens; 0: any free port. */
   platformPort: number;
   platformHost: string;
-  /** Where the service finds it; null: where it listens. */
+  /** The address at which the service reaches the platform; null: the one where it listens. */
   platformUrl: string | null;
 }
 

@@ -15,31 +15,30 @@ const countCleanUps = statement(
   `SELECT count(*)::int AS left FROM steps WHERE kind = 'clean_up'`,
 );
 
-/** Beside this file, whatever the folder it is called in, and compiled if this one is. */
+/** The service's entry point beside this file, independent of the working folder; compiled if this file is. */
 const WEB = fileURLToPath(new URL(`../src/web${path.extname(import.meta.url)}`, import.meta.url));
 const TSX = import.meta.resolve("tsx");
 
-/**
- * `npm run conformance`: any partner service, or, where none is named, this one: started for the purpose on an embedded
- * database in a temporary folder, with the plans of `src/your-service`.
- */
+// `npm run conformance`: checks any partner service, or, if none is named, this one, started for the purpose on an
+// embedded database in a temporary folder with the plans of `src/your-service`.
+
 const words = process.argv.slice(2);
-// A terminal that hangs up reads no more; what was installed is taken down all the same.
+// Writing to a terminal that was closed fails, but what was installed must still be deprovisioned.
 for (const stream of [process.stdout, process.stderr]) stream.on("error", () => undefined);
 const isOther = words.some((word) => /^--(url|partner|command|help|list)\b|^-h$/.test(word));
 
 const exitCode = await (
   isOther ? (async () => runConformance(words, readEnvironment()))() : checkThisService()
 ).catch((error: unknown) => exitWith(error));
-// Rules that were interrupted wait for what never comes.
+// Rules that were interrupted keep waiting for events, so the process must be ended.
 process.exit(exitCode);
 
 async function checkThisService(): Promise<number> {
   const folder = mkdtempSync(path.join(tmpdir(), "conformance-"));
-  // What was begun may still be writing into it.
+  // A process that is ending may still write into the folder.
   process.once("exit", () => rmSync(folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 50 }));
   const id = "conformance";
-  // The service is started with these; what .env says is about another.
+  // The service is started with these values; those in `.env` are meant for another one.
   Object.assign(process.env, {
     DATA_DIR: folder,
     DATABASE_URL: "",
@@ -60,7 +59,7 @@ async function checkThisService(): Promise<number> {
   return runConformance(all, {}, () => hasCleanedUp(folder));
 }
 
-/** In a vendor's own database its last product would be left for good. */
+/** Waits for unfinished clean-ups: in a vendor's own database the last product would otherwise be left for good. */
 async function hasCleanedUp(dataDir: string): Promise<boolean> {
   const db = await openDatabase({ dataDir, poolSize: 1, role: "guest" });
   try {

@@ -14,7 +14,8 @@ import type { Step } from "./demo/step.ts";
 import { paragraph } from "./story.ts";
 import { took } from "./wording.ts";
 
-/** `npm run demo`: the whole life of a resource, each step checked at the platform or in the database. */
+// `npm run demo`: the whole life of a resource, each step checked at the platform or in the database.
+
 const steps: Step[] = [
   ...[provision, exchange, appIsKnown, refresh, fullLife],
   ...[attachedApps, configVars, planChange],
@@ -27,7 +28,7 @@ console.log("The life of a resource, on a platform and a database of its own:\n"
 let opened: DemoStage | null = null;
 const stopped = () => process.exit(130);
 onSignals(["SIGINT", "SIGTERM", "SIGHUP"], {
-  // While it starts, nothing is installed.
+  // Nothing is installed while the stage is starting.
   first: () => (opened ? void opened.close().finally(stopped) : stopped()),
   again: stopped,
 });

@@ -12,9 +12,10 @@ import { setStage, type Stage } from "./stage.ts";
 import { whatToTry } from "./what-to-try.ts";
 import { took } from "./wording.ts";
 
-/** `npm run dev`: a platform and the service in one process, and the story of what they say to each other. */
+// `npm run dev`: a platform and the service in one process, and a log of the calls between them in plain words.
+
 const SETTLED_WITHIN_MS = 10_000;
-/** What may be in the way of a start, and says itself what to do. */
+/** Errors that may prevent the start, whose message already says what to do. */
 const IN_A_SENTENCE = [PortBusy, BrokenStateFile, StateFileInUse];
 const startedAt = performance.now();
 let settings: DevSettings;
@@ -56,7 +57,7 @@ async function play(): Promise<void> {
   }
   const isAlive = sandbox.control.addon(id).state !== "deprovisioned";
   const isSettled = isAlive && (await untilSettled(service.services.db, id, SETTLED_WITHIN_MS));
-  // Ctrl-C came before: what could be tried is there no more.
+  // Ctrl-C was pressed meanwhile, so there is nothing left to try.
   if (isStopping) return;
   const addon = sandbox.control.addon(id);
   console.log(`\n${outcome(isSettled, addon)}`);
@@ -64,7 +65,7 @@ async function play(): Promise<void> {
     whatToTry({
       ...{ offer, logFile, kitNeeds: kitNeeds(), settingsFile: `${settings.dataDir}/dev.env` },
       operators: settings.environment["OPERATOR_ACCOUNTS"]!,
-      // A PostgreSQL outlives the folder, and would then hold what nobody can open.
+      // Deleting the folder would not empty a PostgreSQL, whose data nobody could then decrypt.
       startOver: settings.environment["DATABASE_URL"] ? null : `rm -rf ${settings.dataDir}`,
       serviceUrl: service.url!,
       platformUrl: sandbox.url,
@@ -99,7 +100,7 @@ function outcome(isSettled: boolean, { state, name, tokens }: AddonState): strin
   return colours.yellow(`${name} is not finished yet; whatever follows appears here.`);
 }
 
-/** The command line finds the service by DATA_DIR, and on PostgreSQL by the settings themselves. */
+/** What precedes a command of the kit so that it finds the service: DATA_DIR, or on PostgreSQL all settings. */
 function kitNeeds(): string {
   if (settings.environment["DATABASE_URL"]) return `env $(grep -v '^#' ${settings.dataDir}/dev.env) `;
   return process.env["DATA_DIR"] ? `DATA_DIR=${settings.dataDir} ` : "";

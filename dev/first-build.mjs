@@ -1,10 +1,11 @@
-// The build before the first `npm run kit`, where there is none. It is made aside and put in place at once: of two that
-// begin together the second finds a whole build there, and leaves it to whom already runs it.
+// Builds dist/ before the first `npm run kit`, if there is none. The build is made in a folder of its own and then
+// renamed, so that of two builds at the same time the second finds a complete one and leaves it to the process that may
+// already run it.
 import { spawnSync } from "node:child_process";
 import { existsSync, renameSync, rmSync } from "node:fs";
 import process from "node:process";
 
-// A sibling, so that what is built finds its sources where its maps say.
+// A sibling of dist/, so that source maps find the sources.
 const aside = `dist.${process.pid}`;
 const run = (command, ...words) =>
   spawnSync(command, words, { stdio: ["ignore", process.stderr, "inherit"] }).status === 0;
@@ -16,7 +17,7 @@ const putInPlace = () => {
   try {
     renameSync(aside, "dist");
   } catch {
-    // Somebody else's, or what a build that was broken off has left.
+    // Another process put its build there, or an interrupted build left a part of one.
   }
 };
 if (isBuilt) putInPlace();

@@ -3,7 +3,8 @@ import { fileURLToPath } from "node:url";
 import { format } from "prettier";
 import { manifestJsonSchema } from "../src/manifest/json-schema.ts";
 
-// Writes app.schema.json anew from src/manifest/schema.ts: after a change there, node --import tsx dev/manifest-schema.ts
+// Writes app.schema.json from src/manifest/schema.ts. Run it after a change there: node --import tsx
+// dev/manifest-schema.ts
 
 const FILE = fileURLToPath(new URL("../app.schema.json", import.meta.url));
 

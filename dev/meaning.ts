@@ -1,7 +1,7 @@
 import type { LedgerEntry } from "../sandbox/index.ts";
 import { inPlain, list, textIn } from "./wording.ts";
 
-/** What the platform knows of a resource, for the words that a call itself does not hold. */
+/** What the platform knows about a resource, for words that the call itself does not contain. */
 export interface Known {
   name: string;
   app: string;
@@ -14,7 +14,7 @@ interface Facts {
   status: number;
   request: Record<string, unknown>;
   answer: Record<string, unknown>;
-  /** The answer where it is a list. */
+  /** The answer's items, if it is a list. */
   items: Record<string, unknown>[];
   known: Known | undefined;
 }
@@ -56,12 +56,12 @@ const meanings: readonly [call: string, tell: Tell][] = [
   ["POST /addons/*/actions/deprovision", () => `You told the platform that it cannot be provisioned.`],
 ];
 
-/** What a call means, in one sentence or two; nothing for a call that says it all itself. */
+/** What a call means, in one or two sentences; empty if the call needs no explanation. */
 export function meaningOf(entry: LedgerEntry, resourcesPath: string, known: Known | undefined): string {
   const { direction, method, path, request, response, complaints = [] } = entry;
   if (response === null) return [`There was no answer.`, ...complaints].join(" ");
   const { status, body } = response;
-  // Without credentials, so the platform must say no; that it says anything is what `kit doctor` wants to know.
+  // `kit doctor` sends this call without credentials and only needs an answer, so a refusal is no failure.
   if (direction === "in" && path === "/") return "You asked whether the platform answers: it does.";
   if (status >= 400) return refusal(direction, status, body);
   const below = direction === "out" ? path.replace(resourcesPath, "/resources") : path;

@@ -2,14 +2,14 @@ import type { LedgerEntry } from "../sandbox/index.ts";
 import { colours } from "./colours.ts";
 import { shortened } from "./story.ts";
 
-/** So many of a kind are told in full, */
+/** How many calls of one kind are printed in full; further ones are only counted … */
 const TOLD_IN_FULL = 5;
-/** unless this long passed without one; the others are counted. */
+/** … until this many ms have passed without one. */
 const FORGOTTEN_AFTER_MS = 2_000;
 
 /**
- * Prints the story as it happens. Of many calls of one kind at a time (pages, a burst of refreshes) only the first are
- * told; how many more there were is said when they have stopped.
+ * Prints the calls as they happen. Of many calls of one kind within a short time (pages, a burst of refreshes) only the
+ * first are printed; the number of the others is printed when they have stopped.
  */
 export function createNarrator(print: (text: string) => void, tell: (entry: LedgerEntry) => string) {
   const kinds = new Map<string, { count: number; timer: NodeJS.Timeout }>();
@@ -30,7 +30,7 @@ export function createNarrator(print: (text: string) => void, tell: (entry: Ledg
       kinds.set(kind, { count, timer: setTimeout(() => end(kind), FORGOTTEN_AFTER_MS).unref() });
       if (count <= TOLD_IN_FULL) print(tell(entry));
     },
-    /** Says what was only counted until now. */
+    /** Prints the counts that are pending. */
     close(): void {
       for (const [kind, { timer }] of kinds) {
         clearTimeout(timer);

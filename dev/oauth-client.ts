@@ -5,7 +5,7 @@ import { Secret } from "../src/secret.ts";
 /** The settings with which people can sign in. */
 export type OAuthClient = Required<Pick<Config, "oauthClientId" | "oauthClientSecret">>;
 
-/** The OAuth client of the last run; or a new one, if this platform does not know it or sends people elsewhere. */
+/** The OAuth client of the last run, or a new one if this platform does not know it or its redirect URI differs. */
 export function oauthClient(control: Control, config: Config): OAuthClient {
   const { oauthClientId, oauthClientSecret, publicUrl = `http://localhost:${config.port}` } = config;
   const redirectUri = `${publicUrl}/oauth/callback`;

@@ -2,8 +2,8 @@ import type { Offer } from "../src/resources/contract.ts";
 
 /**
  * A plan to change to from `plan`: the next one, or else one before it. Plans are listed from small to large, and a
- * service that lets its customers grow may refuse to let them shrink. One whose provision takes longer only where there
- * is no other.
+ * service may refuse to let customers shrink. A plan that is provisioned asynchronously is chosen only if there is no
+ * other.
  */
 export function otherPlan({ plans }: Offer, plan: string): string | undefined {
   const names = Object.keys(plans);

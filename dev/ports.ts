@@ -1,7 +1,7 @@
 import { createServer } from "node:net";
 import { KitError } from "../src/errors.ts";
 
-/** Somebody else listens where we want to. */
+/** Another process listens on a port that is needed. */
 export class PortBusy extends KitError {
   constructor(port: number, what: string, variable: string) {
     super(
@@ -11,7 +11,7 @@ export class PortBusy extends KitError {
   }
 }
 
-/** Throws {@link PortBusy} before anything is opened, so that nothing has to be undone. */
+/** Throws {@link PortBusy} before anything is opened, so that nothing has to be closed again. */
 export async function checkPort(port: number, what: string, variable: string, host?: string): Promise<void> {
   const server = createServer();
   try {

@@ -5,7 +5,7 @@ import { statement, type Queryable } from "../src/database/database.ts";
 /** The customer's app that the sample add-on is installed on. */
 const SAMPLE_APP = "shop";
 
-/** The add-on that an earlier run installed and that can still live; null: there is none. */
+/** The add-on that an earlier run installed and that can still work; null if there is none. */
 export function livingAddon(control: Control): AddonState | null {
   const living = control.state().addons.filter(({ state, grant }) => {
     const canWork = grant !== null && grant.state !== "expired" && grant.state !== "invalid";
@@ -14,7 +14,9 @@ export function livingAddon(control: Control): AddonState | null {
   return living[0] ?? null;
 }
 
-/** Installs the add-on on an app, as a customer would: the platform sends the provision request. Answers its id. */
+/**
+ * Installs the add-on on an app as a customer would: the platform sends the provision request. Returns the add-on's id.
+ */
 export async function installSample(control: Control, plan: string): Promise<string> {
   const hasApp = control.state().apps.some(({ name }) => name === SAMPLE_APP);
   if (!hasApp) control.createApp({ name: SAMPLE_APP });
@@ -29,7 +31,9 @@ const readSettled = statement(
    FROM credentials c WHERE c.uuid = $1`,
 );
 
-/** Waits until the service has nothing left to do for a resource and holds a live token; false: not within the time. */
+/**
+ * Waits until the service has nothing left to do for a resource and holds a valid token. False: not within the time.
+ */
 export async function untilSettled(db: Queryable, uuid: string, withinMs: number): Promise<boolean> {
   const until = performance.now() + withinMs;
   for (;;) {

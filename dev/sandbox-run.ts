@@ -6,10 +6,9 @@ import { exitWith } from "../src/process.ts";
 import { offer } from "../src/your-service/plans.ts";
 import { demoStage, eventually, YOURS_WITHIN_MS } from "./demo/stage.ts";
 
-/**
- * `npm run sandbox:run -- COMMAND`: a platform, this service, and a resource on it, for as long as COMMAND runs; COMMAND
- * has the resource's config vars and all addresses in its environment, and its exit code is ours.
- */
+// `npm run sandbox:run -- COMMAND`: a platform, this service and a resource on it, for as long as COMMAND runs. COMMAND
+// gets the resource's config vars and all addresses in its environment. This process exits with COMMAND's exit code.
+
 const words = process.argv.slice(2);
 if (words.length === 0 || words[0] === "--help") {
   console.error(
@@ -20,15 +19,16 @@ if (words.length === 0 || words[0] === "--help") {
   process.exit(words.length === 0 ? 2 : 0);
 }
 
-/** The signal that was to stop us, and who works at the moment. While the stage is set, nothing is installed. */
+// Until the stage is set, nothing is installed, so a signal ends the process at once.
 let isSet = false;
+/** The signal that stopped this process. */
 let stoppedBy: NodeJS.Signals | null = null;
 let child: ChildProcess | null = null;
 for (const name of ["SIGINT", "SIGTERM", "SIGHUP"] as const)
   process.on(name, () => {
     if (!isSet) process.exit(128 + constants.signals[name]);
     stoppedBy ??= name;
-    // A terminal sends Ctrl-C to COMMAND itself: a second one would mean to hurry.
+    // A terminal sends Ctrl-C to COMMAND itself; a second SIGINT could make it skip its clean-up.
     if (name !== "SIGINT" || !process.stdin.isTTY) child?.kill(name);
   });
 
@@ -62,7 +62,7 @@ function wantedPlan(): string {
   );
 }
 
-/** A resource that the platform calls provisioned, with its tokens; asynchronous ones are waited for. */
+/** Installs a resource and waits until the platform has provisioned it and its grant was exchanged. */
 async function install({ control }: Sandbox, plan: string): Promise<string> {
   const { addon, response } = await control.install({ plan });
   if (response.status !== 200 && response.status !== 202)
@@ -87,12 +87,14 @@ function addresses({ url, settings }: Sandbox, serviceUrl: string, uuid: string)
   };
 }
 
-/** As the customer's app would have them. */
+/** The config vars as the customer's app would have them. */
 function configOf({ control }: Sandbox, uuid: string): Record<string, string> {
   return control.configVars(control.addon(uuid).app.name) as Record<string, string>;
 }
 
-/** Runs COMMAND with our streams; a signal counts as a shell counts it. */
+/**
+ * Runs COMMAND with the streams of this process and returns its exit code: 128 plus the number if a signal ended it.
+ */
 async function run(environment: Record<string, string>): Promise<number> {
   if (stoppedBy) return 128 + constants.signals[stoppedBy];
   const [command, ...args] = words;
@@ -103,7 +105,7 @@ async function run(environment: Record<string, string>): Promise<number> {
   });
 }
 
-/** The end of the resource, which the service is to accept too. */
+/** Deprovisions the resource. Throws if the service does not accept that. */
 async function deprovision({ control }: Sandbox, uuid: string): Promise<void> {
   const { response } = await control.deprovision(uuid);
   const { status } = response;

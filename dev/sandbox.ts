@@ -3,11 +3,10 @@ import { madeUpNames, readEnvironment } from "../src/config.ts";
 import { addonManifest } from "../src/operator/addon-manifest.ts";
 import { offer } from "../src/your-service/plans.ts";
 
-/**
- * `npm run sandbox`: the platform alone, for a service started by hand. It gets the credentials that the service reads
- * too (from the environment, `.env`, or what `npm run dev` made), and the add-on manifest of your plans. If somebody sets
- * `ADDON_MANIFEST`, the add-on is registered with what that says, in place of credentials that were made up.
- */
+// `npm run sandbox`: the platform alone, for a service that is started by hand. It uses the same credentials as the
+// service (from the environment, `.env`, or the file of `npm run dev`) and the add-on manifest of your plans. If
+// `ADDON_MANIFEST` is set, its values take precedence over generated credentials.
+
 const shared = ["RESOURCES_PATH", "ADDON_ID", "ADDON_PASSWORD", "CLIENT_SECRET", "SSO_SALT"];
 const known = readEnvironment();
 const usual: Record<string, string> = {
@@ -24,7 +23,7 @@ for (const name of [...shared, ...Object.keys(usual)]) {
 
 await import("../sandbox/main.ts");
 
-/** The settings that a manifest stands for. One that cannot be read is complained of by the sandbox. */
+/** The settings that a manifest contains. If it cannot be read, the sandbox reports that. */
 function namesIn(manifest: string | undefined): string[] {
   if (!manifest) return [];
   try {

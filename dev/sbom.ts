@@ -2,9 +2,9 @@ import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 
-// What the service is made of where it serves, as CycloneDX on standard output: npm run --silent sbom > sbom.cdx.json
-// Of npm's own `--omit dev` nothing is used: it also leaves out what both production and a dev dependency need (pg, for
-// one; https://github.com/npm/cli/issues/7909). So npm tells of everything, and the lockfile says what of it ships.
+// Writes the packages the service runs with to standard output, as CycloneDX: npm run --silent sbom > sbom.cdx.json
+// npm's own `--omit dev` is not used, because it also leaves out packages that both production and a dev dependency
+// need, such as pg (https://github.com/npm/cli/issues/7909). So npm lists everything, and the lockfile says what ships.
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const all = JSON.parse(

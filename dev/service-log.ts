@@ -4,12 +4,12 @@ interface Line {
   level: string;
   time: string;
   msg: string;
-  /** What was thrown; not everything that can be is an error. */
+  /** The thrown value, which need not be an error. */
   error?: { message?: string; id?: string } | string;
   reason?: unknown;
 }
 
-/** Where the service's log goes: every line into a file; warnings and errors also into the story, as sentences. */
+/** The output of the service's log: every line goes into a file; warnings and errors are also printed as sentences. */
 export function openServiceLog(file: string, warn: (at: string, isError: boolean, text: string) => void) {
   const stream = createWriteStream(file, { flags: "a", mode: 0o600 });
   return {

@@ -6,29 +6,29 @@ import { readEnvironment, settings, type Environment } from "../src/config.ts";
 import { Misconfigured } from "../src/errors.ts";
 
 export interface DevSettings {
-  /** Everything the service is started with. */
+  /** The environment that the service is started with. */
   environment: Environment;
-  /** As it was written by whoever chose it: relative to the working folder, or not. */
+  /** The path as it was given, which may be relative to the working folder. */
   dataDir: string;
   sandboxPort: number;
-  /** Whether this is the first run on this folder. */
+  /** Whether this is the first run with this folder. */
   isFirstRun: boolean;
   /**
-   * Writes down where the platform listens now, and what else it gave us; for whoever has the folder's database, and
-   * nobody else.
+   * Stores the platform's address of now and the values in `given`. To be called only by a process that owns the
+   * folder's database.
    */
   keepAddresses(given?: Record<string, string>): void;
 }
 
-/** The name of the sample add-on; ADDON_ID names yours. */
+/** The id of the sample add-on; ADDON_ID sets yours. */
 const SAMPLE_ADDON_ID = "teapots";
 
 /**
- * The settings of development. What the environment and `.env` leave open is made up once and kept in
- * `DATA_DIR/dev.env`, readable by its owner alone, where the command line finds it too.
+ * The settings for development. Values that neither the environment nor `.env` sets are generated once and kept in
+ * `DATA_DIR/dev.env`, readable by its owner alone, where the command line finds them too.
  *
- * CLIENT_SECRET stays what it was at first: the service imports a value only once, so after a reset at the platform
- * and `kit secret set` both go on with the newer one, whatever this file says.
+ * CLIENT_SECRET keeps its first value there: the service imports a value only once, so after a reset at the platform
+ * and `kit secret set` both use the newer one, whatever the file says.
  */
 export function devSettings(env: Environment = process.env, folder = process.cwd()): DevSettings {
   const chosen = readEnvironment(env, folder);
@@ -39,7 +39,7 @@ export function devSettings(env: Environment = process.env, folder = process.cwd
   const sandboxPort = portIn(chosen["SANDBOX_PORT"] || "4000");
   const addresses = platformAddresses({ ...kept, ...chosen }, kept, sandboxPort);
   const made = { ...madeUp(), ...kept, ...addresses };
-  // What seals must be on disk before anything is sealed.
+  // The encryption key must be on disk before anything is sealed with it.
   if (isFirstRun) write(file, made);
   return {
     ...{ dataDir, sandboxPort, isFirstRun },
@@ -57,13 +57,16 @@ function madeUp(): Record<string, string> {
     SSO_SALT: randomBytes(20).toString("hex"),
     OPERATOR_PASSWORD: randomBytes(12).toString("hex"),
     OPERATOR_ACCOUNTS: "owner@example.com",
-    // Until the platform has registered one.
+    // Placeholders until the platform has registered a client.
     OAUTH_CLIENT_ID: "none-yet",
     OAUTH_CLIENT_SECRET: randomBytes(24).toString("hex"),
   };
 }
 
-/** The sandbox's address, thrice. Somebody else's platform must not get a toy's calls, nor we mix their tokens up. */
+/**
+ * The sandbox's address for all three settings. Throws `Misconfigured` if another platform is set: it must not get test
+ * calls, and its tokens must not mix with the sandbox's.
+ */
 function platformAddresses(chosen: Environment, kept: Environment, port: number): Record<string, string> {
   const address = `http://127.0.0.1:${port}`;
   const names = ["PLATFORM_API_URL", "PLATFORM_AUTH_URL", "PLATFORM_STATUS_URL"];
@@ -97,7 +100,7 @@ function write(file: string, values: Record<string, string | undefined>): void {
   const text = `# Made by npm run dev, for development only; the environment and .env win over it.\n${lines.join("\n")}\n`;
   if (existsSync(file) && readFileSync(file, "utf8") === text) return;
   mkdirSync(path.dirname(file), { recursive: true, mode: 0o700 });
-  // Beside it and renamed: a process that dies here leaves the old settings or the new ones.
+  // Written to a second file and renamed: after a crash the file has either the old or the new settings.
   writeFileSync(`${file}.new`, text, { mode: 0o600 });
   renameSync(`${file}.new`, file);
 }

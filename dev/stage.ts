@@ -12,13 +12,13 @@ import type { DevSettings } from "./settings.ts";
 import { tellCall, tellWarning } from "./story.ts";
 import type { Control, Sandbox } from "../sandbox/index.ts";
 
-/** The platform and the service, both running, and the story of what passes between them. */
+/** The platform and the service, both running, and the narrator that prints the calls between them. */
 export interface Stage {
   sandbox: Sandbox;
   service: RunningService;
   narrator: Narrator;
   logFile: string;
-  /** The service first, as long as the platform can still answer what was sent. */
+  /** Stops the service first, so that the platform can still answer its last calls. */
   stop(): Promise<void>;
 }
 
@@ -35,7 +35,7 @@ export async function setStage(
   const log = openServiceLog(logFile, (...warning) => narrator.print(tellWarning(...warning)));
   const sandbox = await startSandbox({
     port: sandboxPort,
-    // Of the last run's address nobody knows who listens there now, and the platform may call at once.
+    // Not the address of the last run: another process may listen there now, and the platform may call at once.
     partnerUrl: `http://localhost:${config.port}`,
     statePath: path.join(dataDir, "sandbox.json"),
     addonManifest: addonManifest(config.addonId, offer),
@@ -68,7 +68,7 @@ export async function setStage(
   };
 }
 
-/** What the platform knows of the resource that a call is about. */
+/** What the platform knows about the resource that a call concerns. */
 function known(control: Control, { path, request }: LedgerEntry) {
   const uuid =
     /[0-9a-f]{8}-[0-9a-f-]{27}/.exec(path)?.[0] ?? (request.body as { uuid?: string } | null)?.uuid;

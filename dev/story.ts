@@ -4,7 +4,7 @@ import { took } from "./wording.ts";
 
 const INDENT = " ".repeat(10);
 
-/** A call as two lines: who called whom with which answer, and what it means. */
+/** A call as two lines: the caller, the request and the status; and what the call means. */
 export function tellCall(
   { at, direction, method, path, response, ms, fault }: LedgerEntry,
   meaning: string,
@@ -19,7 +19,7 @@ export function tellCall(
   return meaning === "" ? line : `${line}\n${paragraph(meaning)}`;
 }
 
-/** What the service's log warns of. */
+/** A warning or error from the service's log. */
 export function tellWarning(at: string, isError: boolean, text: string): string {
   return `${time(at)}  ${isError ? colours.red("! your service") : colours.yellow("! your service")}  ${text}`;
 }
@@ -28,14 +28,14 @@ export function time(at: string): string {
   return colours.dim(new Date(at).toTimeString().slice(0, 8));
 }
 
-/** A uuid is 36 characters wide, and nobody reads them; nor what a browser carries along to the authorize page. */
+/** Shortens uuids, which nobody reads, and the query of the authorize page. */
 export function shortened(path: string): string {
   return path
     .replace(/\b([0-9a-f]{8})-[0-9a-f-]{27}\b/g, "$1…")
     .replace(/^(\/oauth\/authorize[^?]*)\?.*/, "$1?…");
 }
 
-/** Broken into lines that fit any terminal. */
+/** Breaks a text into lines that fit any terminal. */
 export function paragraph(text: string, indent = INDENT, width = 96): string {
   const lines: string[] = [""];
   for (const word of text.split(" ")) {

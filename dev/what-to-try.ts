@@ -3,23 +3,23 @@ import type { Offer } from "../src/resources/contract.ts";
 import { colours } from "./colours.ts";
 import { otherPlan } from "./other-plan.ts";
 
-/** What the last part of the story is made of. */
+/** The data for the last part of the output. */
 export interface Scene {
   serviceUrl: string;
   platformUrl: string;
   logFile: string;
-  /** Where the settings stand that were made up. */
+  /** The file with the generated settings. */
   settingsFile: string;
-  /** As OPERATOR_ACCOUNTS has them. */
+  /** The value of OPERATOR_ACCOUNTS. */
   operators: string;
   startOver: string | null;
   addon: AddonState | null;
   offer: Offer;
-  /** What must stand before `npm` for the command line to find this service; empty in the usual case. */
+  /** What must precede `npm` for the command line to find this service; empty in the usual case. */
   kitNeeds: string;
 }
 
-/** What to open and to try, in lines that can be copied as they are. */
+/** What to open and to try, in lines that can be copied. */
 export function whatToTry(scene: Scene): string {
   const { serviceUrl, platformUrl, logFile, startOver, addon } = scene;
   return [
@@ -66,7 +66,7 @@ function platform(scene: Scene, { name }: AddonState): string[] {
       "new client secret",
       `${curl(scene, "POST", "/client-secret/reset")} | ${secret} | ${kit(scene, "secret set")}`,
     ),
-    // Last: the call that tries a new secret would meet it, and that secret is shown once.
+    // Last, because the call that tries a new secret would get this fault, and that secret is shown only once.
     row("fail the next refresh", curl(scene, "POST", "/faults", outage)),
   ];
 }

@@ -3,7 +3,7 @@ export function list(words: readonly string[]): string {
   return words.length < 2 ? words.join("") : `${words.slice(0, -1).join(", ")} and ${words.at(-1)}`;
 }
 
-/** Seconds as a person says them. */
+/** A number of seconds in words, in the largest unit that fits. */
 export function inPlain(seconds: number): string {
   const units: [size: number, one: string][] = [
     [3600, "hour"],
@@ -15,12 +15,12 @@ export function inPlain(seconds: number): string {
   return `${count} ${one}${count === 1 ? "" : "s"}`;
 }
 
-/** How long something took. */
+/** A duration as text. */
 export function took(ms: number): string {
   return ms < 999.5 ? `${Math.max(1, Math.round(ms))} ms` : `${(ms / 1000).toFixed(1)} s`;
 }
 
-/** The text below a path of members, or "?". */
+/** The string at a path of members, or "?". */
 export function textIn(value: unknown, ...path: string[]): string {
   let found = value;
   for (const member of path) found = (found as Record<string, unknown> | null | undefined)?.[member];

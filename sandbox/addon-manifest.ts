@@ -9,8 +9,8 @@ export interface AddonPlan {
 }
 
 /**
- * What the partner has told the platform about its add-on. Only `id` and `plans` are needed; members that are not
- * listed here are kept and ignored.
+ * What the partner has told the platform about its add-on. Only `id` and `plans` are required; other members that are
+ * not listed here are kept and ignored.
  */
 export interface AddonManifest {
   /** The name of the add-on service; also the user of the Basic credentials. */
@@ -22,15 +22,15 @@ export interface AddonManifest {
   /** Used for review and CI apps, whatever plan was asked for. */
   ephemeral_plan?: string;
   regions?: string[];
-  /** The only names a config may hold. Absent: any name. */
+  /** The only config var names allowed. Absent: any name. */
   config_vars?: string[];
-  /** What each of them begins with. Absent: anything. */
+  /** The prefix of every config var name. Absent: none. */
   config_vars_prefix?: string;
   /** `log_input` adds `log_input_url` and `log_drain_token` to the provision request. */
   requires?: string[];
 }
 
-/** Reads a manifest given as JSON text or as the path of a JSON file; throws with the reason it cannot be used. */
+/** Reads a manifest, given as JSON text or as the path of a JSON file. Throws with the reason if it cannot be used. */
 export function readAddonManifest(pathOrJson: string): AddonManifest {
   return checkAddonManifest(jsonOf(pathOrJson));
 }
@@ -40,7 +40,10 @@ export function jsonOf(pathOrJson: string): unknown {
   return JSON.parse(isInline ? pathOrJson : readFileSync(pathOrJson, "utf8"));
 }
 
-/** Checks the members the sandbox relies on. The secrets of a whole manifest are not kept: this part is shown. */
+/**
+ * Checks the members that the sandbox relies on. Drops the password and the salt, because the rest is shown in pages
+ * and answers.
+ */
 export function checkAddonManifest(value: unknown): AddonManifest {
   if (!isObject(value)) throw new Error("The add-on manifest is not an object.");
   if (!isFilled(value["id"])) throw new Error("The add-on manifest has no id.");
@@ -63,7 +66,7 @@ export function checkAddonManifest(value: unknown): AddonManifest {
   return manifest as unknown as AddonManifest;
 }
 
-/** Returns the names of the plans, each there once. */
+/** Returns the names of the plans. Throws if a name occurs twice. */
 function checkPlans(plans: unknown): unknown[] {
   if (!Array.isArray(plans) || !plans.every((plan) => isObject(plan) && isFilled(plan["name"])))
     throw new Error("The add-on manifest's plans must be an array of objects, each with a name.");

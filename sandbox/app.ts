@@ -15,7 +15,10 @@ import { statusFeed } from "./status/feed.ts";
 import { incidentPages } from "./status/incident-pages.tsx";
 import { recordCalls } from "./wire/recorder.ts";
 
-/** The control side, and the platform's services on one port; only calls on the latter are played, judged, recorded. */
+/**
+ * The control side and the platform's services on one port. Faults, checks and the ledger apply only to calls of the
+ * services.
+ */
 export function createApp(platform: Platform, control: Control): Express {
   const app = express();
   app.disable("x-powered-by");
@@ -39,7 +42,10 @@ export function createApp(platform: Platform, control: Control): Express {
   return app;
 }
 
-/** `{id, message}` everywhere, but RFC 6749's own body at the token endpoint (assumed, sections 3 and 4). */
+/**
+ * Errors are `{id, message}`, except at the token endpoint, which uses the body of RFC 6749 (assumed, sections 3 and
+ * 4).
+ */
 const answerError: ErrorRequestHandler = (error: unknown, req, res, _next) => {
   if (error instanceof OAuthRefused) {
     if (error.status === 401 && req.headers.authorization)
@@ -47,7 +53,7 @@ const answerError: ErrorRequestHandler = (error: unknown, req, res, _next) => {
     res.status(error.status).set("Cache-Control", "no-store");
     res.json({ error: error.error, error_description: error.message });
   } else if (error instanceof Refused) {
-    // RFC 6750 section 3: no error where no token was sent. The legacy endpoint has named its own scheme before.
+    // RFC 6750, section 3: no error code if no token was sent. The legacy endpoint has set its own scheme before.
     if (error.status === 401 && !res.hasHeader("WWW-Authenticate")) {
       const reason = req.headers.authorization ? ', error="invalid_token"' : "";
       res.set("WWW-Authenticate", `Bearer realm="platform"${reason}`);
@@ -63,7 +69,10 @@ const answerError: ErrorRequestHandler = (error: unknown, req, res, _next) => {
   }
 };
 
-/** What Express throws: at a broken percent-encoding in a path, at a body that is no JSON, too large or encoded. */
+/**
+ * Errors that Express throws: for a broken percent-encoding in a path, and for a body that is not JSON, too large or
+ * encoded.
+ */
 function isBadInput(error: unknown): error is Error & { status: number } {
   const { status } = error as { status?: unknown };
   return error instanceof Error && typeof status === "number" && status >= 400 && status < 500;

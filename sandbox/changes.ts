@@ -1,7 +1,7 @@
-/** Tells whoever looks on that something has happened: a call has ended, or a memory has changed. */
+/** Notifies watchers that something has happened: a call has ended, or the state has changed. */
 export interface Changes {
   tell(): void;
-  /** Answers a function that ends it. */
+  /** Returns a function that ends the watch. */
   watch(listener: () => void): () => void;
 }
 

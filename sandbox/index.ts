@@ -24,29 +24,32 @@ export type { SandboxSettings } from "./settings.ts";
 export type { Fault, FaultAction } from "./wire/faults.ts";
 export type { LedgerEntry } from "./wire/ledger.ts";
 
-/** A client that pauses for some seconds finds its connection open, and does not send into one that is being closed. */
+/** Longer than clients pause between calls, so that a client does not send into a connection that is being closed. */
 const KEEP_ALIVE_MS = 75_000;
-/** How soon it is noticed that time has run out for a provision, where nobody moves the clock. */
+/** How often overdue provisions are looked for; moving the clock also triggers that. */
 const SWEEP_MS = 5000;
 
 export interface Sandbox {
   url: string;
-  /** As they are now; the credentials among them, made up where none were given. Changed through `control`. */
+  /**
+   * The current settings, including credentials that were generated because none were given. Change them through
+   * `control`.
+   */
   settings: Readonly<SandboxSettings>;
   control: Control;
   close(): Promise<void>;
 }
 
 export interface StartOptions extends Partial<SandboxSettings> {
-  /** Where others find the platform, if something stands before it; asked whenever an address is told. */
+  /** The public address of the platform, if a proxy stands in front of it; called whenever an address is sent. */
   publicUrl?: () => string;
-  /** Called with each call, either way, as it ends; secrets are masked. */
+  /** Called with each call, in either direction, when it ends; secrets are masked. */
   onEntry?: (entry: LedgerEntry) => void;
-  /** How long it waits before it delivers again what a sandbox before it had not heard the answer of. */
+  /** Pause in ms before a provision whose answer an earlier sandbox did not receive is delivered again. */
   resumePauseMs?: number;
 }
 
-/** Starts a platform of one's own, on any free port unless one is given; several can run in one process. */
+/** Starts a sandbox of the platform, on any free port unless one is given; several can run in one process. */
 export async function startSandbox({
   onEntry,
   publicUrl,
@@ -59,7 +62,7 @@ export async function startSandbox({
   const ledger = createLedger({ size: settings.ledgerSize, masking: createMasking(world), onEntry });
   const changes = createChanges();
   const closing = new AbortController();
-  // Every call that is under way listens to it; a burst of them is no leak.
+  // Every call under way listens to this signal; many listeners are no leak.
   setMaxListeners(0, closing.signal);
   const server = createServer({ keepAliveTimeout: KEEP_ALIVE_MS });
   const platform: Platform = {
@@ -83,7 +86,7 @@ export async function startSandbox({
     },
   };
   const control = createControl(platform);
-  // After the control side, which takes what is set now for what a reset leads back to.
+  // After the control side is created, which stores the current settings as those that a reset restores.
   if (settings.statePath !== null) stateFile = await openStateFile(settings.statePath, world, given);
   server.on("request", createApp(platform, control));
   await listen(server, settings).catch(async (error: unknown) => {

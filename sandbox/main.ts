@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { type LedgerEntry, startSandbox } from "./index.ts";
 import { settingsFromEnvironment } from "./settings.ts";
 
-/** The sandbox as a command: settings from the environment or from a `.env`; the environment wins. */
+// The sandbox as a command. Its settings come from the environment or from a `.env`; the environment wins.
 if (existsSync(".env")) process.loadEnvFile(".env");
 try {
   await start();
@@ -14,7 +14,8 @@ try {
 async function start(): Promise<void> {
   const given = settingsFromEnvironment(process.env);
   const { url, settings, close } = await startSandbox({ ...given, onEntry: tell });
-  // npm sends on to us what the terminal has sent us too: that must not end us before the state is kept.
+  // npm forwards to this process a signal that the terminal has also sent it: a second one must not end it before the
+  // state is saved.
   let closing: Promise<void> | undefined;
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const)
     process.on(signal, () => void (closing ??= close()));
@@ -22,7 +23,7 @@ async function start(): Promise<void> {
   console.log(
     `The platform, played locally, on ${url}; it calls ${settings.partnerUrl}${settings.resourcesPath}.`,
   );
-  // What nobody chose was made up here; nobody could know it otherwise.
+  // Credentials that nobody gave were generated, so they are printed here.
   if (!given.addonPassword)
     console.log(`ADDON_ID=${settings.addonId}\nADDON_PASSWORD=${settings.addonPassword}`);
   if (!given.clientSecret) console.log(`CLIENT_SECRET=${settings.clientSecret}`);

@@ -12,13 +12,13 @@ export interface Platform {
   faults: Faults;
   /** The sandbox's own address, known once it listens. */
   url(): string;
-  /** The address that others are told. */
+  /** The address that the platform gives to others. */
   publicUrl(): string;
   agents: { http: HttpAgent; https: HttpsAgent };
-  /** Aborted when the sandbox closes: nothing it waits for may outlive it. */
+  /** Aborted when the sandbox closes: nothing may keep waiting after that. */
   closing: AbortSignal;
-  /** For those who look on. */
+  /** Notifies watchers. */
   changes: Changes;
-  /** To be called after anything that a restart must remember. */
+  /** Must be called after every change that has to survive a restart. */
   changed(): void;
 }

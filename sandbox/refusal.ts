@@ -1,4 +1,4 @@
-/** A definite no of the platform: `{id, message}` with its status (assumed, section 4). */
+/** An error answer of the platform: `{id, message}` with its status (assumed, section 4). */
 export class Refused extends Error {
   readonly status: number;
   readonly id: string;
@@ -19,7 +19,7 @@ export const conflict = (message: string) => new Refused(409, "conflict", messag
 export const gone = (message: string) => new Refused(410, "gone", message);
 export const invalid = (message: string) => new Refused(422, "invalid_params", message);
 
-/** The body is not kept, only its size in bytes, as far as it was read. */
+/** The body is not kept, only its size in bytes as far as it was read. */
 export class TooLarge extends Refused {
   readonly size: number;
 
@@ -29,7 +29,7 @@ export class TooLarge extends Refused {
   }
 }
 
-/** A refusal of the token endpoint, in the words of RFC 6749 section 5.2 (assumed, section 3). */
+/** An error answer of the token endpoint, in the form of RFC 6749, section 5.2 (assumed, section 3). */
 export class OAuthRefused extends Error {
   readonly status: number;
   readonly error: string;
@@ -42,7 +42,7 @@ export class OAuthRefused extends Error {
   }
 }
 
-/** A sentence in the characters that an `error_description` may have (RFC 6749, sections 4.1.2.1 and 5.2). */
+/** Replaces characters that an `error_description` may not have (RFC 6749, sections 4.1.2.1 and 5.2). */
 export function inErrorCharacters(sentence: string): string {
   return sentence.replaceAll('"', "'").replace(/[^\x20-\x5b\x5d-\x7e]/g, "?");
 }

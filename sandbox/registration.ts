@@ -2,14 +2,19 @@ import { checkAddonManifest, jsonOf } from "./addon-manifest.ts";
 import { type Check, httpUrl, path, text } from "./control/members.ts";
 import type { PartnerSettings } from "./settings.ts";
 
-/** What a manifest may say beside what the add-on is: where the service is, and what both sides sign with. */
+/**
+ * Members of a manifest that set the partner's settings: the service's address, and the secrets that both sides share.
+ */
 const MEMBERS: Readonly<Record<string, (value: string) => Partial<PartnerSettings>>> = {
   base_url: addressIn,
   password: (addonPassword) => ({ addonPassword }),
   sso_salt: (ssoSalt) => ({ ssoSalt }),
 };
 
-/** Registers an add-on by its manifest, given as JSON text or as a path. Throws with the reason it cannot be used. */
+/**
+ * Reads the registration of an add-on from its manifest, given as JSON text or as a path. Throws with the reason if it
+ * cannot be used.
+ */
 export function readRegistration(pathOrJson: string): Partial<PartnerSettings> {
   return registrationOf(jsonOf(pathOrJson));
 }
@@ -24,14 +29,16 @@ export function registrationOf(value: unknown): Partial<PartnerSettings> {
   return settings;
 }
 
-/** Requests go to the address, below it to the usual path where it has none; sign-ons to the service it belongs to. */
+/**
+ * The origin is the partner's address; a path in it replaces the default path for resources. Sign-ons go to the origin.
+ */
 function addressIn(baseUrl: string): Partial<PartnerSettings> {
   const { origin, pathname } = new URL(checked("base_url", httpUrl, baseUrl) as string);
   if (pathname === "/") return { partnerUrl: origin };
   return { partnerUrl: origin, resourcesPath: checked("base_url's path", path, pathname) as string };
 }
 
-/** Lets an error tell which member it is about. */
+/** Adds the name of the member to the error. */
 function checked(name: string, check: Check, value: unknown): unknown {
   try {
     return check(value);

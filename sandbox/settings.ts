@@ -3,7 +3,7 @@ import type { AddonManifest } from "./addon-manifest.ts";
 import { type Check, httpUrl, path } from "./control/members.ts";
 import { readRegistration } from "./registration.ts";
 
-/** What the platform knows of its partner; `PUT /sandbox/partner` changes it at run time. */
+/** What the platform knows about its partner; `PUT /sandbox/partner` changes it at run time. */
 export interface PartnerSettings {
   partnerUrl: string;
   resourcesPath: string;
@@ -19,27 +19,27 @@ export interface PartnerSettings {
 export interface BehaviourSettings {
   refreshStatus: 200 | 201;
   refreshToken: "same" | "new" | "none";
-  /** A code exchanged again answers the same tokens instead of an error. */
+  /** A code that is exchanged again gets the same tokens instead of an error. */
   replayTokens: boolean;
   /** The `expires_in` that is sent, in seconds. A token never lives longer than 8 hours. */
   expiresIn: number;
   mediaType: string;
   /** Opens the legacy oauth-grant endpoint. */
   legacyGrants: boolean;
-  /** How long after the partner's answer was received its grant becomes exchangeable. */
+  /** How many ms after the platform has received the partner's answer the grant becomes exchangeable. */
   acceptDelayMs: number;
-  /** Off: every call on a team's app fails. */
+  /** False: every call on a team's app fails. */
   thirdPartyOAuth: boolean;
   /** Size of each token's bucket; it refills by 75 a minute. */
   rateLimit: number;
   /** Further endpoints enabled for this partner: method, space, path with `*` for ids. They answer an empty list. */
   extraEndpoints: string[];
   /**
-   * How often the platform itself delivers a provision request again that got no answer at all. One that the end of a
-   * sandbox cut off is none of these: the next one on the same state file delivers it up to 12 times.
+   * How often the platform delivers a provision request again that got no answer at all. A delivery that was cut off
+   * because the sandbox ended does not count: the next sandbox on the same state file delivers it up to 12 times.
    */
   redeliveries: number;
-  /** How often the status feed is brought up to date; 0: at once. The platform's document says 30. */
+  /** How often the status feed is refreshed, in seconds; 0: at once. The platform's document says 30. */
   statusRefreshSeconds: number;
 }
 
@@ -47,7 +47,7 @@ export interface SandboxSettings extends PartnerSettings, BehaviourSettings {
   /** 0: any free port. */
   port: number;
   host: string;
-  /** Where the state is kept across restarts; null: in memory only. */
+  /** The file that keeps the state across restarts; null: in memory only. */
   statePath: string | null;
   ledgerSize: number;
   partnerTimeoutMs: number;
@@ -68,7 +68,7 @@ export const defaultBehaviour: BehaviourSettings = {
   statusRefreshSeconds: 0,
 };
 
-/** Completes the given settings; credentials nobody chose are made up. */
+/** Completes the given settings with defaults; missing credentials are generated. */
 export function completeSettings(given: Partial<SandboxSettings>): SandboxSettings {
   return {
     ...defaultBehaviour,
@@ -97,14 +97,16 @@ const partnerVariables = {
   SSO_SALT: "ssoSalt",
 } as const;
 
-/** Those of them that a typing error would make useless. */
+/** The variables that are checked, because a typing error would make them useless. */
 const variableChecks: Record<string, Check> = { PARTNER_URL: httpUrl, RESOURCES_PATH: path };
 
-/** Reads the settings of the command from the environment; only those that are set are returned. Throws at a bad one. */
+/**
+ * Reads the settings of the command from the environment. Returns only those that are set. Throws for an invalid one.
+ */
 export function settingsFromEnvironment(environment: NodeJS.ProcessEnv): Partial<SandboxSettings> {
   const settings: Partial<SandboxSettings> = { port: readPort(environment["SANDBOX_PORT"] || "4000") };
   const manifest = environment["ADDON_MANIFEST"];
-  // What has a variable of its own below wins over the manifest.
+  // A variable below wins over the manifest.
   if (manifest)
     Object.assign(
       settings,
@@ -126,7 +128,7 @@ function readPort(text: string): number {
   return port;
 }
 
-/** Lets an error tell which variable it is about. */
+/** Adds the name of the variable to the error. */
 function naming<Value>(variable: string, read: () => Value): Value {
   try {
     return read();

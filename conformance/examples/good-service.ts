@@ -1,6 +1,7 @@
 import { startExample } from "./service/service.ts";
 
-/** The example as a process: settings as the kit's, from the environment. */
+// The example as a process. Its settings come from the environment, with the same names as the kit's.
+
 const { PORT, ADDON_ID, ADDON_PASSWORD, CLIENT_SECRET, SSO_SALT, PLATFORM_API_URL, PLATFORM_AUTH_URL } =
   process.env;
 const { url, close } = await startExample({

@@ -18,7 +18,10 @@ export type Paint = ReturnType<typeof createColors>;
 const COLUMNS = 80;
 const INDENT = "      ";
 
-/** The report as a person reads it, in 80 columns. What is broken says why, what to do about it, and where it is written. */
+/**
+ * The report for people, in 80 columns. A broken rule has the reason, what to do about it, and the section that demands
+ * it.
+ */
 export function humanReport(report: Report, paint: Paint): string {
   const parts = groups.map(({ title, rules }) => {
     const own = report.verdicts.filter(({ rule }) => rules.includes(rule));
@@ -32,7 +35,7 @@ export function humanReport(report: Report, paint: Paint): string {
   return [...parts.filter((part) => part !== ""), ending(report, paint)].join("\n");
 }
 
-/** A whole group that is about something else is told in one line. */
+/** A group whose rules are all not applicable for the same reason is one line. */
 function foreign(verdicts: readonly Verdict[], paint: Paint): string[] | null {
   const [first, ...others] = verdicts;
   const isSame = ({ status, reason }: Verdict) => status === "not_applicable" && reason === first!.reason;
@@ -93,7 +96,7 @@ function unfit(report: Report): string {
 
 const MOST_TOLD = 5;
 
-/** What the run could not take down; its owner has to know. */
+/** Resources that the run could not deprovision; their owner has to know. */
 export function leftBehind(left: readonly string[]): string[] {
   if (left.length === 0) return [];
   const told = left.slice(0, MOST_TOLD).map(safe).join(", ");
@@ -101,10 +104,12 @@ export function leftBehind(left: readonly string[]): string[] {
   return [wrapped(`Left at your service, which did not let go of them: ${told}${more}.`, "")];
 }
 
-/** A paragraph below a rule. */
+/** An indented paragraph below a rule. */
 const block = (text: string) => INDENT + wrapped(safe(text), INDENT);
 
-/** Breaks a text between words, where every line but the first gets `indent`, and the first stands as far in. */
+/**
+ * Breaks a text between words; every line but the first gets `indent`, and the first is as far to the right already.
+ */
 function wrapped(text: string, indent: string): string {
   const lines: string[] = [];
   for (const word of text.split(" ")) {
@@ -116,7 +121,7 @@ function wrapped(text: string, indent: string): string {
   return lines.join(`\n${indent}`);
 }
 
-/** What a service has answered may not steer the terminal. */
+/** Text from a service must not control the terminal. */
 function safe(text: string): string {
   // eslint-disable-next-line no-control-regex
   return stripVTControlCharacters(text).replace(/[\u0000-\u001f\u007f]/g, "?");

@@ -22,7 +22,7 @@ export function jsonReport(report: Report) {
   };
 }
 
-/** The rules themselves as one JSON document: what is demanded, and of whom nothing is known. */
+/** The rules as one JSON document, without verdicts. */
 export function rulesJson(rules: readonly Rule[]) {
   return { rules: rules.map(told) };
 }

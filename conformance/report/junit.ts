@@ -2,10 +2,10 @@ import junit, { type Builder } from "junit-report-builder";
 import { groups } from "../rules/index.ts";
 import { outcomeOf, type Report, UNJUDGED } from "./report.ts";
 
-/** What Node gives as its default is the builder itself, whatever its types say. */
+/** The default export is the builder itself in Node, although its types say otherwise. */
 const BUILDER = junit as unknown as Builder;
 
-/** The report as a CI server reads it: a suite for each group, a case for each rule. Warnings are no failures. */
+/** The report for a CI server: a suite for each group, a case for each rule. Warnings are not failures. */
 export function junitReport({ verdicts }: Report): string {
   const report = BUILDER.newBuilder();
   for (const group of groups) {

@@ -1,18 +1,18 @@
 import type { Verdict } from "../judge.ts";
 
-/** What came of a run, as all forms of the report tell it. */
+/** The result of a run, from which all forms of the report are made. */
 export interface Report {
   url: string;
   verdicts: readonly Verdict[];
   ms: number;
-  /** The resources that the service would not let go. */
+  /** The uuids of resources that the service did not deprovision. */
   left: readonly string[];
 }
 
 /** How a verdict counts: only a broken must-rule makes a service unfit. */
 export type Outcome = "passed" | "broken" | "warning" | "skipped" | "not_applicable" | "checker_failed";
 
-/** What stands before the reason why nothing is said. */
+/** Precedes the reason why a rule was not judged. */
 export const UNJUDGED: Partial<Record<Outcome, string>> = {
   skipped: "Skipped",
   not_applicable: "Not applicable",
@@ -28,17 +28,17 @@ export function countOf({ verdicts }: Report, outcome: Outcome): number {
   return verdicts.filter((verdict) => outcomeOf(verdict) === outcome).length;
 }
 
-/** Whether anything can be said of the service at all. */
+/** Whether any rule was judged. */
 export function isJudged({ verdicts }: Report): boolean {
   return verdicts.some((verdict) => !(outcomeOf(verdict) in UNJUDGED));
 }
 
-/** Whether the checker itself came to the end of each rule. Where not, the service is neither fit nor unfit. */
+/** Whether the checker itself completed each rule. If not, the service is neither fit nor unfit. */
 export function isWhole(report: Report): boolean {
   return countOf(report, "checker_failed") === 0;
 }
 
-/** Fit: no must-rule is broken, something was judged, and the checker did not fail at any. */
+/** Fit: no must-rule is broken, at least one rule was judged, and the checker did not fail at any. */
 export function isFit(report: Report): boolean {
   return countOf(report, "broken") === 0 && isJudged(report) && isWhole(report);
 }

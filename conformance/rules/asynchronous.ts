@@ -29,11 +29,11 @@ import { jsonReply, membersIn } from "../stage/wire.ts";
 const section = assumed(2);
 const API_VERSION = /^application\/vnd\.[\w.-]+\+json;version=3(;q=[\d.]+)?$/i;
 
-/** Among the types of an Accept header, however they are written: a list, with blanks, quotes and weights. */
+/** Whether the Accept header, which may be a list with blanks, quotes and weights, contains the version. */
 const asksForVersion = (accept = "") =>
   accept.split(",").some((type) => API_VERSION.test(type.replace(/[\s"]/g, "")));
 
-/** The first push of config vars in an asynchronous provision. */
+/** The first call that sets config vars in an asynchronous provision. */
 async function push(stage: Stage) {
   declaresVars(stage);
   const call = await callOf(stage, await begunWithTokens(stage), isConfigPush);
@@ -46,7 +46,10 @@ function declaresVars({ settings }: Stage): void {
   applies(settings.manifest?.config_vars?.length !== 0, "the manifest declares no config vars.");
 }
 
-/** Where no manifest says so, an add-on has config vars if it ever told one. */
+/**
+ * Throws NotApplicable if the add-on has no config vars, as far as can be seen: no manifest declares any, and none was
+ * ever sent.
+ */
 async function hasVars(stage: Stage): Promise<void> {
   if (stage.settings.manifest?.config_vars) return;
   const { config } = membersOf(await plainAnswer(stage));
@@ -56,19 +59,19 @@ async function hasVars(stage: Stage): Promise<void> {
   applies(isPushed, "no config var was ever told, and no manifest names one (--manifest).");
 }
 
-/** The config vars of a push; null where its body is of another shape. */
+/** The config vars of a push; null if its body has another shape. */
 function pushed(text: string): { name: unknown; value: unknown }[] | null {
   const { config } = membersIn(text);
   const isList = Array.isArray(config) && config.every((each) => typeof each === "object" && each !== null);
   return isList ? (config as { name: unknown; value: unknown }[]) : null;
 }
 
-/** What a service reads it can do without; what it changes has to arrive. */
+/** A service can do without what it reads, but its changes have to arrive. */
 const isChange = (call: Call) => isApi(call) && call.method !== "GET";
 
 /**
- * Asynchronous provisions of which one meets `reaction` with its first config vars (or what else it changes first), the
- * other with its end; each is watched until its end is told and its config vars have arrived.
+ * Runs two asynchronous provisions: in one, `reaction` meets the first setting of config vars (or else the first other
+ * change), in the other, the call that ends the provision. Throws Broken unless both end and their config vars arrive.
  */
 async function despite(stage: Stage, reaction: () => Reaction, what: string): Promise<Resource[]> {
   const plain = await completed(stage);
@@ -319,7 +322,7 @@ export const asynchronous: RuleGroup = {
         await quiet(stage);
         const told = stage.callsOf(resource).filter(isMark);
         const accepted = told.find(isDone)!;
-        // Whether the platform accepts it again or not: whoever was heard need not say it twice.
+        // Whether the platform accepts the repetition does not matter: a call that succeeded need not be repeated.
         const again = told.filter(({ at }) => at > accepted.endedAt!).length;
         holds(again === 0, `It was told ${again + 1} times.`);
       },
@@ -327,7 +330,10 @@ export const asynchronous: RuleGroup = {
   ],
 };
 
-/** With the plan's own resource, once its end was told; or would have been, for calls made wrongly may be refused. */
+/**
+ * The plan's own resource, once the call that ends its provision has succeeded or the wait for it is over: calls made
+ * wrongly may be refused.
+ */
 async function begunToEnd(stage: Stage) {
   const resource = await begunWithTokens(stage);
   await callOf(stage, resource, (call) => isMark(call) && isDone(call));

@@ -8,15 +8,15 @@ import type { Reply } from "../stage/wire.ts";
 
 const section = assumed(1);
 
-/** A provision that should not get in. */
+/** Sends a provision that should not be accepted. */
 function knock({ service, settings }: Stage, authorization: string | null, change: object = {}) {
   return service.send({ method: "POST", body: aProvision(settings), authorization, ...change });
 }
 
-/** A text as a header can carry it: its bytes in UTF-8, without what would end the line. */
+/** A text as a header can carry it: its UTF-8 bytes, without control characters that would end the line. */
 const inHeader = (text: string) => Buffer.from(text.replace(/\p{Cc}/gu, "")).toString("latin1");
 
-/** Each must be answered 401; the first that is not is named. */
+/** Throws Broken with the first of these headers that is not answered 401. */
 async function allRefused(stage: Stage, headers: Record<string, string>): Promise<void> {
   for (const [what, authorization] of Object.entries(headers)) {
     const { status } = await knock(stage, authorization);
@@ -24,13 +24,15 @@ async function allRefused(stage: Stage, headers: Record<string, string>): Promis
   }
 }
 
-/** The headers of those that are wrong: a text may be written in capitals, or have no letters at all. */
+/**
+ * The headers for texts that differ from the right one: a text in capitals, for example, may be the right one itself.
+ */
 function wrongOnes(texts: Record<string, string>, right: string, header: (text: string) => string) {
   const wrong = Object.entries(texts).filter(([, text]) => text !== right);
   return Object.fromEntries(wrong.map(([what, text]) => [what, header(text)]));
 }
 
-/** Whether the two in the middle are alike, the two around them too, and these differ from those. */
+/** Whether the second and third answers equal each other, the first and fourth too, and the pairs differ. */
 const isTold = <What>([one, two, three, four]: readonly What[]) =>
   one === four && two === three && one !== two;
 
@@ -155,8 +157,8 @@ export const authentication: RuleGroup = {
             body: { plan: stage.settings.plan },
             authorization: null,
           });
-        // An answer may hold the time, or a number of its own; so what differs between two answers of a kind tells
-        // nothing. The known one is asked for in between, and what it echoes does not count.
+        // An answer may contain the time or a request id, so a difference between two answers of the same kind proves
+        // nothing. The known uuid is asked for between two unknown ones, and echoed uuids are removed.
         const { uuid } = await plain(stage);
         const asked = [randomUUID(), uuid, uuid, randomUUID()];
         const replies: Reply[] = [];
@@ -192,7 +194,7 @@ export const authentication: RuleGroup = {
         const below = `/${String(body["uuid"])}`;
         const never = await stage.service.send({ method: "DELETE", below: `/${randomUUID()}` });
         needs(never.status >= 300, "a deprovision of what never was has to be refused first (DEPR-02).");
-        // What is there can go, whatever else may be refused to it as yet.
+        // What exists can be deprovisioned, even if the service refuses other calls for it as yet.
         const after = await stage.service.send({ method: "DELETE", below });
         if (after.status < 300)
           throw new Broken(`A provision that was answered with ${status} has made a resource all the same.`);

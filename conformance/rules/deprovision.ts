@@ -23,7 +23,7 @@ const section = assumed(1);
 const later = { reply: jsonReply(503, { id: "service_unavailable", message: "Later." }) };
 const whileExchangeFails = (call: Call) => (isExchange(call) ? later : undefined);
 
-/** Whether it is 204 or another success is judged once. */
+/** Accepts any success: that it is 204 is judged by another rule. */
 function isTaken(reply: Reply | null): void {
   holds(reply && reply.status < 300, `It was answered with ${shown(reply)}; 204 was due.`);
 }
@@ -38,7 +38,8 @@ export const deprovision: RuleGroup = {
       severity: "must",
       mend: "Answer 204 as soon as it is written down, and clean up afterwards if that takes long.",
       async check(stage) {
-        // One that comes before the exchange is another matter, where there is an exchange at all.
+        // A deprovision before the exchange is judged by another rule, so this one waits for the exchange if there is
+        // one.
         const resource = await settled(stage).catch(() => installed(stage));
         answeredWith((await stage.deprovision(resource)).reply, 204);
       },

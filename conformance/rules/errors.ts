@@ -6,12 +6,15 @@ import { basic } from "../stage/service-calls.ts";
 import { membersIn, type Reply } from "../stage/wire.ts";
 
 const section = assumed(1);
-/** What a stack of calls looks like in the languages that show one. */
+/** A stack trace in the languages whose servers may show one. */
 const STACK =
   /\n\s+at \S.*(\.\w+:\d+[:)]|:line \d+)|#\d+ .+\.php\(\d+\)|Traceback \(most recent call last\)|\.rb:\d+:in |goroutine \d+ \[/;
 const BLANKS: Record<string, string> = { n: "\n", r: "\n", t: " " };
 
-/** As it is, or as JSON's escapes hide it; a page of HTML has marks of its own for lines and blanks. */
+/**
+ * Looks for a stack trace in the text as it is and with JSON's escapes resolved; HTML marks lines and blanks in its own
+ * way.
+ */
 function showsStack({ text }: Reply): boolean {
   const unescaped = text.replace(/\\(.)/g, (_all, letter: string) => BLANKS[letter] ?? letter);
   const lines = (written: string) => written.replace(/<br *\/?>/gi, "\n").replaceAll("&nbsp;", " ");
@@ -80,7 +83,7 @@ export const errors: RuleGroup = {
       mend: "A passing fault is no reason for a 5xx: write down, answer, finish later. Bad input is a 4xx.",
       isLast: true,
       async check({ books }) {
-        // Many servers answer 501 to a method they do not know, and that one was refused (HTTP-04).
+        // Many servers answer 501 to an unknown method, which HTTP-04 accepts.
         const count = books.replies.filter(({ status }) => status >= 500 && status !== 501).length;
         holds(count === 0, `${count} of ${books.replies.length} calls were answered with a 5xx.`);
       },

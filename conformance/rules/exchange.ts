@@ -51,7 +51,7 @@ export const exchange: RuleGroup = {
       mend: "Answer first. Until the platform has seen a success, the code is worth nothing.",
       isPatient: true,
       async check(stage) {
-        // Also where that cost the success: nothing is needed first.
+        // Judged even if the early exchange made the provision fail, so no success is needed first.
         const resource = await plain(stage);
         const isEarly = stage.callsOf(resource).some((call) => isExchange(call) && call.isEarly);
         holds(!isEarly, "The code came while the provision request was still waiting for its answer.");
@@ -253,7 +253,9 @@ function tellsSecretInAddress({ settings }: Stage, { path }: Call): boolean {
   return [...query].some(([name, value]) => name === "client_secret" || value === settings.clientSecret);
 }
 
-/** A header that holds the client secret, or can be there for nothing else. */
+/**
+ * Names a header that contains the client secret, or that is an Authorization header, which can have no other purpose.
+ */
 function secretHeaderOf({ settings }: Stage, { headers, form }: Call): string | null {
   if (headers.authorization !== undefined) return "an Authorization header";
   const secret = settings.clientSecret ?? form["client_secret"];

@@ -8,7 +8,7 @@ import type { Outgoing, Reply } from "../stage/wire.ts";
 const section = assumed(1);
 const BURST = 12;
 
-/** A provision whose body comes as bodies sometimes come. */
+/** Throws Broken unless a provision with an altered body is accepted. */
 async function accepted(stage: Stage, alter: (request: Outgoing) => void, what: string): Promise<void> {
   await plainAnswer(stage);
   const reply = firstReply(
@@ -17,7 +17,7 @@ async function accepted(stage: Stage, alter: (request: Outgoing) => void, what: 
   holds(isSuccess(reply), `${what} was answered with ${shown(reply)}.`);
 }
 
-/** A piece at a time, its length told before. */
+/** Sends the body in pieces with pauses, with a Content-Length. */
 function slowly(request: Outgoing): void {
   request.headers["content-length"] = String(Buffer.byteLength(request.body ?? ""));
   request.pieces = { bytes: 60, pauseMs: 100 };
@@ -97,7 +97,7 @@ export const http: RuleGroup = {
       isLast: true,
       async check(stage) {
         const isEmpty = ({ status }: Reply) => status === 204;
-        // Where this rule is asked for alone, nothing has gone yet.
+        // If only this rule was selected, nothing has been deprovisioned yet.
         if (!stage.books.replies.some(isEmpty)) await stage.deprovision(await installed(stage));
         const replies = stage.books.replies.filter(isEmpty);
         needs(replies.length > 0, "a deprovision has to be answered with 204 first (DEPR-01).");

@@ -36,7 +36,10 @@ export const groups: readonly RuleGroup[] = [
 
 export const rules: readonly Rule[] = groups.flatMap((group) => group.rules);
 
-/** Those whose id, or the beginning of whose id, is named: `AUTH-03`, or `AUTH` for all of them. Throws at a name of none. */
+/**
+ * The rules with these ids or prefixes: `AUTH-03`, or `AUTH` for all that begin with it. Throws for a name without
+ * rules.
+ */
 export function chosenRules(names: readonly string[]): readonly Rule[] {
   const isNamed = ({ id }: Rule, name: string) =>
     id === name.toUpperCase() || id.startsWith(`${name.toUpperCase()}-`);

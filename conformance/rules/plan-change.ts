@@ -31,7 +31,7 @@ const changed = probe(async (stage) => {
   return { resource, plan, reply: (await stage.changePlan(resource, plan)).reply };
 });
 
-/** A resource of its own whose asynchronous provision is done. */
+/** A resource of its own, whose asynchronous provision is completed. */
 async function laterDone(stage: Stage): Promise<Resource> {
   await completed(stage);
   const resource = await begun(stage);
@@ -81,12 +81,13 @@ export const planChange: RuleGroup = {
       mend: "Answer 200 and do nothing: delivery is at least once.",
       isPatient: true,
       async check(stage) {
-        // One of its own: the others' plans may have been changed by now, for a service that sells them all.
+        // A resource of its own: those of other rules may have another plan by now, if the service sells them all.
         const resource = await settled(stage);
         answeredWith((await stage.changePlan(resource, stage.settings.plan)).reply, 200, 202);
         const { asyncPlan } = stage.settings;
         if (asyncPlan === null) return;
-        // Neither does the one that took longer, once it is done. Where it never is, others say so.
+        // The same for a resource that was provisioned asynchronously, once it is done. If it never is, other rules
+        // report that.
         const later = await laterDone(stage).catch(() => null);
         if (later) answeredWith((await stage.changePlan(later, asyncPlan)).reply, 200, 202);
       },

@@ -20,7 +20,7 @@ import { jsonReply } from "../stage/wire.ts";
 
 const section = platform("States and transitions");
 const RETRY_AFTER_SECONDS = 2;
-/** Calls to the token endpoint in a moment. */
+/** More calls to the token endpoint than this within a moment are a storm. */
 const MANY_TRIES = 7;
 
 const unavailable = () => ({
@@ -30,7 +30,7 @@ const rateLimited = (seconds: number) => ({
   reply: jsonReply(429, { id: "rate_limit", message: "Too many." }, { "retry-after": String(seconds) }),
 });
 
-/** A provision whose exchange fails so often, and then is watched until it succeeds. */
+/** A provision whose exchange fails `times` times and then is watched until it succeeds. */
 async function exchangeThatFails(stage: Stage, times: number, reaction: () => Reaction, what: string) {
   await plainExchange(stage);
   const resource = await installed(stage, { react: firstTimes(times, isExchange, reaction) });
@@ -84,7 +84,7 @@ export const platformFails: RuleGroup = {
           "The token endpoint answered 429 once",
         );
         const waitedMs = calls[1]!.at - calls[0]!.endedAt!;
-        // Clocks of two processes need not agree on a few milliseconds.
+        // The clocks of two processes may differ by some milliseconds.
         holds(
           waitedMs > RETRY_AFTER_SECONDS * 1000 - 50,
           `Retry-After said ${RETRY_AFTER_SECONDS} s, the next try came after ${(waitedMs / 1000).toFixed(1)} s.`,
@@ -145,7 +145,8 @@ export const platformFails: RuleGroup = {
       isPatient: true,
       async check(stage) {
         await plainExchange(stage);
-        // To where the service has just come from: what it is told may not be where it finds us.
+        // Redirects to the address that the service has just called, because the address it was given may differ from
+        // the one at which it reaches the platform.
         const redirect = ({ headers: { host } }: Call) => {
           const location = `${stage.settings.platformUrl ?? (host ? `http://${host}` : stage.platformUrl)}/elsewhere`;
           return { reply: { ...jsonReply(307, {}), headers: { location } } };

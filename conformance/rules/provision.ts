@@ -143,7 +143,7 @@ export const provision: RuleGroup = {
       mend: "Keep uuids in lower case, whatever case they come in.",
       isPatient: true,
       async check(stage) {
-        // A change that comes before the exchange is another matter.
+        // A change before the exchange is judged by another rule.
         await plainExchange(stage);
         const { uuid } = await plain(stage);
         const body = { plan: stage.settings.plan };
@@ -161,7 +161,7 @@ export const provision: RuleGroup = {
           `A provision with a uuid in capital letters was answered with ${shown(made)}.`,
         );
         const { reply: end } = await stage.deprovision(resource);
-        // Nothing is left behind, whatever it is known by.
+        // Deprovisions the resource also by the uuid in capitals, so that nothing is left behind.
         if (end?.status === 404)
           await stage.service.send({ method: "DELETE", below: `/${resource.uuid.toUpperCase()}` });
         holds(end?.status !== 404, "What was made in capital letters is not found in small ones.");
@@ -170,7 +170,7 @@ export const provision: RuleGroup = {
   ],
 };
 
-/** The uuid of a provision; the other calls stay as they are. */
+/** Writes the uuid of a provision in capitals; other calls stay unchanged. */
 function inCapitals(outgoing: Outgoing): void {
   const members = membersIn(String(outgoing.body ?? ""));
   if (outgoing.method !== "POST") return;

@@ -19,10 +19,10 @@ import { membersIn, NoAnswer, type Outgoing } from "../stage/wire.ts";
 
 const section = assumed(1);
 const LARGE_BODY_BYTES = 5 * 1024 * 1024;
-/** As a time may end, and by how many hours that zone is ahead. */
+/** The ends of a timestamp, each with the offset of its zone in hours. */
 const ZONES = { "+0000": 0, "+00:00": 0, Z: 0, "-0800": -8 };
 
-/** A provision whose request was changed on its way, and has to be accepted. */
+/** A provision whose request was altered on its way. Throws Broken unless it is accepted. */
 async function accepted(
   stage: Stage,
   alter: (request: Outgoing) => unknown,
@@ -36,7 +36,7 @@ async function accepted(
   return resource;
 }
 
-/** Grants with such ends; each has to be accepted, and exchanged. */
+/** Sends grants with these `expires_at`. Throws Broken unless each is accepted and exchanged. */
 async function taken(stage: Stage, ends: Record<string, string>): Promise<void> {
   const resources: [string, Resource][] = [];
   for (const [what, expiresAt] of Object.entries(ends))
@@ -48,7 +48,7 @@ async function taken(stage: Stage, ends: Record<string, string>): Promise<void> 
   }
 }
 
-/** Changes members of a request's body; undefined takes one away. */
+/** Changes members of a request's body; undefined removes one. */
 const members = (change: Record<string, unknown>) => (request: Outgoing) => {
   request.body = JSON.stringify({ ...membersIn(String(request.body)), ...change });
 };
@@ -57,7 +57,7 @@ const headers = (change: Record<string, string>) => (request: Outgoing) => {
   Object.assign(request.headers, change);
 };
 
-/** A request that cannot be meant, and has to be refused: by a 4xx, not by falling over. */
+/** Throws Broken unless each of these invalid bodies is refused with a 4xx; no answer and a 5xx are wrong. */
 async function refused({ service }: Stage, bodies: Record<string, unknown>): Promise<void> {
   for (const [what, body] of Object.entries(bodies)) {
     const reply = await service.send({ method: "POST", body }).catch((error: Error) => error);
@@ -260,7 +260,7 @@ export const requests: RuleGroup = {
   ],
 };
 
-/** A service may hang up in the middle of a large body; but it may not keep whoever sends it waiting. */
+/** A service may close the connection in the middle of a large body, but it must not keep the sender waiting. */
 function hungUp(error: unknown): null {
   if (!(error instanceof NoAnswer)) throw error;
   needs(error.isSent || !error.isTimeout, "5 MB could not be sent in time: the way to the service is slow.");

@@ -75,10 +75,10 @@ export const secrets: RuleGroup = {
   ],
 };
 
-/** "password" is a good word for a sentence that asks for one. */
+/** A short secret, or a word such as "password", may occur in an answer by chance. */
 const standsByChance = (secret: string) => secret.length < 8 || /^[a-z]+$/i.test(secret);
 
-/** The credentials of a Basic header, which hides what it holds from whoever looks for it. */
+/** The credentials of a Basic header, which are encoded and so not found by a text search. */
 function basicIn(authorization = ""): string {
   const [, base64 = ""] = /^Basic +(\S+)/i.exec(authorization) ?? [];
   return Buffer.from(base64, "base64").toString();

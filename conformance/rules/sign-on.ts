@@ -26,7 +26,7 @@ function saltOf({ settings }: Stage): string {
   return settings.ssoSalt;
 }
 
-/** A form signed as the platform signs it; each is of another user, so that none is a replay. */
+/** A form signed as the platform signs it. Each names another user, so that none is a replay. */
 function signed(
   stage: Stage,
   { uuid, offset = 0, salt = saltOf(stage), email }: Customer,
@@ -53,7 +53,7 @@ function refused(reply: Reply, what: string): void {
   holds(reply.status === 403, `${what} was answered with ${reply.status}; 403 was due.`);
 }
 
-/** Each rule has a resource of its own: two forms of one second have the same resource_token. */
+/** A resource for one rule only: two forms for the same resource in the same second have the same resource_token. */
 const aResource = (stage: Stage) => (saltOf(stage), installed(stage));
 
 const signedOn = probe(async (stage) => {
@@ -62,7 +62,7 @@ const signedOn = probe(async (stage) => {
   return { resource, reply: await stage.service.signOn(form) };
 });
 
-/** A customer who signed on to a resource that was given all it needs, and where that led. */
+/** A customer who signed on to a resource that has tokens and is ready, and the page that the redirects led to. */
 const visited = probe(async (stage) => {
   saltOf(stage);
   // A page may need tokens, and a resource that is ready.
@@ -77,8 +77,8 @@ const MANY_REDIRECTS = 10;
 const NOT_THERE = [404, 405, 410];
 
 /**
- * Where redirects lead who keeps cookies as a browser does, or keeps none; null where that is another host: a vendor's
- * pages need not be on the one that the platform calls, and nobody else is to be called.
+ * Follows redirects, with a browser's cookies or without any. Null if they lead to another host: a vendor's pages may
+ * be on another host than the one the platform calls, and no third party may be called.
  */
 async function follow(stage: Stage, from: Reply, keepsCookies = true): Promise<Reply | null> {
   let reply = from;
@@ -101,14 +101,14 @@ async function follow(stage: Stage, from: Reply, keepsCookies = true): Promise<R
   throw new Broken(`After ${MANY_REDIRECTS} redirects there was still no page.`);
 }
 
-/** Where nobody gets in, a refusal says nothing. */
+/** Throws NotJudged unless a right form gets in: a refusal proves nothing where all forms are refused. */
 async function worksAtAll(stage: Stage): Promise<void> {
   saltOf(stage);
   const { reply } = await signedOn(stage);
   needs(isIn(reply), "a customer has to get in first (SSO-01).");
 }
 
-/** A form that must not get in. */
+/** Throws Broken unless the changed form is refused. */
 async function mustNot(
   stage: Stage,
   what: string,
@@ -120,7 +120,7 @@ async function mustNot(
   refused(await stage.service.signOn(change(signed(stage, { ...resource, ...customer }))), what);
 }
 
-/** A token whose digits are right up to one, and wrong from there on. */
+/** A token with right digits before `at`, and wrong ones from there on. */
 const otherFrom = (at: number, token: string) =>
   token.slice(0, at) + token.slice(at).replace(/./g, (digit) => (digit === "0" ? "1" : "0"));
 
@@ -145,7 +145,7 @@ export const signOn: RuleGroup = {
         const { reply } = await signedOn(stage);
         holds(isIn(reply), `It was answered with ${reply.status}; 303 was due.`);
         const { landing } = await visited(stage);
-        // What is not there may be served by somebody else in production: SSO-11.
+        // In production another server may serve a page that does not exist here, so SSO-11 judges that.
         const isShut = landing && landing.status >= 400 && !NOT_THERE.includes(landing.status);
         holds(!isShut, `The page that it leads to was answered with ${landing?.status}.`);
       },
@@ -299,10 +299,11 @@ export const signOn: RuleGroup = {
         applies(landing, "the redirect leads to another host.");
         holds(!NOT_THERE.includes(landing.status), `The page was answered with ${landing.status}.`);
         needs(landing.status < 300, "the page has to open to who signed on first (SSO-01).");
-        // A page that shows nothing of the resource, but where it is itself, may be filled by a script which asks for the
+        // A page that shows nothing of the resource but its own address may be filled in by a script that asks for the
         // session.
         if (!landing.text.replaceAll(reply.headers.location!, "").includes(resource.uuid)) return;
-        // What differs from one sign-on to the next is a ticket in the address. A second later, or it were a replay.
+        // An address that differs between two sign-ons contains a ticket. One second later, because the same form in
+        // the same second would be a replay.
         await sleep(1_100);
         const again = await stage.service.signOn(signed(stage, resource));
         if (again.headers.location !== reply.headers.location) return;

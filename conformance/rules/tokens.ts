@@ -19,14 +19,17 @@ import { jsonReply, membersIn, type Reply } from "../stage/wire.ts";
 
 const states = platform("States and transitions");
 const section = assumed(3);
-/** One of them may be chance. */
+/** Fewer than this may be chance. */
 const MANY_REFRESHES = 3;
 
 const lifeMs = ({ settings }: Stage) => settings.patience.tokenLifeSeconds * 1000;
-/** How long a refresh is waited for. Whether it comes in time is TOK-01's question; the others look at what is sent. */
+/**
+ * How many ms a refresh is waited for. TOK-01 judges whether it comes in time; the other rules only look at what is
+ * sent.
+ */
 const waitMs = (stage: Stage) => Math.max(3 * lifeMs(stage), stage.settings.patience.eventMs);
 
-/** A resource whose tokens live for seconds, watched from its exchange on. */
+/** A resource whose tokens live for seconds, from its exchange on. */
 async function shortLived(stage: Stage, script: Script = {}) {
   await plainExchange(stage);
   const resource = await installed(stage, {
@@ -46,14 +49,17 @@ async function shortLived(stage: Stage, script: Script = {}) {
 
 const NONE = "a token has to be refreshed by itself first, and none was (TOK-01).";
 
-/** Special refreshes say nothing where a plain one, which is watched at the same time, does not succeed. */
+/**
+ * Throws NotJudged unless a plain refresh, watched at the same time, succeeds: special refreshes prove nothing
+ * otherwise.
+ */
 async function refreshes(stage: Stage): Promise<void> {
   const { first } = await lived(stage);
   needs(first, NONE);
   needs(isDone(first), "a plain refresh has to succeed first (TOK-02, TOK-03).");
 }
 
-/** A token's whole life and the next one's beginning, nothing going wrong. */
+/** The whole life of a token and the beginning of the next one, without faults. */
 const lived = probe(async (stage) => {
   const seen = await shortLived(stage);
   const first = await seen.refresh(1);
@@ -229,7 +235,7 @@ async function replacedRefreshTokens(stage: Stage) {
   const first = await refresh(1);
   await refreshes(stage);
   needs(first && isDone(first), NONE);
-  // As it was given then: meanwhile there may be newer ones.
+  // The token as it was given in that answer: there may be newer ones by now.
   const { refresh_token: expected } = membersIn(first.reply!.text);
   const second = await refresh(2);
   if (!second) throw new Broken("After a refresh with a new refresh token there was no second one.");

@@ -41,7 +41,7 @@ export const tombstones: RuleGroup = {
       async check(stage) {
         const { resource, endedAt } = await life(stage);
         await quiet(stage);
-        // Its grant was exchanged before its end, so that no call of then can still be on its way.
+        // The grant was exchanged before the end, so no earlier call can still be under way.
         const late = stage.callsOf(resource).filter((call) => isExchange(call) && call.at > endedAt);
         holds(late.length === 0, "A late provision of a deprovisioned resource started an exchange.");
       },

@@ -4,49 +4,49 @@ import type { Reply } from "./wire.ts";
 
 /** One call of the service to the platform. Times are those of `performance.now()`. */
 export interface Call {
-  /** When its first bytes had arrived. */
+  /** When the call's headers had arrived. */
   at: number;
   method: string;
   /** With the query. */
   path: string;
   headers: IncomingHttpHeaders;
   text: string;
-  /** The members of a form; empty where the body is none. */
+  /** The members of a form; empty if the body is not a form. */
   form: Record<string, string>;
   kind: "exchange" | "refresh" | "token" | "api";
-  /** The resource it is about; null where nothing in it says so. */
+  /** The resource that the call concerns; null if nothing in it says so. */
   uuid: string | null;
-  /** An exchange that came before the provision request was answered. */
+  /** True for an exchange that came before the provision request was answered. */
   isEarly: boolean;
-  /** Null until it is answered, and where the connection was cut. */
+  /** Null until the call is answered, and when the connection was cut. */
   reply: Reply | null;
   endedAt: number | null;
 }
 
-/** A grant code on its way. */
+/** A grant code that was sent to the service. */
 export interface Code {
   uuid: string;
   /** The service has answered the request that carried it. */
   isAnswered: boolean;
-  /** And the platform has taken notice. */
+  /** The platform has processed that answer too. */
   isSettled: boolean;
 }
 
-/** A token as the service knows it, and as the platform does. */
+/** A token as the service knows it, and as the platform knows it. */
 export interface Token {
   uuid: string;
   kind: "access" | "refresh";
   real: string;
-  /** When it dies, where that is played; by `performance.now()`. */
+  /** When it expires, if the checker simulates that; by `performance.now()`. */
   endsAt: number | null;
 }
 
 const STEP_MS = 50;
 const UUID = /[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}/i;
-/** So many characters of a token are not there by chance. */
+/** Number of characters of a token that do not match by chance. */
 const BEGINNING = 20;
 
-/** What has passed both ways, and the secrets that were handed out. */
+/** All calls in both directions, and the secrets that were handed out. */
 export function createBooks() {
   const changes = new EventEmitter().setMaxListeners(0);
   const calls: Call[] = [];
@@ -56,14 +56,14 @@ export function createBooks() {
 
   return {
     calls,
-    /** Everything the service has answered. */
+    /** All answers of the service. */
     replies,
     codes,
     tokens,
-    /** To be called after each change that somebody may wait for. */
+    /** Must be called after each change that `until` may wait for. */
     changed: () => void changes.emit("change"),
 
-    /** Waits until `look` finds something, for at most so many milliseconds; then null. */
+    /** Waits until `look` finds something, for at most `withinMs`; then null. */
     async until<Found>(
       look: () => Found | undefined | null | false,
       withinMs: number,
@@ -80,8 +80,8 @@ export function createBooks() {
           const found = look();
           if (found) end(found);
         };
-        // Counted in small steps, so that a machine that is busy itself gets as much longer as it is slower; and what
-        // has arrived but was not yet read counts: one more round of the event loop.
+        // Counted in small steps, so that a busy machine gets proportionally more time. Then two more rounds of the
+        // event loop, so that data that has arrived but was not read yet counts.
         let left = Math.ceil(withinMs / STEP_MS);
         let timer: NodeJS.Timeout;
         const step = () => {
@@ -93,9 +93,9 @@ export function createBooks() {
       });
     },
 
-    /** The resource a call is about: by its path, or by a secret of that resource anywhere in it. */
+    /** The resource that a call concerns: by its path, or by a secret of that resource anywhere in it. */
     uuidOf({ path, headers, text }: Pick<Call, "path" | "headers" | "text">): string | null {
-      // What follows may hold a secret, and a secret can look like one too.
+      // The query may contain a secret, and a secret may look like a uuid too.
       const [inPath] = UUID.exec(path.split("?", 1)[0]!) ?? [];
       if (inPath && !codes.has(inPath) && !tokens.has(inPath)) return inPath.toLowerCase();
       const secret = secretIn(`${path} ${headers.authorization ?? ""} ${text}`);
@@ -105,7 +105,10 @@ export function createBooks() {
     secretIn,
   };
 
-  /** The first secret in a text that was handed out; a token is known by its beginning, whatever became of the rest. */
+  /**
+   * The first secret in a text that was handed out; a token is recognized by its beginning, even if the rest was
+   * changed.
+   */
   function secretIn(text: string): { uuid: string; kind: "code" | "token" } | null {
     const said = decoded(text);
     for (const [code, { uuid }] of codes) if (said.includes(code)) return { uuid, kind: "code" };

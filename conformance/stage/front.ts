@@ -3,27 +3,27 @@ import type { Books, Call } from "./books.ts";
 import type { Script } from "./script.ts";
 import { giveReply, jsonReply, listen, membersIn, passedOn, readText, type Reply, send } from "./wire.ts";
 
-/** A call right after the service's answer may overtake that answer on a network; longer it does not take. */
+/** On a network, a call sent right after the service's answer may overtake that answer, by this many ms at most. */
 export const OVERTAKES_BY_MS = 250;
 const SETTLES_WITHIN_MS = 5_000;
 const NOT_THE_PLATFORMS = jsonReply(404, { id: "not_found", message: "The platform has no such address." });
 
 /**
- * The platform as the service sees it: every call is written down, met with what its resource's script says, and
- * otherwise passed to the sandbox behind.
+ * The platform as the service sees it: records every call, applies the script of its resource, and otherwise forwards
+ * it to the sandbox.
  */
 export function openFront(needs: {
   books: Books;
   scripts: ReadonlyMap<string, Script>;
   sandboxUrl(): string;
-  /** Told each client secret that the service sends. */
+  /** Called with each client secret that the service sends. */
   onSecret(secret: string): void;
   port: number;
   host: string;
 }) {
   const { books, scripts, sandboxUrl, onSecret } = needs;
 
-  /** True where the exchange comes before the answer; else waits until the platform knows the answer. */
+  /** True if the exchange came before the answer; otherwise waits until the platform has processed the answer. */
   async function isEarly({ form, text, path }: Call): Promise<boolean> {
     const [, code] =
       [...books.codes].find(([secret]) => secret === form["code"] || (text + path).includes(secret)) ?? [];
@@ -39,7 +39,7 @@ export function openFront(needs: {
     return jsonReply(401, { id: "unauthorized", message: "The access token has expired." });
   }
 
-  /** The sandbox's own answer; tokens in disguise are shown to it as it knows them. */
+  /** The sandbox's own answer; disguised tokens are replaced by the real ones. */
   async function forward({ method, path, headers, text }: Call): Promise<Reply> {
     if (isOwnSide(path)) return NOT_THE_PLATFORMS;
     const bearer = books.tokens.get(bearerOf(headers.authorization));
@@ -51,7 +51,7 @@ export function openFront(needs: {
     return send(sandboxUrl(), { method, path, headers: sent, ...(body !== "" && { body }) });
   }
 
-  /** Keeps the tokens of an answer, dressed as the script says. */
+  /** Records the tokens of an answer, and disguises them as the script says. */
   function handOut(uuid: string, reply: Reply, { disguise, tokenLifeSeconds }: Script): Reply {
     const members = membersIn(reply.text);
     for (const kind of ["access", "refresh"] as const) {
@@ -104,8 +104,9 @@ export function openFront(needs: {
 }
 
 /**
- * The sandbox's control side and its pages ask nobody who they are: being on this machine is all it takes. Here others
- * may listen (`--platform-host`), and they are shown the platform alone. Read as it is sent on, dots and all.
+ * The sandbox's control side and its pages have no authentication, because only this machine reaches them. This port
+ * may be open to others (`--platform-host`), so it serves the platform's endpoints alone. The path is normalized first,
+ * as it is when the call is forwarded.
  */
 function isOwnSide(path: string): boolean {
   const { pathname } = new URL(`http://platform.example${path}`);
@@ -121,7 +122,7 @@ function formIn(contentType: string | undefined, text: string): Record<string, s
   return Object.fromEntries(new URLSearchParams(text));
 }
 
-/** By what is in it, so that a call that is made wrongly is still known for what it is. */
+/** Judged by the call's content, so that a call made wrongly is still recognized. */
 function kindOf({ secretIn }: Books, path: string, text: string): Call["kind"] {
   if (!path.startsWith("/oauth/token")) return "api";
   const said = `${path} ${text}`;

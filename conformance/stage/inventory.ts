@@ -1,18 +1,18 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { membersIn, type Outgoing, type Reply } from "./wire.ts";
 
-/** What the service was asked to make, and has not been told to take away: by whatever rule, whoever sent it. */
+/** The resources that the service was asked to make and not yet to deprovision, by any rule and any kind of call. */
 export interface Inventory {
-  /** Carries out a call to the service and writes down what came of it. Throws once the taking down has begun. */
+  /** Makes a call to the service and records its result. Throws once `takeDown` has begun. */
   watch(outgoing: Outgoing, call: () => Promise<Reply>): Promise<Reply>;
   /**
-   * Deprovisions all that is left with `deprovision`, and answers the uuids that nothing could be done about. Nothing
-   * else is called from here on; what is under way is waited for. It takes as long as `withinMs` at the most.
+   * Deprovisions everything that is left with `deprovision`, within `withinMs` at most, and returns the uuids that are
+   * still left. From then on no other call is made; calls under way are awaited first.
    */
   takeDown(deprovision: (uuid: string) => Promise<Reply>, withinMs: number): Promise<string[]>;
 }
 
-/** So many at a time, and each so often: a service may be busy, or broken. */
+/** How many at a time, and how often each is tried: a service may be busy or broken. */
 const AT_A_TIME = 6;
 const TRIES = 3;
 const PAUSE_MS = 500;
@@ -26,14 +26,14 @@ export function createInventory(resourcesPath: string): Inventory {
     const [path] = outgoing.path.split("?");
     if (outgoing.method === "POST" && path === resourcesPath) {
       const { uuid } = membersIn(String(outgoing.body ?? ""));
-      // No answer may mean that it was made all the same; a refusal means that it was not.
+      // Without an answer the resource may exist all the same; after a refusal it does not.
       if (typeof uuid === "string" && !isRefusal(status)) made.add(uuid.toLowerCase());
     } else if (outgoing.method === "DELETE" && isGone(status)) {
       made.delete(decodeURIComponent(path!.slice(resourcesPath.length + 1)).toLowerCase());
     }
   }
 
-  /** Whether it is gone. */
+  /** Tries to deprovision a resource until it is gone or the service refuses. */
   async function takeAway(uuid: string, deprovision: (uuid: string) => Promise<Reply>): Promise<void> {
     for (let left = TRIES; left > 0 && made.has(uuid); left--) {
       const status = await deprovision(uuid).then(

@@ -3,20 +3,20 @@ import type { Inventory } from "./inventory.ts";
 import type { Script } from "./script.ts";
 import { giveReply, listen, membersIn, type Outgoing, passedOn, readText, type Reply, send } from "./wire.ts";
 
-/** One call to the service and its answer; null where none came. */
+/** One call to the service and its answer; null if there was none. */
 export interface Delivery {
   request: Outgoing;
   reply: Reply | null;
 }
 
-/** What is known of one resource: how the platform treats it, and what the service was asked. */
+/** What is known about one resource: how the platform treats it, and the calls that the service got. */
 export interface Resource {
   uuid: string;
   script: Script;
   deliveries: Delivery[];
 }
 
-/** Stands between the sandbox and the service: a script may change what is sent, or lose what is answered. */
+/** A relay between the sandbox and the service: a script may change requests, or lose answers. */
 export async function openRelay(needs: {
   books: Books;
   resources: Map<string, Resource>;
@@ -35,7 +35,7 @@ export async function openRelay(needs: {
     return made;
   }
 
-  /** The grant's code as it leaves the platform, before anything is changed about the request. */
+  /** Records the grant's code before the request is changed. */
   function noteCode(text: string, uuid: string) {
     const grant = membersIn(text)["oauth_grant"] as { code?: string } | undefined;
     if (!grant?.code) return null;
@@ -69,7 +69,7 @@ export async function openRelay(needs: {
 
   return {
     ...server,
-    /** The next resource that was never seen gets this script. */
+    /** Gives this script to the next resource that was not seen before, and resolves with that resource. */
     expect: (script: Script) =>
       new Promise<Resource>((resolve) => {
         next = { script, arrived: resolve };
@@ -77,7 +77,7 @@ export async function openRelay(needs: {
   };
 }
 
-/** The service itself, by its address; everything it answers is written down, and what it makes of it. */
+/** Calls the service at its own address, and records each answer and what the service made. */
 export function createServiceLine(books: Books, url: string, inventory: Inventory) {
   return async (outgoing: Outgoing, at = url): Promise<Reply> => {
     const reply = await inventory.watch(outgoing, () => send(at, outgoing));

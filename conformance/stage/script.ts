@@ -1,13 +1,13 @@
 import type { Call } from "./books.ts";
 import type { Outgoing, Reply } from "./wire.ts";
 
-/** What the platform does with one call of the service instead of the usual. */
+/** How the platform treats one call of the service differently. */
 export interface Reaction {
-  /** Given instead of the platform's own answer; no work is done. */
+  /** Answered in place of the platform's own answer; no work is done. */
   reply?: Reply;
   /** The connection is cut; no work is done. */
   cut?: true;
-  /** Waited before anything else. */
+  /** Waits this many ms first. */
   delayMs?: number;
   /** Changes the platform's own answer. */
   rewrite?(reply: Reply): Reply;
@@ -17,17 +17,17 @@ export interface Reaction {
 export interface Script {
   /** Changes a call to the service before it is sent. */
   alter?(request: Outgoing): void;
-  /** Asked at each call of the service about the resource. */
+  /** Called for each call of the service that concerns the resource. */
   react?(call: Call): Reaction | undefined;
-  /** How long its access tokens live, and what `expires_in` says. */
+  /** The lifetime of its access tokens in seconds, also sent as `expires_in`. */
   tokenLifeSeconds?: number;
-  /** Another form for a token that is handed out. */
+  /** Replaces a token that is handed out by another one. */
   disguise?(token: string, kind: "access" | "refresh"): string;
-  /** So many answers of the service do not reach the platform. */
+  /** The number of answers of the service that do not reach the platform. */
   lostAnswers?: number;
 }
 
-/** Lets the first so many calls that match meet `reaction`. */
+/** Applies `reaction` to the first `times` calls that match. */
 export function firstTimes(
   times: number,
   isMeant: (call: Call) => boolean,

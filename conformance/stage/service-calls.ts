@@ -5,16 +5,16 @@ import type { Settings } from "../settings.ts";
 import type { Inventory } from "./inventory.ts";
 import { type Outgoing, type Reply, send } from "./wire.ts";
 
-/** A call to the service that is written by hand. */
+/** A call to the service that the sandbox would not make. */
 export interface HandmadeCall {
   method: string;
-  /** Below the resources' path: `/uuid`, or nothing. */
+  /** Appended to the path of resources: `/uuid`, or nothing. */
   below?: string;
-  /** Another path altogether. */
+  /** A path to use instead of that of resources. */
   path?: string;
-  /** A value is sent as JSON, a text or bytes as they are. */
+  /** A string or a buffer is sent as it is, any other value as JSON. */
   body?: unknown;
-  /** The Authorization header; null: none. Absent: the right one. */
+  /** The Authorization header; null: none. Absent: the right credentials. */
   authorization?: string | null;
   /** Added to the usual headers. */
   headers?: Record<string, string>;
@@ -26,7 +26,7 @@ export function basic(user: string, password: string): string {
   return `Basic ${Buffer.from(`${user}:${password}`).toString("base64")}`;
 }
 
-/** A provision request as it could come, with a grant that no platform has given. */
+/** A valid provision request, with a grant that the platform does not know. */
 export function aProvision(
   settings: Settings,
   change: Record<string, unknown> = {},
@@ -49,7 +49,7 @@ export function aGrant(): { code: string; type: string; expires_at: string } {
   return { code: randomBytes(20).toString("hex"), type: "authorization_code", expires_at: `${end}+0000` };
 }
 
-/** As a customer's browser calls, all the way: a session may be bound to it. */
+/** The same headers on all calls of a customer's browser, because a session may be bound to them. */
 const BROWSER = { accept: "text/html,*/*;q=0.8", "accept-language": "en", "user-agent": "Mozilla/5.0" };
 
 /** Calls that the sandbox would not make. */
@@ -77,7 +77,7 @@ export function createServiceCalls(
   return {
     send: (call: HandmadeCall): Promise<Reply> => line(outgoing(call)),
 
-    /** Several calls, one after the other, on one connection where the service keeps it. */
+    /** Several calls, one after the other, on one connection if the service keeps it open. */
     async onOneConnection(calls: readonly HandmadeCall[]): Promise<Reply[]> {
       const { Agent } = settings.url.startsWith("https:") ? https : http;
       const agent = new Agent({ keepAlive: true, maxSockets: 1 });
@@ -93,7 +93,7 @@ export function createServiceCalls(
       }
     },
 
-    /** The form with which a customer comes from the platform's dashboard. */
+    /** Posts the form with which a customer comes from the platform's dashboard. */
     signOn: (form: Record<string, string>): Promise<Reply> =>
       line({
         method: "POST",
@@ -102,7 +102,7 @@ export function createServiceCalls(
         body: new URLSearchParams(form).toString(),
       }),
 
-    /** A page of the service's own, as a browser asks for it. */
+    /** Requests one of the service's pages, as a browser does. */
     visit: ({ origin, pathname, search }: URL, cookies: ReadonlyMap<string, string>): Promise<Reply> =>
       line(
         {

@@ -12,35 +12,35 @@ import { NO_ANSWER_AFTER_MS, type Reply, send } from "./wire.ts";
 export type { Call } from "./books.ts";
 export type { Delivery, Resource } from "./relay.ts";
 
-/** What is installed, and how the platform treats it. */
+/** What to install, and how the platform treats it. */
 export interface InstallWish extends Script {
   plan?: string;
   region?: string;
   options?: Record<string, unknown>;
 }
 
-/** The platform, played to one service: what rules make use of. */
+/** The platform as it is played to one service, for the rules. */
 export interface Stage {
   settings: Settings;
   books: Books;
-  /** The platform's address, as the service has to be told. */
+  /** The platform's address, as the service must use it. */
   platformUrl: string;
-  /** Calls to the service that the sandbox does not make: malformed ones, and those of strangers. */
+  /** Calls to the service that the sandbox does not make: malformed ones, and ones without valid credentials. */
   service: ServiceCalls;
-  /** Sends the provision request of a new resource, with a real grant; returns with the answer. */
+  /** Sends the provision request of a new resource, with a real grant; resolves after the answer. */
   install(wish?: InstallWish): Promise<Resource>;
   redeliver(resource: Resource, wish?: { newCode?: boolean; plan?: string }): Promise<Delivery>;
   changePlan(resource: Resource, plan: string): Promise<Delivery>;
   deprovision(resource: Resource): Promise<Delivery>;
   callsOf(resource: Resource): Call[];
-  /** Learnt from the service's first call to the token endpoint where nobody told us. */
+  /** False if the secret was not given, but learnt from the service's first call to the token endpoint. */
   isSecretKnown(): boolean;
   /**
-   * Deprovisions everything that the service was made to provision, for half a minute at the most; the platform stays, and
-   * no rule calls the service any more. Answers the uuids that the service would not let go.
+   * Deprovisions everything that the service was made to provision, within 30 s at most. The platform stays, but no
+   * rule can call the service any more. Returns the uuids that are left.
    */
   takeDown(): Promise<string[]>;
-  /** The same where it was not done yet, and the end of the platform. */
+  /** Does the same if it was not done yet, and closes the platform. */
   close(): Promise<void>;
 }
 
@@ -74,7 +74,7 @@ export async function openStage(settings: Settings): Promise<Stage> {
   const takeDown = () =>
     (takingDown ??= inventory.takeDown((uuid) => deprovision(settings, uuid), TAKEN_DOWN_WITHIN_MS));
 
-  /** Until then the platform has not taken notice of the answer, and no grant of it works. */
+  /** Before the platform has processed the answer, no grant of the resource works. */
   async function settled(resource: Resource, delivery: Promise<unknown>): Promise<Delivery> {
     await delivery;
     for (const code of books.codes.values())
@@ -89,7 +89,7 @@ export async function openStage(settings: Settings): Promise<Stage> {
     platformUrl: platformUrl(),
     service: createServiceCalls(settings, line, inventory),
     async install({ plan = settings.plan, region = settings.region, options = {}, ...script } = {}) {
-      // One after the other until it is on its way: only then is its uuid known.
+      // One at a time until the request is sent, because only then its uuid is known.
       const { resource, delivery } = await turns(async () => {
         const arrival = relay.expect(script);
         const delivery = control.install({ plan, region, options, force: true });
@@ -120,12 +120,12 @@ export async function openStage(settings: Settings): Promise<Stage> {
 function partnerOf(settings: Settings, relayUrl: string): Parameters<typeof startSandbox>[0] {
   const { addonId, addonPassword, clientSecret, ssoSalt, resourcesPath } = settings;
   const known = { addonId, addonPassword, ssoSalt, resourcesPath };
-  // The relay is to give up first: it writes down that there was no answer.
+  // The relay must time out first, because it records that there was no answer.
   const partnerTimeoutMs = NO_ANSWER_AFTER_MS + 5_000;
   return { ...known, ...(clientSecret !== null && { clientSecret }), partnerTimeoutMs, partnerUrl: relayUrl };
 }
 
-/** As the platform does it, whatever the sandbox thinks of the resource. */
+/** Sends a deprovision as the platform does, whatever state the sandbox has for the resource. */
 function deprovision({ url, resourcesPath, addonId, addonPassword }: Settings, uuid: string): Promise<Reply> {
   const headers = { accept: MEDIA_TYPE, authorization: basic(addonId, addonPassword) };
   return send(url, { method: "DELETE", path: `${resourcesPath}/${encodeURIComponent(uuid)}`, headers });

@@ -3,36 +3,38 @@ import https from "node:https";
 import type { AddressInfo } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 
-/** A request as it is to be sent, to the last header. */
+/** A request to be sent, with all its headers. */
 export interface Outgoing {
   method: string;
-  /** Below the address of whoever is called. */
+  /** Appended to the base address. */
   path: string;
   headers: Record<string, string | string[]>;
   body?: string | Buffer;
-  /** Sends the body in pieces of so many bytes with a pause after each, and without a Content-Length. */
+  /**
+   * Sends the body in pieces of `bytes` with a pause after each, and without a Content-Length unless `headers` has one.
+   */
   pieces?: { bytes: number; pauseMs: number };
 }
 
-/** An answer that was received, or that is given. */
+/** An answer that was received, or that is to be given. */
 export interface Reply {
   status: number;
   headers: IncomingHttpHeaders;
   text: string;
-  /** From the request's first byte to the answer's last. */
+  /** From sending the request to the end of the answer. */
   ms: number;
-  /** The connection had carried another request before. */
+  /** The connection carried another request before. */
   isReused?: boolean;
 }
 
 /** As long as the platform waits. */
 export const NO_ANSWER_AFTER_MS = 20_000;
 
-/** A call that was not answered, with what Node says of it; some of that is nothing but a code. */
+/** A call without an answer, with Node's error; some of these errors have only a code. */
 export class NoAnswer extends Error {
-  /** Nobody hung up: the time was over. */
+  /** The time limit was reached, and nobody closed the connection. */
   readonly isTimeout: boolean;
-  /** And the whole request had gone out by then. */
+  /** The whole request had been sent by then. */
   readonly isSent: boolean;
 
   constructor(cause: NodeJS.ErrnoException, how: { isTimeout: boolean; isSent: boolean }) {
@@ -42,10 +44,10 @@ export class NoAnswer extends Error {
   }
 }
 
-/** What belongs to one connection and is not passed on. */
+/** Headers that belong to one connection and are not forwarded. */
 const OWN_HEADERS = new Set(["host", "connection", "keep-alive", "content-length", "transfer-encoding"]);
 
-/** Sends one request and reads its whole answer; redirects are answers like any other. Rejects with {@link NoAnswer}. */
+/** Sends one request and reads its whole answer; redirects are not followed. Rejects with {@link NoAnswer}. */
 export function send(base: string, { method, path, headers, body, pieces }: Outgoing, agent?: http.Agent) {
   const url = new URL(base.replace(/\/+$/, "") + path);
   const { request: open } = url.protocol === "https:" ? https : http;
@@ -98,7 +100,7 @@ export async function readText(message: IncomingMessage): Promise<string> {
   return Buffer.concat(chunks).toString("utf8");
 }
 
-/** Headers as they can be sent on over another connection. */
+/** Headers that can be forwarded over another connection. */
 export function passedOn(headers: IncomingHttpHeaders): Record<string, string | string[]> {
   const entries = Object.entries(headers).filter(
     ([name, value]) => value !== undefined && !OWN_HEADERS.has(name),
@@ -113,7 +115,7 @@ export function giveReply(response: ServerResponse, { status, headers, text }: R
   response.end(hasBody ? text : undefined);
 }
 
-/** An answer in JSON. */
+/** A JSON answer. */
 export function jsonReply(status: number, body: unknown, headers: IncomingHttpHeaders = {}): Reply {
   return {
     status,
@@ -123,7 +125,7 @@ export function jsonReply(status: number, body: unknown, headers: IncomingHttpHe
   };
 }
 
-/** The JSON value of a text; undefined where it is none. */
+/** The JSON value of a text; undefined if it is not JSON. */
 export function jsonIn(text: string): unknown {
   try {
     return JSON.parse(text);
@@ -132,7 +134,7 @@ export function jsonIn(text: string): unknown {
   }
 }
 
-/** The members of a JSON object; an empty one where the text is something else. */
+/** The members of a JSON object; an empty object if the text is something else. */
 export function membersIn(text: string): Record<string, unknown> {
   const value = jsonIn(text);
   const isObject = typeof value === "object" && value !== null && !Array.isArray(value);
@@ -144,7 +146,7 @@ export interface Listening {
   close(): Promise<void>;
 }
 
-/** A server for `handle`; what it throws cuts the connection. */
+/** Starts a server for `handle`; if `handle` rejects, the connection is cut. */
 export async function listen(
   handle: (request: IncomingMessage, response: ServerResponse) => Promise<void>,
   { port = 0, host = "127.0.0.1" } = {},

@@ -22,7 +22,7 @@ export const secretReset: Step = {
   },
 };
 
-/** The portal shows it once; the next step gives it to the service. */
+/** The portal shows the secret only once; the next step gives it to the service. */
 let newSecret = "";
 
 export const secretSet: Step = {
@@ -34,7 +34,7 @@ export const secretSet: Step = {
     assert.equal(theAddon(stage).tokens.at(-1)?.state, "valid");
     const { app } = await stage.service.services.platformFor(id).addons.own();
     assert.equal(app.name, "shop");
-    // Each process looks at the database's word on the secret every 5 seconds.
+    // Each process reads the state of the secret from the database every 5 seconds.
     await eventually(async () => assert.equal(await readiness(stage), "ready"));
     return `kit secret set: version ${version}, ${fresh} of ${due} tokens fresh; calls work again`;
   },

@@ -4,17 +4,17 @@ import { fileURLToPath } from "node:url";
 import { text } from "node:stream/consumers";
 import type { Environment } from "../../src/config.ts";
 
-/** Compiled if this file is; if it is not, it has to be while it starts. */
+/** The compiled entry if this file is compiled; otherwise tsx compiles the source at start. */
 const ENTRY = fileURLToPath(new URL(`../../src/kit${path.extname(import.meta.url)}`, import.meta.url));
 const IS_COMPILED = path.extname(ENTRY) === ".js";
 const TSX = IS_COMPILED ? [] : ["--import", import.meta.resolve("tsx")];
-/** From another folder it would not be found how pages are compiled. */
+/** The command runs in another folder, from which the settings for compiling pages are not found. */
 const TSCONFIG = fileURLToPath(new URL("../../tsconfig.json", import.meta.url));
 
-/** Runs an operator's command as `npm run kit` would, and answers the JSON it prints. Throws what it says on failure. */
+/** Runs an operator's command as `npm run kit` would, and returns the JSON it prints. Throws its output if it fails. */
 export async function runKit<Answer>(args: string[], environment: Environment, input = ""): Promise<Answer> {
   const command = spawn(process.execPath, [...TSX, ENTRY, ...args, "--json"], {
-    // In the demonstration's folder: a `.env` of this one is none of its business.
+    // Runs in the demonstration's folder, so that the `.env` of the working folder is not read.
     cwd: environment["DATA_DIR"],
     env: {
       PATH: process.env["PATH"],

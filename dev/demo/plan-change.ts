@@ -25,7 +25,7 @@ export const planChange: Step = {
   },
 };
 
-/** A service may say no, and whether it does so well is conformance's to judge. */
+/** The message of a refused plan change, which is allowed; conformance judges whether it is well-formed. */
 function sentenceOf(body: unknown): string {
   return String((body as { message?: unknown }).message);
 }

@@ -4,7 +4,7 @@ import { FIRST_PLAN } from "./plans.ts";
 import { eventually, YOURS_WITHIN_MS } from "./stage.ts";
 import { issuedTokens, theAddon, type Step } from "./step.ts";
 
-/** The token's life while the refresh is shown: due after about half of it. */
+/** The token's lifetime while the refresh is shown: the refresh is due after about half of it. */
 export const SHORT_LIFE_SECONDS = 6;
 
 export const provision: Step = {

@@ -14,7 +14,7 @@ export const refresh: Step = {
       const [former, latest] = tokens.slice(-2);
       assert.ok(latest && tokens.length > 1, "a second token was issued");
       assert.equal(latest.state, "valid");
-      // "revoked", not "expired": it was replaced while it still lived.
+      // "revoked", not "expired": the token was replaced before it expired.
       assert.equal(former?.state, "revoked");
       return (
         (Date.parse(former.expires_at) - (Date.parse(latest.expires_at) - SHORT_LIFE_SECONDS * 1000)) / 1000
@@ -40,7 +40,7 @@ export const fullLife: Step = {
   },
 };
 
-/** What the platform answers to a call with this token. */
+/** The platform's status for a call with this token. */
 async function statusWith(stage: DemoStage, token: string): Promise<number> {
   const headers = { authorization: `Bearer ${token}`, accept: stage.sandbox.settings.mediaType };
   return (await fetch(`${stage.sandbox.url}/addons/${theAddon(stage).id}`, { headers })).status;

@@ -19,22 +19,28 @@ export interface DemoStage {
   logged(): string;
   /** Rows of the service's database. */
   rows<Row>(text: string, ...values: unknown[]): Promise<Row[]>;
-  /** An operator's command, in a process of its own beside the service; answers its JSON. */
+  /** Runs an operator's command in a process of its own, and returns its JSON. */
   kit<Answer>(args: string[], input?: string): Promise<Answer>;
-  /** Stops the service and starts it again with other settings, which stay. */
+  /** Stops the service and starts it again with changed settings, which stay in effect. */
   restart(change: Environment): Promise<void>;
   encryptionKey(): string;
-  /** Takes down what was installed and ends. Says what your `deprovision` had not taken down in its time, and answers false. */
+  /**
+   * Deprovisions what was installed and closes everything. Returns false, and prints what is left, if your
+   * `deprovision` did not finish in time.
+   */
   close(): Promise<boolean>;
 }
 
-/** How long is waited for what your functions do: they may call on a service of yours, and be called again. */
+/** How long to wait for your functions, in ms: they may call your own service, and be retried. */
 export const YOURS_WITHIN_MS = 60_000;
 
-/** Its folder is removed when this process ends, however far it came. Throws `Misconfigured` for settings of yours. */
+/**
+ * Opens a stage. Its folder is removed when this process ends, even after a failure. Throws `Misconfigured` for invalid
+ * settings of yours.
+ */
 export async function demoStage(): Promise<DemoStage> {
   const folder = mkdtempSync(path.join(tmpdir(), "addon-demo-"));
-  // What was begun may still be writing into it.
+  // A process that is ending may still write into the folder.
   process.once("exit", () => rmSync(folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 50 }));
   const sandbox = await startSandbox({ addonManifest: addonManifest("teapots", offer) });
   const lines: string[] = [];
@@ -81,8 +87,8 @@ export async function demoStage(): Promise<DemoStage> {
 const CLEAN_UPS = `SELECT uuid FROM steps WHERE kind = 'clean_up'`;
 
 /**
- * Everything is removed, what is still being made too, and waited for: in a vendor's own database it would be left for
- * good. Answers the uuids of what is.
+ * Deprovisions everything, including resources still being provisioned, and waits for the clean-ups: in a vendor's own
+ * database they would otherwise be left for good. Returns the uuids whose clean-up is not done.
  */
 async function takeDown({ control }: Sandbox, { services }: RunningService): Promise<string[]> {
   for (const id of installed({ control })) await control.deprovision(id).catch(() => undefined);
@@ -94,7 +100,7 @@ async function takeDown({ control }: Sandbox, { services }: RunningService): Pro
   }
 }
 
-/** The uuids of what is installed, or is about to be. */
+/** The uuids of add-ons that are provisioned or being provisioned. */
 function installed({ control }: Pick<Sandbox, "control">): string[] {
   const isThere = ({ state }: { state: string }) => state === "provisioned" || state === "provisioning";
   return control
@@ -116,12 +122,12 @@ function environmentFor({ url, settings }: Sandbox, folder: string): Environment
     PLATFORM_AUTH_URL: url,
     PLATFORM_STATUS_URL: url,
     ALLOW_INSECURE_PLATFORM: "on",
-    // A demonstration does not want to wait for a sweep.
+    // Sweeps every second, so that the demonstration does not wait for one.
     SWEEP_CRON: "* * * * * *",
   };
 }
 
-/** Looks until `look` no longer throws, for at most `withinMs`; then fails with what it threw. */
+/** Retries until `look` no longer throws, for at most `withinMs`; then throws its last error. */
 export async function eventually<Found>(
   look: () => Promise<Found> | Found,
   withinMs = 15_000,

@@ -1,20 +1,22 @@
 import type { AddonState } from "../../sandbox/index.ts";
 import type { DemoStage } from "./stage.ts";
 
-/** One thing that must hold. `run` throws if it does not, and otherwise says in a sentence what was seen. */
+/**
+ * One thing that must hold. `run` throws if it does not; otherwise it returns a sentence that says what was observed.
+ */
 export interface Step {
   title: string;
   run(stage: DemoStage): Promise<string>;
 }
 
-/** The resource whose life is shown: the one installed first. */
+/** The resource whose life is shown: the one that was installed first. */
 export function theAddon({ sandbox }: DemoStage): AddonState {
   const [addon] = sandbox.control.state().addons;
   if (!addon) throw new Error("Nothing is installed.");
   return addon;
 }
 
-/** Every token the platform ever gave out, newest last. */
+/** Every token that the platform has issued, newest last. */
 export function issuedTokens({ sandbox }: DemoStage): { access: string[]; refresh: string[] } {
   const answers = sandbox.control
     .ledger({ reveal: true })

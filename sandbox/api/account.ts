@@ -4,7 +4,7 @@ import { accountShape } from "../shapes/account.ts";
 import { answer } from "./answer.ts";
 import { userOf } from "./caller.ts";
 
-/** `GET /account`: who the token's user is (assumed, section 7). */
+/** `GET /account`: the account of the token's user (assumed, section 7). */
 export function accountEndpoints(_platform: Platform): Router {
   const router = Router();
   router.get("/account", (_req, res) => {

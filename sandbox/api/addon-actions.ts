@@ -7,7 +7,7 @@ import { answer } from "./answer.ts";
 import { callerOf, partnerOf } from "./caller.ts";
 import { reachAddon } from "./reach.ts";
 
-/** How an asynchronous provision ends: done, or given up (assumed, section 2). */
+/** How the partner ends an asynchronous provision: it reports it done, or gives it up (assumed, section 2). */
 export function addonActionEndpoints({ world }: Platform): Router {
   const router = Router();
 

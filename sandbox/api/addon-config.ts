@@ -31,8 +31,8 @@ export function addonConfigEndpoints({ world }: Platform): Router {
 }
 
 /**
- * All or nothing: one bad element refuses the whole change. What is not declared may be removed: a new manifest may
- * have left it out.
+ * All or nothing: one bad element refuses the whole change. A name that is not declared may still be removed, because a
+ * new manifest may have dropped it.
  */
 function readChanges(world: World, config: unknown): Map<string, string | null> {
   if (!Array.isArray(config)) throw invalid("config must be an array of objects with name and value.");

@@ -7,8 +7,9 @@ import { callerOf } from "./caller.ts";
 import { addonsOn, reachableAddons, reachAddon, reachApp, reachUser } from "./reach.ts";
 
 /**
- * "Add-on resources" of the partner endpoints. "Only instances of the same add-on service" is the outer bound, "only
- * data of its own resource" ("Authentication" 6) the inner one: a partner's lists hold its own resource, never another.
+ * "Add-on resources" of the partner endpoints. Two limits apply: "only instances of the same add-on service", and
+ * within it "only data of its own resource" ("Authentication" 6). So a partner's lists hold only the token's own
+ * resource.
  */
 export function addonEndpoints({ world }: Platform): Router {
   const router = Router();

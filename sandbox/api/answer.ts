@@ -4,13 +4,13 @@ import { type Mark, pageOf } from "./paging.ts";
 
 type Times = { updatedAt?: number; createdAt: number };
 
-/** Answers one object or a whole array; `ETag` and the 304 of `If-None-Match` are Express's own. */
+/** Answers one object or a whole array. Express itself adds `ETag` and answers 304 to `If-None-Match`. */
 export function answer(res: Response, body: unknown, record: Times): void {
   setLastModified(res, record.updatedAt ?? record.createdAt);
   res.json(body);
 }
 
-/** Answers one page of a list; `Last-Modified` is that of the row which changed last. */
+/** Answers one page of a list; `Last-Modified` is that of the row that changed last. */
 export function answerList<Row extends { id: string; name?: string }>(
   req: Request,
   res: Response,
@@ -27,7 +27,9 @@ export function answerList<Row extends { id: string; name?: string }>(
     .json(body);
 }
 
-/** Where a page ends is part of it: the last page must not pass for unchanged when there is one more behind it. */
+/**
+ * The `ETag` covers the paging headers too: a last page must not count as unchanged when another page now follows it.
+ */
 function tagOf(page: object): string {
   return `"${createHash("sha256").update(JSON.stringify(page)).digest("base64url")}"`;
 }

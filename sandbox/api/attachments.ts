@@ -7,7 +7,7 @@ import { answer, answerList } from "./answer.ts";
 import { attachmentsOf, ofOpenTeams, reachAddon, reachApp, sees } from "./reach.ts";
 import { callerOf } from "./caller.ts";
 
-/** "Add-on attachments" of the partner endpoints: of an app only those of the caller's own add-on. */
+/** "Add-on attachments" of the partner endpoints: a partner sees only those of its own add-on. */
 export function attachmentEndpoints({ world }: Platform): Router {
   const router = Router();
   const shape = (attachment: AttachmentRecord) => attachmentShape(world, attachment);

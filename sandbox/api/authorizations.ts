@@ -11,7 +11,7 @@ import { readObject } from "./json-body.ts";
 
 /**
  * "Authorization management": direct authorization, which exchanges a user's API token for one that does not expire,
- * and revocation. A client that got hold of a user's token sees, makes and revokes what is its own, no more.
+ * and revocation. A client that holds a user's token can list, create and revoke only its own authorizations.
  */
 export function authorizationEndpoints({ world }: Platform): Router {
   const router = Router();
@@ -44,7 +44,7 @@ export function authorizationEndpoints({ world }: Platform): Router {
     answer(res, shape(authorization), authorization.consent);
   });
 
-  // Also how a token from before the prefix gets it ("Token response").
+  // This is also how a token issued before the prefix was introduced gets the prefix ("Token response").
   router.post("/oauth/authorizations/:authorization/actions/regenerate-tokens", (req, res) => {
     const authorization = reach(req, res);
     regenerateTokens(world, authorization);
@@ -86,7 +86,7 @@ export function authorizationEndpoints({ world }: Platform): Router {
     };
   }
 
-  /** An id, or an object with one. */
+  /** `client` is an id, or an object with an `id`. */
   function readClientId(client: unknown): string {
     const id: unknown = typeof client === "object" ? (client as { id?: unknown }).id : client;
     const known = typeof id === "string" ? world.clients.get(id) : undefined;

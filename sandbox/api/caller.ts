@@ -7,13 +7,13 @@ import type { AddonRecord, AuthorizationRecord, ConsentRecord, UserRecord } from
 import { whyDead } from "../world/tokens.ts";
 import type { World } from "../world/world.ts";
 
-/** A partner's token: of one add-on resource, and of nothing else ("Authentication" 6). */
+/** A partner's token: it acts for one add-on resource only ("Authentication" 6). */
 export interface PartnerCaller {
   kind: "partner";
   addon: AddonRecord;
 }
 
-/** A user's token: their own, or one they gave to a client. */
+/** A user's token: the user's own, or one they granted to a client. */
 export interface UserCaller {
   kind: "user";
   user: UserRecord;
@@ -22,26 +22,26 @@ export interface UserCaller {
 
 export type Caller = PartnerCaller | UserCaller;
 
-/** Whose token a call carries. */
+/** The owner of the token that the call carries. */
 export function callerOf(res: Response): Caller {
   return res.locals["caller"] as Caller;
 }
 
-/** The resource of a partner's token, where a call is for partners alone. */
+/** The add-on of a partner's token. Throws a 403 for a user's token, for calls that only partners may make. */
 export function partnerOf(res: Response): AddonRecord {
   const caller = callerOf(res);
   if (caller.kind === "user") throw forbidden("Only the add-on's partner can do this.");
   return caller.addon;
 }
 
-/** The user, where a call is for users alone: a resource-scoped token is no account. */
+/** The user of a user's token. Throws a 403 for a partner's token, which belongs to no account. */
 export function userOf(res: Response): UserCaller {
   const caller = callerOf(res);
   if (caller.kind === "partner") throw forbidden("This is outside the add-on's access.");
   return caller;
 }
 
-/** Finds whose token it is, and takes the call out of that token's bucket ("Authentication", "Limits"). */
+/** Finds the owner of the token, and takes one call out of the token's bucket ("Authentication", "Limits"). */
 export function authenticate({ world }: Platform): RequestHandler {
   return (req, res, next) => {
     const token = readToken(req.headers.authorization);
@@ -66,8 +66,8 @@ function holderOf(world: World, { addonId, consent }: AuthorizationRecord): Call
 }
 
 /**
- * As Bearer; or as the password of HTTP Basic without a user name, which older client libraries send and platforms of
- * this kind take for the same. A name with a password is refused ("Authentication" 3).
+ * Reads the token as Bearer, or as the password of HTTP Basic with an empty user name, which older client libraries
+ * send. A user name with a password is refused ("Authentication" 3).
  */
 function readToken(authorization: string | undefined): string {
   if (authorization === undefined) throw unauthorized("The Authorization header is missing.");

@@ -8,7 +8,10 @@ import { answer, answerList } from "./answer.ts";
 import { userOf } from "./caller.ts";
 import { readObject } from "./json-body.ts";
 
-/** "OAuth client": registered, listed, changed, given a new secret and taken away by its user (assumed, section 7). */
+/**
+ * "OAuth client": a user registers, lists, changes and deletes their clients, and rotates their secrets (assumed,
+ * section 7).
+ */
 export function clientEndpoints({ world }: Platform): Router {
   const router = Router();
 

@@ -2,8 +2,8 @@ import type { RequestHandler } from "express";
 import type { Platform } from "../platform.ts";
 
 /**
- * What every answer carries, an error too (assumed, section 4), until whoever answers knows better: a caller nobody
- * knows has a full bucket, and an answer about no object is as old as the moment.
+ * Sets the headers that every answer has, errors included (assumed, section 4). Later handlers overwrite them: the
+ * defaults are a full bucket, for a caller not identified yet, and the current time, for an answer about no object.
  */
 export function setCommonHeaders({ world }: Platform): RequestHandler {
   return (_req, res, next) => {

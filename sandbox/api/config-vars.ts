@@ -9,8 +9,8 @@ import { readObject } from "./json-body.ts";
 import { reachApp } from "./reach.ts";
 
 /**
- * `GET|PATCH /apps/{id}/config-vars`, of users' tokens alone: the runtime secrets that tell the scopes apart
- * (assumed, section 7). PATCH merges by name, null removes; what an add-on brought is the add-on's.
+ * `GET|PATCH /apps/{id}/config-vars`, for users' tokens only: the runtime secrets that distinguish the scopes (assumed,
+ * section 7). PATCH merges by name and null removes. Config vars that an add-on set cannot be changed.
  */
 export function configVarEndpoints({ world }: Platform): Router {
   const router = Router();
@@ -40,7 +40,7 @@ function readChanges(
   addonConfig: Record<string, string>,
 ): Record<string, string | null> {
   for (const [name, value] of Object.entries(body)) {
-    // An app.json may have brought a var of any name.
+    // An app.json may have set a config var of any name, which may be removed here.
     if (value !== null && !isConfigVarName(name)) throw invalid(CONFIG_VAR_NAMES);
     if (value !== null && typeof value !== "string")
       throw invalid(`The value of ${name} must be a string or null.`);

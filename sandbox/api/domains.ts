@@ -5,7 +5,7 @@ import { answerList } from "./answer.ts";
 import { callerOf } from "./caller.ts";
 import { reachApp } from "./reach.ts";
 
-/** "Domains" of the partner endpoints: the platform's own name of an app, and those its owner added. */
+/** "Domains" of the partner endpoints: the platform's own host name of an app, and those its owner added. */
 export function domainEndpoints({ world }: Platform): Router {
   const router = Router();
   router.get("/apps/:app/domains", (req, res) => {

@@ -18,7 +18,10 @@ import { teamEndpoints } from "./teams.ts";
 import { userEndpoints } from "./user-endpoints.ts";
 import { checkVersion } from "./version.ts";
 
-/** The Platform API for Partners: every call authenticated, counted and versioned, and nothing beyond its list. */
+/**
+ * The Platform API for Partners. Every call is authenticated, counted against the rate limit and checked for its
+ * version; endpoints outside the partner list are refused.
+ */
 export function apiEndpoints(platform: Platform): Router {
   const router = Router();
   router.use(setCommonHeaders(platform));

@@ -11,8 +11,8 @@ import { readObject } from "./json-body.ts";
 import { ofOpenTeams, reachAddon, reachApp, refuseClosedTeam, sees } from "./reach.ts";
 
 /**
- * "Log drains" of the partner endpoints: of a partner only its own, found by id, URL or token, and none at all for apps
- * of the newer generation (usage rule 2).
+ * "Log drains" of the partner endpoints: a partner sees only its own, found by id, URL or token. Apps of the newer
+ * generation have none (usage rule 2).
  */
 export function logDrainEndpoints({ world }: Platform): Router {
   const router = Router();
@@ -61,13 +61,13 @@ export function logDrainEndpoints({ world }: Platform): Router {
     answer(res, shape(drain), drain);
   });
 
-  /** A user's drains belong to no add-on. */
+  /** The add-on of a partner's token; null for a user, whose drains belong to no add-on. */
   function ownAddonId(res: Response): string | null {
     const caller = callerOf(res);
     return caller.kind === "partner" ? caller.addon.id : null;
   }
 
-  /** An app's logs do not go to the same address twice. */
+  /** Throws if the app already has another drain to this address. */
   function refuseDuplicate(url: string, appId: string, except?: LogDrainRecord): void {
     const others = world.logDrains.of("app", appId).filter((drain) => drain !== except);
     if (others.some((drain) => drain.url === url)) throw conflict("The app has a log drain to this URL.");

@@ -5,8 +5,8 @@ import { callerOf } from "./caller.ts";
 import { reachAddon, reachApp } from "./reach.ts";
 
 /**
- * What the platform's API has besides the partner endpoints: known, but outside an add-on's access until it is
- * enabled ("Usage rules" 3). Methods, then a path with `*` for one segment.
+ * Endpoints of the platform's API besides the partner endpoints: known, but outside an add-on's access until they are
+ * enabled ("Usage rules" 3). Each entry is the methods and a path, with `*` for one segment.
  */
 const others: [methods: string, path: string][] = [
   ["GET PATCH DELETE", "/account"],
@@ -63,7 +63,7 @@ const others: [methods: string, path: string][] = [
   ["GET", "/users/*"],
 ];
 
-/** The last to be asked: what is enabled answers an empty list, for what it would answer is not shown. */
+/** The last handler. An enabled endpoint answers an empty list: the sandbox does not model what it would return. */
 export function otherEndpoints({ world }: Platform): RequestHandler {
   return (req, res) => {
     const { path } = req;

@@ -4,7 +4,7 @@ const DEFAULT_MAX = 200;
 const LARGEST_MAX = 1000;
 const RANGE = /^([a-z_]+)(?:\s+|(?=\]|\.\.))(\])?([\w-]*)\.\.([\w-]*)\s*(?:;(.*))?$/i;
 
-/** What a list can be ordered and cut by: its rows' ids, and their names where each has one of its own. */
+/** What a list can be ordered and paged by: ids, and names where each row has a unique one. */
 export type Mark = "id" | "name";
 
 const marksOf: Record<Mark, RegExp> = { id: /^[0-9a-f-]*$/i, name: /^[\w-]*$/ };
@@ -18,8 +18,8 @@ export interface Page<Row> {
 type Marked = { id: string } & Partial<Record<Mark, string>>;
 
 /**
- * One page of a list: `Range: id ..; max=200`, answered with 206 and a `Next-Range` while there is more (assumed,
- * section 4). A `]` before the first id leaves that id out. What is renamed while its list is paged by id is neither
+ * One page of a list: `Range: id ..; max=200`, answered with 206 and a `Next-Range` while more rows follow (assumed,
+ * section 4). A `]` before the first id excludes that id. A row that is renamed while a client pages by id is neither
  * lost nor seen twice.
  */
 export function pageOf<Row extends Marked>(

@@ -7,7 +7,7 @@ import { answer, answerList } from "./answer.ts";
 import { type Caller, callerOf } from "./caller.ts";
 import { reachableApps, reachApp } from "./reach.ts";
 
-/** "Pipelines" of the partner endpoints: those with an app in reach, and of their couplings only those apps'. */
+/** "Pipelines" of the partner endpoints: those with an app in reach, with only the couplings of these apps. */
 export function pipelineEndpoints({ world }: Platform): Router {
   const router = Router();
 
@@ -22,7 +22,7 @@ export function pipelineEndpoints({ world }: Platform): Router {
     answerList(req, res, pipelines, pipelineShape, ["id", "name"]);
   });
 
-  // By id alone, unlike the pipeline itself: so the platform document has it.
+  // Found by id only, unlike the pipeline itself, as in the platform document.
   router.get("/pipelines/:pipeline/pipeline-couplings", (req, res) => {
     const { id } = reachPipeline(callerOf(res), world.pipelines.get(req.params.pipeline.toLowerCase()));
     const couplings = reachableCouplings(callerOf(res)).filter(({ pipelineId }) => pipelineId === id);
@@ -41,7 +41,7 @@ export function pipelineEndpoints({ world }: Platform): Router {
     answer(res, couplingShape(coupling), coupling);
   });
 
-  // One object, not an array: an app stands in one pipeline at most (assumed, section 5).
+  // One object, not an array: an app is in one pipeline at most (assumed, section 5).
   router.get("/apps/:app/pipeline-couplings", (req, res) => {
     const app = reachApp(world, callerOf(res), req.params.app);
     const [coupling] = world.couplings.of("app", app.id);

@@ -4,8 +4,9 @@ import type { World } from "../world/world.ts";
 import type { Caller } from "./caller.ts";
 
 /**
- * A partner's token reaches its own add-on resource and no other ("Authentication" 6); a user's those of their apps.
- * What exists and is out of reach is an authorization error ("Errors": "Add-on calls an endpoint outside its access").
+ * A partner's token reaches only its own add-on resource ("Authentication" 6); a user's token reaches the add-ons of
+ * their apps. An add-on that exists out of reach gives an authorization error ("Errors": "Add-on calls an endpoint
+ * outside its access").
  */
 export function reachAddon(world: World, caller: Caller, idOrName: string): AddonRecord {
   const addon = world.addons.find(idOrName);
@@ -17,7 +18,10 @@ export function reachAddon(world: World, caller: Caller, idOrName: string): Addo
   return addon;
 }
 
-/** A partner's token reaches the apps its add-on is attached to ("Add-on partner endpoints"). */
+/**
+ * A partner's token reaches the apps its add-on is attached to ("Add-on partner endpoints"); a user's token reaches
+ * their apps.
+ */
 export function reachApp(world: World, caller: Caller, idOrName: string): AppRecord {
   const app = world.apps.find(idOrName);
   if (!app || app.destroyedAt !== undefined) throw notFound("There is no such app.");
@@ -28,7 +32,7 @@ export function reachApp(world: World, caller: Caller, idOrName: string): AppRec
   return app;
 }
 
-/** The apps a token reaches, each once. */
+/** The apps that a token reaches, without duplicates. */
 export function reachableApps(world: World, caller: Caller): AppRecord[] {
   const ids =
     caller.kind === "partner"
@@ -37,12 +41,12 @@ export function reachableApps(world: World, caller: Caller): AppRecord[] {
   return [...new Set(ids)].map((id) => world.apps.get(id)!).filter((app) => !isClosed(world, caller, app));
 }
 
-/** What belongs to an add-on is seen by its partner, and by whoever reaches the app. */
+/** Whether the caller may see what belongs to an add-on: its partner may, and so may any user who reaches the app. */
 export function sees(caller: Caller, addonId: string | null): boolean {
   return caller.kind === "user" || caller.addon.id === addonId;
 }
 
-/** A partner's own add-on, even where its app is gone; for users those that belong to the apps in reach. */
+/** For a partner its own add-on, even if its app is destroyed; for a user the add-ons of the apps in reach. */
 export function reachableAddons(world: World, caller: Caller): AddonRecord[] {
   const addons =
     caller.kind === "partner"
@@ -51,7 +55,7 @@ export function reachableAddons(world: World, caller: Caller): AddonRecord[] {
   return listedAddons(world, caller, addons);
 }
 
-/** The add-ons that are attached to an app, each once. */
+/** The add-ons attached to an app, without duplicates. */
 export function addonsOn(world: World, caller: Caller, app: AppRecord): AddonRecord[] {
   const ids = new Set(world.attachments.of("app", app.id).map(({ addonId }) => addonId));
   const addons = [...ids].map((id) => world.addons.get(id)!);
@@ -78,7 +82,7 @@ export function isAttached(world: World, addon: AddonRecord, app: AppRecord): bo
   return attachmentsOf(world, addon).some((attachment) => attachment.appId === app.id);
 }
 
-/** `~` for the account a token acts for, or that account's e-mail or id. */
+/** Finds an account by `~`, which is the account that the token acts for, or by that account's e-mail or id. */
 export function reachUser(world: World, caller: Caller, emailOrId: string): UserRecord {
   const self =
     caller.kind === "user" ? caller.user : world.users.get(world.apps.get(caller.addon.appId)!.ownerId)!;
@@ -89,7 +93,7 @@ export function reachUser(world: World, caller: Caller, emailOrId: string): User
   return user;
 }
 
-/** A user's apps: those they own or work on, and those of their teams. */
+/** The ids of a user's apps: those they own or collaborate on, and those of their teams. */
 function appIdsOf(world: World, user: UserRecord): string[] {
   const worksOn = world.collaborators.of("user", user.id).map(({ appId }) => appId);
   const ofTeams = world.members.of("user", user.id).flatMap(({ teamId }) => world.apps.of("team", teamId));
@@ -106,8 +110,9 @@ function isUsers(world: World, user: UserRecord, app: AppRecord): boolean {
 }
 
 /**
- * A team may turn off third-party access to what it owns, for "non-platform products" ("Authentication" 10). A
- * partner's service is one as much as the client of a web flow is; a user's own token is not.
+ * Whether the app's team has turned off third-party access to its resources, for "non-platform products"
+ * ("Authentication" 10). This applies to a partner's service as well as to a client of the web flow, but not to a
+ * user's own token.
  */
 function isClosed(world: World, caller: Caller, app: AppRecord): boolean {
   if (app.teamId === null || world.settings.thirdPartyOAuth) return false;
@@ -119,7 +124,7 @@ export function refuseClosedTeam(world: World, caller: Caller, app: AppRecord): 
     throw forbidden("The team has turned off third-party OAuth access to its resources.");
 }
 
-/** Without the rows of apps whose team is closed to the caller. */
+/** Leaves out the rows of apps whose team has closed them to the caller. */
 export function ofOpenTeams<Row extends { appId: string }>(world: World, caller: Caller, rows: Row[]): Row[] {
   return rows.filter(({ appId }) => !isClosed(world, caller, world.apps.get(appId)!));
 }

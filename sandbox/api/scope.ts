@@ -5,7 +5,7 @@ import { callerOf } from "./caller.ts";
 
 type Needs = Record<"reading" | "writing", Ability>;
 
-/** What the paths need that are neither apps nor their resources. */
+/** The abilities needed for paths that are neither apps nor their resources. */
 const special: [path: RegExp, needs: Needs][] = [
   [/^\/account\/?$/i, { reading: "account", writing: "account" }],
   [/^\/oauth(\/|$)/i, { reading: "manage access", writing: "manage access" }],
@@ -13,12 +13,12 @@ const special: [path: RegExp, needs: Needs][] = [
     /^\/(apps\/[^/]+\/config-vars|addons\/[^/]+\/config)\/?$/i,
     { reading: "read secrets", writing: "write secrets" },
   ],
-  // A question that is too long for an address.
+  // This POST only reads: it holds a query that is too long for a URL.
   [/^\/filters\//i, { reading: "read", writing: "read" }],
 ];
 const usual: Needs = { reading: "read", writing: "write" };
 
-/** Holds a user's token to its scope ("Scopes"); a partner's has none, but its reach. */
+/** Checks a user's token against its scope ("Scopes"). A partner's token has no scope; it is limited by its reach. */
 export const checkCallScope: RequestHandler = (req, res, next) => {
   const caller = callerOf(res);
   if (caller.kind === "user") {

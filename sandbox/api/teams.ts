@@ -6,7 +6,7 @@ import { answerList } from "./answer.ts";
 import { callerOf } from "./caller.ts";
 import { reachableApps } from "./reach.ts";
 
-/** "Team members" of the partner endpoints: of teams that own an app the add-on is attached to. */
+/** "Team members" of the partner endpoints: for teams that own an app the add-on is attached to. */
 export function teamEndpoints({ world }: Platform): Router {
   const router = Router();
   router.get("/teams/:team/members", (req, res) => {

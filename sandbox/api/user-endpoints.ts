@@ -6,7 +6,7 @@ import { callerOf } from "./caller.ts";
 import { clientEndpoints } from "./clients.ts";
 import { configVarEndpoints } from "./config-vars.ts";
 
-/** What is for users' tokens alone; to a partner's token these are endpoints outside its access. */
+/** Endpoints for users' tokens only; for a partner's token they are outside its access. */
 export function userEndpoints(platform: Platform): Router {
   const router = Router();
   router.use((_req, res, next) => next(callerOf(res).kind === "user" ? undefined : "router"));

@@ -2,7 +2,7 @@ import type { RequestHandler } from "express";
 import type { Platform } from "../platform.ts";
 import { Refused } from "../refusal.ts";
 
-/** The version is chosen by the `Accept` header alone; none or another is refused ("Versioning" 1). */
+/** Only the `Accept` header chooses the version; a missing or different one is refused ("Versioning" 1). */
 export function checkVersion({ world }: Platform): RequestHandler {
   return (req, _res, next) => {
     const wanted = canonical(world.settings.mediaType);
@@ -14,7 +14,7 @@ export function checkVersion({ world }: Platform): RequestHandler {
   };
 }
 
-/** Type and parameters in a fixed order, without white space and quotes; the weight `q` does not matter. */
+/** Normalizes a media type: parameters sorted, without white space and quotes; the weight `q` is ignored. */
 function canonical(mediaType: string): string {
   const [type, ...parameters] = mediaType
     .toLowerCase()

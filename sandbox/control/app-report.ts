@@ -4,7 +4,7 @@ import { configVarsOf } from "../world/attachments.ts";
 import type { AppRecord } from "../world/records.ts";
 import type { World } from "../world/world.ts";
 
-/** An app with what its manifest made of it; of config vars only the names. */
+/** An app with the result of its manifest; of config vars only the names. */
 export function appReport(world: World, app: AppRecord) {
   const shape = appShape(world, app);
   return {
@@ -26,7 +26,7 @@ function setupReport(setup: NonNullable<AppRecord["setup"]>, webUrl: string | nu
     success_url: resolveSuccessUrl(setup.successUrl, webUrl),
     formation: setup.formation,
     buildpacks: setup.buildpacks,
-    /** The last buildpack decides them. */
+    /** The last buildpack determines the process types. */
     process_types_from: setup.buildpacks.at(-1) ?? null,
     scripts: setup.scripts,
     foreign_addons: setup.foreignAddons.map(({ configVars, ...addon }) => ({

@@ -3,7 +3,7 @@ import type { AppWish } from "../world/apps.ts";
 import { checkMembers, object, oneOf, tableOf, text } from "./members.ts";
 
 export interface ManifestAppWish extends AppWish {
-  /** An `app.json`, as an object; read now and never again. */
+  /** An `app.json`, as an object; read only now, not at later deploys. */
   manifest?: object;
   /** `test` for a CI app, `review` for a review app: both ephemeral. */
   environment?: Environment;
@@ -26,7 +26,7 @@ const members = {
   }),
 };
 
-/** Checks what is wished of a new app. */
+/** Checks the request for a new app. */
 export function checkAppWish(wish: object): ManifestAppWish {
   return checkMembers(wish, members);
 }

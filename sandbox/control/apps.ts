@@ -41,13 +41,14 @@ export function createAppControl(platform: Platform) {
     }
   }
 
-  /** Ends the add-ons of an app, but for those that never were, and the app itself. */
+  /** Deprovisions the add-ons of an app, except `refused` ones, which never existed, and destroys the app. */
   async function takeDown(app: AppRecord, refused: string[] = []): Promise<void> {
     const addons = world.addons.of("app", app.id);
     const living = addons.filter(
       ({ id, deprovisionedAt }) => !refused.includes(id) && deprovisionedAt === null,
     );
-    // Its add-ons are told first; one that does not answer stays `deprovisioning`, and can be told again.
+    // Its add-ons are told first; one whose service does not answer stays `deprovisioning`, and the request can be sent
+    // again.
     await Promise.all(living.map((addon) => sendDeprovision(platform, addon)));
     destroyApp(world, app);
     platform.changed();
@@ -55,8 +56,8 @@ export function createAppControl(platform: Platform) {
 
   return {
     /**
-     * Makes an app from a manifest: config vars, add-ons, then the deploy; all of it or nothing. But where the sandbox
-     * ends meanwhile, the next one on its state file has what was there, with a setup that has failed.
+     * Makes an app from a manifest: config vars, add-ons, then the deploy; all of it or nothing. If the sandbox stops
+     * meanwhile, the next one on its state file keeps what existed, with the setup marked as failed.
      */
     async createAppFromManifest(given: ManifestAppWish = {}) {
       const { manifest = {}, environment, env = {}, ...wish } = checkAppWish(given);
@@ -72,10 +73,10 @@ export function createAppControl(platform: Platform) {
       return appReport(world, app);
     },
 
-    /** The app with all that was done for it. */
+    /** The app with the steps that were taken for it. */
     app: (app: string) => appReport(world, findApp(world, app)),
 
-    /** Another deploy of the same app. Its manifest is not read again: "not on redeploy". */
+    /** Deploys the same app again. Its manifest is not read again: "not on redeploy". */
     deploy(id: string) {
       const app = findApp(world, id);
       if (app.setup && app.setup.state !== "deployed")

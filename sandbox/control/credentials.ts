@@ -9,14 +9,14 @@ import { findAddon } from "./find.ts";
 export function createCredentials(platform: Platform) {
   const { world } = platform;
   return {
-    /** A new client secret, shown this once; every access token of the add-on is dead at once. */
+    /** Sets a new client secret, shown only this once; every access token of the add-on is dead at once. */
     resetClientSecret(): { secret: string } {
       replaceClientSecret(world, randomBytes(32).toString("hex"));
       platform.changed();
       return { secret: world.settings.clientSecret };
     },
 
-    /** Kills the current access token, or the refresh token (the access token goes on until its end). */
+    /** Revokes the current access token, or the refresh token (the access token then works until it expires). */
     revoke(id: string, token: "access" | "refresh"): void {
       const authorization = latestAuthorization(world, findAddon(world, id).id);
       if (!authorization) throw notFound("The add-on's grant was not exchanged yet: there is no token.");

@@ -14,13 +14,13 @@ import { checkInstall, checkRedelivery, type InstallWish, type RedeliverWish } f
 import { findAddon, findApp } from "./find.ts";
 import { choosePlan } from "./plans.ts";
 
-/** What the service answered to a call, and the resource as it is after it. */
+/** The service's answer to a call, and the resource as it is afterwards. */
 export interface Delivery {
   addon: AddonShape;
   response: PartnerResponse;
 }
 
-/** The calls that the platform makes to the partner, each when a customer or an operator would cause it. */
+/** The calls that the platform makes to the partner, each as a customer or an operator would cause it. */
 export function createDeliveries(platform: Platform) {
   const { world } = platform;
   const delivered = async (addon: AddonRecord, response: Promise<PartnerResponse>): Promise<Delivery> => {
@@ -60,7 +60,7 @@ export function createDeliveries(platform: Platform) {
       return delivered(addon, sendDeprovision(platform, addon));
     },
 
-    /** The form a customer's browser would post, signed now. */
+    /** The form that a customer's browser would post, signed now. */
     signOnForm(id: string, email = "owner@example.com") {
       return signForm(platform, findAddon(world, id), email);
     },

@@ -2,21 +2,21 @@ import { isAttachmentName } from "../world/attachments.ts";
 import { type Check, checkMembers, flag, object, text } from "./members.ts";
 
 export interface InstallWish {
-  /** Id or name; a new app when absent. */
+  /** Id or name of the app; absent: a new app is made. */
   app?: string;
   plan?: string;
   /** The attachment's name. */
   as?: string;
   options?: Record<string, unknown>;
   region?: string;
-  /** Sends a plan that the manifest does not have. */
+  /** Allows a plan that the manifest does not have. */
   force?: boolean;
 }
 
 export interface RedeliverWish {
-  /** With a new grant instead of the one sent last. */
+  /** Sends a new grant instead of the last one. */
   newCode?: boolean;
-  /** Another plan than was asked for at first, in this one request. */
+  /** Another plan than first requested, for this one delivery. */
   plan?: string;
 }
 
@@ -33,11 +33,11 @@ const install = {
   options: object,
   region: text,
   force: flag,
-  /** An installation from before the partner's service: no request is sent. */
+  /** Simulates an installation older than the partner's service: no request is sent. */
   silent: flag,
 };
 
-/** Checks what a customer is to install, before anything of it is made. */
+/** Checks the request for an installation before anything is made. */
 export function checkInstall(wish: object): InstallWish & { silent?: boolean } {
   return checkMembers(wish, install);
 }
@@ -50,7 +50,7 @@ export function checkPlanChange(wish: object): { plan: string; force?: boolean }
   return checkMembers(wish, { plan: text, force: flag }, ["plan"]) as { plan: string; force?: boolean };
 }
 
-/** Checks who is to sign on: an e-mail, or an object with one. */
+/** Checks the request for a sign-on: the user is an e-mail, or an object with one. */
 export function checkSignOn(wish: object): { email: string | undefined; form: boolean } {
   const { user, form = false } = checkMembers(wish, { user: personOf, form: flag });
   return { email: user as string | undefined, form: form as boolean };

@@ -9,7 +9,7 @@ import {
 import { addIncident, findIncident, updateIncident } from "../status/incidents.ts";
 import type { IncidentRecord } from "../world/records.ts";
 
-/** What the people of the platform post to its status feed; each call answers the incident as it is then. */
+/** What the platform's staff post to its status feed; each call returns the incident as it is afterwards. */
 export function createIncidentControl(platform: Platform) {
   const { world } = platform;
   const told = (incident: IncidentRecord) => {

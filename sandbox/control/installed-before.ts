@@ -7,7 +7,7 @@ import type { InstallWish } from "./delivery-wishes.ts";
 import { findApp } from "./find.ts";
 import { choosePlan } from "./plans.ts";
 
-/** Installations from before the partner's service: the platform has them and will never send their provision request. */
+/** Installations older than the partner's service: the platform has them, and never sends their provision request. */
 export function createInstalledBefore({ world, changed }: Platform) {
   return {
     /** An add-on that was provisioned long ago, by hand or by another service. No grant of it was ever exchanged. */
@@ -15,7 +15,7 @@ export function createInstalledBefore({ world, changed }: Platform) {
       const plan = choosePlan(world.settings, wish.plan, { force: wish.force });
       const app = wish.app === undefined ? addApp(world, {}) : findApp(world, wish.app);
       const addon = addAddon(world, app, { ...wish, plan });
-      // What the service of those days had named it is not known; that it has a name says that it answered.
+      // The former service's own id is unknown; a `providerId` that is set means that it answered.
       addon.providerId = addon.id;
       markProvisioned(world, addon);
       changed();

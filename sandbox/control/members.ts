@@ -1,7 +1,7 @@
 import { isObject } from "../is-object.ts";
 import { invalid } from "../refusal.ts";
 
-/** Returns the value, or throws with what it must be. */
+/** Returns the value, or throws an error that says what it must be. */
 export type Check = (value: unknown) => unknown;
 
 export const text: Check = (value) => {
@@ -9,7 +9,7 @@ export const text: Check = (value) => {
   return value;
 };
 
-/** An open set of words, as the platform's are. */
+/** A lower-case word; any is accepted, since the platform's sets of words are open. */
 export const word: Check = (value) => {
   if (typeof value !== "string" || !/^[a-z][a-z0-9_-]*$/.test(value))
     throw new Error("must be a word of lower-case letters");
@@ -58,7 +58,7 @@ export const listOf =
     return value.map((item: unknown) => check(item));
   };
 
-/** An object whose names are the caller's choice, within a pattern. */
+/** An object with any member names that match the pattern. */
 export const tableOf =
   (name: RegExp, check: Check): Check =>
   (value) => {
@@ -68,7 +68,7 @@ export const tableOf =
     return Object.fromEntries(entries.map(([key, member]) => [key, check(member)]));
   };
 
-/** Checks each member of a control call's body; one that is not known is refused, for it may be a slip of the pen. */
+/** Checks each member of a control call's body. An unknown member is refused, because it may be a typing error. */
 export function checkMembers(
   body: unknown,
   checks: Record<string, Check>,

@@ -11,18 +11,18 @@ import { issueAccessToken } from "../world/tokens.ts";
 import { findUser } from "../world/users.ts";
 
 export interface UserTokenWish {
-  /** `global` when absent, as the command line's own token has it. */
+  /** `global` when absent, like the token of the command line. */
   scope?: string[];
   /** False: a token from before the prefix was introduced. */
   prefix?: boolean;
 }
 
 export interface AuthorizeWish {
-  /** Of the authorize page, as a client sends a browser there. */
+  /** The URL of the authorize page, as a client sends a browser there. */
   url: string;
-  /** E-mail or id; the owner of most apps when absent. */
+  /** E-mail or id of the user; when absent, `owner@example.com`, who owns most apps. */
   user?: string;
-  /** False: the person says no. */
+  /** False: the person denies access. */
   allow?: boolean;
 }
 
@@ -30,14 +30,17 @@ export interface AuthorizeWish {
 export function createPeople(platform: Platform) {
   const { world } = platform;
   return {
-    /** An OAuth client for the web flow, with its secret; registered by a user, who can change it by the API. */
+    /**
+     * Registers an OAuth client for the web flow, owned by a user, who can change it by the API. Returns it with its
+     * secret.
+     */
     registerClient({ owner = "owner@example.com", ...wish }: ClientWish & { owner?: string }) {
       const client = registerClient(world, wish, findUser(world, owner).id);
       platform.changed();
       return newClientShape(client);
     },
 
-    /** An API token as a user has it from the command line: it expires. A user who is new is made. */
+    /** An API token as the command line gives it to a user: it expires. An unknown e-mail gets a new account. */
     userToken(
       user = "owner@example.com",
       { scope = ["global"], prefix = true }: UserTokenWish = {},
@@ -53,7 +56,10 @@ export function createPeople(platform: Platform) {
       return { token };
     },
 
-    /** Does what a person does at the authorize page; returns where their browser is sent. Throws what a page would say. */
+    /**
+     * Acts as a person at the authorize page. Returns the URL their browser is sent to; throws what the page would show
+     * as an error.
+     */
     authorize({ url, user = "owner@example.com", allow = true }: AuthorizeWish): string {
       const { pathname, search } = readAddress(url, platform.url());
       if (pathname !== "/oauth/authorize") throw invalid("url is not one of /oauth/authorize.");

@@ -2,13 +2,16 @@ import { invalid } from "../refusal.ts";
 import type { SandboxSettings } from "../settings.ts";
 
 interface PlanNeeds {
-  /** A plan the manifest does not have is chosen all the same. */
+  /** Accepts a plan that the manifest does not have. */
   force?: boolean | undefined;
-  /** Of the app; one that is ephemeral ignores the wish, and gets what the manifest says for such apps. */
+  /** Of the app. For an ephemeral app the requested plan is ignored, and the manifest's plan for such apps is used. */
   environment?: string | null | undefined;
 }
 
-/** The plan to install: bare or as `service:plan`, or the manifest's default. Unknown ones only with `force`. */
+/**
+ * The plan to install: the requested one, as bare name or as `service:plan`, or the manifest's default. Unknown plans
+ * need `force`.
+ */
 export function choosePlan(
   { addonManifest, addonId }: SandboxSettings,
   wish?: string,

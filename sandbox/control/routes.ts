@@ -10,7 +10,7 @@ import { checkInstall, checkPlanChange, checkRedelivery, checkSignOn } from "./d
 import { type Check, checkMembers, oneOf, text } from "./members.ts";
 import { checkAuthorize, checkClient, checkUserToken } from "./people-wishes.ts";
 
-/** What is in them is checked where faults are kept. */
+/** Members of a fault are checked where faults are stored. */
 const asItIs: Check = (value) => value;
 const seconds: Check = (value) => {
   if (typeof value !== "number" || !Number.isFinite(value)) throw new Error("must be a number of seconds");
@@ -18,7 +18,7 @@ const seconds: Check = (value) => {
 };
 const faultMembers = { match: asItIs, action: asItIs, times: asItIs };
 
-/** The control side over HTTP: what people, tests in other languages and the sandbox's own page call. */
+/** The control side over HTTP, for people, tests in other languages and scripts. */
 export function controlRoutes(control: Control): Router {
   const router = Router();
   router.use(express.json({ limit: "1mb", type: () => true }));

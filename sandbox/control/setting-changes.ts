@@ -9,14 +9,14 @@ const count: Check = (value) => {
   return value;
 };
 
-/** As an `Accept` header names it. */
+/** A media type as in an `Accept` header. */
 const mediaType: Check = (value) => {
   if (typeof value !== "string" || !/^[\w!#$&^.+-]+\/[\w!#$&^.+-]+(\s*;\s*version="?[\w.-]+"?)?$/.test(value))
     throw new Error("must be a media type like application/json or application/vnd.svc+json; version=3");
   return value;
 };
 
-/** HEAD is none of the methods: it is asked for as GET. */
+/** A method and a path. HEAD is not allowed, because it is looked up as GET. */
 const endpoint: Check = (value) => {
   if (typeof value !== "string" || !/^(\*|GET|POST|PUT|PATCH|DELETE) \/[^\s?#]*$/i.test(value))
     throw new Error("must be a method, a space and a path, like GET /apps/*/dynos");
@@ -57,8 +57,9 @@ export function checkBehaviour(changes: object): Partial<BehaviourSettings> {
 }
 
 /**
- * Also takes the names of the environment, `PARTNER_URL` for `partnerUrl`. A manifest registers the add-on, with its
- * id in the place of any that was set before, by ADDON_ID too; what is named beside it wins.
+ * Also accepts the names of the environment variables, such as `PARTNER_URL` for `partnerUrl`. A manifest registers the
+ * add-on, and its id replaces an earlier one, even one from ADDON_ID; other members of the same request win over the
+ * manifest.
  */
 export function checkPartner(changes: object): Partial<PartnerSettings> {
   const named = Object.entries(changes).map(([name, value]: [string, unknown]) => [camelCase(name), value]);

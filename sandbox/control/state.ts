@@ -8,7 +8,7 @@ import type { AccessTokenRecord, AddonRecord, AppRecord } from "../world/records
 import { latestAuthorization, whyDead } from "../world/tokens.ts";
 import type { World } from "../world/world.ts";
 
-/** Everything the platform knows, without a single secret. */
+/** Everything the platform stores, without any secret. */
 export function stateOf(world: World) {
   return {
     now: new Date(world.clock.now()).toISOString(),
@@ -17,7 +17,7 @@ export function stateOf(world: World) {
       .filter(({ destroyedAt }) => destroyedAt === undefined)
       .map((app) => appState(world, app)),
     addons: world.addons.all().map((addon) => addonState(world, giveUpIfOverdue(world, addon))),
-    /** Everybody who was named once: who owns an app or works on it, who signed in. */
+    /** Every user that was ever named: owners and collaborators of apps, and those who signed in. */
     users: world.users.all().map(({ id, email, name }) => ({ id, email, name })),
     clients: [
       { id: world.partnerClientId, name: world.settings.addonId, redirect_uri: null },
@@ -29,7 +29,7 @@ export function stateOf(world: World) {
 
 export type State = ReturnType<typeof stateOf>;
 
-/** One add-on with its newest grant and every access token that is remembered, the newest last. */
+/** One add-on with its newest grant and all access tokens that are still stored, the newest last. */
 export function addonState(world: World, addon: AddonRecord) {
   const grant = latestGrant(world, addon.id);
   const authorization = latestAuthorization(world, addon.id);
@@ -39,7 +39,7 @@ export function addonState(world: World, addon: AddonRecord) {
   return {
     ...addonShape(world, addon),
     region: addon.region,
-    /** With success, once. */
+    /** Whether the service ever answered with success. */
     was_answered: addon.providerId !== null,
     grant: grant ? { state: grantStateOf(world, grant), expires_at: isoTime(grant.expiresAt) } : null,
     tokens: tokens.map((token) => ({
@@ -64,7 +64,7 @@ function tokenStateOf(world: World, token: AccessTokenRecord): "valid" | "expire
   return whyDead(world, token) === null ? "valid" : "expired";
 }
 
-/** The settings with the secrets left out, not masked: a mask could be written back by mistake. */
+/** The settings without the secrets. They are left out, not masked, because a mask could be written back by mistake. */
 export function shownSettings({ settings }: World) {
   const { addonPassword: _password, clientSecret: _secret, ssoSalt: _salt, ...shown } = settings;
   return shown;

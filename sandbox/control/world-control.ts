@@ -14,10 +14,10 @@ import { findAddon, findApp } from "./find.ts";
 import { checkBehaviour, checkPartner } from "./setting-changes.ts";
 import { addonState, shownSettings, stateOf } from "./state.ts";
 
-/** Timestamps have four digits for the year. */
+/** The last year that fits the timestamps, which have four digits for it. */
 const LAST_MOMENT = Date.UTC(9999, 0);
 
-/** What is asked of the sandbox itself: its memory, its time, its faults, its settings. */
+/** Requests about the sandbox itself: its state, clock, faults and settings. */
 export function createWorldControl(platform: Platform) {
   const { world, ledger, faults } = platform;
   const initialBehaviour = Object.fromEntries(
@@ -26,8 +26,8 @@ export function createWorldControl(platform: Platform) {
 
   return {
     /**
-     * Forgets everything but who the partner is: what was said of it last, its client secret too, which may have been
-     * reset since; and its own OAuth clients.
+     * Forgets everything except who the partner is: its settings, with the client secret that was given last (even if
+     * it was reset since), and its own OAuth clients.
      */
     reset(): void {
       const ownClients = world.clients.all().filter(({ isPartners }) => isPartners);
@@ -55,14 +55,14 @@ export function createWorldControl(platform: Platform) {
       return appShape(world, app);
     },
 
-    /** Everything that names the app shows its new name at once. */
+    /** Renames an app; everything that names it shows the new name at once. */
     renameApp(app: string, name: string) {
       const renamed = renameApp(world, findApp(world, app), name);
       platform.changed();
       return appShape(world, renamed);
     },
 
-    /** The config vars an app would run with. */
+    /** The config vars that an app would run with. */
     configVars: (app: string) => configVarsOf(world, findApp(world, app)),
 
     attach(id: string, wish: { app: string; name?: string }) {
@@ -71,7 +71,7 @@ export function createWorldControl(platform: Platform) {
       return attachmentShape(world, attachment);
     },
 
-    /** Moves the sandbox's time, not the service's. */
+    /** Moves the sandbox's clock, not the service's. */
     advanceClock(seconds: number): { now: string } {
       const then = world.clock.now() + seconds * 1000;
       if (!(then >= 0 && then <= LAST_MOMENT))
@@ -96,14 +96,14 @@ export function createWorldControl(platform: Platform) {
       platform.changed();
     },
 
-    /** Changes how the platform behaves; without changes only tells. */
+    /** Changes how the platform behaves; without changes, only returns the settings. */
     settings(changes: Partial<BehaviourSettings> = {}) {
       Object.assign(world.settings, checkBehaviour(changes));
       platform.changed();
       return shownSettings(world);
     },
 
-    /** Changes who the partner is, its address above all. */
+    /** Changes the partner's settings, such as its address. */
     partner(changes: Partial<PartnerSettings>) {
       const { clientSecret, ...others } = checkPartner(changes);
       if (clientSecret !== undefined) giveClientSecret(world, clientSecret);

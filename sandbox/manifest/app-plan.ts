@@ -13,20 +13,20 @@ export const DEFAULT_SIZE = "standard";
 export interface ManifestWish {
   manifest: unknown;
   environment: Environment | null;
-  /** What a person fills into the form: values of config vars. */
+  /** Values of config vars that a person fills into the form. */
   env: Record<string, string>;
   isNewerGeneration: boolean;
 }
 
-/** Everything that a manifest makes of a new app, decided before any of it is made. */
+/** Everything that a manifest requires of a new app, decided before any of it is made. */
 export interface AppPlan {
   configVars: Record<string, string>;
   setup: AppSetupRecord;
-  /** The partner's own, each with a bare plan that it has. */
+  /** Add-ons of the partner, each with a bare plan that exists. */
   addons: (WantedAddon & { plan: string })[];
 }
 
-/** Reads a manifest as the platform does for a new app; throws when the app cannot be made as it says. */
+/** Reads a manifest as the platform does for a new app. Throws if the app cannot be made from it. */
 export function planApp(settings: SandboxSettings, wish: ManifestWish): AppPlan {
   const { environment } = wish;
   const manifest = manifestFor(readManifest(wish.manifest), environment);
@@ -65,7 +65,7 @@ function setupOf(
   };
 }
 
-/** Without a formation one process serves the web. */
+/** Without a formation, one `web` process runs. */
 function formationOf({ formation = { web: {} } }: Manifest): AppSetupRecord["formation"] {
   return Object.entries(formation).map(([type, { quantity = 1, size = DEFAULT_SIZE }]) => ({
     type,
@@ -74,7 +74,7 @@ function formationOf({ formation = { web: {} } }: Manifest): AppSetupRecord["for
   }));
 }
 
-/** Those that run anything: an empty command does not. */
+/** The scripts with a command; an empty command runs nothing. */
 function scriptsOf({ scripts = {} }: Manifest): AppSetupRecord["scripts"] {
   const { postdeploy, "pr-predestroy": predestroy } = scripts;
   const found = Object.entries({ postdeploy, "pr-predestroy": predestroy }).map(

@@ -1,9 +1,9 @@
-/** The name that an add-on's `as` asks for; "": the default name. */
+/** The attachment name that an add-on's `as` asks for; "" means the default name. */
 export function attachmentName(as: string): string {
   return as.trim().toUpperCase();
 }
 
-/** The first name made of this text that is free, which then is taken. */
+/** Makes a free name from this text, and marks it as taken. */
 export function freeName(text: string, taken: Set<string>): string {
   const base = text
     .toUpperCase()

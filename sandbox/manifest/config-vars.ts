@@ -3,8 +3,8 @@ import { invalid } from "../refusal.ts";
 import type { EnvEntry, Manifest } from "./manifest.ts";
 
 /**
- * The config vars of a new app: what the person has filled in, else what is generated, else the default. Refused when
- * a required one is left without any.
+ * The config vars of a new app: the value filled in by the person, else the generated one, else the default. Throws
+ * when a required one has no value.
  */
 export function firstConfigVars(
   env: Manifest["env"] = {},
@@ -29,7 +29,7 @@ function valueOf(entry: string | EnvEntry): string | undefined {
   return entry.generator === "secret" ? randomBytes(32).toString("hex") : entry.value;
 }
 
-/** A string is its own value, and an object is required unless it says otherwise. */
+/** A string is a value itself; an object is required unless it says otherwise. */
 function isRequired(entry: string | EnvEntry): boolean {
   return typeof entry !== "string" && entry.required !== false;
 }

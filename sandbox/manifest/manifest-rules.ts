@@ -5,7 +5,7 @@ import * as rule from "./rules.ts";
 const LONGEST_NAME = 30;
 
 const configVarName = rule.matching(/^[^=\0]+$/, "must be a config var's name: not empty, without = and NUL");
-/** Many a manifest has flags of a command line behind the plan. They have no effect. */
+/** Many manifests have command-line flags after the plan; they have no effect. */
 const addonAndPlan = rule.matching(/^[^\s:]+(:[^\s:]+)?( +--\S.*)?$/, "must be addon or addon:plan");
 
 const envEntry = rule.members({
@@ -19,7 +19,7 @@ const addonEntry = rule.members({ plan: addonAndPlan, as: rule.text, options: ru
 ]);
 const script = rule.members({ command: rule.text, size: rule.text }, ["command"]);
 
-/** An app has no two attachments of one name. */
+/** Two attachments of one app may not have the same name. */
 const differentNames: rule.Rule = (addons, pointer) => {
   const taken = new Set<string>();
   return (Array.isArray(addons) ? addons : []).flatMap((addon, index) => {
@@ -31,7 +31,7 @@ const differentNames: rule.Rule = (addons, pointer) => {
   });
 };
 
-/** The document's table, row by row. */
+/** The rules of the platform document's table, row by row. */
 const base: Record<string, rule.Rule> = {
   name: rule.atMost(LONGEST_NAME),
   description: rule.text,
@@ -52,7 +52,7 @@ const base: Record<string, rule.Rule> = {
   }),
 };
 
-/** Only these two may have overrides, and each may override any key. */
+/** Only these two environments may have overrides, and each may override any key. */
 const environments = rule.table(rule.members(base), rule.only("test", "review"));
 
 export const manifestRule: rule.Rule = rule.members({ ...base, environments });

@@ -21,7 +21,7 @@ export interface Script {
   size?: string;
 }
 
-/** An app manifest that keeps every rule of the document's table ("App manifest"). */
+/** An app manifest that satisfies every rule of the document's table ("App manifest"). */
 export interface Manifest {
   name?: string;
   description?: string;
@@ -40,7 +40,7 @@ export interface Manifest {
   environments?: Partial<Record<Environment, Omit<Manifest, "environments">>>;
 }
 
-/** Reads a manifest; one that breaks a rule anywhere is refused with all that is wrong, each with its JSON pointer. */
+/** Reads a manifest. Throws with all violations, each with its JSON pointer, if it breaks a rule. */
 export function readManifest(document: unknown): Manifest {
   const faults = manifestRule(document, "");
   if (faults.length > 0) {
@@ -50,7 +50,7 @@ export function readManifest(document: unknown): Manifest {
   return document as Manifest;
 }
 
-/** What holds in an environment: each key given for it replaces the whole of the base's, nothing is merged. */
+/** The manifest for one environment: each key given for it replaces the whole value of the base; nothing is merged. */
 export function manifestFor(
   { environments, ...base }: Manifest,
   environment: Environment | null,

@@ -1,6 +1,6 @@
 import { isObject } from "../is-object.ts";
 
-/** What a manifest breaks, and where: a JSON pointer (RFC 6901) and the rest of the sentence. */
+/** A violation in a manifest: its place as a JSON pointer (RFC 6901), and the rest of the sentence. */
 export interface Fault {
   pointer: string;
   message: string;
@@ -49,7 +49,7 @@ export const list =
     return value.flatMap((element, index) => item(element, `${pointer}/${index}`));
   };
 
-/** An object whose keys are names of the author's choice. */
+/** An object whose keys the author chooses. */
 export const table =
   (value: Rule, key?: Rule): Rule =>
   (object, pointer) => {
@@ -60,7 +60,7 @@ export const table =
     });
   };
 
-/** An object with known members; others are no fault. */
+/** An object with known members; other members are allowed. */
 export const members =
   (rules: Record<string, Rule>, required: string[] = []): Rule =>
   (object, pointer) => {
@@ -72,7 +72,7 @@ export const members =
     return [...missing.flatMap((name) => broken(below(pointer, name), "is missing")), ...faults];
   };
 
-/** A short form, which is a string, and a long one. */
+/** Either a short form, which is a string, or a long form, which is an object. */
 export const either =
   (short: Rule, long: Rule): Rule =>
   (value, pointer) => {

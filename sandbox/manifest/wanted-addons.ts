@@ -5,14 +5,14 @@ import type { Manifest } from "./manifest.ts";
 /** One add-on of a manifest. */
 export interface WantedAddon {
   service: string;
-  /** As the manifest names it; null: the service's default. */
+  /** As in the manifest; null: the service's default plan. */
   plan: string | null;
-  /** The attachment's name, which is free in a new app. */
+  /** The attachment's name, unique within the new app. */
   as: string;
   options: Record<string, unknown>;
 }
 
-/** The add-ons of a manifest in all three forms, each with a name of its own. */
+/** The add-ons of a manifest, which have three forms, each with a unique attachment name. */
 export function wantedAddons({ addons = [] }: Manifest): WantedAddon[] {
   const entries = addons.map((addon) => (typeof addon === "string" ? { plan: addon } : addon));
   const wishes = entries.map(({ as = "" }) => attachmentName(as));
@@ -24,7 +24,7 @@ export function wantedAddons({ addons = [] }: Manifest): WantedAddon[] {
   });
 }
 
-/** addon or addon:plan, without the flags of a command line that some write behind it. */
+/** addon or addon:plan, without the command-line flags that some authors put after it. */
 function withoutFlags(text: string): string {
   return text.split(" ", 1)[0]!;
 }

@@ -10,7 +10,7 @@ const known = new Set([
   ..."buildpacks scripts $schema".split(" "),
 ]);
 
-/** What is no fault, but not what its author may think. */
+/** Warnings about what is valid, but may not do what its author expects. */
 export function warningsOf(manifest: Omit<Manifest, "environments">): string[] {
   return [
     ...Object.keys(manifest)

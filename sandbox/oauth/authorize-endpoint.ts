@@ -14,8 +14,8 @@ import { decide } from "./decision.ts";
 import { createSessions, type Session } from "./session.ts";
 
 /**
- * `GET /oauth/authorize`: a person signs in, sees who asks for what, and allows or denies it ("Authorization service").
- * Each form carries the whole request in its address, so that nothing is kept between the steps.
+ * `GET /oauth/authorize`: a person signs in, sees which client asks for which scopes, and allows or denies it
+ * ("Authorization service"). Each form carries the whole request in its URL, so nothing is stored between the steps.
  */
 export function authorizeEndpoint({ world }: Platform): Router {
   const router = Router();
@@ -57,7 +57,7 @@ export function authorizeEndpoint({ world }: Platform): Router {
     });
   });
 
-  /** Whatever cannot go back to the client is told to the person, on a page. */
+  /** Shows the person a page for every error that cannot be sent back to the client. */
   function step(req: Request, res: Response, act: (asked: AuthorizeRequest, session: Session) => void): void {
     let retryAt: string | undefined;
     try {
@@ -74,7 +74,7 @@ export function authorizeEndpoint({ world }: Platform): Router {
   return router;
 }
 
-/** A form of ours, sent by the browser it was shown to. */
+/** Reads a form of the sandbox. Throws unless the browser that it was shown to sent it. */
 function readForm(req: Request, res: Response, session: Session): URLSearchParams {
   if (mediaTypeOf(req.headers["content-type"]) !== "application/x-www-form-urlencoded") {
     throw badRequest("The content type must be application/x-www-form-urlencoded.");
@@ -92,7 +92,7 @@ function again(req: Request, res: Response): void {
   res.redirect(303, `/oauth/authorize${searchOf(req)}`);
 }
 
-/** The query as it came, so that what stands in it is handed on unchanged. */
+/** The raw query, so that its content is passed on unchanged. */
 function searchOf(req: Request): string {
   const mark = req.originalUrl.indexOf("?");
   return mark < 0 ? "" : req.originalUrl.slice(mark);

@@ -8,17 +8,16 @@ export interface AuthorizeRequest {
   client: ClientRecord;
   redirectUri: string;
   scope: string[];
-  /** As it stood in the address, still encoded: it is echoed unchanged. */
+  /** As in the URL, still encoded, because it is returned unchanged. */
   state: string | null;
 }
 
-/** Something to ask a person, or an address to send the browser to at once. */
+/** A request to show the person, or a URL to redirect the browser to at once. */
 export type Judged = { asked: AuthorizeRequest } | { location: string };
 
 /**
- * Judges the query of `GET /oauth/authorize` ("Authorization service"; RFC 6749, section 4.1). Throws where there is
- * nobody to send the browser to: an unknown client, an address that is not registered. Members it does not know are
- * ignored.
+ * Checks the query of `GET /oauth/authorize` ("Authorization service"; RFC 6749, section 4.1). Throws when the browser
+ * cannot be sent back: for an unknown client, or a redirect URI that is not registered. Unknown members are ignored.
  */
 export function judgeRequest(world: World, search: string): Judged {
   const query = new URLSearchParams(search);
@@ -43,7 +42,7 @@ export function judgeRequest(world: World, search: string): Judged {
   }
 }
 
-/** The client's address with an answer in its query, and the state as it came. */
+/** The client's redirect URI with the answer and the unchanged state in its query. */
 export function backTo(
   { redirectUri, state }: Pick<AuthorizeRequest, "redirectUri" | "state">,
   answer: Record<string, string>,
@@ -65,7 +64,7 @@ function readClient(world: World, query: URLSearchParams): ClientRecord {
   return client;
 }
 
-/** Optional, but exactly the registered one where it is sent. */
+/** The redirect URI is optional, but must be exactly the registered one if it is sent. */
 function readRedirectUri(client: ClientRecord, query: URLSearchParams): string {
   const [redirectUri, ...more] = query.getAll("redirect_uri");
   if (more.length > 0) throw badRequest("redirect_uri was sent more than once.");

@@ -2,8 +2,8 @@ import { OAuthRefused } from "../refusal.ts";
 import type { World } from "../world/world.ts";
 
 /**
- * Whose client it is, the partner's own or one of the web flow: told by its secret, in the form or as the password of
- * HTTP Basic; its id is checked where one is sent ("Authentication" 6; assumed, section 7). Returns the client's id.
+ * Identifies the client, the partner's own or one of the web flow, by its secret in the form or as the password of HTTP
+ * Basic. Its id is checked if one is sent ("Authentication" 6; assumed, section 7). Returns the client's id.
  */
 export function authenticateClient(
   world: World,
@@ -27,7 +27,7 @@ function checkBasic(world: World, basic: Basic): string {
   try {
     return checkClient(world, basic.decoded.user, basic.decoded.password);
   } catch {
-    // Not everybody encodes what goes into the header, as RFC 6749 (section 2.3.1) wants it.
+    // Some clients do not form-encode the credentials first, as RFC 6749 (section 2.3.1) requires.
     return checkClient(world, basic.user, basic.password);
   }
 }
@@ -47,7 +47,7 @@ function checkClient(world: World, clientId: string | null, secret: string): str
   return found.id;
 }
 
-/** The partner's client may also be called by the name of its add-on. */
+/** The partner's client may also be named by the add-on's id. */
 function idOf({ settings, partnerClientId }: World, clientId: string): string {
   return clientId === settings.addonId ? partnerClientId : clientId;
 }
@@ -66,7 +66,7 @@ interface Credentials {
 }
 
 interface Basic extends Credentials {
-  /** The same, where it was form-encoded first. */
+  /** The same credentials, form-decoded. */
   decoded: Credentials;
 }
 

@@ -3,7 +3,7 @@ import type { UserRecord } from "../world/records.ts";
 import type { World } from "../world/world.ts";
 import { type AuthorizeRequest, backTo } from "./authorize-request.ts";
 
-/** What a person decided, as the address their browser is sent to. */
+/** Turns a person's decision into the URL their browser is sent to. */
 export function decide(world: World, asked: AuthorizeRequest, user: UserRecord, isAllowed: boolean): string {
   if (!isAllowed) {
     return backTo(asked, { error: "access_denied", error_description: "The person said no." });

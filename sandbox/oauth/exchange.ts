@@ -12,7 +12,10 @@ export interface CodeExchange {
   redirectUri: string | null;
 }
 
-/** The tokens for a code: a grant's of the partner, or one of the web flow, each only for the client it was made for. */
+/**
+ * Exchanges a code for tokens: a grant of the partner, or a code of the web flow, each only for the client it was
+ * issued to.
+ */
 export function exchange(world: World, wish: CodeExchange): AccessTokenRecord {
   const isPartner = wish.clientId === world.partnerClientId;
   const grant = isPartner ? world.grants.get(wish.code) : undefined;
@@ -35,8 +38,8 @@ function exchangeGrant(world: World, grant: GrantRecord): AccessTokenRecord {
 }
 
 /**
- * A second use is refused, and no more: RFC 6749 (section 4.1.2) would also let the tokens of the first use die, but
- * the platform's document knows no such transition.
+ * A second use is refused and has no other effect: RFC 6749 (section 4.1.2) also suggests revoking the tokens of the
+ * first use, but the platform's document has no such transition.
  */
 function exchangeCode(world: World, code: CodeRecord, wish: CodeExchange): AccessTokenRecord {
   const strange = whyNotTheirs(code, wish);
@@ -54,7 +57,9 @@ function exchangeCode(world: World, code: CodeRecord, wish: CodeExchange): Acces
   return issued;
 }
 
-/** What a code got the first time, where the setting `replayTokens` answers that again: while both are alive. */
+/**
+ * The tokens that a code brought the first time, if the setting `replayTokens` allows that and both are still valid.
+ */
 function replayOf(world: World, code: GrantRecord | CodeRecord): AccessTokenRecord | undefined {
   const { accessToken, expiresAt } = code;
   if (!world.settings.replayTokens || accessToken === null || world.clock.now() >= expiresAt)

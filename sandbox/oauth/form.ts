@@ -4,7 +4,10 @@ import { mediaTypeOf } from "../wire/body.ts";
 
 const secretMembers = ["client_secret", "code", "refresh_token", "access_token"];
 
-/** The form of a token request: form-encoded, each member once, nothing secret in the address ("Endpoints"). */
+/**
+ * Reads the form of a token request: form-encoded, each member once, no secret in the URL ("Endpoints"). Throws
+ * otherwise.
+ */
 export function readForm(req: Request, text: string): URLSearchParams {
   const query = new URL(req.originalUrl, "http://sandbox").searchParams;
   const leaked = secretMembers.find((member) => query.has(member));
@@ -21,7 +24,7 @@ export function readForm(req: Request, text: string): URLSearchParams {
   return form;
 }
 
-/** A member that must be there. */
+/** The value of a required member. Throws when it is missing. */
 export function required(form: URLSearchParams, member: string): string {
   const value = form.get(member);
   if (!value) throw new OAuthRefused("invalid_request", `${member} is missing.`);

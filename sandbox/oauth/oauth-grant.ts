@@ -10,8 +10,8 @@ import type { World } from "../world/world.ts";
 import { readBasic } from "./client.ts";
 
 /**
- * `GET /vendor/resources/{uuid}/oauth-grant` with the Basic credentials of the legacy partner API: the unexpired
- * grant or a new one; refused when one was exchanged; closed unless the setting `legacyGrants` opens it
+ * `GET /vendor/resources/{uuid}/oauth-grant` with the Basic credentials of the legacy partner API: answers the
+ * unexpired grant or a new one, and refuses if one was exchanged. Closed unless the setting `legacyGrants` opens it
  * ("Authorization management").
  */
 export function oauthGrantEndpoint(platform: Platform): Router {
@@ -30,7 +30,7 @@ export function oauthGrantEndpoint(platform: Platform): Router {
   router.use("/vendor", setCommonHeaders(platform));
   router.get("/vendor/resources/:uuid/oauth-grant", onlyPartner, checkVersion(platform), (req, res) => {
     const grant = grantFor(world, req.params["uuid"] as string);
-    // A code has the force of a password for five minutes.
+    // For five minutes, a code is as powerful as a password.
     res.set({ "Cache-Control": "no-store", "Last-Modified": new Date(grant.issuedAt).toUTCString() });
     res.json({ oauth_grant: grantShape(grant) });
     platform.changed();
@@ -38,7 +38,7 @@ export function oauthGrantEndpoint(platform: Platform): Router {
   return router;
 }
 
-/** The same grant while it is alive, then a new one that is valid for 5 minutes ("States and transitions"). */
+/** The same grant while it is valid, then a new one, valid for 5 minutes ("States and transitions"). */
 function grantFor(world: World, uuid: string): GrantRecord {
   const known = world.addons.get(uuid.toLowerCase());
   const addon = known && giveUpIfOverdue(world, known);
@@ -47,7 +47,7 @@ function grantFor(world: World, uuid: string): GrantRecord {
     throw conflict("A grant of this resource was already exchanged for tokens.");
   }
   const grant = livingGrant(world, addon);
-  // A resource that was answered with success once has nothing left to wait for.
+  // A resource that was once answered with success has no answer left to wait for.
   if (addon.providerId !== null) acceptGrant(world, grant);
   return grant;
 }

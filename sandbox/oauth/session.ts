@@ -4,19 +4,22 @@ import type { Request, Response } from "express";
 import type { UserRecord } from "../world/records.ts";
 import type { World } from "../world/world.ts";
 
-/** Cookies are shared by all ports of a host; a service under test on the same host must not meet this one. */
+/**
+ * Cookies are shared by all ports of a host, so the name must differ from those of a service under test on the same
+ * host.
+ */
 const COOKIE = "platform_session";
 
-/** Who sits at a browser, as far as the authorize page knows. */
+/** The person at a browser, as the authorize page knows them. */
 export interface Session {
   user: UserRecord | null;
-  /** Stands in every form: only a page of ours, shown to this browser, knows it. */
+  /** Part of every form; only a page of the sandbox that was shown to this browser contains it. */
   formToken: string;
   signIn(user: UserRecord): void;
   signOut(): void;
 }
 
-/** Reads a browser's session from its cookie. A new id on every sign-in, so that none can be planted before it. */
+/** Reads a browser's session from its cookie. Every sign-in gets a new id, which prevents session fixation. */
 export function createSessions(world: World) {
   const key = randomBytes(32);
   return function sessionOf(req: Request, res: Response): Session {

@@ -38,7 +38,7 @@ export function tokenEndpoint({ world }: Platform): Router {
   return router;
 }
 
-/** Refuses in the words of RFC 6749 too what the endpoint itself does not get to see. */
+/** Turns errors that occur before the endpoint runs into the form of RFC 6749 too. */
 export const inTokenWords: ErrorRequestHandler = (error: unknown, _req, _res, next) => {
   const { message, status } = error as Error & { status?: number };
   next(error instanceof TooLarge ? new OAuthRefused("invalid_request", message, status) : error);

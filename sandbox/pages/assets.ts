@@ -15,7 +15,7 @@ function ours(name: string): string {
   return fileURLToPath(new URL(name, import.meta.url));
 }
 
-/** The styles of the sandbox's pages, and the script of those that show what happens. */
+/** Serves the styles of the sandbox's pages, and the script of the live pages. */
 export function pageAssets(): Router {
   const router = Router();
   for (const [name, file] of Object.entries(files)) {

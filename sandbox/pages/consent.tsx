@@ -10,7 +10,7 @@ interface Consent {
   formToken: string;
 }
 
-/** Who asks, for what, and what it means: allow or deny. */
+/** Shows which client asks for which scopes, and what they mean: allow or deny. */
 export function ConsentPage({ asked, user, search, formToken }: Consent) {
   return (
     <Layout title="Allow access" isNarrow>

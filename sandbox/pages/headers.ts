@@ -10,17 +10,17 @@ const protect = helmet({
       imgSrc: ["'self'", "data:"],
       baseUri: ["'none'"],
       frameAncestors: ["'none'"],
-      // Browsers hold the redirect after a form, back to the client and on from there, to this list too.
+      // Browsers apply this list also to the redirect that follows a form: back to the client and further.
       formAction: ["'self'", "http:", "https:"],
     },
   },
-  // A client may have opened the authorize page in a window of its own, and waits for it.
+  // A client may have opened the authorize page in a window of its own, and keeps a reference to it.
   crossOriginOpenerPolicy: false,
-  // The sandbox speaks http, on a host name that other services share.
+  // The sandbox uses http, on a host name shared with other services.
   strictTransportSecurity: false,
 });
 
-/** For everything that a person's browser shows: nothing but our own styles, in no frame, kept nowhere. */
+/** For everything that a person's browser shows: only the sandbox's own styles, no framing, no caching. */
 export const pageHeaders: RequestHandler = (req, res, next) => {
   res.set("Cache-Control", "no-store");
   protect(req, res, next);

@@ -3,12 +3,12 @@ import { ASSETS } from "./assets.ts";
 
 interface Layout {
   title: string;
-  /** For a page that asks one question. */
+  /** For a page that asks a single question. */
   isNarrow?: boolean;
   children: ComponentChildren;
 }
 
-/** The frame of every page of the sandbox; no script, so that it works without. */
+/** The frame of every page of the sandbox. It needs no script. */
 export function Layout({ title, isNarrow = false, children }: Layout) {
   const width = isNarrow ? "container narrow" : "container";
   return (

@@ -1,8 +1,8 @@
 /* global document, EventSource, DOMParser, fetch, location, history, URL */
 
 /**
- * What this page cannot do without a script: show what happens as it happens. At each word from the sandbox the page
- * asks again for itself, and takes over the parts that are marked as live.
+ * Shows what happens as it happens, which needs a script: at each event from the sandbox the page fetches itself again,
+ * and replaces the parts that are marked as live.
  */
 const announcement = document.querySelector("[data-announce]");
 let source = null;
@@ -13,7 +13,7 @@ forgetNotice();
 document.addEventListener("visibilitychange", listen);
 listen();
 
-/** A page that nobody looks at keeps no connection: a browser has few for each host. */
+/** A hidden page keeps no connection, because a browser allows only a few per host. */
 function listen() {
   if (document.hidden) {
     source?.close();
@@ -34,7 +34,7 @@ function listen() {
   source.onmessage = () => void renew();
 }
 
-/** One at a time, and once more when something happened meanwhile. */
+/** One fetch at a time, and one more if something happened meanwhile. */
 async function renew() {
   if (isBusy) {
     isStale = true;
@@ -44,12 +44,12 @@ async function renew() {
   try {
     const parts = document.querySelectorAll("main [data-live]");
     const response = await fetch(location.href, { headers: { accept: "text/html" } });
-    // What the page is about is there no more: that is a page of its own, in which nothing is live.
+    // The subject of the page no longer exists: go to the error page, which has no live parts.
     if (!response.ok && parts.length > 0) return location.replace(response.url);
     const fresh = new DOMParser().parseFromString(await response.text(), "text/html");
     for (const old of parts) takeOver(old, fresh.getElementById(old.id));
   } catch {
-    // It is told by the connection that is lost too.
+    // The lost event source reports this failure too.
   }
   isBusy = false;
   if (isStale) {
@@ -71,7 +71,7 @@ function takeOver(old, fresh) {
   if (focused) old.querySelectorAll(focused.kind)[focused.index]?.focus({ preventScroll: true });
 }
 
-/** Which of its kind it is, counted from the end where lists grow. */
+/** A selector and an index by which an element is found again after the replacement. */
 function placeOf(region, element) {
   const owner = element.closest("details[data-key]");
   if (owner && element.localName === "summary")
@@ -80,7 +80,7 @@ function placeOf(region, element) {
   return { kind, index: [...region.querySelectorAll(kind)].indexOf(element) };
 }
 
-/** What was said once is not to be asked for again. */
+/** Removes the notice from the URL, so that a reload does not ask for it again. */
 function forgetNotice() {
   const here = new URL(location.href);
   if (!here.searchParams.has("told")) return;

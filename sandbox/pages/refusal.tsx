@@ -2,11 +2,11 @@ import { Layout } from "./layout.tsx";
 
 interface Refusal {
   message: string;
-  /** Where it can be tried again; absent where that would not help. */
+  /** The path for trying again; absent if that would not help. */
   retryAt?: string | undefined;
 }
 
-/** Nothing to go on with: what is wrong, for the person and for whoever wrote the client. */
+/** A request that cannot continue: says what is wrong, for the person and for the developer of the client. */
 export function RefusalPage({ message, retryAt }: Refusal) {
   return (
     <Layout title="This did not work" isNarrow>

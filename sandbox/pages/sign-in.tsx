@@ -2,7 +2,7 @@ import type { AuthorizeRequest } from "../oauth/authorize-request.ts";
 import type { UserRecord } from "../world/records.ts";
 import { Layout } from "./layout.tsx";
 
-/** As many as can be looked through; everybody else signs in by e-mail. */
+/** How many users are offered; all others sign in by e-mail. */
 const MOST_CHOICES = 6;
 
 interface SignIn {
@@ -12,7 +12,7 @@ interface SignIn {
   formToken: string;
 }
 
-/** Who is it? One of the sandbox's users, or any e-mail; nobody has a password. */
+/** Signs a person in as one of the sandbox's users, or as any e-mail address; there are no passwords. */
 export function SignInPage({ asked, users, search, formToken }: SignIn) {
   const action = `/oauth/authorize/sign-in${search}`;
   return (

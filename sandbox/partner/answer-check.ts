@@ -7,19 +7,19 @@ import type { PartnerResponse } from "./calls.ts";
 
 const PROMISED_MS = 3000;
 
-/** What a success is told that comes after the end. */
+/** The complaint about a success answer for a resource whose end the service had already confirmed. */
 export const SHOULD_BE_410 = "The resource was deprovisioned before; the answer should be 410.";
 
 export interface CheckedBody {
   id?: string;
   message?: string;
-  /** Only what is declared and is a string. */
+  /** Only declared names with string values. */
   config: [string, string][];
   logDrainUrl?: string;
   complaints: string[];
 }
 
-/** Reads the body of a success answer and says all that is wrong with it (assumed, section 1). */
+/** Reads the body of a success answer and collects complaints about it (assumed, section 1). */
 export function checkBody(world: World, response: PartnerResponse): CheckedBody {
   const complaints: string[] = [];
   if (!isJson(response.headers["content-type"])) complaints.push("The answer's content type is not JSON.");
@@ -49,7 +49,7 @@ export function checkBody(world: World, response: PartnerResponse): CheckedBody 
   return checked;
 }
 
-/** What a refusal should look like: `{id, message}` with a sentence the customer can read. */
+/** Complains about a refusal that is not `{id, message}`, with a sentence for the customer. */
 export function checkRefusal(response: PartnerResponse): string[] {
   if (response.status === null) return [response.error ?? "There was no answer."];
   const { id, message } = (response.body ?? {}) as Record<string, unknown>;

@@ -6,7 +6,7 @@ import type { FaultAction } from "../wire/faults.ts";
 import type { Headers } from "../wire/ledger.ts";
 import { sendRequest, type Incoming, type Outgoing } from "./http.ts";
 
-/** What the service answered. `status` is null when no whole answer was received in time. */
+/** The service's answer. `status` is null when no complete answer arrived in time. */
 export interface PartnerResponse {
   status: number | null;
   headers: Headers;
@@ -14,23 +14,23 @@ export interface PartnerResponse {
   ms: number;
   /** Why there is no answer. */
   error?: string;
-  /** What is wrong with it; the same is in the ledger. */
+  /** What is wrong with the answer; the ledger has the same. */
   complaints?: string[];
 }
 
 export interface PartnerCall {
   method: string;
-  /** Below the partner's address. */
+  /** Appended to the partner's address. */
   path: string;
   headers: Record<string, string>;
   body?: string;
-  /** Called as each answer arrives: acts on it and says what is wrong with it. */
+  /** Called with each answer: acts on it and returns the complaints about it. */
   receive(response: PartnerResponse): string[];
 }
 
 /**
- * Makes a call to the partner's service, with the fault that is due; every sending is received, judged and recorded
- * by itself. Returns the first answer.
+ * Calls the partner's service, with a fault if one is due. With the fault `duplicate` the request is sent twice, and
+ * each answer is handled and recorded on its own. Returns the first answer.
  */
 export async function callPartner(platform: Platform, call: PartnerCall): Promise<PartnerResponse> {
   const url = new URL(platform.world.settings.partnerUrl.replace(/\/+$/, "") + call.path);
@@ -52,10 +52,10 @@ async function makeCall(platform: Platform, call: PartnerCall, url: URL, fault: 
   const response: PartnerResponse = answer
     ? { status: answer.status, headers: answer.headers, body: readJsonOrText(answer), ms }
     : { status: null, headers: {}, body: null, ms, error: String(outcome) };
-  // That the sandbox closes says nothing of the service: a provision stays open, and is asked again by the next one.
+  // A closing sandbox says nothing about the service: the provision stays open, and the next sandbox delivers it again.
   if (answer === null && platform.closing.aborted) return response;
   const received = call.receive(response);
-  // What a fault answers in its place is not the service's to be blamed for.
+  // An answer that a fault made up is not the service's fault.
   const complaints = fault?.status === undefined ? received : [];
   if (complaints.length > 0) response.complaints = complaints;
   platform.ledger.add({
@@ -73,7 +73,7 @@ async function makeCall(platform: Platform, call: PartnerCall, url: URL, fault: 
   return response;
 }
 
-/** One request with its fault; rejects when the platform receives no answer. */
+/** Sends one request, with its fault. Rejects when the platform gets no answer. */
 async function attempt(platform: Platform, outgoing: Outgoing, fault: FaultAction = {}): Promise<Incoming> {
   const timeoutMs = platform.world.settings.partnerTimeoutMs;
   const needs = { agents: platform.agents, timeoutMs, signal: platform.closing };
@@ -94,7 +94,7 @@ async function attempt(platform: Platform, outgoing: Outgoing, fault: FaultActio
   return incoming;
 }
 
-/** As if something between us and the service had answered; the service has not seen the request. */
+/** An answer as if from a proxy in front of the service, which has not seen the request. */
 function faultAnswer({ status = 500, body, headers = {} }: FaultAction): Incoming {
   const isText = typeof body === "string" || body === undefined;
   return {

@@ -6,14 +6,14 @@ import { partnerHeaders } from "./basic.ts";
 import { callPartner } from "./calls.ts";
 
 /**
- * `DELETE {path}/{uuid}` without a body. 204 ends the resource and its tokens, and so does a service that no longer
- * knows it (404, 410); after anything else it stays `deprovisioning` and the request can be sent again. Once the service
- * has said that it is gone, 410 is the only right answer.
+ * `DELETE {path}/{uuid}` without a body. A 2xx ends the resource and its tokens, and so do 404 and 410, from a service
+ * that no longer knows it. After anything else the resource stays `deprovisioning`, and the request can be sent again.
+ * Once the service has confirmed the end, 410 is the only correct answer.
  */
 export function sendDeprovision(platform: Platform, addon: AddonRecord) {
   const { world } = platform;
   const wasOver = addon.isEndConfirmed;
-  // What was given up for want of an answer may be there all the same.
+  // A provision that failed for want of an answer may exist at the service all the same.
   if (addon.deprovisionedAt === null && !addon.isRefused) addon.state = "deprovisioning";
   return callPartner(platform, {
     method: "DELETE",

@@ -24,13 +24,16 @@ interface HttpNeeds {
   signal: AbortSignal;
 }
 
-/** Connections are kept for a burst, and given up before the service's own keep-alive time can race with a call. */
+/**
+ * Connections are reused within a burst, and closed when idle for 2 s, before the service's own keep-alive timeout can
+ * race with a call.
+ */
 export function createAgents(): HttpNeeds["agents"] {
   const options = { keepAlive: true, timeout: 2000 };
   return { http: new http.Agent(options), https: new https.Agent(options) };
 }
 
-/** Sends one request and reads its whole answer; redirects are answers like any other. */
+/** Sends one request and reads its whole answer; redirects are returned, not followed. */
 export function sendRequest(
   { method, url, headers, body, msPerByte }: Outgoing,
   needs: HttpNeeds,

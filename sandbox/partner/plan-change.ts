@@ -6,8 +6,8 @@ import { partnerHeaders } from "./basic.ts";
 import { callPartner } from "./calls.ts";
 
 /**
- * `PUT {path}/{uuid}` with the bare plan name; a success changes the plan, anything else leaves it (assumed, section 1). So
- * does a success for what has ended, or never began.
+ * `PUT {path}/{uuid}` with the bare plan name. A success changes the plan, any other answer leaves it (assumed, section
+ * 1). For a resource that has ended, or whose provision was refused, a success leaves it too.
  */
 export function sendPlanChange(platform: Platform, addon: AddonRecord, plan: string) {
   const { world } = platform;
@@ -34,7 +34,7 @@ export function sendPlanChange(platform: Platform, addon: AddonRecord, plan: str
   });
 }
 
-/** Taken up by the service, and not on its way out. */
+/** The service accepted its provision, and it is not being deprovisioned. */
 function isAlive({ wasTakenUp, state }: AddonRecord): boolean {
   return wasTakenUp === true && (state === "provisioning" || state === "provisioned");
 }

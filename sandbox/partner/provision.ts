@@ -11,8 +11,9 @@ import { partnerHeaders } from "./basic.ts";
 import { callPartner, type PartnerResponse } from "./calls.ts";
 
 /**
- * Sends the provision request of a resource, again or for the first time ("Provision request received…"); delivery is
- * at least once: the setting `redeliveries` says how often the very same is sent again while nothing is answered.
+ * Sends the provision request of a resource, for the first time or again ("Provision request received…"). Delivery is
+ * at least once: the setting `redeliveries` is the number of times the same request is sent again while no answer
+ * arrives.
  */
 export async function sendProvision(
   platform: Platform,
@@ -27,7 +28,7 @@ export async function sendProvision(
   }
 }
 
-/** A single delivery. Where it is not answered, the provision has failed only if it was the last. */
+/** A single delivery. Without an answer, the provision has failed only if this was the last delivery. */
 export function deliverProvision(
   platform: Platform,
   addon: AddonRecord,
@@ -42,7 +43,7 @@ export function deliverProvision(
   });
 }
 
-/** A request that is delivered again is the same request: a plan change has come after it. */
+/** A repeated delivery is the same request, so it keeps the plan from before any plan change. */
 function requestedPlanOf({ requestedPlan, plan }: AddonRecord): string {
   return requestedPlan ?? plan;
 }
@@ -71,12 +72,12 @@ interface Sent {
   world: World;
   addon: AddonRecord;
   grant: GrantRecord;
-  /** The service had said before that the resource is gone. */
+  /** The service had confirmed before that the resource is gone. */
   wasOver: boolean;
 }
 
 /**
- * The answer decides over the grant and the resource ("States and transitions"). No answer leaves the grant as it
+ * The answer decides on the grant and the resource ("States and transitions"). Without an answer the grant stays as it
  * was: the platform may deliver the same request again.
  */
 function receiveProvision(sent: Sent, response: PartnerResponse): string[] {
@@ -91,7 +92,7 @@ function receiveProvision(sent: Sent, response: PartnerResponse): string[] {
     invalidateGrant(grant, "The add-on was deprovisioned.");
     return wasOver || addon.isEndForeseen ? [SHOULD_BE_410] : [];
   }
-  // A code may also be invalid because another one was exchanged.
+  // A grant may also be invalid because another one was exchanged.
   if (addon.isRefused || (grant.state === "invalid" && addon.state === "deprovisioned")) {
     invalidateGrant(grant, "The provision was refused.");
     return ["The provision had failed for good before; a later success changes nothing."];
@@ -110,18 +111,18 @@ function accept({ world, addon, grant }: Sent, response: PartnerResponse, status
       "Log drains are not available for apps of the newer generation; log_drain_url is ignored.",
     );
   acceptGrant(world, grant);
-  // A repeated answer is the first one, byte for byte: what has changed since is newer than it.
+  // A repeated answer is identical to the first one, so it must not overwrite later changes.
   if (addon.state !== "provisioned" || !addon.wasTakenUp) takeUp(world, addon, checked, status);
   return complaints;
 }
 
-/** What a success brings to a resource that is not provisioned yet, or was before there was this service. */
+/** Applies a success to a resource that is not provisioned yet, or that was installed before the service existed. */
 function takeUp(world: World, addon: AddonRecord, body: CheckedBody, status: 200 | 202): void {
   const { id, message, config, logDrainUrl } = body;
   addon.wasTakenUp = true;
   addon.providerId = id ?? addon.providerId ?? addon.id;
   addon.updatedAt = world.clock.now();
-  // An uninstall that is under way is not undone.
+  // An uninstall under way is not undone.
   if (addon.state === "deprovisioning") return;
   if (message !== undefined) addon.provisionMessage = message;
   if (status === 200) {
@@ -144,7 +145,7 @@ function refuse({ addon, grant, world, wasOver }: Sent, response: PartnerRespons
     grant,
     `The provision request was answered with ${status}, which is no success: the grant is invalid.`,
   );
-  // That is what the service should say of what it has given back (assumed, section 1), or has failed to make.
+  // The service should answer this for a resource that it has deprovisioned (assumed, section 1), or failed to make.
   const isKnownEnd = status === 410 || (status === 422 && !wasOver);
   if (isKnownEnd && addon.deprovisionedAt !== null) return checkRefusal(response);
   if (wasExchanged)
@@ -158,16 +159,18 @@ function refuse({ addon, grant, world, wasOver }: Sent, response: PartnerRespons
   return isStrange ? [`${status} is no success here: only 200 and 202 are.`] : checkRefusal(response);
 }
 
-/** A 5xx says that the service cannot, not that it will not: the grant is dead all the same, but not every other. */
+/**
+ * A 5xx means that the service cannot now, not that it refuses for good: this grant is dead, but a new one may succeed.
+ */
 function isDefinite(status: number | null): boolean {
   return status !== null && status < 500;
 }
 
-/** Only for add-ons whose manifest asks for them (assumed, section 1). */
+/** Only if the add-on's manifest requires them (assumed, section 1). */
 function logMembers(world: World, addon: AddonRecord): Record<string, string> {
   if (!world.settings.addonManifest?.requires?.includes("log_input")) return {};
   return {
-    // The same in every delivery of the same request.
+    // The same in every delivery of the request.
     log_input_url: `https://logs.platform-apps.example.com/${addon.id}/input?token=${uuidOf(`log input ${addon.id}`)}`,
     log_drain_token: drainTokenOf(addon),
   };

@@ -6,15 +6,17 @@ import type { AddonRecord } from "../world/records.ts";
 import type { World } from "../world/world.ts";
 import { deliverProvision } from "./provision.ts";
 
-/** A service that starts together with the platform is there within a minute. */
+/** 12 deliveries, 5 s apart: a service that starts together with the platform is up within a minute. */
 const DELIVERIES = 12;
 export const RESUME_PAUSE_MS = 5000;
 
-/** Delivers again the provision requests whose answers a sandbox before this one did not live to hear, every `pauseMs`. */
+/**
+ * Delivers the provision requests again whose answers an earlier sandbox stopped too early to receive, every `pauseMs`.
+ */
 export function resumeProvisions(platform: Platform, pauseMs: number): void {
   const { world } = platform;
   for (const addon of world.addons.all()) {
-    // What becomes of it stands in the ledger; it ends early where the sandbox closes.
+    // The ledger records the outcome; closing the sandbox ends this early.
     if (isUnheard(world, addon)) resume(platform, addon, pauseMs).catch(() => undefined);
   }
 }

@@ -6,7 +6,7 @@ import type { AddonRecord } from "../world/records.ts";
 import { callPartner } from "./calls.ts";
 
 export interface SignedForm {
-  /** Where a browser would post it. */
+  /** The URL that a browser would post it to. */
   action: string;
   form: Record<string, string>;
 }
@@ -14,7 +14,10 @@ export interface SignedForm {
 const digest = (algorithm: "sha1" | "sha256", ...parts: string[]) =>
   createHash(algorithm).update(parts.join(":")).digest("hex");
 
-/** The form with which a customer comes from the platform's dashboard; real time, never the sandbox's (assumed, section 6). */
+/**
+ * The form with which a customer comes from the platform's dashboard, signed with the real time, not the sandbox's
+ * clock (assumed, section 6).
+ */
 export function signForm({ world }: Platform, addon: AddonRecord, email: string): SignedForm {
   const salt = world.settings.ssoSalt;
   if (!salt) throw invalid("The partner has no sign-on salt.");
@@ -36,7 +39,10 @@ export function signForm({ world }: Platform, addon: AddonRecord, email: string)
   };
 }
 
-/** Posts the signed form as the customer's browser would. One to a resource that is gone is to be refused; one to a resource that is just going may be. */
+/**
+ * Posts the signed form as the customer's browser would. The service must refuse it for a resource that is gone, and
+ * may refuse it for one that is being deprovisioned.
+ */
 export function sendSignOn(platform: Platform, addon: AddonRecord, { form }: SignedForm) {
   const isGone = addon.deprovisionedAt !== null || addon.isRefused;
   const [wanted, ...others] = isGone ? [403] : addon.state === "deprovisioning" ? [303, 403] : [303];

@@ -1,7 +1,7 @@
 import { isoTime } from "../world/clock.ts";
 import type { UserRecord } from "../world/records.ts";
 
-/** An account as the API shows it to its user. A state file from before there were any holds users without times. */
+/** An account as the API shows it to its user. Users from an old state file have no times. */
 export function accountShape({ id, email, name, createdAt = 0, lastSignInAt = null }: UserRecord) {
   return {
     id,

@@ -4,7 +4,7 @@ import { uuidOf } from "../world/identity.ts";
 import type { AccessTokenRecord, AuthorizationRecord, ConsentRecord } from "../world/records.ts";
 import type { World } from "../world/world.ts";
 
-/** "Authorization record" of the platform document. `expires_in` is null where nothing expires. */
+/** "Authorization record" of the platform document. `expires_in` is null where a token does not expire. */
 export function authorizationShape(
   world: World,
   authorization: AuthorizationRecord & { consent: ConsentRecord },

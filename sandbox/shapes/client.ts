@@ -13,7 +13,7 @@ export function clientShape({ id, name, redirectUri, createdAt, updatedAt }: Cli
   };
 }
 
-/** The same with the secret, which is shown when it is new, and never again. */
+/** The same with the secret, which is shown only when it is new. */
 export function newClientShape(client: ClientRecord) {
   return { ...clientShape(client), secret: client.secret };
 }

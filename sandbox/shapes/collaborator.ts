@@ -9,10 +9,10 @@ const permissions = [
   { name: "operate", description: "May change config vars and processes, and run commands." },
   { name: "manage", description: "May rename and delete the app, and decide who works on it." },
 ];
-/** How many of the permissions a role has. */
+/** How many of the permissions, from the first on, a role has. */
 const granted: Record<string, number> = { owner: 4, admin: 4, collaborator: 3, member: 1 };
 
-/** Somebody who works on an app as the API shows them (assumed, section 5). */
+/** A collaborator of an app as the API shows them (assumed, section 5). */
 export function collaboratorShape(world: World, collaborator: CollaboratorRecord) {
   const { id, email } = world.users.get(collaborator.userId)!;
   return {

@@ -1,7 +1,7 @@
 import type { Platform } from "../platform.ts";
 import { type IncidentShape, incidentShape } from "./incident-shape.ts";
 
-/** What the feed knows: as of its last refresh, and never more ("refreshes every 30 seconds"; a setting here). */
+/** The incidents as of the feed's last refresh ("refreshes every 30 seconds"; a setting here), the newest first. */
 export function seenIncidents(
   platform: Platform,
 ): { id: number; isMaintenance: boolean; shape: IncidentShape }[] {
@@ -18,7 +18,7 @@ export function seenIncidents(
     .reverse();
 }
 
-/** The worst that open incidents say of each system, what is open, and what maintenance is planned or under way. */
+/** The worst status of each system in open incidents, the open incidents, and the planned or current maintenance. */
 export function currentStatus(platform: Platform) {
   const open = seenIncidents(platform).filter(({ shape }) => !shape.resolved);
   const acute = open.filter(({ shape }) => shape.state !== "upcoming");
@@ -38,7 +38,7 @@ function systemStatus(affected: IncidentShape["systems"]): { system: string; sta
   return [...worst].map(([system, status]) => ({ system, status }));
 }
 
-/** A word that is not known is taken for something that does not work as it should. */
+/** How grave a status is. An unknown one ranks like yellow: something does not work as it should. */
 function gravity(status: string): number {
   const known = ["green", "blue", "yellow", "red"].indexOf(status);
   return known === -1 ? 2 : known;

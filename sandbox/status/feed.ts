@@ -5,7 +5,7 @@ import { notFound, Refused } from "../refusal.ts";
 import { currentStatus, seenIncidents } from "./current-status.ts";
 import { readIncidentQuery } from "./incident-query.ts";
 
-/** The public status feed, version 4 ("Status feed"): for everybody and from any web page, to read only. */
+/** The public status feed, version 4 ("Status feed"): without authentication, from any web origin, read-only. */
 export function statusFeed(platform: Platform): Router {
   const router = Router();
   router.use(allowAnyOrigin, onlyReading, allowNotModified);

@@ -2,7 +2,7 @@ import { Layout } from "../pages/layout.tsx";
 import { Moment } from "../pages/market/parts.tsx";
 import type { IncidentShape } from "./incident-shape.ts";
 
-/** What a person reads at an incident's `full_url`. */
+/** The page at an incident's `full_url`. */
 export function IncidentPage({ incident }: { incident: IncidentShape }) {
   const state = incident.state.replaceAll("_", " ");
   const systems = incident.systems.map(({ name, status }) => `${name} ${status}`).join(", ");

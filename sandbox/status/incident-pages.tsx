@@ -6,7 +6,7 @@ import { notFound } from "../refusal.ts";
 import { seenIncidents } from "./current-status.ts";
 import { IncidentPage } from "./incident-page.tsx";
 
-/** The human side of the feed: one page for each incident. */
+/** The pages of the status feed for people: one for each incident. */
 export function incidentPages(platform: Platform): Router {
   const router = Router();
   router.get("/incidents/:id", pageHeaders, (req, res) => {

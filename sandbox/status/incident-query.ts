@@ -5,7 +5,10 @@ export interface IncidentQuery {
   perPage: number;
 }
 
-/** `since` (a day in UTC: incidents opened then or later) and `per_page`, both optional; anything else is ignored. */
+/**
+ * Reads `since` (a day in UTC: incidents opened then or later) and `per_page`, both optional; other members are
+ * ignored.
+ */
 export function readIncidentQuery(query: Record<string, unknown>): IncidentQuery {
   return { sinceMs: readSince(query["since"]), perPage: readPerPage(query["per_page"]) };
 }
@@ -13,7 +16,7 @@ export function readIncidentQuery(query: Record<string, unknown>): IncidentQuery
 function readSince(value: unknown): number {
   if (value === undefined) return -Infinity;
   const day = typeof value === "string" && /^\d{4}-\d\d-\d\d$/.test(value) ? Date.parse(value) : NaN;
-  // There is no 31st of April, but parsing finds one.
+  // `Date.parse` accepts dates such as 31 April; the comparison refuses them.
   if (Number.isNaN(day) || !new Date(day).toISOString().startsWith(String(value)))
     throw invalid("since must be a date of the form YYYY-MM-DD.");
   return day;

@@ -1,6 +1,6 @@
 import type { AffectedSystem, IncidentRecord, IncidentUpdateRecord } from "../world/records.ts";
 
-/** An incident as the feed shows it at a moment; null before it was opened ("Status feed objects"). */
+/** An incident as the feed shows it at the time `asOf`; null before it was opened ("Status feed objects"). */
 export function incidentShape(incident: IncidentRecord, asOf: number, baseUrl: string) {
   const updates = incident.updates.filter(({ createdAt }) => createdAt <= asOf);
   const latest = updates.at(-1);
@@ -15,7 +15,7 @@ export function incidentShape(incident: IncidentRecord, asOf: number, baseUrl: s
     resolved: resolvedAt !== null,
     href: `${baseUrl}/api/v4/incidents/${incident.id}`,
     full_url: `${baseUrl}/incidents/${incident.id}`,
-    /** In whole seconds, so far or in all; the document does not say the unit. */
+    /** In whole seconds, up to `asOf` or to the end; the document does not name the unit. */
     duration: Math.max(0, Math.floor(((resolvedAt ?? asOf) - incident.startsAt) / 1000)),
     resolved_at: resolvedAt === null ? null : timestamp(resolvedAt),
     review: incident.review,
@@ -40,24 +40,26 @@ function updateShape(incident: IncidentRecord, update: IncidentUpdateRecord) {
   };
 }
 
-/** When it was over: the first of the last updates that all say so; a word after the end does not move it. */
+/**
+ * When the incident ended: the first of the trailing updates that all say `resolved`; a later update does not move it.
+ */
 function resolvedAtOf(updates: IncidentUpdateRecord[]): number | null {
   const lastOpen = updates.findLastIndex(({ state }) => state !== "resolved");
   return updates[lastOpen + 1]?.createdAt ?? null;
 }
 
-/** A maintenance begins without anybody's word. */
+/** A maintenance begins at its start time without an update. */
 function stateOf({ startsAt }: IncidentRecord, state: string, asOf: number): string {
   return state === "upcoming" && startsAt <= asOf ? "in_progress" : state;
 }
 
-/** As last told; everything is well again when it is over. */
+/** As in the last update that names systems; all are green once the incident is resolved. */
 function systemsOf(updates: IncidentUpdateRecord[], isResolved: boolean): AffectedSystem[] {
   const systems = updates.findLast((update) => update.systems.length > 0)?.systems ?? [];
   return isResolved ? systems.map((system) => ({ ...system, status: "green" })) : systems;
 }
 
-/** ISO 8601 in UTC with milliseconds: the feed's own form. */
+/** ISO 8601 in UTC with milliseconds, the format of the feed. */
 function timestamp(ms: number): string {
   return new Date(ms).toISOString();
 }

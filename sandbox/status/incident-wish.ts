@@ -4,13 +4,13 @@ import type { AffectedSystem, IncidentRecord } from "../world/records.ts";
 
 export interface IncidentUpdateWish {
   contents?: string;
-  /** Of the update: `investigating`, `identified`, `resolved`, `retroactive`, … any word. */
+  /** The type of the update: `investigating`, `identified`, `resolved`, `retroactive`, or any other word. */
   update_type?: string;
-  /** Of the incident from now on; any word. `resolved` ends it. */
+  /** The state of the incident from now on; any word. `resolved` ends it. */
   state?: string;
   /** The same as `state: "resolved"`. */
   resolved?: boolean;
-  /** Names, or objects; a status or services left out follow from the kind and the name. */
+  /** Names, or objects; a missing status follows from the kind, missing services from the name. */
   systems?: (string | (Partial<AffectedSystem> & { name: string }))[];
   tags?: string[];
   review?: boolean;
@@ -19,7 +19,7 @@ export interface IncidentUpdateWish {
 
 export interface IncidentWish extends IncidentUpdateWish {
   kind?: IncidentRecord["kind"];
-  /** ISO 8601; in the future for a planned maintenance, in the past for what is told of afterwards. */
+  /** ISO 8601; in the future for a planned maintenance, in the past for an incident that is reported later. */
   starts_at?: string;
 }
 
@@ -34,7 +34,7 @@ const updateMembers = {
   review: flag,
 };
 
-/** Checks what is to be opened; only a title is needed. */
+/** Checks the request to open an incident; only a title is required. */
 export function checkIncident(wish: unknown): IncidentWish & { title: string } {
   const checked = checkMembers(wish, {
     ...updateMembers,
@@ -46,7 +46,7 @@ export function checkIncident(wish: unknown): IncidentWish & { title: string } {
   return { ...checked, title };
 }
 
-/** Checks what is to be said of an incident; at least one thing. */
+/** Checks the request to update an incident; at least one member is required. */
 export function checkIncidentUpdate(wish: unknown): IncidentUpdateWish {
   const checked = checkMembers(wish, updateMembers) as IncidentUpdateWish;
   if (Object.keys(checked).length === 0)

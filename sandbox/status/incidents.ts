@@ -5,7 +5,7 @@ import type { IncidentUpdateWish, IncidentWish } from "./incident-wish.ts";
 
 const FIRST_ID = 1001;
 
-/** Opens an incident or a maintenance; one of type `retroactive` is over already, and only told of. */
+/** Opens an incident or a maintenance; one of type `retroactive` or `resolved` is already over. */
 export function addIncident(world: World, wish: IncidentWish & { title: string }): IncidentRecord {
   const now = world.clock.now();
   const kind = wish.kind ?? "incident";
@@ -29,7 +29,7 @@ export function addIncident(world: World, wish: IncidentWish & { title: string }
   return world.incidents.add(incident);
 }
 
-/** Says more of an incident, or that it is over. */
+/** Posts an update to an incident, which may resolve it. */
 export function updateIncident(world: World, incident: IncidentRecord, wish: IncidentUpdateWish): void {
   const isResolved = incident.updates.at(-1)!.state === "resolved";
   if (isResolved && (wish.resolved === true || wish.state === "resolved" || wish.update_type === "resolved"))
@@ -56,7 +56,7 @@ function post(world: World, incident: IncidentRecord, wish: IncidentUpdateWish):
     contents: wish.contents ?? `${titleOf(type)}.`,
     state,
     systems: (wish.systems ?? []).map((system) => completeSystem(incident, system)),
-    // The first word on an incident is said as it is opened, not a moment later.
+    // The first update has the time of the incident itself.
     createdAt: incident.updates.length === 0 ? incident.createdAt : world.clock.now(),
   };
   incident.updates.push(update);
@@ -73,7 +73,7 @@ function stateAfter(
 ): string {
   const before = updates.at(-1)?.state;
   if (resolved || update_type === "resolved") return "resolved";
-  // Whoever says that it is not over after all opens it again.
+  // An explicit `resolved: false` reopens the incident.
   if (resolved === false && before === "resolved") return state ?? "investigating";
   return state ?? before!;
 }

@@ -2,13 +2,13 @@ import type { IncomingMessage } from "node:http";
 import { TooLarge } from "../refusal.ts";
 
 const LARGEST_BODY = 1024 * 1024;
-/** So much of a message is read for politeness: whoever is still sending does not listen to an answer. */
+/** How much of a message is read at most: a sender that is still sending does not read an answer yet. */
 const LARGEST_WASTE = 64 * LARGEST_BODY;
 const FORM = "application/x-www-form-urlencoded";
-/** Deeper than any honest document, and far from where a recursive walk runs out of stack. */
+/** Deeper than any legitimate document, and far from where a recursive walk overflows the stack. */
 const DEEPEST = 100;
 
-/** Reads a message to its end as text; rejects when it is cut off, and with {@link TooLarge} beyond 1 MB. */
+/** Reads a message to its end as text. Rejects if it is cut off, and with {@link TooLarge} beyond 1 MB. */
 export async function readBody(message: IncomingMessage): Promise<string> {
   const chunks: Buffer[] = [];
   let size = 0;
@@ -42,7 +42,7 @@ export function isTooDeep(value: unknown): boolean {
   return level.length > 0;
 }
 
-/** A body as the ledger shows it: parsed where its content type and its depth allow, else the text. */
+/** A body as the ledger shows it: parsed if its content type and its depth allow that, else as text. */
 export function readableBody(text: string, contentType: unknown): unknown {
   if (text === "") return null;
   if (mediaTypeOf(contentType) === FORM) return Object.fromEntries(new URLSearchParams(text));
@@ -55,19 +55,27 @@ export function readableBody(text: string, contentType: unknown): unknown {
   }
 }
 
-/** The same where secrets stand under names of their own: what has none, like a text, is its size alone. */
+/**
+ * The same for bodies whose secrets are masked by member names: a body without members, such as plain text, is replaced
+ * by its size.
+ */
 export function membersOrSize(text: string, contentType: unknown): unknown {
   const isForm = mediaTypeOf(contentType) === FORM && hasUsualNames(text);
   return isForm ? readableBody(text, contentType) : objectOrSize(text, contentType);
 }
 
-/** A JSON document that is sent as a form is one long name, and so is a secret alone. */
+/**
+ * Whether a form has ordinary member names. A JSON document or a bare secret sent as a form would become one long name.
+ */
 function hasUsualNames(form: string): boolean {
   const names = [...new URLSearchParams(form).keys()];
   return names.every((name) => /^[\w.[\]-]+$/.test(name)) && !/(^|&)[^=&]+(&|$)/.test(form);
 }
 
-/** The same where secrets may stand anywhere in it: a text, which has no members to mask them by, is its size alone. */
+/**
+ * The same for bodies that may hold secrets anywhere: plain text, which has no members to mask, is replaced by its
+ * size.
+ */
 export function objectOrSize(text: string, contentType: unknown): unknown {
   const body = isJson(contentType) || text === "" ? readableBody(text, contentType) : text;
   if (typeof body !== "string") return body;

@@ -1,10 +1,10 @@
 import http from "node:http";
 import type { Request } from "express";
 
-/** The header of the second of two equal calls: it meets no further fault. */
+/** Marks the second of two equal calls, which gets no further fault. */
 export const COPY_HEADER = "x-sandbox-copy";
 
-/** What belongs to one connection, and is not copied to another. */
+/** Headers that belong to one connection and are not copied. */
 const ownHeaders = new Set([
   "host",
   "connection",
@@ -15,7 +15,10 @@ const ownHeaders = new Set([
   "upgrade",
 ]);
 
-/** Makes the same call once more, body and all, and waits for its answer. Not with `fetch`, whose GET has no body. */
+/**
+ * Makes the same call once more, with its body, and waits for its answer. Does not use `fetch`, which allows no body
+ * with GET.
+ */
 export function makeCopy(ownUrl: string, req: Request, text: string): Promise<void> {
   const copied = Object.entries(req.headers).filter(
     (header): header is [string, string] => typeof header[1] === "string" && !ownHeaders.has(header[0]),

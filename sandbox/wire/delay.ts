@@ -1,6 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 
-/** Waits `ms`, and no less: a timer counts whole milliseconds and may be early by one. Rejects when `signal` says stop. */
+/**
+ * Waits at least `ms`: a timer counts whole milliseconds and may fire one too early. Rejects when `signal` is aborted.
+ */
 export async function delay(ms: number, signal: AbortSignal): Promise<void> {
   const endsAt = performance.now() + ms;
   for (let left = ms; left > 0; left = endsAt - performance.now())

@@ -12,7 +12,7 @@ const isOneOf =
 const isNumber = (value: unknown, least: number, most: number) =>
   typeof value === "number" && value >= least && value <= most;
 
-/** Longer than anything waits; and what a timer can count. */
+/** One day: longer than any timeout, and within the range of a timer. */
 const LONGEST_MS = 24 * 60 * 60 * 1000;
 
 const checks: Record<keyof FaultAction, Check> = {
@@ -30,10 +30,10 @@ const checks: Record<keyof FaultAction, Check> = {
   drip: [(value) => isNumber(value, 1, 60_000), "must be a number of milliseconds for each byte, from 1"],
 };
 
-/** Two of these cannot happen to one answer. */
+/** At most one of these can happen to an answer. */
 const endings = ["status", "hang", "reset", "truncate"] as const;
 
-/** Checks a fault before it is kept: one that never does what was meant makes a test that proves nothing. */
+/** Checks a fault before it is stored: a fault that can never happen would make a test prove nothing. */
 export function checkFault({ match, times, action }: Fault): Fault {
   if (typeof match !== "string" || !/^(>\s*)?([A-Za-z*]+\s+)?\//.test(match.trim())) {
     throw invalid('match must look like "POST /oauth/token", "* /addons/*" or "> POST /resources".');

@@ -4,11 +4,11 @@ import { checkFault } from "./fault-check.ts";
 
 /** What happens to a call instead of, or in addition to, the usual. Members may be combined with `delayMs`. */
 export interface FaultAction {
-  /** Answered with this and no work is done; a call to the service does not reach it. */
+  /** Answered with this status without any work; a call to the service does not reach it. */
   status?: number;
   body?: unknown;
   headers?: Record<string, string>;
-  /** Waits before anything else. */
+  /** Waits this many ms first. */
   delayMs?: number;
   /** Never answered. `true` and `"before"`: no work is done; `"after"`: the work is done. */
   hang?: true | "before" | "after";
@@ -16,35 +16,37 @@ export interface FaultAction {
   reset?: "before" | "after";
   /** The work is done, and half of the answer's body arrives before the connection is cut. */
   truncate?: true;
-  /** The same call is made twice; a call to the service at the same moment. */
+  /** The same call is made twice; for a call to the service, both at the same moment. */
   duplicate?: true;
-  /** What the platform sends, its answer or its request, comes byte by byte: this many milliseconds for each. */
+  /**
+   * What the platform sends, its answer or its request, is sent byte by byte, with this many milliseconds after each.
+   */
   drip?: number;
 }
 
 export interface Fault {
-  /** `"METHOD /path"`, either with `*`; a leading `>` means calls to the service. */
+  /** `"METHOD /path"`, where `*` matches any text; a leading `>` means calls to the service. */
   match: string;
   times: number;
   action: FaultAction;
 }
 
-/** A fault as it is remembered, also across a restart. */
+/** A fault as it is stored, also across a restart. */
 export interface FaultRecord extends Fault {
   id: string;
 }
 
 export interface Faults {
   add(fault: Fault): Fault;
-  /** The action for a call, if one is due; counts it. */
+  /** The action for a call, if a fault is due; this uses up one of its `times`. */
   take(direction: "in" | "out", method: string, path: string): FaultAction | undefined;
   pending(): Fault[];
   clear(): void;
 }
 
 /**
- * The faults of one sandbox; of several that match, the first added is used up first. `onTaken`: one of them was used,
- * whatever comes of the call.
+ * The faults of one sandbox. If several match a call, the one added first is used first. `onTaken` is called when a
+ * fault was used, whatever the outcome of the call.
  */
 export function createFaults(rows: Table<FaultRecord>, onTaken: () => void): Faults {
   return {

@@ -8,7 +8,7 @@ export type Headers = Record<string, string | string[] | number | undefined>;
 export interface LedgerEntry {
   /** Counts from 1, in the order in which calls ended. */
   seq: number;
-  /** When the call began: real time, whatever the sandbox's clock says. */
+  /** When the call began, in real time, not that of the sandbox's clock. */
   at: string;
   /** "in": the service called us. "out": we called the service. */
   direction: "in" | "out";
@@ -18,33 +18,36 @@ export interface LedgerEntry {
   response: { status: number; headers: Headers; body: unknown } | null;
   ms: number;
   fault?: FaultAction;
-  /** What the platform's document does not allow in the partner's answer, or why there was none. */
+  /** What in the partner's answer violates the platform's document, or why there was no answer. */
   complaints?: string[];
 }
 
-/** An entry as it is kept: bodies as text, so that a burst of calls costs no parsing. */
+/** An entry as it is stored: bodies stay text, so a burst of calls costs no parsing. */
 export type Call = Omit<LedgerEntry, "seq" | "at" | "request" | "response"> & {
   at: number;
-  /** `size`: of a body that was too large to be kept. */
+  /** `size`: the size in bytes of a body that was too large to be stored. */
   request: { headers: Headers; text: string; size?: number };
   response: { status: number; headers: Headers; text: string } | null;
 };
 
 export interface Ledger {
   add(call: Call): void;
-  /** The entries after `since`; secrets are masked unless `reveal`. `next` is the `since` of the next question. */
+  /** The entries after `since`; secrets are masked unless `reveal`. Pass `next` as `since` of the following read. */
   read(options?: { since?: number; reveal?: boolean }): { entries: LedgerEntry[]; next: number };
   clear(): void;
 }
 
 interface LedgerNeeds {
-  /** How many calls are kept; the oldest go first. */
+  /** How many calls are kept; the oldest are dropped. */
   size: number;
   masking: Masking;
   onEntry?: ((entry: LedgerEntry) => void) | undefined;
 }
 
-/** Every call both ways: the oracle of the tests, and what a partner's engineer reads to learn the protocol. */
+/**
+ * Every call in both directions: what the tests check against, and what a partner's engineer reads to learn the
+ * protocol.
+ */
 export function createLedger({ size, masking, onEntry }: LedgerNeeds): Ledger {
   let calls: { seq: number; call: Call }[] = [];
   let seq = 0;
@@ -52,7 +55,7 @@ export function createLedger({ size, masking, onEntry }: LedgerNeeds): Ledger {
   return {
     add(call) {
       calls.push({ seq: ++seq, call });
-      // Dropped in batches: shifting one by one costs a copy of the list for each call.
+      // Dropped in batches: dropping one at a time would copy the list for each call.
       if (calls.length > size * 1.1 + 10) calls = calls.slice(-size);
       onEntry?.(masked(seq, call));
     },
@@ -73,7 +76,10 @@ interface Readers {
   response: typeof readableBody;
 }
 
-/** What others sent is read only where it can be masked, which a text cannot; of our own answers we know the secrets. */
+/**
+ * Bodies from others are parsed only into forms that can be masked, which plain text cannot; the secrets in the
+ * platform's own answers are known.
+ */
 function maskableReaders(call: Call): Readers {
   if (mayHoldSecrets(call)) return { request: objectOrSize, response: objectOrSize };
   return { request: membersOrSize, response: call.direction === "in" ? readableBody : membersOrSize };

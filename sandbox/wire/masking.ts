@@ -9,18 +9,21 @@ interface Call {
   response: { status: number; body: unknown } | null;
 }
 
-/** Hides what must not be seen in anything that is shown: by the name of its member, and by its value. */
+/** Masks secrets in everything that is shown: by the name of their member, and by their value. */
 export interface Masking {
-  /** Where secrets may stand anywhere in the bodies, only what is known to be none is left to see. */
+  /** Where secrets may be anywhere in the bodies, only members known to be harmless stay visible. */
   maskCall<T extends Call>(call: T): T;
 }
 
 const MASK = "[secret]";
-/** A header with credentials, and what of it may be seen: its first word is the secret itself where it is no scheme. */
+/**
+ * Headers with credentials. Of their value only the scheme stays visible; a first word that is no known scheme may be
+ * the secret itself.
+ */
 const credentialNames = /^(proxy-)?authorization$/i;
 const scheme = /^\s*(basic|bearer)\s+\S/i;
 
-/** Values are looked up word by word in the world's own tables, so the cost does not grow with their number. */
+/** Looks values up word by word in the world's tables, so the cost does not grow with the number of secrets. */
 export function createMasking(world: World): Masking {
   const isKnown = (word: string) =>
     word.startsWith("SVCK-") ||
@@ -42,7 +45,7 @@ export function createMasking(world: World): Masking {
     if (value === null || value === undefined || value === "") return value;
     if (credentialNames.test(name)) return [scheme.exec(String(value))?.[1], MASK].filter(Boolean).join(" ");
     if (isSecretName(name)) return typeof value === "object" ? maskAny(valuesHidden(value, true)) : MASK;
-    // A config var: its name may be seen, its value may hold anything.
+    // A config var: its name may be shown, but its value may be a secret.
     if (name === "value" && "name" in owner) return MASK;
     return maskAny(name === "config" ? valuesHidden(value, Array.isArray(value)) : value);
   }
@@ -63,7 +66,7 @@ const secretPath = /^\/(?:apps|addons)\/[^/?]+\/(?:config|config-vars|log-drains
 const configVarsPath = /^\/apps\/[^/?]+\/config-vars(?=[/?]|$)/i;
 const drainPath = /^(\/(?:apps|addons)\/[^/?]+\/log-drains)(?:\/([^?]*[^/?]))?/i;
 
-/** Whether secrets may stand anywhere in the bodies of a call: in config vars, and in the addresses of log drains. */
+/** Whether secrets may be anywhere in the bodies of a call: in config vars, and in the addresses of log drains. */
 export function mayHoldSecrets({ direction, path }: Pick<Call, "direction" | "path">): boolean {
   return direction === "out" ? path !== "/sso/login" : secretPath.test(path);
 }
@@ -72,10 +75,10 @@ function withoutSecrets<T extends Call>(call: T): T {
   const { request, response } = call;
   const { path, secret } = withoutAddress(call.path);
   const isOfVars = configVarsPath.test(path);
-  // A text is its own size already.
+  // A text was already replaced by its size.
   const hide = (body: unknown, isDocumented: boolean) =>
     typeof body === "string" ? body : valuesHidden(body, isDocumented);
-  // Of an app's config vars the members are the names; a refusal names no value.
+  // An app's config vars have their names as members, which are not documented ones; a refusal contains no value.
   const answer = response && hide(response.body, !isOfVars || response.status >= 300);
   // A refusal may repeat the path.
   if (secret !== null && isObject(answer) && typeof answer["message"] === "string")
@@ -88,7 +91,10 @@ function withoutSecrets<T extends Call>(call: T): T {
   };
 }
 
-/** A drain's address may hold a name and a password, and the path may name the drain by it, or by its token. */
+/**
+ * A drain's address may hold a user name and a password, and the path may name the drain by its address or by its
+ * token.
+ */
 function withoutAddress(path: string): { path: string; secret: string | null } {
   const [, drains, drain] = drainPath.exec(path) ?? [];
   if (drains === undefined) return { path, secret: null };
@@ -97,19 +103,19 @@ function withoutAddress(path: string): { path: string; secret: string | null } {
   return { path: `${drains}/${MASK}`, secret: drain };
 }
 
-/** The members of the documented bodies that hold no secret, and those that have such members themselves. */
+/** The members of the documented bodies that hold no secret, and the documented members that contain such members. */
 const plainNames =
   /^(id|uuid|name|plan|region|type|state|message|callback_url|expires_at|expires_in|created_at|updated_at)$/;
 const partNames = /^(oauth_grant|addon|app)$/;
 
-/** Leaves the names of all members, of the values only those that are documented and plain: others may hold anything. */
+/** Keeps the names of all members, but only the values of documented harmless ones: the others may be secrets. */
 function valuesHidden(value: unknown, isDocumented: boolean): unknown {
   if (value === null || value === undefined) return value;
   if (Array.isArray(value)) return value.map((item) => valuesHidden(item, isDocumented));
   if (!isObject(value)) return MASK;
   const shown = ([name, member]: [string, unknown]) => {
     if (isDocumented && plainNames.test(name) && typeof member !== "object") return [name, member];
-    // Config vars are a list of names and values, or have their names as members.
+    // Config is a list of names and values, or an object with the names as members.
     const isPart = partNames.test(name) || (name === "config" && Array.isArray(member));
     return [name, valuesHidden(member, isDocumented && isPart)];
   };

@@ -13,19 +13,19 @@ type Answered = {
   text: string;
 };
 
-/** The raw body of a call, read before anything else so that the ledger has it even when it is refused. */
+/** The raw body of a call, read before anything else so that the ledger has it even when the call is refused. */
 export function bodyOf(res: Response): string {
   return res.locals["body"] as string;
 }
 
-/** Reads each call of the service, lets the fault that is due happen to it, and writes it into the ledger. */
+/** Reads each call of the service, applies the fault that is due, and records the call in the ledger. */
 export function recordCalls(platform: Platform): RequestHandler {
   return async (req, res, next) => {
     const startedAt = Date.now();
     const started = performance.now();
     const body = await readBody(req).catch((error: unknown) => {
       if (error instanceof TooLarge) return error;
-      // The caller went away in the middle of its request, or never ends it: nobody is left to answer.
+      // The caller closed the connection in the middle of its request, or never ends it: no answer can be sent.
       if (!req.complete) return null;
       throw error;
     });
@@ -76,7 +76,10 @@ export function recordCalls(platform: Platform): RequestHandler {
   };
 }
 
-/** Takes the finished answer off Express's hands: recorded first, so that whoever has it finds it in the ledger. */
+/**
+ * Intercepts the finished answer and records it before it is sent, so that a caller that has the answer finds the call
+ * in the ledger.
+ */
 function interceptAnswer(
   platform: Platform,
   res: Response,
@@ -98,13 +101,13 @@ function interceptAnswer(
 }
 
 function truncate(res: Response, body: Buffer): void {
-  // The length promises the whole body: the caller must notice that the rest is missing.
+  // The Content-Length is that of the whole body, so that the caller must notice the missing rest.
   res.setHeader("Content-Length", Math.max(body.length, 1));
   res.write(body.subarray(0, Math.floor(body.length / 2)), () => res.socket?.destroy());
   res.flushHeaders();
 }
 
-/** The rest of the answer is not worth waiting for when the caller, or the sandbox, has gone. */
+/** Sends the body byte by byte; stops when the caller is gone or the sandbox closes. */
 async function drip(res: Response, body: Buffer, msPerByte: number, signal: AbortSignal): Promise<void> {
   res.setHeader("Content-Length", body.length);
   res.flushHeaders();

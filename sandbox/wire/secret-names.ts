@@ -1,4 +1,4 @@
-/** Compared without what stands between the words. */
+/** Compared in lower case without `_` and `-`. */
 const names = new Set(
   (
     "access_token refresh_token client_secret code token secret password resource_token user_scoped_resource_token " +
@@ -9,14 +9,14 @@ const names = new Set(
     .map(squeezed),
 );
 
-/** Whether a member, a header or a field of a form holds a secret, by its name; `user[clientSecret]` does too. */
+/** Whether the name of a member, a header or a form field denotes a secret, such as `user[clientSecret]`. */
 export function isSecretName(name: string): boolean {
   return name.split(/[[\].]+/).some((part) => names.has(squeezed(part)));
 }
 
 /**
- * Hides the values of such names in the query of every address that stands in a text, also where that address is the
- * value of another's member, as it is or encoded once. The cost grows with the text alone, whatever stands in it.
+ * Masks the values of such names in the query of every URL in a text, also if the URL is itself the value of another
+ * member, raw or encoded once. The cost is linear in the length of the text.
  */
 export function withoutSecretQuery(text: string, mask: string): string {
   return text.replace(/&?[^&\s]+/g, (part) => {
@@ -27,7 +27,7 @@ export function withoutSecretQuery(text: string, mask: string): string {
   });
 }
 
-/** Of each member only the name is taken, for the value may hold members of its own. */
+/** Finds the first member with a secret name. Consumes only the name, because the value may contain further members. */
 function secretIn(text: string): { start: number; valueStart: number } | undefined {
   for (const { 0: member, 1: name, index } of text.matchAll(/[?&;#=]([^=&?;#\s]+)(?==[^&\s])/g)) {
     if (isSecretName(decoded(name!))) return { start: index, valueStart: index + member.length + 1 };
@@ -35,7 +35,7 @@ function secretIn(text: string): { start: number; valueStart: number } | undefin
   return undefined;
 }
 
-/** As far as names and what stands around them can be encoded: in ASCII. */
+/** Decodes percent-encoded ASCII, which is enough for names and separators. */
 function decoded(text: string): string {
   return text.replace(/%([0-7][\da-f])/gi, (_code, hex: string) => String.fromCharCode(parseInt(hex, 16)));
 }

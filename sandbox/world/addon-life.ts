@@ -6,7 +6,10 @@ import type { World } from "./world.ts";
 
 const GIVE_UP_MS = 12 * 60 * 60 * 1000;
 
-/** It is there. What was said while it was waited for, "in a few minutes", is no longer so; `message` is, if any. */
+/**
+ * Marks the add-on provisioned. `message` replaces the earlier one, such as "in a few minutes", which is no longer
+ * true.
+ */
 export function markProvisioned(world: World, addon: AddonRecord, message: string | null = null): void {
   addon.state = "provisioned";
   addon.provisionMessage = message;
@@ -14,13 +17,16 @@ export function markProvisioned(world: World, addon: AddonRecord, message: strin
   settleApp(world, addon);
 }
 
-/** A provision that had failed was answered after all, with a success that goes on later: its time begins anew. */
+/** A failed provision got a late 202 after all: it is provisioning again, and its 12 hours start again. */
 export function markBegunAnew(world: World, addon: AddonRecord): void {
   addon.state = "provisioning";
   addon.requestedAt = world.clock.now();
 }
 
-/** The provision failed: nothing of it works any more. It keeps its names: without an answer it may be delivered again. */
+/**
+ * Marks the provision failed and ends its tokens. Its attachments stay, because a provision without an answer may be
+ * delivered again.
+ */
 export function markFailed(world: World, addon: AddonRecord, because: string): void {
   addon.state = "deprovisioned";
   addon.provisionMessage = because;
@@ -29,14 +35,14 @@ export function markFailed(world: World, addon: AddonRecord, because: string): v
   settleApp(world, addon);
 }
 
-/** The service has said no, which no later answer takes back. */
+/** The service has refused the provision for good; no later answer changes that. */
 export function markRefused(world: World, addon: AddonRecord, because: string): void {
   addon.isRefused = true;
   leaveApps(world, addon);
   markFailed(world, addon, because);
 }
 
-/** The resource has lived and is gone, from the apps too; its tokens live as long as the add-on, no longer. */
+/** Marks a resource deprovisioned that had existed: removes it from its apps, and ends its grants and tokens. */
 export function markDeprovisioned(
   world: World,
   addon: AddonRecord,
@@ -56,13 +62,13 @@ function leaveApps(world: World, addon: AddonRecord): void {
   for (const drain of world.logDrains.of("addon", addon.id)) world.logDrains.remove(drain);
 }
 
-/** An app may have waited for this. */
+/** The app's setup may have been waiting for this add-on. */
 function settleApp(world: World, addon: AddonRecord): void {
   const app = world.apps.get(addon.appId);
   if (app) goOnWithSetup(world, app);
 }
 
-/** The platform waits 12 hours for an asynchronous provision (assumed, section 2); looked at on every access. */
+/** Gives up an asynchronous provision after 12 hours (assumed, section 2); checked at every access. */
 export function giveUpIfOverdue(world: World, addon: AddonRecord): AddonRecord {
   if (addon.state === "provisioning" && world.clock.now() - addon.requestedAt >= GIVE_UP_MS) {
     markDeprovisioned(world, addon, "The provision was not finished within 12 hours.");
@@ -71,7 +77,7 @@ export function giveUpIfOverdue(world: World, addon: AddonRecord): AddonRecord {
   return addon;
 }
 
-/** Merges config by name; null removes (assumed, section 5). Nothing changes when nothing differs. */
+/** Merges config by name; null removes (assumed, section 5). `updatedAt` changes only if a value does. */
 export function mergeConfig(
   world: World,
   addon: AddonRecord,
@@ -85,7 +91,7 @@ export function mergeConfig(
   }
 }
 
-/** The rule of {@link isConfigVarName}, for those who broke it. */
+/** The rule of {@link isConfigVarName} as a sentence for error messages. */
 export const CONFIG_VAR_NAMES =
   "A config var's name consists of letters, digits and underscores, and begins with a letter, or with one underscore and a letter.";
 
@@ -94,7 +100,7 @@ export function isConfigVarName(name: string): boolean {
   return /^_?[A-Za-z][A-Za-z0-9_]*$/.test(name);
 }
 
-/** Whether the add-on's manifest allows a config var of this name: as it lists them, and with their prefix. */
+/** Whether the add-on's manifest allows a config var of this name: it must be listed and have the prefix. */
 export function isDeclared(world: World, name: string): boolean {
   const { config_vars: declared, config_vars_prefix: prefix } = world.settings.addonManifest ?? {};
   return (declared === undefined || declared.includes(name)) && name.startsWith(prefix ?? "");

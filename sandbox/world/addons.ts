@@ -4,7 +4,7 @@ import { newName } from "./identity.ts";
 import type { AddonRecord, AppRecord } from "./records.ts";
 import type { World } from "./world.ts";
 
-/** What a customer chose. */
+/** The customer's choices. */
 export interface AddonChoice {
   plan: string;
   region?: string | undefined;
@@ -13,7 +13,7 @@ export interface AddonChoice {
   as?: string | undefined;
 }
 
-/** A new add-on on an app, attached to it; the partner does not know of it yet. */
+/** Creates an add-on and attaches it to an app; the partner does not know about it yet. */
 export function addAddon(world: World, app: AppRecord, { plan, region, options, as }: AddonChoice) {
   const now = world.clock.now();
   const addon: AddonRecord = {
@@ -33,7 +33,7 @@ export function addAddon(world: World, app: AppRecord, { plan, region, options, 
     createdAt: now,
     updatedAt: now,
   };
-  // First what may be refused, so that nothing is half done.
+  // Attach first, because that can be refused, so that nothing is left half done.
   attach(world, addon, app, as);
   return world.addons.add(addon);
 }

@@ -1,7 +1,7 @@
 import type { AddonRecord, AppRecord, AppStepRecord } from "./records.ts";
 import type { World } from "./world.ts";
 
-/** Writes down what was done for an app. */
+/** Records a step of the app's setup. */
 export function noteStep(
   world: World,
   { setup }: AppRecord,
@@ -12,8 +12,8 @@ export function noteStep(
 }
 
 /**
- * Deploys a new app as soon as the last of its add-ons is provisioned ("Provisioned before deploy"), and runs its
- * postdeploy script, this once. An add-on that fails in the meantime ends the setup.
+ * Deploys a new app once the last of its add-ons is provisioned ("Provisioned before deploy"), and then runs its
+ * postdeploy script, only this once. An add-on that fails before that makes the setup fail.
  */
 export function goOnWithSetup(world: World, app: AppRecord): void {
   const { setup } = app;
@@ -26,13 +26,13 @@ export function goOnWithSetup(world: World, app: AppRecord): void {
   runScript(world, app, "postdeploy");
 }
 
-/** Scripts are written down, not run: there is no app to run them in. */
+/** Scripts are recorded, not run, since there is no real app. */
 export function runScript(world: World, app: AppRecord, script: "postdeploy" | "pr-predestroy"): void {
   const found = app.setup?.scripts[script];
   if (found) noteStep(world, app, script, { ...found });
 }
 
-/** Takes an app away with what surrounds it, its add-ons apart; its name is free at once. */
+/** Destroys an app with everything that belongs to it except its add-ons; its name becomes free at once. */
 export function destroyApp(world: World, app: AppRecord): void {
   noteStep(world, app, "destroy");
   const pipelines = world.couplings
@@ -53,7 +53,7 @@ export function destroyApp(world: World, app: AppRecord): void {
   world.apps.rename(app, () => (app.destroyedAt = world.clock.now()));
 }
 
-/** The add-ons that the manifest asked for: those noted as a step, whatever was installed by hand since. */
+/** The add-ons that the manifest asked for, which are recorded as steps; those installed by hand are not. */
 function setupAddons(world: World, app: AppRecord): AddonRecord[] {
   const noted = (app.setup?.steps ?? []).filter(({ step }) => step === "addon");
   return noted.flatMap(({ detail }) => world.addons.get(detail["id"] ?? "") ?? []);

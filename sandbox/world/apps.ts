@@ -10,18 +10,18 @@ import type { World } from "./world.ts";
 
 export interface AppWish extends PipelineWish {
   name?: string;
-  /** The name of a team; made when it is new. */
+  /** The name of a team, which is created if it is new. */
   team?: string;
   generation?: string;
-  /** One of the add-on's regions, where it names any; the first of them when absent. */
+  /** One of the add-on's regions, if its manifest names any; the first of them when absent. */
   region?: string;
 }
 
 const APP_NAME = /^[a-z][a-z0-9-]{1,28}[a-z0-9]$/;
-/** What the platform calls its generations is not shown; these are the platform document's own words for them. */
+/** The platform document does not show the names of the generations; these are its descriptions of them. */
 const GENERATIONS = ["older", "newer"];
 
-/** An app as a customer would create it, with what surrounds an app: people, domains, a pipeline, perhaps a team. */
+/** Creates an app as a customer would, with its collaborators, domains, pipeline, and team if one is named. */
 export function addApp(world: World, wish: AppWish): AppRecord {
   const name = wish.name ?? newName("app", (taken) => world.apps.find(taken) !== undefined);
   checkName(world, name);
@@ -51,7 +51,7 @@ export function addApp(world: World, wish: AppWish): AppRecord {
   return app;
 }
 
-/** Everything that names the app shows its new name at once; ids are what stays ("Usage rules" 1). */
+/** Renames an app; everything that names it shows the new name at once, while ids stay ("Usage rules" 1). */
 export function renameApp(world: World, app: AppRecord, name: string): AppRecord {
   if (name === app.name) return app;
   checkName(world, name);
@@ -73,7 +73,7 @@ function checkName(world: World, name: string): void {
   if (world.apps.find(name)) throw conflict(`The name ${name} is already taken.`);
 }
 
-/** The name of a generation. Throws when there is none of that name. */
+/** Checks the name of a generation. Throws if it does not exist. */
 export function generationOf(wish: string): string {
   if (!GENERATIONS.includes(wish)) throw invalid(`There is no generation ${wish}: it is older or newer.`);
   return wish;

@@ -3,7 +3,7 @@ import { conflict, invalid } from "../refusal.ts";
 import type { AddonRecord, AppRecord, AttachmentRecord } from "./records.ts";
 import type { World } from "./world.ts";
 
-/** Whether an attachment can have the name as it is. */
+/** Whether the name is valid for an attachment. */
 export function isAttachmentName(name: string): boolean {
   return /^[A-Z][A-Z0-9_]*$/.test(name);
 }
@@ -35,12 +35,12 @@ function freeName(world: World, app: AppRecord, isTaken: (name: string) => boole
   }
 }
 
-/** An app's config vars: its own, and the configs of all add-ons attached to it, the last attached first to win. */
+/** An app's config vars: its own, and those of all add-ons attached to it; the add-on attached last wins. */
 export function configVarsOf(world: World, app: AppRecord): Record<string, string> {
   return { ...app.configVars, ...addonConfigOf(world, app) };
 }
 
-/** The part of them that add-ons bring. */
+/** Only the config vars set by add-ons. */
 export function addonConfigOf(world: World, app: AppRecord): Record<string, string> {
   const configs = world.attachments
     .of("app", app.id)

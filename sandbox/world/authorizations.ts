@@ -3,12 +3,14 @@ import type { AuthorizationRecord, ConsentRecord } from "./records.ts";
 import { addAuthorization, endAccessTokens } from "./tokens.ts";
 import type { World } from "./world.ts";
 
-/** An authorization that a user gave, not a resource's pair. */
+/** An authorization given by a user, as opposed to a resource's token pair. */
 export type Consented = AuthorizationRecord & { consent: ConsentRecord };
 
 type ConsentWish = Pick<ConsentRecord, "userId" | "clientId" | "scope"> & Partial<ConsentRecord>;
 
-/** What a user gave: to a client in the web flow, or to themselves; its tokens are still to be issued. */
+/**
+ * Adds an authorization that a user gave, to a client in the web flow or to themselves. No access token is issued yet.
+ */
 export function addConsent(world: World, wish: ConsentWish): Consented {
   const now = world.clock.now();
   const consent = {
@@ -29,7 +31,7 @@ export function endAuthorization(world: World, authorization: AuthorizationRecor
   endAccessTokens(world, authorization, because);
 }
 
-/** The authorizations of a user that are in force. */
+/** The authorizations of a user that have not ended. */
 export function activeConsents(world: World, userId: string): Consented[] {
   const given = world.authorizations.of("user", userId) as Consented[];
   return given.filter(({ endedBecause }) => endedBecause === null);

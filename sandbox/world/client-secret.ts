@@ -1,21 +1,21 @@
 import { endAccessTokens } from "./tokens.ts";
 import type { World } from "./world.ts";
 
-/** The partner says what its client secret is, where the platform would have made it up. */
+/** Sets the client secret that the partner gives, in place of a generated one. */
 export function giveClientSecret(world: World, secret: string): void {
   replaceClientSecret(world, secret);
   world.lastGivenClientSecret = secret;
 }
 
-/** As if the secret that was given last had never been replaced; for a world in which no token is left. */
+/** Restores the secret that was given last, for a world without tokens. */
 export function restoreClientSecret(world: World): void {
   world.settings.clientSecret = world.lastGivenClientSecret;
   world.formerClientSecrets.length = 0;
 }
 
 /**
- * The partner's client has another secret, and every access token of the add-on is dead at once ("Authentication" 9).
- * The former secret stays known for what it is.
+ * Replaces the client secret of the partner; every access token of the add-on is dead at once ("Authentication" 9). The
+ * former secret is remembered, to refuse it with the reason.
  */
 export function replaceClientSecret(world: World, secret: string): void {
   if (secret === world.settings.clientSecret) return;

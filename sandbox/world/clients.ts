@@ -10,11 +10,11 @@ const LONGEST_NAME = 100;
 export interface ClientWish {
   name: string;
   redirectUri: string;
-  /** The partner's own: a reset of the sandbox leaves it. */
+  /** The partner's own client, which a reset of the sandbox keeps. */
   isPartners?: boolean;
 }
 
-/** Registers an OAuth client; its secret is in the record, and shown by whoever registered it ("OAuth client"). */
+/** Registers an OAuth client; the caller shows its secret, which is in the record ("OAuth client"). */
 export function registerClient(world: World, wish: ClientWish, ownerId: string): ClientRecord {
   const now = world.clock.now();
   return addClient(world, {
@@ -27,13 +27,16 @@ export function registerClient(world: World, wish: ClientWish, ownerId: string):
   });
 }
 
-/** A client with all that is known of it. */
+/** Adds a client with all its data, its secret included. */
 export function addClient(world: World, client: ClientRecord): ClientRecord {
   world.clientSecrets.add({ secret: client.secret, clientId: client.id });
   return world.clients.add(client);
 }
 
-/** A new secret; every access token of the client is dead at once, its refresh tokens go on ("Authentication" 9). */
+/**
+ * Replaces the secret. Every access token of the client is dead at once; its refresh tokens stay valid
+ * ("Authentication" 9).
+ */
 export function rotateSecret(world: World, client: ClientRecord): ClientRecord {
   client.secret = newSecret();
   client.updatedAt = world.clock.now();
@@ -44,7 +47,7 @@ export function rotateSecret(world: World, client: ClientRecord): ClientRecord {
   return client;
 }
 
-/** Takes a client away, with everything it was given. */
+/** Deletes a client and ends all authorizations it was given. */
 export function removeClient(world: World, client: ClientRecord): void {
   for (const authorization of world.authorizations.of("client", client.id)) {
     endAuthorization(world, authorization, "The client was deleted.");
@@ -52,7 +55,7 @@ export function removeClient(world: World, client: ClientRecord): void {
   world.clients.remove(client);
 }
 
-/** Checks what a client is called and where it is called back; anything else is left as it is. */
+/** Checks a client's name and redirect URI, if they are given; ignores other members. */
 export function checkClientWish<Wish extends Partial<ClientWish>>(wish: Wish): Wish {
   const { name, redirectUri } = wish;
   if (name !== undefined && (name.trim() === "" || name.length > LONGEST_NAME)) {

@@ -5,7 +5,7 @@ import type { World } from "./world.ts";
 /** See docs/assumed.md, section 7. */
 export const CODE_LIFE_SECONDS = 600;
 
-/** A person has allowed it: a code for the client to exchange, once. */
+/** Issues a single-use code for the client, after a person has allowed access. */
 export function issueCode(
   world: World,
   wish: Pick<CodeRecord, "clientId" | "userId" | "scope" | "redirectUri">,
@@ -18,13 +18,13 @@ export function issueCode(
   });
 }
 
-/** Why a code is not for whoever sends it, as a sentence; null when it is. */
+/** Why a code does not belong to the client that sends it, as a sentence; null when it does. */
 export function whyNotTheirs(
   code: CodeRecord,
   by: { clientId: string; redirectUri: string | null },
 ): string | null {
   if (code.clientId !== by.clientId) return "The code was issued to another client.";
-  // Not asked for, but wrong when it differs from where the code was sent (assumed, section 7).
+  // Optional, but refused if it differs from the URI the code was sent to (assumed, section 7).
   if (by.redirectUri !== null && by.redirectUri !== code.redirectUri) {
     return "The redirect_uri is not the one the code was sent to.";
   }

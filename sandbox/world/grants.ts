@@ -5,7 +5,10 @@ import type { World } from "./world.ts";
 
 const GRANT_LIFE_MS = 5 * 60 * 1000;
 
-/** A new code for a resource, not exchangeable before the partner's success answer ("OAuth grant (partner)"). */
+/**
+ * Issues a new grant for a resource; it is not exchangeable before the partner's success answer ("OAuth grant
+ * (partner)").
+ */
 export function issueGrant(world: World, addon: AddonRecord): GrantRecord {
   const issuedAt = world.clock.now();
   return world.grants.add({
@@ -20,14 +23,16 @@ export function issueGrant(world: World, addon: AddonRecord): GrantRecord {
   });
 }
 
-/** The partner's success answer has been received ("States and transitions"). */
+/** Makes the grant exchangeable, as the partner's success answer has been received ("States and transitions"). */
 export function acceptGrant(world: World, grant: GrantRecord): void {
   if (grant.state !== "issued") return;
   grant.state = "exchangeable";
   grant.exchangeableAt = world.clock.now() + world.settings.acceptDelayMs;
 }
 
-/** The partner answered with anything other than success: final, whatever is answered later. */
+/**
+ * Makes the grant invalid, as the partner gave another answer than success. This is final, whatever it answers later.
+ */
 export function invalidateGrant(grant: GrantRecord, reason: string): void {
   if (grant.state === "exchanged" || grant.state === "invalid") return;
   grant.state = "invalid";
@@ -39,18 +44,20 @@ export function latestGrant(world: World, addonId: string): GrantRecord | undefi
   return world.grants.of("addon", addonId).at(-1);
 }
 
-/** The newest grant of a resource whose time is not over and that nothing has ended; a new one where there is none. */
+/** The newest grant of a resource that is neither expired, exchanged nor invalid; issues a new one if there is none. */
 export function livingGrant(world: World, addon: AddonRecord): GrantRecord {
   const isAlive = (grant: GrantRecord) => ["issued", "exchangeable"].includes(grantStateOf(world, grant));
   return world.grants.of("addon", addon.id).findLast(isAlive) ?? issueGrant(world, addon);
 }
 
-/** Every code of a resource that was not exchanged dies with the resource, or with the pair that another code got. */
+/**
+ * Invalidates every grant of a resource that was not exchanged: when the resource ends, or another grant was exchanged.
+ */
 export function invalidateGrants(world: World, addonId: string, reason: string): void {
   for (const grant of world.grants.of("addon", addonId)) invalidateGrant(grant, reason);
 }
 
-/** The state including what only the clock knows. */
+/** The state of a grant, including `expired`, which follows from the clock alone. */
 export function grantStateOf(world: World, grant: GrantRecord): GrantRecord["state"] | "expired" {
   const isOpen = grant.state === "issued" || grant.state === "exchangeable";
   return isOpen && world.clock.now() >= grant.expiresAt ? "expired" : grant.state;

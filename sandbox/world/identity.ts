@@ -1,6 +1,6 @@
 import { createHash, randomInt } from "node:crypto";
 
-/** The same uuid for the same text, for what the platform has but nobody creates here: plans, regions, stacks. */
+/** The same uuid for the same text, for objects that nobody creates here: plans, regions, stacks. */
 export function uuidOf(text: string): string {
   const hex = createHash("sha1").update(text).digest("hex");
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-5${hex.slice(13, 16)}-a${hex.slice(17, 20)}-${hex.slice(20, 32)}`;

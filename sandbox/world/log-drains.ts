@@ -4,18 +4,18 @@ import type { World } from "./world.ts";
 
 const LONGEST_URL = 2048;
 
-/** Where logs can be sent: syslog, plain or over TLS, or http. */
+/** Whether logs can be sent to a URL: syslog, plain or over TLS, or http(s). */
 export function isDrainUrl(url: string): boolean {
   const isOfKind = /^(syslog|syslog\+tls|https?):\/\/[^\s/?#\p{Cc}][^\s\p{Cc}]*$/iu.test(url);
   return isOfKind && url.length <= LONGEST_URL && URL.canParse(url) && new URL(url).hostname !== "";
 }
 
-/** The token of the drain that an add-on may name in its provision answer, known before there is a drain. */
+/** The token of the drain that an add-on may name in its provision answer, known before the drain exists. */
 export function drainTokenOf(addon: AddonRecord): string {
   return `d.${addon.id}`;
 }
 
-/** A drain for an app's logs. An add-on that names the same address or token again gets no second one. */
+/** Adds a log drain to an app. If the add-on already has one with the same URL or token there, returns that one. */
 export function addLogDrain(
   world: World,
   drain: Pick<LogDrainRecord, "url" | "addonId" | "appId"> & { token?: string },

@@ -5,9 +5,9 @@ import type { AppRecord, CouplingRecord, PipelineRecord } from "./records.ts";
 import type { World } from "./world.ts";
 
 export interface PipelineWish {
-  /** The name of a pipeline; made when it is new. An app without a wish gets one of its own. */
+  /** The name of a pipeline, which is created if it is new. Without a name the app gets a pipeline of its own. */
   pipeline?: string;
-  /** `production` unless another is named. */
+  /** `production` if absent. */
   stage?: string;
 }
 
@@ -16,7 +16,7 @@ type Owner = PipelineRecord["owner"];
 const stages = ["test", "review", "development", "staging", "production"];
 const PIPELINE_NAME = /^[a-z][a-z0-9-]{2,29}$/;
 
-/** Throws when an app of this owner and generation cannot have its wish; a pipeline holds one kind of either. */
+/** Throws when an app of this owner and generation cannot join the pipeline: all apps of a pipeline share both. */
 export function checkPipelineWish(
   world: World,
   { pipeline: name, stage }: PipelineWish,
@@ -34,7 +34,7 @@ export function checkPipelineWish(
   }
 }
 
-/** Puts a new app into the pipeline it wishes for. */
+/** Puts a new app into the pipeline that it asks for. */
 export function joinPipeline(
   world: World,
   app: AppRecord,

@@ -4,9 +4,9 @@ import type { World } from "./world.ts";
 const REFILL_PER_MINUTE = 75;
 
 /**
- * The bucket of a resource's token ("Limits": calls on one resource do not affect another; numbers from assumed,
- * section 4). It belongs to the pair, so that a refresh does not fill it. A bucket that is made larger gains at once
- * what it was enlarged by, a smaller one spills. Returns what is left, in whole calls.
+ * The calls left in the bucket of a resource's token, in whole calls ("Limits": calls on one resource do not affect
+ * another; numbers from assumed, section 4). The bucket belongs to the token pair, so a refresh does not fill it. If
+ * `rateLimit` grows, the bucket gains the difference at once; if it shrinks, the bucket is cut to the new size.
  */
 export function remainingCalls(world: World, { bucket }: AuthorizationRecord): number {
   const now = world.clock.now();

@@ -8,30 +8,39 @@ export interface AddonRecord {
   state: AddonState;
   appId: string;
   plan: string;
-  /** As the provision request has it, whatever was changed since. A state file from before may lack it. */
+  /** The plan of the provision request, unaffected by later changes. Absent in old state files. */
   requestedPlan?: string;
   region: string;
   options: Record<string, unknown>;
-  /** Set by the partner's answers and by PATCH; order of first appearance. */
+  /** Set by the partner's answers and by PATCH; in the order in which the names first appeared. */
   config: Record<string, string>;
   providerId: string | null;
   provisionMessage: string | null;
   /**
-   * When the provision request was first sent, or taken up after it had failed: an asynchronous one is given up 12
-   * hours later.
+   * When the provision request was first sent, or accepted after it had failed: an asynchronous provision is given up
+   * 12 hours later.
    */
   requestedAt: number;
-  /** A success of the service was taken up; not so what was installed before the service, until it answers. */
+  /**
+   * The service answered the provision with success; absent for an add-on installed before the service, until it
+   * answers.
+   */
   wasTakenUp?: true;
-  /** The service has said no to it, for good; no answer, or one that it cannot now (5xx), is none. */
+  /** The service refused the provision for good; no answer and a 5xx do not count. */
   isRefused?: true;
-  /** The service has said that it is gone (2xx or 410 to a DELETE): whatever comes after, 410 is due. */
+  /**
+   * The service has confirmed that the resource is gone (2xx or 410 to a DELETE): from then on, 410 is the correct
+   * answer.
+   */
   isEndConfirmed?: true;
-  /** A DELETE has overtaken its provision and was answered 404: what is accepted after it would be left with nobody. */
+  /**
+   * A DELETE overtook the provision and was answered 404: if the service then accepts the provision, nobody will end
+   * it.
+   */
   isEndForeseen?: true;
-  /** The platform has given it up, and its service does not know yet. */
+  /** The platform gave up the provision, but has not told the service yet. */
   isUntold?: true;
-  /** Deprovisioned after having lived; a failed provision leaves it null. */
+  /** When a resource that had existed was deprovisioned; null for a failed provision. */
   deprovisionedAt: number | null;
   createdAt: number;
   updatedAt: number;
@@ -48,11 +57,11 @@ export interface AttachmentRecord {
 
 export interface AppRecord {
   id: string;
-  /** Those its users set; add-ons bring more. */
+  /** The config vars its users set; add-ons add others. */
   configVars?: Record<string, string>;
-  /** What its manifest made of it; absent when there was none. */
+  /** The result of its manifest; absent without a manifest. */
   setup?: AppSetupRecord;
-  /** It is gone, and its name is free; its record is kept for the add-ons that remember it. */
+  /** When the app was destroyed. Its name is free then; the record is kept for the add-ons that refer to it. */
   destroyedAt?: number;
   name: string;
   ownerId: string;
@@ -71,20 +80,22 @@ export interface UserRecord {
   lastSignInAt: number | null;
 }
 
-/** An OAuth client of the web flow. The partner's own is not among them: its secret is a setting. */
+/**
+ * An OAuth client of the web flow. The partner's client for add-on grants is not one of these: its secret is a setting.
+ */
 export interface ClientRecord {
   id: string;
   name: string;
   redirectUri: string;
   secret: string;
   ownerId: string;
-  /** The partner's own, with which people sign in at its service: part of who the partner is. */
+  /** True for the partner's own client, with which people sign in at its service. A reset keeps it. */
   isPartners?: boolean;
   createdAt: number;
   updatedAt: number;
 }
 
-/** A code of the web flow, on its way from the authorize page to the token endpoint. */
+/** A code of the web flow, issued by the authorize page for the token endpoint. */
 export interface CodeRecord {
   code: string;
   clientId: string;
@@ -96,7 +107,7 @@ export interface CodeRecord {
   accessToken: string | null;
 }
 
-/** Somebody signed in at the authorize page. */
+/** A person signed in at the authorize page. */
 export interface SessionRecord {
   id: string;
   userId: string;
@@ -127,7 +138,7 @@ export interface CollaboratorRecord {
 export interface DomainRecord {
   id: string;
   appId: string;
-  /** Null: the platform's own, which follows the app's name. */
+  /** Null: the platform's own host name, which follows the app's name. */
   hostname: string | null;
   kind: "platform" | "custom";
   createdAt: number;
@@ -159,12 +170,12 @@ export interface CouplingRecord {
   createdAt: number;
 }
 
-/** "States and transitions" of the platform document; `expired` is not stored but follows from the time. */
+/** "States and transitions" of the platform document; `expired` is not stored, as it follows from the time. */
 export interface GrantRecord {
   code: string;
   addonId: string;
   state: "issued" | "exchangeable" | "exchanged" | "invalid";
-  /** Why it is invalid, as a sentence. */
+  /** Why the grant is invalid, as a sentence. */
   reason: string | null;
   issuedAt: number;
   expiresAt: number;
@@ -173,17 +184,17 @@ export interface GrantRecord {
   accessToken: string | null;
 }
 
-/** One token pair and its rate-limit bucket; a resource has one that is alive, a user any number. */
+/** One token pair and its rate-limit bucket; a resource has one valid pair, a user any number. */
 export interface AuthorizationRecord {
   id: string;
-  /** Null when a user gave it. */
+  /** Null when a user gave the authorization. */
   addonId: string | null;
-  /** Who gave it, and for what; absent in a resource's pair. */
+  /** The user's consent; absent for a resource's pair. */
   consent?: ConsentRecord;
   refreshToken: string;
-  /** Every access token that is still remembered, the current one last. */
+  /** Every access token that is still stored, the current one last. */
   accessTokens: string[];
-  /** Why nothing can be refreshed with it any more, as a sentence. */
+  /** Why it can no longer be refreshed, as a sentence. */
   endedBecause: string | null;
   bucket: { level: number; size: number; at: number };
 }
@@ -192,13 +203,16 @@ export interface ConsentRecord {
   userId: string;
   /** Null: the user made it for themselves. */
   clientId: string | null;
-  /** The client that holds it, also when it made it for itself with a token it was given; null: the user alone. */
+  /**
+   * The client that holds the tokens, even if it made the authorization itself with a token it was given; null: the
+   * user alone.
+   */
   thirdParty: string | null;
   scope: string[];
   description: string | null;
   grantCode: string;
   sessionNonce: string;
-  /** Chosen with a direct authorization: how long each of its access tokens lives. Null: they do not expire. */
+  /** Set with a direct authorization: how many seconds each of its access tokens lives. Null: they do not expire. */
   lifeSeconds?: number | null;
   createdAt: number;
   updatedAt: number;
@@ -208,28 +222,31 @@ export interface AccessTokenRecord {
   token: string;
   authorizationId: string;
   issuedAt: number;
-  /** Null: never. */
+  /** Null: it does not expire. */
   expiresAt: number | null;
-  /** Why it died before its time, as a sentence. */
+  /** Why it ended before it expired, as a sentence. */
   endedBecause: string | null;
 }
 
-/** Where it hurts, in the feed's words: `Apps`, `Data`, `Tools`; green, yellow, red, or blue for maintenance. */
+/**
+ * An affected system with the feed's names: `Apps`, `Data`, `Tools`; status green, yellow, red, or blue for
+ * maintenance.
+ */
 export interface AffectedSystem {
   name: string;
   status: string;
   services: string[];
 }
 
-/** What is posted to an incident is never changed again: each update says what has been so from then on. */
+/** An update is never changed after it is posted: each says what applies from then on. */
 export interface IncidentUpdateRecord {
   id: number;
   type: string;
   title: string;
   contents: string;
-  /** Of the incident, from this update on. */
+  /** The state of the incident from this update on. */
   state: string;
-  /** Empty: as before. */
+  /** Empty: unchanged. */
   systems: AffectedSystem[];
   createdAt: number;
 }
@@ -240,10 +257,10 @@ export interface IncidentRecord {
   title: string;
   tags: string[];
   review: boolean;
-  /** Earlier than its announcement when it is told of afterwards, later when it is planned. */
+  /** Before `createdAt` for an incident that is reported later, after it for a planned maintenance. */
   startsAt: number;
   createdAt: number;
-  /** The oldest first; never empty. */
+  /** Oldest first; never empty. */
   updates: IncidentUpdateRecord[];
 }
 
@@ -255,24 +272,24 @@ export interface ScriptRecord {
 /** An add-on of another service than the partner's, as a manifest asked for it. */
 export interface ForeignAddonRecord {
   service: string;
-  /** Null: that service's default. */
+  /** Null: that service's default plan. */
   plan: string | null;
   as: string;
   options: Record<string, unknown>;
   configVars: string[];
 }
 
-/** What was done for an app, in this order. */
+/** The steps taken for an app, in order. */
 export interface AppStepRecord {
   step: "addon" | "deploy" | "postdeploy" | "pr-predestroy" | "destroy";
   at: number;
-  /** Of the add-on, or of the script. */
+  /** Details of the add-on or the script. */
   detail: Record<string, string>;
 }
 
-/** "App manifest" of the platform document: read once, when the app is created. */
+/** The result of an "App manifest" of the platform document, which is read once, when the app is created. */
 export interface AppSetupRecord {
-  /** `waiting`: for add-ons that are provisioned later. `failed`: one of them was not. */
+  /** `waiting`: for add-ons that are provisioned asynchronously. `failed`: the provision of one of them failed. */
   state: "creating" | "waiting" | "deployed" | "failed";
   environment: "test" | "review" | null;
   about: Record<string, string | string[] | undefined>;

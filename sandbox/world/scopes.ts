@@ -1,17 +1,17 @@
 import { invalid } from "../refusal.ts";
 
-/** What a call needs of a user's token. */
+/** The ability that a call requires of a user's token. */
 export type Ability = "account" | "read" | "write" | "read secrets" | "write secrets" | "manage access";
 
 interface Scope {
-  /** For the person who is asked. */
+  /** Shown to the person who is asked. */
   meaning: string;
   abilities: Ability[];
 }
 
 /**
- * "Scopes" of the platform document. Writing includes reading, for the answer to a write shows what was written;
- * config variables are the runtime secrets.
+ * "Scopes" of the platform document. Writing includes reading, because the answer to a write shows what was written.
+ * Config variables are the runtime secrets.
  */
 export const scopes: Record<string, Scope> = {
   global: {
@@ -38,10 +38,10 @@ export const scopes: Record<string, Scope> = {
   },
 };
 
-/** The scope of whoever asks for none (assumed, section 7). */
+/** The scope if none is requested (assumed, section 7). */
 const LEAST_SCOPE = ["identity"];
 
-/** The names that were asked for, each once; throws at the first that is none. */
+/** The requested names without duplicates. Throws at the first unknown one. */
 export function checkScope(names: string[]): string[] {
   const unknown = names.find((name) => !Object.hasOwn(scopes, name));
   if (unknown !== undefined) {
@@ -54,7 +54,7 @@ export function allows(scope: string[], ability: Ability): boolean {
   return scope.some((name) => scopes[name]?.abilities.includes(ability));
 }
 
-/** The scopes that allow something, for a refusal that helps. */
+/** The scopes that include an ability, named in error messages. */
 export function scopesThatAllow(ability: Ability): string[] {
   return Object.keys(scopes).filter((name) => allows([name], ability));
 }

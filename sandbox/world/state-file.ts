@@ -11,12 +11,15 @@ import { giveClientSecret } from "./client-secret.ts";
 import { ownStateFile } from "./state-owner.ts";
 import { tablesOf, type World } from "./world.ts";
 
-/** Short, for a process that is killed forgets what it has not written, tokens it has issued among it. */
+/** Short, because a process that is killed loses what it has not written, such as tokens it has issued. */
 const WRITE_DELAY_MS = 10;
-/** A large world takes long to write, whole as it is: it is written so rarely that four fifths of the time are left. */
+/**
+ * A large world takes long to write, since it is written as a whole: the pause is four times the last write, so that
+ * four fifths of the time remain for other work.
+ */
 const PAUSE_PER_WRITE = 4;
 
-/** What stands where the world is kept is none, or half of one. */
+/** The file is not a state file, or only a part of one. */
 export class BrokenStateFile extends Error {
   constructor(path: string, cause: unknown) {
     super(
@@ -28,9 +31,11 @@ export class BrokenStateFile extends Error {
 }
 
 export interface StateFile {
-  /** Something changed: written a moment later, together with what else changes until then; after the end never. */
+  /**
+   * Schedules a write of what has changed; changes within the delay are written together. Does nothing after `close`.
+   */
   changed(): void;
-  /** Writes now what is not written yet, and lets go of the file. */
+  /** Writes pending changes now, and releases the file. */
   close(): Promise<void>;
 }
 
@@ -38,12 +43,12 @@ interface Snapshot {
   clockOffsetMs: number;
   partnerClientId: string;
   clientSecret: string;
-  /** The secret the sandbox was started with: while it is given again, a later reset stays in force. */
+  /** The secret that the sandbox was started with: if the same is given again, a reset since then stays in force. */
   givenClientSecret: string | null;
   formerClientSecrets: string[];
-  /** The one given last, by whatever way; older files do not say it. */
+  /** The secret that was given last, at the start or at run time; absent in old files. */
   lastGivenClientSecret?: string;
-  /** Who the partner is, and who it was said to be at the start: while that is said again, a later change stays. */
+  /** The partner's settings now, and those given at the start: if the same are given again, later changes stay. */
   partner?: { now: PartnerPart; given: PartnerPart };
   behaviour: Partial<BehaviourSettings>;
   tables: Record<string, object[]>;
@@ -61,15 +66,16 @@ const partnerNames = [
 ] as const satisfies (keyof PartnerPart)[];
 
 /**
- * Keeps a world in a file across restarts: loads what is there, then writes it whole and at once after changes. Throws
- * {@link BrokenStateFile} where the file is not one of ours, and where it cannot be written or is another sandbox's.
+ * Keeps a world in a file across restarts: loads the file if it exists, then writes the whole world atomically after
+ * changes. Throws {@link BrokenStateFile} if the file cannot be read as a state file; also throws if the folder is not
+ * writable or another sandbox uses the file.
  */
 export async function openStateFile(
   path: string,
   world: World,
   given: Partial<SandboxSettings>,
 ): Promise<StateFile> {
-  // A place that cannot be written to is to be known before anything is lost.
+  // Fails now, before any state could be lost, if the folder is not writable.
   accessSync(dirname(path), constants.W_OK);
   const letGo = await ownStateFile(path);
   try {
@@ -86,7 +92,8 @@ export async function openStateFile(
     clearTimeout(timer);
     timer = undefined;
     const started = performance.now();
-    // Written beside and renamed: a reader, and a crash, see the old state or the new one, never half.
+    // Written to a second file and renamed: a reader, also after a crash, finds the old state or the new one, never
+    // half of it.
     writeFileSync(`${path}.new`, JSON.stringify(snapshotOf(world, given)), { mode: 0o600 });
     renameSync(`${path}.new`, path);
     tookMs = performance.now() - started;
@@ -96,7 +103,7 @@ export async function openStateFile(
       if (isOpen) timer ??= setTimeout(flush, Math.max(WRITE_DELAY_MS, tookMs * PAUSE_PER_WRITE));
     },
     close() {
-      // From here on the file may be another's.
+      // From here on another sandbox may own the file.
       isOpen = false;
       flush();
       return letGo();
@@ -142,7 +149,7 @@ function restore(world: World, snapshot: Snapshot, given: Partial<SandboxSetting
   }
   if (given.clientSecret !== undefined && given.clientSecret !== snapshot.givenClientSecret)
     giveClientSecret(world, given.clientSecret);
-  // Which add-ons it still wanted is not kept: what was half made stays so.
+  // The list of add-ons still to be installed is not stored, so an app that was being made cannot be completed.
   for (const { setup } of world.apps.all()) if (setup?.state === "creating") setup.state = "failed";
 }
 
@@ -156,7 +163,7 @@ function restorePartner(
   given: Partial<SandboxSettings>,
 ): void {
   const isSame = (name: keyof PartnerPart) => isDeepStrictEqual(given[name], before.given[name]);
-  // An id that nobody gave is the manifest's.
+  // An id that was not given comes from the manifest.
   const isGivenAgain = (name: keyof PartnerPart) =>
     isSame(name) && (name !== "addonId" || isSame("addonManifest"));
   const unchanged = Object.entries(before.now).filter(([name]) => isGivenAgain(name as keyof PartnerPart));

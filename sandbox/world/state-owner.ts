@@ -6,12 +6,12 @@ import { join, resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import lockfile from "proper-lockfile";
 
-/** 108 bytes on Linux, 104 on macOS, the closing zero included. */
+/** The limit is 108 bytes on Linux and 104 on macOS, including the terminating zero. */
 const LONGEST_SOCKET_PATH = 100;
 const RETRY_MS = 20;
 const LONGEST_WAIT_MS = 10_000;
 
-/** Two sandboxes on one file would each overwrite what the other keeps. */
+/** Thrown because two sandboxes on one file would overwrite each other's state. */
 export class StateFileInUse extends Error {
   constructor(path: string, sign: string) {
     super(
@@ -22,13 +22,14 @@ export class StateFileInUse extends Error {
 }
 
 /**
- * Becomes the only sandbox on a state file; returns how to let go of it. Throws {@link StateFileInUse}. The sign of it is
- * a socket beside the file: as long as its owner lives, even stopped, the operating system accepts connections to it,
- * and from the moment it dies, however it died, it refuses them. So one that was killed can be started again at once.
- * Where no socket can be made, as in some shared folders, nobody is kept away.
+ * Makes this process the only sandbox on a state file, and returns a function that releases it. Throws
+ * {@link StateFileInUse}. A socket beside the file shows that it is in use: while its owner lives, even stopped, the
+ * operating system accepts connections to it, and as soon as the owner dies, for any reason, it refuses them. So a
+ * sandbox that was killed can be restarted at once. Where no socket can be made, as in some shared folders, nothing is
+ * locked.
  *
- * Of several that start at once after one that was killed, a later one could remove the new socket of an earlier one for
- * the old: a lock file guards these few milliseconds.
+ * If several start at once after one was killed, a later one could remove the new socket of an earlier one instead of
+ * the old socket: a lock file guards these few milliseconds.
  */
 export async function ownStateFile(path: string): Promise<() => Promise<void>> {
   const socketPath = socketPathOf(path);
@@ -47,8 +48,8 @@ export async function ownStateFile(path: string): Promise<() => Promise<void>> {
 }
 
 /**
- * The guard of one that was killed in these milliseconds is stale after 5 seconds; so long the next ones wait. Where no
- * lock file can be made, nobody waits.
+ * Takes the lock file. One left by a process that was killed in these milliseconds is stale after 5 seconds, and others
+ * wait that long. Where no lock file can be made, nobody waits.
  */
 async function enterAlone(
   path: string,
@@ -71,7 +72,7 @@ async function enterAlone(
   throw new StateFileInUse(path, lockfilePath);
 }
 
-/** Beside the file, but where the operating system would cut so long a path short. */
+/** Beside the state file, or in the temporary folder if that path would be too long for a socket. */
 function socketPathOf(path: string): string {
   const beside = `${resolve(path)}.lock`;
   if (Buffer.byteLength(beside) <= LONGEST_SOCKET_PATH) return beside;
@@ -79,7 +80,7 @@ function socketPathOf(path: string): string {
   return join(tmpdir(), `sandbox-${name}.lock`);
 }
 
-/** Null where no socket can be made. */
+/** Null if no socket can be made; "taken" if it exists. */
 function listen(socketPath: string): Promise<Server | "taken" | null> {
   return new Promise((resolve) => {
     const server = createServer((probe) => probe.destroy());

@@ -1,14 +1,14 @@
-/** Rows found by key, by name, or by what they belong to; never by a scan. Keys and groups do not change. */
+/** Rows found by key, by name, or by their owner; never by a scan. Keys and groups do not change. */
 export interface Table<Row> {
   add(row: Row): Row;
   get(key: string): Row | undefined;
-  /** By key, whose letters may be capitals (RFC 9562), or by name, as the path variables of the API allow. */
+  /** By key, in upper or lower case (RFC 9562), or by name, as the path variables of the API allow. */
   find(keyOrName: string): Row | undefined;
   /** The rows that belong to `owner` in one of the groups given at creation. */
   of(group: string, owner: string): Row[];
   count(group: string, owner: string): number;
   remove(row: Row): void;
-  /** Lets `change` give a row another name, under which it is found from then on. */
+  /** Lets `change` rename a row, so that it is found by its new name from then on. */
   rename(row: Row, change: () => void): void;
   all(): Row[];
   clear(): void;

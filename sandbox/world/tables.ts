@@ -2,7 +2,7 @@ import type { FaultRecord } from "../wire/faults.ts";
 import type * as records from "./records.ts";
 import { createTable } from "./table.ts";
 
-/** All the platform's memory, each kind with the indices its endpoints need. */
+/** All state of the platform, one table for each kind of record, with the indices its endpoints need. */
 export function createTables() {
   return {
     users: createTable<records.UserRecord>({ key: (user) => user.id, name: (user) => user.email }),
@@ -13,7 +13,7 @@ export function createTables() {
     }),
     apps: createTable<records.AppRecord>({
       key: (app) => app.id,
-      // The name of an app that is gone is free.
+      // The name of a destroyed app is free.
       name: (app) => (app.destroyedAt === undefined ? app.name : app.id),
       groups: { team: (app) => app.teamId },
     }),
@@ -40,7 +40,7 @@ export function createTables() {
     }),
     attachments: createTable<records.AttachmentRecord>({
       key: (attachment) => attachment.id,
-      // A name is one only within its app.
+      // An attachment's name is unique only within its app.
       name: ({ appId, name }) => `${appId}/${name}`,
       groups: { app: (attachment) => attachment.appId, addon: (attachment) => attachment.addonId },
     }),
@@ -57,7 +57,7 @@ export function createTables() {
       groups: {
         addon: (authorization) => authorization.addonId,
         user: (authorization) => authorization.consent?.userId ?? null,
-        // Also what a client made for itself with a token it was given.
+        // Also authorizations that a client made for itself with a token it was given.
         client: ({ consent }) => consent?.thirdParty ?? consent?.clientId ?? null,
       },
     }),
@@ -67,7 +67,7 @@ export function createTables() {
       key: (client) => client.id,
       groups: { owner: (client) => client.ownerId },
     }),
-    // Former secrets stay known: they are refused with the reason, and masked in the ledger.
+    // Former secrets are kept: they are refused with the reason, and masked in the ledger.
     clientSecrets: createTable<{ secret: string; clientId: string }>({ key: (row) => row.secret }),
     codes: createTable<records.CodeRecord>({ key: (code) => code.code }),
     faults: createTable<FaultRecord>({ key: (fault) => fault.id }),

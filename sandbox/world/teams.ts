@@ -8,7 +8,7 @@ import type { World } from "./world.ts";
 const TEAM_NAME = /^[a-z][a-z0-9-]{1,28}[a-z0-9]$/;
 const roles = { "owner@example.com": "admin", "colleague@example.com": "member" };
 
-/** The id a team of this name has, or would have. */
+/** The id that a team of this name has, or would have. */
 export function teamIdOf(name: string): string {
   return uuidOf(`team ${name}`);
 }
@@ -18,7 +18,7 @@ export function teamAccountOf({ name }: TeamRecord) {
   return { id: uuidOf(`account of team ${name}`), email: `${name}@teams.example.com` };
 }
 
-/** The team with a name, which is made when new, with an admin and a member. */
+/** The team with this name; a new one is created with an admin and a member. */
 export function teamNamed(world: World, name: string): TeamRecord {
   const known = world.teams.find(name);
   if (known) return known;

@@ -4,16 +4,16 @@ import type { AccessTokenRecord, AuthorizationRecord } from "./records.ts";
 import { newAccessToken, type World } from "./world.ts";
 
 const LONGEST_LIFE_SECONDS = 8 * 60 * 60;
-/** Dead tokens are remembered for the sake of a precise refusal, but not without end. */
+/** How many access tokens are kept per authorization; dead ones are kept to refuse them with the reason. */
 const REMEMBERED_TOKENS = 20;
 
-/** A new pair for a resource; whatever pair it had before is dead (one pair per resource). */
+/** Issues a new pair for a resource; any earlier pair is dead (one pair per resource). */
 export function issuePair(world: World, addonId: string): AccessTokenRecord {
   endAuthorizations(world, addonId, "The pair was replaced by a newer grant's.");
   return issueAccessToken(world, addAuthorization(world, { addonId }));
 }
 
-/** An authorization with its refresh token and its own bucket, still without an access token. */
+/** Adds an authorization with its refresh token and a bucket of its own, but without an access token. */
 export function addAuthorization(
   world: World,
   whose: Pick<AuthorizationRecord, "addonId" | "consent">,
@@ -30,27 +30,29 @@ export function addAuthorization(
   return authorization;
 }
 
-/** A refresh: a new access token; the old one stops working at once. */
+/** Refreshes: issues a new access token; the old one stops working at once. */
 export function refreshPair(world: World, authorization: AuthorizationRecord): AccessTokenRecord {
   endAccessTokens(world, authorization, "The access token was replaced by a refresh.");
   if (world.settings.refreshToken === "new") renewRefreshToken(world, authorization);
   return issueAccessToken(world, authorization);
 }
 
-/** Both tokens anew. */
+/** Replaces both tokens. */
 export function regenerateTokens(world: World, authorization: AuthorizationRecord): AccessTokenRecord {
   endAccessTokens(world, authorization, "The tokens were regenerated.");
   renewRefreshToken(world, authorization);
   return issueAccessToken(world, authorization);
 }
 
-/** The former one stays known (its authorization now names another), so that its use is refused with the reason. */
+/** Replaces the refresh token. The former one is kept, to refuse it with the reason. */
 function renewRefreshToken(world: World, authorization: AuthorizationRecord): void {
   authorization.refreshToken = newRefreshToken();
   world.refreshTokens.add({ token: authorization.refreshToken, authorizationId: authorization.id });
 }
 
-/** A partner is told four members and no others; the client of a web flow also whose they are ("Token response"). */
+/**
+ * A partner gets exactly four members; a client of the web flow also `user_id` and `session_nonce` ("Token response").
+ */
 export function pairShape(world: World, issued: AccessTokenRecord) {
   const { refreshToken, consent } = world.authorizations.get(issued.authorizationId)!;
   return {
@@ -62,13 +64,13 @@ export function pairShape(world: World, issued: AccessTokenRecord) {
   };
 }
 
-/** The same after a refresh, where a setting may leave the refresh token out. */
+/** The same after a refresh; a setting may leave the refresh token out. */
 export function refreshedShape(world: World, issued: AccessTokenRecord) {
   const { refresh_token, ...shape } = pairShape(world, issued);
   return world.settings.refreshToken === "none" ? shape : { ...shape, refresh_token };
 }
 
-/** Why an access token is refused, as a sentence; null while it lives. */
+/** Why an access token is refused, as a sentence; null while it is valid. */
 export function whyDead(world: World, accessToken: AccessTokenRecord): string | null {
   if (accessToken.endedBecause !== null) return accessToken.endedBecause;
   if (accessToken.expiresAt !== null && world.clock.now() >= accessToken.expiresAt) {
@@ -84,7 +86,7 @@ export function endAccessTokens(world: World, authorization: AuthorizationRecord
   }
 }
 
-/** Ends every pair of a resource, refresh tokens too. */
+/** Ends every token pair of a resource, refresh tokens included. */
 export function endAuthorizations(world: World, addonId: string, because: string): void {
   for (const authorization of world.authorizations.of("addon", addonId)) {
     authorization.endedBecause ??= because;
@@ -92,12 +94,12 @@ export function endAuthorizations(world: World, addonId: string, because: string
   }
 }
 
-/** The pair of a resource that was issued last. */
+/** The newest token pair of a resource. */
 export function latestAuthorization(world: World, addonId: string): AuthorizationRecord | undefined {
   return world.authorizations.of("addon", addonId).at(-1);
 }
 
-/** Another access token of an authorization, which lives 8 hours at most unless a life of their own was chosen. */
+/** Issues another access token of an authorization. It lives 8 hours at most, unless the consent sets a lifetime. */
 export function issueAccessToken(
   world: World,
   authorization: AuthorizationRecord,

@@ -3,10 +3,13 @@ import { uuidOf } from "./identity.ts";
 import type { UserRecord } from "./records.ts";
 import type { World } from "./world.ts";
 
-/** Owner and colleague surround every app; the newcomer has none. All are there before anybody needs them. */
+/**
+ * Every app has the owner and the colleague as collaborators; the newcomer has no app. All exist before they are
+ * needed.
+ */
 const standing = ["owner@example.com", "colleague@example.com", "newcomer@example.com"];
 
-/** The user with an e-mail, who is made when new: anybody can have an account here. */
+/** The user with this e-mail; an unknown address gets a new account. */
 export function userNamed(world: World, email: string): UserRecord {
   const known = world.users.find(email);
   if (known) return known;
@@ -20,13 +23,13 @@ export function userNamed(world: World, email: string): UserRecord {
   });
 }
 
-/** Everybody who can be chosen at the authorize page. */
+/** All users that can be chosen at the authorize page. */
 export function everyUser(world: World): UserRecord[] {
   for (const email of standing) userNamed(world, email);
   return world.users.all();
 }
 
-/** By e-mail, where a new one is welcome, or by id. */
+/** Finds a user by e-mail, where an unknown one gets an account, or by id. Throws for an unknown id. */
 export function findUser(world: World, emailOrId: string): UserRecord {
   if (emailOrId.includes("@")) return userNamed(world, emailOrId.trim().toLowerCase());
   everyUser(world);

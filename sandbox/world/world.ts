@@ -3,15 +3,18 @@ import type { SandboxSettings } from "../settings.ts";
 import { type Clock, createClock } from "./clock.ts";
 import { createTables, type Tables } from "./tables.ts";
 
-/** The state of one sandbox: its memory, its time, its settings. */
+/** The state of one sandbox: its records, clock and settings. */
 export interface World extends Tables {
   clock: Clock;
   settings: SandboxSettings;
-  /** The id of the partner's own OAuth client: may be sent to the token endpoint, and is then checked. */
+  /** The id of the partner's own OAuth client; a token request may name it, and it is then checked. */
   partnerClientId: string;
-  /** Client secrets that were reset: they are refused with the reason, and masked in the ledger. */
+  /** Client secrets that were replaced: they are refused with the reason, and masked in the ledger. */
   formerClientSecrets: string[];
-  /** The client secret that was given last, at the start or by `PUT /sandbox/partner`: a reset leads back to it. */
+  /**
+   * The client secret that was given last, at the start or by `PUT /sandbox/partner`: a reset of the sandbox restores
+   * it.
+   */
   lastGivenClientSecret: string;
 }
 
@@ -39,7 +42,7 @@ export function tablesOf(world: World): Tables {
   return tables;
 }
 
-/** Exactly 65 characters, the five of the prefix included ("Limits" of the platform document). */
+/** Exactly 65 characters, including the five of the prefix ("Limits" of the platform document). */
 export function newAccessToken(): string {
   return `SVCK-${randomBytes(45).toString("base64url")}`;
 }

@@ -8,20 +8,21 @@ export interface CustomerResource {
   name: string | null;
   /** The bare plan name, such as `basic`. */
   plan: string;
-  /** The plan was changed and your service has not made the new one yet. */
+  /** True while the plan was changed and your service has not made the change yet. */
   isChangingPlan: boolean;
   region: string | null;
   state: "provisioning" | "provisioned";
-  /** What your `finish` said last, while it is not done; null: nothing, or nothing is put off. */
+  /**
+   * The last sentence of your `finish`, while it is not done; null when it said nothing or when nothing is deferred.
+   */
   progress: string | null;
-  /** The app it was installed on, if it is known by now. */
+  /** The app on which the add-on was installed; null while it is not known. */
   appName: string | null;
   createdAt: Date;
 }
 
 /**
- * What a vendor writes for customers: the page of one resource, made anew each time it is looked at. It has 5 seconds.
- * Every value in it is escaped; scripts, styles of its own, and images but those written as `data:` are stopped by the
- * page's policy.
+ * What a vendor writes for customers: the page of one resource, rendered at each request within 5 seconds. Every value
+ * in it is escaped. The page's policy blocks scripts, styles of its own, and all images except `data:` ones.
  */
 export type CustomerPage = (resource: CustomerResource) => Page | Promise<Page>;

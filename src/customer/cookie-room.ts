@@ -2,15 +2,16 @@ import { parseCookie } from "cookie";
 import type { Request, Response } from "express";
 import type { IdCookie } from "../sign-in/cookies.ts";
 
-/** A cookie has a hundred bytes, and all the headers of a request 16 kB. */
+/** A cookie takes about 100 bytes, and all the headers of a request may take 16 kB. */
 const MOST_COOKIES = 30;
 const UUID = /kit_customer_([0-9a-f-]{36})$/;
 
 /**
- * Behind https a browser sends the cookies of all resources along with each request, so that somebody with very many could,
- * for some hours, send nothing that a server still reads. Clears those that are too many, in the order in which browsers
- * send them: of when a resource's cookie was first set, however often it was set anew since. That of `openUuid` stays. For
- * pages, and not for the sign-on: with a form of another site these cookies do not come along.
+ * Behind https a browser sends the cookies of all resources with each request. A customer with very many resources
+ * could exceed the limit on the headers, and no request would get through until cookies expire (after four hours). This
+ * clears the cookies above `MOST_COOKIES`, in the order in which browsers send them: by when a resource's cookie was
+ * first set, even if it was set again since. The cookie of `openUuid` stays. Called for pages and not for the sign-on,
+ * because a browser does not send these cookies with a form posted from another site.
  */
 export function createCookieRoom(cookieOf: (uuid: string) => IdCookie) {
   return (request: Request, response: Response, openUuid: string): void => {

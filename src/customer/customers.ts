@@ -12,14 +12,14 @@ import { customerRoutes } from "./routes.ts";
 import { createCustomerSessions, CUSTOMER_SESSION_SECONDS } from "./sessions.ts";
 import { signOnRoutes } from "./sign-on.ts";
 
-/** Customers who come from the platform's dashboard (assumed, section 6): the way in, and the page it leads to. */
+/** The sign-on for customers who come from the platform's dashboard (assumed, section 6), and the page it leads to. */
 export interface Customers {
   routers: Record<"/sso" | "/customer", Router>;
 }
 
 export function createCustomers(needs: {
   salt: Secret;
-  /** Only sign-ons that say who the customer is. */
+  /** Accepts only sign-ons that name the customer. */
   mustNameUser: boolean;
   customerPage: CustomerPage;
   db: Queryable;
@@ -30,7 +30,7 @@ export function createCustomers(needs: {
 }): Customers {
   const { pages } = needs;
   const sessions = createCustomerSessions(needs);
-  // A cookie for each resource: who has two open in two tabs is signed on to both.
+  // One cookie per resource: a customer with two resources open in two tabs is signed on to both.
   const cookieOf = (uuid: string) =>
     createIdCookie(pages.addressOf, {
       ...{ name: `kit_customer_${uuid}`, path: `/customer/${uuid}` },

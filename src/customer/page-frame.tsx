@@ -1,7 +1,7 @@
 import type { Page } from "../pages/page.ts";
 import type { CustomerSession } from "./sessions.ts";
 
-/** The vendor's page, and below it who is signed on, and the way out. */
+/** The vendor's page, followed by the e-mail address of the customer and the button for signing out. */
 export function framed({ content, ...page }: Page, { email, resource }: CustomerSession, base: string): Page {
   return {
     ...page,

@@ -2,7 +2,7 @@ import { Problem, type Told } from "../pages/pages.tsx";
 
 const FROM_THE_DASHBOARD = "Open the add-on from the platform's dashboard: that signs you on.";
 
-/** Everything that can go wrong for a customer, and what they are told. */
+/** Everything that can go wrong for a customer, and the text of its page. */
 const TOLD = {
   sign_on_refused: {
     ...{ status: 403, title: "You are not signed on" },
@@ -35,9 +35,9 @@ const TOLD = {
 export type CustomerProblemId = keyof typeof TOLD;
 
 /**
- * The page for what went wrong. `why`, an error or a machine word, goes to the log alone: a stranger learns nothing from a
- * page. A word goes there without a stack, which would say nothing of a form, and fill the log with whatever strangers
- * send.
+ * The page for what went wrong. `why`, an error or a short code, goes to the log alone: the page reveals nothing to a
+ * stranger. A code is logged without a stack, which would say nothing about a form and would let strangers fill the
+ * log.
  */
 export function customerProblem(id: CustomerProblemId, why?: unknown): Problem {
   const cause = typeof why === "string" ? { id: why, message: SENTENCES[why] ?? why } : why;

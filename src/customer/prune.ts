@@ -7,8 +7,9 @@ const sessions = statement(
   `DELETE FROM customer_sessions WHERE expires_at <= now()`,
 );
 const LOOKED_AT = 5_000;
-// From the sessions, which are few, to their resources, one by one: as a join, all resources would be read for them. That
-// such a session is good for nothing its own look-up sees to, so each time looks at a part, in their order.
+// Reads the resource of each session one by one, since sessions are few: a join would read all resources. The look-up
+// of a session ignores orphaned ones anyway, so each run examines only the next part of them, in the order of their
+// uuid.
 const orphans = statement(
   "prune_orphaned_customer_sessions",
   `WITH part AS MATERIALIZED (
@@ -21,7 +22,10 @@ const orphans = statement(
    SELECT count(*)::int AS looked, (SELECT uuid FROM part ORDER BY uuid DESC LIMIT 1) AS last FROM part`,
 );
 
-/** Forgets forms that are too old to come again, sessions that ran out, and customers of resources that are gone. */
+/**
+ * Deletes used sign-on tokens that are too old to be sent again, expired sessions, and sessions of resources that are
+ * gone.
+ */
 export function createPruneCustomers(db: Queryable): () => Promise<void> {
   let lookedUpTo = FIRST_UUID;
   return async () => {

@@ -13,7 +13,7 @@ import { framed, SIGNED_OUT } from "./page-frame.tsx";
 import { customerProblem } from "./problems.ts";
 import type { CustomerSession, CustomerSessions } from "./sessions.ts";
 
-/** A customer looks at a browser; a service that takes longer has a fault of its own. */
+/** A customer waits in front of a browser; a page that takes longer than this is a fault of the vendor's service. */
 const PAGE_TIME_MS = 5_000;
 
 /** The pages of customers, to be mounted at `/customer`: a resource's page, and the way out. */
@@ -21,7 +21,7 @@ export function customerRoutes(needs: {
   customerPage: CustomerPage;
   sessions: CustomerSessions;
   cookieOf(uuid: string): IdCookie;
-  /** Clears cookies that are too many, but never that of the resource that is looked at. */
+  /** Clears surplus cookies, but never that of the resource that is shown. */
   makeRoom(request: Request, response: Response, openUuid: string): void;
   pages: Pages;
 }): Router {
@@ -44,7 +44,7 @@ export function customerRoutes(needs: {
     .get(async (request, response) => {
       const session = await sessionOf(request);
       if (!session) throw customerProblem("not_signed_on");
-      // Whose page it is, for the log, should it fail.
+      // For the log line, should the page fail.
       response.locals["uuid"] = session.resource.uuid;
       makeRoom(request, response, session.resource.uuid);
       const page = await inTime(customerPage, session.resource);
@@ -74,7 +74,10 @@ function uuidIn({ params }: Request): string | null {
   return readUuid(params["uuid"]);
 }
 
-/** The vendor's page. Throws the problem `page_late` where it takes too long, and says so where there is none. */
+/**
+ * The vendor's page. Throws the problem `page_late` after `PAGE_TIME_MS`, and a KitError when the vendor's function
+ * returns nothing.
+ */
 async function inTime(customerPage: CustomerPage, resource: CustomerResource): Promise<Page> {
   try {
     const page = await within<Page | null | undefined>(PAGE_TIME_MS, customerPage(resource), () =>
@@ -82,7 +85,7 @@ async function inTime(customerPage: CustomerPage, resource: CustomerResource): P
     );
     if (page) return page;
   } catch (error) {
-    // What the vendor's page cannot reach is not our database, whatever its error looks like.
+    // An error of the vendor's page that looks like a lost database is not about the kit's own database.
     throw isDatabaseAway(error) ? new Error("The page cannot reach what it needs", { cause: error }) : error;
   }
   throw new KitError(

@@ -5,23 +5,27 @@ import type { Vault } from "../vault/vault.ts";
 import type { CustomerResource } from "./contract.ts";
 import type { SignedForm } from "./signed-form.ts";
 
-/** How long a customer stays signed on; the way back is one click in the platform's dashboard. */
+/** How long a customer stays signed on; one click in the platform's dashboard signs them on again. */
 export const CUSTOMER_SESSION_SECONDS = 4 * 3600;
 
-/** A customer who is signed on to one resource. `email` is null where the platform vouched for nobody in particular. */
+/** A customer who is signed on to one resource. `email` is null when the platform did not name a user. */
 export interface CustomerSession {
   email: string | null;
   resource: CustomerResource;
 }
 
-/** `stale`: too old, or signed in the future. `used`: this form came before. `gone`: there is no such resource any more. */
+/**
+ * `stale`: signed too long ago, or in the future. `used`: this form was used before. `gone`: the resource does not
+ * exist, or no longer does.
+ */
 export type Opened = { session: Secret } | "stale" | "used" | "gone";
 
 const PATIENCE = { upToMs: 4_000 };
 
-// Everything at once, by the database's clock alone: whether the form comes in time, whether it comes for the first
-// time (of two, one gets the row), and the session. A token is remembered for longer than it is good. Beside the token
-// that counts, the weaker one is used up too, or whoever saw the form could send that alone.
+// One statement with the database's clock only checks that the form comes in time and for the first time (of two
+// concurrent requests, one inserts the row), and opens the session. A token is remembered for longer than it is valid.
+// When a stronger token decides, the weaker one is used up too; otherwise anybody who saw the form could send the
+// weaker one alone.
 const open = statement(
   "open_customer_session",
   `WITH timely AS (
@@ -43,7 +47,7 @@ const open = statement(
    )
    SELECT "isTimely", EXISTS (SELECT 1 FROM known) AS "isKnown", EXISTS (SELECT 1 FROM opened) AS "isOpened" FROM timely`,
 );
-// With its resource each time: a session ends with it, in the same moment.
+// Reads the resource each time, so that a session ends at the same moment as its resource.
 const find = statement(
   "find_customer_session",
   `SELECT s.email, r.uuid, r.name, r.plan, r.region, r.state, r.app_name AS "appName", r.created_at AS "createdAt",
@@ -59,14 +63,14 @@ const close = statement(
   `DELETE FROM customer_sessions WHERE id_hash = ANY($1::bytea[])`,
 );
 
-/** Customers' sessions, each of one resource. What the cookie holds is known by its keyed hash alone. */
+/** Sessions of customers, each for one resource. The database stores only the keyed hash of the id in the cookie. */
 export function createCustomerSessions({ db, vault }: { db: Queryable; vault: Vault }) {
   return {
-    /** Uses a signed form up and opens a session with it. */
+    /** Uses up a signed form and opens a session for it. */
     async open({ uuid, timestamp, tokenHash, weakerTokenHash, email }: SignedForm): Promise<Opened> {
       const session = randomId();
       const values = [uuid, timestamp, tokenHash, weakerTokenHash, hashOf(vault, "customer", session), email];
-      // Not tried again: if the answer to the first try was lost, the second would find the form used.
+      // Not retried: if the answer to the first try was lost, the second would find the form used.
       const [row] = await db.query<Record<"isTimely" | "isKnown" | "isOpened", boolean>>(open, values);
       if (row!.isOpened) return { session };
       if (!row!.isTimely) return "stale";

@@ -13,10 +13,12 @@ import { customerProblem } from "./problems.ts";
 import type { CustomerSessions } from "./sessions.ts";
 import { readSignedForm } from "./signed-form.ts";
 
-/** Eight members of a form; the longest is an e-mail address. */
+/** A form of at most eight members; the longest is an e-mail address. */
 const MOST_BODY_BYTES = 16 * 1024;
 
-/** The way in for customers, to be mounted at `/sso`: a form that the platform's dashboard signed (assumed, section 6). */
+/**
+ * The sign-on for customers, to be mounted at `/sso`: a form that the platform's dashboard signed (assumed, section 6).
+ */
 export function signOnRoutes(needs: {
   salt: Secret;
   mustNameUser: boolean;
@@ -38,14 +40,15 @@ export function signOnRoutes(needs: {
     .route("/login")
     .post(readForm, async (request, response) => {
       const form = readSignedForm(request.body, salt, { mustNameUser });
-      // Of a form that is refused nothing is hidden, for it could name anything; and nothing of it is logged.
+      // Nothing of a refused form is hidden from the log, because it could contain any text; nothing of it is logged
+      // either.
       if (typeof form === "string") throw customerProblem("sign_on_refused", form);
       const opened = await hideWhile(scrubber, (hide) => {
         hide(...form.tokens);
         return sessions.open(form).catch(notKept);
       });
       if (typeof opened === "string") throw customerProblem("sign_on_refused", opened);
-      // The id is a new one each time: nobody can hand a browser a session to be signed on with.
+      // The session id is new each time, which prevents session fixation.
       cookieOf(form.uuid).set(request, response, opened.session);
       const about = { uuid: form.uuid, requestId: request.id, namesUser: form.email !== null };
       log.info(about, "A customer signed on");
@@ -57,12 +60,15 @@ export function signOnRoutes(needs: {
   return router;
 }
 
-/** The form may be used up by now, so that to send it again would be refused. */
+/**
+ * The form may be used up by now, so sending it again would be refused: the page for that says to start from the
+ * dashboard.
+ */
 function notKept(error: unknown): never {
   throw isDatabaseAway(error) ? customerProblem("sign_on_not_kept", error) : error;
 }
 
-/** A body that cannot be read is no sign-on. */
+/** A body that cannot be read counts as a refused sign-on. */
 const refuseUnreadable: ErrorRequestHandler = (error: unknown, _request, _response, next) => {
   next(isUnreadableBody(error) ? customerProblem("sign_on_refused", "unreadable") : error);
 };

@@ -2,30 +2,33 @@ import { createHash, timingSafeEqual } from "node:crypto";
 import { Secret } from "../secret.ts";
 import { readUuid } from "../uuid.ts";
 
-/** A sign-on whose signatures are right; whether it comes in time, and for the first time, is not known yet. */
+/** A sign-on whose tokens are valid. Whether it comes in time, and for the first time, is checked later. */
 export interface SignedForm {
   uuid: string;
   /** Unix seconds: when the platform signed it. */
   timestamp: number;
-  /** Those that came, and are right. */
+  /** The tokens that the form held; all are valid. */
   tokens: Secret[];
-  /** Hash of the token that counts: with it this form can be used once. */
+  /** Hash of the token that decides: it makes this form usable only once. */
   tokenHash: Buffer;
-  /** Hash of the weaker token, which anybody who saw the form could send alone; null if it is the one that counts. */
+  /**
+   * Hash of the weaker token, which anybody who saw the form could send alone; null if the weaker token is the one that
+   * decides.
+   */
   weakerTokenHash: Buffer | null;
-  /** Whom the platform vouches for; null: nobody in particular. */
+  /** The user whom the platform vouches for; null if it names none. */
   email: string | null;
 }
 
-/** Why a form is refused: for the log alone. */
+/** Why a form is refused; goes to the log alone. */
 export type Unsigned = "incomplete" | "wrong_token" | "no_user_token";
 
 const LONGEST_MEMBER = 1_000;
 
 /**
- * Reads the form with which the platform's dashboard sends a customer, and checks its tokens in constant time
- * (assumed, section 6). Every token that is there must be right; who the customer is counts only where the
- * user-scoped one says so. `mustNameUser`: the other one alone is not enough.
+ * Reads the form with which the platform's dashboard sends a customer, and checks its tokens in constant time (assumed,
+ * section 6). Every token in the form must be valid. The user's e-mail address counts only with a valid user-scoped
+ * token. `mustNameUser`: the form must have a user-scoped token.
  */
 export function readSignedForm(
   body: unknown,
@@ -38,7 +41,7 @@ export function readSignedForm(
   if (!uuid || !timestamp || !/^\d{1,11}$/.test(timestamp) || !(token || userToken)) return "incomplete";
   if (!userToken && mustNameUser) return "no_user_token";
   const { user_id: userId, email } = form;
-  // A colon could be moved from one to the other, and the token would be the same.
+  // Otherwise a colon could move from one value to the other, and the token would stay valid.
   if (userToken && (!userId || !email || userId.includes(":"))) return "incomplete";
 
   const signed = [id!, salt.reveal(), timestamp].join(":");
@@ -61,7 +64,7 @@ export function readSignedForm(
 type Name =
   "resource_id" | "timestamp" | "resource_token" | "user_scoped_resource_token" | "user_id" | "email";
 
-/** What stands in the form as one line of a sensible length; a member that is there twice is none. */
+/** The members of the form that are a single non-empty string of acceptable length; a repeated member is left out. */
 function membersOf(body: unknown): Partial<Record<Name, string>> {
   const members = Object.entries((body ?? {}) as Record<string, unknown>);
   return Object.fromEntries(
@@ -70,7 +73,7 @@ function membersOf(body: unknown): Partial<Record<Name, string>> {
         typeof value === "string" &&
         value !== "" &&
         value.length <= LONGEST_MEMBER &&
-        // Nobody's name or address has one, and U+0000 no database takes.
+        // No id, token or address contains a control character, and PostgreSQL does not store U+0000.
         !/\p{Cc}/u.test(value),
     ),
   );
@@ -84,7 +87,7 @@ function sha256(text: string): Buffer {
   return createHash("sha256").update(text).digest();
 }
 
-/** Hashes are compared: they have one length, and how far they agree says nothing about the texts. */
+/** Compares hashes: they have equal length, and how far two of them agree reveals nothing about the texts. */
 function isSame(given: string, expected: string): boolean {
   return timingSafeEqual(sha256(given), sha256(expected));
 }

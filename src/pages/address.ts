@@ -1,16 +1,18 @@
 import type { Request } from "express";
 
-/** Where a browser sees us. */
+/** The address of this service as a browser sees it. */
 export interface Address {
   origin: string;
-  /** What stands before our paths, if a proxy serves us below one; empty otherwise. */
+  /** The path prefix under which a proxy serves us; empty if there is none. */
   base: string;
   isSecure: boolean;
 }
 
 export type AddressOf = (request: Request) => Address;
 
-/** `PUBLIC_URL`, or what the request says; that honours as many proxies as `TRUST_PROXY` counts. */
+/**
+ * Takes the address from `PUBLIC_URL`, or else from the request, which trusts as many proxies as `TRUST_PROXY` says.
+ */
 export function createAddressOf(publicUrl: string | undefined): AddressOf {
   if (publicUrl === undefined) {
     return ({ protocol, host }) => ({

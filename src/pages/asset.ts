@@ -2,18 +2,18 @@ import { createHash } from "node:crypto";
 import type { RequestHandler } from "express";
 
 /**
- * A file for the browser. Its name changes with its content, so that it may be kept for ever; asked for by the name that
- * another version of the service gave it, as happens while that is rolled out, it is not kept at all.
+ * A file for the browser. Its name contains a hash of its content, so browsers may cache it for ever. A request with
+ * the hash of another version, as happens during a rolling deployment, gets an answer that must be revalidated.
  */
 export interface Asset {
-  /** Below where its pages stand. */
+  /** The path below the base of the pages that use it. */
   path: string;
-  /** With what makes it unlike the one before. */
+  /** The path with the hash of the content as query `v`. */
   name: string;
   send: RequestHandler;
 }
 
-/** `whose`: whether anybody's cache may keep it, or only the browser of whoever may see it. */
+/** `whose`: whether shared caches may store the file too, or only the browser that was allowed to load it. */
 export function asset(whose: "public" | "private", file: string, type: string, text: string): Asset {
   const path = `/assets/${file}`;
   const version = createHash("sha256").update(text).digest("hex").slice(0, 12);

@@ -1,16 +1,19 @@
 import type { ComponentChildren } from "preact";
 
-/** What a route has to show. */
+/** What a route shows. */
 export interface Page {
   title: string;
   content: ComponentChildren;
   /** 200 unless given. */
   status?: number;
-  /** What a part's pages have beside the frame of all. */
+  /** What the pages of one part add to the common frame. */
   extras?: PageExtras;
 }
 
-/** Addresses as a browser asks for them; what stands there must be ours, for the policy lets nothing else in. */
+/**
+ * `stylesheet` and `script` are addresses as the browser requests them; they must be of our origin, as the policy
+ * blocks all others.
+ */
 export interface PageExtras {
   stylesheet: string;
   script: string;

@@ -9,13 +9,15 @@ export type { Address, AddressOf } from "./address.ts";
 export type { Page, PageExtras } from "./page.ts";
 export { Problem, type Told } from "./problem.ts";
 
-/** What every page needs: its frame, and where we are seen. */
+/**
+ * What every page needs: the function that renders it in the common frame, and the address at which browsers see us.
+ */
 export interface Pages {
   show(request: Request, response: Response, page: Page): void;
   addressOf: AddressOf;
 }
 
-/** Pages are components rendered here, on the server alone; every value in them is escaped. */
+/** Renders pages, which are components, on the server only; every value in them is escaped. */
 export function createPages({
   siteName,
   publicUrl,

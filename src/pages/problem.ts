@@ -1,19 +1,19 @@
 import { KitError } from "../errors.ts";
 
-/** What a person is told when something cannot be done: what happened, and what to do now. Shown as it is. */
+/** What a person is told when something cannot be done: what happened, and what to do now. Shown verbatim. */
 export interface Told {
   status: number;
   title: string;
-  /** Whole sentences, without anything that came from outside. */
+  /** Whole sentences that contain no text from outside. */
   happened: string;
   advice: string;
-  /** A link to where it goes on, as a path of ours. */
+  /** A link for going on, as a path of this service. */
   next?: { label: string; path: string };
-  /** Of a 503: after how many seconds a program may try again; 5, if it says nothing. */
+  /** With status 503: after how many seconds a client may retry; 5 if not given. */
   retryAfterSeconds?: number;
 }
 
-/** Thrown by a route of pages; it becomes a page. `cause` is for the log alone. */
+/** Thrown by a route that serves pages, and shown as a page. `cause` goes to the log alone. */
 export class Problem extends KitError {
   readonly told: Told;
 

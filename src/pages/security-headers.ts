@@ -2,8 +2,9 @@ import type { RequestHandler } from "express";
 import helmet from "helmet";
 
 /**
- * Nothing but our stylesheet, the little pictures within it, and forms that post to us; and `more`. Written out in full:
- * with helmet's defaults, `upgrade-insecure-requests` would break a service that is tried without https.
+ * A policy that allows only our stylesheet, `data:` images and forms that post to us, plus the directives in `more`.
+ * All directives are written out: helmet's default `upgrade-insecure-requests` would break a service that is tried
+ * without https.
  */
 export function policyWith(more: Record<string, string[]> = {}) {
   const directives = {
@@ -20,14 +21,15 @@ export function policyWith(more: Record<string, string[]> = {}) {
 
 const headers = helmet({
   contentSecurityPolicy: policyWith(),
-  // The address of a callback holds a code. And with `no-referrer` a browser would send no usable Origin with our forms.
+  // The address of a callback contains a code, so other sites must not get it. `no-referrer` would go too far: with it
+  // a browser sends no usable Origin with our forms.
   referrerPolicy: { policy: "same-origin" },
-  // What stands on our neighbours' names is not ours to say.
+  // Our subdomains may belong to others, so the rule is not extended to them.
   strictTransportSecurity: { maxAge: 31_536_000, includeSubDomains: false },
   xFrameOptions: { action: "deny" },
 });
 
-/** The headers of everything that people see: a strict policy, and no copy in any cache. */
+/** The headers of everything that people see: a strict policy, and no caching. */
 export const securityHeaders: RequestHandler = (request, response, next) => {
   response.set("Cache-Control", "no-store");
   headers(request, response, next);

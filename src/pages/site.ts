@@ -10,12 +10,12 @@ import { NO_ADDRESS, NOT_AVAILABLE, OUR_FAULT, Problem, type Told } from "./prob
 import { securityHeaders } from "./security-headers.ts";
 import { sendStylesheet, STYLESHEET_PATH } from "./stylesheet.ts";
 
-/** What a part puts around a page that is shown in the place of one of its own. */
+/** What a part puts around a problem page that replaces one of its own pages. */
 export type Frame = (page: Page, request: Request, response: Response) => Page;
 
 /**
- * Everything that is for people: the parts' routers by their path, with the headers that pages need, and with a page for
- * whatever they throw. A `Refusal` passes through, to be answered as JSON like anywhere else.
+ * Everything for people: the routers of the parts by path, with the headers that pages need, and a page for each error
+ * they throw. A `Refusal` passes through and is answered as JSON, as elsewhere.
  */
 export function createSite({
   routers,
@@ -25,14 +25,15 @@ export function createSite({
   log,
 }: {
   /**
-   * What answers, one after the other. Not in a router of its own: that would pass errors on a turn later, when what was
-   * hidden from the log for a request no longer is (hide-while.ts).
+   * The handlers of each path, in order. They are not wrapped in a router of their own: that would pass errors on one
+   * turn of the event loop later, when values hidden from the log during a request are no longer hidden
+   * (hide-while.ts).
    */
   routers: Readonly<Record<string, readonly RequestHandler[]>>;
-  /** By the same paths; a part that has none gets the plain page. */
+  /** The frame of each path; a part without one gets the plain page. */
   frames?: Readonly<Record<string, Frame>>;
   pages: Pages;
-  /** Which refused requests are written down. */
+  /** Decides which refused requests are logged. */
   refusedSample: RefusedSample;
   log: Log;
 }): Router {
@@ -46,7 +47,7 @@ export function createSite({
 
 const PASSING = ["overloaded", "not_ready"];
 
-/** Anybody can have these by the thousand. */
+/** Anybody can cause these in great numbers, so their log lines are sampled. */
 const REFUSED = [400, 401, 403];
 
 function showProblem(
@@ -60,7 +61,7 @@ function showProblem(
       id?: unknown;
       cause?: unknown;
     };
-    // The resource that a part's page is about, where the part has said so.
+    // The resource that the page is about, if the part has set it.
     const uuid: unknown = response.locals["uuid"];
     const named = { requestId: request.id, ...(uuid !== undefined && { uuid }) };
     const about = { ...named, problem: id, ...(cause !== undefined && { error: cause }) };

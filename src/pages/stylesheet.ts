@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { asset } from "./asset.ts";
 
-/** Plain HTML looks good with pico alone; these few lines are for what our pages have and articles do not. */
+/** Pico alone styles plain HTML well; these few rules cover what our pages have and articles do not. */
 const OURS = `
 body > header { padding-bottom: 0; color: var(--pico-muted-color); }
 body > main { max-width: 44rem; margin-inline: 0; padding-top: 1rem; }

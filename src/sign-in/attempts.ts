@@ -7,19 +7,22 @@ import { hashesOf, hashOf } from "./random-id.ts";
 const ATTEMPT_SECONDS = 600;
 
 /**
- * How many sign-ins may be on their way at once. Anybody can begin one, without credentials: so what they leave in the
- * database is bounded, at the price that whoever begins this many keeps others from signing in for ten minutes. A flood
- * that goes on may leave four times as many rows: each stays half an hour after it ran out.
+ * How many unexpired sign-ins may be pending at once. Anybody can begin one without credentials, so this bounds the
+ * rows they leave in the database; the price is that a caller who begins this many keeps others from signing in for ten
+ * minutes. A lasting flood may leave four times as many rows, because each row stays for 30 minutes after it expires.
  */
 const MOST_SIGN_INS_WAITING = 10_000;
 
-/** What was asked for when a sign-in began. */
+/** What was requested when a sign-in began. */
 export interface Attempt {
   scopes: string[];
   returnTo: string | null;
 }
 
-/** `unknown`: never ours, used up, or long gone. `used`: somebody with the same state was a moment faster. */
+/**
+ * `unknown`: the state was never ours, is used up, or expired long ago. `used`: a concurrent request with the same
+ * state took it a moment before.
+ */
 export type Taken =
   { found: "it" | "expired"; attempt: Attempt } | { found: "unknown" | "other_browser" | "used" };
 
@@ -34,8 +37,8 @@ const begin = statement(
    )
    SELECT "hasRoom" FROM waiting`,
 );
-// Single use is the DELETE: of two that bring the same state, one gets the row. Another browser leaves it alone, so that
-// nobody who saw a state can spoil it.
+// The DELETE makes a state single-use: of two requests with the same state, one gets the row. A request from another
+// browser leaves the row, so that nobody who saw a state can use it up.
 const take = statement(
   "take_sign_in",
   `WITH known AS (
@@ -50,10 +53,10 @@ const take = statement(
 
 type Row = { isMine: boolean; isLive: boolean | null } & Attempt;
 
-/** Sign-ins under way: the `state` of each, bound to the browser it began in (platform document, "Authentication" 2). */
+/** Pending sign-ins: each `state` is bound to the browser it began in (platform document, "Authentication" 2). */
 export function createAttempts({ db, vault }: { db: Queryable; vault: Vault }) {
   return {
-    /** False: so many are on their way that no more are taken. */
+    /** False: too many sign-ins are pending, and this one was not begun. */
     async begin(state: Secret, browser: Secret, { scopes, returnTo }: Attempt): Promise<boolean> {
       const values = [hashOf(vault, "state", state), hashOf(vault, "browser", browser), scopes, returnTo];
       const work = () => db.query<{ hasRoom: boolean }>(begin, values);
@@ -63,7 +66,7 @@ export function createAttempts({ db, vault }: { db: Queryable; vault: Vault }) {
     async take(state: Secret, browser: Secret | null): Promise<Taken> {
       const browsers = browser ? hashesOf(vault, "browser", browser) : [];
       const values = [hashesOf(vault, "state", state), browsers];
-      // Not tried again: if the answer to the first try was lost, the second would find nothing and blame the person.
+      // Not retried: if the answer to the first try was lost, the second would find nothing and blame the person.
       const [row] = await db.query<Row>(take, values);
       if (!row) return { found: "unknown" };
       if (!row.isMine) return { found: "other_browser" };

@@ -7,8 +7,8 @@ import { scopesToAsk } from "./scopes.ts";
 
 /**
  * Sends a browser to the platform to sign in (platform document, "Endpoints: Authorization service"). A browser that
- * begins again keeps the id it has, so that both tabs can be completed; of two that begin in the very same moment, before
- * it has one, only the one whose answer comes last.
+ * begins again keeps its id, so that the sign-ins of both tabs can be completed. If a browser without an id begins two
+ * at the same moment, only the one whose answer arrives last can be completed.
  */
 export function createBegin({
   attempts,
@@ -41,7 +41,7 @@ export function createBegin({
 
 export type Begin = ReturnType<typeof createBegin>;
 
-/** Percent-encoded: a `+` for a blank is a habit of forms, which not every reader of an address shares. */
+/** Percent-encoded: `+` for a space is a convention of forms, which not every URL parser shares. */
 function encoded(query: Record<string, string>): string {
   return Object.entries(query)
     .map(([name, value]) => `${name}=${encodeURIComponent(value)}`)

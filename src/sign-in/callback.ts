@@ -13,7 +13,7 @@ import { isEnough } from "./scopes.ts";
 import type { Sessions } from "./sessions.ts";
 import { personPlace } from "./tokens/places.ts";
 
-/** What the platform sent a browser back with, and what that browser holds. */
+/** The query with which the platform sent the browser back, and the id in that browser's cookie. */
 export interface Returned {
   query: Readonly<Record<string, unknown>>;
   browser: Secret | null;
@@ -29,8 +29,8 @@ export interface SignedIn {
 const CODE = /^[\x21-\x7e]{1,1024}$/;
 
 /**
- * Completes a sign-in: state → code → tokens → who they are → session. Nothing is stored before the last step, so that
- * whatever fails leaves nothing behind. Throws a `Problem`. Follows the platform document, "Authentication" 2.
+ * Completes a sign-in: state → code → tokens → account → session. Nothing is stored before the last step, so a failure
+ * leaves nothing behind. Throws a `Problem`. Follows the platform document, "Authentication" 2.
  */
 export function createCallback(needs: {
   attempts: Attempts;
@@ -39,7 +39,7 @@ export function createCallback(needs: {
   endpoint: TokenEndpoint;
   accountOf: AccountOf;
   vault: Vault;
-  /** Called with the tokens' life, when they were stored. */
+  /** Called with the tokens' lifetime in seconds once they are stored. */
   onStored(lifeSeconds: number): void;
 }) {
   const { attempts, sessions, client, endpoint, accountOf, vault, onStored } = needs;
@@ -77,7 +77,7 @@ export function createCallback(needs: {
     const access = vault.seal(personPlace("sealed_access_token", id), accessToken);
     const refresh = refreshToken && vault.seal(personPlace("sealed_refresh_token", id), refreshToken);
     const person = { id, email, name, scopes, access, refresh, lifeSeconds };
-    // State and code are used up, so this very way back leads nowhere any more.
+    // State and code are used up, so the same callback cannot be retried.
     const session = await sessions.open(person).catch((error: unknown) => {
       throw isDatabaseAway(error) ? problem("session_not_kept", error) : error;
     });
@@ -88,11 +88,11 @@ export function createCallback(needs: {
   async function signIn(returned: Returned, { scopes, returnTo }: Attempt): Promise<SignedIn> {
     const code = codeIn(returned);
     const tokens = await tokensFor(code);
-    // Only now is it known to be a code. Before, anybody could have written it, and what the platform said of it came
-    // without what was sent.
+    // Hidden only now, when the platform has accepted the code: before, anybody could have put any text in its place.
+    // The platform's messages about a refused code are logged without the code that was sent.
     const { accessToken, refreshToken } = tokens;
     returned.hide(code, accessToken, ...(refreshToken ? [refreshToken] : []));
-    // A page that needs more than was given would send the browser to the platform again, for ever.
+    // A page that needs more scopes than were granted would send the browser back to the platform in an endless loop.
     const isServed = isEnough(tokens.scopes ?? scopes, scopes);
     return { session: await open(tokens, scopes), returnTo: isServed ? returnTo : null };
   }

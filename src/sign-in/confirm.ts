@@ -8,13 +8,17 @@ import type { Person, Sessions } from "./sessions.ts";
 import { NoPersonToken, type PersonTokens } from "./tokens/token-source.ts";
 
 /**
- * `unknown`: the platform could not be asked. `withheld`: it takes the token, and does not say whose it is. `forbidden`:
- * nor will it, for the person has not allowed that. `refused`: it no longer accepts what the person allowed.
+ * `unknown`: the platform could not be asked. `withheld`: it accepts the token, but does not say whose it is.
+ * `forbidden`: it does not say so because the person has not allowed it. `refused`: it no longer accepts the person's
+ * tokens.
  */
 export type Confirmed =
   { person: Person; as: "live" | "unknown" | "withheld" | "forbidden" } | { as: "refused" };
 
-/** Asks the platform anew who a person is, with their token, which is refreshed if need be; keeps what it says. */
+/**
+ * Asks the platform again who a person is, with their token, which is refreshed if necessary, and stores a changed
+ * answer.
+ */
 export function createConfirm({
   tokensOf,
   accountOf,
@@ -36,7 +40,7 @@ export function createConfirm({
     return { ...person, email, name };
   }
 
-  /** Null: the platform refuses even this one, and the person was told to sign in again. */
+  /** Null: the platform refuses the fresh token too, and the person must sign in again. */
   async function askWithFresh(tokens: PersonTokens, token: Secret): Promise<Account | null> {
     try {
       return await accountOf(token);

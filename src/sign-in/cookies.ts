@@ -12,9 +12,9 @@ export interface IdCookie {
 }
 
 /**
- * HttpOnly, SameSite=Lax (it must come along when the platform sends the browser back), and behind https Secure with the
- * `__Host-` prefix, with which a browser takes it from this very host alone: no neighbour below the same domain can
- * plant one. The prefix demands the path `/`; without https the cookie keeps to `path`.
+ * HttpOnly and SameSite=Lax (the cookie must be sent when the platform redirects the browser back). Behind https also
+ * Secure, with the `__Host-` prefix: a browser accepts such a cookie from this exact host only, so no sibling domain
+ * can plant one. The prefix requires the path `/`; without https the cookie is limited to `path`.
  */
 export function createIdCookie(
   addressOf: AddressOf,

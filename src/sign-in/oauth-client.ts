@@ -1,11 +1,11 @@
 import type { Log } from "../log.ts";
 import type { Secret } from "../secret.ts";
 
-/** The OAuth client that people sign in with, and whether the platform takes its secret. */
+/** The OAuth client that people sign in with, and whether the platform accepts its secret. */
 export interface OAuthClient {
   id: string;
   secret: Secret;
-  /** How many refreshes may be sent now: while the secret is rejected, one a minute finds out if it still is. */
+  /** How many refreshes may be sent now: while the secret is rejected, one a minute probes whether it still is. */
   allowance(): number;
   /** A refresh is about to be sent. */
   asking(): void;
@@ -15,7 +15,10 @@ export interface OAuthClient {
 
 const PROBE_EVERY_MS = 60_000;
 
-/** `OAUTH_CLIENT_ID` and its secret. A rejected secret is our fault and nobody's token's: it raises one alarm. */
+/**
+ * Holds `OAUTH_CLIENT_ID` and its secret. A rejected secret is a fault of our configuration and not of any token: it
+ * raises one alarm.
+ */
 export function createOAuthClient(
   { id, secret }: { id: string; secret: Secret },
   log: Log,

@@ -8,7 +8,7 @@ const NOTHING_DONE = "Nothing was stored, and nobody was signed in.";
 const PLATFORM_LATER = `${NOTHING_DONE} Wait a minute, then try again; the platform's status page may say more.`;
 const TELL_OPERATOR = `${NOTHING_DONE} Trying again will not help: tell whoever runs this service.`;
 
-/** Everything that can go wrong with signing in, and what a person is told. */
+/** Everything that can go wrong during a sign-in, and the text of its page. */
 const TOLD = {
   denied: {
     ...{ status: 403, title: "You said no", next: AGAIN },
@@ -127,7 +127,10 @@ export function problem(id: ProblemId, cause?: unknown): Problem {
   return new Problem(id, TOLD[id], { cause });
 }
 
-/** The same, where whoever tries again is led to where they wanted to go in the first place. */
+/**
+ * The same problem with a link that, after the next sign-in, leads to the page wanted first. Returns other errors
+ * unchanged.
+ */
 export function leadingTo(returnTo: string | null, failed: unknown): unknown {
   if (!(failed instanceof Problem) || returnTo === null) return failed;
   const { id, told, cause } = failed;

@@ -1,6 +1,6 @@
 import { statement, type Queryable } from "../database/database.ts";
 
-// For some time it is known of one that it ran out, so that whoever comes back from it is told so.
+// An expired sign-in is kept for 30 minutes, so that a person who comes back late is told that it expired.
 const attempts = statement(
   "prune_sign_ins",
   `DELETE FROM sign_in_attempts WHERE expires_at <= now() - interval '30 minutes'`,
@@ -13,7 +13,7 @@ const people = statement(
      AND NOT EXISTS (SELECT 1 FROM sessions s WHERE s.person = p.uuid)`,
 );
 
-/** Forgets what ran out: sign-ins nobody came back from, sessions, and the tokens of people who have none left. */
+/** Deletes old sign-ins that were not completed, expired sessions, and people without a session, with their tokens. */
 export function createPrune(db: Queryable): () => Promise<void> {
   return async () => {
     for (const each of [attempts, sessions, people]) await db.query(each);

@@ -6,13 +6,16 @@ import { isEnough } from "./scopes.ts";
 import type { Person, Session } from "./sessions.ts";
 
 export interface Requirement {
-  /** Who may come in; everybody who is signed in unless given. */
+  /** Who may enter; by default everybody who is signed in. */
   isAllowed?(person: Person): boolean;
-  /** What they must have allowed; asked for when they have not. */
+  /** The scopes that the person must have granted; a browser without them is sent to the platform to grant them. */
   scopes?: readonly string[];
 }
 
-/** Lets signed-in people pass, as `response.locals.person`; sends others to sign in and then back, or says no. */
+/**
+ * Lets signed-in people pass, as `response.locals.person`. Sends the GETs of others through the sign-in and back;
+ * throws a problem for their other requests, and for people who are not allowed.
+ */
 export function createRequirePerson({
   sessionOf,
   begin,

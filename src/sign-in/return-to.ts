@@ -1,8 +1,8 @@
 const LONGEST = 1_000;
 
 /**
- * Where to go after signing in: a path of ours, or null if it is none. What a browser could read as another server
- * (`//evil`, `/\evil`, with a tab in between, or hidden behind dots) is none.
+ * Where to go after signing in: a path of this service, or null if `given` is none. Refuses whatever a browser could
+ * read as another host (`//evil`, `/\evil`, with a tab in between, or hidden behind dot segments).
  */
 export function localPath(given: string): string | null {
   if (given.length > LONGEST || !/^\/(?!\/)[^\p{Cc}\s\\]*$/u.test(given)) return null;

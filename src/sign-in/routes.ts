@@ -14,7 +14,7 @@ import { isFromOurPage } from "./same-origin.ts";
 import type { Session, Sessions } from "./sessions.ts";
 import { whoPage } from "./who-page.tsx";
 
-/** The routes for people, to be mounted at `/oauth`: in, back from the platform, who am I, out. */
+/** The routes for people, to be mounted at `/oauth`: login, callback, who am I, logout. */
 export function signInRoutes(needs: {
   begin: Begin;
   complete(returned: Returned): Promise<SignedIn>;
@@ -45,7 +45,7 @@ export function signInRoutes(needs: {
   } = needs;
 
   const router = Router({ caseSensitive: true });
-  // HEAD is a GET to Express; where a GET leaves something behind or uses something up, it must not be.
+  // Express answers HEAD with the GET handler; where a GET stores or uses up something, HEAD is refused.
 
   router
     .route("/login")
@@ -63,7 +63,7 @@ export function signInRoutes(needs: {
       const { session, returnTo } = await hideWhile(scrubber, (hide) => complete({ ...returned, hide }));
       const former = sessionCookie.read(request);
       sessionCookie.set(request, response, session);
-      // Nobody can hand a browser a session to be signed in with: the id is a new one each time, and the old one ends.
+      // The session id is new each time and the old session ends, which prevents session fixation.
       if (former)
         await sessions
           .close(former)

@@ -1,19 +1,19 @@
 /**
- * What a person is asked to allow unless a part of the service asks for more: who they are, nothing else (platform
+ * What a person is asked to allow unless a part of the service needs more: to read who they are, nothing else (platform
  * document, "Scopes").
  */
 export const DEFAULT_SCOPES: readonly string[] = ["identity"];
 
-/** Scopes that let us ask who somebody is; without one of them nobody can sign in. */
+/** Scopes that allow reading the account; a sign-in needs one of them. */
 const TELL_WHO: readonly string[] = ["identity", "global"];
 
-/** What to ask for, so that it is known who signs in. */
+/** The scopes to request: those wanted, with `identity` added if none of them allows reading the account. */
 export function scopesToAsk(wanted: readonly string[]): string[] {
   const scopes = [...new Set(wanted)];
   return scopes.some((each) => TELL_WHO.includes(each)) ? scopes : ["identity", ...scopes];
 }
 
-/** Whether what was given holds everything that is needed. */
+/** Whether the granted scopes include all that are needed. */
 export function isEnough(given: readonly string[], needed: readonly string[]): boolean {
   return given.includes("global") || needed.every((each) => given.includes(each));
 }
@@ -27,7 +27,7 @@ const MEANINGS: Readonly<Record<string, string>> = {
   "write-protected": "change apps and resources with their config vars, without account information",
 };
 
-/** What a scope lets us do, for a person; null for one that the platform added since. */
+/** What a scope allows this service to do, as text for a person; null for a scope that the kit does not know. */
 export function meaningOfScope(scope: string): string | null {
   return Object.hasOwn(MEANINGS, scope) ? MEANINGS[scope]! : null;
 }

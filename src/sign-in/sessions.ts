@@ -3,10 +3,10 @@ import type { Secret } from "../secret.ts";
 import type { Vault } from "../vault/vault.ts";
 import { hashesOf, hashOf, randomId } from "./random-id.ts";
 
-/** How long a session lasts, whatever happens in it. */
+/** How long a session lasts; use does not extend it. */
 export const SESSION_SECONDS = 12 * 3600;
 
-/** Who is signed in, as a part of the service may know them. */
+/** A signed-in person, as the parts of the service see them. */
 export interface Person {
   /** The platform's id of the account. */
   id: string;
@@ -17,13 +17,16 @@ export interface Person {
   sessionEndsAt: Date;
 }
 
-/** A session that lives. `isRefused`: the platform no longer lets this person's tokens be refreshed, so they must sign in anew. */
+/**
+ * A session that has not expired. `isRefused`: the platform no longer accepts this person's tokens, so they must sign
+ * in again.
+ */
 export interface Session {
   person: Person;
   isRefused: boolean;
 }
 
-/** Somebody who has just signed in, their tokens sealed. */
+/** A person who has just signed in, with sealed tokens. */
 export interface NewPerson {
   id: string;
   email: string;
@@ -36,9 +39,9 @@ export interface NewPerson {
 
 const PATIENCE = { upToMs: 4_000 };
 
-// The person and the session at once, so that there is never one without the other. A new pair of tokens replaces the
-// old one and takes its lease away: what a refresh of the old pair brings after this is not stored, nor where the old row
-// went with the last session and this one counts from the start, for that one had another `signed_in_at`.
+// One statement writes person and session, so that neither exists without the other. New tokens replace the old pair
+// and raise the lease number (fencing), so what a refresh of the old pair brings later is not stored. Nor is it if the
+// old row was deleted with the last session and this row counts its leases from the start: its `signed_in_at` differs.
 const open = statement(
   "open_session",
   `WITH person AS (
@@ -63,7 +66,8 @@ const find = statement(
    FROM sessions s JOIN people p ON p.uuid = s.person WHERE s.id_hash = ANY($1::bytea[]) AND s.expires_at > now()`,
 );
 const rename = statement("rename_person", `UPDATE people SET email = $2, name = $3 WHERE uuid = $1`);
-// The person first, as at a sign-in; so what is seen afterwards is what there is, and nobody waits for each other.
+// Locks the person first, as a sign-in does: the check for other sessions then sees the latest ones, and no deadlock
+// arises.
 const lockPerson = statement(
   "lock_person_of_session",
   `SELECT p.uuid FROM people p JOIN sessions s ON s.person = p.uuid WHERE s.id_hash = ANY($1::bytea[]) FOR UPDATE OF p`,
@@ -74,7 +78,7 @@ const forgetIfLast = statement(
   `DELETE FROM people p WHERE p.uuid = $1 AND NOT EXISTS (SELECT 1 FROM sessions s WHERE s.person = p.uuid)`,
 );
 
-/** Sessions, and the people who have them. An id is in one browser's cookie and nowhere else. */
+/** Sessions, and the people who have them. An id exists in one browser's cookie and nowhere else. */
 export function createSessions({ db, vault }: { db: Database; vault: Vault }) {
   return {
     /** Signs a person in; returns the id for their browser. */
@@ -105,11 +109,11 @@ export function createSessions({ db, vault }: { db: Database; vault: Vault }) {
       return { person, isRefused };
     },
 
-    /** What the platform says of a person now. */
+    /** Stores the e-mail address and name that the platform gives for a person now. */
     rename: async (person: string, email: string, name: string | null) =>
       void (await db.query(rename, [person, email, name])),
 
-    /** Ends a session; with a person's last one their tokens are deleted, and whatever else was known of them. */
+    /** Ends a session; with a person's last session their row, and so their tokens, is deleted. */
     async close(session: Secret): Promise<void> {
       const hashes = hashesOf(vault, "session", session);
       const work = () =>

@@ -27,34 +27,42 @@ import { createTokenSources } from "./tokens/token-source.ts";
 export type { Requirement } from "./require-person.ts";
 export type { Person } from "./sessions.ts";
 
-/** People coming in by the platform's OAuth web flow. */
+/** Sign-in of people by the platform's OAuth web flow. */
 export interface SignIn {
   /** The routes, for `/oauth`. */
   router: Router;
-  /** Who is signed in in the browser that sent this request; null: nobody, or somebody who must sign in again. */
+  /**
+   * The person signed in in the browser that sent this request; null if there is none, or if they must sign in again.
+   */
   personOf(request: Request): Promise<Person | null>;
-  /** Put before routes that only signed-in people may use; the person is in `response.locals.person`. */
+  /** Middleware for routes that only signed-in people may use; it puts the person in `response.locals.person`. */
   requirePerson(requirement?: Requirement): RequestHandler;
-  /** Ends the session of the browser that sent this request, if it has one. That it came from a page of ours is checked before. */
+  /**
+   * Ends the session of the browser that sent this request, if it has one. The caller must check first that the request
+   * came from a page of ours.
+   */
   signOut(request: Request, response: Response): Promise<void>;
   /** A person's access token, for calls to the platform in their name. */
   tokensOf(person: string): TokenSource;
-  /** What happens later, for the timetable. */
+  /** Background work, for the timetable. */
   refreshDue(signal: AbortSignal): Promise<number>;
   nextRefreshInSeconds(): Promise<number | null>;
-  /** Resolves when no refresh is under way, and none of the tokens that came of one are held. */
+  /** Resolves when no refresh is under way and none is still holding tokens that it could not store. */
   refreshesSettled(): Promise<void>;
   reopenQuarantined(): Promise<void>;
 }
 
-/** Longer than a sign-in is known (prune.ts): who comes back late is told that, and not warned of a strange link. */
+/**
+ * Longer than an expired sign-in is kept (prune.ts): a person who comes back late is told so, and not warned of a
+ * strange link.
+ */
 const BROWSER_SECONDS = 3600;
-/** Who waits in front of a page is not kept waiting for long. */
+/** Shorter than for other calls, because a person is waiting for the page. */
 const CONFIRM_TIMEOUT_MS = 3_000;
 
 export function createSignIn(needs: {
   client: { id: string; secret: Secret };
-  /** What is asked for at `/oauth/login`. */
+  /** The scopes requested at `/oauth/login`. */
   scopes?: readonly string[];
   db: Database;
   vault: Vault;
@@ -65,9 +73,9 @@ export function createSignIn(needs: {
   mediaType: string;
   pages: Pages;
   scrubber: Scrubber;
-  /** Called with the tokens' life, in seconds, when a person has signed in. */
+  /** Called with the tokens' lifetime in seconds when a person has signed in. */
   onStored(lifeSeconds: number): void;
-  /** Called when a refresh ended that was due: another try may be due soon. */
+  /** Called when a scheduled refresh ended: a retry may be due soon. */
   onRefreshEnd(): void;
   log: Log;
 }): SignIn {

@@ -5,7 +5,10 @@ import type { Person } from "./sessions.ts";
 
 type As = Exclude<Confirmed["as"], "refused">;
 
-/** Who is signed in, what they allowed, and the way out. `as`: what the platform has just said of it. */
+/**
+ * Who is signed in, what they allowed, and the button for signing out. `as`: what the platform has just said about
+ * them.
+ */
 export function whoPage(person: Person, { base, as }: { base: string; as: As }): Page {
   const { name, email, scopes, signedInAt, sessionEndsAt } = person;
   return {

@@ -3,9 +3,9 @@ import { offer } from "./plans.ts";
 import { usageOf, type Usage } from "./usage.ts";
 
 /**
- * The sample's page for customers who come from the platform's dashboard. Write yours here: plain HTML looks good
- * without classes, and every value is escaped. It may show no image, script or style from elsewhere: the page's policy
- * stops them, so put a logo in as `data:`. Who is signed on, and the way out, the kit adds below.
+ * The sample's page for customers who come from the platform's dashboard. Replace it with yours: plain HTML looks good
+ * without classes, and every value is escaped. The page's policy blocks scripts, styles and all images except `data:`
+ * ones, so embed a logo as `data:`. Below the page the kit adds who is signed on, and the button for signing out.
  */
 export const customerPage: CustomerPage = async (resource) => {
   const usage = await usageOf(resource).catch(() => "not known" as const);

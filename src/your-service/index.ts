@@ -6,9 +6,9 @@ import { messages } from "./plans.ts";
 import type { YourSettings } from "./settings.ts";
 
 /**
- * The sample: a company that sells teapots. Replace the bodies with calls to your own service; keep them safe to call
- * twice (use `resource.idempotencyKey` or `resource.uuid` as the name of what you make). Open nothing before it is
- * needed: commands beside the service make this too.
+ * The sample: a company that sells teapots. Replace the bodies with calls to your own service. They must be idempotent:
+ * use `resource.idempotencyKey` or `resource.uuid` as the name of what you make. Open no connection before it is
+ * needed: other commands of the kit call this function too.
  */
 export function createYourService(_settings: YourSettings): YourService & { customerPage: CustomerPage } {
   return {
@@ -23,7 +23,7 @@ export function createYourService(_settings: YourSettings): YourService & { cust
     },
 
     async finish(resource, platform) {
-      // The platform can be reached here. Ask it only what you need: this names the teapot after the customer's app.
+      // Here `platform` may be called. Ask it only for what you need: this names the teapot after the customer's app.
       const { app } = await platform.addons.own();
       return teapot(resource, `The teapot of ${app.name} has cooled. ${messages.ready}`);
     },
@@ -35,8 +35,8 @@ export function createYourService(_settings: YourSettings): YourService & { cust
 }
 
 /**
- * The same resource and plan always get the same teapot, so that a second call changes nothing. A teapot is not worth
- * stealing: your service will make a token that cannot be guessed from the uuid, and keep it.
+ * The same resource and plan always get the same teapot, so a second call changes nothing. Nobody would steal a teapot,
+ * so its token is derived from the uuid; yours must be random and stored.
  */
 function teapot({ uuid, plan }: VendorResource, message: string): Done {
   const token = createHash("sha256").update(`teapot of ${uuid}`).digest("hex").slice(0, 40);

@@ -1,9 +1,9 @@
 import type { ValuesOf } from "../setting.ts";
 
 /**
- * Settings of your own, read and checked at start with those of the kit, and handed to `createYourService`. A row is
+ * Settings of your own, read and checked at start with those of the kit, and passed to `createYourService`. An entry is
  * `shopUrl: setting("SHOP_URL", "where our shop is", text)`, with `setting` from `../setting.ts` and `text`, `secret`
- * and their like from `../setting-kinds.ts`. Put its name into `.env.example` and `app.json` too; a test asks for it.
+ * and the others from `../setting-kinds.ts`. Add its name to `.env.example` and `app.json` too; a test checks that.
  */
 export const yourSettings = {};
 

@@ -1,10 +1,10 @@
 import type { CustomerResource } from "../customer/contract.ts";
 
-/** How much of what was bought is used. */
+/** How much of the quota is used. */
 export interface Usage {
   used: number;
   included: number;
-  /** What is counted, in the plural. */
+  /** The unit, in the plural. */
   unit: string;
 }
 
@@ -12,7 +12,8 @@ const CUPS_A_DAY: Readonly<Record<string, number>> = { basic: 8, premium: 48, de
 
 /**
  * The sample's usage: a teapot pours a cup every two hours of today (UTC). Null: nothing is counted in this plan.
- * Replace the body with a question to your own service; if it throws, the page says so and shows the rest.
+ * Replace the body with a call to your own service; if it throws, the page says that usage is not known and shows the
+ * rest.
  */
 export async function usageOf(
   { plan, createdAt }: CustomerResource,

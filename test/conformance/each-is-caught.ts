@@ -2,14 +2,14 @@ import { beforeAll, describe, expect, it } from "@jest/globals";
 import type { BrokenService } from "./broken/break.ts";
 import { atATime, brokenRules } from "./judged.ts";
 
-/** Declares the tests of these services: each fault is caught by the rule it names, and breaks no other. */
+/** Declares the tests of these services: each fault must be caught by the rule it names, and must break no other. */
 export function eachIsCaught(where: string, services: Record<string, BrokenService>): void {
   const names = Object.keys(services);
   const faults = Object.entries(services).flatMap(([service, breaks]) =>
     breaks.map(({ rule, what }) => ({ service, rule, what })),
   );
 
-  /** The rules that each service breaks, with what is said about it. */
+  /** The rules that each service breaks, with the reasons. */
   let found: Map<string, Map<string, string | null>>;
   beforeAll(async () => {
     found = await atATime(4, names, (name) => brokenRules(services[name]!));

@@ -1,6 +1,6 @@
-// A partner service as somebody else would write it, in a page: no sign-on, nothing asynchronous, and one mistake, which
-// is that it does not look at the user's name. It shares nothing with the kit or with the example. In the file BOOK it
-// writes down what it makes and, a second after its 204, takes away; FOREIGN says what else is right or wrong with it.
+// A partner service as a third party would write it, in one page: no sign-on, nothing asynchronous, and one mistake,
+// which is that it does not check the user's name. It shares no code with the kit or the example. It records in the
+// file BOOK what it makes and, a second after its 204, removes; FOREIGN selects further behaviour, right or wrong.
 import { appendFileSync } from "node:fs";
 import { createServer } from "node:http";
 import process from "node:process";

@@ -29,7 +29,7 @@ export const exampleSettings: Omit<Settings, "url"> = {
   platformUrl: null,
 };
 
-/** What all rules, or these, say about the example with these habits, and with other settings if there are any. */
+/** The verdicts of all rules, or of these, on the example with these habits, and with changed settings if given. */
 export async function judgedExample(
   habits: Habits = good,
   judgedBy: readonly Rule[] = rules,
@@ -58,10 +58,10 @@ export async function judgedExample(
   }
 }
 
-/** A checker that fails has a fault itself. */
+/** A checker that fails counts as a fault too. */
 export const isFault = (status: Verdict["status"]) => status === "failed" || status === "checker_failed";
 
-/** The ids of the rules that a service with these faults breaks, each with why. */
+/** The ids of the rules that a service with these faults breaks, each with the reason. */
 export async function brokenRules(service: BrokenService): Promise<Map<string, string | null>> {
   const habits = service.reduce<Habits>((so, each) => ({ ...so, ...each.habits(so) }), good);
   const named = service.map(({ rule }) => rule);
@@ -75,7 +75,7 @@ export async function brokenRules(service: BrokenService): Promise<Map<string, s
   );
 }
 
-/** Works through all of them, so many at a time. */
+/** Works through all items, `count` at a time. */
 export async function atATime<Item, Result>(
   count: number,
   items: readonly Item[],

@@ -9,7 +9,7 @@ const CROSS_SITE = { "sec-fetch-site": "cross-site" };
 
 export type Form = Record<string, string>;
 
-/** A world whose platform and service have the same sign-on salt, and what customers do there. */
+/** A world whose platform and service have the same sign-on salt, and the actions of customers in it. */
 export async function aWorldOfCustomers(wishes: Wishes = {}) {
   const life = await aLifecycle({
     ...wishes,
@@ -18,7 +18,10 @@ export async function aWorldOfCustomers(wishes: Wishes = {}) {
   });
   const { world, control } = life;
   const url = () => world.service.url!;
-  /** The seconds that were signed: a form without a user is the same one again in the same second, and is refused. */
+  /**
+   * The seconds that were signed already: two forms without a user in the same second are equal, and the second is
+   * refused.
+   */
   const seconds = new Set<number>();
   const signedForm = (uuid: string, user?: string): Form => {
     const { form } = control.signOnForm(uuid, user);
@@ -35,7 +38,7 @@ export async function aWorldOfCustomers(wishes: Wishes = {}) {
 
   return {
     ...{ world, control, life, url, signedForm },
-    /** The signed form of another moment, or of the nearest one before it that no form was of. */
+    /** A form signed for another moment, or for the nearest second before it that no form has used. */
     signedAt,
     browser: (headers?: Record<string, string>) => aBrowser(url, headers),
     /** Posts a form from a page of the platform, which is another site. */
@@ -55,7 +58,7 @@ export async function aWorldOfCustomers(wishes: Wishes = {}) {
 
 export type CustomersWorld = Awaited<ReturnType<typeof aWorldOfCustomers>>;
 
-/** Signs a form as the platform does: for what the sandbox, which is honest, never sends. */
+/** Signs a form as the platform does, for forms that the sandbox never sends. */
 export function signed(form: Form, salt = SALT): Form {
   const { resource_id, timestamp, user_id, email } = form;
   const text = `${resource_id}:${salt}:${timestamp}`;

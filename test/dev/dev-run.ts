@@ -13,7 +13,10 @@ const asItIs = (file: string) => ({ words: ["--import", "tsx", root + file], fol
 /** Not in the project's folder, where a developer may keep a .env. */
 const compiled = (file: string) => ({ words: [program(file)], folder: tmpdir() });
 
-/** Some start commands of their own from the code as it is; the others start more quickly when compiled. */
+/**
+ * The demonstration runs from the sources, because it starts commands of its own; the others are compiled, to start
+ * faster.
+ */
 const START = {
   dev: compiled("dev/dev.ts"),
   sandbox: compiled("dev/sandbox.ts"),
@@ -22,7 +25,7 @@ const START = {
   conformance: compiled("dev/conformance.ts"),
 };
 
-/** One of the development commands, as its npm script runs it, with these words; in `folder`, where its `.env` may be. */
+/** Runs a development command as its npm script does, with these arguments, in `folder`, which may contain a `.env`. */
 export function run(
   entry: keyof typeof START,
   environment: Environment = {},
@@ -40,7 +43,7 @@ export function run(
   const ended = once(child, "close").then(([code, signal]) => (code ?? signal) as number | NodeJS.Signals);
   return {
     output: () => output,
-    /** What has been written once `text` stands in it; fails at once if the command ends without it. */
+    /** Resolves with the output once it contains `text`; rejects at once if the command ends without it. */
     async until(text: string): Promise<string> {
       let code: number | NodeJS.Signals | null = null;
       void ended.then((how) => (code = how));
@@ -48,7 +51,7 @@ export function run(
       if (!output.includes(text)) throw new Error(`It ended with ${code}, without "${text}":\n${output}`);
       return output;
     },
-    /** Sends a signal; resolves with the exit code, or the signal that ended it. */
+    /** Sends a signal; resolves with the exit code, or the signal that ended the command. */
     end(signal: NodeJS.Signals): Promise<number | NodeJS.Signals> {
       child.kill(signal);
       return ended;
@@ -59,7 +62,7 @@ export function run(
 
 export type Run = ReturnType<typeof run>;
 
-/** Two ports that nobody listens on, for one run after the other. */
+/** Two ports that nobody listens on, to be used by several runs, one after the other. */
 export async function freePorts(): Promise<{ PORT: string; SANDBOX_PORT: string }> {
   const servers = [createServer(), createServer()];
   const ports: string[] = [];

@@ -10,11 +10,11 @@ import { administer, databaseUrl, testServerUrl } from "../support/database.ts";
 import { aProcessWorld } from "../support/process-world.ts";
 import { programsSelling } from "../support/program.ts";
 
-/** Signs customers on at the platform and at the service. */
+/** The salt of sign-ons, shared by the platform and the service. */
 export const SALT = "2f97bfa52ca102f8874716e2eb1d3b4920ad0be4";
 
 /**
- * A platform, a database of the kit and one of the vendor's product, and the service as processes: the kit's, with
+ * A platform, a database of the kit, one of the vendor's product, and the service as processes: the kit's, with
  * `examples/postgres-product` copied over `src/your-service`.
  */
 export async function aWorldOfDrawers() {
@@ -33,7 +33,7 @@ export async function aWorldOfDrawers() {
   return {
     ...life,
     productUrl: product.url,
-    /** Rows of the product's database, as its vendor sees them. */
+    /** Rows of the product's database, read as its vendor. */
     rows: <Row>(text: string, values: unknown[] = []) => as<Row>(product.url, text, values),
     async close() {
       await life.killAll();
@@ -43,7 +43,7 @@ export async function aWorldOfDrawers() {
   };
 }
 
-/** Rows of a statement with a connection of its own, as whoever has this address. */
+/** Rows of a statement, run on a connection of its own with this URL. */
 export async function as<Row>(url: string, text: string, values: unknown[] = []): Promise<Row[]> {
   const client = new pg.Client({ connectionString: url });
   await client.connect();
@@ -54,7 +54,7 @@ export async function as<Row>(url: string, text: string, values: unknown[] = [])
   }
 }
 
-/** A database on the server, and a role for its vendor that is no superuser. */
+/** A database on the server, and a role for its vendor that is not a superuser. */
 async function onServer(serverUrl: string) {
   const name = `drawers_${randomBytes(5).toString("hex")}`;
   const ask = (...texts: string[]) =>
@@ -80,7 +80,7 @@ async function onServer(serverUrl: string) {
   };
 }
 
-/** The embedded database, which knows roles but lets everybody in as the same one. */
+/** The embedded database, which has roles but logs every client in as the same one. */
 async function embedded() {
   const dataDir = await mkdtemp(path.join(tmpdir(), "drawers-"));
   const database = await openDatabase({ dataDir, role: "owner", poolSize: 1 });

@@ -5,14 +5,14 @@ import { text } from "node:stream/consumers";
 import type { Environment } from "../../src/config.ts";
 import { program } from "../support/program.ts";
 
-/** What a command said and how it ended. */
+/** The output of a command, and its exit code. */
 export interface Said {
   code: number | null;
   stdout: string;
   stderr: string;
 }
 
-/** The real command line, as a process of its own, with nothing of our environment but the way to programs. */
+/** Starts the real command line as a process of its own, with only PATH from this environment. */
 export function startKit(
   environment: Environment,
   words: readonly string[],
@@ -39,7 +39,7 @@ export async function kit(
   return { code, stdout, stderr };
 }
 
-/** The same with `--json`: the one document on standard output, and the exit code. */
+/** The same with `--json`: the only document on standard output, and the exit code. */
 export async function kitJson<Data = Record<string, unknown>>(
   environment: Environment,
   words: readonly string[],

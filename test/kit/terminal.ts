@@ -6,20 +6,22 @@ import { program } from "../support/program.ts";
 
 /** A command on a terminal of 80 columns and 50 lines. */
 export interface Terminal {
-  /** Types these characters, as soon as the terminal shows something like this. */
+  /** Types these characters once the terminal's output matches `when`. */
   type(characters: string, when: RegExp): Promise<void>;
-  /** Closes the terminal, as soon as it shows something like this. */
+  /** Closes the terminal once its output matches `when`. */
   hangUp(when: RegExp): Promise<void>;
-  /** Resolves when the command has ended: its exit code, what was sent to the terminal, and what the screen shows. */
+  /**
+   * Resolves when the command has ended: with its exit code, what was sent to the terminal, and what the screen shows.
+   */
   ended(): Promise<{ code: number | null; sent: string; screen: string[] }>;
 }
 
-/** Runs the real command line on a real terminal. */
+/** Runs the real command line on a pseudo-terminal. */
 export function onTerminal(environment: Environment, words: readonly string[]): Terminal {
   return programOnTerminal([program("src/kit.ts"), ...words], { environment, folder: tmpdir() });
 }
 
-/** Runs a program of Node's, or a script of it, on a real terminal: a pseudo-terminal of `script`. */
+/** Runs a program or script of Node on a pseudo-terminal, which `script` provides. */
 export function programOnTerminal(
   words: readonly string[],
   { environment, folder }: { environment: Environment; folder: string },
@@ -69,8 +71,8 @@ function quoted(word: string): string {
 const SENT = /\u001b(\[[\d;?]*[A-Za-z]|[78])|[^]/gu;
 
 /**
- * What a terminal shows after all this: lines, and those ways of moving about that a bar needs. Colours are left out; any
- * other control sequence fails.
+ * What a terminal shows after this output: lines, with the cursor movements that a progress bar needs. Colours are left
+ * out; any other control sequence throws.
  */
 function screenAfter(sent: string): string[] {
   const lines: string[][] = [[]];

@@ -2,7 +2,7 @@ import type { World } from "../support/world.ts";
 
 export const PASSWORD = "a-password-of-the-operator";
 
-/** What a monitoring system does: asks `/metrics` with the operator's credentials, and reads the samples. */
+/** A monitoring system: requests `/metrics` with the operator's credentials, and reads the samples. */
 export function operator({ service: { url } }: { service: Pick<World["service"], "url"> }) {
   const ask = (authorization: string | null, method = "GET") =>
     fetch(`${url}/metrics`, { method, headers: authorization ? { authorization } : {} });

@@ -9,18 +9,18 @@ export interface Seen {
   headers: Headers;
   location: string | null;
   html: string;
-  /** What a person reads of it. */
+  /** The text that a person reads on the page. */
   text: string;
 }
 
-/** A world with an operator, and what one does there with a browser that runs no script. */
+/** A world with an operator, and the operator's actions with a browser that runs no script. */
 export async function aWorldOfAnOperator(wishes: Wishes = {}) {
   const life = await aLifecycle({
     ...wishes,
     environment: { OPERATOR_PASSWORD: PASSWORD, ...wishes.environment },
   });
   const url = () => life.world.service.url!;
-  /** Everything any page has shown. */
+  /** The HTML of every page that was shown. */
   const shown: string[] = [];
 
   async function send(path: string, init: RequestInit = {}): Promise<Seen> {
@@ -42,7 +42,7 @@ export async function aWorldOfAnOperator(wishes: Wishes = {}) {
   const post = (path: string, fields: Fields, headers: Record<string, string> = FROM_OUR_PAGE) =>
     send(`/operator${path}`, { method: "POST", body: new URLSearchParams(fields), headers });
 
-  /** Opens the page that asks, and presses its button. Hidden fields go with it; ticked and typed ones are given. */
+  /** Opens the page with the question and presses its button. Hidden fields are sent too; other fields are given. */
   async function press(path: string, fields: Fields = []): Promise<Seen> {
     const { html } = await get(path);
     return post(path, [...hiddenIn(html), ...fields]);
@@ -50,7 +50,7 @@ export async function aWorldOfAnOperator(wishes: Wishes = {}) {
 
   return {
     ...{ life, world: life.world, control: life.control, url, shown, get, post, press },
-    /** Presses the button and waits until what it began has ended. */
+    /** Presses the button and waits until the action it began has ended. */
     async done(path: string, fields: Fields = []): Promise<Seen> {
       const { status, location } = await press(path, fields);
       if (status !== 303) throw new Error(`${path} was answered ${status}.`);
@@ -71,7 +71,7 @@ export async function aWorldOfAnOperator(wishes: Wishes = {}) {
 export type OperatorWorld = Awaited<ReturnType<typeof aWorldOfAnOperator>>;
 export type Fields = [name: string, value: string][];
 
-/** As a browser says it of a form on a page of ours. */
+/** The header that a browser sends with a form on a page of the service. */
 export const FROM_OUR_PAGE = { "sec-fetch-site": "same-origin" };
 
 export function hiddenIn(html: string): Fields {

@@ -3,10 +3,10 @@ import { aWorldOfPeople, type Choice } from "../sign-in/people.ts";
 import type { Wishes } from "../support/world.ts";
 import { FROM_OUR_PAGE, hiddenIn, PASSWORD } from "./operator.ts";
 
-/** As a browser asks for a page. */
+/** The Accept header of a browser that requests a page. */
 const FOR_A_PAGE = { accept: "text/html,application/xhtml+xml;q=0.9,*/*;q=0.8" };
 
-/** A world whose operators sign in at the platform, and have a password beside it; and what they do with a browser. */
+/** A world whose operators sign in at the platform, and also have a password; and their actions with a browser. */
 export async function aWorldOfOperators(accounts: string, wishes: Wishes = {}) {
   const people = await aWorldOfPeople({
     ...wishes,
@@ -18,7 +18,7 @@ export async function aWorldOfOperators(accounts: string, wishes: Wishes = {}) {
     await world.quiet([addon.id]);
     return addon.id;
   };
-  /** The list from now on; the service starts anew with it, and those who are signed in stay so. */
+  /** Changes the list of operators; the service is restarted with it, and sessions stay. */
   const list = async (names: string, others = {}) => {
     Object.assign(world.environment, { OPERATOR_ACCOUNTS: names });
     await world.restart({ environment: others });
@@ -28,12 +28,12 @@ export async function aWorldOfOperators(accounts: string, wishes: Wishes = {}) {
   return {
     ...{ people, world, control, url, settle, list },
     browser: (headers: Record<string, string> = {}): Browser => aBrowser(url, { ...FOR_A_PAGE, ...headers }),
-    /** Follows the link of the page with the ways in, and comes back from the platform. */
+    /** Follows the sign-in link of the page, and comes back from the platform. */
     async signIn(browser: Browser, choice: Choice & { at?: string } = {}): Promise<Shown> {
       const { text } = await browser.get(choice.at ?? "/operator");
       return browser.get(people.atPlatform(await browser.get(linkTo("Sign in", text)), choice));
     },
-    /** Opens the page that asks and presses its button. */
+    /** Opens the page with the question and presses its button. */
     async press(browser: Browser, path: string): Promise<Shown> {
       const { text } = await browser.get(path);
       return browser.post(path, FROM_OUR_PAGE, new URLSearchParams(hiddenIn(text)));
@@ -50,7 +50,7 @@ export async function aWorldOfOperators(accounts: string, wishes: Wishes = {}) {
 
 export type OperatorsWorld = Awaited<ReturnType<typeof aWorldOfOperators>>;
 
-/** Where a link of a page leads. */
+/** The target of a link on a page. */
 export function linkTo(label: string, html: string): string {
   const found = [...html.matchAll(/<a href="([^"]+)"[^>]*>([^<]+)</g)].find(([, , text]) => text === label);
   if (!found) throw new Error(`There is no link "${label}".`);

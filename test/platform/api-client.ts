@@ -7,7 +7,7 @@ export const UUID = "01234567-89ab-cdef-0123-456789abcdef";
 export const OTHER = "89abcdef-0123-4567-89ab-cdef01234567";
 export const MEDIA_TYPE = "application/vnd.svc+json; version=3";
 
-/** Tokens t1, t2, …: each renewal gives the next one. */
+/** Tokens token-1, token-2, …: each renewal gives the next one. */
 export function aTokenSource() {
   const renewed: string[] = [];
   let current = 1;
@@ -21,7 +21,7 @@ export function aTokenSource() {
   return { tokens, renewed };
 }
 
-/** A clock that only sleeping moves. */
+/** A clock that only `sleep` advances. */
 export function aClock() {
   let now = 1_000_000;
   const slept: number[] = [];
@@ -44,7 +44,9 @@ export interface Bench {
   close: () => Promise<void>;
 }
 
-/** A client of the resource UUID against a local server that answers as told, on a clock that only sleeping moves. */
+/**
+ * A client for the resource UUID against a local server that answers as told, with a clock that only `sleep` advances.
+ */
 export async function aBench(answer: Answering, { timeoutMs = 10_000, apiPath = "" } = {}): Promise<Bench> {
   const server = await aServer(answer);
   const http = createHttp({ timeoutMs });
@@ -69,7 +71,7 @@ export async function aBench(answer: Answering, { timeoutMs = 10_000, apiPath = 
   };
 }
 
-/** Answers in this order, and then the last one for good. A number is a status with an error body. */
+/** Gives these answers in order, and then repeats the last one. A number is a status with an error body. */
 export function inOrder(...answers: (number | object | string | Answering)[]): Answering {
   let next = 0;
   return (seen, response) => {

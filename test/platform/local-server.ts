@@ -10,7 +10,7 @@ export interface Seen {
 
 export type Answering = (seen: Seen, response: http.ServerResponse) => void;
 
-/** A real server on a free port, with everything it was asked. Close it in the test that opened it. */
+/** A real server on a free port, with the requests it got. To be closed by the test that opened it. */
 export async function aServer(answer: Answering) {
   const seen: Seen[] = [];
   const server = http.createServer((request, response) => {
@@ -30,7 +30,7 @@ export async function aServer(answer: Answering) {
   return { url, seen, close };
 }
 
-/** A server that is told of whatever bytes come, and answers with bytes. */
+/** A server that passes all received bytes to `answer`, which writes to the socket. */
 export async function aRawServer(answer: (socket: net.Socket, connection: number, received: Buffer) => void) {
   const sockets = new Set<net.Socket>();
   let connections = 0;

@@ -2,7 +2,7 @@ export interface Page {
   status: number;
   headers: Headers;
   html: string;
-  /** Where it would go next. */
+  /** The target of its redirect, if any. */
   location: string | null;
 }
 
@@ -12,7 +12,7 @@ interface Form {
   text: string;
 }
 
-/** A browser without scripts: keeps cookies, finds a form by the button it shows, follows nothing. */
+/** A browser without scripts: keeps cookies, finds a form by its button, follows no redirects by itself. */
 export function aBrowser(base: string) {
   const cookies = new Map<string, string>();
   let page: Page;
@@ -33,7 +33,7 @@ export function aBrowser(base: string) {
     return page;
   }
 
-  /** Presses the button of a name and value, or submits the form that has a field of that name. */
+  /** Presses the button with this name and value, or submits the form that has a field of that name. */
   async function press(name: string, value: string): Promise<Page> {
     const form = formsOf(page.html).find(
       ({ text }) => text.includes(`name="${name}"`) && hasField(text, value),
@@ -50,7 +50,7 @@ export function aBrowser(base: string) {
   return { visit, press, follow, cookies, form: () => formsOf(page.html)[0]! };
 }
 
-/** A button with the value, or an input to type it into. */
+/** Whether a form has a button with the value, or an input to type it into. */
 function hasField(text: string, value: string): boolean {
   return text.includes(`value="${value}"`) || (/<input type="email"/.test(text) && value.includes("@"));
 }

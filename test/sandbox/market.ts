@@ -4,9 +4,9 @@ export interface MarketPage {
   status: number;
   headers: Headers;
   html: string;
-  /** What a person reads: the page without its marks. */
+  /** The text that a person reads: the page without its tags. */
   text: string;
-  /** Where a form led to. */
+  /** The path of the page, after redirects. */
   at: string;
 }
 
@@ -23,7 +23,7 @@ export function aPerson({ sandbox }: Pick<TestWorld, "sandbox">) {
     visit: async (path: string, headers: Record<string, string> = {}) =>
       read(await fetch(sandbox.url + path, { headers: { ...html, ...headers } })),
 
-    /** Sends a form as its page would, and goes where that leads. */
+    /** Sends a form as its page would, and follows the redirect. */
     async send(path: string, form: Record<string, string | File>, headers: Record<string, string> = {}) {
       const hasFile = Object.values(form).some((value) => value instanceof File);
       const body = hasFile ? new FormData() : new URLSearchParams();
@@ -38,7 +38,7 @@ export function aPerson({ sandbox }: Pick<TestWorld, "sandbox">) {
 
 export type Person = ReturnType<typeof aPerson>;
 
-/** The fault that stands at a field, or null. */
+/** The error shown at a field, or null. */
 export function faultAt({ html }: MarketPage, field: string): string | null {
   const found = new RegExp(`id="${field}-fault">([^<]*)<`).exec(html);
   return found ? unescape(found[1]!) : null;

@@ -15,7 +15,10 @@ export interface PartnerAnswer {
   headers?: Record<string, string | string[]>;
 }
 
-/** A partner's service that answers what a test tells it to; a success unless told otherwise. On any free port, or on `port`. */
+/**
+ * A partner's service that answers as a test tells it to, by default with success. It listens on any free port, or on
+ * `port`.
+ */
 export async function aPartner(port = 0) {
   const requests: PartnerRequest[] = [];
   let answer: (request: PartnerRequest) => PartnerAnswer | Promise<PartnerAnswer> = success;

@@ -13,7 +13,7 @@ export interface Flow {
   user?: string;
 }
 
-/** A client of the web flow, and what it does to come by tokens. */
+/** A client of the web flow, and its way to tokens. */
 export function aClient(sandbox: Sandbox, { name = "Monitor", redirectUri = CALLBACK } = {}) {
   const { id, secret } = sandbox.control.registerClient({ name, redirectUri });
   const { post } = client(sandbox);
@@ -21,7 +21,7 @@ export function aClient(sandbox: Sandbox, { name = "Monitor", redirectUri = CALL
     const query = new URLSearchParams({ client_id: id, response_type: "code", state: "s-1", ...members });
     return `${sandbox.url}/oauth/authorize?${query}`;
   };
-  /** The code that the browser of a user who allows it brings back. */
+  /** The code in the redirect of a user who allows access. */
   const code = ({ scope = "global", user = "owner@example.com" }: Flow = {}) => {
     const location = sandbox.control.authorize({ url: authorizeUrl({ scope }), user });
     return new URL(location).searchParams.get("code") ?? "";

@@ -18,13 +18,16 @@ export interface TokenBody {
   error_description?: string;
 }
 
-/** Time stands still but for what the control side adds, so that no bucket refills by itself; call it to go on. */
+/**
+ * Stops the time, except for what the control side adds, so that no bucket refills by itself. Returns a function that
+ * resumes it.
+ */
 export function stopTime(): () => void {
   const now = jest.spyOn(Date, "now").mockReturnValue(Date.now());
   return () => now.mockRestore();
 }
 
-/** A sandbox with its partner, and the few calls a partner makes; `close` ends both. */
+/** A sandbox with its partner, and the calls that a partner makes; `close` closes both. */
 export async function aWorld(options: StartOptions = {}) {
   const partner = await aPartner();
   const sandbox = await startSandbox({
@@ -65,7 +68,7 @@ export function client(sandbox: Sandbox) {
   function refresh(refresh_token: string, secret = client_secret()) {
     return post({ grant_type: "refresh_token", refresh_token, client_secret: secret });
   }
-  /** The code that the last provision request carried. */
+  /** The code in the last provision request. */
   function lastCode(): string {
     const { entries } = control.ledger({ reveal: true });
     const request = entries.findLast(
@@ -96,7 +99,7 @@ export function client(sandbox: Sandbox) {
       body: (text ? JSON.parse(text) : null) as Body,
     };
   }
-  /** An installed add-on with its tokens. */
+  /** Installs an add-on and exchanges its grant. */
   async function installed(wish: Parameters<typeof control.install>[0] = {}) {
     const { addon } = await control.install(wish);
     const { body } = await exchange(lastCode());

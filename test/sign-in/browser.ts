@@ -1,10 +1,10 @@
 /**
- * A browser as far as signing in needs one: it keeps cookies by path, sends none of SameSite=Lax along when another site's
- * page posts (`sec-fetch-site: cross-site`), and shows what it was answered.
+ * A browser as far as signing in needs one: it keeps cookies by path, does not send SameSite=Lax cookies with a post
+ * from another site's page (`sec-fetch-site: cross-site`), and shows the answers.
  */
 export interface Browser {
   get(address: string, headers?: Record<string, string>): Promise<Shown>;
-  /** With the members of a form, or with another body. */
+  /** Posts the members of a form, or another body. */
   post(address: string, headers?: Record<string, string>, body?: URLSearchParams | string): Promise<Shown>;
   /** Cookies by name, with their attributes as they were set. */
   cookies: Map<string, { value: string; attributes: string }>;
@@ -13,12 +13,12 @@ export interface Browser {
 export interface Shown {
   status: number;
   headers: Headers;
-  /** Where it is sent on to; null: nowhere. */
+  /** The target of a redirect; null: none. */
   location: string | null;
   text: string;
 }
 
-/** `url` is where the service listens, whatever host an address names. Redirects are for the test to follow. */
+/** `url` is the service's address, used for every host that an address names. Redirects are not followed. */
 export function aBrowser(
   url: () => string,
   standard: Record<string, string> = {},

@@ -7,7 +7,7 @@ export interface Choice {
   allow?: boolean;
 }
 
-/** A world in which people can sign in, and what they do there. */
+/** A world in which people can sign in, and their actions. */
 export async function aWorldOfPeople(wishes: Wishes = {}) {
   const world = await aWorld(wishes);
   const { control } = world.sandbox;
@@ -20,14 +20,14 @@ export async function aWorldOfPeople(wishes: Wishes = {}) {
   await world.restart({ environment: settings });
   const url = () => world.service.url!;
 
-  /** What the platform answers to where it was sent: the way back. */
+  /** The platform's redirect for a browser that was sent there: back to the callback. */
   const atPlatform = (begun: Shown, { user = "owner@example.com", allow = true }: Choice = {}) =>
     control.authorize({ url: begun.location!, user, allow });
 
   return {
     ...{ world, client, settings, control, url, atPlatform },
     browser: (headers?: Record<string, string>) => aBrowser(url, headers),
-    /** The whole way in; answers what the callback answered. */
+    /** Signs in completely; returns the answer of the callback. */
     async signIn(
       browser: Browser,
       { begin = "/oauth/login", ...choice }: Choice & { begin?: string } = {},
@@ -41,7 +41,7 @@ export async function aWorldOfPeople(wishes: Wishes = {}) {
       for (const table of ["sessions", "people", "sign_in_attempts"])
         await world.rows(`DELETE FROM ${table}`);
     },
-    /** Lets a job run once, now, to the end of what it started; the jobs of these worlds do not run by themselves. */
+    /** Runs a job once, now, including what it started; in these worlds jobs do not run by themselves. */
     async job(name: "refresh-people" | "reopen-people" | "prune-sign-ins"): Promise<void> {
       await world.rows(`DELETE FROM heartbeats WHERE name = $1`, [name]);
       world.service.services.jobs.wake(name);

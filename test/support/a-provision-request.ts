@@ -1,6 +1,8 @@
 import { randomBytes, randomUUID } from "node:crypto";
 
-/** The body of a provision request as the platform sends it; each call is another resource with a grant of its own. */
+/**
+ * The body of a provision request as the platform sends it; each call makes another resource with a grant of its own.
+ */
 export function aProvisionRequest(
   change: Record<string, unknown> = {},
 ): { uuid: string } & Record<string, unknown> {

@@ -10,13 +10,13 @@ export interface VendorCall {
   key: string;
 }
 
-/** A vendor's service that writes down each of its calls, and does something else where a test wants it. */
+/** A vendor's service that records each call, and can be told to behave differently. */
 export interface Vendor extends YourService {
   calls: VendorCall[];
   callsOf(uuid: string, what: What): VendorCall[];
-  /** What the next call of a function does instead of the sample's. Several are used up in their order. */
+  /** What the next call of a function does instead of the sample's code. Several are used in order. */
   next<Name extends What>(what: Name, instead: YourService[Name]): void;
-  /** Forgets what was wanted of calls that never came. */
+  /** Drops replacements that were not used. */
   asUsual(): void;
 }
 
@@ -46,7 +46,7 @@ export function aVendor(): Vendor {
   };
 }
 
-/** Something that waits until a test lets it go on. */
+/** A promise that stays pending until a test calls `open`. */
 export function aGate(): { opened: Promise<void>; open(): void } {
   let open!: () => void;
   const opened = new Promise<void>((resolve) => (open = resolve));

@@ -4,12 +4,12 @@ import path from "node:path";
 
 const src = fileURLToPath(new URL("../../src", import.meta.url));
 
-/** The word of every alarm that the code raises, once each and sorted. */
+/** The names of all alarms that the code raises, without duplicates, sorted. */
 export function alarmWords(): string[] {
   return [...new Set(found(/alarm: "(\w+)"/g).map(([, word]) => word!))].sort();
 }
 
-/** The calls that write an alarm at a level which a log may leave out. */
+/** The calls that log an alarm at a level that may be filtered out. */
 export function quietAlarms(): string[] {
   return found(/\.(?:trace|debug|info|warn)\(\s*\{[^}]*\balarm\b[^}]*\}/g).map(([call]) => call);
 }

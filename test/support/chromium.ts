@@ -9,10 +9,10 @@ const places = [
   "/usr/bin/google-chrome",
 ];
 
-/** The browser of this machine; undefined where there is none. */
+/** The path of the browser on this machine; undefined if there is none. */
 export const chromiumPath = places.find((path) => path !== undefined && existsSync(path));
 
-/** Starts the browser of this machine, without a window. */
+/** Starts the browser of this machine, headless. */
 export function startChromium(): Promise<Browser> {
   if (chromiumPath === undefined) throw new Error("There is no Chromium here; CHROMIUM_PATH names one.");
   return chromium.launch({ executablePath: chromiumPath, args: ["--no-sandbox", "--disable-dev-shm-usage"] });
@@ -22,7 +22,10 @@ export interface Visitor extends BrowserContextOptions {
   browser: Browser;
 }
 
-/** A person with a browser of their own. What goes wrong in its pages is collected: scripts, refused by the policy or broken. */
+/**
+ * A person with a browser context of their own. `problems` collects errors in its pages: failed scripts, and what the
+ * policy blocked.
+ */
 export async function aVisitor({ browser, ...options }: Visitor) {
   const context = await browser.newContext(options);
   const page = await context.newPage();
@@ -43,7 +46,9 @@ interface Finding {
   nodes: { html: string; failureSummary?: string }[];
 }
 
-/** What an accessibility check finds that is serious or critical. The page's context must let its script in (`bypassCSP`). */
+/**
+ * The serious and critical findings of an accessibility check. The page's context must allow its script (`bypassCSP`).
+ */
 export async function seriousFindings(page: Page): Promise<string[]> {
   await page.evaluate(axe);
   const { violations } = (await page.evaluate("axe.run(document)")) as { violations: Finding[] };

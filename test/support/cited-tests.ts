@@ -7,8 +7,8 @@ const root = fileURLToPath(new URL("../..", import.meta.url));
 const titlesOfFile = new Map<string, TestTitle[]>();
 
 /**
- * What is wrong with the tests that a document cites: `` `test/a.test.ts` "part of a title", "part of another" ``, the
- * next file after a semicolon. Empty: the files exist, and each part stands in one of their titles.
+ * The faulty citations of tests in a document: `` `test/a.test.ts` "part of a title", "part of another" ``, with a
+ * semicolon before the next file. Empty: the files exist, and each part occurs in one of their titles.
  */
 export function wrongCitations(cell: string): string[] {
   return citations(cell).flatMap(({ cited, file, parts }) => {
@@ -17,7 +17,7 @@ export function wrongCitations(cell: string): string[] {
   });
 }
 
-/** The parts of titles whose tests are run where there is a PostgreSQL only. */
+/** The cited parts of titles whose tests run only on a PostgreSQL. */
 export function citedOnPostgresql(cell: string): string[] {
   return citations(cell).flatMap(({ file, parts }) =>
     parts.filter((part) => titled(file!, part).every(({ needsPostgresql }) => needsPostgresql)),

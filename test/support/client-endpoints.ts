@@ -7,7 +7,10 @@ import { createOauthGrantEndpoint } from "../../src/platform/oauth-grant.ts";
 import { createStatusFeed } from "../../src/platform/status.ts";
 import { Secret } from "../../src/secret.ts";
 
-/** Every endpoint of the platform that the kit can ask for, as `GET /apps/:id`: each method is called, and its call noted. */
+/**
+ * Every endpoint of the platform that the kit can call, such as `GET /apps/:id`: calls each method and records the
+ * request.
+ */
 export async function clientEndpoints(): Promise<string[]> {
   const asked = new Set<string>();
   const http: Http = {
@@ -39,7 +42,7 @@ export async function clientEndpoints(): Promise<string[]> {
     () => createAccountOf(needs)(secret),
     ...[() => feed.current(), () => feed.incidents(), () => feed.incident("KEY" as never)],
   ];
-  // What they make of the answer does not matter here.
+  // How they handle the answer does not matter here.
   await Promise.allSettled([...calls, ...others].map(async (call) => call()));
   return [...asked];
 }

@@ -7,14 +7,15 @@ import process from "node:process";
 import { fileURLToPath, URL } from "node:url";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
-/** All that a process may be started from, or load, or read beside itself. */
+/** Everything that a process may be started from, load, or read. */
 const FOLDERS = ["src", "sandbox", "dev", "conformance", "prisma/migrations", "test/support", "examples"];
 const CACHE = path.join(root, "node_modules/.cache/addon-test-programs");
 const KEPT_MS = 24 * 3_600_000;
 
 /**
- * Before the first test: compiles what tests start as processes, since one that compiles while it starts takes three
- * times as long, and there are hundreds. Each state of the code has a folder, so that nothing older than it ever runs.
+ * Runs before the first test: compiles the programs that tests start as processes. A process that compiles while it
+ * starts takes three times as long, and there are hundreds. Each state of the code has a folder of its own, so no
+ * outdated code ever runs.
  */
 export default async function compilePrograms() {
   const files = (await Promise.all(FOLDERS.map(filesIn))).flat();
@@ -24,7 +25,7 @@ export default async function compilePrograms() {
   process.env["TEST_PROGRAMS"] = folder;
 }
 
-/** Folders of states that nothing was tested in for a day. This one's date is that of its last use. */
+/** Removes the folders that were not used for a day; the modification time of a folder is that of its last use. */
 async function removeUnused(used) {
   const now = new Date();
   await utimes(used, now, now);
@@ -62,18 +63,24 @@ async function compile(files, folder) {
     if (!/\.tsx?$/.test(name)) await writeFile(file, content);
     else await writeFile(file.replace(/\.tsx?$/, ".js"), await javascript(name, content));
   }
-  // Another run may have put the same there meanwhile.
+  // Another run may have put the same folder there meanwhile.
   await rename(unfinished, folder).catch(() => rm(unfinished, { recursive: true }));
 }
 
-/** The kit's programs sell the teapots of the tests, whatever a fork sells; what that is stands beside them. */
+/**
+ * The kit's programs sell the teapots of the tests, whatever a fork sells; the fork's own service is placed beside
+ * `src`.
+ */
 function placeOf(name) {
   return name
     .replace(/^src\/your-service\//, "your-service/")
     .replace(/^test\/support\/teapots\//, "src/your-service/");
 }
 
-/** As in tests: `.swcrc` says how types and JSX go; a process also needs the names that the files have now. */
+/**
+ * Compiled as in tests: `.swcrc` sets how types and JSX are handled. A process also needs imports with the new file
+ * names.
+ */
 async function javascript(name, content) {
   const options = {
     filename: path.join(root, name),

@@ -5,19 +5,19 @@ import { openDatabase, statement, type DatabaseSettings } from "../../src/databa
 import { messageOf } from "../../src/errors.ts";
 import { program } from "./program.ts";
 
-/** A process of its own with the database open: what another web process, or the command line, is to this one. */
+/** A process of its own with the database open, as another web process or the command line would be. */
 export type DatabaseProcess = {
   readonly pid: number;
   query(text: string, values?: unknown[]): Promise<Record<string, unknown>[]>;
   /** Runs the statement in a transaction that never ends. */
   beginAndStay(text: string): Promise<unknown>;
-  /** Stops it, dead or asleep, without a chance to do anything about it. */
+  /** Kills, pauses or resumes the process without giving it a chance to react. */
   signal(signal: "SIGKILL" | "SIGSTOP" | "SIGCONT"): void;
-  /** Ends it the orderly way. */
+  /** Closes the database and ends the process. */
   close(): Promise<void>;
 };
 
-/** Resolves when it has the database open; rejects if it could not open it. */
+/** Resolves when the process has opened the database; rejects if it could not. */
 export async function aDatabaseProcess(settings: DatabaseSettings): Promise<DatabaseProcess> {
   const child = fork(program("test/support/database-process.ts"), [JSON.stringify(settings)], {
     execArgv: [],
@@ -51,7 +51,7 @@ export async function aDatabaseProcess(settings: DatabaseSettings): Promise<Data
 type Request = { id: number; text: string; values: unknown[]; stay?: boolean };
 type Answer = { id: number; rows?: Record<string, unknown>[]; error?: string };
 
-/** The first answer, unasked: whether the database could be opened. */
+/** The id of the first answer, which is sent unasked: whether the database could be opened. */
 const OPENED = 0;
 
 async function serve(settings: DatabaseSettings): Promise<void> {

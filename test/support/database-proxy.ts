@@ -1,25 +1,26 @@
 import { connect, createServer, type AddressInfo, type Socket } from "node:net";
 
 /**
- * What stands between the service and its database. `ok`: everything passes. `refuse`: no connection is made.
- * `black-hole`: connections stand, and no byte passes. `drop-replies`: the database hears us, and we do not hear it.
- * `cut-after-commit`: the database commits, and the connection ends before it can say so.
+ * The state of the proxy between the service and its database. `ok`: everything passes. `refuse`: connections are
+ * closed. `black-hole`: connections stay open, but no bytes pass. `drop-replies`: the database gets the requests, and
+ * the service gets no answers. `cut-after-commit`: the database commits, and the connection ends before the answer
+ * arrives.
  */
 export type ProxyMode = "ok" | "refuse" | "black-hole" | "drop-replies" | "cut-after-commit";
 
 export interface DatabaseProxy {
-  /** The address of the database, through the proxy. */
+  /** The URL of the database through the proxy. */
   url: string;
   mode(mode: ProxyMode): void;
-  /** Ends every connection that there is, as a restart of the database does. */
+  /** Closes every connection, as a restart of the database does. */
   cut(): void;
   close(): Promise<void>;
 }
 
-/** A `CommandComplete` message that says COMMIT, as PostgreSQL sends it. */
+/** The `CommandComplete` message of PostgreSQL for COMMIT. */
 const COMMITTED = Buffer.from("C\0\0\0\x0bCOMMIT\0", "latin1");
 
-/** A TCP proxy before the PostgreSQL at `databaseUrl`, whose behaviour can be changed while connections stand. */
+/** A TCP proxy in front of the PostgreSQL at `databaseUrl`, whose mode can be changed while connections are open. */
 export async function startDatabaseProxy(databaseUrl: string): Promise<DatabaseProxy> {
   const target = new URL(databaseUrl);
   const open = new Set<Socket>();
@@ -60,7 +61,7 @@ export async function startDatabaseProxy(databaseUrl: string): Promise<DatabaseP
     mode(mode) {
       now = mode;
       if (mode === "refuse") cut();
-      // Bytes were swallowed: what comes now would make no sense to either side.
+      // Bytes were dropped, so the rest of these streams would make no sense to either side.
       if (mode === "ok") cut();
     },
     cut,

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { randomBytes } from "node:crypto";
 import { administer, databaseUrl } from "./database.ts";
 
-/** The statements of a page of docs/, block by block, each block as a list. */
+/** The SQL statements of a page of docs/: a list for each code block. */
 export function statementsOf(page: string): string[][] {
   const text = readFileSync(new URL(`../../docs/${page}`, import.meta.url), "utf8");
   return [...text.matchAll(/```sql\n([\s\S]*?)```/g)].map(([, block]) =>
@@ -13,7 +13,7 @@ export function statementsOf(page: string): string[][] {
   );
 }
 
-/** A database of its own on the server, with the two roles of docs/database.md, whose names are made their own too. */
+/** A database of its own on the server, with the two roles of docs/database.md under names of their own. */
 export function twoRoles(serverUrl: string) {
   const mark = randomBytes(5).toString("hex");
   const name = `addon_roles_${mark}`;
@@ -32,7 +32,7 @@ export function twoRoles(serverUrl: string) {
     return Object.assign(new URL(databaseUrl(serverUrl, name)), { username: role, password }).href;
   }
 
-  /** Runs statements one after the other; answers the rows of the last. */
+  /** Runs statements one after the other; returns the rows of the last. */
   function ask(whom: keyof typeof urls, texts: string[]): Promise<Record<string, unknown>[]> {
     return administer(urls[whom], async (one) => {
       let rows: Record<string, unknown>[] = [];

@@ -8,7 +8,7 @@ import { migrate, openDatabase } from "../../src/database/database.ts";
 import { migrationList } from "../../src/database/migrations-folder.ts";
 import { administer, databaseUrl } from "./database.ts";
 
-/** Kept until a migration or PGlite changes: to build it takes 5 seconds. */
+/** Kept until a migration or PGlite changes, because building it takes 5 seconds. */
 const CACHE = fileURLToPath(new URL("../../node_modules/.cache/addon-test-database", import.meta.url));
 
 let template: Promise<string> | undefined;
@@ -19,8 +19,8 @@ export function embeddedTemplate(): Promise<string> {
 }
 
 /**
- * Whoever comes first builds one, and of several that come at once each builds its own and one is kept: building stands
- * still for so long at a time that a lock would be taken for a dead one's.
+ * Builds the template if there is none. Of several processes at the same time each builds its own, and one is kept:
+ * building blocks the event loop for so long that a lock would be taken for a dead process's.
  */
 async function build(): Promise<string> {
   const folder = path.join(CACHE, await fingerprint());

@@ -13,24 +13,24 @@ import { embeddedTemplate, postgresqlTemplate } from "./database-template.ts";
 export type FreshDatabase = {
   /** For `openDatabase`; may be opened several times, also by other processes. */
   settings: DatabaseSettings;
-  /** The same, as the environment of a process that is to use it. */
+  /** The same as environment variables, for a process that uses it. */
   environment: { DATA_DIR: string; DATABASE_URL?: string };
-  /** Removes it. Fails if anything is still connected: whoever opened must have closed. */
+  /** Removes it. Throws if anything is still connected: each test closes what it has opened. */
   close(): Promise<void>;
 };
 
-/** Set: the tests run on that PostgreSQL, as a role that may create databases. Unset: on the embedded database. */
+/** Set: the tests run on that PostgreSQL, with a role that may create databases. Unset: on the embedded database. */
 export const testServerUrl = process.env["TEST_DATABASE_URL"];
 
-/** Makes a database from a template that is built once for each version of the migrations. */
+/** Copies a template, which is built once for each version of the migrations. */
 export async function aFreshDatabase(): Promise<FreshDatabase> {
   return testServerUrl ? aPostgresqlDatabase(testServerUrl) : anEmbeddedDatabase();
 }
 
-/** The same, embedded whatever the tests run on. */
+/** The same, but always embedded. */
 export async function anEmbeddedDatabase(): Promise<FreshDatabase> {
   const dataDir = await aFolder();
-  // A thousand files: in this process, copying them costs as much as opening the database.
+  // A thousand files: copying them in this process would cost as much as opening the database.
   await promisify(execFile)("cp", ["-R", `${await embeddedTemplate()}/.`, dataDir]);
   return {
     settings: { dataDir, role: "owner", poolSize: 5 },
@@ -60,7 +60,7 @@ async function aPostgresqlDatabase(serverUrl: string): Promise<FreshDatabase> {
   };
 }
 
-/** The address of another database on the same server. */
+/** The URL of another database on the same server. */
 export function databaseUrl(serverUrl: string, name: string): string {
   const url = new URL(serverUrl);
   url.pathname = `/${name}`;
@@ -77,7 +77,10 @@ function drop(serverUrl: string, name: string): Promise<void> {
 
 type Ask = (text: string) => Promise<Record<string, unknown>[]>;
 
-/** A session takes a moment to end after its client has said good-bye. */
+/**
+ * The sessions that are still connected. Waits up to a second, because a session ends a moment after its client has
+ * closed the connection.
+ */
 async function stillConnected(ask: Ask, database: string): Promise<unknown[]> {
   for (let tries = 1; ; tries++) {
     const sessions = await ask(
@@ -88,7 +91,7 @@ async function stillConnected(ask: Ask, database: string): Promise<unknown[]> {
   }
 }
 
-/** Runs `work` over a connection of its own to the server. */
+/** Runs `work` with a connection of its own to the server. */
 export async function administer<T>(serverUrl: string, work: (ask: Ask) => Promise<T>): Promise<T> {
   const client = new pg.Client({ connectionString: serverUrl });
   await client.connect();

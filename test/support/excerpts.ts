@@ -1,7 +1,7 @@
-/** A code block of a page whose first line says which file it is from. */
+/** A code block of a page whose first line names the file it is from. */
 export interface Excerpt {
   file: string;
-  /** Runs of lines that stand in the file one below the other; `…` on a line of its own is between two. */
+  /** Runs of consecutive lines of the file; a line with only `…` separates two runs. */
   runs: string[];
 }
 
@@ -12,7 +12,7 @@ export function excerptsIn(page: string): Excerpt[] {
   }));
 }
 
-/** Indentation aside, which differs where an excerpt is taken out of a function. */
+/** Ignores indentation, which differs if an excerpt is taken out of a function. */
 export function isIn(text: string, { runs }: Excerpt): boolean {
   return runs.every((run) => linesOf(text).includes(run));
 }

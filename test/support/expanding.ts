@@ -1,17 +1,17 @@
-/** What a migration may do to tables that an older build still uses. */
+/** The statements that a migration may run on tables which an older build still uses. */
 const HARMLESS = [
   /^CREATE TABLE "/,
   /^CREATE INDEX (IF NOT EXISTS )?"/,
   /^COMMENT ON /,
-  // How its pages are filled from now on.
+  // Changes only how pages are filled from now on.
   /^ALTER TABLE "\w+" SET \(fillfactor = \d+\)$/,
   // An older build writes rows without the new column.
   /^ALTER TABLE "\w+" (ADD COLUMN (?![^,]*NOT NULL(?![^,]*DEFAULT))[^,]*(, )?)+$/,
 ];
 
 /**
- * The statements of a migration by which a build that does not know it might fail: whatever does more than add. Tables
- * that the migration makes itself it may treat as it likes.
+ * The statements of a migration that might break a build which does not know it: everything except additions.
+ * Statements about tables that the migration itself creates are allowed.
  */
 export function harmfulTo(migration: string): string[] {
   const statements = migration
@@ -29,8 +29,8 @@ export function harmfulTo(migration: string): string[] {
 }
 
 /**
- * An index that goes for another under its name. One that an older build does not find is used for nothing there, and
- * costs time; it must not be unique, for those are rules.
+ * Whether a statement replaces an index by another of the same name. The older build can do without the index, only
+ * slower. It must not be unique, because a unique index is a constraint.
  */
 function isReplacing(statement: string, all: readonly string[]): boolean {
   const renamed = (name: string) =>

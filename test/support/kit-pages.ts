@@ -3,7 +3,10 @@ import { readdirSync, readFileSync } from "node:fs";
 const root = new URL("../../", import.meta.url);
 const isKits = readFileSync(new URL("README.md", root), "utf8").startsWith("# Add-on partner starter kit\n");
 
-/** The pages that the tests hold to the code: the kit's. A fork's README is its own, and so is what it puts into a folder of docs/. */
+/**
+ * The pages that the tests compare with the code: those of the kit. A fork's README is its own, and so are pages in a
+ * sub-folder of docs/.
+ */
 export const kitPages: string[] = [
   ...(isKits ? ["README.md"] : []),
   ...readdirSync(new URL("docs/", root))

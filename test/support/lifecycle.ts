@@ -2,7 +2,7 @@ import { aVendor } from "./a-vendor.ts";
 import { partnerCalls } from "./partner-calls.ts";
 import { aWorld, type Wishes } from "./world.ts";
 
-/** A world whose vendor can be watched and told what to do, and what the tests of a resource's life ask of it. */
+/** A world whose vendor can be observed and told what to do, with queries for the tests of a resource's life. */
 export async function aLifecycle(wishes: Wishes = {}) {
   const vendor = aVendor();
   const world = await aWorld({
@@ -25,12 +25,12 @@ export async function aLifecycle(wishes: Wishes = {}) {
     position: () => control.ledger().next,
     entries,
 
-    /** The provision request of an add-on as the sandbox sent it last. */
+    /** The last provision request that the sandbox sent for an add-on. */
     requestFor: (uuid: string) => {
       const sent = entries().filter(({ direction, method }) => direction === "out" && method === "POST");
       return sent.map(({ request }) => request.body as Request).findLast((request) => request.uuid === uuid)!;
     },
-    /** The exchanges of the code that an add-on's last provision request carried, or of another. */
+    /** The exchanges of a grant code. */
     exchangesOf(code: string) {
       return calledUs("POST /oauth/token").filter(
         ({ request }) => (request.body as { code?: string }).code === code,
@@ -59,11 +59,11 @@ export async function aLifecycle(wishes: Wishes = {}) {
       (await world.rows<{ type: string }>(`SELECT type FROM events WHERE uuid = $1 ORDER BY id`, [uuid])).map(
         ({ type }) => type,
       ),
-    /** Everything that was put off falls due. */
+    /** Makes all steps of a resource due now and ends their leases. */
     hurry: (uuid: string) =>
       world.rows(`UPDATE steps SET due_at = now(), leased_until = NULL WHERE uuid = $1`, [uuid]),
 
-    /** Installs and waits until the grant is exchanged and nothing is left to do. */
+    /** Installs an add-on, and waits until its grant is exchanged and nothing is left to do. */
     async settled(plan = "basic"): Promise<string> {
       const { addon } = await control.install({ plan });
       await world.quiet([addon.id]);

@@ -3,17 +3,17 @@ import path from "node:path";
 import { fileURLToPath } from "node:url";
 import ts from "typescript";
 
-/** A time, a size or a number that bounds something, as it stands in a source file of src/. */
+/** A time, a size or a number that limits something, as written in a source file of src/. */
 export interface Limit {
   file: string;
   name: string;
-  /** In ms, bytes or pieces; several where tries follow each other. */
+  /** In ms, bytes or pieces; several for the steps of a backoff. */
   values: number[];
 }
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 
-/** Names that say how long, how many at once or how often; each with what one of it is in ms, bytes or pieces. */
+/** Names of limits, each with the factor that converts its unit to ms, bytes or pieces. */
 const NAMES: readonly [RegExp, number][] = [
   [/(Seconds|_SECONDS|^seconds)$/, 1_000],
   [/(Ms|_MS|Millis|[tT]imeout|Interval)$/, 1],
@@ -28,10 +28,10 @@ const NAMES: readonly [RegExp, number][] = [
 ];
 const UNITS: Record<string, number> = { second: 1_000, minute: 60_000, hour: 3_600_000 };
 
-/** Rooms whose limits are about texts on a screen or in a file, and stand where they are needed. */
+/** Folders whose limits concern texts on a screen or in a file, and are not documented together. */
 const ELSEWHERE = /^src\/(manifest|kit|pages|your-service|database\/client)\//;
 
-/** Every limit that src/ names, in constants, settings of libraries, defaults of parameters, and intervals of SQL. */
+/** Every limit in src/: in constants, settings of libraries, defaults of parameters, and SQL intervals. */
 export function limitsInCode(): Limit[] {
   return readdirSync(path.join(root, "src"), { recursive: true, encoding: "utf8" })
     .map((name) => `src/${name}`)
@@ -50,7 +50,7 @@ function limitsOf(file: string): Limit[] {
     const named = namedValue(node);
     const unit = NAMES.find(([pattern]) => named && pattern.test(named.name))?.[1];
     const values = named && unit && numbersOf(named.value)?.map((value) => value * unit);
-    // Zero is where a variable begins.
+    // Zero is an initial value and no limit.
     if (values && values.some((value) => value > 0)) note(nameOf(node, named.name), values);
     ts.forEachChild(node, visit);
   }
@@ -60,7 +60,7 @@ function limitsOf(file: string): Limit[] {
   return [...found.values()];
 }
 
-/** `name = value` in one of its forms: a constant, a member, a default, an assignment. */
+/** `name = value` in one of its forms: a constant, a property, a default, an assignment. */
 function namedValue(node: ts.Node): { name: string; value: ts.Expression } | null {
   if (
     ts.isVariableDeclaration(node) ||
@@ -78,7 +78,7 @@ function namedValue(node: ts.Node): { name: string; value: ts.Expression } | nul
   return null;
 }
 
-/** The tries of a back-off are known by the back-off's name. */
+/** The steps of a backoff are named after the variable that holds it. */
 function nameOf(node: ts.Node, name: string): string {
   const around = node.parent.parent;
   return name === "seconds" && ts.isVariableDeclaration(around) ? around.name.getText() : name;

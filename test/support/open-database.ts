@@ -3,8 +3,8 @@ import { openDatabase, type Database, type DatabaseSettings } from "../../src/da
 import { aFreshDatabase } from "./database.ts";
 
 /**
- * A fresh database, open while the tests of this file or `describe` run: to be called where hooks are, and looked into
- * from the tests. `change` is what differs from its settings.
+ * A fresh database that is open while the tests of this file or `describe` run. Call it where hooks are declared, and
+ * read the result only in tests. `change` overrides settings.
  */
 export function anOpenDatabase(change: Partial<DatabaseSettings> = {}): {
   readonly database: Database;

@@ -1,16 +1,16 @@
 import supertest, { type Response } from "supertest";
 import type { World } from "./world.ts";
 
-/** How one call by hand differs from what the platform sends. */
+/** How a call made by hand differs from one of the platform. */
 export interface Unusual {
-  /** Null leaves one out that is sent otherwise. */
+  /** Null leaves out a header that is usually sent. */
   headers?: Record<string, string | null>;
 }
 
-/** A text or bytes go out as they are, anything else as JSON. */
+/** A string or bytes are sent unchanged, anything else as JSON. */
 export type Body = unknown;
 
-/** The platform's three calls made by hand, to say what the sandbox never would. */
+/** The platform's three calls made by hand, to send what the sandbox never would. */
 export function partnerCalls(world: World) {
   const { addonId, addonPassword } = world.sandbox.settings;
   const usual = { authorization: basic(addonId, addonPassword), "content-type": "application/json" };

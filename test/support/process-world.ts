@@ -4,8 +4,8 @@ import { aServiceProcess, type ServiceProcess } from "./process.ts";
 import { aWorld, eventually, type Wishes } from "./world.ts";
 
 /**
- * A platform and a database whose service is real processes, started and ended by the test. The database is asked over
- * a connection of its own, for on the embedded one the process under test is its owner.
+ * A platform and a database whose service consists of real processes, started and ended by the test. Tests query the
+ * database with a connection of their own, because the process under test owns the embedded database.
  */
 export async function aProcessWorld({ programs, ...wishes }: Wishes & { programs?: typeof program } = {}) {
   const world = await aWorld(wishes);
@@ -31,7 +31,7 @@ export async function aProcessWorld({ programs, ...wishes }: Wishes & { programs
       }
     },
 
-    /** The default plan of what is sold. */
+    /** Installs add-ons with the default plan. */
     install: (count: number) =>
       Promise.all(Array.from({ length: count }, async () => (await control.install({})).addon.id)),
     become: (uuids: string[], generation: number, withinMs = 30_000) =>
@@ -45,7 +45,7 @@ export async function aProcessWorld({ programs, ...wishes }: Wishes & { programs
     makeDue: (uuids: string[]) =>
       world.rowsApart(`UPDATE credentials SET due_at = now() WHERE uuid = ANY($1::uuid[])`, [uuids]),
     position: () => control.ledger().next,
-    /** Calls to the token endpoint that succeeded. */
+    /** The number of successful calls to the token endpoint. */
     issuedSince: (since: number) =>
       control
         .ledger({ since })
@@ -57,8 +57,8 @@ export async function aProcessWorld({ programs, ...wishes }: Wishes & { programs
 export type ProcessWorld = Awaited<ReturnType<typeof aProcessWorld>>;
 
 /**
- * For the environment of a process: runs `code` before the service is loaded, which knows nothing of it. So a clock can
- * be wrong, or an error come up where nobody expects it, without a switch in the service.
+ * Environment for a process that runs `code` before the service is loaded. This allows a wrong clock, or an error in an
+ * unexpected place, without a switch in the service.
  */
 export const before = (code: string): Record<string, string> => ({
   NODE_OPTIONS: `--import data:text/javascript,${encodeURIComponent(code)}`,

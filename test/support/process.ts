@@ -7,18 +7,18 @@ import { program } from "./program.ts";
 /** A process of the service, as the Procfile starts it. */
 export interface ServiceProcess {
   pid: number;
-  /** Where it listens; null for a worker. */
+  /** The URL it listens on; null for a worker. */
   url: string | null;
-  /** Everything it has written so far, to both outputs. */
+  /** Everything it has written so far to stdout and stderr. */
   output(): string;
   signal(signal: NodeJS.Signals): void;
-  /** Nobody takes what it writes any more: the pipes are closed, or stand full. */
+  /** Stops reading its output: the pipes are closed, or fill up. */
   leaveOutput(how: "closed" | "full"): void;
   /** Resolves with its exit code, or the signal that ended it. */
   ended: Promise<number | NodeJS.Signals | null>;
 }
 
-/** Starts `web` or `worker`; resolves when it says that it is ready, rejects if it ends before. */
+/** Starts `web` or `worker`; resolves when it logs that it is ready, rejects if it ends before. */
 export async function aServiceProcess(
   kind: "web" | "worker",
   environment: Environment,

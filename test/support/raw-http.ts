@@ -4,13 +4,13 @@ export interface RawAnswer {
   /** The status of each answer on the connection, `100 Continue` included. */
   statuses: number[];
   text: string;
-  /** Whether the service ended the connection, rather than we for want of more. */
+  /** True if the service closed the connection; false if it was silent for `quietMs`. */
   closed: boolean;
 }
 
 /**
- * Sends bytes that no HTTP client would, and collects what comes back until the service ends the connection or says
- * nothing for `quietMs`.
+ * Sends bytes that no HTTP client would send, and collects the answer until the service closes the connection or is
+ * silent for `quietMs`.
  */
 export function rawHttp(url: string, bytes: string | Buffer, quietMs = 1_000): Promise<RawAnswer> {
   const { hostname, port } = new URL(url);

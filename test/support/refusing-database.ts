@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { createServer, type AddressInfo } from "node:net";
 
-/** Something that lets nobody in, as PostgreSQL says it; without a state, one that has no TLS. */
+/** A server that refuses every client as PostgreSQL does, with this SQLSTATE; with an empty state, one without TLS. */
 export async function aRefusingDatabase(state: string, words: string) {
   const server = createServer((socket) => {
     socket.on("error", () => undefined).on("data", () => socket.end(state ? refusal(state, words) : "N"));
@@ -14,7 +14,7 @@ export async function aRefusingDatabase(state: string, words: string) {
   };
 }
 
-/** How PostgreSQL ends a connection. */
+/** The message with which PostgreSQL refuses a connection. */
 function refusal(state: string, words: string): Buffer {
   const fields = Buffer.from(`SFATAL\0VFATAL\0C${state}\0M${words}\0\0`);
   const head = Buffer.from("E\0\0\0\0");

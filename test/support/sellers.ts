@@ -5,13 +5,13 @@ import { teapots } from "./teapots/index.ts";
 import { offer } from "./teapots/plans.ts";
 import { yourSettings } from "./teapots/settings.ts";
 
-/** What makes a service of this process another vendor's: parts, and how its settings are read. */
+/** What makes this process's service another vendor's: its parts, and the reading of its settings. */
 interface Seller {
   parts: Partial<Parts> & Pick<Parts, "offer">;
   config(environment: Environment): Config;
 }
 
-/** Parts of a service that sells teapots, whatever `src/your-service` sells. */
+/** The parts of a service that sells teapots, whatever `src/your-service` sells. */
 export const teapotParts = { offer, vendor: teapots, customerPage: teapots.customerPage };
 
 export function teapotConfig(environment: Environment, only?: readonly SettingName[]): Config {

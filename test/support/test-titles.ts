@@ -3,13 +3,13 @@ import ts from "typescript";
 
 export interface TestTitle {
   title: string;
-  /** It is run where there is a PostgreSQL only. */
+  /** The test runs only on a PostgreSQL. */
   needsPostgresql: boolean;
 }
 
 /**
- * The titles of a test file as they are written: the first argument of each `describe`, `it` and `test`, and of one with
- * `.each` also the texts of its table, which become part of the title. A title that is only quoted elsewhere is none.
+ * The titles of a test file: the first argument of each `describe`, `it` and `test`, and with `.each` also the strings
+ * of its table, which become part of the title. Titles that are only quoted elsewhere do not count.
  */
 export function testTitles(path: string): TestTitle[] {
   const file = ts.createSourceFile(path, readFileSync(path, "utf8"), ts.ScriptTarget.Latest, true);
@@ -24,7 +24,10 @@ export function testTitles(path: string): TestTitle[] {
   return titles;
 }
 
-/** `onPostgresql(…)`, `(testServerUrl ? it : it.skip)(…)`, and what stands in an `if` on such. */
+/**
+ * Whether tests inside the node need a PostgreSQL: `onPostgresql(…)`, `(testServerUrl ? it : it.skip)(…)`, or an `if`
+ * on such a condition.
+ */
 function asksForPostgresql(node: ts.Node, file: ts.SourceFile): boolean {
   if (ts.isCallExpression(node))
     return /^(onPostgresql|\((testServerUrl|severalCanShare) \?)/.test(node.expression.getText(file));
@@ -32,8 +35,8 @@ function asksForPostgresql(node: ts.Node, file: ts.SourceFile): boolean {
 }
 
 /**
- * `it`, `it.only`, `it.each(table)`: whatever hangs on one of these names, but for what is never run; the last is one of
- * them where there is a PostgreSQL.
+ * Whether a call is `describe`, `it`, `test`, `onPostgresql`, or one with a suffix such as `it.only` or
+ * `it.each(table)`; `skip` and `todo` are excluded, because they never run.
  */
 function isTest(callee: ts.Expression): boolean {
   if (ts.isIdentifier(callee)) return ["describe", "it", "test", "onPostgresql"].includes(callee.text);
@@ -47,7 +50,7 @@ function titlesOf({ expression, arguments: [first] }: ts.CallExpression, file: t
   return [first.text, ...(table?.elements.flatMap((row) => textsOf(row)) ?? [])];
 }
 
-/** A table stands in the call itself, or in a constant of the file. */
+/** The array of a table, which is written in the call itself or in a constant of the file. */
 function arrayOf(
   table: ts.Expression | undefined,
   file: ts.SourceFile,
@@ -65,7 +68,7 @@ function arrayOf(
   return found;
 }
 
-/** What a row begins with, up to two texts: `["GET", "/apps"]` stands in the title as "GET /apps". */
+/** The leading strings of a row, joined: `["GET", "/apps"]` occurs in the title as "GET /apps". */
 function textsOf(row: ts.Expression): string[] {
   const cells = ts.isArrayLiteralExpression(row) ? [...row.elements] : [row];
   const end = cells.findIndex((cell) => !ts.isStringLiteralLike(cell));

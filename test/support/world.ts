@@ -9,31 +9,33 @@ import type { Parts } from "../../src/services.ts";
 import { aFreshDatabase } from "./database.ts";
 import { sellers } from "./sellers.ts";
 
-/** A platform, a service and a database of their own, for one test file. */
+/** A platform, a service and a database for one test file. */
 export interface World {
   sandbox: Sandbox;
   service: RunningService;
   db: Database;
   /** Everything the service has logged so far. */
   logged(): string;
-  /** The environment another process of the same service is started with. */
+  /** The environment for starting another process of the same service. */
   environment: Environment;
   /** Stops the service and starts it again, with other settings or parts. */
   restart(change?: { environment?: Environment; parts?: Partial<Parts> }): Promise<void>;
-  /** Rows of a statement, for looking behind the front door. */
+  /** Rows of a statement, for checking the database directly. */
   rows<Row = Record<string, unknown>>(text: string, values?: unknown[]): Promise<Row[]>;
-  /** The same with a connection of its own, which on the embedded database leaves nothing in its owner's way. */
+  /**
+   * The same with a connection of its own, which it closes again, so that on the embedded database the owner is free.
+   */
   rowsApart<Row = Record<string, unknown>>(text: string, values?: unknown[]): Promise<Row[]>;
   /**
-   * Resolves when nothing is left to be done for these resources: tokens are stored, the app is known. Before that, calls
-   * of the service's own come to the ledger at any moment.
+   * Resolves when nothing is left to do for these resources: tokens are stored, the app is known. Until then, calls of
+   * the service may appear in the ledger at any moment.
    */
   quiet(uuids: string[]): Promise<void>;
   close(): Promise<void>;
 }
 
 export interface Wishes {
-  /** What the service is: the teapots of the kit's tests, or what stands in `src/your-service`. */
+  /** What the service sells: the teapots of the kit's tests, or the offer of `src/your-service`. */
   sells?: keyof typeof sellers;
   sandbox?: Partial<SandboxSettings>;
   environment?: Environment;
@@ -128,7 +130,10 @@ function databaseSettings({ url, dataDir }: { url?: string | undefined; dataDir:
   return { DATA_DIR: dataDir, ...(url ? { DATABASE_URL: url } : {}) };
 }
 
-/** Looks until `look` neither throws nor finds `false` or `null`, for at most `withinMs`; fails with the last error or finding. */
+/**
+ * Retries until `look` returns neither `false` nor `null` and does not throw, for at most `withinMs`; then throws the
+ * last error.
+ */
 export async function eventually<Found>(
   look: () => Promise<Found> | Found,
   withinMs = 30_000,

@@ -1,8 +1,8 @@
 import { createHash, timingSafeEqual } from "node:crypto";
 import type { Answer, Request, Resource, ServiceSettings } from "./types.ts";
 
-// What the example does at each point where a service can go wrong. The tests of the rules change one of these at a
-// time and expect that the rule which names it, and no other, notices.
+// The behaviour of the example at each point where a service can go wrong. The tests of the rules change one of these
+// at a time and expect that the rule which names it, and no other, notices.
 
 const UUID = /^[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}$/i;
 const LARGEST_BODY = 64 * 1024;
@@ -24,12 +24,12 @@ export const goodHabits = {
   /** Headers of every answer. */
   headers: {} as Record<string, string>,
 
-  /** What strangers ask for is done before they are refused. */
+  /** Whether a request without valid credentials is executed before it is refused. */
   worksForStrangers: (_request: Request) => false,
-  /** How long a request may take to arrive. */
+  /** How many ms a request may take to arrive. */
   bodyWithinMs: Infinity,
 
-  /** Before anything is read or looked up. */
+  /** Called before anything is read or looked up. */
   isPlatform({ addonId, addonPassword }: ServiceSettings, { headers }: Request): boolean {
     const [, base64 = ""] = /^Basic ([A-Za-z0-9+/]+=*)$/i.exec(headers.authorization ?? "") ?? [];
     const hash = (text: string) => createHash("sha256").update(text).digest();
@@ -42,7 +42,7 @@ export const goodHabits = {
     return { ...answer, headers: { "www-authenticate": 'Basic realm="example"' } };
   },
 
-  /** The members of a JSON object, or what is wrong with the body. */
+  /** The members of a JSON object, or the refusal of the body. */
   read({ headers, text }: Request): Record<string, unknown> | Answer {
     if (text.length > LARGEST_BODY) return refusal(413, "too_large", "The body is too large.");
     if (!/^application\/([\w.-]+\+)?json/i.test(headers["content-type"] ?? ""))
@@ -57,7 +57,7 @@ export const goodHabits = {
     return refusal(400, "bad_request", "The body must be a JSON object.");
   },
 
-  /** The members that are used; the others are none of our business. */
+  /** Reads the members that are used and ignores the others. */
   readProvision(members: Record<string, unknown>): Body | Answer {
     const { uuid, plan, oauth_grant: grant } = members;
     if (typeof uuid !== "string" || !UUID.test(uuid))
@@ -70,7 +70,7 @@ export const goodHabits = {
   isUuid: (text: string) => UUID.test(text),
   uuidOf: (path: string) => path.toLowerCase(),
 
-  /** The answer to a provision; kept and given again. */
+  /** The answer to a provision, which is kept and given again. */
   provisioned: (uuid: string, plan: string, _wanted: Body): Answer => ({
     status: 200,
     body: { id: `example-${uuid}`, message: "Ready.", config: configOf(uuid, plan) },
@@ -79,7 +79,7 @@ export const goodHabits = {
     status: 202,
     body: { id: `example-${uuid}`, message: "It takes a moment." },
   }),
-  /** Called before anything is changed; nothing is, where it is no success. */
+  /** Called before anything is changed; nothing is changed unless the answer is a success. */
   changed: ({ uuid }: Resource, plan: string): Answer => ({
     status: 200,
     body: { message: `Now ${plan}.`, config: configOf(uuid, plan) },
@@ -89,13 +89,13 @@ export const goodHabits = {
   unknown: (_method: string, _uuid: string): Answer =>
     refusal(404, "not_found", "There is no such resource."),
   gone: (_method: string): Answer => refusal(410, "gone", "The resource was deprovisioned."),
-  /** Whether a plan can be changed to. */
+  /** Whether the service accepts a change to this plan. */
   changesTo: (plan: unknown) => ["basic", "premium", "slow"].includes(String(plan)),
   planOf: (members: Record<string, unknown>): unknown => members["plan"],
 
-  /** How long an answer takes. */
+  /** How many ms an answer takes. */
   answerTakesMs: (_request: Request) => 0,
-  /** A second provision of a resource there is. */
+  /** The answer to a repeated provision of an existing resource. */
   again: ({ answer }: Resource, _wanted: Body): Answer => answer,
   otherMethod: (_method: string): Answer => refusal(405, "method_not_allowed", "Only POST, PUT and DELETE."),
 };

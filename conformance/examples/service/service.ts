@@ -7,7 +7,7 @@ import { goodTokenHabits } from "./token-habits.ts";
 import { createTokens } from "./tokens.ts";
 import type { Answer, Request, Resource, ServiceSettings } from "./types.ts";
 
-/** Everything the example does in a way that could be another. */
+/** All behaviour of the example that can be replaced. */
 export const good = { ...goodHabits, ...goodTokenHabits, ...goodSignOnHabits };
 export type Habits = typeof good;
 
@@ -17,8 +17,8 @@ export interface ExampleService {
 }
 
 /**
- * A whole partner service on nothing but Node: it keeps what it knows in memory, and shares no code with the kit. It is
- * there to prove the rules, and to be read by those who write theirs in another language.
+ * A complete partner service on nothing but Node. It keeps its state in memory and shares no code with the kit. It
+ * proves the rules, and shows how to write a service in another language.
  */
 export async function startExample(
   settings: ServiceSettings,
@@ -69,7 +69,7 @@ export async function startExample(
     return resource.isGone ? habits.gone(method) : act(resource);
   }
 
-  /** `after` is called with what begins once the answer has gone out. */
+  /** `after` is called with work that must begin only once the answer has been sent. */
   function answer(request: Request, after: (work: () => void) => void): Answer {
     const { method, path, text } = request;
     const [, root, uuid = "", rest] = path.split("?", 1)[0]!.split("/");

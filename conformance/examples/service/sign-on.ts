@@ -6,7 +6,7 @@ const digest = (algorithm: "sha1" | "sha256", ...parts: string[]) =>
 
 export type Form = Record<string, string>;
 
-/** What is checked of a customer's form; each check answers whether it is right. */
+/** The checks of a customer's form; each returns whether the form is right. */
 export const goodSignOnHabits = {
   isResourceToken: ({ resource_id = "", timestamp = "", resource_token }: Form, salt: string) =>
     resource_token === digest("sha1", resource_id, salt, timestamp),
@@ -24,7 +24,10 @@ export const goodSignOnHabits = {
     status: 303,
     headers: { location: `/customer/${uuid}`, "set-cookie": `session=${session}; HttpOnly; SameSite=Lax` },
   }),
-  /** Whether the page of a resource is shown to who signed on to this one; undefined: to none. */
+  /**
+   * Whether the page of a resource is shown to a browser that signed on to `signedOnTo`; undefined: it signed on to
+   * none.
+   */
   shows: (uuid: string, signedOnTo: string | undefined) => uuid === signedOnTo,
   page: (uuid: string): Answer => ({ status: 200, page: `<h1>Your example ${uuid}</h1>` }),
 };
@@ -34,10 +37,10 @@ const forbidden: Answer = {
   body: { id: "forbidden", message: "This sign-on is not valid." },
 };
 
-/** Lets a customer in who comes from the platform's dashboard, and shows the resource's page. */
+/** Signs on customers who come from the platform's dashboard, and shows them the resource's page. */
 export function createSignOn(salt: string, habits: typeof goodSignOnHabits, has: (uuid: string) => boolean) {
   const seen = new Set<string>();
-  /** Which resource each session is for. */
+  /** The resource that each session is for. */
   const sessions = new Map<string, string>();
 
   function show({ path, headers }: Request): Answer {

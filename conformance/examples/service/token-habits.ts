@@ -2,22 +2,22 @@ import type { Resource, ServiceSettings } from "./types.ts";
 
 export type TokenCall = "exchange" | "refresh";
 
-/** One call to the token endpoint, as `fetch` takes it. */
+/** One call to the token endpoint, as arguments of `fetch`. */
 export interface TokenRequest {
   url: string;
   init: RequestInit;
 }
 
-/** How the service deals with the token endpoint and the platform API. */
+/** How the service uses the token endpoint and the platform API. */
 export const goodTokenHabits = {
-  /** When the exchange begins: with the request, or after its answer has gone out. */
+  /** Whether the exchange begins with the request, instead of after its answer was sent. */
   exchangesBeforeAnswering: false,
-  /** Codes that must not be sent, or not again. */
+  /** Whether codes are sent that must not be sent, or not again. */
   exchangesRefused: false,
   exchangesTwice: false,
   exchangesRepeated: false,
   exchangesForTheGone: false,
-  /** What ends with the resource. */
+  /** What stops when the resource is deprovisioned. */
   stopsExchanging: true,
   stopsRefreshing: true,
 
@@ -32,21 +32,21 @@ export const goodTokenHabits = {
     refresh_token: refreshToken!,
     client_secret: secret,
   }),
-  /** `URLSearchParams` encodes as a form does, and sets the content type. */
+  /** `URLSearchParams` encodes the body as a form, and sets the content type. */
   request: (url: string, form: Record<string, string>, _kind: TokenCall): TokenRequest => ({
     url,
     init: { method: "POST", body: new URLSearchParams(form) },
   }),
-  /** The client secret must not follow a redirect. */
+  /** The client secret must not be sent to the target of a redirect. */
   redirect: "manual" as RequestInit["redirect"],
-  /** A code is used up by the call, so hanging up loses its tokens. */
+  /** A code is used up by the call, so aborting the call loses its tokens. */
   timeoutMs: (_kind: TokenCall) => 20_000,
 
-  /** How long to wait after the n-th failed try; null: never again. Status 0: no answer. */
+  /** How many ms to wait after the n-th failed try; null: do not retry. Status 0: there was no answer. */
   waitMs(tries: number, _status: number, retryAfter: string | null, _kind: TokenCall | "api"): number | null {
     return Math.max(Math.min(100 * 2 ** tries, 10_000), Number(retryAfter ?? 0) * 1000);
   },
-  /** The tokens of an answer; null where it has none, whatever its status. */
+  /** The tokens of an answer; null if it has none, whatever its status. */
   tokensIn(
     status: number,
     body: unknown,
@@ -55,10 +55,10 @@ export const goodTokenHabits = {
       status >= 200 && status < 300 && typeof (body as { access_token?: unknown })?.access_token === "string";
     return isGood ? (body as { access_token: string }) : null;
   },
-  /** Half of the token's life; it never lives longer than 8 hours. */
+  /** Half of the token's lifetime, in ms; a token lives 8 hours at most. */
   refreshAfterMs: (expiresIn = 28_800): number | null => Math.min(expiresIn, 28_800) * 500,
   refreshTokenAfter: (old: string | null, answered: string | undefined) => answered ?? old,
-  /** After how long a second refresh is sent beside the first; null: never. */
+  /** After how many ms a second refresh is sent in parallel; null: never. */
   hedgeAfterMs: null as number | null,
 
   apiHeaders: ({ accessToken }: Resource, _settings: ServiceSettings): Record<string, string> => ({
@@ -66,7 +66,7 @@ export const goodTokenHabits = {
     authorization: `Bearer ${accessToken}`,
     "content-type": "application/json",
   }),
-  /** What an asynchronous provision calls when it is done, in this order. */
+  /** The calls of an asynchronous provision that is done, in order. */
   finish: (uuid: string, config: Record<string, string>): ApiCall[] => [
     {
       method: "PATCH",
@@ -76,9 +76,9 @@ export const goodTokenHabits = {
     { method: "POST", path: `/addons/${uuid}/actions/provision` },
   ],
   refreshesAt401: true,
-  /** Whether a call that failed is made again. */
+  /** Whether a failed call is retried. */
   repeats: (_call: ApiCall) => true,
-  /** Whether the next call is made where one failed. */
+  /** Whether the next call is made after a failed one. */
   skips: (_call: ApiCall) => false,
 };
 

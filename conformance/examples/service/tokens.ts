@@ -2,14 +2,14 @@ import { configOf } from "./habits.ts";
 import type { ApiCall, goodTokenHabits, TokenCall } from "./token-habits.ts";
 import type { Resource, ServiceSettings } from "./types.ts";
 
-/** What a call to the token endpoint brought; status 0: no answer. */
+/** The result of a call to the token endpoint; status 0: there was no answer. */
 interface Asked {
   status: number;
   tokens: ReturnType<typeof goodTokenHabits.tokensIn>;
   retryAfter: string | null;
 }
 
-/** The life of a resource's tokens: the exchange, the refreshes, and the calls they are needed for. */
+/** The tokens of the resources: exchange, refreshes, and the calls that need tokens. */
 export function createTokens(settings: ServiceSettings, habits: typeof goodTokenHabits) {
   const tokenUrl = `${settings.platformAuthUrl}/oauth/token`;
 
@@ -19,7 +19,7 @@ export function createTokens(settings: ServiceSettings, habits: typeof goodToken
       work();
     }, ms);
     resource.timers.add(timer);
-    // The server keeps the process alive; what is due in hours need not.
+    // The server keeps the process alive; timers that are due in hours need not.
     return timer.unref();
   }
 
@@ -43,7 +43,7 @@ export function createTokens(settings: ServiceSettings, habits: typeof goodToken
     if (ms !== null) later(resource, ms, () => void refresh(resource));
   }
 
-  /** Tries until it succeeds or the resource is gone; then does what waited for the tokens. */
+  /** Retries until it succeeds or the resource is gone; then makes the calls that needed tokens. */
   async function exchange(resource: Resource, code: string, isAsync: boolean, tries = 0): Promise<void> {
     if (resource.isGone && habits.stopsExchanging && !habits.exchangesForTheGone) return;
     const form = habits.exchangeForm(code, habits.secretOf(settings));
@@ -59,7 +59,7 @@ export function createTokens(settings: ServiceSettings, habits: typeof goodToken
     if (waitMs !== null) later(resource, waitMs, () => void exchange(resource, code, isAsync, tries + 1));
   }
 
-  /** One at a time: whoever comes meanwhile waits for the same. */
+  /** One refresh at a time: callers meanwhile wait for the same one. */
   function refresh(resource: Resource): Promise<void> {
     resource.refreshing ??= refreshOnce(resource).finally(() => (resource.refreshing = null));
     return resource.refreshing;
@@ -78,7 +78,7 @@ export function createTokens(settings: ServiceSettings, habits: typeof goodToken
     if (waitMs !== null) later(resource, waitMs, () => void refreshOnce(resource, tries + 1));
   }
 
-  /** One call after the other, each until it succeeds. */
+  /** Makes one call after the other, each until it succeeds. */
   function finish(resource: Resource, [call, ...rest]: ApiCall[], tries = 0): void {
     if (!call || resource.isGone) return;
     void callApi(resource, call).then(async (status) => {

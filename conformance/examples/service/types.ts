@@ -17,7 +17,7 @@ export interface Request {
   text: string;
 }
 
-/** What is answered; a body is sent as JSON, a page as it is, and neither where there is none. */
+/** An answer: `body` is sent as JSON, `page` as HTML; without either the body is empty. */
 export interface Answer {
   status: number;
   body?: object;
@@ -31,14 +31,14 @@ export interface Resource {
   /** The answer to its provision, as it was sent. */
   answer: Answer;
   isGone: boolean;
-  /** The answer has gone out. */
+  /** True once the answer has been sent. */
   isAnswered: boolean;
   code: string | null;
-  /** So many exchanges have failed. */
+  /** The number of failed exchanges. */
   failedTries: number;
   accessToken: string | null;
   refreshToken: string | null;
   timers: Set<NodeJS.Timeout>;
-  /** One at a time. */
+  /** The refresh under way, if any: there is only one at a time. */
   refreshing: Promise<void> | null;
 }

@@ -2,7 +2,7 @@ import type { CustomerPage } from "../customer/contract.ts";
 import { offer, sizes } from "./plans.ts";
 import type { Product } from "./product.ts";
 
-/** What customers see who come from the platform's dashboard: their plan, and how full the drawer is. */
+/** The page for customers who come from the platform's dashboard: their plan, and how full the drawer is. */
 export const createCustomerPage =
   (product: Product): CustomerPage =>
   async ({ uuid, name, plan, state }) => {

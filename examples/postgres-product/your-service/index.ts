@@ -10,7 +10,7 @@ import type { YourSettings } from "./settings.ts";
 export function createYourService(settings: YourSettings): YourService & { customerPage: CustomerPage } {
   const product = createProduct(settings);
 
-  /** Makes it, or makes it what the plan says; a second call for the same resource changes nothing. */
+  /** Makes the drawer or adapts it to the plan; a second call for the same resource changes nothing. */
   async function drawer(uuid: string, plan: string, message: string): Promise<Done> {
     await product.make(uuid, sizes[plan]!.connections);
     return { config: { DRAWER_URL: product.urlOf(uuid) }, message };

@@ -1,6 +1,6 @@
 import type { Offer } from "../resources/contract.ts";
 
-/** What each plan gives: connections at once, and room in MB. */
+/** The limits of each plan: concurrent connections, and size in MB. */
 export const sizes: Readonly<Record<string, { connections: number; megabytes: number }>> = {
   small: { connections: 3, megabytes: 10 },
   large: { connections: 20, megabytes: 1_000 },

@@ -2,19 +2,24 @@ import { createHmac } from "node:crypto";
 import pg from "pg";
 import type { YourSettings } from "./settings.ts";
 
-/** What we sell: a drawer is a schema of our PostgreSQL, and a role that owns it and nothing else. */
+/** The product: a drawer is a schema in our PostgreSQL, and a role that owns only that schema. */
 export type Product = ReturnType<typeof createProduct>;
 
-/** Short enough that a database which is away becomes "later" before the platform's patience ends. */
+/** Short enough that the kit answers "later" within the platform's time limit when the database is away. */
 const CONNECT_MS = 2_000;
-/** The server ends it then: what goes on there while nobody waits for it any more could make what nobody takes away. */
+/**
+ * The server cancels a statement then: one that goes on when nobody waits for it could create something that is never
+ * removed.
+ */
 const LONGEST_STATEMENT_MS = 20_000;
-/** A full drawer takes long to empty, and cut off it would begin anew; the kit gives the whole call ten minutes. */
+/**
+ * A full drawer takes long to drop, and a cancelled drop starts again; the kit allows ten minutes for the whole call.
+ */
 const LONGEST_DROP_MS = 9 * 60_000;
-/** For a server that does not even answer that. */
+/** Added for a server that does not even report the timeout. */
 const GRACE_MS = 2_000;
 
-/** Nothing connects before the first drawer is asked for. */
+/** Connects only when the first drawer is needed. */
 export function createProduct({ productDatabaseUrl, productPasswordKey }: YourSettings) {
   const url = productDatabaseUrl.reveal();
   const patientFor = (ms: number) => ({
@@ -22,17 +27,20 @@ export function createProduct({ productDatabaseUrl, productPasswordKey }: YourSe
     ...{ statement_timeout: ms, query_timeout: ms + GRACE_MS },
   });
   const pool = new pg.Pool({ ...patientFor(LONGEST_STATEMENT_MS), max: 4, allowExitOnIdle: true });
-  // An idle connection that breaks is no reason to end the process; the next question opens another.
+  // An idle connection that breaks must not end the process; the next query opens another.
   pool.on("error", () => undefined);
 
-  /** The same at each call, so that no answer ever differs from an earlier one; nothing has to be stored. */
+  /** Computed, so that repeated answers are equal and nothing has to be stored. */
   const passwordOf = (uuid: string) =>
     createHmac("sha256", productPasswordKey.reveal()).update(uuid).digest("base64url");
 
   async function ask<Row>(text: string, values: unknown[] = []): Promise<Row[]> {
     return (await pool.query(text, values)).rows as Row[];
   }
-  /** On a connection of its own, so that the others are free meanwhile. It is cut when `signal` says stop. */
+  /**
+   * Runs a statement on a connection of its own, so that the pool stays free. The connection is closed when `signal` is
+   * aborted.
+   */
   async function askAtLength(text: string, signal: AbortSignal): Promise<void> {
     const client = new pg.Client(patientFor(LONGEST_DROP_MS));
     client.on("error", () => undefined);
@@ -50,7 +58,7 @@ export function createProduct({ productDatabaseUrl, productPasswordKey }: YourSe
     (await ask(`SELECT 1 FROM pg_roles WHERE rolname = $1`, [name])).length > 0;
 
   return {
-    /** Makes the drawer, or what is still missing of it: all of it or nothing, however often it is called. */
+    /** Makes the drawer, or what is missing of it, in one transaction; idempotent. */
     async make(uuid: string, connections: number): Promise<void> {
       const name = nameOf(uuid);
       await ask(`
@@ -66,7 +74,7 @@ export function createProduct({ productDatabaseUrl, productPasswordKey }: YourSe
         END $$`);
     },
 
-    /** How much a drawer holds, in MB, rounded up. */
+    /** The size of a drawer in MB, rounded up. */
     async megabytes(uuid: string): Promise<number> {
       const [row] = await ask<{ bytes: string }>(
         `SELECT coalesce(sum(pg_total_relation_size(c.oid)), 0) AS bytes
@@ -77,10 +85,10 @@ export function createProduct({ productDatabaseUrl, productPasswordKey }: YourSe
       return Math.ceil(Number(row!.bytes) / 1_000_000);
     },
 
-    /** Takes the drawer down with all that is in it. Left half done, it goes on where it stopped. */
+    /** Drops the drawer with everything in it. After a failure the next call goes on where it stopped. */
     async drop(uuid: string, signal: AbortSignal): Promise<void> {
       const name = nameOf(uuid);
-      // What still makes it is waited for: it would be found by nobody afterwards.
+      // Waits for a statement that is still making the drawer: otherwise its result would be left behind.
       await ask(`
         DO $$ BEGIN
           ${inTurn(name)}
@@ -94,7 +102,7 @@ export function createProduct({ productDatabaseUrl, productPasswordKey }: YourSe
       );
     },
 
-    /** Where the customer's app finds its drawer. */
+    /** The URL with which the customer's app connects to its drawer. */
     urlOf(uuid: string): string {
       return Object.assign(new URL(url), { username: nameOf(uuid), password: passwordOf(uuid) }).href;
     },
@@ -103,10 +111,13 @@ export function createProduct({ productDatabaseUrl, productPasswordKey }: YourSe
   };
 }
 
-/** Of two statements about one drawer the second begins once the first is committed. */
+/** An advisory lock: of two statements about the same drawer, the second waits until the first is committed. */
 const inTurn = (name: string) => `PERFORM pg_advisory_xact_lock(hashtext('${name}'));`;
 
-/** From the uuid, so that a second call finds what the first made. The kit lets nothing but a uuid in here. */
+/**
+ * Derived from the uuid, so that a repeated call finds what the first made. The kit passes only valid uuids, so this is
+ * safe in SQL.
+ */
 function nameOf(uuid: string): string {
   return `drawer_${uuid.replaceAll("-", "")}`;
 }

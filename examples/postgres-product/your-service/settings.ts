@@ -1,7 +1,7 @@
 import { setting, type ValuesOf } from "../setting.ts";
 import { encryptionKey, postgresUrl } from "../setting-kinds.ts";
 
-/** Settings of our own; both become `Secret`, which no log line shows. */
+/** Settings of our own; both become a `Secret`, which no log line shows. */
 export const yourSettings = {
   productDatabaseUrl: setting(
     "PRODUCT_DATABASE_URL",

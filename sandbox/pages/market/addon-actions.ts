@@ -9,7 +9,7 @@ import { signOnPage } from "./sign-on-page.tsx";
 const ADDON = `${MARKET}/addons/:id`;
 const onItsPage = { page: addonPage, at: addonAt };
 
-/** What can be done with an add-on. */
+/** Actions on an add-on. */
 export const addonActions: Action[] = [
   {
     ...onItsPage,
@@ -41,7 +41,7 @@ export const addonActions: Action[] = [
     path: `${ADDON}/redeliver`,
     form: "redeliver",
     async act({ control, platform }, form, id) {
-      // Set for what will be delivered, or it would wait for somebody else's.
+      // The add-on is looked up first: otherwise, for an unknown one, the fault would stay and hit another call.
       const addon = findAddon(platform.world, id);
       if (form["fault"] === "lost")
         control.fault(`> POST ${platform.world.settings.resourcesPath}`, { reset: "after" });

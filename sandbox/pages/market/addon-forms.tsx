@@ -5,7 +5,7 @@ import { ButtonForm, Careful, FormOf } from "./form-of.tsx";
 import type { View } from "./page.ts";
 import { Section } from "./parts.tsx";
 
-/** A customer's part: plan, sign-on, the end. */
+/** The customer's actions: plan change, sign-on, uninstall. */
 export function OwnerForms({ view: { platform, attempt }, addon }: { view: View; addon: AddonRecord }) {
   const { addonManifest, ssoSalt } = platform.world.settings;
   const at = addonAt(addon.name);
@@ -64,7 +64,7 @@ export function OwnerForms({ view: { platform, attempt }, addon }: { view: View;
   );
 }
 
-/** The platform's part: what comes again, and what is taken away. */
+/** The platform's actions: repeated delivery, and revoking a token. */
 export function PlatformForms({ view: { attempt }, addon }: { view: View; addon: AddonRecord }) {
   const at = addonAt(addon.name);
   return (

@@ -12,7 +12,7 @@ import { Empty, Section, State } from "./parts.tsx";
 import { Progress } from "./progress.tsx";
 import { Sequence } from "./sequence.tsx";
 
-/** One add-on: how far it has come, its grant and tokens, what can be done with it, and every call about it. */
+/** One add-on: its progress, its grant and tokens, the actions on it, and the calls about it. */
 export const addonPage: ShowPage = (view, id) => {
   const { world } = view.platform;
   const addon = findAddon(world, id);

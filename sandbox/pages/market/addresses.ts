@@ -1,4 +1,4 @@
-/** Where everything of the marketplace is found. */
+/** The paths of the marketplace. */
 export const HOME = "/";
 export const MARKET = "/marketplace";
 export const LEDGER = `${MARKET}/ledger`;

@@ -9,7 +9,7 @@ import { FieldRefused, filled, type Form, pairsIn } from "./form.ts";
 import { homePage } from "./home-page.tsx";
 import type { Action } from "./page.ts";
 
-/** What can be done with apps. */
+/** Actions on apps. */
 export const appActions: Action[] = [
   {
     path: `${MARKET}/apps`,
@@ -79,7 +79,7 @@ export const appActions: Action[] = [
 function manifestIn(form: Form): object | undefined {
   const text = (form["file"] || form["manifest"] || "").trim();
   if (text === "") return undefined;
-  // Shown again where it can be mended: a file cannot be filled in for a person.
+  // Shown again for correction: a page cannot fill in a file field.
   form["manifest"] = text;
   let manifest: unknown;
   try {

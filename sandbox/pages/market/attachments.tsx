@@ -5,7 +5,7 @@ import { FormOf } from "./form-of.tsx";
 import type { View } from "./page.ts";
 import { Empty, Section } from "./parts.tsx";
 
-/** The apps that an add-on serves, and how it comes to serve another. */
+/** The apps an add-on is attached to, and the form for attaching it to another. */
 export function Attachments({ view: { platform, attempt }, addon }: { view: View; addon: AddonRecord }) {
   const { world } = platform;
   const attachments = world.attachments.of("addon", addon.id);

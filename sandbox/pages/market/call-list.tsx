@@ -4,7 +4,7 @@ import type { Call } from "./calls.ts";
 import { Empty } from "./parts.tsx";
 import { answerText, outcomeOf } from "./sequence.tsx";
 
-/** Calls one below the other, the newest first, with request and answer. */
+/** A list of calls, the newest first, with request and answer. */
 export function CallList({ calls, teach }: { calls: Call[]; teach: string }) {
   if (calls.length === 0) return <Empty>{teach}</Empty>;
   return (

@@ -25,7 +25,7 @@ const names: readonly [call: string, name: string][] = [
   ["GET /api/v4/incidents/*", "what happened then?"],
 ];
 
-/** A few words for a call; empty where its path says it all. */
+/** A few words that explain a call; empty if none are known for its path. */
 export function callName(entry: LedgerEntry): string {
   const { direction, method, path } = entry;
   const [pathname = ""] = path.split("?");
@@ -34,7 +34,7 @@ export function callName(entry: LedgerEntry): string {
   return names.find(([pattern]) => isLike(call, pattern))?.[1] ?? "";
 }
 
-/** Only the answer tells whose code it was: a person's has a user. */
+/** Only the answer shows whose code it was: for a person it has a `user_id`. */
 function tokenCall({ request, response }: LedgerEntry): string {
   const { grant_type: type } = (request.body ?? {}) as { grant_type?: unknown };
   if (type === "refresh_token") return "refreshes its token";
@@ -44,13 +44,13 @@ function tokenCall({ request, response }: LedgerEntry): string {
     : "exchanges the grant";
 }
 
-/** `*` stands for a part of the path; behind `> POST` and the like, for the whole path of resources. */
+/** `*` stands for one segment of the path; in patterns for calls to the service it stands for one or more segments. */
 function isLike(call: string, pattern: string): boolean {
   const any = pattern.startsWith(">") ? "\\S+" : "[^/]+";
   return new RegExp(`^${pattern.replaceAll("*", any)}$`).test(call);
 }
 
-/** A path with its ids cut short, as it fits into a diagram. */
+/** A path with its ids shortened to fit into a diagram. */
 export function shortPath(path: string): string {
   return path.replace(/([0-9a-f]{8})-[0-9a-f]{4}-[0-9a-f-]{22}/g, "$1…");
 }

@@ -3,23 +3,23 @@ import type { LedgerEntry } from "../../wire/ledger.ts";
 import type { AddonRecord } from "../../world/records.ts";
 import type { World } from "../../world/world.ts";
 
-/** A call as it may be shown, and the add-on it is about. */
+/** A call as it may be shown, and the add-on it concerns. */
 export interface Call extends LedgerEntry {
   addon: AddonRecord | null;
 }
 
 interface CallsWish {
-  /** Of this add-on only. */
+  /** Only calls about this add-on. */
   addonId?: string;
-  /** Those that ended before the one of this number. */
+  /** Only calls before the one with this number, in the order in which they ended. */
   before?: number;
   most: number;
 }
 
-/** So far is looked back for the calls of one add-on. */
+/** How many calls back the calls of one add-on are searched. */
 const FURTHEST = 600;
 
-/** The latest calls, the newest last; and whether there are earlier ones. */
+/** The latest calls, the newest last, and whether there are earlier ones. */
 export function latestCalls({ world, ledger }: Platform, { addonId, before, most }: CallsWish) {
   const end = before ?? ledger.read({ since: Infinity }).next + 1;
   const since = Math.max(0, end - 1 - (addonId === undefined ? most + 1 : FURTHEST));
@@ -31,7 +31,7 @@ export function latestCalls({ world, ledger }: Platform, { addonId, before, most
   return { calls: found.slice(-most), hasEarlier: found.length > most };
 }
 
-/** Looked up by what it carries: an id, a code, a token. None of it is shown. */
+/** Finds the add-on by an id, code or token that the call carries; none of these is shown. */
 function addonOf(world: World, { path, request }: LedgerEntry): AddonRecord | null {
   const body = (typeof request.body === "object" ? request.body : null) as Record<string, unknown> | null;
   const member = (name: string) => String(body?.[name] ?? "");

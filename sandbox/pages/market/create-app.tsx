@@ -10,7 +10,7 @@ const generations: [string, string][] = [
   ["newer", "the newer"],
 ];
 
-/** What stands in the fold; a refusal of any of these is about what it holds. */
+/** The fields in the folded part: if a refused form had any of these filled in, it is shown open. */
 const FOLDED = ["manifest", "env", "environment"];
 
 /** A new app, by hand or from an `app.json`. */

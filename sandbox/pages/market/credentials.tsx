@@ -1,7 +1,7 @@
 import type { AddonState } from "../../control/state.ts";
 import { Facts, Moment, Section, State } from "./parts.tsx";
 
-/** What an add-on holds, as far as it may be told: of its grant and tokens the states. */
+/** The credentials of an add-on: of its grant and tokens only the states. */
 export function Credentials({ addon }: { addon: AddonState }) {
   const token = addon.tokens.at(-1);
   return (
@@ -36,7 +36,7 @@ export function Credentials({ addon }: { addon: AddonState }) {
   );
 }
 
-/** How long a grant or a token is good for, or was. */
+/** How long a grant or a token is valid, or was. */
 function Until({ state, expires_at: at }: { state: string; expires_at: string }) {
   if (state === "exchanged") return <>and so spent</>;
   if (state === "invalid" || state === "revoked") return <>before its time</>;

@@ -1,7 +1,7 @@
 import type { SandboxSettings } from "../../settings.ts";
 import type { FaultAction } from "../../wire/faults.ts";
 
-/** The calls that a person may want to see go wrong. */
+/** The calls that a person may want to fail. */
 export function faultCalls({ resourcesPath }: SandboxSettings): { match: string; text: string }[] {
   return [
     { match: `> POST ${resourcesPath}`, text: "a provision is asked for" },
@@ -14,7 +14,7 @@ export function faultCalls({ resourcesPath }: SandboxSettings): { match: string;
   ];
 }
 
-/** What may go wrong with them. */
+/** The ways in which they can fail. */
 export const faultKinds: Record<string, { text: string; action: FaultAction }> = {
   lost: { text: "the work is done and the answer is lost", action: { reset: "after" } },
   cut: { text: "the connection is cut before anything is done", action: { reset: "before" } },

@@ -5,7 +5,7 @@ import { ButtonForm, FormOf } from "./form-of.tsx";
 import type { View } from "./page.ts";
 import { count, Empty, Section } from "./parts.tsx";
 
-/** What goes wrong next on the wire. */
+/** The pending faults, and the form for adding one. */
 export function Faults({ view: { platform, attempt, control } }: { view: View }) {
   const pending = control.faults();
   return (

@@ -5,12 +5,12 @@ import { CurrentForm } from "./form-of.tsx";
 interface FieldProps {
   name: string;
   label: string;
-  /** What it is for, in a sentence. */
+  /** A sentence that explains the field. */
   hint?: ComponentChildren;
   initial?: string;
 }
 
-/** What every field has: its value, its description, and what is wrong with it. */
+/** What all fields have in common: the value, the description, and the error. */
 function useField({ name, hint, initial = "" }: FieldProps) {
   const { form, attempt } = useContext(CurrentForm);
   const id = `${form}-${name}`;
@@ -47,10 +47,10 @@ function Remarks({ id, fault, hint }: { id: string; fault: string | null; hint: 
 }
 
 interface TextProps extends FieldProps {
-  /** The keyboard that a phone offers. */
+  /** Selects the keyboard that a phone shows. */
   inputMode?: "numeric" | "decimal";
   placeholder?: string;
-  /** Lines of a field for longer text. */
+  /** Number of lines; makes it a field for longer text. */
   rows?: number;
 }
 
@@ -92,7 +92,7 @@ export function FileField(props: FieldProps & { accept: string }) {
 
 type Choice = [value: string, text: string];
 
-/** One of a few. */
+/** A choice of one from a short list. */
 export function ChoiceField(props: FieldProps & { choices: readonly Choice[] }) {
   const { id, fault, value, about } = useField(props);
   return (
@@ -114,7 +114,7 @@ interface CardsProps extends FieldProps {
   cards: readonly { value: string; title: string; text?: string | undefined; remark?: string | undefined }[];
 }
 
-/** One of a few that need a word each. */
+/** A choice of one from a short list, with an explanation for each. */
 export function CardsField(props: CardsProps) {
   const { id, fault, value } = useField(props);
   return (

@@ -1,7 +1,7 @@
 import { type ComponentChildren, createContext } from "preact";
 import type { Attempt } from "./page.ts";
 
-/** The form that is being drawn, and what an earlier attempt at it left. */
+/** The form being rendered, and the refused attempt to send it, if any. */
 export const CurrentForm = createContext<{ form: string; attempt: Attempt | null }>({
   form: "",
   attempt: null,
@@ -12,15 +12,15 @@ interface FormProps {
   action: string;
   attempt: Attempt | null;
   button: string;
-  /** Of the button. */
+  /** The CSS class of the button. */
   look?: string;
   hasFile?: boolean;
-  /** Its button stands beside its one field. */
+  /** The button is placed beside the form's only field. */
   isRow?: boolean;
   children?: ComponentChildren;
 }
 
-/** A form that works without a script; what is wrong with it as a whole stands above its button. */
+/** A form that works without a script; an error about the form as a whole is shown above its button. */
 export function FormOf({
   form,
   action,
@@ -51,7 +51,7 @@ export function FormOf({
   );
 }
 
-/** A form of a single button, for what needs no more said. */
+/** A form with a single button, for actions that need no input. */
 export function ButtonForm(
   props: Omit<FormProps, "children" | "hasFile"> & { values?: Record<string, string> },
 ) {
@@ -65,7 +65,7 @@ export function ButtonForm(
   );
 }
 
-/** What takes something away is opened before it is pressed: that is the question whether it is meant. */
+/** A destructive action must be unfolded before its button can be pressed; this replaces a confirmation dialog. */
 export function Careful({ title, children }: { title: string; children: ComponentChildren }) {
   return (
     <details class="careful" data-key={title}>

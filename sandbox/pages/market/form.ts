@@ -2,10 +2,10 @@ import type { Request } from "express";
 import { badRequest, Refused } from "../../refusal.ts";
 import { readBody } from "../../wire/body.ts";
 
-/** The fields of a form that was sent, files as their text; of several with one name the last that holds anything. */
+/** The fields of a submitted form, files as their text; of several with the same name, the last that is not empty. */
 export type Form = Record<string, string>;
 
-/** A no that belongs to one field of the form. */
+/** A refusal that concerns one field of the form. */
 export class FieldRefused extends Refused {
   readonly field: string;
 
@@ -31,7 +31,7 @@ export async function readForm(req: Request): Promise<Form> {
   return form;
 }
 
-/** Those of the fields that hold anything, without the blanks around it. */
+/** The fields that are not empty, trimmed. */
 export function filled<Name extends string>(form: Form, ...names: Name[]): Partial<Record<Name, string>> {
   const values = names.map((name) => [name, (form[name] ?? "").trim()]);
   return Object.fromEntries(values.filter(([, value]) => value !== "")) as Partial<Record<Name, string>>;

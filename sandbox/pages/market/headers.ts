@@ -19,17 +19,17 @@ const protectWith = (formAction: string[]) =>
         formAction,
       },
     },
-    // With `no-referrer` a browser would send no usable Origin with our forms.
+    // With `no-referrer` a browser would send no usable Origin with the sandbox's forms.
     referrerPolicy: { policy: "same-origin" },
-    // The sandbox speaks http, on a host name that other services share.
+    // The sandbox uses http, on a host name shared with other services.
     strictTransportSecurity: false,
   });
 
 const protect = protectWith(ours);
-/** The signed form goes to the service, which sends the browser on to wherever it likes. */
+/** The signed form is posted to the service, which may redirect the browser to any address. */
 const protectSignOn = protectWith(["'self'", "http:", "https:"]);
 
-/** For the pages of the marketplace: our own styles, our one script, our own forms; in no frame, kept nowhere. */
+/** For the pages of the marketplace: only the sandbox's own styles, script and forms, no framing, no caching. */
 export const marketHeaders: RequestHandler = (req, res, next) => {
   res.set("Cache-Control", "no-store");
   (req.path.endsWith("/sign-on") ? protectSignOn : protect)(req, res, next);

@@ -9,7 +9,7 @@ import { count, Empty, Facts, priceText, Section, State } from "./parts.tsx";
 import { regionsOf } from "./regions.ts";
 import { Sequence } from "./sequence.tsx";
 
-/** The apps there are, the add-on there is, and how to make another app. */
+/** The existing apps, the add-on, and the form for creating an app. */
 export const homePage: ShowPage = (view) => ({
   title: "Apps",
   part: "apps",

@@ -5,7 +5,7 @@ import { ButtonForm, FormOf } from "./form-of.tsx";
 import type { View } from "./page.ts";
 import { Facts, Section, State } from "./parts.tsx";
 
-/** What the status feed says, and what is to be said there. */
+/** The content of the status feed, and the form for posting to it. */
 export function Incidents({ view: { platform, attempt } }: { view: View }) {
   const { status, incidents, scheduled } = currentStatus(platform);
   return (

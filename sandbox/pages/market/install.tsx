@@ -6,7 +6,7 @@ import type { View } from "./page.ts";
 import { priceText, Section } from "./parts.tsx";
 import { regionsOf } from "./regions.ts";
 
-/** The add-on for an app: its plan, and what else a customer may choose. */
+/** The form for installing the add-on on an app: its plan, and the customer's other choices. */
 export function Install({ view: { platform, attempt }, app }: { view: View; app: AppRecord }) {
   const { world } = platform;
   const { addonManifest, addonId } = world.settings;

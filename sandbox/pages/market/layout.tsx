@@ -11,11 +11,11 @@ const parts: readonly [part: Part, at: string, text: string][] = [
 interface LayoutProps extends MarketPage {
   notice: Notice | null;
   attempt: Attempt | null;
-  /** Where this page can be asked for again. */
+  /** The path of this page, for loading it again. */
   at: string;
 }
 
-/** The frame of the marketplace's pages: what to go to, what was just done, and the page itself. */
+/** The frame of the marketplace's pages: navigation, the notice of the last action, and the page itself. */
 export function MarketLayout({ title, part, content, notice, attempt, at }: LayoutProps) {
   return (
     <html lang="en">
@@ -97,7 +97,7 @@ function Told({ text, complaints = [], secret }: Notice) {
   );
 }
 
-/** A form that was refused, at the top of its page too, with the way to what is to be mended. */
+/** The error of a refused form, shown at the top of its page too, with a link to the field to correct. */
 function NotDone({ form, field, message }: Attempt) {
   return (
     <div class="told bad" role="alert">

@@ -1,10 +1,10 @@
 import type { RequestHandler } from "express";
 import type { Platform } from "../../platform.ts";
 
-/** What happens together is told together. */
+/** Changes within this time are sent as one event. */
 const GATHER_MS = 60;
 
-/** Server-sent events without content: each says that something has happened, and the page asks again for itself. */
+/** Server-sent events without content: each says that something has happened, and the page fetches itself again. */
 export function liveEvents({ changes, closing }: Platform): RequestHandler {
   return (req, res) => {
     res.status(200).type("text/event-stream");

@@ -32,8 +32,9 @@ const pages: Record<string, ShowPage> = {
 };
 
 /**
- * The marketplace: what the control side can do, for a person with a browser. Each page is made from the world as it
- * is; each form is a POST that ends in a redirect, or in the same page with what is wrong at its field.
+ * The marketplace: the functions of the control side for a person with a browser. Each page is rendered from the
+ * current state of the world. Each form is a POST that ends in a redirect, or in the same page with the error at its
+ * field.
  */
 export function marketplace(platform: Platform, control: Control): Router {
   const router = Router();
@@ -74,7 +75,7 @@ export function marketplace(platform: Platform, control: Control): Router {
     show(req, res, problemPage(error.message), error.status);
   };
 
-  // The root is the API's too: only who asks for a page gets one.
+  // The API shares this path: only clients that prefer HTML get the page.
   router.get(HOME, (req, _res, next) =>
     next(req.accepts(["json", "html"]) === "html" ? undefined : "router"),
   );
@@ -85,7 +86,7 @@ export function marketplace(platform: Platform, control: Control): Router {
   for (const [path, page] of Object.entries(pages)) router.get(path, (req, res) => show(req, res, page));
   for (const action of [...appActions, ...addonActions, ...platformActions]) {
     router.post(action.path, (req, res) => take(req, res, action));
-    // The address of a form that was refused, asked for once more: the page it stands on.
+    // A GET of a form's path, such as after a refusal, redirects to the page that has the form.
     router.get(action.path, (req, res) => res.redirect(303, action.at(idOf(req))));
   }
   router.use(MARKET, () => {
@@ -99,7 +100,7 @@ function idOf(req: Request): string {
   return String(req.params["id"] ?? "");
 }
 
-/** The field that a refusal is about; null when it is about none, or about more than one. */
+/** The field that a refusal concerns; null when it concerns none in particular. */
 function blamed({ blame = {} }: Action, error: Refused): string | null {
   if (error instanceof FieldRefused) return error.field;
   return Object.entries(blame).find(([, sentence]) => sentence.test(error.message))?.[0] ?? null;

@@ -3,11 +3,11 @@ import type { Notice } from "./page.ts";
 
 const MOST_KEPT = 50;
 
-/** What is to be said on the page that follows a form, once: who loads that page again does not read it again. */
+/** Notices for the page that follows a form. Each is shown once: loading that page again does not show it again. */
 export function createNotices() {
   const kept = new Map<string, Notice>();
   return {
-    /** Answers the name under which it can be taken. */
+    /** Stores a notice and returns the name by which it can be taken. */
     keep(notice: Notice): string {
       const [oldest] = kept.keys();
       if (kept.size >= MOST_KEPT && oldest !== undefined) kept.delete(oldest);

@@ -5,8 +5,10 @@ import type { SandboxSettings } from "../../settings.ts";
 const loopback = /^(localhost|.+\.localhost|127(\.\d+){3}|\[::1\])$/i;
 
 /**
- * Nobody signs in here: being on this machine is all it takes. So a page of somebody else must not be able to act, or
- * look, through the browser of a person who is: neither with a form of its own, nor under a name that it lets point here.
+ * The sandbox has no sign-in: access to this machine is enough. So pages of other origins must be kept from acting or
+ * reading through the browser of a person on this machine, be it with a form of theirs or with a domain that they
+ * resolve to this machine (DNS rebinding). This refuses forms of other origins; `onlyOwnNames` refuses foreign host
+ * names.
  */
 export const onlyOwnPages: RequestHandler = (req, _res, next) => {
   if (req.method !== "GET" && req.headers.origin !== originOf(req))
@@ -16,7 +18,7 @@ export const onlyOwnPages: RequestHandler = (req, _res, next) => {
   next();
 };
 
-/** Refuses names that are not this machine's, unless the sandbox was told to listen to others too. */
+/** Refuses host names that do not mean this machine, unless the sandbox was told to listen on other addresses too. */
 export function onlyOwnNames({ host }: SandboxSettings): RequestHandler {
   const isLocal = host === "localhost" || host === "::1" || host.startsWith("127.");
   return (req, _res, next) => {
@@ -28,7 +30,10 @@ export function onlyOwnNames({ host }: SandboxSettings): RequestHandler {
   };
 }
 
-/** For what programs call: only a browser says where it comes from, and there only our own pages are welcome. */
+/**
+ * For the control API: browsers send an Origin header, other programs do not. A browser's request is accepted only from
+ * the sandbox's own pages.
+ */
 export const noOtherPages: RequestHandler = (req, _res, next) => {
   const { origin } = req.headers;
   if (origin !== undefined && origin !== originOf(req))
@@ -40,7 +45,7 @@ function originOf({ protocol, headers }: Request): string {
   return `${protocol}://${headers.host}`;
 }
 
-/** Of the Host header, without the port. */
+/** The name in the Host header, without the port. */
 function hostnameOf({ headers }: Request): string {
   return (headers.host ?? "").replace(/:\d+$/, "");
 }

@@ -3,16 +3,16 @@ import type { Control } from "../../control/control.ts";
 import type { Platform } from "../../platform.ts";
 import type { Form } from "./form.ts";
 
-/** A form that could not be used: shown again as it was filled in, with the reason at its field. */
+/** A submitted form that was refused: shown again as it was filled in, with the reason at its field. */
 export interface Attempt {
   form: string;
   values: Form;
-  /** Null: the reason is about the form as a whole. */
+  /** Null: the reason concerns the form as a whole. */
   field: string | null;
   message: string;
 }
 
-/** What a page is made from, at the moment it is asked for. */
+/** The data that a page is rendered from, when it is requested. */
 export interface View {
   platform: Platform;
   control: Control;
@@ -29,10 +29,10 @@ export interface MarketPage {
   content: ComponentChildren;
 }
 
-/** Makes a page; `id` is what its address names. Throws `Refused` when there is no such thing. */
+/** Renders a page; `id` is the `:id` of its path. Throws `Refused` when that does not exist. */
 export type ShowPage = (view: View, id: string) => MarketPage;
 
-/** What comes of a form that could be used: where the browser goes, and what is said there. */
+/** The result of an accepted form: where the browser goes, and the notice shown there. */
 export interface Outcome {
   to: string;
   told: Notice;
@@ -40,9 +40,9 @@ export interface Outcome {
 
 export interface Notice {
   text: string;
-  /** What the platform's document does not allow in the answer. */
+  /** What in the service's answer violates the platform's document. */
   complaints?: readonly string[];
-  /** Shown this once, and with it what to do with it. */
+  /** A secret that is shown only this once. */
   secret?: string;
 }
 
@@ -50,10 +50,10 @@ export interface Notice {
 export interface Action {
   path: string;
   form: string;
-  /** The page the form stands on, and its address. */
+  /** The page that has the form, and its path. */
   page: ShowPage;
   at(id: string): string;
   act(view: View, form: Form, id: string): Promise<Outcome> | Outcome;
-  /** Which field a refusal of the platform is about, by its sentence. */
+  /** Regular expressions that tell by the message of a refusal which field it concerns. */
   blame?: Record<string, RegExp>;
 }

@@ -21,7 +21,7 @@ const tones: Record<string, string> = {
   red: "bad",
 };
 
-/** A state as a word; its colour says no more than the word does. */
+/** A state as a word; the colour adds no information. */
 export function State({ of: state }: { of: string }) {
   const calm = ["deprovisioned", "expired"].includes(state);
   return (
@@ -32,7 +32,7 @@ export function State({ of: state }: { of: string }) {
 interface SectionProps {
   title: string;
   id: string;
-  /** Renewed as things happen; whatever a person can type into is not. */
+  /** Whether the section is replaced when something happens; not for sections with form fields. */
   isLive?: boolean;
   intro?: ComponentChildren;
   children: ComponentChildren;
@@ -48,7 +48,7 @@ export function Section({ title, id, isLive = false, intro, children }: SectionP
   );
 }
 
-/** Facts as pairs of a name and a value. */
+/** A list of names and values. */
 export function Facts({
   of: facts,
 }: {
@@ -69,12 +69,12 @@ export function Facts({
   );
 }
 
-/** Nothing there yet: what it is, and how there comes to be one. */
+/** Shown in place of an empty list: explains what belongs there, and how to get it. */
 export function Empty({ children }: { children: ComponentChildren }) {
   return <p class="empty">{children}</p>;
 }
 
-/** A moment of the sandbox's time, to the second. */
+/** A time of the sandbox's clock, to the second. */
 export function Moment({ at }: { at: string }) {
   return <time dateTime={at}>{at.replace("T", " ").replace(/(\.\d+)?Z$/, " UTC")}</time>;
 }

@@ -6,7 +6,7 @@ import { platformPage } from "./platform-page.tsx";
 
 const onItsPage = { page: platformPage, at: () => PLATFORM };
 
-/** What can be done with the platform itself. */
+/** Actions on the platform itself. */
 export const platformActions: Action[] = [
   {
     ...onItsPage,

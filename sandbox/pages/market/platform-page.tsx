@@ -6,7 +6,7 @@ import { Incidents } from "./incident-panel.tsx";
 import type { ShowPage, View } from "./page.ts";
 import { Facts, Moment, Section } from "./parts.tsx";
 
-/** What the platform itself can do: to its clock, its secrets, its wires, its status. */
+/** The platform's own controls: faults, clock, status feed, client secret, and reset. */
 export const platformPage: ShowPage = (view) => ({
   title: "Platform",
   part: "platform",

@@ -1,7 +1,7 @@
 import { HOME } from "./addresses.ts";
 import type { ShowPage } from "./page.ts";
 
-/** What is asked for is not there, or not to be had. */
+/** The page for something that does not exist or is not allowed. */
 export function problemPage(message: string): ShowPage {
   return () => ({
     title: "Not here",

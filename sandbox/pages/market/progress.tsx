@@ -8,7 +8,7 @@ interface Step {
   text: string;
 }
 
-/** The way of a resource in four steps, as far as the platform knows of it. */
+/** The progress of a resource in four steps, as far as the platform knows it. */
 export function Progress({ addon }: { addon: AddonState }) {
   return (
     <ol class="progress">

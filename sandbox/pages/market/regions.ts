@@ -1,6 +1,6 @@
 import type { World } from "../../world/world.ts";
 
-/** Where apps and add-ons can be. */
+/** The regions that apps and add-ons can be in. */
 export function regionsOf({ settings }: World): string[] {
   return settings.addonManifest?.regions ?? ["us", "eu"];
 }

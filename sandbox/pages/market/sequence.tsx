@@ -3,7 +3,7 @@ import { CallDetails } from "./call-details.tsx";
 import { callName, shortPath } from "./call-name.ts";
 import type { Call } from "./calls.ts";
 
-/** Calls both ways as a sequence diagram, drawn with a list: each row opens to its request and its answer. */
+/** Calls in both directions as a sequence diagram, built as a list: each row unfolds to its request and its answer. */
 export function Sequence({ calls, teach }: { calls: Call[]; teach: string }) {
   if (calls.length === 0) return <Empty>{teach}</Empty>;
   return (

@@ -3,7 +3,7 @@ import type { AppRecord } from "../../world/records.ts";
 import type { World } from "../../world/world.ts";
 import { Facts, Section, State } from "./parts.tsx";
 
-/** What the platform made of an app's manifest. */
+/** The result of an app's manifest. */
 export function SetUp({ world, app }: { world: World; app: AppRecord }) {
   const setup = appReport(world, app).setup!;
   return (

@@ -5,7 +5,7 @@ import { Facts, Section } from "./parts.tsx";
 
 const hidden = new Set(["resource_token", "user_scoped_resource_token"]);
 
-/** The signed form with which a customer's browser goes to the add-on, ready to be posted. */
+/** The signed form that takes a customer's browser to the add-on, ready to be posted. */
 export const signOnPage: ShowPage = ({ control, query, attempt }, id) => {
   const { name } = control.addon(id);
   const email = attempt?.values["email"] ?? (typeof query["email"] === "string" ? query["email"] : "");

@@ -5,7 +5,10 @@ import type { Vault } from "../../vault/vault.ts";
 import { personPlace, type TokenColumn } from "./places.ts";
 import type { TokenStore } from "./store.ts";
 
-/** Opens a person's tokens, or puts them aside: that one does not open says nothing about what the platform thinks. */
+/**
+ * Opens a person's tokens, or quarantines them and returns null: a seal that does not open says nothing about whether
+ * the platform accepts the token.
+ */
 export function createOpening({ vault, store, log }: { vault: Vault; store: TokenStore; log: Log }) {
   return {
     async open(uuid: string, column: TokenColumn, sealed: Uint8Array): Promise<Secret | null> {
@@ -21,7 +24,7 @@ export function createOpening({ vault, store, log }: { vault: Vault; store: Toke
         return null;
       }
     },
-    /** Takes back what was put aside for a key that is in the ring by now. */
+    /** Restores what was quarantined because its key was missing, when the key is in the ring again. */
     async reopen(): Promise<void> {
       for (const person of await store.reopen(vault.keyIds))
         log.info({ person }, "The key of a person's tokens is back; they are in use again");

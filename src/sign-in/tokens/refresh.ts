@@ -11,15 +11,15 @@ import { personPlace } from "./places.ts";
 import type { ClaimedTokens, Pair, SealedPair, TokenStore } from "./store.ts";
 
 /**
- * `later`: a fault that passes, or our client is rejected; the tokens stay. `refused`: the platform said no for good.
- * `gone`: the person signed in anew or out meanwhile. `busy`: another process is at it, or has just been;
- * or what came of a refresh before is held here until it can be stored.
+ * `later`: a fault that passes, or our client is rejected; the tokens stay. `refused`: the platform refused for good.
+ * `gone`: the person signed in again or out meanwhile. `busy`: another process refreshes or has just refreshed the
+ * pair, or the result of an earlier refresh is held here until it can be stored.
  */
 export type Refreshed = "fresh" | "later" | "refused" | "gone" | "quarantined" | "busy";
 
 const CLIENT_REJECTED_PAUSE_SECONDS = 60;
 
-/** Refreshes people's tokens at half their life (platform document, "Access token expired … Refresh grant"). */
+/** Refreshes people's tokens at half their lifetime (platform document, "Access token expired … Refresh grant"). */
 export function createRefresh(needs: {
   store: TokenStore;
   opening: Opening;
@@ -27,18 +27,18 @@ export function createRefresh(needs: {
   endpoint: TokenEndpoint;
   vault: Vault;
   scrubber: Scrubber;
-  /** Called when a refresh ended: another try may be due soon. */
+  /** Called when a scheduled refresh ended: a retry may be due soon. */
   onRefreshEnd(): void;
   log: Log;
 }) {
   const { store, opening, client, endpoint, vault, scrubber, onRefreshEnd, log } = needs;
 
-  /** The pairs whose refresh token the platform has replaced by one that is held here until it can be stored. */
+  /** Pairs whose refresh token the platform has replaced, while the replacement is held here until it can be stored. */
   const outdated = new Set<string>();
 
   async function refresh(row: ClaimedTokens): Promise<Refreshed> {
     const { uuid } = row;
-    // Its token is dead. The claim stays, so that other processes mostly do not ask with it either.
+    // Its refresh token is dead. The lease is kept, so that in most cases other processes do not send it either.
     if (outdated.has(nameOf(row))) return "busy";
     const token = await opening.open(uuid, "sealed_refresh_token", row.sealedRefreshToken);
     if (!token) return "quarantined";
@@ -105,7 +105,9 @@ export function createRefresh(needs: {
     return "later";
   }
 
-  /** Before any of those claimed is sent: the next claim is not to be a second probe of a rejected client. */
+  /**
+   * Called before any of the claimed rows is sent, so that the next claim is not a second probe of a rejected client.
+   */
   function noteAsking(rows: readonly ClaimedTokens[]): void {
     if (rows.some((row) => !outdated.has(nameOf(row)))) client.asking();
   }
@@ -142,15 +144,21 @@ export function createRefresh(needs: {
   }
 
   return {
-    /** Starts refreshing every pair that is due; while our client is rejected, one a minute. Returns how many it took. */
+    /**
+     * Starts refreshing every pair that is due; while our client is rejected, one a minute. Returns how many rows it
+     * claimed.
+     */
     due: refreshes.fill,
-    /** One pair now, due or not. */
+    /** Refreshes one pair now, due or not. */
     now(pair: Pair): Promise<Refreshed> {
       const answer = refreshOne(pair).finally(() => asked.delete(answer));
       asked.add(answer);
       return answer;
     },
-    /** Resolves when none is under way: of those, and of those that somebody asked for and may no longer wait for. */
+    /**
+     * Resolves when no refresh is under way: neither a scheduled one, nor one by `now`, even if its caller no longer
+     * waits.
+     */
     async settled(): Promise<void> {
       await refreshes.settled();
       while (asked.size > 0) await Promise.allSettled(asked);
@@ -162,7 +170,7 @@ export type Refresh = ReturnType<typeof createRefresh>;
 
 const nameOf = ({ uuid, signedInAt, generation }: Pair) => `${uuid} ${signedInAt} ${generation}`;
 
-/** 5, 10, 20 … 300 seconds, spread so that those who failed together do not return together. */
+/** 5, 10, 20 … 300 seconds, with jitter, so that rows that failed together are not retried together. */
 function pauseSeconds(attempts: number): number {
   return Math.min(5 * 2 ** Math.min(attempts, 6), 300) * (0.75 + Math.random() / 2);
 }

@@ -1,37 +1,40 @@
 import { statement, type Queryable } from "../../database/database.ts";
 
-// How due tokens are found and taken: one statement each, so that there is no moment between seeing a row and owning
-// it, and two processes never refresh one pair. What a refresh brought is stored only while the lease is still its own, or
+// How due tokens are claimed: in one statement each, so that no moment passes between seeing a row and owning it, and
+// two processes never refresh the same pair. The result of a refresh is stored only while its lease is still valid, or
 // in place of the very pair it replaced.
 //
-// A person's row goes with their last session, and the next sign-in makes another, which counts its leases and pairs from
-// the start. So neither number means anything without the sign-in it was counted from.
+// A person's row is deleted with their last session, and the next sign-in inserts another, which counts leases and
+// generations from the start. So neither number identifies anything without the time of the sign-in (`signed_in_at`).
 
-/** Longer than a call to the token endpoint and its storing. */
+/** Longer than a call to the token endpoint and storing its result. */
 const LEASE_SECONDS = 45;
 
 /** One pair of tokens of one person. */
 export interface Pair {
   uuid: string;
-  /** When they signed in, as the database writes it: a `Date` would round it. */
+  /** The time of the sign-in as text of the database: a `Date` would round it to milliseconds. */
   signedInAt: string;
-  /** How many token pairs were stored before. */
+  /** How many token pairs this row had before. */
   generation: number;
 }
 
-/** A pair, taken for a refresh. */
+/** A pair that was claimed for a refresh. */
 export interface ClaimedTokens extends Pair {
   lease: number;
   attempts: number;
   sealedRefreshToken: Buffer;
 }
 
-/** What a refresh brought, sealed. */
+/** The result of a refresh, sealed. */
 export interface SealedPair {
   access: Uint8Array;
-  /** Null: none came, and the one that is there is kept. */
+  /** Null: the platform sent none, and the stored refresh token is kept. */
   refresh: Uint8Array | null;
-  /** The generation whose refresh token the platform has replaced by this one; null: the row's still counts. */
+  /**
+   * The generation whose refresh token the platform replaced by this one; null: the stored refresh token is still
+   * valid.
+   */
   replaces: number | null;
   lifeSeconds: number;
 }
@@ -68,9 +71,9 @@ const read = statement(
      state = 'active' AND sealed_refresh_token IS NOT NULL AS "canRefresh"
    FROM people WHERE uuid = $1 AND state = 'active'`,
 );
-// The lease decides, but for a refresh token that came in place of the row's: it is the only one there is, and is stored as
-// long as that one is still there, or was thrown away for being refused. Whom the platform refuses even with a fresh
-// token must sign in again.
+// The lease decides, except for a refresh token that the platform issued in place of the stored one: it is the only
+// valid one, and is stored as long as the old one is still in the row, or was deleted because the platform refused it.
+// A person whose fresh access token was refused (`access_token_rejected`) must sign in again.
 const store = statement(
   "store_person_tokens",
   `UPDATE people SET state = 'active', reason = NULL,
@@ -82,8 +85,9 @@ const store = statement(
      OR (generation = $7 AND (state IN ('active', 'quarantined') OR reason = 'refresh_token_rejected')))
    RETURNING uuid`,
 );
-// Asked of what was not stored: it may have been, and the database's word of it lost. No two seals are alike, so what is
-// found is ours. A statement of its own, for the one above may have waited for that very commit.
+// Asked when nothing was stored: an earlier try may have succeeded and its answer been lost. No two seals are alike, so
+// a match is ours. A separate statement, because the one above may have waited for that very commit and does not see
+// it.
 const findStored = statement(
   "find_stored_person_tokens",
   `SELECT uuid FROM people WHERE ${IS_THEIRS} AND sealed_access_token = $3`,
@@ -105,8 +109,8 @@ const refuse = statement(
      sealed_access_token = NULL, sealed_refresh_token = NULL
    WHERE ${IS_LEASED} AND state = 'active' RETURNING uuid`,
 );
-// The same without a lease, for whoever saw a pair refused in use: only while it is still that pair. The lease moves on,
-// so what a refresh of it brings is not stored.
+// The same without a lease, for a caller whose access token of this pair was refused; applies only while the row still
+// has that pair. The lease number is raised, so what a refresh of the pair brings later is not stored.
 const giveUp = statement(
   "give_up_person",
   `UPDATE people SET state = 'needs_sign_in', reason = 'access_token_rejected', due_at = NULL, leased_until = NULL,
@@ -118,7 +122,6 @@ const quarantine = statement(
   `UPDATE people SET state = 'quarantined', reason = $3, due_at = NULL, leased_until = NULL
    WHERE uuid = $1 AND state = 'active' AND $2::bytea IN (sealed_access_token, sealed_refresh_token) RETURNING uuid`,
 );
-// A key came back into the ring.
 const reopen = statement(
   "reopen_people",
   `UPDATE people SET state = 'active', reason = NULL,
@@ -129,7 +132,7 @@ const reopen = statement(
    RETURNING uuid`,
 );
 
-/** A lease: whose tokens, and the number of the claim. */
+/** A lease: the row and the fencing number of the claim. */
 export type Lease = Pick<ClaimedTokens, "uuid" | "signedInAt" | "lease">;
 
 const ofPair = ({ uuid, signedInAt, generation }: Pair) => [uuid, signedInAt, generation];
@@ -140,25 +143,31 @@ export function createTokenStore(db: Queryable) {
     (await db.query(what, values)).length > 0;
   return {
     claimDue: (most: number) => db.query<ClaimedTokens>(claimDue, [most]),
-    /** One person's tokens, due or not; null while somebody holds them, or they are not this pair any more. */
+    /**
+     * Claims one person's tokens, due or not; null while another process holds the lease, or if the row no longer has
+     * this pair.
+     */
     claimOne: async (pair: Pair) => (await db.query<ClaimedTokens>(claimOne, ofPair(pair)))[0] ?? null,
     nextDueInSeconds: async () => (await db.query<{ seconds: number | null }>(nextDue))[0]?.seconds ?? null,
     read: async (uuid: string) => (await db.query<StoredTokens>(read, [uuid]))[0] ?? null,
-    /** False: the person signed in anew or out meanwhile, or the lease ran out and the refresh token of before still counts. */
+    /**
+     * False: the person signed in again or out meanwhile, or the lease is lost and the stored refresh token is still
+     * valid.
+     */
     async store(lease: Lease, { access, refresh, replaces, lifeSeconds }: SealedPair) {
       const isStored = await applies(store, [...ofLease(lease), access, refresh, lifeSeconds, replaces]);
       return isStored || applies(findStored, [lease.uuid, lease.signedInAt, access]);
     },
-    /** Gives a row back as it was, for a later time. */
+    /** Ends the lease without counting an attempt; the row is due again after that many seconds. */
     release: async (lease: Lease, againInSeconds: number) =>
       void (await db.query(release, [...ofLease(lease), againInSeconds])),
     putOff: async (lease: Lease, againInSeconds: number, error: string) =>
       void (await db.query(putOff, [...ofLease(lease), againInSeconds, error])),
-    /** The platform said no for good: the tokens go, and the person must sign in again. */
+    /** The platform refused for good: the tokens are deleted, and the person must sign in again. */
     refuse: (lease: Lease) => applies(refuse, ofLease(lease)),
-    /** The same for a pair that is of no use to anybody. False: it is another pair by now. */
+    /** The same for a pair whose access token is useless. False: the row no longer has this pair. */
     giveUp: (pair: Pair) => applies(giveUp, ofPair(pair)),
-    /** Puts aside what does not open. False: somebody else did, or it is another pair by now. */
+    /** Quarantines tokens that do not open. False: another process did so, or the row has another pair by now. */
     quarantine: (uuid: string, sealed: Uint8Array, reason: string) =>
       applies(quarantine, [uuid, sealed, reason]),
     reopen: async (keyIds: readonly string[]) =>

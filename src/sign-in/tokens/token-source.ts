@@ -6,7 +6,7 @@ import type { Opening } from "./opening.ts";
 import type { Refresh } from "./refresh.ts";
 import type { Pair, TokenStore } from "./store.ts";
 
-/** There is no access token of a person to use. With `mustSignIn` only signing in again brings one. */
+/** Thrown when a person has no usable access token. `mustSignIn`: only a new sign-in brings one. */
 export class NoPersonToken extends KitError {
   readonly mustSignIn: boolean;
 
@@ -16,16 +16,22 @@ export class NoPersonToken extends KitError {
   }
 }
 
-/** A person's tokens at work. */
+/** Access to one person's tokens. */
 export interface PersonTokens extends TokenSource {
-  /** Says that the platform refuses even a fresh token: the person must sign in again. False: there is another by now. */
+  /**
+   * Records that the platform refuses even a fresh token: the person must sign in again. False: there is another token
+   * by now.
+   */
   giveUp(refused: Secret): Promise<boolean>;
 }
 
 const notYet = () =>
   new NoPersonToken("not_refreshed", "This person's token could not be refreshed yet.", false);
 
-/** The access token of one person, for calls to the platform in their name; refreshed on use when it ran out or was refused. */
+/**
+ * The access token of one person, for calls to the platform in their name; refreshed on use when it has expired or was
+ * refused.
+ */
 export function createTokenSources({
   store,
   opening,
@@ -59,7 +65,7 @@ export function createTokenSources({
     });
   }
 
-  /** Without a refresh token nothing brings another. `busy`: somebody else has just brought one all the same. */
+  /** Without a refresh token the pair cannot be renewed. `busy`: the row already has another pair. */
   const giveUp = async (pair: Pair) => ((await store.giveUp(pair)) ? "refused" : "busy");
 
   return (uuid) => ({

@@ -2,7 +2,7 @@ import type { Body } from "../../../conformance/examples/service/habits.ts";
 import type { Answer, Request } from "../../../conformance/examples/service/types.ts";
 import type { Break, BrokenService } from "./break.ts";
 
-// Faults in what is answered: to strangers, to provisions, to requests of strange forms.
+// Faults in answers: to calls without credentials, to provisions, and to requests of unusual forms.
 
 function credentials({ headers }: Request): { user: string; password: string } {
   const text = Buffer.from(/^Basic (.*)$/i.exec(headers.authorization ?? "")?.[1] ?? "", "base64").toString();
@@ -12,7 +12,7 @@ function credentials({ headers }: Request): { user: string; password: string } {
 
 const refused = (status = 422): Answer => ({ status, body: { id: "refused", message: "No." } });
 
-/** An answer whose body is another one. */
+/** An answer with a changed body. */
 const provisioned =
   (change: (body: Record<string, unknown>, wanted: Body) => Record<string, unknown>): Break["habits"] =>
   (good) => ({
@@ -268,7 +268,7 @@ function defined(members: Record<string, unknown>): Record<string, unknown> {
   return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined));
 }
 
-/** Takes a grant's code for one that is over, and never sends it. */
+/** Takes the grant for expired and never sends its code. */
 const drops =
   (isOver: (expiresAt: string) => boolean): Break["habits"] =>
   (good) => ({

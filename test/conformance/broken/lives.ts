@@ -2,7 +2,8 @@ import { createHash } from "node:crypto";
 import type { Answer } from "../../../conformance/examples/service/types.ts";
 import type { BrokenService } from "./break.ts";
 
-// Faults in the life of a resource: when it comes again, changes, goes, and is gone; and in who may look at it.
+// Faults in the life of a resource: repeated provision, plan change, deprovision and calls after it; and in the sign-on
+// to its page.
 
 const refused = (status = 422): Answer => ({ status, body: { id: "refused", message: "No." } });
 
@@ -145,7 +146,7 @@ export const particular: BrokenService = [
     what: "the exchange goes on without its resource",
     habits: (good) => ({
       stopsExchanging: false,
-      // So often that a try falls into the time that is watched, however late that begins on a busy machine.
+      // Often enough that a try falls into the watched time, however late that begins on a busy machine.
       waitMs: (tries, status, retryAfter, kind) =>
         good.waitMs(
           kind === "exchange" && retryAfter === null ? Math.min(tries, 1) : tries,

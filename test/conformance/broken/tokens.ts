@@ -2,7 +2,7 @@ import type { TokenCall } from "../../../conformance/examples/service/token-habi
 import type { Answer } from "../../../conformance/examples/service/types.ts";
 import type { Break, BrokenService } from "./break.ts";
 
-// Faults in what is asked of the platform: exchanges, refreshes, calls to its API.
+// Faults in calls to the platform: exchanges, refreshes, and calls of its API.
 
 const refused = (status: number): Answer => ({ status, body: { id: "refused", message: "No." } });
 const basic = (secret: string) => `Basic ${Buffer.from(`:${encodeURIComponent(secret)}`).toString("base64")}`;
@@ -11,7 +11,7 @@ export const hasty: BrokenService = [
   {
     rule: "EXCH-02",
     what: "the code is exchanged before the answer",
-    // The answer waits for so long that the exchange comes first on the slowest machine.
+    // The answer waits long enough that the exchange comes first even on a slow machine.
     also: ["PROV-08"],
     habits: () => ({
       exchangesBeforeAnswering: true,
@@ -134,7 +134,7 @@ export const inHeaders: BrokenService = [
   {
     rule: "FAIL-06",
     what: "redirects are followed",
-    // And the header that holds the secret goes along.
+    // The header with the secret is then sent to the redirect's target too.
     also: ["SECR-03"],
     habits: () => ({ redirect: "follow" }),
   },
@@ -174,7 +174,7 @@ export const repeating: BrokenService = [
   },
 ];
 
-/** Puts the client secret into a header beside the form. */
+/** Puts the client secret into a header in addition to the form. */
 function inHeaderToo(isMeant: (kind: TokenCall) => boolean): Break["habits"] {
   return (good) => ({
     request(url, form, kind) {
@@ -403,7 +403,7 @@ export const otherShape: BrokenService = [
   },
 ];
 
-/** Changes the headers of each call to the API but a resource's first. */
+/** Changes the headers of each call to the API except the first of a resource. */
 function laterHeaders(change: (headers: Record<string, string>) => Record<string, string>): Break["habits"] {
   return (good) => {
     const called = new Set<string>();
@@ -432,7 +432,7 @@ export const absentMinded: BrokenService = [
   },
 ];
 
-/** Sends refreshes in another way. */
+/** Changes how refreshes are sent. */
 const refreshesBy =
   (
     change: (url: string, form: Record<string, string>) => { url: string; init?: RequestInit },

@@ -1,7 +1,7 @@
 import type { CustomerPage } from "../../../src/customer/contract.ts";
 import { offer } from "./plans.ts";
 
-/** Shows everything that a page is given. */
+/** Shows everything that a customer page is given. */
 export const customerPage: CustomerPage = (resource) => ({
   title: resource.name ?? resource.uuid,
   content: (

@@ -4,8 +4,8 @@ import type { Done, VendorResource, YourService } from "../../../src/resources/c
 import { customerPage } from "./customer-page.tsx";
 
 /**
- * The vendor that the kit is tested with: it stays as it is when a fork changes `src/your-service`. In the tests'
- * processes it stands in that folder's place (compile-programs.js), so its files have the same names.
+ * The vendor that the kit is tested with; it stays the same when a fork changes `src/your-service`. In the tests'
+ * processes it replaces that folder (compile-programs.js), so its files have the same names.
  */
 export const teapots: YourService & { customerPage: CustomerPage } = {
   customerPage,

@@ -1,6 +1,6 @@
 import type { Offer } from "../../../src/resources/contract.ts";
 
-/** What the tests of the kit sell, whatever `src/your-service` sells. */
+/** The offer in the kit's tests, whatever `src/your-service` sells. */
 export const offer: Offer = {
   plans: {
     basic: { description: "A teapot for one" },

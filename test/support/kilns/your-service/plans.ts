@@ -1,6 +1,9 @@
 import type { Offer } from "../resources/contract.ts";
 
-/** A product unlike the teapots: nothing is ready at once, nothing is set, and hardly a plan can be left. */
+/**
+ * A product unlike the teapots: the default plan is asynchronous, there are no config vars, and plan changes are
+ * refused or slow.
+ */
 export const offer: Offer = {
   plans: {
     brick: { description: "A kiln of bricks", later: "Your kiln is being built." },
