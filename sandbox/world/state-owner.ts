@@ -35,7 +35,7 @@ export async function ownStateFile(path: string): Promise<() => Promise<void>> {
   const socketPath = socketPathOf(path);
   const guard = await enterAlone(path, socketPath);
   const server = await becomeOwner().finally(() => guard.leave());
-  if (server === null || server === "taken") return () => Promise.resolve();
+  if (server === null) return () => Promise.resolve();
   return () => new Promise((left) => void server.close(() => left()));
 
   async function becomeOwner() {
@@ -43,7 +43,9 @@ export async function ownStateFile(path: string): Promise<() => Promise<void>> {
     if (first !== "taken") return first;
     if ((await isOwned(socketPath)) || guard.isLost()) throw new StateFileInUse(path, socketPath);
     if (await isSocket(socketPath)) await rm(socketPath, { force: true });
-    return listen(socketPath);
+    const second = await listen(socketPath);
+    if (second === "taken") throw new StateFileInUse(path, socketPath);
+    return second;
   }
 }
 
