@@ -123,7 +123,7 @@ export async function createServices(config: Config, role: "owner" | "guest", pa
     onGrantEnd: () => jobs.wake("exchange-grants", AFTER_AN_END_MS),
     onRefreshEnd: () => jobs.wake("refresh-tokens", AFTER_AN_END_MS),
     onSteal: metrics.steal,
-    onOutage: metrics.breakerOpens,
+    onBreakerOpen: metrics.breakerOpens,
   });
   const platformFor = createPlatformFor(api, credentials.tokensOf);
   const { addonId, addonPassword } = config;
@@ -132,7 +132,7 @@ export async function createServices(config: Config, role: "owner" | "guest", pa
   const vendor = parts.vendor ?? (await yours());
   const lifecycle = createLifecycle({
     ...{ db, vault, offer, vendor, platformFor, scrubber, onSettled, log },
-    grantsBehindForMs: credentials.grants.behindForMs,
+    grantBacklogAgeMs: credentials.grants.backlogAgeMs,
   });
   const pages = createPages({ siteName: config.addonId, publicUrl: config.publicUrl });
   const signIn = peopleSignIn(config, {

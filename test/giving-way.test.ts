@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, it } from "@jest/globals";
 import { setTimeout as wait } from "node:timers/promises";
 import { pino } from "pino";
-import { createLine } from "../src/due-work/line.ts";
-import { createPool } from "../src/due-work/pool.ts";
+import { createBacklog } from "../src/due-work/backlog.ts";
+import { createWorkerPool } from "../src/due-work/worker-pool.ts";
 import type { Lane, StepQueue } from "../src/resources/steps/queue.ts";
 import { createStepRunner, type StepHandlers } from "../src/resources/steps/runner.ts";
 import { createScrubber } from "../src/scrubber.ts";
@@ -13,7 +13,7 @@ import { aWorld, eventually, type World } from "./support/world.ts";
 function aPool(rows: number, { concurrency, forNow }: { concurrency: number; forNow?: () => number }) {
   const left = Array.from({ length: rows }, (_, row) => row);
   const ends: (() => void)[] = [];
-  const pool = createPool<number>({
+  const pool = createWorkerPool<number>({
     claim: async (most) => left.splice(0, most),
     handle: () => new Promise((resolve) => ends.push(resolve)),
     concurrency,
@@ -37,25 +37,25 @@ function aPool(rows: number, { concurrency, forNow }: { concurrency: number; for
 
 it("a pool says that it is behind for as long as more is due than it can start", async () => {
   const { pool, ends, started, endAll } = aPool(5, { concurrency: 2 });
-  expect(pool.behindForMs()).toBe(0);
+  expect(pool.backlogAgeMs()).toBe(0);
   await eventually(() => expect(started()).toBe(2));
-  expect(pool.behindForMs()).toBeGreaterThan(0);
+  expect(pool.backlogAgeMs()).toBeGreaterThan(0);
   ends.splice(0).forEach((end) => end());
   await eventually(() => expect(started()).toBe(4));
-  expect(pool.behindForMs()).toBeGreaterThan(0);
+  expect(pool.backlogAgeMs()).toBeGreaterThan(0);
   await endAll();
-  await eventually(() => expect(pool.behindForMs()).toBe(0));
+  await eventually(() => expect(pool.backlogAgeMs()).toBe(0));
 });
 
 it("a line of rows ends a second after it was last full, and not while it is", () => {
   let now = 50_000;
-  const line = createLine(() => now);
-  const sawAfter = (ms: number, isFull: boolean) => ((now += ms), line.saw(isFull), line.forMs());
-  expect(line.forMs()).toBe(0);
+  const backlog = createBacklog(() => now);
+  const sawAfter = (ms: number, isFull: boolean) => ((now += ms), backlog.observe(isFull), backlog.ageMs());
+  expect(backlog.ageMs()).toBe(0);
   expect(sawAfter(0, false)).toBe(0);
   expect(sawAfter(0, true)).toBe(0);
   // Nobody can look while all places are taken.
-  expect(((now += 5_000), line.forMs())).toBe(5_000);
+  expect(((now += 5_000), backlog.ageMs())).toBe(5_000);
   expect(sawAfter(0, false)).toBe(5_000);
   expect(sawAfter(900, false)).toBe(5_900);
   expect(sawAfter(0, true)).toBe(5_900);
@@ -63,7 +63,7 @@ it("a line of rows ends a second after it was last full, and not while it is", (
   expect(sawAfter(990, false)).toBe(6_900);
   expect(sawAfter(10, false)).toBe(0);
   expect(sawAfter(0, true)).toBe(0);
-  expect(((now += 10), line.forMs())).toBe(10);
+  expect(((now += 10), backlog.ageMs())).toBe(10);
 });
 
 it("a pool that may start fewer for now starts no more, and the rest as soon as it may, though nothing ended", async () => {
@@ -140,7 +140,7 @@ it("while grants stand in line one step that calls the vendor runs beside them; 
     const [row] = await world.rows(`SELECT count(*)::int AS due FROM credentials WHERE due_at <= now()`);
     expect(row).toEqual({ due: 12 });
   });
-  await eventually(() => expect(grants.behindForMs()).toBeGreaterThan(0));
+  await eventually(() => expect(grants.backlogAgeMs()).toBeGreaterThan(0));
 
   line.open();
   line = aGate();
@@ -162,18 +162,18 @@ it("while grants stand in line one step that calls the vendor runs beside them; 
 it.each(["vendor", "platform"] as const)(
   "gives way in the lane of the %s for a minute and no longer, for what waits may hold back a grant itself",
   async (lane) => {
-    let behindForMs = 0;
+    let ageMs = 0;
     const claims: [Lane, number][] = [];
     const runner = createStepRunner({
       queue: { claim: async (...asked: [Lane, number]) => (claims.push(asked), []) } as unknown as StepQueue,
       handlers: {} as StepHandlers,
-      grantsBehindForMs: () => behindForMs,
+      grantBacklogAgeMs: () => ageMs,
       secretsOf: () => [],
       scrubber: createScrubber(""),
       onEnd: () => undefined,
       log: pino({ level: "silent" }),
     });
-    for (behindForMs of [0, 1, 59_999, 60_000]) await runner.runDue(lane, new AbortController().signal);
+    for (ageMs of [0, 1, 59_999, 60_000]) await runner.runDue(lane, new AbortController().signal);
     expect(claims).toEqual([16, 1, 1, 16].map((most) => [lane, most]));
   },
 );

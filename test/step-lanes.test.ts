@@ -1,7 +1,7 @@
 // Again on PostgreSQL: the claim skips rows that others hold.
 
 import { afterAll, beforeAll, expect, it } from "@jest/globals";
-import { createPool } from "../src/due-work/pool.ts";
+import { createWorkerPool } from "../src/due-work/worker-pool.ts";
 import { aGate } from "./support/a-vendor.ts";
 import { aLifecycle, type LifecycleWorld } from "./support/lifecycle.ts";
 import { eventually } from "./support/world.ts";
@@ -74,7 +74,7 @@ it("what comes after one of them is begun at once, and those that waited take th
 it("a look for work ends when it is told to, though every place is taken", async () => {
   const gate = aGate();
   const due = ["one", "two"];
-  const pool = createPool<string>({
+  const pool = createWorkerPool<string>({
     claim: async (most) => due.splice(0, most),
     handle: () => gate.opened,
     concurrency: 1,
@@ -93,7 +93,7 @@ it("places that stay free are taken though they are no quarter of all", async ()
   const gate = aGate();
   const due = Array.from({ length: 13 }, (_, i) => i);
   const begun: number[] = [];
-  const pool = createPool<number>({
+  const pool = createWorkerPool<number>({
     claim: async (most) => due.splice(0, most),
     handle: (row) => (begun.push(row), gate.opened),
     concurrency: 16,

@@ -76,7 +76,7 @@ export async function masked(
     .tokensOf(uuid)
     .current()
     .catch(() => null);
-  const show = token && scrubber.hide(token);
+  const unhide = token && scrubber.hide(token);
   const told = {
     ...{ status, headers: withoutSecretMembers(headers) },
     body: isOfVars ? withoutValues(body) : withoutSecretMembers(body),
@@ -84,7 +84,7 @@ export async function masked(
   try {
     return withTexts(told, scrubber.scrub) as PlatformAnswer;
   } finally {
-    show?.();
+    unhide?.();
   }
 }
 

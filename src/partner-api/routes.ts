@@ -38,13 +38,13 @@ export function partnerApi(needs: {
   router
     .route("/")
     .post(async (request, response) => {
-      const cameAt = performance.now();
+      const receivedAtMs = performance.now();
       const answer = await counted.provision(async () => {
         const wanted = readProvision(await readJsonBody(request, response), String(request.id));
         return hideWhile(scrubber, async (hide) => {
           hide(...secretsIn(wanted));
           await untilReady();
-          return provision(wanted, cameAt, () => request.socket.writable);
+          return provision(wanted, receivedAtMs, () => request.socket.writable);
         });
       });
       if (answer.status < 300) response.on("finish", onAnswered);
@@ -55,21 +55,21 @@ export function partnerApi(needs: {
   router
     .route("/:uuid")
     .put(async (request, response) => {
-      const cameAt = performance.now();
+      const receivedAtMs = performance.now();
       const answer = await counted.changePlan(async () => {
         const plan = readPlanChange(await readJsonBody(request, response));
         const uuid = uuidOf(request);
         await untilReady();
-        return changePlan(uuid, plan, String(request.id), cameAt);
+        return changePlan(uuid, plan, String(request.id), receivedAtMs);
       });
       send(response, answer);
     })
     .delete(async (request, response) => {
-      const cameAt = performance.now();
+      const receivedAtMs = performance.now();
       await counted.deprovision(async () => {
         const uuid = uuidOf(request);
         await untilReady();
-        await deprovision(uuid, String(request.id), cameAt);
+        await deprovision(uuid, String(request.id), receivedAtMs);
       });
       response.status(204).end();
     })

@@ -5,17 +5,22 @@ import type { Log } from "../log.ts";
 import type { Offer } from "./contract.ts";
 import type { PlanChangeOutcome } from "./plan-change-outcome.ts";
 import { answerBody, type Answer } from "./provision-answers.ts";
-import { deprovisioned, neverProvisioned, notFound, unknownPlan } from "./refusals.ts";
+import { deprovisioned, provisionFailed, notFound, unknownPlan } from "./refusals.ts";
 import { RESOURCE_COLUMNS, wasNeverProvisioned, type ResourceRow } from "./rows.ts";
 import { STEP_LEASE_SECONDS, type Step } from "./steps/queue.ts";
 import type { StepRunner } from "./steps/runner.ts";
-import type { InTurn } from "./turns.ts";
+import type { RunExclusive } from "./resource-mutex.ts";
 
 /**
  * Answers a plan change, logged under `requestId` (assumed, section 1). Throws a `Refusal` for what cannot be changed.
- * `cameAt`: when the request arrived (`performance.now()`); now unless given.
+ * `receivedAtMs`: when the request arrived (`performance.now()`); now unless given.
  */
-export type ChangePlan = (uuid: string, plan: string, requestId: string, cameAt?: number) => Promise<Answer>;
+export type ChangePlan = (
+  uuid: string,
+  plan: string,
+  requestId: string,
+  receivedAtMs?: number,
+) => Promise<Answer>;
 
 /**
  * How long after its arrival a plan change waits for an earlier one that another process is answering; then it is
@@ -76,19 +81,19 @@ export function createChangePlan(needs: {
   offer: Offer;
   runner: StepRunner;
   outcomeOf: PlanChangeOutcome;
-  inTurn: InTurn;
+  runExclusive: RunExclusive;
   onSettled(): void;
   log: Log;
 }): ChangePlan {
-  const { db, offer, runner, outcomeOf, inTurn, onSettled, log } = needs;
+  const { db, offer, runner, outcomeOf, runExclusive, onSettled, log } = needs;
 
-  return (uuid, plan, requestId, cameAt = performance.now()) => {
+  return (uuid, plan, requestId, receivedAtMs = performance.now()) => {
     const key = randomUUID();
-    return inTurn(uuid, cameAt, async (patience) => {
-      const until = cameAt + PATIENCE_MS;
+    return runExclusive(uuid, receivedAtMs, async (withinDeadline) => {
+      const until = receivedAtMs + PATIENCE_MS;
       for (;;) {
         const mayQueue = performance.now() > until;
-        const begun = await patience(() =>
+        const begun = await withinDeadline(() =>
           db.transaction((tx) => beginOrQueue(tx, { uuid, plan, key, requestId, mayQueue })),
         );
         if (begun.is === "unchanged") {
@@ -110,7 +115,7 @@ export function createChangePlan(needs: {
         }
         if (begun.is === "begun") {
           const { step } = begun;
-          return runner.hiding(step, () => outcomeOf(step, plan, patience));
+          return runner.hiding(step, () => outcomeOf(step, plan, withinDeadline));
         }
         await wait(50);
       }
@@ -125,7 +130,7 @@ export function createChangePlan(needs: {
     const [resource] = await tx.query<ResourceRow>(lockResource, [uuid]);
     if (!resource || wasNeverProvisioned(resource)) throw notFound();
     if (resource.state === "deprovisioned") throw deprovisioned();
-    if (resource.state === "failed") throw neverProvisioned();
+    if (resource.state === "failed") throw provisionFailed();
     // The present plan may no longer be on offer; a repeated change to it still succeeds.
     if (resource.plan !== plan && !Object.hasOwn(offer.plans, plan)) throw unknownPlan(offer, plan);
     const open = await tx.query<OpenStep>(openSteps, [uuid]);

@@ -1,17 +1,17 @@
 import { statement, type Database } from "../database/database.ts";
 import type { Log } from "../log.ts";
 import { lockWhole } from "./locks.ts";
-import { createPatience } from "./patience.ts";
+import { createRequestDeadline } from "./request-deadline.ts";
 import { deprovisioned, notFound } from "./refusals.ts";
 import { findResource, wasNeverProvisioned } from "./rows.ts";
 
 /**
  * Answers a deprovision, logged under `requestId` (assumed, section 1). Throws a `Refusal` for a uuid never provisioned
  * (404) or already deprovisioned (410). A uuid never seen leaves a tombstone: a provision that this request overtook on
- * its way then finds it, and makes nothing that would never be taken down. `cameAt`: when the request arrived
+ * its way then finds it, and makes nothing that would never be taken down. `receivedAtMs`: when the request arrived
  * (`performance.now()`); now unless given.
  */
-export type Deprovision = (uuid: string, requestId?: string, cameAt?: number) => Promise<void>;
+export type Deprovision = (uuid: string, requestId?: string, receivedAtMs?: number) => Promise<void>;
 
 // The end of a resource, in one statement: the row becomes a tombstone, every secret is erased, running work is fenced
 // off (the credential's lease number rises and the steps are deleted), and a clean-up step is written. The clean-up
@@ -61,10 +61,10 @@ export function createDeprovision({
   onSettled(): void;
   log: Log;
 }): Deprovision {
-  return async (uuid, requestId, cameAt = performance.now()) => {
-    const patience = createPatience(cameAt);
+  return async (uuid, requestId, receivedAtMs = performance.now()) => {
+    const withinDeadline = createRequestDeadline(receivedAtMs);
     let tries = 0;
-    const [gone] = await patience(() =>
+    const [gone] = await withinDeadline(() =>
       db.transaction(async (tx) => {
         tries += 1;
         await lockWhole(tx, uuid);
@@ -75,7 +75,7 @@ export function createDeprovision({
       }),
     );
     if (!gone) {
-      const resource = await patience(() => findResource(db, uuid));
+      const resource = await withinDeadline(() => findResource(db, uuid));
       if (!resource || wasNeverProvisioned(resource)) throw notFound();
       // After several tries, an earlier one may have taken effect and its acknowledgement been lost: then this request
       // was the first, and succeeds.

@@ -12,13 +12,13 @@ import { createProvision, type Provision } from "./provision.ts";
 import { createProvisionAnswers } from "./provision-answers.ts";
 import { createProvisionStore } from "./provision-store.ts";
 import { createPlatformSteps } from "./steps/platform-steps.ts";
-import { neverNothing } from "./steps/never-nothing.ts";
+import { requireResults } from "./steps/require-results.ts";
 import { createStepQueue, type StepQueue } from "./steps/queue.ts";
 import { createStepRunner, type StepRunner } from "./steps/runner.ts";
 import { createSettlements } from "./steps/settle.ts";
 import { secretsOf } from "./secrets-of.ts";
 import { createVendorSteps } from "./steps/vendor-steps.ts";
-import { createTurns } from "./turns.ts";
+import { createResourceMutex } from "./resource-mutex.ts";
 
 /** One add-on resource from provision to deprovision: the platform's three calls, and the steps that follow them. */
 export interface Lifecycle {
@@ -39,7 +39,7 @@ export function createLifecycle(needs: {
   platformFor: PlatformFor;
   scrubber: Scrubber;
   /** For how many ms more grants have been due than can be exchanged at once; 0: not now. */
-  grantsBehindForMs(): number;
+  grantBacklogAgeMs(): number;
   /** Called when a step may have fallen due. */
   onSettled(): void;
   log: Log;
@@ -49,7 +49,7 @@ export function createLifecycle(needs: {
   const settlements = createSettlements(db, vault);
   const answers = createProvisionAnswers(db, vault, log);
   const failure = createFailure(db, vault);
-  const vendor = neverNothing(needs.vendor);
+  const vendor = requireResults(needs.vendor);
   const vendorSteps = createVendorSteps({ ...needs, vendor, answers, settlements, queue });
   const platformSteps = createPlatformSteps({ ...needs, ...failure, settlements, queue });
   const handlers = {
@@ -63,12 +63,12 @@ export function createLifecycle(needs: {
   };
   const runner = createStepRunner({
     ...{ queue, handlers, log },
-    grantsBehindForMs: needs.grantsBehindForMs,
+    grantBacklogAgeMs: needs.grantBacklogAgeMs,
     scrubber: needs.scrubber,
     secretsOf: ({ resource }) => secretsOf(vault, resource),
     onEnd: needs.onSettled,
   });
-  const shared = { ...needs, vendor, runner, vendorSteps, inTurn: createTurns() };
+  const shared = { ...needs, vendor, runner, vendorSteps, runExclusive: createResourceMutex() };
   return {
     provision: createProvision({ ...shared, store: createProvisionStore(db, vault), answers, queue }),
     changePlan: createChangePlan({

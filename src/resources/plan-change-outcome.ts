@@ -3,7 +3,7 @@ import { Refusal } from "../errors.ts";
 import type { Log } from "../log.ts";
 import type { Vault } from "../vault/vault.ts";
 import type { Offer, YourService } from "./contract.ts";
-import type { Patience } from "./patience.ts";
+import type { WithinDeadline } from "./request-deadline.ts";
 import { inTime } from "./provision.ts";
 import { answerBody, type Answer } from "./provision-answers.ts";
 import { deprovisioned } from "./refusals.ts";
@@ -26,7 +26,7 @@ const ACCEPTED_WITHIN_MS = 10 * 60_000;
  * any other for "not changed". Throws the vendor's `Refusal`, even if that cannot be stored, or the refusal of a
  * deprovisioned resource (410).
  */
-export type PlanChangeOutcome = (step: Step, plan: string, patience: Patience) => Promise<Answer>;
+export type PlanChangeOutcome = (step: Step, plan: string, withinDeadline: WithinDeadline) => Promise<Answer>;
 
 export function createPlanChangeOutcome(needs: {
   db: Queryable;
@@ -45,8 +45,13 @@ export function createPlanChangeOutcome(needs: {
    * The answer when the step is not ours any more: an earlier try of ours settled it and its acknowledgement was lost,
    * or another process took it over and will settle it. Throws a `Refusal` only if the resource is gone.
    */
-  async function overtaken(uuid: string, plan: string, ours: Answer, patience: Patience): Promise<Answer> {
-    const resource = await patience(() => findResource(db, uuid));
+  async function overtaken(
+    uuid: string,
+    plan: string,
+    ours: Answer,
+    withinDeadline: WithinDeadline,
+  ): Promise<Answer> {
+    const resource = await withinDeadline(() => findResource(db, uuid));
     if (!resource || resource.state === "deprovisioned") throw deprovisioned();
     return resource.plan === plan ? ours : takesLonger(plan);
   }
@@ -58,30 +63,30 @@ export function createPlanChangeOutcome(needs: {
     {
       result,
       end,
-      patience,
-    }: { result: Attempt | { is: "slow" }; end: Promise<Attempt>; patience: Patience },
+      withinDeadline,
+    }: { result: Attempt | { is: "slow" }; end: Promise<Attempt>; withinDeadline: WithinDeadline },
   ): Promise<Answer> {
     const { uuid, appliedPlan } = step.resource;
     switch (result.is) {
       case "done": {
-        const isOurs = await patience(() => settlements.done(step, result.config, plan));
+        const isOurs = await withinDeadline(() => settlements.done(step, result.config, plan));
         onSettled();
         const ours = { status: 200, body: answerBody({ config: result.config, message: result.message }) };
-        return isOurs ? ours : overtaken(uuid, plan, ours, patience);
+        return isOurs ? ours : overtaken(uuid, plan, ours, withinDeadline);
       }
       case "later": {
-        const isOurs = await patience(() => settlements.later(step, plan));
+        const isOurs = await withinDeadline(() => settlements.later(step, plan));
         onSettled();
         const ours = { status: 202, body: answerBody({ message: result.message }) };
-        return isOurs ? ours : overtaken(uuid, plan, ours, patience);
+        return isOurs ? ours : overtaken(uuid, plan, ours, withinDeadline);
       }
       case "refused":
-        await patience(() => settlements.keepPlan(step, plan, appliedPlan));
+        await withinDeadline(() => settlements.keepPlan(step, plan, appliedPlan));
         throw result.refusal;
       case "failed":
       case "slow": {
-        if (!(await patience(() => settlements.acceptPlan(step, plan))))
-          return overtaken(uuid, plan, takesLonger(plan), patience);
+        if (!(await withinDeadline(() => settlements.acceptPlan(step, plan))))
+          return overtaken(uuid, plan, takesLonger(plan), withinDeadline);
         const accepted = acceptedStep(step, plan);
         runner.inBackground(
           accepted,
@@ -117,7 +122,7 @@ export function createPlanChangeOutcome(needs: {
     runner.inBackground(step, work);
   }
 
-  return async (step, plan, patience) => {
+  return async (step, plan, withinDeadline) => {
     const { resource, requestId } = step;
     const call = runner.holding(step, (signal) =>
       attempt(offer, () =>
@@ -130,7 +135,7 @@ export function createPlanChangeOutcome(needs: {
     const result = await inTime(call);
     const end = result.is === "slow" ? call : Promise.resolve(result);
     try {
-      return await store(step, plan, { result, end, patience });
+      return await store(step, plan, { result, end, withinDeadline });
     } catch (error) {
       if (error instanceof Refusal) throw error;
       log.warn(

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { setTimeout as wait } from "node:timers/promises";
 import { isDeepStrictEqual } from "node:util";
 import { statement, type Queryable } from "../database/database.ts";
-import type { Patience } from "./patience.ts";
+import type { WithinDeadline } from "./request-deadline.ts";
 import { deprovisioned, unknownPlan } from "./refusals.ts";
 import type { Log } from "../log.ts";
 import type { Vault } from "../vault/vault.ts";
@@ -14,7 +14,7 @@ import { attempt, type Attempt } from "./steps/attempt.ts";
 import type { Step, StepQueue } from "./steps/queue.ts";
 import type { StepRunner } from "./steps/runner.ts";
 import type { VendorSteps } from "./steps/vendor-steps.ts";
-import type { InTurn } from "./turns.ts";
+import type { RunExclusive } from "./resource-mutex.ts";
 
 /**
  * The platform wants its answer within 3 s. After this long the answer is "later" (202), with 200 ms left to store it.
@@ -33,12 +33,12 @@ const countPlanChanges = statement(
 
 /**
  * Answers a provision request (assumed, section 1): delivered at least once, carried out exactly once. Throws a
- * `Refusal` for what cannot be provisioned; every other answer is final and repeated byte for byte. `cameAt`: when the
- * request arrived (`performance.now()`); now unless given. `isHeard`: whether its caller still waits for the answer.
+ * `Refusal` for what cannot be provisioned; every other answer is final and repeated byte for byte.
+ * `receivedAtMs`: when the request arrived (`performance.now()`); now unless given. `isHeard`: whether its caller still waits for the answer.
  */
 export type Provision = (
   request: ProvisionRequest,
-  cameAt?: number,
+  receivedAtMs?: number,
   isHeard?: () => boolean,
 ) => Promise<Answer>;
 
@@ -52,37 +52,49 @@ export function createProvision(needs: {
   queue: StepQueue;
   runner: StepRunner;
   vendorSteps: VendorSteps;
-  inTurn: InTurn;
+  runExclusive: RunExclusive;
   /** Called when a step that is due at once, or soon, was left to the background. */
   onSettled(): void;
   log: Log;
 }): Provision {
-  const { db, vault, offer, vendor, store, answers, queue, runner, vendorSteps, inTurn, onSettled, log } =
-    needs;
+  const {
+    db,
+    vault,
+    offer,
+    vendor,
+    store,
+    answers,
+    queue,
+    runner,
+    vendorSteps,
+    runExclusive,
+    onSettled,
+    log,
+  } = needs;
 
-  return (request, cameAt = performance.now(), isHeard = () => true) =>
-    inTurn(request.uuid, cameAt, async (patience) => {
+  return (request, receivedAtMs = performance.now(), isHeard = () => true) =>
+    runExclusive(request.uuid, receivedAtMs, async (withinDeadline) => {
       const plan = Object.hasOwn(offer.plans, request.plan) ? offer.plans[request.plan]! : null;
       if (!plan) {
-        const known = await patience(() => findResource(db, request.uuid));
-        if (known) return again(request, randomUUID(), { patience, isHeard });
+        const known = await withinDeadline(() => findResource(db, request.uuid));
+        if (known) return again(request, randomUUID(), { withinDeadline, isHeard });
         throw unknownPlan(offer, request.plan);
       }
       const key = randomUUID();
       const answer = plan.later === undefined ? null : answers.putOff(request.uuid, plan.later);
-      const birth = await patience((wait) => store.insert(request, key, answer, wait));
-      if (!birth) return again(request, key, { patience, isHeard });
+      const birth = await withinDeadline((wait) => store.insert(request, key, answer, wait));
+      if (!birth) return again(request, key, { withinDeadline, isHeard });
       if (!request.grant)
         log.error({ alarm: "no_grant", ...named(request) }, "A provision came without a grant");
-      return answer ?? firstAnswer(newStep(request, birth, key), patience);
+      return answer ?? firstAnswer(newStep(request, birth, key), withinDeadline);
     });
 
   /** Calls the vendor and decides the answer, within the platform's time limit. */
-  function firstAnswer(step: Step, patience: Patience): Promise<Answer> {
-    return runner.hiding(step, () => callAndDecide(step, patience));
+  function firstAnswer(step: Step, withinDeadline: WithinDeadline): Promise<Answer> {
+    return runner.hiding(step, () => callAndDecide(step, withinDeadline));
   }
 
-  async function callAndDecide(step: Step, patience: Patience): Promise<Answer> {
+  async function callAndDecide(step: Step, withinDeadline: WithinDeadline): Promise<Answer> {
     const call = runner.holding(step, (signal) =>
       attempt(offer, () => vendor.provision(vendorResource(vault, step.resource, { ...step, signal }))),
     );
@@ -92,11 +104,11 @@ export function createProvision(needs: {
         call.then((late) => vendorSteps.settle(step, late)),
       );
     const result = await inTime(call);
-    const answer = await patience(() => answers.decide(step, result));
+    const answer = await withinDeadline(() => answers.decide(step, result));
     if (result.is === "slow") settle();
     else if (result.is === "refused" || result.is === "failed") onSettled();
     if (answer) return answer;
-    const standing = await decidedElsewhere(step.resource.uuid, patience);
+    const standing = await decidedElsewhere(step.resource.uuid, withinDeadline);
     // Another process answered "later" and left the step to this one: the platform must learn the result from the step.
     // Any other answer is our own, whose acknowledgement was lost; storing it settled the step.
     if (result.is !== "slow" && standing.status === 202) settle();
@@ -112,26 +124,26 @@ export function createProvision(needs: {
   async function again(
     request: ProvisionRequest,
     ownKey: string,
-    { patience, isHeard }: { patience: Patience; isHeard: () => boolean },
+    { withinDeadline, isHeard }: { withinDeadline: WithinDeadline; isHeard: () => boolean },
   ): Promise<Answer> {
     const { uuid, grant, requestId } = request;
-    if (grant && isHeard() && (await patience(() => store.receiveGrant(uuid, grant, requestId))))
+    if (grant && isHeard() && (await withinDeadline(() => store.receiveGrant(uuid, grant, requestId))))
       log.info(named(request), "A repeated provision brought a new grant");
     const until = performance.now() + PATIENCE_MS;
     for (;;) {
-      const resource = await patience(() => findResource(db, request.uuid));
+      const resource = await withinDeadline(() => findResource(db, request.uuid));
       if (!resource) throw new Error(`Resource ${request.uuid} is neither new nor known.`);
       if (resource.answerStatus !== null || resource.state === "deprovisioned") {
         return repeated(resource, request);
       }
       // Left by a process that died, or written by our own insert whose acknowledgement was lost.
-      const orphan = await patience(() => queue.claimUnanswered(request.uuid, ownKey));
-      if (orphan) return firstAnswer(orphan, patience);
+      const orphan = await withinDeadline(() => queue.claimUnanswered(request.uuid, ownKey));
+      if (orphan) return firstAnswer(orphan, withinDeadline);
       // The process that held the step died or is slow: answer "later". A step that is still stored runs in the next
       // sweep.
       if (performance.now() > until) {
-        const answer = await patience(() => answers.decideLater(resource));
-        return answer ?? decidedElsewhere(request.uuid, patience);
+        const answer = await withinDeadline(() => answers.decideLater(resource));
+        return answer ?? decidedElsewhere(request.uuid, withinDeadline);
       }
       await wait(50);
     }
@@ -161,8 +173,8 @@ export function createProvision(needs: {
   /**
    * The answer that another process stored first. If there is none, the resource was deprovisioned: throws a `Refusal`.
    */
-  async function decidedElsewhere(uuid: string, patience: Patience): Promise<Answer> {
-    const resource = await patience(() => findResource(db, uuid));
+  async function decidedElsewhere(uuid: string, withinDeadline: WithinDeadline): Promise<Answer> {
+    const resource = await withinDeadline(() => findResource(db, uuid));
     const answer = resource && answers.given(resource);
     if (answer) return answer;
     throw deprovisioned();

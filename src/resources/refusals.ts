@@ -24,7 +24,7 @@ export function notFound(): Refusal {
   return new Refusal("This resource was never provisioned.", { id: "not_found", status: 404 });
 }
 
-export function neverProvisioned(): Refusal {
+export function provisionFailed(): Refusal {
   return new Refusal("Provisioning this resource failed, so its plan cannot be changed.", {
     id: "provision_failed",
   });

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from "@jest/globals";
 import { createMassRefusal } from "../../src/resources/credentials/mass-refusal.ts";
-import { createOutage } from "../../src/resources/credentials/outage.ts";
+import { createCircuitBreaker } from "../../src/resources/credentials/circuit-breaker.ts";
 import { aWorld, type World } from "../support/world.ts";
 import type { FaultAction } from "../../sandbox/index.ts";
 
@@ -277,56 +277,56 @@ describe("a wave among the latest answers", () => {
 describe("the breaker for refreshes", () => {
   it("lets four calls a minute through while the token endpoint fails, and all once one succeeds", () => {
     let now = 0;
-    const outage = createOutage(() => now);
-    expect(outage.allowance()).toBe(Infinity);
-    for (let failure = 0; failure < 5; failure++) outage.failed();
+    const breaker = createCircuitBreaker(() => now);
+    expect(breaker.allowance()).toBe(Infinity);
+    for (let failure = 0; failure < 5; failure++) breaker.failed();
     let calls = 0;
     for (; now < 600_000; now += 1_000) {
-      if (outage.allowance() === 0) continue;
+      if (breaker.allowance() === 0) continue;
       calls += 1;
-      outage.failed();
+      breaker.failed();
     }
     expect(calls).toBeLessThanOrEqual(40);
     expect(calls).toBeGreaterThanOrEqual(39);
-    outage.succeeded(now);
-    expect(outage.allowance()).toBe(Infinity);
+    breaker.succeeded(now);
+    expect(breaker.allowance()).toBe(Infinity);
   });
 
   it("tells that refreshes are held back for as long as an outage lasts, and not at its beginning alone", () => {
     let now = 0;
     let heldBack = 0;
-    const outage = createOutage(
+    const breaker = createCircuitBreaker(
       () => now,
       () => (heldBack += 1),
     );
-    for (let failure = 0; failure < 64; failure++) outage.failed();
+    for (let failure = 0; failure < 64; failure++) breaker.failed();
     expect(heldBack).toBe(1);
-    for (; now < 600_000; now += 1_000) if (outage.allowance() > 0) outage.failed();
+    for (; now < 600_000; now += 1_000) if (breaker.allowance() > 0) breaker.failed();
     expect(heldBack).toBe(40);
-    outage.succeeded(now);
-    outage.failed();
+    breaker.succeeded(now);
+    breaker.failed();
     expect(heldBack).toBe(40);
   });
 
   it("waits as long as the platform asks", () => {
     let now = 0;
-    const outage = createOutage(() => now);
-    outage.failed(60_000);
+    const breaker = createCircuitBreaker(() => now);
+    breaker.failed(60_000);
     now = 59_000;
-    expect(outage.allowance()).toBe(0);
+    expect(breaker.allowance()).toBe(0);
     now = 61_000;
-    expect(outage.allowance()).toBeGreaterThan(0);
+    expect(breaker.allowance()).toBeGreaterThan(0);
   });
 
   it("rests though a call succeeds that was under way when it was asked to, and until a later one does", () => {
     let now = 1_000;
-    const outage = createOutage(() => now);
-    outage.failed(60_000);
-    outage.succeeded(900);
-    expect(outage.allowance()).toBe(0);
+    const breaker = createCircuitBreaker(() => now);
+    breaker.failed(60_000);
+    breaker.succeeded(900);
+    expect(breaker.allowance()).toBe(0);
     now = 2_000;
-    outage.succeeded(1_500);
-    expect(outage.allowance()).toBe(Infinity);
+    breaker.succeeded(1_500);
+    expect(breaker.allowance()).toBe(Infinity);
   });
 });
 

@@ -1,6 +1,6 @@
 import { expect, it } from "@jest/globals";
 import { pino } from "pino";
-import { createOutage } from "../../src/resources/credentials/outage.ts";
+import { createCircuitBreaker } from "../../src/resources/credentials/circuit-breaker.ts";
 import { createRefresh } from "../../src/resources/credentials/refresh.ts";
 import { createTokenSources } from "../../src/resources/credentials/token-source.ts";
 import { Secret } from "../../src/secret.ts";
@@ -12,11 +12,11 @@ type SourceNeeds = Parameters<typeof createTokenSources>[0];
 
 it("a refresh token that is refused says that the token endpoint is there again", async () => {
   let now = 0;
-  const outage = createOutage(() => now);
-  for (let i = 0; i < 5; i++) outage.failed();
-  expect(outage.allowance()).toBe(0);
+  const breaker = createCircuitBreaker(() => now);
+  for (let i = 0; i < 5; i++) breaker.failed();
+  expect(breaker.allowance()).toBe(0);
   now += 15_000;
-  expect(outage.allowance()).toBe(1);
+  expect(breaker.allowance()).toBe(1);
   const row = { uuid: "u", state: "active", attempts: 0, rejectedForSeconds: null, wasRefused: false };
   const needs = {
     claims: { refresh: async () => row },
@@ -28,11 +28,11 @@ it("a refresh token that is refused says that the token endpoint is there again"
       done: "failed",
       failure: { outcome: "token_rejected", error: { id: "invalid_grant", message: "No." } },
     }),
-    ...{ outage, massRefusal, slots: {}, concurrency: 1, onEnd: () => undefined },
+    ...{ breaker, massRefusal, slots: {}, concurrency: 1, onEnd: () => undefined },
     log: pino({ level: "silent" }),
   };
   await createRefresh(needs as unknown as RefreshNeeds).now("u");
-  expect(outage.allowance()).toBe(Infinity);
+  expect(breaker.allowance()).toBe(Infinity);
 });
 
 it("a call that was not sent, for the secret was replaced meanwhile, is made again and not called a rejected secret", async () => {
@@ -75,7 +75,7 @@ it("what the platform does not understand is an alarm, once for all of it", asyn
       claim: async (claim: () => Promise<unknown[]>) => (await claim()).map((it) => ({ row: it })),
     },
     call: async () => ({ done: "failed", failure: { outcome, error: { id: "suspended", message: "No." } } }),
-    ...{ outage: createOutage(), massRefusal, slots: {}, concurrency: 1, onEnd: () => undefined },
+    ...{ breaker: createCircuitBreaker(), massRefusal, slots: {}, concurrency: 1, onEnd: () => undefined },
     log: pino({}, { write: (line: string) => void lines.push(line) }),
   };
   const refresh = createRefresh(needs as unknown as RefreshNeeds);

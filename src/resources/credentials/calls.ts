@@ -135,7 +135,7 @@ export function createTokenCall({
     const { row, secret } = admitted;
     const credential = await credentialOf(row);
     if (!credential) return { done: "quarantined" };
-    const reveal = scrubber.hide(credential);
+    const unhide = scrubber.hide(credential);
     try {
       const answer = await ask(admitted, credential, takeSlot);
       if (!answer) return await giveBack(row, "not_sent");
@@ -157,7 +157,7 @@ export function createTokenCall({
         ? { done: "stored", refreshInSeconds: answer.tokens.lifeSeconds * shareOfLife(row.uuid) }
         : { done: "not_ours" };
     } finally {
-      reveal();
+      unhide();
     }
   };
 }

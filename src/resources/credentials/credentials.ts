@@ -10,7 +10,7 @@ import { createClaims, type Claims } from "./claims.ts";
 import { createClientSecrets, type ClientSecrets } from "./client-secrets.ts";
 import { createExchange, type GrantExchange } from "./exchange.ts";
 import { createMassRefusal, createTokenCounts } from "./mass-refusal.ts";
-import { createOutage } from "./outage.ts";
+import { createCircuitBreaker } from "./circuit-breaker.ts";
 import { createOpening } from "./opening.ts";
 import { createRefresh, type Refresh } from "./refresh.ts";
 import { createSlots } from "./slots.ts";
@@ -48,7 +48,7 @@ export function createCredentials(needs: {
   /** Called with the number of rows taken over from holders that neither finished nor released them. */
   onSteal(rows: number): void;
   /** Called when refreshes are held back, because the token endpoint keeps failing. */
-  onOutage(): void;
+  onBreakerOpen(): void;
 }): Credentials {
   const { db, vault, concurrency, onIssued, onLost, log } = needs;
   const claims = createClaims(db, needs.onSteal);
@@ -61,7 +61,7 @@ export function createCredentials(needs: {
   const shared = { claims, store, admission, call, slots: createSlots(concurrency), concurrency, log };
   const refresh = createRefresh({
     ...shared,
-    outage: createOutage(undefined, needs.onOutage),
+    breaker: createCircuitBreaker(undefined, needs.onBreakerOpen),
     massRefusal: createMassRefusal(createTokenCounts(db)),
     onEnd: needs.onRefreshEnd,
   });

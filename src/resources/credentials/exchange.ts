@@ -1,5 +1,5 @@
 import type { Log } from "../../log.ts";
-import { createPool } from "../../due-work/pool.ts";
+import { createWorkerPool } from "../../due-work/worker-pool.ts";
 import type { Admission, Admitted } from "./admission.ts";
 import type { CallTokenEndpoint } from "./calls.ts";
 import type { ClaimedCredential, Claims } from "./claims.ts";
@@ -68,8 +68,8 @@ export function createExchange(needs: {
       );
 
   // Ending a grant needs no call, so it happens whatever the client secret is worth.
-  const ends = createPool({ claim: claims.expiredGrants, handle: alone(end), concurrency: 16, onEnd });
-  const exchanges = createPool({
+  const ends = createWorkerPool({ claim: claims.expiredGrants, handle: alone(end), concurrency: 16, onEnd });
+  const exchanges = createWorkerPool({
     claim: (most) => admission.claim(claims.grants, most),
     handle: alone(exchange),
     concurrency: concurrency * ROWS_PER_SLOT,
@@ -80,6 +80,6 @@ export function createExchange(needs: {
     due: async (signal: AbortSignal) => (await ends.fill(signal)) + (await exchanges.fill(signal)),
     settled: async () => void (await Promise.all([ends.settled(), exchanges.settled()])),
     /** For how many ms more grants have been due than can be exchanged at once; 0: not now. */
-    behindForMs: exchanges.behindForMs,
+    backlogAgeMs: exchanges.backlogAgeMs,
   };
 }

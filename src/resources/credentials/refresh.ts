@@ -1,11 +1,11 @@
 import type { Log } from "../../log.ts";
 import type { TokenFailure } from "../../platform/oauth.ts";
-import { createPool } from "../../due-work/pool.ts";
+import { createWorkerPool } from "../../due-work/worker-pool.ts";
 import type { Admission, Admitted } from "./admission.ts";
 import type { CallResult, CallTokenEndpoint } from "./calls.ts";
 import type { ClaimedCredential, Claims } from "./claims.ts";
 import type { MassRefusal, Wave } from "./mass-refusal.ts";
-import type { Outage } from "./outage.ts";
+import type { CircuitBreaker } from "./circuit-breaker.ts";
 import { ROWS_PER_SLOT, type Slots, type TakeSlot, withoutWaiting } from "./slots.ts";
 import type { CredentialStore } from "./store.ts";
 import { judgeFailedRefresh, type RefreshVerdict } from "./verdict.ts";
@@ -38,7 +38,7 @@ export function createRefresh(needs: {
   store: CredentialStore;
   admission: Admission;
   call: CallTokenEndpoint;
-  outage: Outage;
+  breaker: CircuitBreaker;
   massRefusal: MassRefusal;
   slots: Slots;
   concurrency: number;
@@ -46,14 +46,14 @@ export function createRefresh(needs: {
   onEnd(): void;
   log: Log;
 }): Refresh {
-  const { claims, store, admission, call, outage, massRefusal, slots, concurrency, onEnd, log } = needs;
+  const { claims, store, admission, call, breaker, massRefusal, slots, concurrency, onEnd, log } = needs;
 
   async function refresh(admitted: Admitted, takeSlot: TakeSlot): Promise<CallResult> {
     const { row } = admitted;
     const sentMs = performance.now();
     const result = await call(admitted, takeSlot);
     if (result.done === "stored" || result.done === "not_ours") {
-      outage.succeeded(sentMs);
+      breaker.succeeded(sentMs);
       massRefusal.saw(false);
     }
     // A quarantined row stays so until tokens are stored, whatever the platform says of those it holds.
@@ -63,10 +63,10 @@ export function createRefresh(needs: {
     const { outcome, error, retryAfterMs } = result.failure;
     if (outcome === "token_rejected") {
       // A refusal proves that the endpoint is up.
-      outage.succeeded(sentMs);
+      breaker.succeeded(sentMs);
       if (!row.wasRefused) massRefusal.saw(true);
     }
-    if (outcome === "not_issued" || outcome === "unknown") outage.failed(retryAfterMs);
+    if (outcome === "not_issued" || outcome === "unknown") breaker.failed(retryAfterMs);
     const verdict = await spareTheMany(row, judgeFailedRefresh(row, result.failure));
     const turned = await store.putOffRefresh(row, { ...verdict, error: `${error.id}: ${error.message}` });
     if (turned)
@@ -118,9 +118,9 @@ export function createRefresh(needs: {
     );
   }
 
-  const refreshes = createPool({
+  const refreshes = createWorkerPool({
     async claim(most) {
-      const allowed = Math.min(most, outage.allowance());
+      const allowed = Math.min(most, breaker.allowance());
       return allowed > 0 ? admission.claim(claims.refreshes, allowed) : [];
     },
     async handle(admitted, signal) {

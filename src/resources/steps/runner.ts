@@ -4,7 +4,7 @@ import { PlatformRefused, RateLimited } from "../../platform/api-errors.ts";
 import type { Scrubber } from "../../scrubber.ts";
 import type { Secret } from "../../secret.ts";
 import { nextTryInSeconds, STEP_AGAIN } from "../credentials/backoff.ts";
-import { createPool } from "../../due-work/pool.ts";
+import { createWorkerPool } from "../../due-work/worker-pool.ts";
 import { StillUnderWay } from "./attempt.ts";
 import {
   CONCURRENCY,
@@ -59,7 +59,7 @@ export function createStepRunner(needs: {
   queue: StepQueue;
   handlers: StepHandlers;
   /** For how many ms more grants have been due than can be exchanged at once; 0: not now. */
-  grantsBehindForMs(): number;
+  grantBacklogAgeMs(): number;
   /** The secrets of a step's resource that a vendor's error may quote. */
   secretsOf(step: Step): readonly Secret[];
   scrubber: Scrubber;
@@ -67,7 +67,7 @@ export function createStepRunner(needs: {
   onEnd(): void;
   log: Log;
 }): StepRunner {
-  const { queue, handlers, grantsBehindForMs, secretsOf, scrubber, onEnd, log } = needs;
+  const { queue, handlers, grantBacklogAgeMs, secretsOf, scrubber, onEnd, log } = needs;
 
   const underWay = new Set<AbortController>();
   /** Set when a stop has waited long enough: no step is begun any more. */
@@ -133,11 +133,11 @@ export function createStepRunner(needs: {
   }
 
   async function hiding<Result>(step: Step, work: () => Promise<Result>): Promise<Result> {
-    const show = scrubber.hide(...secretsOf(step));
+    const unhide = scrubber.hide(...secretsOf(step));
     try {
       return await work();
     } finally {
-      show();
+      unhide();
     }
   }
 
@@ -166,13 +166,13 @@ export function createStepRunner(needs: {
     log.error({ error }, "A step's end could not be stored; its lease ends by itself");
 
   function mustGiveWay(): boolean {
-    const behindForMs = grantsBehindForMs();
-    return behindForMs > 0 && behindForMs < LONGEST_WAY_MS;
+    const ageMs = grantBacklogAgeMs();
+    return ageMs > 0 && ageMs < LONGEST_WAY_MS;
   }
 
   const inBackground = new Set<Promise<void>>();
   const poolOf = (lane: Lane) =>
-    createPool({
+    createWorkerPool({
       claim: (most) => queue.claim(lane, most),
       handle: (step: Step) => run(step).catch(tellLost),
       concurrency: CONCURRENCY,

@@ -1,5 +1,5 @@
 import { storeHeldTokens } from "../../database/held-tokens.ts";
-import { createPool } from "../../due-work/pool.ts";
+import { createWorkerPool } from "../../due-work/worker-pool.ts";
 import type { Log } from "../../log.ts";
 import type { NotIssued, TokenEndpoint } from "../../platform/oauth.ts";
 import type { Scrubber } from "../../scrubber.ts";
@@ -42,11 +42,11 @@ export function createRefresh(needs: {
     if (outdated.has(nameOf(row))) return "busy";
     const token = await opening.open(uuid, "sealed_refresh_token", row.sealedRefreshToken);
     if (!token) return "quarantined";
-    const reveal = scrubber.hide(token);
+    const unhide = scrubber.hide(token);
     try {
       return await call(row, token);
     } finally {
-      reveal();
+      unhide();
     }
   }
 
@@ -119,7 +119,7 @@ export function createRefresh(needs: {
     return rows;
   }
 
-  const refreshes = createPool({
+  const refreshes = createWorkerPool({
     claim,
     async handle(row) {
       await refresh(row).catch((error: unknown) =>

@@ -3,7 +3,7 @@
  * to spare, so they stop, except for one probe every 15 seconds; grants have minutes and are never held back by it. Per
  * process.
  */
-export interface Outage {
+export interface CircuitBreaker {
   /** How many refreshes may be started now. */
   allowance(): number;
   /** `sentMs`: when that call began. A call begun before the platform asked for rest does not end the rest. */
@@ -15,36 +15,36 @@ const FAILURES_TO_OPEN = 5;
 const PROBE_EVERY_MS = 15_000;
 
 /**
- * `now` is a monotonic clock in milliseconds. `onHeldBack` is called when the breaker opens, and at each probe that
+ * `now` is a monotonic clock in milliseconds. `onOpen` is called when the breaker opens, and at each probe that
  * fails: a count of its calls shows an outage for as long as it lasts, not only its beginning.
  */
-export function createOutage(
+export function createCircuitBreaker(
   now: () => number = () => performance.now(),
-  onHeldBack: () => void = () => {},
-): Outage {
+  onOpen: () => void = () => {},
+): CircuitBreaker {
   let failures = 0;
-  let closedUntil = 0;
+  let openUntil = 0;
   let restUntil = 0;
   let restAskedMs = -Infinity;
   let isProbing = false;
   return {
     allowance() {
-      if (now() < Math.max(closedUntil, restUntil)) return 0;
+      if (now() < Math.max(openUntil, restUntil)) return 0;
       if (failures < FAILURES_TO_OPEN) return Infinity;
-      closedUntil = now() + PROBE_EVERY_MS;
+      openUntil = now() + PROBE_EVERY_MS;
       isProbing = true;
       return 1;
     },
     succeeded(sentMs) {
       failures = 0;
-      closedUntil = 0;
+      openUntil = 0;
       if (sentMs > restAskedMs) restUntil = 0;
       isProbing = false;
     },
     failed(retryAfterMs = 0) {
       failures += 1;
-      if (failures === FAILURES_TO_OPEN) closedUntil = now() + PROBE_EVERY_MS;
-      if (failures === FAILURES_TO_OPEN || isProbing) onHeldBack();
+      if (failures === FAILURES_TO_OPEN) openUntil = now() + PROBE_EVERY_MS;
+      if (failures === FAILURES_TO_OPEN || isProbing) onOpen();
       isProbing = false;
       if (retryAfterMs === 0) return;
       restAskedMs = now();

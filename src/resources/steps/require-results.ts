@@ -5,7 +5,7 @@ import { BrokenContract } from "./attempt.ts";
  * Wraps the vendor's service: if a function returns nothing and must return something, it throws a
  * {@link BrokenContract} that says so. Otherwise a forgotten `return` would show as an error in the kit's own code.
  */
-export function neverNothing(vendor: YourService): YourService {
+export function requireResults(vendor: YourService): YourService {
   return {
     provision: async (resource) => something("provision", await vendor.provision(resource)),
     changePlan: async (...given) => something("changePlan", await vendor.changePlan(...given)),

@@ -2,7 +2,7 @@ import { setTimeout as wait } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
 import { DatabaseUnavailable, type Database } from "../src/database/database.ts";
 import { isOver } from "../src/database/waiting.ts";
-import { createTurns } from "../src/resources/turns.ts";
+import { createResourceMutex } from "../src/resources/resource-mutex.ts";
 import { aProvisionRequest } from "./support/a-provision-request.ts";
 import { aGate } from "./support/a-vendor.ts";
 import { aLifecycle, type LifecycleWorld } from "./support/lifecycle.ts";
@@ -16,11 +16,11 @@ const away = () => new DatabaseUnavailable("the database did not answer");
 
 describe("a request that stands in line", () => {
   it("has its turn when the one before has ended, however that ended, and not before", async () => {
-    const inTurn = createTurns();
+    const runExclusive = createResourceMutex();
     const gate = aGate();
     const done: string[] = [];
     const turn = (name: string, work = async () => void done.push(name)) =>
-      inTurn(UUID, performance.now(), work);
+      runExclusive(UUID, performance.now(), work);
     const first = turn("first", async () => {
       await gate.opened;
       done.push("first");
@@ -36,13 +36,13 @@ describe("a request that stands in line", () => {
   });
 
   it("is refused with the one before where the database is away and its time is over, and never works", async () => {
-    const inTurn = createTurns();
+    const runExclusive = createResourceMutex();
     const done: string[] = [];
-    const first = inTurn(UUID, ago(8.2), () => Promise.reject(away()));
-    const second = inTurn(UUID, ago(8.1), async () => void done.push("second"));
-    const third = inTurn(UUID, ago(8.1), async () => void done.push("third"));
+    const first = runExclusive(UUID, ago(8.2), () => Promise.reject(away()));
+    const second = runExclusive(UUID, ago(8.1), async () => void done.push("second"));
+    const third = runExclusive(UUID, ago(8.1), async () => void done.push("third"));
     // Its time is not over: the database may be back for it.
-    const fourth = inTurn(UUID, ago(4), async () => void done.push("fourth"));
+    const fourth = runExclusive(UUID, ago(4), async () => void done.push("fourth"));
     const refused = await Promise.allSettled([first, second, third]);
     expect(refused.map(({ status }) => status)).toEqual(["rejected", "rejected", "rejected"]);
     await expect(second).rejects.toThrow(DatabaseUnavailable);
@@ -52,31 +52,33 @@ describe("a request that stands in line", () => {
   });
 
   it("has its turn though its time is over where the one before was answered", async () => {
-    const inTurn = createTurns();
-    const first = inTurn(UUID, ago(10), async () => "an answer");
-    const second = inTurn(UUID, ago(10), async (patience) =>
+    const runExclusive = createResourceMutex();
+    const first = runExclusive(UUID, ago(10), async () => "an answer");
+    const second = runExclusive(UUID, ago(10), async (withinDeadline) =>
       // What is written for it together with others is written only while there is time.
-      patience(async (wait) => (isOver(wait) ? "nothing" : "the same")),
+      withinDeadline(async (wait) => (isOver(wait) ? "nothing" : "the same")),
     );
     expect(await Promise.all([first, second])).toEqual(["an answer", "the same"]);
   });
 
   it("is refused where its turn comes so late that the platform might give up meanwhile", async () => {
-    const inTurn = createTurns();
+    const runExclusive = createResourceMutex();
     const done: string[] = [];
-    const first = inTurn(UUID, ago(13), async () => "an answer");
-    const late = inTurn(UUID, ago(12.5), async () => void done.push("late"));
-    const second = inTurn(UUID, ago(10), async () => void done.push("second"));
+    const first = runExclusive(UUID, ago(13), async () => "an answer");
+    const late = runExclusive(UUID, ago(12.5), async () => void done.push("late"));
+    const second = runExclusive(UUID, ago(10), async () => void done.push("second"));
     await expect(late).rejects.toMatchObject({ id: "overloaded" });
     await Promise.all([first, second]);
     expect(done).toEqual(["second"]);
   });
 
   it("tries no longer than its own time lasts", async () => {
-    const inTurn = createTurns();
-    const first = inTurn(UUID, ago(7.9), () => Promise.reject(away()));
+    const runExclusive = createResourceMutex();
+    const first = runExclusive(UUID, ago(7.9), () => Promise.reject(away()));
     const since = performance.now();
-    const second = inTurn(UUID, ago(7.9), (patience) => patience(() => new Promise<never>(() => undefined)));
+    const second = runExclusive(UUID, ago(7.9), (withinDeadline) =>
+      withinDeadline(() => new Promise<never>(() => undefined)),
+    );
     await expect(first).rejects.toThrow();
     await expect(second).rejects.toThrow(DatabaseUnavailable);
     expect(performance.now() - since).toBeLessThan(2_700);

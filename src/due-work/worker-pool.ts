@@ -1,7 +1,7 @@
-import { createLine } from "./line.ts";
+import { createBacklog } from "./backlog.ts";
 
 /** Runs due work: at most `concurrency` rows at once, however many calls of `fill` start them. */
-export interface Pool {
+export interface WorkerPool {
   /**
    * Claims rows and starts them, more as places become free, until a claim finds nothing or `signal` says stop. It does
    * not wait for what it started: one slow row must not keep the next look for work from happening. Returns how many
@@ -11,7 +11,7 @@ export interface Pool {
   /** Resolves when nothing is under way. */
   settled(): Promise<void>;
   /** For how many ms claims have returned as many rows as were asked for, so that more may be due; 0: not now. */
-  behindForMs(): number;
+  backlogAgeMs(): number;
 }
 
 /**
@@ -25,7 +25,7 @@ const LOOK_AGAIN_MS = 100;
  * the claim, and by the quarter of the pool, so that a busy pool does not query the database for every single row. Rows
  * that take minutes free no quarter soon: after {@link LOOK_AGAIN_MS} as many are claimed as there are free places.
  */
-export function createPool<Row>(needs: {
+export function createWorkerPool<Row>(needs: {
   claim(most: number): Promise<Row[]>;
   handle(row: Row, signal: AbortSignal): Promise<void>;
   concurrency: number;
@@ -33,11 +33,11 @@ export function createPool<Row>(needs: {
   forNow?(): number;
   /** Called when a row ended: what it left behind may be due soon. */
   onEnd(): void;
-}): Pool {
+}): WorkerPool {
   const { claim, handle, concurrency, forNow = () => concurrency, onEnd } = needs;
   const underWay = new Set<Promise<void>>();
   const waiting = new Set<() => void>();
-  const line = createLine();
+  const backlog = createBacklog();
 
   function start(row: Row, signal: AbortSignal): void {
     const work = handle(row, signal).finally(() => {
@@ -80,7 +80,7 @@ export function createPool<Row>(needs: {
         someFreeSince = null;
         const rows = await claim(free);
         taken += rows.length;
-        line.saw(rows.length >= free);
+        backlog.observe(rows.length >= free);
         for (const row of rows) start(row, signal);
         // A claim skips rows that another process is just taking, so fewer rows than asked for do not mean the end;
         // none do.
@@ -89,7 +89,7 @@ export function createPool<Row>(needs: {
       return taken;
     },
 
-    behindForMs: line.forMs,
+    backlogAgeMs: backlog.ageMs,
 
     async settled() {
       while (underWay.size > 0) await Promise.all(underWay);

@@ -4,7 +4,7 @@ import { aWaitingRoom, waitingForDatabase, type Wait } from "../database/waiting
  * Runs idempotent database work for a request of the platform, waiting while the database is away for a moment. Any
  * answer other than a success is final for the platform, so a passing fault must not become one.
  */
-export type Patience = <Result>(work: (wait: Wait) => Promise<Result>) => Promise<Result>;
+export type WithinDeadline = <Result>(work: (wait: Wait) => Promise<Result>) => Promise<Result>;
 
 /** How long one request may wait for the database in all, so that it is answered before the platform gives up. */
 export const REQUEST_MS = 8_000;
@@ -14,12 +14,12 @@ const LEAST_MS = 2_000;
 const room = aWaitingRoom();
 
 /**
- * The patience of one request, counted from its arrival `cameAt` (`performance.now()`), since it may have waited for
- * this process to start. `leastAtFirstMs`: how long its first work may wait at least. Once that is done the database is
+ * The deadline of one request, counted from its arrival `receivedAtMs` (`performance.now()`), since it may have waited
+ * for this process to start. `leastAtFirstMs`: how long its first work may wait at least. Once that is done the database is
  * there, and each later work may wait at least 2 s.
  */
-export function createPatience(cameAt: number, leastAtFirstMs = LEAST_MS): Patience {
-  const until = cameAt + REQUEST_MS;
+export function createRequestDeadline(receivedAtMs: number, leastAtFirstMs = LEAST_MS): WithinDeadline {
+  const until = receivedAtMs + REQUEST_MS;
   let leastMs = leastAtFirstMs;
   return (work) => {
     const upToMs = Math.max(until - performance.now(), leastMs);

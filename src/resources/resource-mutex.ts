@@ -1,6 +1,6 @@
 import { DatabaseUnavailable } from "../database/database.ts";
 import { KitError } from "../errors.ts";
-import { createPatience, REQUEST_MS, type Patience } from "./patience.ts";
+import { createRequestDeadline, REQUEST_MS, type WithinDeadline } from "./request-deadline.ts";
 
 /**
  * A request whose turn comes later than this is refused: the work before its answer may take seconds more, and the
@@ -11,20 +11,22 @@ const LONGEST_IN_LINE_MS = 11_000;
 /**
  * Requests for one resource take turns within a process: a repeated provision waits for the first one's answer instead
  * of racing it, and plan changes happen in the order of their arrival. Across processes the database decides. Each
- * request gets its own patience, counted from its arrival `cameAt` (`performance.now()`).
+ * request gets its own deadline, counted from its arrival `receivedAtMs` (`performance.now()`).
  *
  * Throws what `work` throws. If the turn comes too late, throws a `DatabaseUnavailable` or a `KitError` "overloaded",
  * and `work` is never called.
  */
-export function createTurns() {
+export function createResourceMutex() {
   const last = new Map<string, Promise<unknown>>();
-  return async function inTurn<Result>(
+  return async function runExclusive<Result>(
     uuid: string,
-    cameAt: number,
-    work: (patience: Patience) => Promise<Result>,
+    receivedAtMs: number,
+    work: (withinDeadline: WithinDeadline) => Promise<Result>,
   ): Promise<Result> {
     const former = last.get(uuid);
-    const turn = former ? standInLine(former, cameAt, work) : work(createPatience(cameAt));
+    const turn = former
+      ? waitForPrevious(former, receivedAtMs, work)
+      : work(createRequestDeadline(receivedAtMs));
     last.set(uuid, turn);
     try {
       return await turn;
@@ -34,24 +36,24 @@ export function createTurns() {
   };
 }
 
-export type InTurn = ReturnType<typeof createTurns>;
+export type RunExclusive = ReturnType<typeof createResourceMutex>;
 
 /**
  * Waits for the former request to end, without a time limit of its own. The former one arrived earlier, so if the
  * database is away, it gives up before this one's time is over. If it was answered, this one should be too, even if the
  * vendor was slow.
  */
-async function standInLine<Result>(
+async function waitForPrevious<Result>(
   former: Promise<unknown>,
-  cameAt: number,
-  work: (patience: Patience) => Promise<Result>,
+  receivedAtMs: number,
+  work: (withinDeadline: WithinDeadline) => Promise<Result>,
 ): Promise<Result> {
   const outage = await former.then(() => null, outageIn);
-  const sinceMs = performance.now() - cameAt;
+  const sinceMs = performance.now() - receivedAtMs;
   if (outage && sinceMs >= REQUEST_MS) throw outage;
   if (sinceMs > LONGEST_IN_LINE_MS)
     throw new KitError("overloaded", "The requests before it for the same resource took too long");
-  return work(outage ? createPatience(cameAt, 0) : createPatience(cameAt));
+  return work(outage ? createRequestDeadline(receivedAtMs, 0) : createRequestDeadline(receivedAtMs));
 }
 
 function outageIn(error: unknown): DatabaseUnavailable | null {
