@@ -16,8 +16,10 @@ export {
   isOutOfConnections,
   isPassing,
 } from "./failure.ts";
+export { howToMakeValid, invalidIndexes, invalidInWords } from "./invalid-indexes.ts";
 export type { LockWait } from "./lock-waits.ts";
 export { checkMigrations, howToMigrate, migrate, MigrationFailed, tellOfAddress } from "./migrate.ts";
+export { OUR_TABLES } from "./our-tables.ts";
 export { busyStatement, statement, type Queryable, type Statement } from "./statement.ts";
 export type { Database, DatabaseLog } from "./types.ts";
 export { TakesNoWrites } from "./over-pool.ts";

@@ -1,6 +1,7 @@
 import type pg from "pg";
 import { KitError, messageOf, Misconfigured } from "../errors.ts";
 import { isFaultOfAddress, refusalInWords } from "./failure.ts";
+import { InvalidIndexes, invalidIndexes } from "./invalid-indexes.ts";
 import type { LockWait } from "./lock-waits.ts";
 import { migrationList, migrationNames } from "./migrations-folder.ts";
 import { statement, type Queryable } from "./statement.ts";
@@ -26,7 +27,8 @@ export class MigrationFailed extends KitError {
  *
  * @returns the names of the migrations it applied, oldest first
  *
- * @throws MigrationFailed, or Misconfigured where the database cannot store every text and holds nothing yet
+ * @throws MigrationFailed; InvalidIndexes before anything is applied; or Misconfigured where the database cannot store
+ * every text and holds nothing yet
  */
 export function migrate({
   url,
@@ -52,13 +54,17 @@ export async function applyMigrations(
   try {
     const { appliedMigrationNames } = await withSchemaEngine(
       address,
-      (engine) =>
-        engine.applyMigrations({ migrationsList, filters: { externalTables: [], externalEnums: [] } }),
+      async (engine, db) => {
+        const isPending = (await pendingMigrations(db, folder)).length > 0;
+        const invalid = isPending ? await invalidIndexes(db) : [];
+        if (invalid.length > 0) throw new InvalidIndexes(invalid);
+        return engine.applyMigrations({ migrationsList, filters: { externalTables: [], externalEnums: [] } });
+      },
       onWait,
     );
     return { applied: appliedMigrationNames };
   } catch (error) {
-    throw error instanceof Misconfigured ? error : new MigrationFailed(error);
+    throw error instanceof KitError ? error : new MigrationFailed(error);
   }
 }
 
@@ -73,8 +79,8 @@ const FINISHED_MIGRATIONS = statement(
 );
 
 /** The migrations that this version of the code needs and the database has not had, oldest first. Cheap to ask. */
-export async function pendingMigrations(database: Queryable): Promise<string[]> {
-  const known = await migrationNames();
+export async function pendingMigrations(database: Queryable, folder?: string): Promise<string[]> {
+  const known = await migrationNames(folder);
   const [table] = await database.query<{ name: string | null }>(FIND_MIGRATIONS_TABLE);
   if (!table?.name) return known;
   const finished = await database.query<{ name: string }>(FINISHED_MIGRATIONS);
@@ -88,7 +94,7 @@ export async function pendingMigrations(database: Queryable): Promise<string[]> 
 export const howToMigrate = (kind: Database["kind"]): string =>
   kind === "postgresql"
     ? "Run: npm run --silent kit -- migrate"
-    : "A running service of an older build has it open: restart that, it migrates as it opens.";
+    : "A running service of an older build has it open: stop that, and start this build, which migrates as it opens.";
 
 /** Throws {@link Misconfigured} if the database's schema is older than this code, or its address leads nowhere. */
 export async function checkMigrations(db: Database): Promise<void> {

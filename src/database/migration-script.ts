@@ -1,5 +1,7 @@
 import { setTimeout as wait } from "node:timers/promises";
 import pg from "pg";
+import { lockingFirst } from "./migration-locks.ts";
+import { goesOnAfterCommit } from "./script-text.ts";
 
 // A migration that needs a table for itself waits until all sessions that read the table have let go, and everybody who
 // comes meanwhile waits behind the migration. Behind a backup, which reads for an hour, that would stop the whole
@@ -11,20 +13,11 @@ const STEPS_BACK_FOR_MS = 2_000;
 /** A session that holds a table for longer than this may never let go of it, so the migration fails. */
 const GIVES_UP_AFTER_MS = 10 * 60_000;
 
-/**
- * A script that goes on after a COMMIT could not be started again after a timeout, so it waits for locks without limit.
- */
-const GOES_ON_AFTER_COMMIT = /(^|;)\s*(COMMIT|END)\b[^;]*;\s*\S/i;
-/**
- * What is not a statement: comments, strings, quoted names, and bodies of functions, where END means something else.
- */
-const NO_STATEMENT =
-  /--.*|\/\*[^]*?\*\/|\bE'(?:\\[^]|[^'\\])*'|'[^']*'|"[^"]*"|(\$\w*\$)[^]*?\1|\bBEGIN\s+ATOMIC\b[^]*?;\s*END\b/gi;
-
 /** Not RESET, which restores the setting of the role: behind a pooler, the service's own role has two seconds. */
 const WAIT_FOR_LOCKS = "SET lock_timeout = 0";
 
-const LOCK_NOT_AVAILABLE = "55P03";
+/** Another session held a lock for too long; or PostgreSQL ended the migration to resolve a deadlock. */
+const HELD_BY_OTHERS = ["55P03", "40P01"];
 const NOT_IN_A_TRANSACTION = "25001";
 
 /**
@@ -38,8 +31,16 @@ export async function runScript(pool: pg.Pool, script: string): Promise<void> {
   // `pool.query` would drop the connection after an error, and with it the lock that the migrating process holds.
   const client = await pool.connect();
   try {
-    if (!goesOnAfterCommit(script)) await client.query(`SET lock_timeout = ${LOCK_TIMEOUT_MS}`);
-    await steppingBack(() => send(client, script, done));
+    // A script that goes on after a COMMIT could not be started again, so it waits for locks without limit.
+    if (goesOnAfterCommit(script)) await send(client, script + done);
+    else await steppingBack(client, `${await lockingFirst(client, script)}${script}${done}`);
+  } catch (error) {
+    if (done === "" || !hasState(error, NOT_IN_A_TRANSACTION)) throw error;
+    // What PostgreSQL refuses in a transaction (an index made CONCURRENTLY) is alone in its script: it is sent without
+    // `done`, keeps no other session waiting, and may itself wait for as long as it takes. Cut off, it leaves a half-made
+    // index behind, so it is not repeated.
+    await client.query(WAIT_FOR_LOCKS);
+    await client.query(script);
   } finally {
     await client.query(WAIT_FOR_LOCKS).catch(() => undefined);
     client.release();
@@ -67,40 +68,30 @@ async function unfinished(pool: pg.Pool): Promise<string[]> {
   return rows.map(({ id }) => id);
 }
 
-function goesOnAfterCommit(script: string): boolean {
-  return GOES_ON_AFTER_COMMIT.test(script.replace(NO_STATEMENT, " "));
-}
-
-async function steppingBack(work: () => Promise<unknown>): Promise<void> {
+async function steppingBack(client: pg.PoolClient, script: string): Promise<void> {
   const until = performance.now() + GIVES_UP_AFTER_MS;
+  await client.query(`SET lock_timeout = ${LOCK_TIMEOUT_MS}`);
   for (;;) {
     try {
-      return void (await work());
+      return await send(client, script);
     } catch (error) {
-      if (!hasState(error, LOCK_NOT_AVAILABLE) || performance.now() > until) throw error;
+      if (!hasState(error, ...HELD_BY_OTHERS) || performance.now() > until) throw error;
       await wait(STEPS_BACK_FOR_MS);
     }
   }
 }
 
-/**
- * Sends the script together with `done`, the statement that records its end. What PostgreSQL refuses in a transaction
- * (an index made CONCURRENTLY) is alone in its script: it is sent without `done`, keeps no other session waiting, and
- * may itself wait for as long as it takes. Cut off, it leaves a half-made index behind.
- */
-async function send(client: pg.PoolClient, script: string, done: string): Promise<void> {
+async function send(client: pg.PoolClient, script: string): Promise<void> {
   try {
-    await client.query(script + done);
+    await client.query(script);
   } catch (error) {
     // A transaction that the script itself began is still open: no statement could succeed in it, not even recording
     // the error.
     await client.query("ROLLBACK").catch(() => undefined);
-    if (done === "" || !hasState(error, NOT_IN_A_TRANSACTION)) throw error;
-    await client.query(WAIT_FOR_LOCKS);
-    await client.query(script);
+    throw error;
   }
 }
 
-function hasState(error: unknown, state: string): boolean {
-  return error instanceof pg.DatabaseError && error.code === state;
+function hasState(error: unknown, ...states: string[]): boolean {
+  return error instanceof pg.DatabaseError && states.includes(error.code ?? "");
 }

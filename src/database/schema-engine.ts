@@ -11,6 +11,7 @@ import { refuseOtherEncoding } from "./encoding.ts";
 import { tellLockWaits, type LockWait } from "./lock-waits.ts";
 import { forgetUnfinished, runScript } from "./migration-script.ts";
 import { loadSchemaEngine } from "./schema-engine-wasm.ts";
+import type { Queryable } from "./statement.ts";
 
 /** The kit's own advisory lock for migrations ("addon"). */
 const MIGRATION_LOCK = 0x6164646f6e;
@@ -26,14 +27,14 @@ let loading: ReturnType<typeof loadSchemaEngine> | undefined;
 
 /**
  * Runs `work` with Prisma's own schema engine, the one behind `prisma migrate`, on the database at `address`. It needs
- * no binary and no Prisma command line, and keeps `_prisma_migrations` as they do. One process at a time: others wait,
- * and `onWait` is called with what they wait for.
+ * no binary and no Prisma command line, and keeps `_prisma_migrations` as they do. `work` may query the database over the
+ * same connection. One process at a time: others wait, and `onWait` is called with what they wait for.
  *
  * @throws Misconfigured for an empty database that cannot store every text
  */
 export async function withSchemaEngine<T>(
   address: pg.PoolConfig,
-  work: (engine: SchemaEngine) => Promise<T>,
+  work: (engine: SchemaEngine, db: Queryable) => Promise<T>,
   onWait?: (wait: LockWait) => void,
 ): Promise<T> {
   const { SchemaEngine } = await (loading ??= loadSchemaEngine());
@@ -52,7 +53,9 @@ export async function withSchemaEngine<T>(
     await forgetUnfinished(pool);
     const adapter = bindMigrationAwareSqlAdapterFactory(wholeScripts(new PrismaPg(pool), pool));
     const engine = await SchemaEngine.new({ datamodels: undefined }, () => undefined, adapter);
-    return await work(engine);
+    return await work(engine, {
+      query: async ({ text }, values = []) => (await pool.query(text, [...values])).rows as never,
+    });
   } finally {
     await Promise.all([pool.end(), endTelling()]);
   }

@@ -44,12 +44,18 @@ const COLUMN = "ALTER TABLE credentials ADD COLUMN more INT";
     for (;;) {
       const { rows } = await client.query<{ pid: number }>(
         "SELECT pid FROM pg_stat_activity WHERE query LIKE $1 AND datname = current_database()",
-        [`${beginning}%`],
+        [`%${beginning}%`],
       );
       if (rows[0]) return rows[0].pid;
       await wait(20);
     }
   }
+
+  const untilItWaits = async () => {
+    const isWaiting = `SELECT 1 FROM pg_locks JOIN pg_stat_activity USING (pid)
+      WHERE NOT granted AND application_name = 'addon-migrate' AND datname = current_database()`;
+    while ((await other.query(isWaiting)).rowCount === 0) await wait(20);
+  };
 
   const columns = async () =>
     (await client.query("SELECT 1 FROM information_schema.columns WHERE column_name = 'more'")).rowCount;
@@ -132,6 +138,55 @@ const COLUMN = "ALTER TABLE credentials ADD COLUMN more INT";
     },
     30_000,
   );
+
+  it("that PostgreSQL ends as a deadlock, with the service for example, steps back and is begun again", async () => {
+    await withScript(
+      "LOCK TABLE steps IN SHARE MODE; LOCK TABLE credentials IN SHARE MODE; CREATE TABLE more ()",
+    );
+    await client.query("BEGIN; LOCK TABLE credentials IN ROW EXCLUSIVE MODE");
+    const migrating = applyMigrations(address(), folder);
+    await untilItWaits();
+    // It is the migration that waits first, and so PostgreSQL ends it.
+    await client.query("LOCK TABLE steps IN ROW EXCLUSIVE MODE");
+    await client.query("COMMIT");
+    expect(await migrating).toEqual({ applied: [NAME] });
+  }, 30_000);
+
+  it("does nothing before it has the tables that it wants for itself, so that it makes no index in vain", async () => {
+    await client.query("CREATE SEQUENCE tries");
+    const before = `CREATE INDEX more ON credentials (lease); SELECT nextval('tries')`;
+    await withScript(`${before}; DROP INDEX credentials_state_idx; ALTER TABLE steps ADD COLUMN more INT`);
+    await other.query("BEGIN; SELECT count(*) FROM steps");
+    const migrating = applyMigrations(address(), folder);
+    await wait(4_500);
+    await other.query("COMMIT");
+    expect(await migrating).toEqual({ applied: [NAME] });
+    expect((await client.query<{ tries: string }>("SELECT last_value AS tries FROM tries")).rows).toEqual([
+      { tries: "1" },
+    ]);
+  }, 30_000);
+
+  it.each([
+    ["makes tables and indexes", "CREATE TABLE more (); CREATE INDEX one ON credentials (lease)"],
+    ["sets how a table is stored", "ALTER TABLE credentials SET (fillfactor = 40)"],
+  ])("that only %s does not wait for readers", async (_, script) => {
+    await withScript(script);
+    await other.query("BEGIN; SELECT count(*) FROM credentials");
+    expect(await applyMigrations(address(), folder)).toEqual({ applied: [NAME] });
+    await other.query("COMMIT");
+  });
+
+  it("that goes on after a COMMIT of its own is not begun again after a deadlock", async () => {
+    await withScript(
+      "BEGIN; CREATE TABLE a (); COMMIT; LOCK TABLE steps IN SHARE MODE; LOCK TABLE credentials IN SHARE MODE; SELECT 1",
+    );
+    await client.query("BEGIN; LOCK TABLE credentials IN ROW EXCLUSIVE MODE");
+    const failing = applyMigrations(address(), folder).catch((error: unknown) => error);
+    await untilItWaits();
+    await client.query("LOCK TABLE steps IN ROW EXCLUSIVE MODE");
+    await client.query("COMMIT");
+    expect(await failing).toMatchObject({ message: expect.stringContaining("deadlock") });
+  }, 30_000);
 
   it("may be what no transaction can hold", async () => {
     await withScript("CREATE INDEX CONCURRENTLY more ON credentials (lease)");

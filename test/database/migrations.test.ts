@@ -64,7 +64,7 @@ test("beside a service of an older build, which has it open, a command says so, 
   const { code, stderr } = await kit({ ...fresh.environment }, ["migrate"]);
   expect(code).toBe(78);
   expect(stderr.replace(/\s+/g, " ")).toContain(
-    "lacks 1 of our migrations. A running service of an older build has it open",
+    "lacks 1 of our migrations. A running service of an older build has it open: stop that, and start this build",
   );
   expect(await older.pendingMigrations()).toHaveLength(1);
 }, 60_000);

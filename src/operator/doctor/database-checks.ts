@@ -1,7 +1,10 @@
 import {
   encodingInWords,
   HOW_TO_ENCODE,
+  howToMakeValid,
   howToMigrate,
+  invalidIndexes,
+  invalidInWords,
   isDiskFull,
   isFaultOfTls,
   isOutOfConnections,
@@ -57,10 +60,21 @@ export async function encoding({ db }: Services): Promise<Finding> {
   return warning(`The database keeps text as ${other}: the bytes it is given, unchecked.`, HOW_TO_ENCODE);
 }
 
+/** Whether the schema is up to date, and every index of it is valid. */
 export async function migrations({ db }: Services): Promise<Finding> {
   const pending = await db.pendingMigrations();
-  if (pending.length === 0) return fine("The schema is up to date.");
-  return fault(`The database lacks ${counted(pending.length, "migration")}.`, howToMigrate(db.kind));
+  const invalid = await invalidIndexes(db);
+  const isInvalid = invalid.length > 0;
+  if (pending.length === 0) {
+    if (isInvalid) return warning(invalidInWords(invalid), howToMakeValid(invalid));
+    return fine("The schema is up to date.");
+  }
+  const lacked = `The database lacks ${counted(pending.length, "migration")}.`;
+  if (!isInvalid) return fault(lacked, howToMigrate(db.kind));
+  return fault(
+    `${lacked} ${invalidInWords(invalid)}`,
+    `${howToMakeValid(invalid)}\nThen: ${howToMigrate(db.kind)}`,
+  );
 }
 
 /** Tells which keys are in use, and whether an old one can be dropped: each sealed value names its key. */

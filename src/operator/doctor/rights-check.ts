@@ -1,22 +1,6 @@
-import { statement } from "../../database/database.ts";
+import { OUR_TABLES, statement } from "../../database/database.ts";
 import type { Services } from "../../services.ts";
 import { fault, fine, type Finding } from "./check.ts";
-
-/** The tables that the migrations create. A partner's own tables, with other rights, may stand beside them. */
-export const OUR_TABLES = [
-  ...[
-    "resources",
-    "credentials",
-    "steps",
-    "events",
-    "client_secrets",
-    "people",
-    "sessions",
-    "sign_in_attempts",
-  ],
-  ...["used_sign_ons", "customer_sessions", "sealing_keys", "heartbeats", "metric_totals", "metric_hours"],
-  ...["operator_actions", "_prisma_migrations"],
-];
 
 // The catalog is searched by table name, because a role without USAGE on the schema cannot resolve a name in it.
 // docs/database.md says which rights to grant.
