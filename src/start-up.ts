@@ -2,7 +2,7 @@ import { setTimeout as wait } from "node:timers/promises";
 import {
   checkMigrations,
   isDatabaseAway,
-  isFaultOfAddress,
+  isConnectionConfigError,
   statement,
   tellOfAddress,
 } from "./database/database.ts";
@@ -38,7 +38,7 @@ export async function checkDatabase(services: Services, signal: AbortSignal): Pr
     try {
       return await check(services);
     } catch (error) {
-      if (signal.aborted || isFaultOfAddress(error) || !isDatabaseAway(error)) tellOfAddress(error);
+      if (signal.aborted || isConnectionConfigError(error) || !isDatabaseAway(error)) tellOfAddress(error);
       const reason = messageOf(error);
       if (reason !== told) services.log.warn({ reason }, "The database does not answer yet; waiting for it");
       told = reason;

@@ -1,7 +1,7 @@
 import { setTimeout as wait } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
 import { DatabaseUnavailable, type Database } from "../src/database/database.ts";
-import { isOver } from "../src/database/waiting.ts";
+import { hasPassed } from "../src/database/retry.ts";
 import { createResourceMutex } from "../src/resources/resource-mutex.ts";
 import { aProvisionRequest } from "./support/a-provision-request.ts";
 import { aGate } from "./support/a-vendor.ts";
@@ -56,7 +56,7 @@ describe("a request that stands in line", () => {
     const first = runExclusive(UUID, ago(10), async () => "an answer");
     const second = runExclusive(UUID, ago(10), async (withinDeadline) =>
       // What is written for it together with others is written only while there is time.
-      withinDeadline(async (wait) => (isOver(wait) ? "nothing" : "the same")),
+      withinDeadline(async (wait) => (hasPassed(wait) ? "nothing" : "the same")),
     );
     expect(await Promise.all([first, second])).toEqual(["an answer", "the same"]);
   });

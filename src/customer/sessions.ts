@@ -1,4 +1,4 @@
-import { statement, waitingForDatabase, type Queryable } from "../database/database.ts";
+import { statement, retryWhileDatabaseAway, type Queryable } from "../database/database.ts";
 import type { Secret } from "../secret.ts";
 import { hashesOf, hashOf, randomId } from "../sign-in/random-id.ts";
 import type { Vault } from "../vault/vault.ts";
@@ -80,14 +80,14 @@ export function createCustomerSessions({ db, vault }: { db: Queryable; vault: Va
     async find(session: Secret, uuid: string): Promise<CustomerSession | null> {
       const values = [hashesOf(vault, "customer", session), uuid];
       const work = () => db.query<CustomerResource & { email: string | null }>(find, values);
-      const [row] = await waitingForDatabase(work, PATIENCE);
+      const [row] = await retryWhileDatabaseAway(work, PATIENCE);
       if (!row) return null;
       const { email, ...resource } = row;
       return { email, resource };
     },
 
     async close(session: Secret): Promise<void> {
-      await waitingForDatabase(() => db.query(close, [hashesOf(vault, "customer", session)]), PATIENCE);
+      await retryWhileDatabaseAway(() => db.query(close, [hashesOf(vault, "customer", session)]), PATIENCE);
     },
   };
 }

@@ -9,12 +9,12 @@ export { encodingInWords, HOW_TO_ENCODE, KEEPS_BYTES, otherEncoding } from "./en
 export {
   isConflict,
   isDiskFull,
-  isFaultOfAddress,
-  isFaultOfData,
+  isConnectionConfigError,
+  isDataError,
   isFaultOfTls,
-  isLocked,
+  isLockTimeout,
   isOutOfConnections,
-  isPassing,
+  isTransient,
 } from "./failure.ts";
 export { howToMakeValid, invalidIndexes, invalidInWords } from "./invalid-indexes.ts";
 export type { LockWait } from "./lock-waits.ts";
@@ -27,10 +27,10 @@ export {
   aWaitingRoom,
   DatabaseUnavailable,
   isDatabaseAway,
-  waitingForDatabase,
-  type Wait,
+  retryWhileDatabaseAway,
+  type Deadline,
   type WaitingRoom,
-} from "./waiting.ts";
+} from "./retry.ts";
 
 export type DatabaseSettings = {
   /** `DATABASE_URL`; unset: the embedded database. */

@@ -29,10 +29,10 @@ const PASSING_MESSAGES =
 
 /**
  * Is another try soon worth it? In a running service also if the database refuses the connection: it accepted it
- * before, and an operator may be changing the password or restoring a backup. Start-up checks {@link isFaultOfAddress}
- * first.
+ * before, and an operator may be changing the password or restoring a backup. Start-up checks
+ * {@link isConnectionConfigError} first.
  */
-export function isPassing(error: unknown): boolean {
+export function isTransient(error: unknown): boolean {
   const { state, code, message, syscall } = clues(error);
   if (isConflict(error) || isRefusedEntry(error)) return true;
   if (state) return PASSING_STATES.test(state) || (state === "0A000" && PASSING_MESSAGES.test(message));
@@ -49,7 +49,7 @@ export function isConflict(error: unknown): boolean {
 }
 
 /** Did another session hold a lock for longer than we wait? Other rows of the same statement may be free. */
-export function isLocked(error: unknown): boolean {
+export function isLockTimeout(error: unknown): boolean {
   return clues(error).state === "55P03";
 }
 
@@ -57,7 +57,7 @@ export function isLocked(error: unknown): boolean {
  * Is the database's address at fault, or what it offers us (a name, a password, a right, TLS), so that an operator must
  * change something first?
  */
-export function isFaultOfAddress(error: unknown): boolean {
+export function isConnectionConfigError(error: unknown): boolean {
   const { state } = clues(error);
   return state ? ADDRESS_STATES.test(state) : isFaultOfTls(error);
 }
@@ -96,13 +96,13 @@ export function isOverLimit(error: unknown): boolean {
 }
 
 /** Are the values at fault, so that the same values will fail again, and others may not? */
-export function isFaultOfData(error: unknown): boolean {
+export function isDataError(error: unknown): boolean {
   return DATA_STATES.test(clues(error).state);
 }
 
 /** May the connection serve others after this error? In doubt, no: opening another one is cheap. */
 export function leavesConnectionSound(error: unknown): boolean {
-  return clues(error).state !== "" && !isPassing(error);
+  return clues(error).state !== "" && !isTransient(error);
 }
 
 type Clues = { state: string; code: string; message: string; syscall: string; isFatal: boolean };

@@ -1,6 +1,6 @@
 import { KitError } from "../errors.ts";
-import { isConflict, isFaultOfData, isLocked } from "./failure.ts";
-import { inVain, isOver, type Wait } from "./waiting.ts";
+import { isConflict, isDataError, isLockTimeout } from "./failure.ts";
+import { deadlinePassed, hasPassed, type Deadline } from "./retry.ts";
 
 /** More rows are waiting to be written than this process is willing to hold. */
 export class Overloaded extends KitError {
@@ -13,10 +13,10 @@ type Needs<Row, Result> = {
   /** Writes all rows with one statement; one result per row, in their order. Two rows may concern the same thing. */
   write(rows: Row[]): Promise<Result[]>;
   /**
-   * The wait of a row's caller: once it is over, the row is not sent any more. Without `waitOf`, rows are sent however
-   * late.
+   * The deadline of a row's caller: once it has passed, the row is not sent any more. Without `deadlineOf`, rows are
+   * sent however late.
    */
-  waitOf?(row: Row): Wait;
+  deadlineOf?(row: Row): Deadline;
   /** At most this many rows in one statement. */
   maxRows?: number;
   /** At most this many rows waiting, those being written not counted. */
@@ -48,14 +48,14 @@ const BEHIND_ANOTHER_MS = 2;
  * One row cannot fail its neighbours: if PostgreSQL refuses a batch for its data, or for a lock or a conflict with
  * another transaction, each row is tried alone. Any other error rejects all callers of the batch.
  *
- * A row must not be written after its caller was told that the wait was in vain, when nobody expects it. With `waitOf`,
- * each row's wait is therefore checked once more just before the row is sent, in a batch and alone.
+ * A row must not be written after its caller was told that its deadline has passed. With `deadlineOf`, each row's
+ * deadline is therefore checked once more just before the row is sent, in a batch and alone.
  *
  * @returns a function that resolves once the row is durable; it rejects with Overloaded when too many rows are waiting
  */
 export function createGroupCommit<Row, Result>({
   write,
-  waitOf,
+  deadlineOf,
   maxRows = 200,
   maxQueued = 10_000,
   maxFlushes = 3,
@@ -90,11 +90,11 @@ export function createGroupCommit<Row, Result>({
   }
 
   function stillWanted(rows: Waiting<Row, Result>[]): Waiting<Row, Result>[] {
-    if (!waitOf) return rows;
+    if (!deadlineOf) return rows;
     return rows.filter(({ row, reject }) => {
-      const wait = waitOf(row);
-      if (!isOver(wait)) return true;
-      reject(inVain(wait));
+      const deadline = deadlineOf(row);
+      if (!hasPassed(deadline)) return true;
+      reject(deadlinePassed(deadline));
       return false;
     });
   }
@@ -108,8 +108,8 @@ export function createGroupCommit<Row, Result>({
         throw new Error(`${results.length} results for ${batch.length} rows`);
       batch.forEach(({ resolve }, i) => resolve(results[i] as Result));
     } catch (error) {
-      if (batch.length > 1 && (isFaultOfData(error) || isLocked(error) || isConflict(error))) {
-        if (waitOf) for (const { row } of batch) waitOf(row).trouble = error;
+      if (batch.length > 1 && (isDataError(error) || isLockTimeout(error) || isConflict(error))) {
+        if (deadlineOf) for (const { row } of batch) deadlineOf(row).trouble = error;
         for (const one of batch) await settle([one]);
       } else batch.forEach(({ reject }) => reject(error));
     }

@@ -1,5 +1,5 @@
-import { isFaultOfAddress, isFaultOfData, isPassing } from "./failure.ts";
-import { waitingForDatabase } from "./waiting.ts";
+import { isConnectionConfigError, isDataError, isTransient } from "./failure.ts";
+import { retryWhileDatabaseAway } from "./retry.ts";
 
 /**
  * How long tokens that cannot be stored are held in memory and tried again. Those of a grant, and a refresh token that
@@ -15,19 +15,19 @@ const KEEP_TOKENS_MS = 20_000;
  * except a fault of the values themselves; `onTrouble` is called once, for the first error that does not pass by
  * itself.
  *
- * Resolves with the result of `store`, which must be idempotent. Rejects as `waitingForDatabase` does.
+ * Resolves with the result of `store`, which must be idempotent. Rejects as `retryWhileDatabaseAway` does.
  */
 export function storeHeldTokens(
   store: () => Promise<boolean>,
   { areOnlyOnes, onTrouble }: { areOnlyOnes: boolean; onTrouble(error: unknown): void },
 ): Promise<boolean> {
-  if (!areOnlyOnes) return waitingForDatabase(store, { upToMs: KEEP_TOKENS_MS });
+  if (!areOnlyOnes) return retryWhileDatabaseAway(store, { upToMs: KEEP_TOKENS_MS });
   let isTold = false;
-  return waitingForDatabase(store, {
+  return retryWhileDatabaseAway(store, {
     upToMs: KEEP_ONLY_TOKENS_MS,
     isCurable(error) {
-      if (isFaultOfData(error)) return false;
-      const needsSomebody = !isPassing(error) || isFaultOfAddress(error);
+      if (isDataError(error)) return false;
+      const needsSomebody = !isTransient(error) || isConnectionConfigError(error);
       if (needsSomebody && !isTold) onTrouble(error);
       isTold ||= needsSomebody;
       return true;

@@ -1,6 +1,6 @@
 import type pg from "pg";
 import { KitError, messageOf, Misconfigured } from "../errors.ts";
-import { isFaultOfAddress, refusalInWords } from "./failure.ts";
+import { isConnectionConfigError, refusalInWords } from "./failure.ts";
 import { InvalidIndexes, invalidIndexes } from "./invalid-indexes.ts";
 import type { LockWait } from "./lock-waits.ts";
 import { migrationList, migrationNames } from "./migrations-folder.ts";
@@ -107,6 +107,6 @@ export async function checkMigrations(db: Database): Promise<void> {
 
 /** Rethrows the error: as {@link Misconfigured} if the database's address, or what its role may do, is at fault. */
 export function tellOfAddress(error: unknown): never {
-  if (error instanceof KitError || !isFaultOfAddress(error)) throw error;
+  if (error instanceof KitError || !isConnectionConfigError(error)) throw error;
   throw new Misconfigured(refusalInWords(error), { cause: error });
 }

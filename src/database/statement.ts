@@ -15,7 +15,7 @@ export type Queryable = {
    * Runs one statement and gives its rows. Arrays become PostgreSQL arrays (for `unnest`), also of `Buffer`, `Date` and
    * null. `bigint` columns come back as numbers, `timestamptz` as `Date`, `bytea` as `Buffer`.
    *
-   * @throws pg.DatabaseError or the driver's own errors; `isPassing` tells which are worth another try.
+   * @throws pg.DatabaseError or the driver's own errors; `isTransient` tells which are worth another try.
    */
   query<Row>(statement: Statement, values?: readonly unknown[]): Promise<Row[]>;
 };

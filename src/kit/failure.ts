@@ -1,5 +1,5 @@
 import { CommanderError } from "commander";
-import { isPassing } from "../database/failure.ts";
+import { isTransient } from "../database/failure.ts";
 import { KitError, messageOf, Misconfigured } from "../errors.ts";
 import { FAILED, MISCONFIGURED, USED_WRONGLY } from "./exit-codes.ts";
 
@@ -91,7 +91,7 @@ function described(error: unknown): { id: string; message: string } {
   }
   // An error of a connection that was tried at several addresses has no message of its own.
   const message = messageOf(error) || String((error as { code?: unknown }).code ?? error);
-  if (isPassing(error))
+  if (isTransient(error))
     return { id: "database_unavailable", message: `The database does not answer: ${message}` };
   return { id: "internal_error", message };
 }

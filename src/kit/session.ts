@@ -184,8 +184,8 @@ async function checkThereIsADatabase(config: Config): Promise<void> {
  * such limit.
  */
 async function checkSoon(db: Database): Promise<void> {
-  const { checkMigrations, waitingForDatabase } = await import("../database/database.ts");
-  await waitingForDatabase(() => checkMigrations(db), { upToMs: 3_000 });
+  const { checkMigrations, retryWhileDatabaseAway } = await import("../database/database.ts");
+  await retryWhileDatabaseAway(() => checkMigrations(db), { upToMs: 3_000 });
 }
 
 /** The log level under a command's output: at least `warn`. */

@@ -1,5 +1,5 @@
 import { setTimeout as wait } from "node:timers/promises";
-import { isPassing, statement, waitingForDatabase, type Database } from "../database/database.ts";
+import { isTransient, statement, retryWhileDatabaseAway, type Database } from "../database/database.ts";
 import { IN_PIECE, readWhole } from "../database/whole-table.ts";
 import { KitError, Misconfigured } from "../errors.ts";
 import type { Trial } from "../platform/secret-trial.ts";
@@ -127,7 +127,7 @@ export async function waitUntilFresh(needs: Needs, { version, due }: SecretRepor
       const fresh = Math.max(due - stale, 0);
       onProgress?.(fresh, due);
       if (waiting === 0) return { version, due, fresh };
-      const current = await waitingForDatabase(credentials.secrets.current);
+      const current = await retryWhileDatabaseAway(credentials.secrets.current);
       // The version that we set, or one that was set by another process meanwhile.
       if (current.version >= version && current.isRejected) throw new SecretRejected(current.version);
       if (signal.aborted) {
@@ -163,11 +163,11 @@ interface Looked {
 /** Counts again after a passing database error. Throws when the database stays away for too long. */
 async function look({ db, credentials: { secrets } }: Needs, version: number): Promise<Looked> {
   for (;;) {
-    await waitingForDatabase(secrets.current);
+    await retryWhileDatabaseAway(secrets.current);
     try {
       return await count(db, version);
     } catch (error) {
-      if (!isPassing(error)) throw error;
+      if (!isTransient(error)) throw error;
       await wait(LOOK_EVERY_MS);
     }
   }

@@ -1,4 +1,4 @@
-import { statement, waitingForDatabase, type Database, type Queryable } from "../database/database.ts";
+import { statement, retryWhileDatabaseAway, type Database, type Queryable } from "../database/database.ts";
 import { messageOf } from "../errors.ts";
 import { openConfig, type ConfigVar } from "../resources/config-vars.ts";
 import type { Offer } from "../resources/contract.ts";
@@ -148,7 +148,7 @@ export function isDifferent(vars: readonly VarDifference[]): boolean {
 async function* allResources(db: Queryable): AsyncGenerator<Found> {
   let after = FIRST_UUID;
   for (;;) {
-    const rows = await waitingForDatabase(() => db.query<Found>(page, [after]));
+    const rows = await retryWhileDatabaseAway(() => db.query<Found>(page, [after]));
     yield* rows;
     if (rows.length < PAGE_SIZE) return;
     after = rows.at(-1)!.uuid;

@@ -1,5 +1,5 @@
 import { setTimeout as wait } from "node:timers/promises";
-import { statement, waitingForDatabase, type Database, type Queryable } from "../database/database.ts";
+import { statement, retryWhileDatabaseAway, type Database, type Queryable } from "../database/database.ts";
 import { messageOf } from "../errors.ts";
 import type { Credentials } from "../resources/credentials/credentials.ts";
 import { countRows } from "./count-rows.ts";
@@ -66,11 +66,11 @@ export async function refreshAllTokens(needs: Needs): Promise<TokenReport> {
 }
 
 async function* allTokens(db: Queryable): AsyncGenerator<Found> {
-  let rows = await waitingForDatabase(() => db.query<Found>(firstPage));
+  let rows = await retryWhileDatabaseAway(() => db.query<Found>(firstPage));
   while (rows.length > 0) {
     yield* rows;
     const last = rows.at(-1)!.uuid;
-    rows = await waitingForDatabase(() => db.query<Found>(nextPage, [last]));
+    rows = await retryWhileDatabaseAway(() => db.query<Found>(nextPage, [last]));
   }
 }
 

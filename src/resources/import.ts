@@ -1,4 +1,4 @@
-import { statement, waitingForDatabase, type Queryable } from "../database/database.ts";
+import { statement, retryWhileDatabaseAway, type Queryable } from "../database/database.ts";
 import type { Vault } from "../vault/vault.ts";
 import { answerBody } from "./provision-answers.ts";
 import { resourcePlace } from "./rows.ts";
@@ -48,7 +48,7 @@ export function createImport(db: Queryable, vault: Vault): ImportResources {
       rows.map(({ name }) => name),
       rows.map(answerOf),
     ];
-    const born = await waitingForDatabase(() => db.query<{ uuid: string }>(insert, values));
+    const born = await retryWhileDatabaseAway(() => db.query<{ uuid: string }>(insert, values));
     return new Set(born.map(({ uuid }) => uuid));
   };
 }

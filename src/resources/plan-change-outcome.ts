@@ -1,4 +1,4 @@
-import { waitingForDatabase, type Queryable } from "../database/database.ts";
+import { retryWhileDatabaseAway, type Queryable } from "../database/database.ts";
 import { Refusal } from "../errors.ts";
 import type { Log } from "../log.ts";
 import type { Vault } from "../vault/vault.ts";
@@ -105,10 +105,10 @@ export function createPlanChangeOutcome(needs: {
   function storeLater(step: Step, plan: string, end: Promise<Attempt>): void {
     const accepted = acceptedStep(step, plan);
     const work = runner.holding(accepted, async () => {
-      await waitingForDatabase(() => settlements.acceptPlan(step, plan), { upToMs: ACCEPTED_WITHIN_MS });
+      await retryWhileDatabaseAway(() => settlements.acceptPlan(step, plan), { upToMs: ACCEPTED_WITHIN_MS });
       const late = await end;
       if (late.is === "failed") throw late.error;
-      await waitingForDatabase(() => vendorSteps.settle(accepted, late));
+      await retryWhileDatabaseAway(() => vendorSteps.settle(accepted, late));
     });
     runner.inBackground(accepted, work);
   }
@@ -118,7 +118,7 @@ export function createPlanChangeOutcome(needs: {
    * vendor refuses again.
    */
   function keepLater(step: Step, refused: Attempt): void {
-    const work = runner.holding(step, () => waitingForDatabase(() => vendorSteps.settle(step, refused)));
+    const work = runner.holding(step, () => retryWhileDatabaseAway(() => vendorSteps.settle(step, refused)));
     runner.inBackground(step, work);
   }
 

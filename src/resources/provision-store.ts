@@ -1,6 +1,6 @@
 import { busyStatement, statement, type Queryable } from "../database/database.ts";
 import { createGroupCommit } from "../database/group-commit.ts";
-import type { Wait } from "../database/waiting.ts";
+import type { Deadline } from "../database/retry.ts";
 import type { Vault } from "../vault/vault.ts";
 import { credentialPlace } from "./credentials/opening.ts";
 import { GRANT_SECONDS } from "./grant-time.ts";
@@ -96,11 +96,11 @@ const replaceGrant = statement(
 );
 
 export function createProvisionStore(db: Queryable, vault: Vault) {
-  type Row = { request: ProvisionRequest; key: string; answer: Answer | null; wait: Wait };
+  type Row = { request: ProvisionRequest; key: string; answer: Answer | null; deadline: Deadline };
 
   const commit = createGroupCommit<Row, Birth | null>({
     // A row is not written once its request was refused: the platform would know nothing of that resource.
-    waitOf: ({ wait }) => wait,
+    deadlineOf: ({ deadline }) => deadline,
     async write(rows) {
       const requests = rows.map(({ request }) => request);
       const logs = requests.map((it) => ({
@@ -152,10 +152,10 @@ export function createProvisionStore(db: Queryable, vault: Vault) {
   return {
     /**
      * Writes a new resource, with its answer if that is decided already, and its first step under the idempotency key
-     * `key`. Null: the uuid was known. Nothing is sent to the database once `wait` is over.
+     * `key`. Null: the uuid was known. Nothing is sent to the database once `deadline` has passed.
      */
-    insert: (request: ProvisionRequest, key: string, answer: Row["answer"], wait: Wait) =>
-      commit({ request, key, answer, wait }),
+    insert: (request: ProvisionRequest, key: string, answer: Row["answer"], deadline: Deadline) =>
+      commit({ request, key, answer, deadline }),
 
     /** Takes over the grant of a repeated request. True if it will be exchanged, false if it is not needed. */
     async receiveGrant(uuid: string, grant: Grant, requestId: string): Promise<boolean> {

@@ -34,7 +34,8 @@ const countPlanChanges = statement(
 /**
  * Answers a provision request (assumed, section 1): delivered at least once, carried out exactly once. Throws a
  * `Refusal` for what cannot be provisioned; every other answer is final and repeated byte for byte.
- * `receivedAtMs`: when the request arrived (`performance.now()`); now unless given. `isHeard`: whether its caller still waits for the answer.
+ * `receivedAtMs`: when the request arrived (`performance.now()`); now unless given. `isHeard`: whether its caller still
+ * waits for the answer.
  */
 export type Provision = (
   request: ProvisionRequest,
@@ -82,7 +83,7 @@ export function createProvision(needs: {
       }
       const key = randomUUID();
       const answer = plan.later === undefined ? null : answers.putOff(request.uuid, plan.later);
-      const birth = await withinDeadline((wait) => store.insert(request, key, answer, wait));
+      const birth = await withinDeadline((deadline) => store.insert(request, key, answer, deadline));
       if (!birth) return again(request, key, { withinDeadline, isHeard });
       if (!request.grant)
         log.error({ alarm: "no_grant", ...named(request) }, "A provision came without a grant");

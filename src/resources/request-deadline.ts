@@ -1,10 +1,10 @@
-import { aWaitingRoom, waitingForDatabase, type Wait } from "../database/waiting.ts";
+import { aWaitingRoom, retryWhileDatabaseAway, type Deadline } from "../database/retry.ts";
 
 /**
  * Runs idempotent database work for a request of the platform, waiting while the database is away for a moment. Any
  * answer other than a success is final for the platform, so a passing fault must not become one.
  */
-export type WithinDeadline = <Result>(work: (wait: Wait) => Promise<Result>) => Promise<Result>;
+export type WithinDeadline = <Result>(work: (deadline: Deadline) => Promise<Result>) => Promise<Result>;
 
 /** How long one request may wait for the database in all, so that it is answered before the platform gives up. */
 export const REQUEST_MS = 8_000;
@@ -15,8 +15,8 @@ const room = aWaitingRoom();
 
 /**
  * The deadline of one request, counted from its arrival `receivedAtMs` (`performance.now()`), since it may have waited
- * for this process to start. `leastAtFirstMs`: how long its first work may wait at least. Once that is done the database is
- * there, and each later work may wait at least 2 s.
+ * for this process to start. `leastAtFirstMs`: how long its first work may wait at least. Once that is done the database
+ * is there, and each later work may wait at least 2 s.
  */
 export function createRequestDeadline(receivedAtMs: number, leastAtFirstMs = LEAST_MS): WithinDeadline {
   const until = receivedAtMs + REQUEST_MS;
@@ -24,6 +24,6 @@ export function createRequestDeadline(receivedAtMs: number, leastAtFirstMs = LEA
   return (work) => {
     const upToMs = Math.max(until - performance.now(), leastMs);
     leastMs = LEAST_MS;
-    return waitingForDatabase(work, { upToMs, room });
+    return retryWhileDatabaseAway(work, { upToMs, room });
   };
 }

@@ -1,4 +1,4 @@
-import { statement, waitingForDatabase, type Queryable } from "../database/database.ts";
+import { statement, retryWhileDatabaseAway, type Queryable } from "../database/database.ts";
 import { KeyMissing, SealBroken } from "../vault/errors.ts";
 import type { Vault } from "../vault/vault.ts";
 import { keyIdIn, SEALED_COLUMNS } from "./keys.ts";
@@ -72,7 +72,7 @@ export function createReseal({ db, vault }: { db: Queryable; vault: Vault }, tab
   return async function reseal({ signal, onRows, onUnopened }: ResealHooks): Promise<ResealResult> {
     const result: ResealResult = { resealed: 0, passedOver: 0 };
     const read = (after?: string) =>
-      waitingForDatabase(() =>
+      retryWhileDatabaseAway(() =>
         after === undefined
           ? db.query<Row>(firstPage, [vault.keyId])
           : db.query<Row>(nextPage, [vault.keyId, after]),
@@ -83,7 +83,7 @@ export function createReseal({ db, vault }: { db: Queryable; vault: Vault }, tab
         .map((row) => ({ uuid: row.uuid, changes: resealRow(row, onUnopened) }))
         .filter(({ changes }) => changes.some((change) => change !== null));
       // Storing a page twice is harmless: the second time no column holds the old ciphertext.
-      const storing = changed.length > 0 ? waitingForDatabase(() => storePage(changed)) : 0;
+      const storing = changed.length > 0 ? retryWhileDatabaseAway(() => storePage(changed)) : 0;
       const [stored, next] = await Promise.all([storing, read(page.at(-1)!.uuid)]);
       result.resealed += stored;
       result.passedOver += changed.length - stored;

@@ -1,4 +1,4 @@
-import { statement, waitingForDatabase, type Queryable } from "../database/database.ts";
+import { statement, retryWhileDatabaseAway, type Queryable } from "../database/database.ts";
 import type { Secret } from "../secret.ts";
 import type { Vault } from "../vault/vault.ts";
 import { hashesOf, hashOf } from "./random-id.ts";
@@ -60,7 +60,7 @@ export function createAttempts({ db, vault }: { db: Queryable; vault: Vault }) {
     async begin(state: Secret, browser: Secret, { scopes, returnTo }: Attempt): Promise<boolean> {
       const values = [hashOf(vault, "state", state), hashOf(vault, "browser", browser), scopes, returnTo];
       const work = () => db.query<{ hasRoom: boolean }>(begin, values);
-      return (await waitingForDatabase(work, { upToMs: 2_000 }))[0]!.hasRoom;
+      return (await retryWhileDatabaseAway(work, { upToMs: 2_000 }))[0]!.hasRoom;
     },
 
     async take(state: Secret, browser: Secret | null): Promise<Taken> {

@@ -7,8 +7,8 @@ import { problem } from "./problems.ts";
 /** Why the platform sent a browser back without a code (RFC 6749, section 4.1.2.1): `error` is its error code. */
 export function authorizeProblem(error: string): Problem {
   if (error === "access_denied") return problem("denied");
-  const isPassing = ["server_error", "temporarily_unavailable"].includes(error);
-  return problem(isPassing ? "platform_says_later" : "platform_refuses_us", { authorize: known(error) });
+  const isTransient = ["server_error", "temporarily_unavailable"].includes(error);
+  return problem(isTransient ? "platform_says_later" : "platform_refuses_us", { authorize: known(error) });
 }
 
 /** Why the platform issued no tokens for a code. */

@@ -1,4 +1,4 @@
-import { statement, waitingForDatabase, type Database } from "../database/database.ts";
+import { statement, retryWhileDatabaseAway, type Database } from "../database/database.ts";
 import type { Secret } from "../secret.ts";
 import type { Vault } from "../vault/vault.ts";
 import { hashesOf, hashOf, randomId } from "./random-id.ts";
@@ -94,13 +94,13 @@ export function createSessions({ db, vault }: { db: Database; vault: Vault }) {
         lifeSeconds,
         hashOf(vault, "session", session),
       ];
-      await waitingForDatabase(() => db.query(open, values), PATIENCE);
+      await retryWhileDatabaseAway(() => db.query(open, values), PATIENCE);
       return session;
     },
 
     async find(session: Secret): Promise<Session | null> {
       const values = [hashesOf(vault, "session", session)];
-      const [row] = await waitingForDatabase(
+      const [row] = await retryWhileDatabaseAway(
         () => db.query<Person & { isRefused: boolean }>(find, values),
         PATIENCE,
       );
@@ -122,7 +122,7 @@ export function createSessions({ db, vault }: { db: Database; vault: Vault }) {
           await tx.query(close, [hashes]);
           if (person) await tx.query(forgetIfLast, [person.uuid]);
         });
-      await waitingForDatabase(work, PATIENCE);
+      await retryWhileDatabaseAway(work, PATIENCE);
     },
   };
 }

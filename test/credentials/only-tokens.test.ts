@@ -1,6 +1,6 @@
 import { setTimeout as wait } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
-import { waitingForDatabase, type Database, type Queryable } from "../../src/database/database.ts";
+import { retryWhileDatabaseAway, type Database, type Queryable } from "../../src/database/database.ts";
 import type { TokenEndpoint } from "../../src/platform/oauth.ts";
 import { credentialPlace } from "../../src/resources/credentials/opening.ts";
 import { createCredentialStore } from "../../src/resources/credentials/store.ts";
@@ -184,7 +184,9 @@ it("tokens that wait behind a held row are stored, however long ago whoever brou
       ...{ lifeSeconds: 28_800, share: 0.5, secretVersion: 1, flags: [] },
     }),
   );
-  const told = await Promise.allSettled(stored.map((one) => waitingForDatabase(() => one, { upToMs: 50 })));
+  const told = await Promise.allSettled(
+    stored.map((one) => retryWhileDatabaseAway(() => one, { upToMs: 50 })),
+  );
   expect(told.map(({ status }) => status)).toEqual(["rejected", "rejected"]);
   expect(await Promise.all(stored)).toEqual([true, true]);
   expect(tries).toEqual([["one", "two"], ["one"], ["two"]]);

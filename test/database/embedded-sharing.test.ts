@@ -2,7 +2,7 @@ import { afterEach, expect, test } from "@jest/globals";
 import { mkdir, stat } from "node:fs/promises";
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { openDatabase, statement, waitingForDatabase } from "../../src/database/database.ts";
+import { openDatabase, statement, retryWhileDatabaseAway } from "../../src/database/database.ts";
 import { openEmbedded } from "../../src/database/embedded/embedded.ts";
 import { Misconfigured } from "../../src/errors.ts";
 import { anEmbeddedDatabase } from "../support/database.ts";
@@ -56,7 +56,7 @@ test("when the owner goes, a guest takes its place", async () => {
   await owner.query(INSERT, ["by the owner"]);
   await guest.ping();
   await owner.close();
-  expect(await waitingForDatabase(() => guest.query(count))).toEqual([{ n: 1 }]);
+  expect(await retryWhileDatabaseAway(() => guest.query(count))).toEqual([{ n: 1 }]);
 });
 
 test("killed in the middle of writing, the owner leaves everything it had confirmed, and its place is free at once", async () => {

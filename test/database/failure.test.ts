@@ -3,9 +3,9 @@
 import { describe, expect, it, test } from "@jest/globals";
 import {
   isConflict,
-  isFaultOfAddress,
-  isFaultOfData,
-  isPassing,
+  isConnectionConfigError,
+  isDataError,
+  isTransient,
   openDatabase,
   statement,
 } from "../../src/database/database.ts";
@@ -27,7 +27,7 @@ it.each<[string, Error, boolean]>([
 ])(
   "%s: worth another try while we run, and at a start only if waiting may mend it",
   (_, error, isOfAddress) => {
-    expect([isPassing(error), isFaultOfAddress(error)]).toEqual([true, isOfAddress]);
+    expect([isTransient(error), isConnectionConfigError(error)]).toEqual([true, isOfAddress]);
   },
 );
 
@@ -83,8 +83,8 @@ describe("worth another try", () => {
     ["a certificate for another name", fromNode("ERR_TLS_CERT_ALTNAME_INVALID", "")],
     ["a server that has no TLS just now", new Error("The server does not support SSL connections")],
   ])("%s", (_, error) => {
-    expect(isPassing(error)).toBe(true);
-    expect(isFaultOfData(error)).toBe(false);
+    expect(isTransient(error)).toBe(true);
+    expect(isDataError(error)).toBe(false);
   });
 });
 
@@ -108,7 +108,7 @@ describe("not worth another try", () => {
     ["a file that is not there", fromNode("ENOENT", "open")],
     ["a mistake of ours", new TypeError("x is not a function")],
     ["something that is no error at all", "terminated"],
-  ])("%s", (_, error) => expect(isPassing(error)).toBe(false));
+  ])("%s", (_, error) => expect(isTransient(error)).toBe(false));
 });
 
 describe("as the drivers really say it", () => {
@@ -124,7 +124,7 @@ describe("as the drivers really say it", () => {
   };
 
   test.each(["57P01", "25006", "53100", "40P01", "40001", "53300"])("%s is passing", async (state) => {
-    for (const error of await raised(state)) expect(isPassing(error)).toBe(true);
+    for (const error of await raised(state)) expect(isTransient(error)).toBe(true);
   });
 
   test.each(["40P01", "40001"])("%s is a conflict", async (state) => {
@@ -133,7 +133,7 @@ describe("as the drivers really say it", () => {
 
   test.each(["22021", "23505", "23514"])("%s is the data's fault", async (state) => {
     const [error] = await raised(state);
-    expect([isFaultOfData(error), isPassing(error)]).toEqual([true, false]);
+    expect([isDataError(error), isTransient(error)]).toEqual([true, false]);
   });
 
   test("a server that is not there", async () => {
@@ -146,7 +146,7 @@ describe("as the drivers really say it", () => {
       await nowhere.ping().catch((error: unknown) => error),
       await prisma.heartbeat.count().catch((error: unknown) => error),
     ];
-    expect(errors.map(isPassing)).toEqual([true, true]);
+    expect(errors.map(isTransient)).toEqual([true, true]);
     await nowhere.close();
   });
 });

@@ -7,8 +7,8 @@ import {
   DatabaseUnavailable,
   Overloaded,
   statement,
-  waitingForDatabase,
-  type Wait,
+  retryWhileDatabaseAway,
+  type Deadline,
 } from "../../src/database/database.ts";
 import { anOpenDatabase } from "../support/open-database.ts";
 import { eventually } from "../support/world.ts";
@@ -141,14 +141,14 @@ test("a batch that was chosen to end a deadlock is written row by row", async ()
 const locked = () =>
   Object.assign(new Error("canceling statement due to lock timeout"), { code: "55P03", severity: "ERROR" });
 
-type Waited = { row: number; wait: Wait };
+type Waited = { row: number; deadline: Deadline };
 
 /** Writes rows that somebody waits for, each for so long, and tells what was tried; `finish` is what a try takes. */
 function ofThoseWhoWait(finish: (rows: number[]) => Promise<void>, maxFlushes = 1) {
   const tries: number[][] = [];
   const commit = createGroupCommit<Waited, number>({
     ...{ ...LIMITS, maxFlushes },
-    waitOf: ({ wait }) => wait,
+    deadlineOf: ({ deadline }) => deadline,
     async write(given) {
       const rows = given.map(({ row }) => row);
       tries.push(rows);
@@ -157,7 +157,9 @@ function ofThoseWhoWait(finish: (rows: number[]) => Promise<void>, maxFlushes = 
     },
   });
   const write = (row: number, upToMs: number) =>
-    waitingForDatabase((wait) => commit({ row, wait }), { upToMs }).catch((error: unknown) => error);
+    retryWhileDatabaseAway((deadline) => commit({ row, deadline }), { upToMs }).catch(
+      (error: unknown) => error,
+    );
   return { tries, write };
 }
 
@@ -212,7 +214,9 @@ test("without somebody who waits for it a row is written however late", async ()
     },
   });
   const written = [1, 2].map(commit);
-  const told = await Promise.allSettled(written.map((row) => waitingForDatabase(() => row, { upToMs: 50 })));
+  const told = await Promise.allSettled(
+    written.map((row) => retryWhileDatabaseAway(() => row, { upToMs: 50 })),
+  );
   expect(told.map(({ status }) => status)).toEqual(["rejected", "rejected"]);
   expect(tries).toEqual([[1, 2]]);
   expect(await Promise.all(written)).toEqual([1, 2]);
@@ -230,7 +234,7 @@ test("when the database is gone, all of the batch learn it, and nothing is writt
   expect(tries).toEqual([3]);
 });
 
-test("when too many wait, the next is refused, and later ones are welcome again", async () => {
+test("when too many deadline, the next is refused, and later ones are welcome again", async () => {
   const { write, finish } = aSlowWriter();
   const commit = createGroupCommit({ maxRows: 1, maxQueued: 1, maxFlushes: 1, write });
   const first = [commit(1), commit(2)];

@@ -1,7 +1,7 @@
 // Again on PostgreSQL: isolation and retries are the server's.
 
 import { beforeEach, expect, test } from "@jest/globals";
-import { statement, waitingForDatabase } from "../../src/database/database.ts";
+import { statement, retryWhileDatabaseAway } from "../../src/database/database.ts";
 import { createPool } from "../../src/database/pool.ts";
 import { administer, testServerUrl } from "../support/database.ts";
 import { anOpenDatabase } from "../support/open-database.ts";
@@ -56,9 +56,9 @@ test("an error leaves the connections as they were, however many there are", asy
 
 onPostgresql("killed sessions, idle or at work, cost a retry and nothing more", async () => {
   const sleeping = Array.from({ length: 3 }, () =>
-    waitingForDatabase(() => opened.database.query(statement("sleep", `SELECT pg_sleep(0.5)`))),
+    retryWhileDatabaseAway(() => opened.database.query(statement("sleep", `SELECT pg_sleep(0.5)`))),
   );
-  const inTransaction = waitingForDatabase(() =>
+  const inTransaction = retryWhileDatabaseAway(() =>
     opened.database.transaction(async (tx) => {
       await tx.query(statement("sleep", `SELECT pg_sleep(0.5)`));
       await tx.query(insert, ["survivor"]);

@@ -6,7 +6,7 @@ import { connect } from "node:net";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { aGate } from "../support/a-vendor.ts";
 import { teapots } from "../support/teapots/index.ts";
-import { waitingForDatabase, type Queryable } from "../../src/database/database.ts";
+import { retryWhileDatabaseAway, type Queryable } from "../../src/database/database.ts";
 import { createStepQueue } from "../../src/resources/steps/queue.ts";
 import { createProvisionAnswers } from "../../src/resources/provision-answers.ts";
 import { createProvisionStore } from "../../src/resources/provision-store.ts";
@@ -37,7 +37,7 @@ async function leftUndecided({ hasGrant = true } = {}): Promise<string> {
     grant: hasGrant ? { code: new Secret(code), expiresAt: null } : null,
   };
   const { insert } = createProvisionStore(db, vault);
-  expect(await waitingForDatabase((wait) => insert(request, randomUUID(), null, wait))).not.toBeNull();
+  expect(await retryWhileDatabaseAway((wait) => insert(request, randomUUID(), null, wait))).not.toBeNull();
   return addon.id;
 }
 

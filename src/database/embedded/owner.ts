@@ -2,7 +2,7 @@ import type { Socket } from "node:net";
 import type { DatabaseLog } from "../types.ts";
 import { becomeOwner } from "./ownership.ts";
 import { openPglite } from "./pglite.ts";
-import { createTurns } from "./turns.ts";
+import { createSessionMultiplexer } from "./session-multiplexer.ts";
 
 /** A process that has the folder open and serves it to all, itself included. */
 export type Owner = { close(): Promise<void> };
@@ -44,7 +44,7 @@ export async function openOwner({ folder, log, onCrash }: Needs): Promise<Owner 
         await closeDoor();
       })());
 
-    const turns = createTurns({
+    const turns = createSessionMultiplexer({
       pglite,
       onCrash: (err) => {
         log.warn({ err }, "the embedded database failed, and is opened anew");

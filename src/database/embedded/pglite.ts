@@ -4,7 +4,7 @@ import path from "node:path";
 import type { PGlite } from "@electric-sql/pglite";
 import { applyMigrations, pendingMigrations } from "../migrate.ts";
 import { listen } from "./ownership.ts";
-import { createTurns } from "./turns.ts";
+import { createSessionMultiplexer } from "./session-multiplexer.ts";
 
 /**
  * Opens PGlite on the folder's data, and brings that up to date. New data is made in another folder, which is renamed
@@ -44,7 +44,7 @@ async function migrate(pglite: PGlite, folder: string): Promise<void> {
     query: async ({ text }) => (await pglite.query(text)).rows as never,
   });
   if (pending.length === 0) return;
-  const turns = createTurns({ pglite });
+  const turns = createSessionMultiplexer({ pglite });
   const port = 1;
   const door = await listen(path.join(folder, `.s.PGSQL.${port}`), turns.welcome);
   try {

@@ -1,4 +1,4 @@
-import { statement, waitingForDatabase, type Queryable } from "../../database/database.ts";
+import { statement, retryWhileDatabaseAway, type Queryable } from "../../database/database.ts";
 import type { Operator } from "../access/operator.ts";
 
 /** An action of an operator and its result, without secrets. */
@@ -66,7 +66,7 @@ export function createAudit(db: Queryable) {
     async begin({ action, uuid, operator, form, requestId }: Asked): Promise<{ id: number; isNew: boolean }> {
       const values = [action, uuid, form, requestId, operator.name, operator.account];
       let tries = 0;
-      return waitingForDatabase(async () => {
+      return retryWhileDatabaseAway(async () => {
         tries += 1;
         const [begun] = await db.query<{ id: number }>(begin, values);
         if (begun) return { id: begun.id, isNew: true };
@@ -82,7 +82,7 @@ export function createAudit(db: Queryable) {
       id: number,
       { done, total, state, message }: Pick<AuditEntry, "done" | "total" | "state" | "message">,
     ): Promise<void> {
-      await waitingForDatabase(() => db.query(end, [id, done, total, state, message]));
+      await retryWhileDatabaseAway(() => db.query(end, [id, done, total, state, message]));
     },
     find: async (id: number): Promise<AuditEntry | null> =>
       (await db.query<AuditEntry>(find, [id]))[0] ?? null,

@@ -1,5 +1,5 @@
 import type { Config } from "../../config.ts";
-import { isLocked } from "../../database/database.ts";
+import { isLockTimeout } from "../../database/database.ts";
 import { messageOf } from "../../errors.ts";
 import { checkOffer } from "../../resources/check-offer.ts";
 import type { Offer } from "../../resources/contract.ts";
@@ -119,7 +119,7 @@ async function finding(id: string, look: () => Promise<Finding> | Finding): Prom
   try {
     return { id, ...(await look()) };
   } catch (error) {
-    return { id, ...fault(messageOf(error), isLocked(error) ? WHO_LOCKS : null) };
+    return { id, ...fault(messageOf(error), isLockTimeout(error) ? WHO_LOCKS : null) };
   }
 }
 

@@ -1,4 +1,4 @@
-import { statement, waitingForDatabase, type Queryable } from "../../database/database.ts";
+import { statement, retryWhileDatabaseAway, type Queryable } from "../../database/database.ts";
 import { KitError, messageOf } from "../../errors.ts";
 import type { Credentials } from "../../resources/credentials/credentials.ts";
 import { IS_RECOVERABLE, type Recover } from "../../resources/recover.ts";
@@ -94,7 +94,7 @@ export async function recoverAllGrants(needs: Needs): Promise<Recovered> {
 async function* allRecoverable(db: Queryable, size: number): AsyncGenerator<Found> {
   let last = FIRST_UUID;
   for (;;) {
-    const rows = await waitingForDatabase(() => db.query<Found>(page, [last, size]));
+    const rows = await retryWhileDatabaseAway(() => db.query<Found>(page, [last, size]));
     if (rows.length === 0) return;
     yield* rows.filter(({ isRecoverable, isOnItsWay }) => isRecoverable || isOnItsWay);
     last = rows.at(-1)!.uuid;

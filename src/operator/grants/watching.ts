@@ -1,5 +1,5 @@
 import { setTimeout as wait } from "node:timers/promises";
-import { statement, waitingForDatabase, type Queryable } from "../../database/database.ts";
+import { statement, retryWhileDatabaseAway, type Queryable } from "../../database/database.ts";
 import { messageOf } from "../../errors.ts";
 import type { Credentials } from "../../resources/credentials/credentials.ts";
 
@@ -64,7 +64,7 @@ export function createWatching({
   const help = whileAwaited(() => grants.due(signal).catch(() => 0));
 
   async function look(): Promise<void> {
-    const rows = await waitingForDatabase(() => db.query<Row>(read, [[...awaited.keys()]]));
+    const rows = await retryWhileDatabaseAway(() => db.query<Row>(read, [[...awaited.keys()]]));
     for (const row of rows) if (row.state !== "grant_pending") end(row.uuid, endOf(row));
     if ((await secrets.current()).isRejected) endAll(secretRejected);
     if (signal.aborted) endAll(interrupted);

@@ -1,4 +1,4 @@
-import { waitingForDatabase } from "../../database/waiting.ts";
+import { retryWhileDatabaseAway } from "../../database/retry.ts";
 import type { TokenAnswer } from "../../platform/oauth.ts";
 import { BEFORE_CALL_MS, type ClaimedCredential } from "./claims.ts";
 import type { ClientSecret, ClientSecrets } from "./client-secrets.ts";
@@ -75,7 +75,9 @@ export function createAdmission(secrets: ClientSecrets, release: (row: ClaimedCr
 
     /** Checked again just before the call: the secret may have been rejected, or replaced, since the claim. */
     async isStillGood({ secret, isProbe }: Admitted): Promise<boolean> {
-      const { version, isRejected } = await waitingForDatabase(secrets.current, { upToMs: BEFORE_CALL_MS });
+      const { version, isRejected } = await retryWhileDatabaseAway(secrets.current, {
+        upToMs: BEFORE_CALL_MS,
+      });
       return version === secret.version && (isProbe || !isRejected);
     },
   };

@@ -4,7 +4,7 @@ import type { Scrubber } from "../../scrubber.ts";
 import type { Secret } from "../../secret.ts";
 import type { Vault } from "../../vault/vault.ts";
 import { storeHeldTokens } from "../../database/held-tokens.ts";
-import { waitingForDatabase } from "../../database/waiting.ts";
+import { retryWhileDatabaseAway } from "../../database/retry.ts";
 import type { Admission, Admitted } from "./admission.ts";
 import { isMarked, NEEDED_LEASE_SECONDS, type ClaimedCredential } from "./claims.ts";
 import type { ClientSecret, ClientSecrets } from "./client-secrets.ts";
@@ -150,7 +150,7 @@ export function createTokenCall({
           { uuid: row.uuid },
           "Tokens arrived after their lease was lost; the stored ones will be verified",
         );
-        await waitingForDatabase(() => store.suspect(row.uuid));
+        await retryWhileDatabaseAway(() => store.suspect(row.uuid));
       }
       await secrets.accepted(secret);
       return isStored

@@ -1,4 +1,4 @@
-import { isLocked } from "../../database/failure.ts";
+import { isLockTimeout } from "../../database/failure.ts";
 import { statement, type Queryable } from "../../database/database.ts";
 import { FIRST_UUID } from "../../uuid.ts";
 
@@ -112,7 +112,7 @@ export function createSecretSpread(db: Queryable): SpreadSecret {
         total += (await db.query(ageHeld, [version, held.slice(at, at + HELD_AT_ONCE), isAgain])).length;
       await db.query(markSpread, [version, beganAt]);
     } catch (error) {
-      if (!isLocked(error)) throw error;
+      if (!isLockTimeout(error)) throw error;
       return total;
     }
     begun = null;

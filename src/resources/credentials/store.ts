@@ -1,6 +1,6 @@
 import { busyStatement, statement, type Queryable } from "../../database/database.ts";
 import { createGroupCommit } from "../../database/group-commit.ts";
-import { waitingForDatabase } from "../../database/waiting.ts";
+import { retryWhileDatabaseAway } from "../../database/retry.ts";
 import { keyIdIn } from "../keys.ts";
 import { BEFORE_CALL_MS, LEASE_SECONDS } from "./claims.ts";
 import { ASK_AGAIN_DAILY_SECONDS } from "./verdict.ts";
@@ -256,12 +256,12 @@ export function createCredentialStore(db: Queryable) {
      * sent.
      */
     markSent: (lease: Lease, neededSeconds: number) =>
-      waitingForDatabase(() => sent({ ...lease, neededSeconds }), { upToMs: BEFORE_CALL_MS }),
+      retryWhileDatabaseAway(() => sent({ ...lease, neededSeconds }), { upToMs: BEFORE_CALL_MS }),
     /** False: not stored, for another claim came between, or the resource is gone. */
     storeTokens: tokens,
     /** Releases a row as it was: nothing was sent, or the outcome says nothing about the row. */
     release: (row: Lease & { dueBefore?: Date | null }) =>
-      waitingForDatabase(() => giveBack(row, row.dueBefore ?? null, false), AFTER_CALL),
+      retryWhileDatabaseAway(() => giveBack(row, row.dueBefore ?? null, false), AFTER_CALL),
     /** Puts the grant off until its next try, or until its deadline, if that is sooner: then it ends without a try. */
     async putOffGrant(
       row: Lease & { grantNumber: number },
@@ -269,7 +269,7 @@ export function createCredentialStore(db: Queryable) {
     ): Promise<void> {
       const { againInSeconds, outcomeUnknown, refused, error } = again;
       const values = [row.uuid, row.lease, againInSeconds, outcomeUnknown, error, refused, row.grantNumber];
-      await waitingForDatabase(async () => {
+      await retryWhileDatabaseAway(async () => {
         // If a newer code arrived while the older one was tried, only an unknown outcome of the older one counts: the
         // newer one may be the same code, delivered again.
         if (!(await applies(putOffGrant, values))) await giveBack(row, null, outcomeUnknown);
@@ -283,7 +283,7 @@ export function createCredentialStore(db: Queryable) {
     ): Promise<boolean> {
       const values = [row.uuid, row.lease, again.againInSeconds, again.error, again.rejected, again.state];
       const putOff = () => db.query<{ turned: boolean }>(putOffRefresh, values);
-      return (await waitingForDatabase(putOff, AFTER_CALL))[0]?.turned ?? false;
+      return (await retryWhileDatabaseAway(putOff, AFTER_CALL))[0]?.turned ?? false;
     },
     /**
      * Quarantines a row whose secret `sealed` does not open (null: which lacks a secret it should hold); without a

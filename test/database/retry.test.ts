@@ -2,7 +2,7 @@
 
 import { setTimeout as wait } from "node:timers/promises";
 import { expect, test } from "@jest/globals";
-import { aWaitingRoom, DatabaseUnavailable, waitingForDatabase } from "../../src/database/database.ts";
+import { aWaitingRoom, DatabaseUnavailable, retryWhileDatabaseAway } from "../../src/database/database.ts";
 
 const lost = () => new Error("Connection terminated unexpectedly");
 const deadlock = () => Object.assign(new Error("deadlock detected"), { code: "40P01", severity: "ERROR" });
@@ -19,18 +19,18 @@ function failing(times: number, error: () => unknown) {
 
 test("work is done again until the database is back", async () => {
   const { work, tries } = failing(3, lost);
-  expect(await waitingForDatabase(work)).toBe("done");
+  expect(await retryWhileDatabaseAway(work)).toBe("done");
   expect(tries()).toBe(4);
 });
 
 test("an error that waiting does not cure is thrown at once", async () => {
   const { work, tries } = failing(3, () => new TypeError("a mistake"));
-  await expect(waitingForDatabase(work)).rejects.toThrow(TypeError);
+  await expect(retryWhileDatabaseAway(work)).rejects.toThrow(TypeError);
   expect(tries()).toBe(1);
 });
 
 test("at the deadline it gives up, with the last error as the cause", async () => {
-  const error = await waitingForDatabase(failing(Infinity, lost).work, { upToMs: 300 }).catch(
+  const error = await retryWhileDatabaseAway(failing(Infinity, lost).work, { upToMs: 300 }).catch(
     (thrown: unknown) => thrown,
   );
   expect(error).toBeInstanceOf(DatabaseUnavailable);
@@ -38,7 +38,7 @@ test("at the deadline it gives up, with the last error as the cause", async () =
 });
 
 test("it gives up on a try that hangs", async () => {
-  await expect(waitingForDatabase(() => new Promise(() => undefined), { upToMs: 50 })).rejects.toThrow(
+  await expect(retryWhileDatabaseAway(() => new Promise(() => undefined), { upToMs: 50 })).rejects.toThrow(
     DatabaseUnavailable,
   );
 });
@@ -46,7 +46,7 @@ test("it gives up on a try that hangs", async () => {
 test("where a try hangs, what ended the one before it is the cause", async () => {
   let tries = 0;
   const work = () => ((tries += 1) > 1 ? new Promise(() => undefined) : Promise.reject(lost()));
-  await expect(waitingForDatabase(work, { upToMs: 200 })).rejects.toMatchObject({
+  await expect(retryWhileDatabaseAway(work, { upToMs: 200 })).rejects.toMatchObject({
     id: "database_unavailable",
     cause: { message: lost().message },
   });
@@ -84,7 +84,7 @@ test.each<[string, (tries: number) => Promise<string>]>([
   ],
 ])("a process that stood still beyond the deadline %s tries once more", async (_, work) => {
   let tries = 0;
-  expect(await waitingForDatabase(() => work((tries += 1)), { upToMs: 300 })).toBe("done");
+  expect(await retryWhileDatabaseAway(() => work((tries += 1)), { upToMs: 300 })).toBe("done");
 });
 
 test("a process that stood still, and finds no database, gives up soon", async () => {
@@ -92,27 +92,27 @@ test("a process that stood still, and finds no database, gives up soon", async (
     standStill(LONGER_THAN_THE_DEADLINE_MS);
     throw lost();
   };
-  await expect(waitingForDatabase(work, { upToMs: 300 })).rejects.toThrow(DatabaseUnavailable);
+  await expect(retryWhileDatabaseAway(work, { upToMs: 300 })).rejects.toThrow(DatabaseUnavailable);
 });
 
 test("conflicts are waited out like everything else: an answer that fails is final for the platform", async () => {
-  expect(await waitingForDatabase(failing(5, deadlock).work)).toBe("done");
-  await expect(waitingForDatabase(failing(Infinity, deadlock).work, { upToMs: 300 })).rejects.toThrow(
+  expect(await retryWhileDatabaseAway(failing(5, deadlock).work)).toBe("done");
+  await expect(retryWhileDatabaseAway(failing(Infinity, deadlock).work, { upToMs: 300 })).rejects.toThrow(
     DatabaseUnavailable,
   );
 });
 
 test("when the waiting room is full, whoever would have to wait fails at once, and seats become free again", async () => {
   const room = aWaitingRoom(2);
-  const wait = () => waitingForDatabase(failing(Infinity, lost).work, { upToMs: 400, room });
+  const wait = () => retryWhileDatabaseAway(failing(Infinity, lost).work, { upToMs: 400, room });
   const waiting = [wait(), wait()].map((one) => one.catch((error: unknown) => error));
   await new Promise(setImmediate);
   let isOver = false;
   void Promise.race(waiting).then(() => (isOver = true));
   await expect(wait()).rejects.toThrow("are waiting already");
   expect(isOver).toBe(false);
-  expect(await waitingForDatabase(async () => "no need to wait", { room })).toBe("no need to wait");
+  expect(await retryWhileDatabaseAway(async () => "no need to wait", { room })).toBe("no need to wait");
   await Promise.all(waiting);
-  expect(await waitingForDatabase(failing(1, lost).work, { room })).toBe("done");
+  expect(await retryWhileDatabaseAway(failing(1, lost).work, { room })).toBe("done");
   expect(room.waiting).toBe(0);
 });

@@ -10,7 +10,7 @@ type Needs = {
   silenceMs?: number;
 };
 
-type Turns = {
+type SessionMultiplexer = {
   /** Serves one more client. */
   welcome(socket: Socket): void;
   /** Cuts all clients off. PGlite may be closed after this. */
@@ -34,7 +34,7 @@ const ROLLBACK = Buffer.from("Q\0\0\0\rROLLBACK\0", "latin1");
  * Because there is only one session: no named statements, no session settings, no LISTEN, no advisory locks across
  * clients.
  */
-export function createTurns({ pglite, onCrash, silenceMs = 5000 }: Needs): Turns {
+export function createSessionMultiplexer({ pglite, onCrash, silenceMs = 5000 }: Needs): SessionMultiplexer {
   const sockets = new Set<Socket>();
   let turns: Turn[] = [];
   /** The client whose transaction is open. */

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { KitError } from "../errors.ts";
-import { isPassing } from "./failure.ts";
+import { isTransient } from "./failure.ts";
 
 /** The database did not answer in time. The last try may have taken effect all the same. */
 export class DatabaseUnavailable extends KitError {
@@ -12,7 +12,7 @@ export class DatabaseUnavailable extends KitError {
 /** Whether the database is away: a wait for it was in vain, or, without a wait, the driver's own error says so. */
 export function isDatabaseAway(error: unknown): boolean {
   // Other errors of the kit, such as a failed call to the platform, say nothing about the database.
-  return error instanceof KitError ? error instanceof DatabaseUnavailable : isPassing(error);
+  return error instanceof KitError ? error instanceof DatabaseUnavailable : isTransient(error);
 }
 
 /**
@@ -23,12 +23,12 @@ export type WaitingRoom = { waiting: number; readonly seats: number };
 
 export const aWaitingRoom = (seats = 100): WaitingRoom => ({ waiting: 0, seats });
 
-/** One caller's wait for the database, passed to the work that is done for it: no try begins after its end. */
-export type Wait = {
-  /** Its end, by `performance.now()`; `isOver` reads it. */
+/** How long one caller waits for the database, passed to the work that is done for it: no try begins after its end. */
+export type Deadline = {
+  /** Its end, by `performance.now()`; `hasPassed` reads it. */
   until: number;
   readonly upToMs: number;
-  hasOverslept: boolean;
+  wasSuspended: boolean;
   /** The caller has its answer, or was refused. */
   hasEnded: boolean;
   /** The last error; it becomes the `cause` of the error that the caller gets. */
@@ -48,56 +48,56 @@ const AGAIN_MS = 5000;
 type Patience = {
   upToMs?: number;
   room?: WaitingRoom;
-  /** Whether another try may succeed after this error; `isPassing` unless given. */
+  /** Whether another try may succeed after this error; `isTransient` unless given. */
   isCurable?: (error: unknown) => boolean;
 };
 
 /**
  * Runs `work` until it succeeds, as the database may be restarting, failing over or out of reach for a moment. `work`
- * gets its caller's wait, and must be idempotent: after a lost connection nobody knows whether it was done. Errors that
- * waiting cannot cure are thrown as they are. A process that stood still beyond the deadline tries for up to five
+ * gets its caller's deadline, and must be idempotent: after a lost connection nobody knows whether it was done. Errors
+ * that waiting cannot cure are thrown as they are. A process that stood still beyond the deadline tries for up to five
  * seconds more.
  *
  * @throws DatabaseUnavailable after `upToMs` (8 s unless given; at most a second later unless the process stood still),
  * or at once when the room is full
  */
-export async function waitingForDatabase<T>(
-  work: (wait: Wait) => Promise<T>,
-  { upToMs = 8000, room, isCurable = isPassing }: Patience = {},
+export async function retryWhileDatabaseAway<T>(
+  work: (deadline: Deadline) => Promise<T>,
+  { upToMs = 8000, room, isCurable = isTransient }: Patience = {},
 ): Promise<T> {
-  const wait = aWait(upToMs);
+  const deadline = aDeadline(upToMs);
   let isSeated = false;
   try {
     for (let tries = 1; ; tries++) {
       try {
-        return await inTime(work(wait), wait);
+        return await inTime(work(deadline), deadline);
       } catch (error) {
         if (!isCurable(error)) throw error;
         const pauseMs = jittered(Math.min(50 * 2 ** (tries - 1), 1000));
-        if (pauseMs > timeLeftMs(wait)) throw unavailable(`did not answer within ${upToMs} ms`, error);
-        wait.trouble = error;
+        if (pauseMs > timeLeftMs(deadline)) throw unavailable(`did not answer within ${upToMs} ms`, error);
+        deadline.trouble = error;
         if (room && !isSeated) isSeated = takeSeat(room, error);
         await sleep(pauseMs);
       }
     }
   } finally {
-    wait.hasEnded = true;
+    deadline.hasEnded = true;
     if (room && isSeated) room.waiting -= 1;
   }
 }
 
-function aWait(upToMs: number): Wait {
+function aDeadline(upToMs: number): Deadline {
   const until = performance.now() + upToMs;
-  return { until, upToMs, hasOverslept: false, hasEnded: false, trouble: undefined };
+  return { until, upToMs, wasSuspended: false, hasEnded: false, trouble: undefined };
 }
 
 /** Is it too late to begin another try? Then the caller is refused, and nothing may be done for it afterwards. */
-export function isOver(wait: Wait): boolean {
-  return wait.hasEnded || timeLeftMs(wait) <= 0;
+export function hasPassed(deadline: Deadline): boolean {
+  return deadline.hasEnded || timeLeftMs(deadline) <= 0;
 }
 
-/** The error for a caller whose wait is over. */
-export function inVain({ trouble }: Wait): DatabaseUnavailable {
+/** The error for a caller whose deadline has passed. */
+export function deadlinePassed({ trouble }: Deadline): DatabaseUnavailable {
   return unavailable("did not answer in time", trouble);
 }
 
@@ -108,21 +108,21 @@ function takeSeat(room: WaitingRoom, cause: unknown): true {
   return true;
 }
 
-/** Milliseconds until the end of the wait. If the process stood still past the end, the end is moved once. */
-function timeLeftMs(wait: Wait): number {
-  const leftMs = wait.until - performance.now();
-  if (wait.hasOverslept || leftMs > -(GRACE_MS + OVERSLEPT_MS)) return leftMs;
-  wait.hasOverslept = true;
-  wait.until = performance.now() + Math.min(wait.upToMs, AGAIN_MS);
-  return wait.until - performance.now();
+/** Milliseconds until the deadline. If the process stood still past it, it is moved once. */
+function timeLeftMs(deadline: Deadline): number {
+  const leftMs = deadline.until - performance.now();
+  if (deadline.wasSuspended || leftMs > -(GRACE_MS + OVERSLEPT_MS)) return leftMs;
+  deadline.wasSuspended = true;
+  deadline.until = performance.now() + Math.min(deadline.upToMs, AGAIN_MS);
+  return deadline.until - performance.now();
 }
 
-function inTime<T>(work: Promise<T>, wait: Wait): Promise<T> {
-  const untilGivenUpMs = () => timeLeftMs(wait) + GRACE_MS;
+function inTime<T>(work: Promise<T>, deadline: Deadline): Promise<T> {
+  const untilGivenUpMs = () => timeLeftMs(deadline) + GRACE_MS;
   return new Promise((resolve, reject) => {
-    // The timer checks the time again: the process may have stood still, and the end of the wait been moved.
+    // The timer checks the time again: the process may have stood still, and the deadline been moved.
     const look = () => {
-      if (untilGivenUpMs() <= 0) reject(inVain(wait));
+      if (untilGivenUpMs() <= 0) reject(deadlinePassed(deadline));
       else timer = setTimeout(look, untilGivenUpMs());
     };
     let timer = setTimeout(look, Math.max(untilGivenUpMs(), 0));
