@@ -35,6 +35,11 @@ export class Misconfigured extends KitError {
   }
 }
 
+/** The machine word of anything thrown, for an error record: `internal_error` where it is none of the kit's errors. */
+export function idOf(error: unknown): string {
+  return error instanceof KitError ? error.id : "internal_error";
+}
+
 /** The message of anything thrown, for a log line or an error record. */
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);

@@ -20,7 +20,7 @@ export { howToMakeValid, invalidIndexes, invalidInWords } from "./invalid-indexe
 export type { LockWait } from "./lock-waits.ts";
 export { checkMigrations, howToMigrate, migrate, MigrationFailed, tellOfAddress } from "./migrate.ts";
 export { OUR_TABLES } from "./our-tables.ts";
-export { busyStatement, statement, type Queryable, type Statement } from "./statement.ts";
+export { busyStatement, createApplies, statement, type Queryable, type Statement } from "./statement.ts";
 export type { Database, DatabaseLog } from "./types.ts";
 export { TakesNoWrites } from "./over-pool.ts";
 export {

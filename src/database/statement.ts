@@ -20,6 +20,12 @@ export type Queryable = {
   query<Row>(statement: Statement, values?: readonly unknown[]): Promise<Row[]>;
 };
 
+/** For statements with RETURNING that are fenced or compare before they set: tells whether one took effect. */
+export function createApplies({ query }: Queryable) {
+  return async (statement: Statement, values?: readonly unknown[]): Promise<boolean> =>
+    (await query(statement, values)).length > 0;
+}
+
 /** Names a statement. PostgreSQL's logs and statistics show the name, so it should say what the statement is for. */
 export function statement(name: string, text: string): Statement {
   return { name, text };

@@ -1,5 +1,5 @@
 import { statement, retryWhileDatabaseAway, type Database, type Queryable } from "../database/database.ts";
-import { messageOf } from "../errors.ts";
+import { idOf, messageOf } from "../errors.ts";
 import { openConfig, type ConfigVar } from "../resources/config-vars.ts";
 import type { Offer } from "../resources/contract.ts";
 import type { PlatformFor } from "../resources/platform-for.ts";
@@ -130,8 +130,7 @@ export async function diffAllConfigs(
       report.checked += 1;
       if (isDifferent(vars)) report.different.push({ uuid, vars });
     } catch (error) {
-      const { id = "internal_error" } = error as { id?: string };
-      report.failed.push({ uuid, id, message: messageOf(error) });
+      report.failed.push({ uuid, id: idOf(error), message: messageOf(error) });
     }
   }
 

@@ -9,15 +9,12 @@ export interface KeyUse {
   rows: number;
 }
 
-/** Every sealed column, by table. `key` identifies the row in the additional data; see `Place`. */
+/** Every sealed column, by table. */
 export const SEALED_COLUMNS = {
-  resources: {
-    key: "uuid",
-    columns: ["sealed_answer", "sealed_config", "sealed_log_input_url", "sealed_log_drain_token"],
-  },
-  credentials: { key: "uuid", columns: ["sealed_grant_code", "sealed_access_token", "sealed_refresh_token"] },
-  client_secrets: { key: "version", columns: ["sealed_secret"] },
-  people: { key: "uuid", columns: ["sealed_access_token", "sealed_refresh_token"] },
+  resources: ["sealed_answer", "sealed_config", "sealed_log_input_url", "sealed_log_drain_token"],
+  credentials: ["sealed_grant_code", "sealed_access_token", "sealed_refresh_token"],
+  client_secrets: ["sealed_secret"],
+  people: ["sealed_access_token", "sealed_refresh_token"],
 } as const;
 
 /** SQL for the key id of a sealed column, in hex: 8 bytes after the envelope's version byte. */
@@ -44,7 +41,7 @@ const countOf = (table: string, columns: readonly string[]) => {
      ) used GROUP BY key_id`,
   );
 };
-const counts = Object.entries(SEALED_COLUMNS).map(([table, { columns }]) => ({
+const counts = Object.entries(SEALED_COLUMNS).map(([table, columns]) => ({
   table,
   count: countOf(table, columns),
 }));

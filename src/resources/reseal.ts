@@ -31,14 +31,14 @@ export interface ResealHooks {
 }
 
 type Table = "resources" | "credentials" | "people";
-type Column = (typeof SEALED_COLUMNS)[Table]["columns"][number];
+type Column = (typeof SEALED_COLUMNS)[Table][number];
 type Row = { uuid: string } & Partial<Record<Column, Buffer | null>>;
 /** The old ciphertext of a column and the new one; null: nothing to reseal. */
 type Change = { old: Buffer; fresh: Uint8Array } | null;
 
 /** Reseals one table in one pass. */
 export function createReseal({ db, vault }: { db: Queryable; vault: Vault }, table: Table) {
-  const columns: readonly Column[] = SEALED_COLUMNS[table].columns;
+  const columns: readonly Column[] = SEALED_COLUMNS[table];
   const { firstPage, nextPage, store } = STATEMENTS[table];
 
   function resealRow(row: Row, onUnopened: ResealHooks["onUnopened"]): Change[] {
@@ -101,7 +101,7 @@ const STATEMENTS = {
 };
 
 function statementsFor(table: Table) {
-  const columns: readonly string[] = SEALED_COLUMNS[table].columns;
+  const columns: readonly string[] = SEALED_COLUMNS[table];
   const stale = columns.map((column) => `CASE WHEN ${keyIdIn(column)} <> $1 THEN ${column} END AS ${column}`);
   const page = (name: string, after: string) =>
     statement(

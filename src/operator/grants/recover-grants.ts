@@ -1,5 +1,5 @@
 import { statement, retryWhileDatabaseAway, type Queryable } from "../../database/database.ts";
-import { KitError, messageOf } from "../../errors.ts";
+import { idOf, messageOf } from "../../errors.ts";
 import type { Credentials } from "../../resources/credentials/credentials.ts";
 import { IS_RECOVERABLE, type Recover } from "../../resources/recover.ts";
 import { FIRST_UUID } from "../../uuid.ts";
@@ -128,10 +128,10 @@ async function recoverEach(
   }
 
   const alone = (row: Found) =>
-    handle(row).catch((error: unknown) => {
-      const id = error instanceof KitError ? error.id : "internal_error";
-      report.failed.push({ uuid: row.uuid, id, message: messageOf(error) });
-    });
+    handle(row).catch(
+      (error: unknown) =>
+        void report.failed.push({ uuid: row.uuid, id: idOf(error), message: messageOf(error) }),
+    );
 
   await workThrough(rows, alone, { concurrency, total, isHalted, onProgress });
   const wrong = asking.wrong();

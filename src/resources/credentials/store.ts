@@ -1,4 +1,4 @@
-import { busyStatement, statement, type Queryable } from "../../database/database.ts";
+import { busyStatement, createApplies, statement, type Queryable } from "../../database/database.ts";
 import { createGroupCommit } from "../../database/group-commit.ts";
 import { retryWhileDatabaseAway } from "../../database/retry.ts";
 import { keyIdIn } from "../keys.ts";
@@ -244,8 +244,7 @@ export function createCredentialStore(db: Queryable) {
       rows.map(({ access }) => access),
     ]);
 
-  const applies = async (...[what, values]: Parameters<Queryable["query"]>) =>
-    (await db.query(what, values)).length > 0;
+  const applies = createApplies(db);
 
   const giveBack = async ({ uuid, lease }: Lease, dueBefore: Date | null, isUnknown: boolean) =>
     void (await db.query(release, [uuid, lease, dueBefore, isUnknown]));

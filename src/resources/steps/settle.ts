@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
-import { busyStatement, statement, type Queryable } from "../../database/database.ts";
+import { busyStatement, createApplies, statement, type Queryable } from "../../database/database.ts";
 import type { Vault } from "../../vault/vault.ts";
 import { fullSet, openConfig, sealConfig } from "../config-vars.ts";
 import { findResource } from "../rows.ts";
@@ -121,8 +121,7 @@ export function createSettlements(db: Queryable, vault: Vault) {
     rows.map(({ event }) => event),
   ]);
   const commitProvisioned = createFencedCommit(db, provisioned);
-  const applies = async (...[what, values]: Parameters<Queryable["query"]>) =>
-    (await db.query(what, values)).length > 0;
+  const applies = createApplies(db);
   return {
     /**
      * The vendor's work for `appliedPlan` is done: stores the config vars and tells the platform next. False: the step

@@ -1,4 +1,4 @@
-import { statement, type Queryable } from "../../database/database.ts";
+import { createApplies, statement, type Queryable } from "../../database/database.ts";
 
 // How due tokens are claimed: in one statement each, so that no moment passes between seeing a row and owning it, and
 // two processes never refresh the same pair. The result of a refresh is stored only while its lease is still valid, or
@@ -139,8 +139,7 @@ const ofPair = ({ uuid, signedInAt, generation }: Pair) => [uuid, signedInAt, ge
 const ofLease = ({ uuid, signedInAt, lease }: Lease) => [uuid, signedInAt, lease];
 
 export function createTokenStore(db: Queryable) {
-  const applies = async (...[what, values]: Parameters<Queryable["query"]>) =>
-    (await db.query(what, values)).length > 0;
+  const applies = createApplies(db);
   return {
     claimDue: (most: number) => db.query<ClaimedTokens>(claimDue, [most]),
     /**

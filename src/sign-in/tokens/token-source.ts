@@ -6,15 +6,8 @@ import type { Opening } from "./opening.ts";
 import type { Refresh } from "./refresh.ts";
 import type { Pair, TokenStore } from "./store.ts";
 
-/** Thrown when a person has no usable access token. `mustSignIn`: only a new sign-in brings one. */
-export class NoPersonToken extends KitError {
-  readonly mustSignIn: boolean;
-
-  constructor(id: string, message: string, mustSignIn: boolean) {
-    super(id, message);
-    this.mustSignIn = mustSignIn;
-  }
-}
+/** Thrown when a person has no usable access token. Only for `not_refreshed` can one come without a new sign-in. */
+export class NoPersonToken extends KitError {}
 
 /** Access to one person's tokens. */
 export interface PersonTokens extends TokenSource {
@@ -25,8 +18,7 @@ export interface PersonTokens extends TokenSource {
   giveUp(refused: Secret): Promise<boolean>;
 }
 
-const notYet = () =>
-  new NoPersonToken("not_refreshed", "This person's token could not be refreshed yet.", false);
+const notYet = () => new NoPersonToken("not_refreshed", "This person's token could not be refreshed yet.");
 
 /**
  * The access token of one person, for calls to the platform in their name; refreshed on use when it has expired or was
@@ -47,7 +39,7 @@ export function createTokenSources({
       ? await opening.open(uuid, "sealed_access_token", row.sealedAccessToken)
       : null;
     if (!row || !token)
-      throw new NoPersonToken("no_token", "There is no token of this person that can be used.", true);
+      throw new NoPersonToken("no_token", "There is no token of this person that can be used.");
     return { ...row, token };
   }
 
@@ -57,7 +49,7 @@ export function createTokenSources({
       async replace(pair) {
         const result = pair.canRefresh ? await refresh.now(pair) : await giveUp(pair);
         if (result === "refused" || result === "quarantined")
-          throw new NoPersonToken("refused", "The platform no longer accepts this person's tokens.", true);
+          throw new NoPersonToken("refused", "The platform no longer accepts this person's tokens.");
         if (result === "later") throw notYet();
         return result === "busy" ? "busy" : "done";
       },
