@@ -105,7 +105,7 @@ function tellWhenBlocked({ services: { log } }: RunningService): void {
   watchEventLoop((ms) =>
     log.error(
       { alarm: "event_loop_blocked", ms },
-      "Something let nothing else run; no request was answered meanwhile",
+      "The event loop was blocked; no request was answered meanwhile",
     ),
   );
 }

@@ -25,7 +25,7 @@ export function createRefusedSample(log: Log): RefusedSample {
   function tell(): void {
     const leftOut = count - MOST_LINES;
     count = 0;
-    if (leftOut > 0) log.warn({ leftOut }, "More refused requests than are written down");
+    if (leftOut > 0) log.warn({ leftOut }, "Refused requests were left out of the log");
   }
 
   function decide(): boolean {

@@ -83,7 +83,7 @@ onPostgresql.each(TROUBLES)("a database that %s", (_, begin, end) => {
       .logged()
       .slice(before)
       .split("\n")
-      .filter((line) => line.includes("lets us in no more"));
+      .filter((line) => line.includes("refuses new connections"));
     expect(told).toHaveLength(1);
     expect(told[0]).toContain("DATABASE_URL: the database says: ");
   }, 60_000);

@@ -22,7 +22,7 @@ it("Twenty refused requests in ten seconds are written down, and how many more t
   expect(lines.map((line) => JSON.parse(line) as object)).toEqual([
     expect.objectContaining({
       ...{ level: "warn", leftOut: 980 },
-      msg: "More refused requests than are written down",
+      msg: "Refused requests were left out of the log",
     }),
   ]);
   expect(isWritten()).toBe(true);

@@ -57,7 +57,7 @@ export function createConnections(
           isLetIn = false;
           log.warn(
             { reason: refusalInWords(error) },
-            "The database lets us in no more; waiting until it does",
+            "The database refuses new connections; waiting until it accepts them",
           );
         }
         if (!other || !isOutOfConnections(error)) throw error;

@@ -33,9 +33,9 @@ export function invalidInWords(indexes: readonly InvalidIndex[]): string {
 export function howToMakeValid(indexes: readonly InvalidIndex[]): string {
   const each = (command: string) => indexes.map(({ name }) => `${command} ${name};`);
   return [
-    "Wait where it is still at work. Take away what was cut off:",
+    "If it is still at work, wait. Otherwise remove what was cut off:",
     ...each("DROP INDEX CONCURRENTLY"),
-    "Or make it whole:",
+    "Or complete it:",
     ...each("REINDEX INDEX CONCURRENTLY"),
   ].join("\n");
 }

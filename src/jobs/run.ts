@@ -149,7 +149,7 @@ export function createJobs<Name extends string>({
    * away.
    */
   async function onClockSet(cron: string, byMs: number): Promise<void> {
-    log.warn({ byMs: Math.round(byMs) }, "The clock was set; what is due goes by the database's");
+    log.warn({ byMs: Math.round(byMs) }, "The clock was changed; what is due is decided by the database's clock");
     await unschedule();
     if (isStopping) return;
     schedule(cron);

@@ -24,7 +24,7 @@ const NEXT: Readonly<Record<string, string>> = {
   timed_out: "Is the platform reachable from here? kit doctor tries.",
   erased: "It was deprovisioned: there is nothing left to ask with.",
   grant_lost:
-    "No token ever came. Where the platform opened its oauth-grant endpoint: kit grants recover UUID",
+    "No token ever came. If the platform opened its oauth-grant endpoint: kit grants recover UUID",
   no_grant: "No grant ever came. Where the platform opened its oauth-grant endpoint: kit grants recover UUID",
   grant_pending:
     "Its grant is not exchanged yet: within five minutes of the provision it has tokens, or is grant_lost.",
@@ -37,14 +37,14 @@ const NEXT: Readonly<Record<string, string>> = {
   status_unavailable: "Look at the platform's status site. Grants and refreshes go on without the feed.",
   unknown_incident: "See what there is: kit status --since YYYY-MM-DD",
   migration_failed:
-    "Nothing of it is half done. Mend what the database says: it may be away, somebody may have held a table for ten minutes, or its user may not change the schema (MIGRATION_DATABASE_URL can name another). Then kit migrate begins it again.",
+    "Nothing was left half done. Mend what the database says: it may be away, somebody may have held a table for ten minutes, or its user may not change the schema (MIGRATION_DATABASE_URL can name another). Then run kit migrate again.",
   invalid_index: "Then run kit migrate again: nothing was begun.",
   needs_reauth: "The platform refused its refresh token. Named by its uuid, it is tried once more.",
   quarantined:
     "kit resources show UUID says why: for key_missing kit doctor names the key, for integrity kit tokens refresh UUID may bring fresh tokens.",
   "quarantined key_missing": "kit doctor says which key is missing.",
   "quarantined integrity":
-    "Its row was changed. Where the refresh token still opens, kit tokens refresh UUID may bring fresh tokens.",
+    "Its row was changed. If the refresh token still opens, kit tokens refresh UUID may bring fresh tokens.",
   invalid_grant:
     "Ask the platform's support: a refresh token that is refused twice, a minute apart, was revoked. kit resources list --state needs_reauth",
   rate_limit: SLOW_DOWN,

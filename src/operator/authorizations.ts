@@ -67,7 +67,7 @@ async function asking(
 ): Promise<Authorization> {
   if (!/^[\x21-\x7e]+$/.test(userToken.reveal()))
     throw new UsedWrongly(
-      "What came on standard input is not a token: it has white space or odd characters.",
+      "Standard input does not hold a token: it has white space or odd characters.",
     );
   try {
     return await withHttp((http) => ask(createAuthorizations({ http, apiUrl, mediaType })));

@@ -140,7 +140,7 @@ export function createPlanChangeOutcome(needs: {
       if (error instanceof Refusal) throw error;
       log.warn(
         { uuid: resource.uuid, requestId, plan, error },
-        "What came of a plan change could not be stored in time; it will be",
+        "The outcome of a plan change could not be stored in time; it will be stored later",
       );
       if (result.is === "refused") {
         keepLater(step, result);

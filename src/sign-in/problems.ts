@@ -53,7 +53,7 @@ const TOLD = {
   too_many: {
     ...{ status: 503, title: "Too many are signing in", next: AGAIN, retryAfterSeconds: 180 },
     happened:
-      "So many sign-ins have begun here and were not completed that no more are taken for the moment.",
+      "Too many sign-ins have begun here and were not completed, so no more are accepted for the moment.",
     advice: `${NOTHING_DONE} Wait a few minutes, then try again. Who is signed in already stays so.`,
   },
   state_not_read: {
@@ -65,7 +65,7 @@ const TOLD = {
   session_not_kept: {
     ...{ status: 503, title: "Not available for the moment", next: AGAIN },
     happened:
-      "The service cannot reach its database, where it would have written down that you are signed in.",
+      "The service cannot reach its database, where it would have recorded that you are signed in.",
     advice: "Wait a moment, then sign in again: loading this page again does not help.",
   },
   platform_says_later: {
@@ -106,7 +106,7 @@ const TOLD = {
   sign_in_again: {
     ...{ status: 401, title: "Please sign in again", next: SIGN_IN },
     happened:
-      "The platform no longer accepts what you allowed when you signed in; perhaps you took it back there.",
+      "The platform no longer accepts what you allowed when you signed in; perhaps you revoked it there.",
     advice: "Nothing more is done in your name. Sign in again to go on.",
   },
   not_allowed: {

@@ -70,7 +70,7 @@ export function signInRoutes(needs: {
           .catch((error: unknown) =>
             log.warn(
               { requestId: request.id, error },
-              "A former session could not be ended; it runs out by itself",
+              "A former session could not be ended; it expires by itself",
             ),
           );
       response

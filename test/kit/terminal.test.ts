@@ -74,7 +74,7 @@ describe("a failure of many", () => {
     for (const uuid of uuids) expect(stdout).toContain(`✗ ${uuid}\n`);
     expect(stdout.match(/could not be sent/g)).toHaveLength(1);
     expect(stdout).toContain("Is the platform reachable from here? kit doctor tries.");
-    expect(stderr.match(/^warn: A token is not refreshed yet/gm)).toHaveLength(4);
+    expect(stderr.match(/^warn: A token could not be refreshed yet/gm)).toHaveLength(4);
     expect(stderr).toContain("(and 2 more times)");
     expect(widest(stdout + stderr)).toBeLessThanOrEqual(80);
   });

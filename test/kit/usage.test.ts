@@ -118,7 +118,7 @@ describe("kit without any settings", () => {
     const migrated = await kit(away, ["migrate"]);
     expect(migrated.code).toBe(1);
     expect(migrated.stderr).toMatch(
-      /^✗ The database could not be migrated[^]+\n {2}Nothing of it is half done\.[^]+MIGRATION_DATABASE_URL/,
+      /^✗ The database could not be migrated[^]+\n {2}Nothing was left half done\.[^]+MIGRATION_DATABASE_URL/,
     );
   });
 

@@ -65,7 +65,7 @@ describe("an action", () => {
     expect(await operator.audit()).toMatchObject([{ action: "refresh", state: "done", uuid }]);
     expect((await operator.get("/actions")).text).toContain("1 refreshed.");
     expect((await operator.get(`/resources/${uuid}`)).text).toContain("the operator: refresh done");
-    expect(operator.world.logged()).toMatch(/"operatorAction":"refresh".*The operator began an action/);
+    expect(operator.world.logged()).toMatch(/"operatorAction":"refresh".*An operator began an action/);
   });
 
   it("that fails says why", async () => {

@@ -52,7 +52,7 @@ describe("an operator with an account", () => {
     const account = await operators.idOf("owner@example.com");
     expect(await operators.audit()).toEqual([{ action: "refresh", operator: "owner@example.com", account }]);
     expect(operators.world.logged()).toMatch(
-      new RegExp(`"account":"${account}".*The operator began an action`),
+      new RegExp(`"account":"${account}".*An operator began an action`),
     );
     expect((await browser.get("/operator/actions")).text).toContain(`data-label="By">owner@example.com<`);
     expect((await browser.get(path)).text).toContain("owner@example.com: refresh");

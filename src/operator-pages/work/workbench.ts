@@ -42,19 +42,19 @@ export function createWorkbench({
       account: operator.account,
       ...named(asked),
     };
-    log.info(about, "The operator began an action");
+    log.info(about, "An operator began an action");
     let [done, total] = [0, 0];
     const tell = () => void audit.seen(id, done, total).catch(() => undefined);
     const telling = setInterval(tell, SEEN_EVERY_MS).unref();
     const onProgress: OnProgress = (now, of) => ([done, total] = [now, of]);
     const ended = await work({ signal: stopping.signal, onProgress }).catch((error: unknown) => {
-      if (!(error instanceof KitError)) log.error({ ...about, error }, "An action of the operator's broke");
+      if (!(error instanceof KitError)) log.error({ ...about, error }, "An operator's action failed");
       return failed(error);
     });
     clearInterval(telling);
     const state = ended.isDone ? "done" : "failed";
     const message = scrub(ended.message);
-    log.info({ ...about, state }, "An action of the operator's ended");
+    log.info({ ...about, state }, "An operator's action ended");
     await audit.end(id, { done, total, state, message });
   }
 
@@ -68,7 +68,7 @@ export function createWorkbench({
       if (!isNew) return id;
       const run = carryOut(id, asked, work)
         .catch((error: unknown) =>
-          log.warn({ actionId: id, error }, "How an action ended is not written down"),
+          log.warn({ actionId: id, error }, "The outcome of an action could not be recorded"),
         )
         .finally(() => running.delete(run));
       running.add(run);

@@ -65,7 +65,7 @@ export function operators({ config }: Services): Finding {
   if (password) return fine(`${open}, and to OPERATOR_PASSWORD.`);
   return warning(
     `${open}, and to nobody while the platform or the database is in trouble; there are no metrics.`,
-    "Set OPERATOR_PASSWORD too (openssl rand -hex 24), and keep it for such a night.",
+    "Set OPERATOR_PASSWORD too (openssl rand -hex 24), for when nobody can sign in.",
   );
 }
 

@@ -40,7 +40,7 @@ export async function platform({ config }: Services): Promise<Finding> {
   if (unreachable)
     return fault(
       `${[unreachable, odd].filter(Boolean).join("; ")}.`,
-      "Check the address, and the way out of here.",
+      "Check the address, and whether this machine can reach it.",
     );
   if (odd) return warning(`${odd}.`, LOOK_AGAIN);
   return fine("The platform's API and its authorization service answer.");

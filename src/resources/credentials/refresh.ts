@@ -87,11 +87,11 @@ export function createRefresh(needs: {
     about: { uuid: string; outcome: TokenFailure } & RefreshVerdict & { error: unknown },
   ): void {
     const isNews = performance.now() - misunderstoodAtMs >= TOLD_AGAIN_AFTER_MS;
-    if (about.outcome !== "bug" || !isNews) return log.warn(about, "A token is not refreshed yet");
+    if (about.outcome !== "bug" || !isNews) return log.warn(about, "A token could not be refreshed yet");
     misunderstoodAtMs = performance.now();
     log.error(
       { alarm: "refresh_misunderstood", ...about },
-      "The platform refuses a refresh, and not for its token's sake",
+      "The platform refuses a refresh for another reason than its token",
     );
   }
 

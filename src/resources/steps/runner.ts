@@ -163,7 +163,7 @@ export function createStepRunner(needs: {
   }
 
   const tellLost = (error: unknown) =>
-    log.error({ error }, "A step's end could not be stored; its lease ends by itself");
+    log.error({ error }, "The end of a step could not be stored; its lease ends by itself");
 
   function mustGiveWay(): boolean {
     const ageMs = grantBacklogAgeMs();

@@ -101,7 +101,7 @@ export function createRefresh(needs: {
     const againInSeconds = Math.max(pauseSeconds(row.attempts), (retryAfterMs ?? 0) / 1000);
     await store.putOff(row, againInSeconds, `${error.id}: ${error.message}`);
     const told = { person, outcome, error, againInSeconds: Math.round(againInSeconds * 10) / 10 };
-    log.warn(told, "A person's token is not refreshed yet");
+    log.warn(told, "A person's token could not be refreshed yet");
     return "later";
   }
 
