@@ -66,7 +66,7 @@ export function createApp(needs: {
   if (site) app.use(site);
   app.use((request) => {
     // Anyone can ask for what is not there, by the thousand: the log has a sample of it.
-    refusedSample.isWritten(request);
+    refusedSample.isWritten(request, "not_found");
     throw new Refusal("There is nothing here.", { id: "not_found", status: 404 });
   });
   app.use(answerError(log));

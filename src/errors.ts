@@ -36,7 +36,7 @@ export class Misconfigured extends KitError {
 }
 
 /** The machine word of anything thrown, for an error record: `internal_error` where it is none of the kit's errors. */
-export function idOf(error: unknown): string {
+export function errorIdOf(error: unknown): string {
   return error instanceof KitError ? error.id : "internal_error";
 }
 

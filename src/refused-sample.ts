@@ -4,12 +4,14 @@ import type { Log } from "./log.ts";
 const MOST_LINES = 20;
 const WINDOW_MS = 10_000;
 
+type Kind = "refused" | "not_found";
+
 export interface RefusedSample {
   /**
    * Whether a refused request is logged. The first call decides, so either all lines about a request are logged or
-   * none.
+   * none. Kinds are counted apart: thousands of requests for what is not there hide no wrong password.
    */
-  isWritten(request: object): boolean;
+  isWritten(request: object, kind?: Kind): boolean;
   /** Whether a request was refused and is not logged. */
   isLeftOut(request: object): boolean;
 }
@@ -20,23 +22,23 @@ export interface RefusedSample {
  */
 export function createRefusedSample(log: Log): RefusedSample {
   const decided = new WeakMap<object, boolean>();
-  let count = 0;
+  const counts: Record<Kind, number> = { refused: 0, not_found: 0 };
 
-  function tell(): void {
-    const leftOut = count - MOST_LINES;
-    count = 0;
-    if (leftOut > 0) log.warn({ leftOut }, "Refused requests were left out of the log");
+  function tell(kind: Kind): void {
+    const leftOut = counts[kind] - MOST_LINES;
+    counts[kind] = 0;
+    if (leftOut > 0) log.warn({ leftOut, kind }, "Refused requests were left out of the log");
   }
 
-  function decide(): boolean {
-    count += 1;
-    if (count === 1) setTimeout(tell, WINDOW_MS).unref();
-    return count <= MOST_LINES;
+  function decide(kind: Kind): boolean {
+    counts[kind] += 1;
+    if (counts[kind] === 1) setTimeout(tell, WINDOW_MS, kind).unref();
+    return counts[kind] <= MOST_LINES;
   }
 
   return {
-    isWritten(request) {
-      const isWritten = decided.get(request) ?? decide();
+    isWritten(request, kind = "refused") {
+      const isWritten = decided.get(request) ?? decide(kind);
       decided.set(request, isWritten);
       return isWritten;
     },

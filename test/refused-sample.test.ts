@@ -28,6 +28,16 @@ it("Twenty refused requests in ten seconds are written down, and how many more t
   expect(isWritten()).toBe(true);
 });
 
+it("A flood of requests for what is not there leaves room for wrong passwords", () => {
+  const { sample, lines } = aSample();
+  for (let times = 0; times < 1_000; times++) sample.isWritten({}, "not_found");
+  expect(sample.isWritten({})).toBe(true);
+  jest.advanceTimersByTime(10_000);
+  expect(lines.map((line) => JSON.parse(line) as object)).toMatchObject([
+    { leftOut: 980, kind: "not_found" },
+  ]);
+});
+
 it("A few are written down, each of them, and nothing is said about more", () => {
   const { isWritten, lines } = aSample();
   expect(Array.from({ length: 20 }, isWritten)).not.toContain(false);

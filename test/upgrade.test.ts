@@ -177,7 +177,7 @@ describe("an upgrade by the page", () => {
 describe("a way back by the page", () => {
   it("leads before the commit to where the fork was", async () => {
     const before = await upgraded(FORK);
-    expect(page).toContain("Before the commit: `git merge --abort`");
+    expect(page).toContain("Before the commit, run `git merge --abort`");
     git(fork, "git merge --abort");
     expect(git(fork, "git rev-parse HEAD")).toBe(before);
     expect(git(fork, "git status --porcelain")).toBe("");

@@ -44,8 +44,9 @@ export async function ownStateFile(path: string): Promise<() => Promise<void>> {
     if ((await isOwned(socketPath)) || guard.isLost()) throw new StateFileInUse(path, socketPath);
     if (await isSocket(socketPath)) await rm(socketPath, { force: true });
     const second = await listen(socketPath);
-    if (second === "taken") throw new StateFileInUse(path, socketPath);
-    return second;
+    if (second !== "taken") return second;
+    if (await isSocket(socketPath)) throw new StateFileInUse(path, socketPath);
+    return null; // A file that only has the name of the lock: it stays, and there is no lock.
   }
 }
 

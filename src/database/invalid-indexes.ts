@@ -26,17 +26,22 @@ export function invalidIndexes(db: Queryable): Promise<InvalidIndex[]> {
 /** Which they are, and why. */
 export function invalidInWords(indexes: readonly InvalidIndex[]): string {
   const named = indexes.map(({ name, table }) => `${name} (of ${table})`).join(", ");
-  return `Not valid: the index ${named}. A CREATE INDEX CONCURRENTLY was cut off, or is still at work.`;
+  return `Not valid: the index ${named}. A CREATE INDEX or REINDEX with CONCURRENTLY was cut off, or is still at work.`;
 }
+
+/** What a REINDEX CONCURRENTLY that was cut off leaves beside the index that it was to replace. */
+const LEFT_BY_REINDEX = /_ccnew\d*"?$/;
 
 /** What to run, as the tables' owner; each command is a line of its own. */
 export function howToMakeValid(indexes: readonly InvalidIndex[]): string {
-  const each = (command: string) => indexes.map(({ name }) => `${command} ${name};`);
+  const commands = (command: string, those: readonly InvalidIndex[]) =>
+    those.map(({ name }) => `${command} ${name};`);
+  const toComplete = indexes.filter(({ name }) => !LEFT_BY_REINDEX.test(name));
   return [
     "If it is still at work, wait. Otherwise remove what was cut off:",
-    ...each("DROP INDEX CONCURRENTLY"),
-    "Or complete it:",
-    ...each("REINDEX INDEX CONCURRENTLY"),
+    ...commands("DROP INDEX CONCURRENTLY", indexes),
+    ...(toComplete.length > 0 ? ["Or complete it:"] : []),
+    ...commands("REINDEX INDEX CONCURRENTLY", toComplete),
   ].join("\n");
 }
 

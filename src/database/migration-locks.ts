@@ -8,14 +8,15 @@ import { statementsOf } from "./script-text.ts";
 // that needs no such lock takes none first: PostgreSQL takes the weaker one that is enough.
 
 const NAME = String.raw`(?:"[^"]+"|[\w$]+)(?:\s*\.\s*(?:"[^"]+"|[\w$]+))?`;
-/** A statement that needs a table for itself (ACCESS EXCLUSIVE), and the tables or indexes that it names. */
+/** A statement that needs a table for itself (ACCESS EXCLUSIVE), the tables or indexes that it names, and the rest. */
 const NEEDS_ALONE = new RegExp(
-  String.raw`^\s*(?:ALTER\s+TABLE|DROP\s+(?:TABLE|INDEX(?!\s+CONCURRENTLY\b))|TRUNCATE(?:\s+TABLE)?)\s+` +
-    String.raw`(?:IF\s+EXISTS\s+)?(?:ONLY\s+)?(${NAME}(?:\s*,\s*${NAME})*)`,
+  String.raw`^\s*(?:ALTER\s+TABLE|DROP\s+(?:TABLE|INDEX)|TRUNCATE(?:\s+TABLE)?)\s+` +
+    String.raw`(?:IF\s+EXISTS\s+)?(?:ONLY\s+)?(${NAME}(?:\s*,\s*${NAME})*)([^]*)`,
   "i",
 );
-/** The forms of ALTER TABLE that do not. */
-const LETS_READERS_THROUGH = /\b(?:SET|RESET)\s*\(|\bVALIDATE\s+CONSTRAINT\b|\bFOREIGN\s+KEY\b/i;
+/** The common actions of ALTER TABLE for which a weaker lock is enough; one is needed for all of a statement's actions. */
+const LETS_READERS_THROUGH =
+  /^\s*(?:(?:SET|RESET)\s*\(|VALIDATE\s+CONSTRAINT\b|ADD\s+(?:CONSTRAINT\s+\S+\s+)?FOREIGN\s+KEY\b|ATTACH\s+PARTITION\b)/i;
 
 // Tables that the script itself creates do not exist yet. Sorted, so that all who lock several take them in one order.
 const TABLES_OF = `SELECT DISTINCT t.oid::regclass::text AS name
@@ -34,6 +35,21 @@ export async function lockingFirst(client: pg.ClientBase, script: string): Promi
 /** The tables that a script needs for itself, and the indexes that it drops, by their names as written in the script. */
 export function neededAlone(script: string): string[] {
   return statementsOf(script)
-    .filter((statement) => !LETS_READERS_THROUGH.test(statement))
-    .flatMap((statement) => NEEDS_ALONE.exec(statement)?.[1]?.match(new RegExp(NAME, "g")) ?? []);
+    .filter((statement) => !/\bCONCURRENTLY\b/i.test(statement))
+    .flatMap((statement) => {
+      const [, names = "", actions = ""] = NEEDS_ALONE.exec(statement) ?? [];
+      const isWeaker = actionsOf(actions).every((action) => LETS_READERS_THROUGH.test(action));
+      return isWeaker ? [] : (names.match(new RegExp(NAME, "g")) ?? []);
+    });
+}
+
+/** The actions of an ALTER TABLE, which commas outside brackets separate. A statement of another kind counts as one. */
+function actionsOf(text: string): string[] {
+  let depth = 0;
+  const marked = text.replace(/[(),]/g, (sign) => {
+    if (sign === "(") depth += 1;
+    if (sign === ")") depth -= 1;
+    return sign === "," && depth === 0 ? "\0" : sign;
+  });
+  return marked.split("\0");
 }

@@ -23,8 +23,7 @@ const NEXT: Readonly<Record<string, string>> = {
   connection_failed: "Is the platform reachable from here? kit doctor tries.",
   timed_out: "Is the platform reachable from here? kit doctor tries.",
   erased: "It was deprovisioned: there is nothing left to ask with.",
-  grant_lost:
-    "No token ever came. If the platform opened its oauth-grant endpoint: kit grants recover UUID",
+  grant_lost: "No token ever came. If the platform opened its oauth-grant endpoint: kit grants recover UUID",
   no_grant: "No grant ever came. Where the platform opened its oauth-grant endpoint: kit grants recover UUID",
   grant_pending:
     "Its grant is not exchanged yet: within five minutes of the provision it has tokens, or is grant_lost.",

@@ -40,10 +40,10 @@ function read(line: string): { sentence: string; about: string } {
     msg?: string;
     uuid?: string;
     error?: { message?: string };
-    reason?: { message?: string } | string;
+    reason?: string;
     incident?: { title: string };
   };
-  const why = error?.message ?? (typeof reason === "string" ? reason : reason?.message);
+  const why = error?.message ?? reason;
   const trouble = incident && `the platform reports: ${incident.title}`;
   const about = [uuid, why, trouble].filter(Boolean).join(": ");
   return { sentence: safe(`${level}: ${msg ?? ""}`), about: safe(about) };

@@ -66,9 +66,7 @@ async function asking(
   ask: (authorizations: Authorizations) => Promise<Authorization>,
 ): Promise<Authorization> {
   if (!/^[\x21-\x7e]+$/.test(userToken.reveal()))
-    throw new UsedWrongly(
-      "Standard input does not hold a token: it has white space or odd characters.",
-    );
+    throw new UsedWrongly("Standard input does not hold a token: it has white space or odd characters.");
   try {
     return await withHttp((http) => ask(createAuthorizations({ http, apiUrl, mediaType })));
   } catch (error) {

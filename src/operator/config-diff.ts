@@ -1,5 +1,5 @@
 import { statement, retryWhileDatabaseAway, type Database, type Queryable } from "../database/database.ts";
-import { idOf, messageOf } from "../errors.ts";
+import { errorIdOf, messageOf } from "../errors.ts";
 import { openConfig, type ConfigVar } from "../resources/config-vars.ts";
 import type { Offer } from "../resources/contract.ts";
 import type { PlatformFor } from "../resources/platform-for.ts";
@@ -130,7 +130,7 @@ export async function diffAllConfigs(
       report.checked += 1;
       if (isDifferent(vars)) report.different.push({ uuid, vars });
     } catch (error) {
-      report.failed.push({ uuid, id: idOf(error), message: messageOf(error) });
+      report.failed.push({ uuid, id: errorIdOf(error), message: messageOf(error) });
     }
   }
 

@@ -1,6 +1,6 @@
 import { setTimeout as wait } from "node:timers/promises";
 import { statement, retryWhileDatabaseAway, type Database, type Queryable } from "../database/database.ts";
-import { idOf, messageOf } from "../errors.ts";
+import { errorIdOf, messageOf } from "../errors.ts";
 import type { Credentials } from "../resources/credentials/credentials.ts";
 import { countRows } from "./count-rows.ts";
 import { failedUnknown, typedUuid } from "./errors.ts";
@@ -110,7 +110,7 @@ async function refreshOne(needs: Needs, uuid: string): Promise<{ id: string; mes
       if (result.done === "not_ours") return overtaken;
       if ((await secrets.current()).isRejected) return secretRejected;
     } catch (error) {
-      return { id: idOf(error), message: messageOf(error) };
+      return { id: errorIdOf(error), message: messageOf(error) };
     }
     if (performance.now() > until || needs.signal.aborted) return busy;
     await wait(100);

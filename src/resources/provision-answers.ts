@@ -77,7 +77,7 @@ export interface ProvisionAnswers {
 }
 
 export function createProvisionAnswers(db: Queryable, vault: Vault, log: Log): ProvisionAnswers {
-  // No `waitOf`: a late decision is written too. The resource exists, and the vendor need not be called again for it.
+  // No `deadlineOf`: a late decision is written too. The resource exists, and the vendor need not be called again for it.
   const write = createGroupCommit<Decision, boolean>({
     async write(rows) {
       // Of two decisions about one provision in a batch, only the first is written, and only its caller gets true.

@@ -61,7 +61,7 @@ const NEW_INDEX = `"credentials_state_new" ON "credentials"("state", "uuid")
     expect(code).toBe(1);
     const said = stderr.replace(/\s+/g, " ");
     expect(said).toContain("Not valid: the index credentials_state_new (of credentials).");
-    expect(said).toContain("A CREATE INDEX CONCURRENTLY was cut off, or is still at work.");
+    expect(said).toContain("A CREATE INDEX or REINDEX with CONCURRENTLY was cut off, or is still at work.");
     expect(said).toContain("run kit migrate again: nothing was begun");
     expect(await indexes()).toEqual([
       { name: "credentials_state_idx", isValid: true },
@@ -102,6 +102,13 @@ const NEW_INDEX = `"credentials_state_new" ON "credentials"("state", "uuid")
       code: 0,
       data: { applied: [] },
     });
+  }, 30_000);
+
+  it("that a REINDEX left behind is only to be removed, for the whole one is still there", async () => {
+    await cutOff(`credentials_due_ccnew ON credentials (lease)`);
+    const { fix } = await doctor();
+    expect(fix).toContain("DROP INDEX CONCURRENTLY credentials_due_ccnew;");
+    expect(fix).not.toContain("REINDEX");
   }, 30_000);
 
   it("is nobody's business here where it is of another's table", async () => {

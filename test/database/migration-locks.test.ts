@@ -34,6 +34,9 @@ describe("what a migration locks before it begins", () => {
     ["DROP INDEX CONCURRENTLY one", []],
     ["ALTER TABLE a VALIDATE CONSTRAINT b", []],
     ['ALTER TABLE "a" ADD CONSTRAINT "b" FOREIGN KEY ("c") REFERENCES "d"("e")', []],
+    ["ALTER TABLE a ADD b NUMERIC(3, 1), ADD CONSTRAINT c FOREIGN KEY (b, d) REFERENCES e(b, d)", ["a"]],
+    ["ALTER TABLE a SET (fillfactor = 50, autovacuum_enabled = on), VALIDATE CONSTRAINT c", []],
+    ["ALTER TABLE a DETACH PARTITION b CONCURRENTLY", []],
     ["ALTER INDEX one RENAME TO two", []],
   ])("of the script %s is %j", (script, wanted) => {
     expect(neededAlone(script)).toEqual(wanted);

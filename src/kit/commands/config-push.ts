@@ -2,7 +2,7 @@ import type { Command } from "commander";
 import type { FleetDifference, VarDifference } from "../../operator/config-diff.ts";
 import type { PushPlan } from "../../operator/config-push.ts";
 import type { TokenReport } from "../../operator/tokens.ts";
-import { idOf, messageOf } from "../../errors.ts";
+import { errorIdOf, messageOf } from "../../errors.ts";
 import { examples, STOPPED, type Act } from "../command.ts";
 import { DONE, FAILED } from "../exit-codes.ts";
 import { namesOrAll } from "../names-or-all.ts";
@@ -87,7 +87,7 @@ async function pushAll(session: Session, { overwrite = [], yes = false }: Option
       await pushShown(services, uuid, { shown: vars, overwrite });
       report.done.push(uuid);
     } catch (error) {
-      report.failed.push({ uuid, id: idOf(error), message: messageOf(error) });
+      report.failed.push({ uuid, id: errorIdOf(error), message: messageOf(error) });
     }
   }
 

@@ -1,5 +1,5 @@
 import { statement, retryWhileDatabaseAway, type Queryable } from "../../database/database.ts";
-import { idOf, messageOf } from "../../errors.ts";
+import { errorIdOf, messageOf } from "../../errors.ts";
 import type { Credentials } from "../../resources/credentials/credentials.ts";
 import { IS_RECOVERABLE, type Recover } from "../../resources/recover.ts";
 import { FIRST_UUID } from "../../uuid.ts";
@@ -130,7 +130,7 @@ async function recoverEach(
   const alone = (row: Found) =>
     handle(row).catch(
       (error: unknown) =>
-        void report.failed.push({ uuid: row.uuid, id: idOf(error), message: messageOf(error) }),
+        void report.failed.push({ uuid: row.uuid, id: errorIdOf(error), message: messageOf(error) }),
     );
 
   await workThrough(rows, alone, { concurrency, total, isHalted, onProgress });

@@ -209,7 +209,7 @@ export function createCredentialStore(db: Queryable) {
     },
   });
 
-  // Stored however late, even if the caller has given up: these rows must never have a `waitOf`.
+  // Stored however late, even if the caller has given up: these rows must never have a `deadlineOf`.
   const tokens = createGroupCommit<SealedTokens, boolean>({
     maxRows: 500,
     maxQueued: 20_000,
