@@ -11,8 +11,7 @@ const TOLD = {
   },
   sign_on_not_kept: {
     ...{ status: 503, title: "Not available for the moment" },
-    happened:
-      "The service cannot reach its database, where it would have recorded that you are signed on.",
+    happened: "The service cannot reach its database, where it would have recorded that you are signed on.",
     advice: "Wait a moment, then open the add-on from the platform's dashboard again.",
   },
   not_signed_on: {

@@ -149,7 +149,10 @@ export function createJobs<Name extends string>({
    * away.
    */
   async function onClockSet(cron: string, byMs: number): Promise<void> {
-    log.warn({ byMs: Math.round(byMs) }, "The clock was changed; what is due is decided by the database's clock");
+    log.warn(
+      { byMs: Math.round(byMs) },
+      "The clock was changed; what is due is decided by the database's clock",
+    );
     await unschedule();
     if (isStopping) return;
     schedule(cron);

@@ -64,8 +64,7 @@ const TOLD = {
   },
   session_not_kept: {
     ...{ status: 503, title: "Not available for the moment", next: AGAIN },
-    happened:
-      "The service cannot reach its database, where it would have recorded that you are signed in.",
+    happened: "The service cannot reach its database, where it would have recorded that you are signed in.",
     advice: "Wait a moment, then sign in again: loading this page again does not help.",
   },
   platform_says_later: {

@@ -43,7 +43,10 @@ export function createGuard({
       return next();
     }
     if (person)
-      log.info({ requestId: request.id, account: person.id }, "An account that is not an operator was refused");
+      log.info(
+        { requestId: request.id, account: person.id },
+        "An account that is not an operator was refused",
+      );
     else if (byPassword && !isBrowser(request)) return byPassword(request, response, next);
     // The body of a refused request is not read, so the connection cannot be used again.
     if (!isReading(request)) response.setHeader("Connection", "close");
