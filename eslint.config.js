@@ -28,11 +28,15 @@ export default ts.config(
   },
   {
     files: ["src/**/*.{ts,tsx}"],
-    ignores: ["src/config.ts"],
+    ignores: ["src/environment.ts"],
     rules: {
       "no-restricted-properties": [
         "error",
-        { object: "process", property: "env", message: "Settings are read in src/config.ts only." },
+        {
+          object: "process",
+          property: "env",
+          message: "The environment is read in src/environment.ts only.",
+        },
       ],
     },
   },

@@ -4,10 +4,10 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { runConformance } from "../conformance/run.ts";
-import { readEnvironment } from "../src/config.ts";
+import { readEnvironment } from "../src/environment.ts";
 import { openDatabase, statement } from "../src/database/database.ts";
 import { addonManifest } from "../src/operator/addon-manifest.ts";
-import { exitWith } from "../src/process.ts";
+import { exitWith } from "../src/process/run-process.ts";
 import { offer } from "../src/your-service/plans.ts";
 
 const countCleanUps = statement(

@@ -1,5 +1,5 @@
-import { exitWith } from "../src/process.ts";
-import { onSignals } from "../src/stop-signals.ts";
+import { exitWith } from "../src/process/run-process.ts";
+import { onSignals } from "../src/process/stop-signals.ts";
 import { colours } from "./colours.ts";
 import { attachedApps, configVars } from "./demo/apps-and-config.ts";
 import { secretReset, secretSet } from "./demo/client-secret.ts";

@@ -2,7 +2,7 @@ import type { AddonState } from "../sandbox/index.ts";
 import { BrokenStateFile } from "../sandbox/world/state-file.ts";
 import { StateFileInUse } from "../sandbox/world/state-owner.ts";
 import { readConfig, type Config } from "../src/config.ts";
-import { exitWith, runProcess } from "../src/process.ts";
+import { exitWith, runProcess } from "../src/process/run-process.ts";
 import { offer } from "../src/your-service/plans.ts";
 import { colours } from "./colours.ts";
 import { checkPort, PortBusy } from "./ports.ts";

@@ -2,7 +2,7 @@ import { spawn, type ChildProcess } from "node:child_process";
 import { constants } from "node:os";
 import type { Sandbox } from "../sandbox/index.ts";
 import { Misconfigured } from "../src/errors.ts";
-import { exitWith } from "../src/process.ts";
+import { exitWith } from "../src/process/run-process.ts";
 import { offer } from "../src/your-service/plans.ts";
 import { demoStage, eventually, YOURS_WITHIN_MS } from "./demo/stage.ts";
 

@@ -1,5 +1,5 @@
 import { readRegistration } from "../sandbox/registration.ts";
-import { madeUpNames, readEnvironment } from "../src/config.ts";
+import { madeUpNames, readEnvironment } from "../src/environment.ts";
 import { addonManifest } from "../src/operator/addon-manifest.ts";
 import { offer } from "../src/your-service/plans.ts";
 

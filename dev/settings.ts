@@ -2,7 +2,8 @@ import { randomBytes } from "node:crypto";
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { parseEnv } from "node:util";
-import { readEnvironment, settings, type Environment } from "../src/config.ts";
+import { readEnvironment, type Environment } from "../src/environment.ts";
+import { settings } from "../src/settings.ts";
 import { Misconfigured } from "../src/errors.ts";
 
 export interface DevSettings {

@@ -2,7 +2,7 @@ import path from "node:path";
 import { startSandbox, type LedgerEntry } from "../sandbox/index.ts";
 import type { Config } from "../src/config.ts";
 import { addonManifest } from "../src/operator/addon-manifest.ts";
-import { runWeb, type RunningService } from "../src/run-service.ts";
+import { runWeb, type RunningService } from "../src/process/run-service.ts";
 import { offer } from "../src/your-service/plans.ts";
 import { meaningOf } from "./meaning.ts";
 import { createNarrator, type Narrator } from "./narrator.ts";

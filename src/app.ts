@@ -6,11 +6,11 @@ import express, {
   type Router,
 } from "express";
 import { KitError, Refusal } from "./errors.ts";
-import type { Log } from "./log.ts";
-import { methodNotAllowed } from "./method-not-allowed.ts";
-import type { RefusedSample } from "./refused-sample.ts";
-import { requestLog } from "./request-log.ts";
-import { isUnreadableBody } from "./unreadable-body.ts";
+import type { Log } from "./logging/log.ts";
+import { methodNotAllowed } from "./http/method-not-allowed.ts";
+import type { RefusedSample } from "./logging/refused-sample.ts";
+import { requestLog } from "./logging/request-log.ts";
+import { isUnreadableBody } from "./http/unreadable-body.ts";
 
 export type Readiness = "ready" | "degraded" | "unavailable";
 

@@ -1,5 +1,5 @@
 import { isIP } from "node:net";
-import { isOwnPath } from "./own-paths.ts";
+import { isOwnPath } from "./http/own-paths.ts";
 import { Secret } from "./secret.ts";
 
 // The kinds of settings: each function turns the text of a variable into its value, or throws the end of a sentence

@@ -1,7 +1,8 @@
-import { readConfig, readEnvironment } from "./config.ts";
+import { readConfig } from "./config.ts";
+import { readEnvironment } from "./environment.ts";
 import { Misconfigured } from "./errors.ts";
-import { runProcess } from "./process.ts";
-import { runWorker } from "./run-service.ts";
+import { runProcess } from "./process/run-process.ts";
+import { runWorker } from "./process/run-service.ts";
 
 /** The worker process: runs the jobs and nothing else, beside web processes on the same PostgreSQL. */
 await runProcess(() => {

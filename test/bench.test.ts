@@ -35,9 +35,10 @@ function aBuiltService(parts = "{}", kit = ""): string {
     // prettier-ignore
     write(
       name,
-      `const { readConfig, readEnvironment } = ${load("config.ts")};
-       const { runProcess } = ${load("process.ts")};
-       const { ${run} } = ${load("run-service.ts")};
+      `const { readConfig } = ${load("config.ts")};
+       const { readEnvironment } = ${load("environment.ts")};
+       const { runProcess } = ${load("process/run-process.ts")};
+       const { ${run} } = ${load("process/run-service.ts")};
        await runProcess(() => readConfig(readEnvironment()), (config) => ${run}(config, ${parts}));`,
     );
   return folder;

@@ -7,21 +7,17 @@ import path from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
 import { validate } from "node-cron";
 import supertest from "supertest";
-import {
-  readConfig as readAny,
-  madeUpNames,
-  readEnvironment,
-  settings,
-  type Environment,
-} from "../src/config.ts";
+import { readConfig as readAny } from "../src/config.ts";
+import { madeUpNames, readEnvironment, type Environment } from "../src/environment.ts";
+import { settings } from "../src/settings.ts";
 import { Misconfigured } from "../src/errors.ts";
-import { createOwnScrubber } from "../src/own-secrets.ts";
+import { createOwnScrubber } from "../src/logging/own-secrets.ts";
 import { Secret } from "../src/secret.ts";
 import { createServices } from "../src/services.ts";
 import { setting } from "../src/setting.ts";
 import { cron, keyList, postgresUrl, text } from "../src/setting-kinds.ts";
 import { openDatabase, statement } from "../src/database/database.ts";
-import { runWeb } from "../src/run-service.ts";
+import { runWeb } from "../src/process/run-service.ts";
 import { aProvisionRequest } from "./support/a-provision-request.ts";
 import { aFreshDatabase, type FreshDatabase } from "./support/database.ts";
 import { before } from "./support/process-world.ts";

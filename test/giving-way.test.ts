@@ -5,7 +5,7 @@ import { createBacklog } from "../src/due-work/backlog.ts";
 import { createWorkerPool } from "../src/due-work/worker-pool.ts";
 import type { Lane, StepQueue } from "../src/resources/steps/queue.ts";
 import { createStepRunner, type StepHandlers } from "../src/resources/steps/runner.ts";
-import { createScrubber } from "../src/scrubber.ts";
+import { createScrubber } from "../src/logging/scrubber.ts";
 import { aGate, aVendor } from "./support/a-vendor.ts";
 import { aWorld, eventually, type World } from "./support/world.ts";
 

@@ -5,8 +5,8 @@ import { connect, type AddressInfo, type Socket } from "node:net";
 import { setImmediate as turn, setTimeout as wait } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
 import express from "express";
-import { createGracefulClose } from "../src/graceful-close.ts";
-import { createHttpServer } from "../src/http-server.ts";
+import { createGracefulClose } from "../src/http/graceful-close.ts";
+import { createHttpServer } from "../src/http/server.ts";
 import { eventually } from "./support/world.ts";
 
 let server: Server;
@@ -112,8 +112,8 @@ describe("a server that is closed", () => {
   it("is let go of", () => {
     const script = `
       const express = (await import("express")).default;
-      const { createHttpServer } = await import("./src/http-server.ts");
-      const { createGracefulClose } = await import("./src/graceful-close.ts");
+      const { createHttpServer } = await import("./src/http/server.ts");
+      const { createGracefulClose } = await import("./src/http/graceful-close.ts");
       const closed = [];
       for (let i = 0; i < 5; i++) {
         const server = createHttpServer(express());

@@ -29,7 +29,7 @@ function largestHeap(before: string, ...flags: string[]): number {
 it("a heap does not grow far beyond what is alive in it", () => {
   const grown = largestHeap("");
   const slowly = largestHeap(
-    `const { growHeapSlowly } = await import("./src/heap-growth.ts"); growHeapSlowly();`,
+    `const { growHeapSlowly } = await import("./src/process/heap-growth.ts"); growHeapSlowly();`,
     NURSERY,
   );
   expect(slowly).toBeLessThan(grown * 0.8);

@@ -3,8 +3,8 @@ import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { afterEach, describe, expect, it, jest } from "@jest/globals";
 import { createJobs, type Job, type Jobs } from "../src/jobs/run.ts";
-import { createLog } from "../src/log.ts";
-import { createScrubber } from "../src/scrubber.ts";
+import { createLog } from "../src/logging/log.ts";
+import { createScrubber } from "../src/logging/scrubber.ts";
 import { eventually } from "./support/world.ts";
 
 const RUNS = 10_000;

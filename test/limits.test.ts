@@ -3,10 +3,10 @@ import http from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, describe, expect, it, test } from "@jest/globals";
 import express from "express";
-import { settings } from "../src/config.ts";
+import { settings } from "../src/settings.ts";
 import { busyStatement, openDatabase, statement } from "../src/database/database.ts";
 import { createPool } from "../src/database/pool.ts";
-import { createHttpServer } from "../src/http-server.ts";
+import { createHttpServer } from "../src/http/server.ts";
 import { createHttp } from "../src/platform/http.ts";
 import { testServerUrl } from "./support/database.ts";
 import { limitsInCode, type Limit } from "./support/limits-in-code.ts";
@@ -41,7 +41,7 @@ const valueOf = (file: string, name: string) =>
 
 describe("docs/limits.md", () => {
   it("has every limit of the code with its value, and none that the code has not", () => {
-    expect(lines(told.filter(({ file }) => file !== "src/config.ts"))).toEqual(lines(limitsInCode()));
+    expect(lines(told.filter(({ file }) => file !== "src/settings.ts"))).toEqual(lines(limitsInCode()));
   });
 
   it("says why, of each", () => {
@@ -49,9 +49,9 @@ describe("docs/limits.md", () => {
   });
 
   it("has the settings' own standard values", () => {
-    expect(valueOf("src/config.ts", "DATABASE_POOL")).toBe(Number(settings.databasePool.standard));
-    expect(valueOf("src/config.ts", "TOKEN_CONCURRENCY")).toBe(Number(settings.tokenConcurrency.standard));
-    const seconds = valueOf("src/config.ts", "SWEEP_CRON") / 1_000;
+    expect(valueOf("src/settings.ts", "DATABASE_POOL")).toBe(Number(settings.databasePool.standard));
+    expect(valueOf("src/settings.ts", "TOKEN_CONCURRENCY")).toBe(Number(settings.tokenConcurrency.standard));
+    const seconds = valueOf("src/settings.ts", "SWEEP_CRON") / 1_000;
     expect(settings.sweepCron.standard).toBe(`*/${seconds} * * * * *`);
   });
 });
@@ -65,7 +65,7 @@ describe("what the table says is what counts", () => {
   it("for the HTTP server", () => {
     const server = createHttpServer(express());
     for (const name of ["headersTimeout", "requestTimeout", "keepAliveTimeout"] as const)
-      expect(`${name} ${server[name]}`).toBe(`${name} ${valueOf("src/http-server.ts", name)}`);
+      expect(`${name} ${server[name]}`).toBe(`${name} ${valueOf("src/http/server.ts", name)}`);
   });
 
   it("for the pool of connections", async () => {

@@ -3,9 +3,9 @@ import { inspect } from "node:util";
 import { describe, expect, it } from "@jest/globals";
 import { Refusal } from "../src/errors.ts";
 import { readableLogLine } from "../src/kit/log-lines.ts";
-import { createLog, type Log } from "../src/log.ts";
+import { createLog, type Log } from "../src/logging/log.ts";
 import { PlatformRefused } from "../src/platform/api-errors.ts";
-import { createScrubber } from "../src/scrubber.ts";
+import { createScrubber } from "../src/logging/scrubber.ts";
 import { Secret } from "../src/secret.ts";
 
 function aLog(level = "trace") {

@@ -230,7 +230,7 @@ describe("a log", () => {
   );
 
   it("drops what nobody takes, says how much that was, and lets the process end", async () => {
-    const file = program("src/log-output.ts");
+    const file = program("src/logging/log-output.ts");
     const flood = `const { logOutput } = await import(${JSON.stringify(file)});
       const log = logOutput();
       for (let line = 0; line < 12_000; line++) log.write("x".repeat(999) + "\\n");
@@ -245,7 +245,7 @@ describe("a log", () => {
   }, 20_000);
 
   it("is written whole, and in order, where its reader begins only when the process ends", async () => {
-    const file = program("src/log-output.ts");
+    const file = program("src/logging/log-output.ts");
     // What has an ear for errors of its output is never held up by it.
     const flood = `const { logOutput } = await import(${JSON.stringify(file)});
       process.stdout.on("error", () => undefined);
@@ -264,7 +264,7 @@ describe("a log", () => {
   it.each(["pipe that nobody reads", ...(existsSync("/dev/full") ? ["full disk"] : [])])(
     "that is a %s lets a process end whose first lines are its last",
     async (what) => {
-      const lines = `const { logOutput } = await import(${JSON.stringify(program("src/log-output.ts"))});
+      const lines = `const { logOutput } = await import(${JSON.stringify(program("src/logging/log-output.ts"))});
         logOutput().write("x\\n");
         process.exit(0);`;
       const output = what === "full disk" ? openSync("/dev/full", "w") : "pipe";

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, it, jest } from "@jest/globals";
-import { createLog } from "../src/log.ts";
-import { createScrubber } from "../src/scrubber.ts";
-import { createRefusedSample } from "../src/refused-sample.ts";
+import { createLog } from "../src/logging/log.ts";
+import { createScrubber } from "../src/logging/scrubber.ts";
+import { createRefusedSample } from "../src/logging/refused-sample.ts";
 
 beforeEach(() => void jest.useFakeTimers());
 afterEach(() => void jest.useRealTimers());

@@ -2,8 +2,9 @@
 
 import { randomBytes } from "node:crypto";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
-import { readConfig, type Environment } from "../src/config.ts";
-import { runWeb, type RunningService } from "../src/run-service.ts";
+import { readConfig } from "../src/config.ts";
+import type { Environment } from "../src/environment.ts";
+import { runWeb, type RunningService } from "../src/process/run-service.ts";
 import type { Secret } from "../src/secret.ts";
 import { signed } from "./customer/customers.ts";
 import { kitJson } from "./kit/kit.ts";

@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { text } from "node:stream/consumers";
-import type { Environment } from "../../src/config.ts";
+import type { Environment } from "../../src/environment.ts";
 
 /** The compiled entry if this file is compiled; otherwise tsx compiles the source at start. */
 const ENTRY = fileURLToPath(new URL(`../../src/kit${path.extname(import.meta.url)}`, import.meta.url));

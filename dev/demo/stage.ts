@@ -4,10 +4,11 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
 import { startSandbox, type Sandbox } from "../../sandbox/index.ts";
-import { readConfig, yourEnvironment, type Environment } from "../../src/config.ts";
+import { readConfig, yourEnvironment } from "../../src/config.ts";
+import type { Environment } from "../../src/environment.ts";
 import { statement } from "../../src/database/database.ts";
 import { addonManifest } from "../../src/operator/addon-manifest.ts";
-import { runWeb, type RunningService } from "../../src/run-service.ts";
+import { runWeb, type RunningService } from "../../src/process/run-service.ts";
 import { offer } from "../../src/your-service/plans.ts";
 import { runKit } from "./kit.ts";
 

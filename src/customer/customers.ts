@@ -1,8 +1,8 @@
 import type { Router } from "express";
 import type { Queryable } from "../database/database.ts";
-import type { Log } from "../log.ts";
+import type { Log } from "../logging/log.ts";
 import type { Pages } from "../pages/pages.tsx";
-import type { Scrubber } from "../scrubber.ts";
+import type { Scrubber } from "../logging/scrubber.ts";
 import type { Secret } from "../secret.ts";
 import { createIdCookie } from "../sign-in/cookies.ts";
 import type { Vault } from "../vault/vault.ts";

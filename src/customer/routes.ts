@@ -1,7 +1,7 @@
 import { Router, type Request, type Response } from "express";
 import { isDatabaseAway } from "../database/database.ts";
 import { KitError } from "../errors.ts";
-import { methodNotAllowed } from "../method-not-allowed.ts";
+import { methodNotAllowed } from "../http/method-not-allowed.ts";
 import type { Page } from "../pages/page.ts";
 import type { Pages } from "../pages/pages.tsx";
 import type { IdCookie } from "../sign-in/cookies.ts";

@@ -1,5 +1,5 @@
 import { schedule as cronSchedule, type ScheduledTask } from "node-cron";
-import type { Log } from "../log.ts";
+import type { Log } from "../logging/log.ts";
 import { watchClock } from "./clock-watch.ts";
 
 /** Background work that runs again and again. It finds its work by state, so a superfluous run does no harm. */

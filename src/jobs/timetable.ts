@@ -1,5 +1,5 @@
 import type { Queryable } from "../database/database.ts";
-import type { Log } from "../log.ts";
+import type { Log } from "../logging/log.ts";
 import type { Credentials } from "../resources/credentials/credentials.ts";
 import { createVerify } from "../resources/credentials/verify.ts";
 import type { Lifecycle } from "../resources/lifecycle.ts";

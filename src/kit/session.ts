@@ -1,11 +1,13 @@
 import { closeAll } from "../close-all.ts";
-import { readConfig, readEnvironment, type Config, type SettingName } from "../config.ts";
+import { readConfig, type Config } from "../config.ts";
+import { readEnvironment } from "../environment.ts";
+import type { SettingName } from "../settings.ts";
 import type { Database } from "../database/database.ts";
 import { Misconfigured } from "../errors.ts";
-import { createOwnScrubber } from "../own-secrets.ts";
-import type { Scrubber } from "../scrubber.ts";
+import { createOwnScrubber } from "../logging/own-secrets.ts";
+import type { Scrubber } from "../logging/scrubber.ts";
 import type { Services } from "../services.ts";
-import { onSignals } from "../stop-signals.ts";
+import { onSignals } from "../process/stop-signals.ts";
 import { createLogLines } from "./log-lines.ts";
 import type { Progress } from "./progress.ts";
 import { screenOf } from "./screen.ts";
@@ -117,7 +119,7 @@ export function createSession({ json, progress }: { json: boolean; progress: Pro
     say,
     async services() {
       const services = await servicesWithoutKeys();
-      const { checkStored } = await import("../start-up.ts");
+      const { checkStored } = await import("../process/start-up.ts");
       await checkStored(services);
       return services;
     },

@@ -1,6 +1,6 @@
 import type { Database } from "../database/database.ts";
 import { messageOf } from "../errors.ts";
-import type { Log } from "../log.ts";
+import type { Log } from "../logging/log.ts";
 import type { Metrics } from "./metrics.ts";
 import { ownProcess } from "./own-process.ts";
 import { createScrape } from "./scrape.ts";

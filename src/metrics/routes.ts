@@ -1,6 +1,6 @@
 import { Router, type RequestHandler } from "express";
 import { Registry } from "prom-client";
-import { methodNotAllowed } from "../method-not-allowed.ts";
+import { methodNotAllowed } from "../http/method-not-allowed.ts";
 
 /** `GET /metrics`, in Prometheus' text format, for requests that `guard` lets pass; to be mounted at `/metrics`. */
 export function metricsRoutes(needs: { guard: RequestHandler; scrape(): Promise<string> }): Router {

@@ -1,7 +1,7 @@
 import { AggregatorRegistry, type Registry } from "prom-client";
 import type { Database } from "../database/database.ts";
 import { messageOf } from "../errors.ts";
-import type { Log } from "../log.ts";
+import type { Log } from "../logging/log.ts";
 import { databaseState, sweepAges } from "./database-state.ts";
 import { gauge, type Family } from "./families.ts";
 import type { Totals } from "./totals.ts";

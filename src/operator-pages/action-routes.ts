@@ -1,6 +1,6 @@
 import { Router, type Request } from "express";
 import { typedUuid, UsedWrongly } from "../operator/errors.ts";
-import { methodNotAllowed } from "../method-not-allowed.ts";
+import { methodNotAllowed } from "../http/method-not-allowed.ts";
 import { showResource } from "../operator/resources.ts";
 import type { Services } from "../services.ts";
 import { isFromOurPage } from "../sign-in/same-origin.ts";

@@ -1,6 +1,6 @@
 import express, { type ErrorRequestHandler, type RequestHandler } from "express";
-import { askForBody } from "../ask-for-body.ts";
-import { isUnreadableBody } from "../unreadable-body.ts";
+import { askForBody } from "../http/ask-for-body.ts";
+import { isUnreadableBody } from "../http/unreadable-body.ts";
 import { operatorProblem } from "./problems.ts";
 
 /** The largest form holds a client secret, or a name and a fingerprint for each config var. */

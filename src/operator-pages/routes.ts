@@ -4,7 +4,7 @@ import { diffConfig } from "../operator/config-diff.ts";
 import { examine } from "../operator/doctor/doctor.ts";
 import { typedUuid } from "../operator/errors.ts";
 import { listResources, showResource, type WholeResource } from "../operator/resources.ts";
-import { methodNotAllowed } from "../method-not-allowed.ts";
+import { methodNotAllowed } from "../http/method-not-allowed.ts";
 import type { Page } from "../pages/pages.tsx";
 import type { Services } from "../services.ts";
 import { liveScript, LOOKS_AGAIN } from "./assets/live-script.ts";

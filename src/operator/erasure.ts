@@ -1,9 +1,9 @@
 import { statement, type Database } from "../database/database.ts";
 import { Refusal } from "../errors.ts";
-import { createLog } from "../log.ts";
+import { createLog } from "../logging/log.ts";
 import { createDeprovision, type Deprovision } from "../resources/deprovision.ts";
 import { findResource } from "../resources/rows.ts";
-import { createScrubber } from "../scrubber.ts";
+import { createScrubber } from "../logging/scrubber.ts";
 import { typedUuid, UnknownResource } from "./errors.ts";
 
 // Clears what a tombstone still holds about a customer. The row itself stays, so that its uuid can never be used again,

@@ -1,4 +1,4 @@
-import type { SettingName } from "../config.ts";
+import type { SettingName } from "../settings.ts";
 
 /** The settings that migrating needs; the others may be missing. */
 export const MIGRATION_SETTINGS = [

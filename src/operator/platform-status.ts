@@ -1,4 +1,5 @@
-import type { Config, SettingName } from "../config.ts";
+import type { Config } from "../config.ts";
+import type { SettingName } from "../settings.ts";
 import { KitError, messageOf } from "../errors.ts";
 import { PlatformRefused } from "../platform/api-errors.ts";
 import {

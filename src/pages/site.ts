@@ -1,9 +1,9 @@
 import { Router, type ErrorRequestHandler, type Request, type RequestHandler, type Response } from "express";
 import { isDatabaseAway } from "../database/database.ts";
 import { KitError, Refusal } from "../errors.ts";
-import type { Log } from "../log.ts";
-import { methodNotAllowed } from "../method-not-allowed.ts";
-import type { RefusedSample } from "../refused-sample.ts";
+import type { Log } from "../logging/log.ts";
+import { methodNotAllowed } from "../http/method-not-allowed.ts";
+import type { RefusedSample } from "../logging/refused-sample.ts";
 import type { Page, Pages } from "./pages.tsx";
 import { problemPage } from "./problem-page.tsx";
 import { NO_ADDRESS, NOT_AVAILABLE, OUR_FAULT, Problem, type Told } from "./problem.ts";

@@ -1,7 +1,7 @@
 import { randomBytes, createHmac, timingSafeEqual } from "node:crypto";
 import basicAuth from "express-basic-auth";
 import { Router, type NextFunction, type Request, type RequestHandler, type Response } from "express";
-import { askForBody } from "../ask-for-body.ts";
+import { askForBody } from "../http/ask-for-body.ts";
 import type { Secret } from "../secret.ts";
 import { createRemembered } from "./remembered.ts";
 

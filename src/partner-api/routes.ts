@@ -1,7 +1,7 @@
 import { Router, type Request, type Response } from "express";
-import { hideWhile } from "../hide-while.ts";
-import { methodNotAllowed } from "../method-not-allowed.ts";
-import type { Scrubber } from "../scrubber.ts";
+import { hideWhile } from "../logging/hide-while.ts";
+import { methodNotAllowed } from "../http/method-not-allowed.ts";
+import type { Scrubber } from "../logging/scrubber.ts";
 import type { Secret } from "../secret.ts";
 import type { ChangePlan } from "../resources/change-plan.ts";
 import type { Deprovision } from "../resources/deprovision.ts";

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout as wait } from "node:timers/promises";
 import { statement, type Database, type Queryable } from "../database/database.ts";
-import type { Log } from "../log.ts";
+import type { Log } from "../logging/log.ts";
 import type { Offer } from "./contract.ts";
 import type { PlanChangeOutcome } from "./plan-change-outcome.ts";
 import { answerBody, type Answer } from "./provision-answers.ts";

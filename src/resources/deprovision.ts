@@ -1,5 +1,5 @@
 import { statement, type Database } from "../database/database.ts";
-import type { Log } from "../log.ts";
+import type { Log } from "../logging/log.ts";
 import { lockWhole } from "./locks.ts";
 import { createRequestDeadline } from "./request-deadline.ts";
 import { deprovisioned, notFound } from "./refusals.ts";

@@ -1,6 +1,6 @@
 import type { Database } from "../database/database.ts";
-import type { Log } from "../log.ts";
-import type { Scrubber } from "../scrubber.ts";
+import type { Log } from "../logging/log.ts";
+import type { Scrubber } from "../logging/scrubber.ts";
 import type { Vault } from "../vault/vault.ts";
 import { createChangePlan, type ChangePlan } from "./change-plan.ts";
 import type { Offer, YourService } from "./contract.ts";

@@ -1,6 +1,6 @@
 import { retryWhileDatabaseAway, type Queryable } from "../database/database.ts";
 import { Refusal } from "../errors.ts";
-import type { Log } from "../log.ts";
+import type { Log } from "../logging/log.ts";
 import type { Vault } from "../vault/vault.ts";
 import type { Offer, YourService } from "./contract.ts";
 import type { WithinDeadline } from "./request-deadline.ts";

@@ -1,6 +1,6 @@
 import { busyStatement, type Queryable } from "../database/database.ts";
 import { createGroupCommit } from "../database/group-commit.ts";
-import type { Log } from "../log.ts";
+import type { Log } from "../logging/log.ts";
 import type { Vault } from "../vault/vault.ts";
 import { fullSet, sealConfig } from "./config-vars.ts";
 import { resourcePlace, type ResourceRow } from "./rows.ts";

@@ -4,7 +4,7 @@ import { isDeepStrictEqual } from "node:util";
 import { statement, type Queryable } from "../database/database.ts";
 import type { WithinDeadline } from "./request-deadline.ts";
 import { deprovisioned, unknownPlan } from "./refusals.ts";
-import type { Log } from "../log.ts";
+import type { Log } from "../logging/log.ts";
 import type { Vault } from "../vault/vault.ts";
 import type { Offer, YourService } from "./contract.ts";
 import type { Answer, ProvisionAnswers } from "./provision-answers.ts";

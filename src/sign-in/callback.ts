@@ -1,5 +1,5 @@
 import { isDatabaseAway } from "../database/database.ts";
-import type { Hide } from "../hide-while.ts";
+import type { Hide } from "../logging/hide-while.ts";
 import type { AccountOf } from "../platform/account.ts";
 import type { IssuedTokens, TokenEndpoint } from "../platform/oauth.ts";
 import { Secret } from "../secret.ts";

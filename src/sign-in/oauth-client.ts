@@ -1,4 +1,4 @@
-import type { Log } from "../log.ts";
+import type { Log } from "../logging/log.ts";
 import type { Secret } from "../secret.ts";
 
 /** The OAuth client that people sign in with, and whether the platform accepts its secret. */

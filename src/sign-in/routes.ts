@@ -1,9 +1,9 @@
 import { Router, type Request, type Response } from "express";
-import { hideWhile } from "../hide-while.ts";
-import type { Log } from "../log.ts";
-import { methodNotAllowed } from "../method-not-allowed.ts";
+import { hideWhile } from "../logging/hide-while.ts";
+import type { Log } from "../logging/log.ts";
+import { methodNotAllowed } from "../http/method-not-allowed.ts";
 import type { Pages } from "../pages/pages.tsx";
-import type { Scrubber } from "../scrubber.ts";
+import type { Scrubber } from "../logging/scrubber.ts";
 import type { Begin } from "./begin.ts";
 import type { Returned, SignedIn } from "./callback.ts";
 import type { Confirm } from "./confirm.ts";

@@ -1,12 +1,12 @@
 import type { Request, RequestHandler, Response, Router } from "express";
 import type { Database } from "../database/database.ts";
-import type { Log } from "../log.ts";
+import type { Log } from "../logging/log.ts";
 import type { Pages } from "../pages/pages.tsx";
 import { createAccountOf } from "../platform/account.ts";
 import type { TokenSource } from "../platform/api.ts";
 import type { Http } from "../platform/http.ts";
 import type { TokenEndpoint } from "../platform/oauth.ts";
-import type { Scrubber } from "../scrubber.ts";
+import type { Scrubber } from "../logging/scrubber.ts";
 import type { Secret } from "../secret.ts";
 import type { Vault } from "../vault/vault.ts";
 import { createAttempts } from "./attempts.ts";

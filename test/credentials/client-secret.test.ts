@@ -6,7 +6,7 @@ import pg from "pg";
 import type { Database } from "../../src/database/database.ts";
 import type { TokenEndpoint } from "../../src/platform/oauth.ts";
 import { credentialPlace } from "../../src/resources/credentials/opening.ts";
-import { runWorker, type RunningService } from "../../src/run-service.ts";
+import { runWorker, type RunningService } from "../../src/process/run-service.ts";
 import { Secret } from "../../src/secret.ts";
 import { createServices } from "../../src/services.ts";
 import { aWorld, eventually, type World } from "../support/world.ts";

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import type { Environment } from "../../src/config.ts";
+import type { Environment } from "../../src/environment.ts";
 import { migrate, OUR_TABLES } from "../../src/database/database.ts";
 import { migrationNames } from "../../src/database/migrations-folder.ts";
 import { kitJson } from "../kit/kit.ts";

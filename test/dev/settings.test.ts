@@ -4,7 +4,8 @@ import { existsSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { devSettings } from "../../dev/settings.ts";
-import { readConfig, readEnvironment } from "../../src/config.ts";
+import { readConfig } from "../../src/config.ts";
+import { readEnvironment } from "../../src/environment.ts";
 
 let folder: string;
 beforeEach(async () => void (folder = await mkdtemp(path.join(tmpdir(), "addon-test-"))));

@@ -2,7 +2,7 @@
 
 import { randomBytes } from "node:crypto";
 import { afterAll, afterEach, beforeAll, expect, it } from "@jest/globals";
-import { runWorker, type RunningService } from "../../src/run-service.ts";
+import { runWorker, type RunningService } from "../../src/process/run-service.ts";
 import { aWorld, eventually, type World } from "../support/world.ts";
 import { kit } from "./kit.ts";
 import { teapotConfig, teapotParts } from "../support/sellers.ts";

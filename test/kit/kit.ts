@@ -2,7 +2,7 @@ import { spawn, type ChildProcess, type StdioOptions } from "node:child_process"
 import { once } from "node:events";
 import { tmpdir } from "node:os";
 import { text } from "node:stream/consumers";
-import type { Environment } from "../../src/config.ts";
+import type { Environment } from "../../src/environment.ts";
 import { program } from "../support/program.ts";
 
 /** The output of a command, and its exit code. */

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { secretPlace } from "../../src/resources/credentials/client-secrets.ts";
 import { Secret } from "../../src/secret.ts";
 import { createServices } from "../../src/services.ts";
-import { checkDatabase } from "../../src/start-up.ts";
+import { checkDatabase } from "../../src/process/start-up.ts";
 import { createVault } from "../../src/vault/vault.ts";
 import { teapotConfig, teapotParts } from "../support/sellers.ts";
 import { aWorld, type World } from "../support/world.ts";

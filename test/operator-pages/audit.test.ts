@@ -3,8 +3,8 @@ import { openDatabase, type Database, type Queryable } from "../../src/database/
 import { BY_PASSWORD } from "../../src/operator-pages/access/operator.ts";
 import { createAudit } from "../../src/operator-pages/work/audit.ts";
 import { createWorkbench } from "../../src/operator-pages/work/workbench.ts";
-import { createLog } from "../../src/log.ts";
-import { createScrubber } from "../../src/scrubber.ts";
+import { createLog } from "../../src/logging/log.ts";
+import { createScrubber } from "../../src/logging/scrubber.ts";
 import { aFreshDatabase, type FreshDatabase } from "../support/database.ts";
 
 let fresh: FreshDatabase;

@@ -2,11 +2,11 @@ import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import express, { Router } from "express";
 import type { Server } from "node:http";
 import type { AddressInfo } from "node:net";
-import { createLog } from "../../src/log.ts";
+import { createLog } from "../../src/logging/log.ts";
 import { createPages } from "../../src/pages/pages.tsx";
 import { createSite } from "../../src/pages/site.ts";
-import { createRefusedSample } from "../../src/refused-sample.ts";
-import { createScrubber } from "../../src/scrubber.ts";
+import { createRefusedSample } from "../../src/logging/refused-sample.ts";
+import { createScrubber } from "../../src/logging/scrubber.ts";
 
 let server: Server;
 let url: string;

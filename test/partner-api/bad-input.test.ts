@@ -3,7 +3,7 @@ import { gzipSync } from "node:zlib";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
 import express from "express";
 import type { Response } from "supertest";
-import { createHttpServer } from "../../src/http-server.ts";
+import { createHttpServer } from "../../src/http/server.ts";
 import { teapots } from "../support/teapots/index.ts";
 import { aGrant, aProvisionRequest } from "../support/a-provision-request.ts";
 import { basic, partnerCalls, type PartnerCalls } from "../support/partner-calls.ts";

@@ -1,11 +1,11 @@
 import { setTimeout as wait } from "node:timers/promises";
 import { afterEach, describe, expect, it, jest } from "@jest/globals";
-import { createLog } from "../../src/log.ts";
+import { createLog } from "../../src/logging/log.ts";
 import { createHttp } from "../../src/platform/http.ts";
 import { createIncidentNotes } from "../../src/platform/status-notes.ts";
 import { createStatusWatch } from "../../src/platform/status-watch.ts";
 import { createStatusFeed } from "../../src/platform/status.ts";
-import { createScrubber } from "../../src/scrubber.ts";
+import { createScrubber } from "../../src/logging/scrubber.ts";
 import { eventually } from "../support/world.ts";
 import { inOrder } from "./api-client.ts";
 import { type Answering, aServer } from "./local-server.ts";

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import type { Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { createApp } from "../../src/app.ts";
-import { createHttpServer } from "../../src/http-server.ts";
+import { createHttpServer } from "../../src/http/server.ts";
 import { createSite } from "../../src/pages/site.ts";
 import { createServices, type Services } from "../../src/services.ts";
 import { Router } from "express";

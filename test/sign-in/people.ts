@@ -1,4 +1,4 @@
-import type { Environment } from "../../src/config.ts";
+import type { Environment } from "../../src/environment.ts";
 import { aWorld, eventually, type Wishes } from "../support/world.ts";
 import { aBrowser, type Browser, type Shown } from "./browser.ts";
 

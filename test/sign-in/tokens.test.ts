@@ -2,7 +2,7 @@
 
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
 import { randomBytes } from "node:crypto";
-import { runWeb } from "../../src/run-service.ts";
+import { runWeb } from "../../src/process/run-service.ts";
 import { createServices } from "../../src/services.ts";
 import { Secret } from "../../src/secret.ts";
 import { personPlace } from "../../src/sign-in/tokens/places.ts";

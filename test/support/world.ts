@@ -1,10 +1,10 @@
 import { randomBytes } from "node:crypto";
 import { setTimeout as wait } from "node:timers/promises";
 import { startSandbox, type Sandbox, type SandboxSettings } from "../../sandbox/index.ts";
-import type { Environment } from "../../src/config.ts";
+import type { Environment } from "../../src/environment.ts";
 import { openDatabase, statement, type Database } from "../../src/database/database.ts";
 import { addonManifest } from "../../src/operator/addon-manifest.ts";
-import { runWeb, type RunningService } from "../../src/run-service.ts";
+import { runWeb, type RunningService } from "../../src/process/run-service.ts";
 import type { Parts } from "../../src/services.ts";
 import { aFreshDatabase } from "./database.ts";
 import { sellers } from "./sellers.ts";

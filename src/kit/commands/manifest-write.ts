@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { madeUpNames } from "../../config.ts";
+import { madeUpNames } from "../../environment.ts";
 import { Misconfigured } from "../../errors.ts";
 import type { AddonManifest, Addresses } from "../../operator/addon-manifest.ts";
 import { examples, type Act } from "../command.ts";

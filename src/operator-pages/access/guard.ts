@@ -1,7 +1,7 @@
 import { Router, type Request, type RequestHandler } from "express";
 import { isDatabaseAway } from "../../database/database.ts";
 import { Refusal } from "../../errors.ts";
-import type { Log } from "../../log.ts";
+import type { Log } from "../../logging/log.ts";
 import type { Page, Pages } from "../../pages/pages.tsx";
 import { localPath } from "../../sign-in/return-to.ts";
 import type { Person, SignIn } from "../../sign-in/sign-in.ts";

@@ -1,4 +1,4 @@
-import { hideWhile } from "../../hide-while.ts";
+import { hideWhile } from "../../logging/hide-while.ts";
 import { setSecret, waitUntilFresh } from "../../operator/client-secret.ts";
 import { triedSecret } from "../../operator/secret-check.ts";
 import { typedClientSecret } from "../../operator/typed-secret.ts";

@@ -1,6 +1,6 @@
 import { setTimeout as wait } from "node:timers/promises";
 import { KitError, messageOf } from "../../errors.ts";
-import type { Log } from "../../log.ts";
+import type { Log } from "../../logging/log.ts";
 import type { OnProgress } from "../../operator/progress.ts";
 import type { Asked, Audit } from "./audit.ts";
 

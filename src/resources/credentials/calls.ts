@@ -1,6 +1,6 @@
-import type { Log } from "../../log.ts";
+import type { Log } from "../../logging/log.ts";
 import type { IssuedTokens, TokenAnswer, TokenEndpoint } from "../../platform/oauth.ts";
-import type { Scrubber } from "../../scrubber.ts";
+import type { Scrubber } from "../../logging/scrubber.ts";
 import type { Secret } from "../../secret.ts";
 import type { Vault } from "../../vault/vault.ts";
 import { storeHeldTokens } from "../../database/held-tokens.ts";

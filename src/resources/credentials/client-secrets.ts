@@ -1,7 +1,7 @@
 import { statement, type Database, type Queryable } from "../../database/database.ts";
 import { Misconfigured } from "../../errors.ts";
-import type { Log } from "../../log.ts";
-import type { Scrubber } from "../../scrubber.ts";
+import type { Log } from "../../logging/log.ts";
+import type { Scrubber } from "../../logging/scrubber.ts";
 import type { Secret } from "../../secret.ts";
 import type { SpreadSecret } from "./secret-spread.ts";
 import { keyIdOf, type Vault } from "../../vault/vault.ts";

@@ -1,8 +1,8 @@
 import type { Database } from "../../database/database.ts";
-import type { Log } from "../../log.ts";
+import type { Log } from "../../logging/log.ts";
 import type { TokenSource } from "../../platform/api.ts";
 import type { TokenEndpoint } from "../../platform/oauth.ts";
-import type { Scrubber } from "../../scrubber.ts";
+import type { Scrubber } from "../../logging/scrubber.ts";
 import type { Vault } from "../../vault/vault.ts";
 import { createAdmission } from "./admission.ts";
 import { createTokenCall } from "./calls.ts";

@@ -1,5 +1,5 @@
 import { statement, type Queryable } from "../../database/database.ts";
-import type { Log } from "../../log.ts";
+import type { Log } from "../../logging/log.ts";
 import { PlatformRefused } from "../../platform/api-errors.ts";
 import type { PlatformFor } from "../platform-for.ts";
 import { NoToken } from "./token-source.ts";

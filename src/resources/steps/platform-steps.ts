@@ -1,6 +1,6 @@
 import { statement, type Queryable } from "../../database/database.ts";
 import { KitError } from "../../errors.ts";
-import type { Log } from "../../log.ts";
+import type { Log } from "../../logging/log.ts";
 import { PlatformRefused } from "../../platform/api-errors.ts";
 import type { Vault } from "../../vault/vault.ts";
 import { notYetSet, openConfig } from "../config-vars.ts";

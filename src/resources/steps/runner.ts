@@ -1,7 +1,7 @@
 import { messageOf } from "../../errors.ts";
-import type { Log } from "../../log.ts";
+import type { Log } from "../../logging/log.ts";
 import { PlatformRefused, RateLimited } from "../../platform/api-errors.ts";
-import type { Scrubber } from "../../scrubber.ts";
+import type { Scrubber } from "../../logging/scrubber.ts";
 import type { Secret } from "../../secret.ts";
 import { nextTryInSeconds, STEP_AGAIN } from "../credentials/backoff.ts";
 import { createWorkerPool } from "../../due-work/worker-pool.ts";

@@ -1,5 +1,5 @@
 import type { Queryable } from "../../database/database.ts";
-import type { Log } from "../../log.ts";
+import type { Log } from "../../logging/log.ts";
 import type { Vault } from "../../vault/vault.ts";
 import type { PlatformFor } from "../platform-for.ts";
 import type { Offer, YourService } from "../contract.ts";

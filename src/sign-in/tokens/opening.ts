@@ -1,4 +1,4 @@
-import type { Log } from "../../log.ts";
+import type { Log } from "../../logging/log.ts";
 import type { Secret } from "../../secret.ts";
 import { KeyMissing, SealBroken } from "../../vault/errors.ts";
 import type { Vault } from "../../vault/vault.ts";

@@ -1,8 +1,8 @@
 import { storeHeldTokens } from "../../database/held-tokens.ts";
 import { createWorkerPool } from "../../due-work/worker-pool.ts";
-import type { Log } from "../../log.ts";
+import type { Log } from "../../logging/log.ts";
 import type { NotIssued, TokenEndpoint } from "../../platform/oauth.ts";
-import type { Scrubber } from "../../scrubber.ts";
+import type { Scrubber } from "../../logging/scrubber.ts";
 import type { Secret } from "../../secret.ts";
 import type { Vault } from "../../vault/vault.ts";
 import type { OAuthClient } from "../oauth-client.ts";

@@ -5,11 +5,11 @@ import {
   isConnectionConfigError,
   statement,
   tellOfAddress,
-} from "./database/database.ts";
-import { KitError, messageOf, Misconfigured } from "./errors.ts";
-import { checkKeys } from "./resources/keys.ts";
-import type { Services } from "./services.ts";
-import { KeyMissing, SealBroken } from "./vault/errors.ts";
+} from "../database/database.ts";
+import { KitError, messageOf, Misconfigured } from "../errors.ts";
+import { checkKeys } from "../resources/keys.ts";
+import type { Services } from "../services.ts";
+import { KeyMissing, SealBroken } from "../vault/errors.ts";
 
 // Each job gets a heartbeat at the first start of all, so that one which never completes a run is noticed as late too.
 const expectBeats = statement(

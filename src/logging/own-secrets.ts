@@ -1,6 +1,6 @@
-import type { Config } from "./config.ts";
+import type { Config } from "../config.ts";
 import { createScrubber, type Scrubber } from "./scrubber.ts";
-import { Secret } from "./secret.ts";
+import { Secret } from "../secret.ts";
 
 /** A scrubber that hides the secrets in these settings, the vendor's own settings included. */
 export function createOwnScrubber(config: Config): Scrubber {

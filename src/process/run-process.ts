@@ -1,8 +1,8 @@
-import type { Config } from "./config.ts";
-import { Misconfigured } from "./errors.ts";
+import type { Config } from "../config.ts";
+import { Misconfigured } from "../errors.ts";
 import { watchEventLoop } from "./event-loop-watch.ts";
 import { growHeapSlowly } from "./heap-growth.ts";
-import { createOwnScrubber } from "./own-secrets.ts";
+import { createOwnScrubber } from "../logging/own-secrets.ts";
 import type { RunningService } from "./run-service.ts";
 import { onSignals } from "./stop-signals.ts";
 

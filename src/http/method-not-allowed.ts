@@ -1,5 +1,5 @@
 import type { Request, Response } from "express";
-import { Refusal } from "./errors.ts";
+import { Refusal } from "../errors.ts";
 
 /** The last handler of a route: refuses every other method with a 405, in JSON like every error. */
 export function methodNotAllowed(allowed: string) {

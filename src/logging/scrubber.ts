@@ -1,5 +1,5 @@
 import { inspect } from "node:util";
-import type { Secret } from "./secret.ts";
+import type { Secret } from "../secret.ts";
 
 /** Redacts secrets in a line of text: the last barrier before it leaves the process. */
 export interface Scrubber {

@@ -1,22 +1,22 @@
 import type { Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { RequestHandler, Router } from "express";
-import { createApp, type Readiness } from "./app.ts";
-import type { Config } from "./config.ts";
-import { Misconfigured } from "./errors.ts";
-import { createGracefulClose } from "./graceful-close.ts";
-import { createHttpServer } from "./http-server.ts";
-import { countedCalls } from "./metrics/counted-calls.ts";
-import { metricsRoutes } from "./metrics/routes.ts";
-import { timedRequests } from "./metrics/timed-requests.ts";
-import { createOperatorPages } from "./operator-pages/operator-pages.ts";
-import { ROUTER_PATHS } from "./own-paths.ts";
-import { authenticate } from "./partner-api/authenticate.ts";
-import { createSite } from "./pages/site.ts";
-import { partnerApi } from "./partner-api/routes.ts";
-import { createServices, type Parts, type Services } from "./services.ts";
+import { createApp, type Readiness } from "../app.ts";
+import type { Config } from "../config.ts";
+import { Misconfigured } from "../errors.ts";
+import { createGracefulClose } from "../http/graceful-close.ts";
+import { createHttpServer } from "../http/server.ts";
+import { countedCalls } from "../metrics/counted-calls.ts";
+import { metricsRoutes } from "../metrics/routes.ts";
+import { timedRequests } from "../metrics/timed-requests.ts";
+import { createOperatorPages } from "../operator-pages/operator-pages.ts";
+import { ROUTER_PATHS } from "../http/own-paths.ts";
+import { authenticate } from "../partner-api/authenticate.ts";
+import { createSite } from "../pages/site.ts";
+import { partnerApi } from "../partner-api/routes.ts";
+import { createServices, type Parts, type Services } from "../services.ts";
 import { checkDatabase, NotReady } from "./start-up.ts";
-import { within } from "./within.ts";
+import { within } from "../within.ts";
 
 /** A running service: the web process, or a worker, which does not listen. */
 export interface RunningService {

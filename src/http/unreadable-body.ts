@@ -1,4 +1,4 @@
-import { KitError } from "./errors.ts";
+import { KitError } from "../errors.ts";
 
 /**
  * Whether the error says that a body cannot be read: one of Express's parsers threw it, or the decompression, whose

@@ -1,5 +1,5 @@
 import type { Scrubber } from "./scrubber.ts";
-import type { Secret } from "./secret.ts";
+import type { Secret } from "../secret.ts";
 
 /** Keeps secrets out of the log from now on, until the work has ended. */
 export type Hide = (...secrets: readonly Secret[]) => void;
