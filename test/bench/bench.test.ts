@@ -1,0 +1,298 @@
+import { spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { fileURLToPath, pathToFileURL } from "node:url";
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import pg from "pg";
+import { checkTokens } from "../../bench/books.ts";
+import { thereAndBack, type Sample } from "../../bench/contest.ts";
+import { expectBoundedPlan } from "../../bench/plan.ts";
+import { plots } from "../../bench/plots.ts";
+import { profileText, readProfiles } from "../../bench/profile.ts";
+import { provisions } from "../../bench/provisions.ts";
+import { table } from "../../bench/report.ts";
+import { seedTokens } from "../../bench/seed.ts";
+import type { Line } from "../../bench/works/work.ts";
+import { testServerUrl } from "../support/database.ts";
+import { program } from "../support/program.ts";
+
+const root = new URL("../../", import.meta.url);
+
+/** A folder like dist/, whose programs are those of src/; `parts` stand around the web and worker processes', `kit` before the command. */
+function aBuiltService(parts = "{}", kit = ""): string {
+  const folder = mkdtempSync(path.join(tmpdir(), "bench-test-"));
+  const write = (name: string, code: string) => writeFileSync(path.join(folder, name), code);
+  const load = (file: string) => `await import("${pathToFileURL(program(`src/${file}`)).href}")`;
+  symlinkSync(fileURLToPath(new URL("node_modules", root)), path.join(folder, "node_modules"));
+  writeFileSync(path.join(folder, "package.json"), `{ "type": "module" }`);
+  write("kit.js", kit + load("kit.ts"));
+  for (const [name, run] of [
+    ["web.js", "runWeb"],
+    ["worker.js", "runWorker"],
+  ] as const)
+    // prettier-ignore
+    write(
+      name,
+      `const { readConfig } = ${load("config.ts")};
+       const { readEnvironment } = ${load("environment.ts")};
+       const { runProcess } = ${load("process/run-process.ts")};
+       const { ${run} } = ${load("process/run-service.ts")};
+       await runProcess(() => readConfig(readEnvironment()), (config) => ${run}(config, ${parts}));`,
+    );
+  return folder;
+}
+
+/** One row of those that were just answered is gone again. */
+const LOSES_A_ROW = `{ wrapDatabase: (db) => {
+  let isLost = false;
+  const query = async (asked, values) => {
+    const rows = await db.query(asked, values);
+    if (asked.name === "provision" && rows.length > 0 && !isLost) {
+      isLost = true;
+      await db.query({ name: "lose", text: "DELETE FROM resources WHERE uuid = $1" }, [rows[0].uuid]);
+    }
+    return rows;
+  };
+  return { ...db, query };
+} }`;
+
+/** Of a refreshed resource the tokens before are stored once more. */
+const KEEPS_OLD_TOKENS = `{ wrapDatabase: (db) => {
+  const query = async (asked, values) => {
+    if (asked.name !== "store_tokens") return db.query(asked, values);
+    const [uuids] = values;
+    const text = "SELECT uuid, sealed_access_token AS access, sealed_refresh_token AS refresh FROM credentials WHERE uuid = ANY($1::uuid[])";
+    const before = new Map((await db.query({ name: "before", text }, [uuids])).map((row) => [row.uuid, row]));
+    const old = (column) => uuids.map((uuid) => before.get(uuid)[column]);
+    return db.query(asked, [...values.slice(0, 3), old("access"), old("refresh"), ...values.slice(5)]);
+  };
+  return { ...db, query };
+} }`;
+
+/** Only the schema is made; every other command fails at once. */
+const FAILS = `if (process.argv[2] !== "migrate") { console.error("no such kiln"); process.exit(1); }\n`;
+
+const main = fileURLToPath(new URL("bench/main.ts", root));
+const command = (dist: string, ...words: string[]) => [
+  ...["--import", "tsx", main, "--quick", "--seconds", "0.2", "--json", "--dist", dist, ...words],
+];
+const options = {
+  cwd: fileURLToPath(root),
+  encoding: "utf8" as const,
+  env: { ...process.env, BENCH_DATABASE_URL: testServerUrl },
+};
+
+function bench(dist: string, ...words: string[]) {
+  const { status, stdout, stderr } = spawnSync(process.execPath, command(dist, ...words), options);
+  return { status, stdout, stderr };
+}
+
+/** The databases on the server that a bench with this process id made. */
+async function databasesOf(pid: number): Promise<string[]> {
+  const client = new pg.Client({ connectionString: testServerUrl });
+  await client.connect();
+  const { rows } = await client.query<{ datname: string }>(
+    `SELECT datname FROM pg_database WHERE datname IN ($1, $2)`,
+    [`bench_template_${pid}`, `bench_${pid}_1`],
+  );
+  await client.end();
+  return rows.map(({ datname }) => datname);
+}
+
+const withPostgresql = testServerUrl ? describe : describe.skip;
+
+withPostgresql("npm run bench (with TEST_DATABASE_URL: it measures on PostgreSQL alone)", () => {
+  let [sound, broken, forgetful, failing] = ["", "", "", ""];
+  beforeAll(() => {
+    [sound, broken] = [aBuiltService(), aBuiltService(LOSES_A_ROW)];
+    [forgetful, failing] = [aBuiltService(KEEPS_OLD_TOKENS), aBuiltService("{}", FAILS)];
+  });
+  afterAll(() =>
+    [sound, broken, forgetful, failing].forEach((folder) => rmSync(folder, { recursive: true })),
+  );
+
+  it("compares the service with its floor, having found each answer in the database", () => {
+    const { status, stdout, stderr } = bench(sound, "--only", "provision-202");
+    if (status !== 0) throw new Error(`The bench ended with ${status}:\n${stderr}`);
+    const { lines, faults } = JSON.parse(stdout) as { lines: Line[]; faults: string[] };
+    expect(faults).toEqual([]);
+    expect(lines).toHaveLength(1);
+    const { floor, subject, ratio, sample } = lines[0]!;
+    for (const figure of [floor!.value, subject, ratio, sample!.p50Ms, sample!.p99Ms])
+      expect(figure).toBeGreaterThan(0);
+  }, 120_000);
+
+  it("fails and says why when a row is missing, however fast the answers were", () => {
+    const { status, stdout, stderr } = bench(broken, "--only", "provision-202");
+    expect(status).toBe(1);
+    expect(stderr).toMatch(/WRONG {2}provision-202: 1 of \d+ that were answered have no row/);
+    expect(JSON.parse(stdout)).toMatchObject({ lines: [] });
+  }, 120_000);
+
+  it("opens every token pair that was refreshed or re-sealed", () => {
+    const { stdout, stderr } = bench(sound, "--only", "refresh-0ms", "--only", "reseal");
+    const { lines, faults } = JSON.parse(stdout || `{ "faults": [] }`) as { lines: Line[]; faults: string[] };
+    expect({ faults, stderr }).toEqual({ faults: [], stderr: expect.not.stringContaining("WRONG") });
+    expect(lines).toHaveLength(2);
+  }, 300_000);
+
+  it("fails when what a refresh brought is not what is stored", () => {
+    const { status, stderr } = bench(forgetful, "--only", "refresh-0ms");
+    expect(stderr).toMatch(/WRONG {2}refresh-0ms: Token pair \d+ of [0-9a-f-]{36} is not stored/);
+    expect(status).toBe(1);
+  }, 300_000);
+
+  it("fails when a command that is to run beside does not", () => {
+    const { status, stderr } = bench(failing, "--only", "mixed");
+    expect(stderr).toMatch(/WRONG {2}mixed: a command beside ended with 1:\nno such kiln/);
+    expect(status).toBe(1);
+  }, 300_000);
+
+  it.each(["SIGINT", "SIGHUP"] as const)(
+    "leaves no database behind on %s",
+    async (signal) => {
+      const child = spawn(process.execPath, command(sound, "--only", "process"), {
+        ...options,
+        stdio: "ignore",
+      });
+      const ended = once(child, "exit");
+      for (let made = 0; made < 2; made = (await databasesOf(child.pid!)).length)
+        expect(child.exitCode).toBeNull();
+      child.kill(signal);
+      expect(await ended).toEqual([1, null]);
+      expect(await databasesOf(child.pid!)).toEqual([]);
+    },
+    120_000,
+  );
+
+  it("refuses a name that it does not know, and says which it does", () => {
+    const { status, stderr } = bench(sound, "--only", "provision-teapot");
+    expect(status).toBe(2);
+    expect(stderr).toContain("There is no provision-teapot.");
+    expect(stderr).toContain("NAME: provision-202, ");
+  }, 60_000);
+
+  it("refuses an option that it does not know in words, and says which it does", () => {
+    const { status, stderr } = bench(sound, "--teapot");
+    expect(status).toBe(2);
+    expect(stderr).toMatch(/^Unknown option '--teapot'.*\nnpm run bench \[-- --quick\]/);
+    expect(stderr).not.toContain("    at ");
+  }, 60_000);
+});
+
+describe("what the bench takes for right", () => {
+  it("is the token pair of this refresh, not one before", async () => {
+    const rows: Record<string, unknown>[] = [];
+    const ask = async (text: string, values: unknown[] = []) => {
+      const [uuids = [], access = [], refresh = []] = values as [string[]?, Uint8Array[]?, Uint8Array[]?];
+      if (text.includes("INSERT"))
+        uuids.forEach((uuid, i) =>
+          rows.push({ uuid, generation: 1, access: access[i], refresh: refresh[i] }),
+        );
+      return rows as never[];
+    };
+    const uuids = await seedTokens({ ask, url: "", drop: async () => undefined }, 3);
+    await checkTokens({ ask }, uuids, 1);
+    for (const row of rows) row["generation"] = 2;
+    await expect(checkTokens({ ask }, uuids, 2)).rejects.toThrow(/^Token pair 2 of .* is not stored$/);
+  });
+
+  it("is an answer with the id, and of 200 with config vars", () => {
+    const { next, uuids } = provisions({ plan: "basic", status: 200 });
+    const { bytes, isRight } = next();
+    const [, id] = /"uuid":"([^"]+)"/.exec(bytes.toString())!;
+    for (const answer of [{ id }, { config: {} }, { id, config: [] }, null])
+      expect(isRight(200, JSON.stringify(answer))).toBe(false);
+    expect(isRight(202, JSON.stringify({ id, config: {} }))).toBe(false);
+    expect(isRight(200, JSON.stringify({ id, config: { TEAPOT_URL: "" } }))).toBe(true);
+    expect(uuids).toEqual([id]);
+  });
+
+  it("is measured there and back, and of both the middle", async () => {
+    const order: number[] = [];
+    const measured = await thereAndBack([1, 2, 3], async (step) => {
+      order.push(step);
+      return { perSecond: order.length } as Sample;
+    });
+    expect(order).toEqual([1, 2, 3, 3, 2, 1]);
+    expect(measured.map(({ perSecond }) => perSecond)).toEqual([3.5, 3.5, 3.5]);
+  });
+});
+
+describe("the plan of a claim", () => {
+  const scan = { "Node Type": "Index Scan", "Index Name": "credentials_refresh_due", "Actual Loops": 1 };
+  const planOf = (node: object) => [
+    { Plan: { "Node Type": "Limit", "Actual Rows": 64, "Actual Loops": 1, Plans: [node] } },
+  ];
+  const check = (node: object) => () => expectBoundedPlan("claim", planOf(node), 64);
+
+  it("may read its queue by an index, no further than the batch", () => {
+    expect(check({ ...scan, "Actual Rows": 64 })).not.toThrow();
+  });
+
+  it("may neither read a whole table, nor more than the batch, nor go without the queue's index", () => {
+    const whole = {
+      "Node Type": "Seq Scan",
+      "Relation Name": "credentials",
+      "Actual Rows": 1,
+      "Actual Loops": 1,
+    };
+    expect(check(whole)).toThrow("claim reads all of credentials");
+    expect(check({ ...scan, "Actual Rows": 1, "Rows Removed by Filter": 900 })).toThrow("reads 901 rows");
+    expect(check({ ...scan, "Actual Rows": 1, "Index Name": "credentials_pkey" })).toThrow(
+      "none of its queue's",
+    );
+  });
+});
+
+describe("what the bench reports", () => {
+  const line = (change: Partial<Line>): Line => ({
+    ...{ work: "provision", unit: "req/s", floor: { name: "bare", value: 1000 }, subject: 1500, ratio: 1.5 },
+    ...{ target: { atLeast: 1.3 }, ...change },
+  });
+
+  it("says of each line whether its target was met, and nothing where there is none", () => {
+    const lines = [line({}), line({ ratio: 1.2 }), line({ target: { atMost: 1 } }), line({ target: {} })];
+    const ends = table(lines).split("\n").slice(1).map((row) => row.trim().split(/ +/).at(-1)); // prettier-ignore
+    expect(ends).toEqual(["met", "MISSED", "MISSED", "1.5"].map((end, i) => (i === 3 ? "1.50" : end)));
+  });
+
+  it("draws what grows as SVG, one drawing for each way to grow", () => {
+    const point = (x: number) => ({ plot: "processes" as const, x });
+    const drawn = plots([line({ point: point(1) }), line({ point: point(2), subject: 2900 }), line({})]);
+    expect(Object.keys(drawn)).toEqual(["processes.svg"]);
+    expect(drawn["processes.svg"]!.svg).toMatch(/^<svg[^>]*xmlns[\s\S]*2900[\s\S]*<\/svg>$/);
+  });
+
+  describe("of a profile", () => {
+    let folder: string;
+    beforeAll(() => mkdirSync((folder = path.join(tmpdir(), `bench-profile-${process.pid}`))));
+    afterAll(() => rmSync(folder, { recursive: true }));
+
+    it("says so where no process was looked at", () => {
+      expect(profileText(readProfiles(folder))).toContain("No process of the service ran here");
+    });
+
+    it("is each function's own time, without what was idle, by function and by package", () => {
+      const node = (id: number, functionName: string, url: string) => ({
+        id,
+        callFrame: { functionName, url },
+      });
+      const nodes = [
+        node(1, "(idle)", ""),
+        node(2, "seal", "file:///kit/dist/vault/vault.js"),
+        node(3, "parse", "file:///kit/node_modules/pg-protocol/dist/parser.js"),
+      ];
+      const profile = { nodes, samples: [1, 2, 3, 2], timeDeltas: [900, 50, 25, 25] };
+      writeFileSync(path.join(folder, "one.cpuprofile"), JSON.stringify(profile));
+      const { functions, places } = readProfiles(folder);
+      expect(functions).toEqual([
+        { name: "seal", place: "vault/vault.js", share: 0.75 },
+        { name: "parse", place: "pg-protocol", share: 0.25 },
+      ]);
+      expect(places.map(({ place }) => place)).toEqual(["vault/vault.js", "pg-protocol"]);
+    });
+  });
+});

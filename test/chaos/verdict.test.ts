@@ -1,0 +1,237 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { createHistory } from "../../chaos/history.ts";
+import { exitCodeOf, report } from "../../chaos/report.ts";
+import { judge } from "../../chaos/verdict.ts";
+import type { LedgerEntry, Sandbox } from "../../sandbox/index.ts";
+import { Secret } from "../../src/secret.ts";
+import { createVault, type Vault } from "../../src/vault/vault.ts";
+
+// A run in which nothing is wrong, and what the verdict must find when one thing is.
+
+const KEY = "a key that is long enough for a vault";
+const KEPT = "11111111-1111-4111-8111-111111111111";
+const GONE = "22222222-2222-4222-8222-222222222222";
+const TOKEN = "SVCK-0123456789abcdef-0123456789abcdef";
+const CONFIG = [{ name: "TEAPOT_TOKEN", value: "0123456789abcdef0123456789abcdef" }];
+const MESSAGE = { id: "teapot", message: "Ready." };
+
+let platform: Server;
+let folder: string;
+let vault: Vault;
+/** What the platform shows of the kept resource. */
+let theirConfig = CONFIG;
+beforeAll(async () => {
+  vault = await createVault({ encryptionKey: new Secret(KEY) });
+  folder = await mkdtemp(path.join(tmpdir(), "chaos-verdict-"));
+  await writeFile(path.join(folder, "service.log"), "Ready\n");
+  platform = createServer((request, response) => {
+    response.writeHead(request.headers.authorization === `Bearer ${TOKEN}` ? 200 : 401);
+    response.end(JSON.stringify(theirConfig));
+  });
+  await new Promise<void>((resolve) => platform.listen(0, "127.0.0.1", resolve));
+});
+afterAll(async () => {
+  await new Promise((resolve) => platform.close(resolve));
+  await rm(folder, { recursive: true });
+});
+
+const START = Date.parse("2026-01-01T00:00:00.000Z");
+type Answer = { status: number; headers?: object; body?: unknown } | null;
+
+/** A call of the platform to the service. */
+const asked = (
+  second: number,
+  method: string,
+  uuid: string,
+  answer: Answer,
+  { plan, complaints }: { plan?: string; complaints?: string[] } = {},
+) =>
+  ({
+    ...{ seq: second, at: new Date(START + second * 1_000).toISOString(), ms: 100, direction: "out", method },
+    path: method === "POST" ? "/resources" : `/resources/${uuid}`,
+    request: {
+      headers: {},
+      body:
+        method === "POST"
+          ? { uuid, plan, oauth_grant: { code: `the-code-of-${uuid}` } }
+          : plan === undefined
+            ? null
+            : { plan },
+    },
+    response: answer && { headers: {}, body: null, ...answer },
+    ...(complaints && { complaints }),
+  }) as LedgerEntry;
+
+/** A call of the service to the token endpoint, that was answered with tokens. */
+const issued = (second: number, uuid: string, form: object) =>
+  ({
+    ...{ seq: second, at: new Date(START + second * 1_000).toISOString(), ms: 10, direction: "in" },
+    ...{ method: "POST", path: "/oauth/token", request: { headers: {}, body: form } },
+    response: {
+      status: 201,
+      headers: {},
+      body: { access_token: TOKEN, refresh_token: `refresh of ${uuid}` },
+    },
+  }) as unknown as LedgerEntry;
+
+function aRun() {
+  const history = createHistory();
+  for (const uuid of [KEPT, GONE]) history.acknowledged.add(uuid);
+  history.deprovisioned.add(GONE);
+  const kept = {
+    ...{ uuid: KEPT, resource: "provisioned", plan: "premium", appliedPlan: "premium", state: "active" },
+    ...{ reason: null as string | null, hasSecrets: true, key: KEY, token: TOKEN },
+  };
+  const gone = {
+    ...{ uuid: GONE, resource: "deprovisioned", plan: "basic", appliedPlan: "basic", state: "erased" },
+    ...{ reason: null, hasSecrets: false },
+  };
+  return {
+    history,
+    kept,
+    rows: [kept, gone] as object[],
+    addons: [{ id: KEPT, state: "provisioned" }],
+    entries: [
+      asked(0, "POST", KEPT, { status: 200, body: MESSAGE }, { plan: "basic" }),
+      issued(2, KEPT, { grant_type: "authorization_code", code: `the-code-of-${KEPT}` }),
+      asked(3, "PUT", KEPT, { status: 200, body: {} }, { plan: "premium" }),
+      asked(4, "POST", GONE, { status: 200, body: MESSAGE }, { plan: "basic" }),
+      asked(5, "DELETE", GONE, { status: 204 }),
+      issued(32, KEPT, { grant_type: "refresh_token", refresh_token: `refresh of ${KEPT}` }),
+    ],
+    fleet: {
+      kills: [] as { name: string; atMs: number }[],
+      freezes: [] as { name: string; fromMs: number; toMs: number }[],
+      unaskedEnds: [] as { name: string; code: number }[],
+      outputFile: path.join(folder, "service.log"),
+    },
+    left: [] as string[],
+    config: CONFIG,
+  };
+}
+type Run = ReturnType<typeof aRun>;
+
+/** What is found against it, each with its promise's letter. */
+async function verdictOn(run: Run) {
+  const { kept, history } = run;
+  theirConfig = run.config;
+  const sealing = kept.key === KEY ? vault : await createVault({ encryptionKey: new Secret(kept.key) });
+  Object.assign(kept, {
+    sealedAccessToken: Buffer.from(
+      sealing.seal({ table: "credentials", column: "sealed_access_token", uuid: KEPT }, kept.token),
+    ),
+    sealedConfig: Buffer.from(
+      vault.seal({ table: "resources", column: "sealed_config", uuid: KEPT }, JSON.stringify(CONFIG)),
+    ),
+  });
+  const { port } = platform.address() as AddressInfo;
+  const sandbox = {
+    url: `http://127.0.0.1:${port}`,
+    settings: { mediaType: "application/json" },
+    control: { ledger: () => ({ entries: run.entries }), state: () => ({ addons: run.addons }) },
+  } as unknown as Sandbox;
+  const findings = await judge({
+    ...{ sandbox, history, fleet: run.fleet, left: run.left, lifeSeconds: 60 },
+    ask: <Row extends object>(text: string) =>
+      Promise.resolve((text.includes("FROM resources") ? run.rows : []) as Row[]),
+    settings: { ENCRYPTION_KEY: KEY },
+    callers: new Map(),
+    load: { connections: 8, connectionsInTrouble: 9, mostConnections: 8, megabytes: 100, mostMegabytes: 250 },
+  });
+  return {
+    found: findings.flatMap(({ id, against }) => against.map((each) => `${id} ${each}`)),
+    exitCode: exitCodeOf(findings),
+    report: report(findings, history),
+  };
+}
+
+const away = (fromSecond: number, toSecond: number) => ({
+  fromMs: START + fromSecond * 1_000,
+  toMs: START + toSecond * 1_000,
+});
+const lasting = (entry: LedgerEntry, ms: number): LedgerEntry => ({ ...entry, ms });
+const unavailable = { status: 503, body: { id: "unavailable", message: "Later." } };
+const refused = { status: 410, body: { id: "gone", message: "It is gone." } };
+
+describe("The verdict of a run", () => {
+  it("finds nothing against one in which nothing is wrong", async () => {
+    const { found, exitCode, report } = await verdictOn(aRun());
+    expect(found).toEqual([]);
+    expect(exitCode).toBe(0);
+    expect(report).toContain("1 refreshes, 1.00 for each half of a life; 0 early, 0 explained");
+  });
+
+  it.each<[string, string, (run: Run) => unknown]>([
+    ["that answers no provision with success", "I1 no provision at all", ({ history }) => history.acknowledged.clear()],
+    ["whose acknowledged resource is not there", `I1 ${KEPT}`, ({ rows }) => rows.shift()],
+    ["whose resource of unanswered calls is not there", `I1 ${KEPT}`, ({ rows, history }) => [rows.shift(), history.unheard.add(KEPT)]],
+    ["that refuses a provision", "I1 33333333", ({ entries }) => entries.push(asked(9, "POST", "33333333", { status: 422 }, { plan: "basic" }))],
+    ["that fails with a plan change", `I1 ${KEPT}`, ({ entries }) => entries.push(asked(9, "PUT", KEPT, { status: 500 }, { plan: "premium" }))],
+    ["that does not know what it acknowledged", `I1 ${GONE}`, ({ entries }) => entries.push(asked(9, "DELETE", GONE, { status: 404 }))],
+    ["that says of what nobody uninstalled that it is gone", `I1 ${KEPT}`, ({ entries }) => entries.push(asked(9, "POST", KEPT, refused, { plan: "premium" }))],
+    ["that is away though its database is there", `I1 ${KEPT}`, ({ entries, history }) => [history.databaseTroubles.push(away(9, 12)), entries.push(lasting(asked(9, "POST", KEPT, unavailable, { plan: "premium" }), 8_000))]],
+    ["that answers in a form which the platform does not accept", `I1 ${KEPT}`, ({ entries }) => entries.push(asked(9, "PUT", KEPT, { status: 200, body: {} }, { plan: "premium", complaints: ["message is not a string."] }))],
+    ["that answers a provision otherwise the second time", `I1 ${KEPT}`, ({ entries }) => entries.push(asked(9, "POST", KEPT, { status: 200, body: { id: "other" } }, { plan: "premium" }))],
+    ["that lost a grant", `I2 ${KEPT}`, ({ kept }) => (kept.state = "grant_lost")],
+    ["that lost a grant whose delivery went unanswered, and none stood still", `I2 ${KEPT}`, ({ kept, entries }) => [entries.push(asked(9, "POST", KEPT, null, { plan: "basic" })), (kept.state = "grant_lost")]],
+    ["that gives a lost answer another name", `I2 ${KEPT}`, ({ kept, entries }) => [Object.assign(kept, { state: "grant_lost", reason: "expired" }), (entries[1]!.fault = { reset: "after" })]],
+    ["whose token is dead", `I3 ${KEPT}`, ({ kept }) => (kept.token = "SVCK-another")],
+    ["whose token no key opens", `I3 ${KEPT}: KeyMissing`, ({ kept }) => (kept.key = "a key that is in nobody's ring any more")],
+    ["that makes two calls for one token at once", `I4 ${KEPT}`, ({ entries }) => (entries[5] = lasting(entries[5]!, 61_000)) && entries.push(issued(62, KEPT, { refresh_token: `refresh of ${KEPT}` }))],
+    ["that refreshes without need", `I4 ${KEPT}`, ({ entries }) => entries.push(issued(35, KEPT, { refresh_token: `refresh of ${KEPT}` }))],
+    ["that gives a credential up", `I5 ${KEPT}`, ({ kept }) => (kept.state = "needs_reauth")],
+    ["that brings back what was deprovisioned", `I6 ${GONE}`, ({ rows }) => (rows[1] = { ...rows[1], resource: "provisioned" })],
+    ["that puts a token into an address", "I7 a call to GET", ({ entries }) => entries.push({ ...issued(9, KEPT, {}), method: "GET", path: `/addons?token=${TOKEN}` })],
+    ["that puts a token into a header", "I7 a call to GET", ({ entries }) => entries.push({ ...issued(9, KEPT, {}), method: "GET", path: "/addons", request: { headers: { "x-token": TOKEN }, body: null } })],
+    ["that puts a token into a refusal", "I7 the answer to DELETE", ({ entries }) => entries.push(asked(9, "DELETE", GONE, { status: 410, body: { message: `No ${TOKEN}` } }))],
+    ["that ends a process", "I10 web-1 ended with 78", ({ fleet }) => fleet.unaskedEnds.push({ name: "web-1", code: 78 })],
+    ["that never ends a provision", `I9 ${KEPT}: provisioning here`, ({ kept }) => (kept.resource = "provisioning")],
+    ["that does not tell the platform of its end", `I9 ${KEPT}: provisioned here, provisioning`, ({ addons }) => (addons[0]!.state = "provisioning")],
+    ["that forgets a plan change", `I9 ${KEPT}: its plan is basic`, ({ kept }) => Object.assign(kept, { plan: "basic", appliedPlan: "basic" })],
+    ["that does not make the plan it sold", `I9 ${KEPT}: its plan is premium, and basic was made`, ({ kept }) => (kept.appliedPlan = "basic")],
+    ["that keeps other config vars than the platform", `I9 ${KEPT}: the platform has another TEAPOT_TOKEN`, (run) => (run.config = [])],
+  ])("finds a service %s", async (_, expected, spoil) => {
+    const run = aRun();
+    spoil(run);
+    const { found, exitCode } = await verdictOn(run);
+    expect(found).toEqual(expect.arrayContaining([expect.stringContaining(expected)]));
+    expect(exitCode).toBe(1);
+  }); // prettier-ignore
+
+  it.each<[string, (run: Run) => unknown]>([
+    ["work that is left when the time is over", ({ left }) => left.push("a step")],
+    [
+      "a process that stops late",
+      ({ history }) => history.stops.push({ name: "web-1", code: 0, ms: 30_000 }),
+    ],
+  ])("tells %s, which a slow machine explains, by another exit code", async (_, spoil) => {
+    const run = aRun();
+    spoil(run);
+    const { found, exitCode } = await verdictOn(run);
+    expect(found).toHaveLength(1);
+    expect(exitCode).toBe(3);
+    run.fleet.unaskedEnds.push({ name: "web-1", code: 1 });
+    expect((await verdictOn(run)).exitCode).toBe(1);
+  });
+
+  it.each<[string, (run: Run) => unknown]>([
+    ["a call whose answer never came", ({ entries }) => entries.push(asked(9, "PUT", KEPT, null, { plan: "dedicated" }))],
+    ["an unavailable service while its database was away", ({ entries, history }) => [history.databaseTroubles.push(away(10, 12), away(13, 16)), entries.push(lasting(asked(9, "POST", KEPT, unavailable, { plan: "premium" }), 8_000))]],
+    ["a plan change that an uninstall overtook", ({ entries }) => entries.push(lasting(asked(4.5, "PUT", GONE, refused, { plan: "premium" }), 1_000))],
+    ["an uninstall that was answered before, unheard", ({ entries }) => entries.push(asked(9, "DELETE", GONE, refused))],
+    ["a plan change that was not answered and took effect", ({ entries, kept }) => [entries.push(asked(9, "PUT", KEPT, null, { plan: "basic" })), Object.assign(kept, { plan: "basic", appliedPlan: "basic" })]],
+    ["a plan change that stood still with its process", ({ entries, kept, fleet }) => [entries.push(asked(9, "PUT", KEPT, null, { plan: "basic" }), asked(20, "PUT", KEPT, { status: 200, body: {} }, { plan: "premium" })), fleet.freezes.push({ name: "web-1", ...away(8, 60) }), Object.assign(kept, { plan: "basic", appliedPlan: "basic" })]],
+    ["an older code that stood still with its process", ({ entries, kept, fleet, left }) => [entries.splice(1, 1), entries.pop(), entries.push(asked(9, "POST", KEPT, null, { plan: "basic" })), fleet.freezes.push({ name: "web-1", ...away(8, 60) }), left.push(`grant ${KEPT}`), (kept.state = "grant_pending")]],
+    ["an answer that took its time", ({ entries }) => entries.push(asked(9, "PUT", KEPT, { status: 200, body: {} }, { plan: "premium", complaints: ["The answer took 4000 ms; at most 3 s are promised."] }))],
+    ["a grant whose tokens were lost on their way", ({ kept, entries }) => [Object.assign(kept, { state: "grant_lost", reason: "outcome_unknown", resource: "provisioning" }), (entries[1]!.fault = { truncate: true })]],
+  ])("excuses %s", async (_, happens) => {
+    const run = aRun();
+    happens(run);
+    expect((await verdictOn(run)).found).toEqual([]);
+  }); // prettier-ignore
+});

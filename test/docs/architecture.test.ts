@@ -1,0 +1,264 @@
+import { readdirSync, readFileSync } from "node:fs";
+import path from "node:path";
+import { fileURLToPath } from "node:url";
+import { describe, expect, it } from "@jest/globals";
+
+const root = fileURLToPath(new URL("../..", import.meta.url));
+
+/**
+ * Who may import whom in src/: the arrows of the house. A room is a folder or a file of src/; `config` and `process`
+ * are missing on purpose from most rows: only those who start something read settings.
+ */
+const mayImport: Record<string, readonly string[]> = {
+  secret: [],
+  errors: [],
+  uuid: [],
+  "json-object": [],
+  within: [],
+  "close-all": [],
+  // Around every request: refused bodies and methods, the server, its end.
+  http: ["errors"],
+  // What is written to the log, and what never is.
+  logging: ["secret"],
+  // The environment becomes settings, and these one checked configuration.
+  environment: ["errors"],
+  "setting-kinds": ["http", "secret"],
+  setting: [],
+  settings: ["environment", "setting", "setting-kinds"],
+  config: ["environment", "settings", "setting", "your-service", "secret", "errors"],
+  vault: ["errors", "secret"],
+  database: ["errors"],
+  platform: ["errors", "secret", "uuid", "json-object", "within"],
+  // How many rows of a queue are worked on at once, whatever the queue holds.
+  "due-work": [],
+  resources: ["due-work", "platform", "vault", "database", "errors", "secret", "logging", "uuid"],
+  // Refusals, and settings of its own; the kit gives it the rest when it calls.
+  "your-service": ["errors", "secret", "setting", "setting-kinds"],
+  "partner-api": ["resources", "errors", "secret", "logging", "uuid", "json-object", "http"],
+  // What people see: the frame of every page. And people coming in.
+  pages: ["database", "errors", "logging", "http"],
+  "sign-in": ["due-work", "pages", "platform", "vault", "database", "errors", "secret", "logging", "http"],
+  // What is counted and timed, around the parts that do the work.
+  metrics: ["platform", "resources", "database", "errors", "logging", "http"],
+  // Customers who come from the platform's dashboard.
+  customer: [
+    "sign-in",
+    "pages",
+    "vault",
+    "database",
+    "errors",
+    "logging",
+    "secret",
+    "uuid",
+    "http",
+    "within",
+  ],
+  jobs: ["resources", "sign-in", "database", "logging"],
+  // What an operator can do needs every layer below, and what may be missing when something is broken.
+  operator: [
+    "resources",
+    "platform",
+    "vault",
+    "database",
+    "errors",
+    "logging",
+    "secret",
+    "manifest",
+    "uuid",
+    "json-object",
+    "setting-kinds",
+  ],
+  // The same on pages: thin, with nothing that `operator` does not do.
+  "operator-pages": [
+    "operator",
+    "pages",
+    "sign-in",
+    "metrics",
+    "platform",
+    "resources",
+    "database",
+    "errors",
+    "logging",
+    "secret",
+    "http",
+    "within",
+  ],
+  manifest: ["json-object"],
+  // What is on offer, it tells the platform without starting the service.
+  kit: [
+    "close-all",
+    "process",
+    "operator",
+    "manifest",
+    "services",
+    "environment",
+    "config",
+    "database",
+    "errors",
+    "logging",
+    "secret",
+    "your-service",
+  ],
+  app: ["errors", "logging", "http"],
+  services: [
+    "close-all",
+    "config",
+    "customer",
+    "database",
+    "jobs",
+    "logging",
+    "metrics",
+    "pages",
+    "platform",
+    "resources",
+    "sign-in",
+    "vault",
+    "your-service",
+  ],
+  // A service that starts, becomes ready, and stops in good order.
+  process: [
+    "app",
+    "config",
+    "database",
+    "errors",
+    "http",
+    "logging",
+    "metrics",
+    "operator-pages",
+    "pages",
+    "partner-api",
+    "resources",
+    "services",
+    "vault",
+    "within",
+  ],
+  web: ["config", "environment", "process"],
+  worker: ["config", "environment", "errors", "process"],
+};
+
+/** Types alone: what a room may know of another without needing it to run. */
+const mayImportTypes: Record<string, readonly string[]> = {
+  "your-service": ["resources", "customer"],
+  operator: ["services", "config", "settings"],
+  logging: ["config"],
+  "operator-pages": ["services"],
+  kit: ["resources", "settings"],
+};
+
+interface Import {
+  from: string;
+  to: string;
+  isType: boolean;
+}
+
+const files = sourceFiles(path.join(root, "src"));
+const imports = files.flatMap(importsOf);
+
+describe("the house", () => {
+  it("has only the arrows of the table", () => {
+    const strange = imports
+      .map(({ from, to, isType }) => ({ from: roomOf(from), to: roomOf(to), isType, file: from }))
+      .filter(({ from, to }) => from !== to)
+      .filter(({ from, to }) => !mayImport[from]?.includes(to))
+      .filter(({ from, to, isType }) => !(isType && mayImportTypes[from]?.includes(to)));
+    expect(strange).toEqual([]);
+  });
+
+  it("has no row in the table for a room that is gone", () => {
+    const rooms = new Set(files.map((file) => roomOf(file)));
+    expect(Object.keys(mayImport).filter((room) => !rooms.has(room))).toEqual([]);
+  });
+
+  it("reaches nothing outside src but packages, and the sandbox knows nothing of src", () => {
+    expect(imports.filter(({ to }) => !to.startsWith("src/"))).toEqual([]);
+    const inSandbox = sourceFiles(path.join(root, "sandbox")).flatMap(importsOf);
+    expect(inSandbox.filter(({ to }) => to.startsWith("src/"))).toEqual([]);
+  });
+
+  it("keeps the conformance checker apart: of the sandbox it knows the front door, of src nothing, and nobody needs it", () => {
+    const inChecker = sourceFiles(path.join(root, "conformance")).flatMap(importsOf);
+    const outward = inChecker.map(({ to }) => to).filter((to) => !to.startsWith("conformance/"));
+    expect([...new Set(outward)]).toEqual(["sandbox/index.ts"]);
+    const others = ["src", "sandbox"].flatMap((folder) =>
+      sourceFiles(path.join(root, folder)).flatMap(importsOf),
+    );
+    expect(others.filter(({ to }) => to.startsWith("conformance/"))).toEqual([]);
+  });
+
+  it("has an example of a service that leans on nothing but Node", () => {
+    const example = sourceFiles(path.join(root, "conformance/examples"));
+    expect(example.flatMap(importsOf).filter(({ to }) => !to.startsWith("conformance/examples/"))).toEqual(
+      [],
+    );
+    const packages = example
+      .flatMap((file) => [...read(file).matchAll(/from "([^."][^"]*)"/g)])
+      .map(([, name]) => name!);
+    expect(packages.filter((name) => !name.startsWith("node:"))).toEqual([]);
+  });
+
+  it("keeps the field's libraries in one place each", () => {
+    // What yours stands on is yours to choose.
+    const ours = files.filter((file) => roomOf(file) !== "your-service");
+    const users = (name: string) => ours.filter((file) => read(file).includes(`from "${name}`));
+    expect(users("node-cron")).toEqual(["src/jobs/run.ts"]);
+    expect(users("express-basic-auth")).toEqual(["src/partner-api/authenticate.ts"]);
+    expect(users("libsodium-wrappers").every((file) => file.startsWith("src/vault/"))).toBe(true);
+    expect(users("pg").every((file) => file.startsWith("src/database/"))).toBe(true);
+    expect(users("zod").every((file) => file.startsWith("src/manifest/"))).toBe(true);
+  });
+
+  it("loads the manifest's schema, which takes its time, only for those who ask for it", () => {
+    const others = files.filter((file) => roomOf(file) !== "manifest");
+    const atStart = /^(?:import|export)\s+(?!type\s)[^;]*?from\s+"[^"]*\/manifest\//m;
+    expect(others.filter((file) => atStart.test(read(file)))).toEqual([]);
+  });
+
+  it("reads the environment in one file", () => {
+    expect(files.filter((file) => read(file).includes("process.env"))).toEqual(["src/environment.ts"]);
+  });
+
+  it("is tested with a vendor of the tests, so that a fork which sells something else stays green", () => {
+    const tests = sourceFiles(path.join(root, "test")).filter(
+      (file) => !file.startsWith("test/your-service/"),
+    );
+    const users = tests.filter((file) =>
+      importsOf(file).some(({ to }) => to.startsWith("src/your-service/")),
+    );
+    // The one lets a fork's own tests have its service; the other looks at the fork's files, whatever they say.
+    expect(users.sort()).toEqual(["test/docs/deploy-files.test.ts", "test/support/sellers.ts"]);
+  });
+
+  it("has no drawer for odds and ends", () => {
+    const drawers = /(^|\/)(utils?|helpers?|lib|common|core|managers?|misc)(\/|\.ts$)/;
+    const ours = [...files, ...sourceFiles(path.join(root, "sandbox"))];
+    // How yours is put away is yours to choose too.
+    expect(ours.filter((file) => roomOf(file) !== "your-service" && drawers.test(file))).toEqual([]);
+  });
+});
+
+/** The room of a file: its folder below src/, or its own name. */
+function roomOf(file: string): string {
+  const [, first = ""] = file.split("/");
+  return first.replace(/\.tsx?$/, "");
+}
+
+function sourceFiles(folder: string): string[] {
+  return readdirSync(folder, { recursive: true, encoding: "utf8" })
+    .filter((name) => /\.tsx?$/.test(name) && !name.startsWith("database/client/"))
+    .map((name) => path.relative(root, path.join(folder, name)));
+}
+
+function read(file: string): string {
+  return readFileSync(path.join(root, file), "utf8");
+}
+
+function importsOf(file: string): Import[] {
+  const found = read(file).matchAll(
+    /^(?:import|export)\s+(type\s)?[^;]*?from\s+"(\.[^"]+)"|import\("(\.[^"]+)"\)/gm,
+  );
+  return [...found].map(([, type, fixed, dynamic]) => ({
+    from: file,
+    to: path.join(path.dirname(file), (fixed ?? dynamic)!),
+    isType: type !== undefined,
+  }));
+}

@@ -1,0 +1,171 @@
+import { randomBytes } from "node:crypto";
+import { existsSync, readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { parseEnv } from "node:util";
+import { describe, expect, it } from "@jest/globals";
+import { readConfig, wrongNames } from "../../src/config.ts";
+import type { Environment } from "../../src/environment.ts";
+import { settings } from "../../src/settings.ts";
+import { checkManifestText, type ManifestReport } from "../../src/manifest/check.ts";
+import { effectiveManifest } from "../../src/manifest/effective.ts";
+import type { Manifest } from "../../src/manifest/schema.ts";
+import { Secret } from "../../src/secret.ts";
+import { yourSettings } from "../../src/your-service/settings.ts";
+
+const pathOf = (name: string) => fileURLToPath(new URL(`../../${name}`, import.meta.url));
+const read = (name: string) => readFileSync(pathOf(name), "utf8");
+
+const { manifest, faults } = checkManifestText(read("app.json")) as Required<ManifestReport>;
+/** What an app of each kind is made from. */
+const apps = {
+  base: effectiveManifest(manifest),
+  test: effectiveManifest(manifest, "test"),
+  review: effectiveManifest(manifest, "review"),
+};
+type AppName = keyof typeof apps;
+const variablesOf = (name: AppName) => Object.entries(apps[name].env ?? {}) as [string, Variable][];
+type Variable = Exclude<NonNullable<Manifest["env"]>[string], string>;
+
+/** The kit's, and those of src/your-service. */
+const known = Object.values({ ...settings, ...yourSettings }).map(({ name, about, standard }: Setting) => ({
+  name,
+  about,
+  standard,
+}));
+const required = known.filter(({ standard }) => standard === undefined).map(({ name }) => name);
+/** Not required of a service whose database holds one, but of every new one. */
+const wanted = [...required, "CLIENT_SECRET"];
+
+interface Setting {
+  name: string;
+  about: string;
+  standard?: string;
+}
+
+const processes = Object.fromEntries(
+  read("Procfile")
+    .trim()
+    .split("\n")
+    .map((line) => /^(\w+): (.+)$/.exec(line)!.slice(1)),
+) as Record<string, string>;
+
+it("no setting of src/your-service has a name that the kit has taken, or that no variable can have", () => {
+  expect(wrongNames(yourSettings)).toEqual([]);
+});
+
+describe(".env.example", () => {
+  const lines = read(".env.example")
+    .split("\n")
+    .filter((line) => /^(# )?[A-Z][A-Z0-9_]*=/.test(line));
+  const shown = lines.map((line) => {
+    const [, out, name, value, about] = /^(# )?([A-Z][A-Z0-9_]*)=(\S*|".*") +# (.+)$/.exec(line) ?? [];
+    return { isSet: out === undefined, name, value: value?.replace(/^"|"$/g, ""), about };
+  });
+
+  it("has one line for every setting there is, in the settings' own words, and no other", () => {
+    const byName = (a: { name?: string | undefined }, b: { name?: string | undefined }) =>
+      a.name! < b.name! ? -1 : 1;
+    expect(shown.map(({ name, about }) => ({ name, about })).sort(byName)).toEqual(
+      known.map(({ name, about }) => ({ name, about })).sort(byName),
+    );
+  });
+
+  it("asks for what is required, and shows what counts in place of the rest", () => {
+    expect(
+      shown
+        .filter(({ isSet }) => isSet)
+        .map(({ name }) => name)
+        .sort(),
+    ).toEqual([...wanted].sort());
+    for (const { name, value, isSet } of shown)
+      expect(`${name}=${value}`).toBe(
+        `${name}=${isSet ? "" : known.find((each) => each.name === name)!.standard}`,
+      );
+  });
+
+  it("starts nothing as it is, and says of everything required that it is", () => {
+    const asItIs = parseEnv(read(".env.example")) as Environment;
+    for (const name of required) expect(() => readConfig(asItIs)).toThrow(`\n  ${name} is required`);
+    const uncommented = parseEnv(lines.map((line) => line.replace(/^# /, "")).join("\n")) as Environment;
+    expect(() => readConfig(uncommented)).toThrow(`${required.length} settings need mending`);
+  });
+});
+
+describe("app.json", () => {
+  it("breaks no rule of the platform's", () => {
+    expect(faults.filter(({ severity }) => severity === "error")).toEqual([]);
+  });
+
+  it("fits where it is shown", () => {
+    expect(manifest.description!.length).toBeLessThanOrEqual(100);
+  });
+
+  it.each(Object.keys(apps) as AppName[])("describes each variable of %s, a setting there is", (name) => {
+    for (const [variable, about] of variablesOf(name)) {
+      // What Node and npm read themselves, such as NODE_OPTIONS, is no setting of ours.
+      if (!/^(NODE|NPM)_/.test(variable)) expect(known.map((each) => each.name)).toContain(variable);
+      expect(about).toMatchObject({ description: expect.any(String) });
+    }
+  });
+
+  it.each(["base", "review"] as const)(
+    "asks, gives or makes up everything that a new service of %s needs",
+    (name) => {
+      const env = variablesOf(name);
+      const asked = env.filter(([, { required }]) => required !== false).map(([variable]) => variable);
+      expect(asked).toEqual(expect.arrayContaining(wanted));
+
+      const filled = env.map(([variable, { value, generator }]) => [
+        variable,
+        value ?? (generator ? randomBytes(32).toString("hex") : typedIn(variable)),
+      ]);
+      // What may stand in yours is not known here; that they are asked for is.
+      expect(() => readConfig(Object.fromEntries(filled) as Environment, undefined, {})).not.toThrow();
+    },
+  );
+
+  it("makes up what nobody else must know, and writes no secret down", () => {
+    for (const name of Object.keys(apps) as AppName[]) {
+      for (const [variable, about] of variablesOf(name))
+        if (isSecret(variable)) expect(about).not.toHaveProperty("value");
+    }
+    expect(manifest.env!["ENCRYPTION_KEY"]).toMatchObject({ generator: "secret" });
+  });
+
+  it("forms the processes of the Procfile, and runs only what is there", () => {
+    expect(Object.keys(processes).sort()).toEqual([...Object.keys(manifest.formation!), "release"].sort());
+    const commands = [...Object.values(processes), ...(Object.values(manifest.scripts!) as string[])];
+    expect(Object.keys(manifest.scripts!)).toEqual(["postdeploy"]);
+    for (const command of commands) {
+      const [, file] = /^node (?:--\S+ )*dist\/([\w/-]+)\.js( \w+)?$/.exec(command) ?? [];
+      expect(existsSync(pathOf(`src/${file}.ts`))).toBe(true);
+    }
+  });
+});
+
+/** As your settings read it; the kit's own are known by their names. */
+function isSecret(variable: string): boolean {
+  const yours = Object.values<Reader>(yourSettings).find(({ name }) => name === variable);
+  return yours ? becomesSecret(yours) : /KEY|SECRET|PASSWORD/.test(variable);
+}
+
+interface Reader {
+  name: string;
+  read(text: string, insecure: boolean): unknown;
+}
+
+function becomesSecret({ read }: Reader): boolean {
+  const texts = [randomBytes(32).toString("hex"), "postgresql://user:password@db.example.com/product"];
+  return texts.some((text) => {
+    try {
+      return read(text, false) instanceof Secret;
+    } catch {
+      return false;
+    }
+  });
+}
+
+/** What a person puts into the form that asks for it. */
+function typedIn(variable: string): string {
+  return /_URL$/.test(variable) ? "https://api.example.com" : "typed-in-by-a-person";
+}

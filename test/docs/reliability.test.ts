@@ -1,0 +1,58 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { fileURLToPath } from "node:url";
+import { describe, expect, it } from "@jest/globals";
+import { citedOnPostgresql, wrongCitations } from "../support/cited-tests.ts";
+import { testTitles } from "../support/test-titles.ts";
+
+const document = readFileSync(fileURLToPath(new URL("../../docs/reliability.md", import.meta.url)), "utf8");
+
+const rows = [...document.matchAll(/^\| ((?:(?:AU|[A-K])\d+(?:, )?)+) \| (.+) \| (.+) \|$/gm)].map(
+  ([, faults, promise, shownBy]) => ({ faults: faults!, promise: promise!, shownBy: shownBy! }),
+);
+
+/** How many faults there are of each letter; D11 was never one. */
+const counts = { A: 20, B: 20, C: 17, D: 13, E: 12, F: 12, G: 7, H: 20, AU: 7, J: 6, K: 3 };
+const faults = Object.entries(counts)
+  .flatMap(([letter, count]) => Array.from({ length: count }, (_, index) => `${letter}${index + 1}`))
+  .filter((fault) => fault !== "D11");
+
+describe("docs/reliability.md", () => {
+  it("has each of the 136 faults once", () => {
+    expect(faults).toHaveLength(136);
+    expect(rows.flatMap((row) => row.faults.split(", ")).sort()).toEqual([...faults].sort());
+  });
+
+  it.each(rows)("names tests that exist, or says that there is none: $faults", ({ shownBy }) => {
+    expect(shownBy.startsWith("not shown by a test: ") ? [] : wrongCitations(shownBy)).toEqual([]);
+  });
+
+  it.each(rows)("is marked (P) where a test needs PostgreSQL: $faults", ({ promise, shownBy }) => {
+    const cited = citedOnPostgresql(shownBy);
+    expect({ isMarked: promise.includes("(P)"), cited }).toEqual({ isMarked: cited.length > 0, cited });
+  });
+
+  it("names each promise once", () => {
+    const promises = [...document.matchAll(/^- (I\d+): /gm)].map(([, promise]) => promise);
+    expect(promises).toEqual(Array.from({ length: 10 }, (_, index) => `I${index + 1}`));
+  });
+});
+
+it("the title of a test that is never run is none", () => {
+  const folder = mkdtempSync(path.join(tmpdir(), "titles-"));
+  const file = path.join(folder, "a.test.ts");
+  writeFileSync(
+    file,
+    `it("runs"); it.skip("skipped"); it.todo("to do"); it.skip.each([["row"]])("each skipped"); describe.skip("group");
+     onPostgresql("there"); describe("within", () => { (testServerUrl ? it : it.skip)("x", () => it("in it")); });`,
+  );
+  const titles = testTitles(file);
+  rmSync(folder, { recursive: true });
+  expect(titles).toEqual([
+    { title: "runs", needsPostgresql: false },
+    { title: "there", needsPostgresql: true },
+    { title: "within", needsPostgresql: false },
+    { title: "in it", needsPostgresql: true },
+  ]);
+});

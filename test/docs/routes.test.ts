@@ -1,0 +1,41 @@
+import { readFileSync } from "node:fs";
+import { afterAll, beforeAll, expect, it } from "@jest/globals";
+import { aWorldOfPeople, type PeopleWorld } from "../sign-in/people.ts";
+import { kitPages } from "../support/kit-pages.ts";
+import { basic } from "../support/partner-calls.ts";
+
+const PASSWORD = "a-password-of-the-operator";
+const root = new URL("../../", import.meta.url);
+/** One page is about the platform's own routes. */
+const pages = kitPages.filter((page) => page !== "docs/platform-coverage.md");
+
+/** Paths of the service that a page names between backticks. The sandbox's own are others. */
+const ROUTE =
+  /`(?:GET |POST )?(\/(?:operator|oauth|sso|customer|metrics|healthz|readyz|resources)\b[^`\s]*)`/g;
+const named = pages
+  .flatMap((page) =>
+    [...readFileSync(new URL(page, root), "utf8").matchAll(ROUTE)].map(([, path]) => [page, path!]),
+  )
+  .filter(([, path]) => !path!.includes("…") && !path!.includes("*")) as [string, string][];
+
+let people: PeopleWorld;
+let uuid: string;
+beforeAll(async () => {
+  people = await aWorldOfPeople({
+    sandbox: { ssoSalt: "a-salt-of-the-sign-on" },
+    environment: { OPERATOR_PASSWORD: PASSWORD, SSO_SALT: "a-salt-of-the-sign-on" },
+  });
+  uuid = (await people.control.install({ plan: "basic" })).addon.id;
+  await people.world.quiet([uuid]);
+}, 60_000);
+afterAll(() => people.close());
+
+it.each(named)("%s names a route that is served: %s", async (_, path) => {
+  const { addonId, addonPassword } = people.world.sandbox.settings;
+  const isPlatforms = path.startsWith("/resources");
+  const authorization = isPlatforms ? basic(addonId, addonPassword) : basic("operator", PASSWORD);
+  const address = people.url() + path.replace(/UUID|:uuid/, uuid);
+  const answer = await fetch(address, { headers: { authorization }, redirect: "manual" });
+  // 405: it takes another method. 403: nobody is signed on.
+  expect([path, answer.status]).not.toEqual([path, 404]);
+});

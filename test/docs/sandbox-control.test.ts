@@ -1,0 +1,128 @@
+import { readFileSync } from "node:fs";
+import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
+import type { Control } from "../../sandbox/control/control.ts";
+import { controlRoutes } from "../../sandbox/control/routes.ts";
+import { defaultBehaviour } from "../../sandbox/settings.ts";
+import { aWorld, type TestWorld } from "../sandbox/world.ts";
+
+/** docs/sandbox-control.md says of the sandbox's control side what there is, and nothing else. */
+const page = readFileSync(new URL("../../docs/sandbox-control.md", import.meta.url), "utf8");
+const chapter = (title: string) => page.split(/^## /m).find((text) => text.startsWith(`${title}\n`)) ?? "";
+
+/** The cells of each row of a chapter's table whose first cell begins with code. */
+const rowsOf = (title: string) =>
+  [...chapter(title).matchAll(/^\| (`.*) \|$/gm)].map(([, row]) => row!.split(/ +\| /));
+const codeIn = (cell = "") => [...cell.matchAll(/`([^`]+)`/g)].map(([, code]) => code!);
+const firstCodes = (title: string) => rowsOf(title).map(([first]) => codeIn(first)[0]!);
+
+const told = rowsOf("Calls").map(([call, members]) => ({
+  call: codeIn(call)[0]!,
+  members: codeIn(members).map((name) => name.replace("?", "")),
+}));
+const calls = controlRoutes({} as Control).stack.flatMap(({ route }) =>
+  (route?.stack ?? []).map(({ method }) => `${method.toUpperCase()} /sandbox${route!.path}`),
+);
+
+let world: TestWorld;
+beforeEach(async () => void (world = await aWorld()));
+afterEach(() => world.close());
+
+async function send(call: string, body: object) {
+  const [method, path] = call.split(" ") as [string, string];
+  const response = await fetch(world.sandbox.url + path, { method, body: JSON.stringify(body) });
+  const { message = "" } = (await response.json()) as { message?: string };
+  return { status: response.status, message };
+}
+
+/** The names that a call's refusal of an unknown one lists; none where it takes no body. */
+async function namesTaken(call: string, body: object = { nonsense: 1 }): Promise<string[]> {
+  const { message } = await send(call, body);
+  return /(?:there are|some of:) ([\w, ]+)\.$/.exec(message)?.[1]?.split(", ") ?? [];
+}
+
+const sorted = (names: readonly string[]) => [...names].sort();
+
+describe("docs/sandbox-control.md", () => {
+  it("has every call of the control side, and no other", () => {
+    expect(sorted(told.map(({ call }) => call))).toEqual(sorted(calls));
+  });
+
+  it.each(told.filter(({ call }) => !call.startsWith("GET")))(
+    "says what $call takes",
+    async ({ call, members }) => {
+      const { id } = world.control.openIncident({ title: "Down" });
+      const taken = await namesTaken(call.replace("incidents/:id", `incidents/${id}`));
+      const isElsewhere = /\/(incidents|settings|partner)\b/.test(call);
+      expect(sorted(isElsewhere ? [] : taken)).toEqual(sorted(members));
+    },
+  );
+
+  it("says which calls ignore what they are sent", async () => {
+    const [sentence = ""] = /`POST[^.]+ have none, and ignore/.exec(page) ?? [];
+    const named = codeIn(sentence);
+    const changing = calls.filter((call) => !call.startsWith("GET"));
+    const ignoring: string[] = [];
+    for (const call of changing) {
+      const { id } = world.control.openIncident({ title: "Down" });
+      const { status } = await send(call.replace("incidents/:id", `incidents/${id}`), { nonsense: 1 });
+      if (status !== 422) ignoring.push(call);
+    }
+    expect(ignoring).toEqual(changing.filter((call) => named.includes(call) || call.startsWith("DELETE")));
+  });
+
+  it.each([
+    [400, { body: "{no JSON" }],
+    [413, { body: JSON.stringify({ name: "x".repeat(1024 * 1024) }) }],
+    [415, { body: "{}", headers: { "content-type": "application/json; charset=latin9" } }],
+    [415, { body: "{}", headers: { "content-encoding": "unknown" } }],
+  ])("says what is refused with %i", async (status, init) => {
+    const refusal = await fetch(`${world.sandbox.url}/sandbox/apps`, { method: "POST", ...init });
+    expect(refusal.status).toBe(status);
+    expect(page).toContain(`${status} for`);
+  });
+
+  it("has every action of a fault, in examples that are taken, and forms of a match too", async () => {
+    const examples = firstCodes("Faults").filter((code) => code.startsWith("{"));
+    const actions = examples.map((example) => JSON.parse(example) as object);
+    for (const action of actions)
+      expect(await send("POST /sandbox/faults", { match: "GET /apps", action })).toMatchObject({
+        status: 201,
+      });
+    const taken = await namesTaken("POST /sandbox/faults", { match: "GET /apps", action: {} });
+    expect(sorted([...new Set(actions.flatMap((action) => Object.keys(action)))])).toEqual(sorted(taken));
+    const matches = firstCodes("Faults").filter((code) => code.startsWith('"'));
+    expect(matches).toHaveLength(4);
+    for (const match of matches) {
+      const wish = { match: JSON.parse(match) as string, action: { status: 503 } };
+      expect(await send("POST /sandbox/faults", wish)).toMatchObject({ status: 201 });
+    }
+  });
+
+  it("has every setting with its default", async () => {
+    const settings = rowsOf("Settings").map(([name, value]) => [
+      codeIn(name)[0]!,
+      JSON.parse(codeIn(value)[0]!) as unknown,
+    ]);
+    expect(Object.fromEntries(settings)).toEqual(defaultBehaviour);
+    expect(sorted(firstCodes("Settings"))).toEqual(sorted(await namesTaken("POST /sandbox/settings")));
+  });
+
+  it("has every member of the partner, with the variable that it also goes by", async () => {
+    expect(sorted(firstCodes("Partner"))).toEqual(sorted(await namesTaken("PUT /sandbox/partner")));
+    for (const [name, variable] of rowsOf("Partner").map((cells) => cells.map((cell) => codeIn(cell)[0]!))) {
+      const { status, message } = await send("PUT /sandbox/partner", { [variable!]: 5 });
+      expect([status, message]).toEqual([422, expect.stringMatching(new RegExp(`^${name}: `))]);
+    }
+  });
+
+  it("has every member of an incident", async () => {
+    const { id } = world.control.openIncident({ title: "Down" });
+    const opened = await namesTaken("POST /sandbox/incidents");
+    expect(sorted(firstCodes("Incidents"))).toEqual(sorted(opened));
+    const atStart = rowsOf("Incidents").filter(([, meaning]) => meaning!.startsWith("When it is opened"));
+    const later = await namesTaken(`PATCH /sandbox/incidents/${id}`);
+    expect(sorted(atStart.map(([name]) => codeIn(name)[0]!))).toEqual(
+      sorted(opened.filter((name) => !later.includes(name))),
+    );
+  });
+});

@@ -1,0 +1,121 @@
+import { execFileSync } from "node:child_process";
+import { readdirSync, readFileSync } from "node:fs";
+import path from "node:path";
+import { fileURLToPath } from "node:url";
+import { describe, expect, it } from "@jest/globals";
+
+const root = fileURLToPath(new URL("../..", import.meta.url));
+const read = (file: string) => readFileSync(path.join(root, file), "utf8");
+
+interface Locked {
+  version: string;
+  integrity?: string;
+  resolved?: string;
+  link?: true;
+  hasInstallScript?: true;
+  dev?: true;
+  optional?: true;
+  devOptional?: true;
+  peer?: true;
+}
+
+const { scripts, dependencies, devDependencies } = JSON.parse(read("package.json")) as Record<
+  "scripts" | "dependencies" | "devDependencies",
+  Record<string, string>
+>;
+const { packages } = JSON.parse(read("package-lock.json")) as { packages: Record<string, Locked> };
+const locked = Object.entries(packages)
+  .filter(([place]) => place !== "")
+  .map(([place, about]) => ({ name: place.split("node_modules/").at(-1)!, ...about }));
+const shipped = locked.filter(
+  ({ dev, optional, devOptional, peer }) => !(dev || optional || devOptional || peer),
+);
+
+describe("what npm ci brings", () => {
+  it("is the registry's, in one exact version each, known by its hash", () => {
+    const strange = locked.filter(
+      ({ integrity, resolved = "https://registry.npmjs.org/", link }) =>
+        link || !/^sha512-/.test(integrity ?? "") || !resolved.startsWith("https://registry.npmjs.org/"),
+    );
+    expect(strange).toEqual([]);
+    const ranges = Object.entries({ ...dependencies, ...devDependencies }).filter(
+      ([, version]) => !/^\d+\.\d+\.\d+(-[\w.]+)?$/.test(version),
+    );
+    expect(ranges).toEqual([]);
+  });
+
+  it("runs no script: ours are none, others' are switched off, and what ships has none to run", () => {
+    const atInstall = [
+      "preinstall",
+      "install",
+      "postinstall",
+      "prepublish",
+      "preprepare",
+      "prepare",
+      "postprepare",
+    ];
+    expect(Object.keys(scripts).filter((name) => atInstall.includes(name))).toEqual([]);
+    expect(read(".npmrc")).toMatch(/^ignore-scripts=true$/m);
+    expect(shipped.filter(({ hasInstallScript }) => hasInstallScript)).toEqual([]);
+  });
+
+  it("has left no trace of a script here, where these tests run", () => {
+    // esbuild's puts a binary in the place of this file, and Prisma's downloads its engines.
+    expect(read("node_modules/esbuild/bin/esbuild").slice(0, 19)).toBe("#!/usr/bin/env node");
+    const engines = readdirSync(path.join(root, "node_modules/@prisma/engines"));
+    expect(engines.filter((name) => /^(lib)?(schema|query)[-_]engine/.test(name))).toEqual([]);
+  });
+});
+
+describe("what the service runs on", () => {
+  const sources = readdirSync(path.join(root, "src"), { recursive: true, encoding: "utf8" })
+    .filter((name) => /\.tsx?$/.test(name))
+    .map((name) => read(`src/${name}`));
+  const asked = new Set(
+    sources.flatMap((text) =>
+      [...text.matchAll(/(?:from |import\(|resolve\(|^import )"((?:@[\w.-]+\/)?[\w][\w.-]*)[^":]*"/gm)].map(
+        ([, name]) => name!,
+      ),
+    ),
+  );
+
+  it("is used: each package is imported in src/, or by the client that Prisma generates there", () => {
+    expect(Object.keys(dependencies).filter((name) => !asked.has(name))).toEqual([]);
+  });
+
+  it("is declared: src/ imports no package that only development brings", () => {
+    expect([...asked].filter((name) => !dependencies[name])).toEqual([]);
+  });
+});
+
+describe("npm run sbom", () => {
+  const sbom = JSON.parse(
+    execFileSync("npm", ["run", "--silent", "sbom"], { cwd: root, encoding: "utf8", maxBuffer: 10_000_000 }),
+  ) as {
+    bomFormat: string;
+    components: { name: string; version: string; purl: string; hashes: object[]; licenses?: object[] }[];
+    dependencies: { ref: string; dependsOn: string[] }[];
+  };
+
+  it("names everything that ships, and nothing else, each with its hash and its licence", () => {
+    expect(sbom.bomFormat).toBe("CycloneDX");
+    const told = sbom.components.map(({ purl }) => decodeURIComponent(purl));
+    expect(told.sort()).toEqual(
+      [...new Set(shipped.map(({ name, version }) => `pkg:npm/${name}@${version}`))].sort(),
+    );
+    const bare = sbom.components.filter(({ hashes, licenses = [] }) => !hashes.length || !licenses.length);
+    expect(bare.map(({ name }) => name)).toEqual([]);
+  });
+
+  it("names what the service asks for by itself, down to the driver of its database", () => {
+    const names = sbom.components.map(({ name }) => name);
+    expect(Object.keys(dependencies).filter((name) => !names.includes(name))).toEqual([]);
+    expect(names).toEqual(expect.arrayContaining(["pg-protocol", "libsodium", "body-parser"]));
+    expect(names).not.toContain("jest");
+  });
+
+  it("leads from each package to those it needs", () => {
+    const { dependsOn } = sbom.dependencies.find(({ ref }) => ref.startsWith("pg@"))!;
+    expect(dependsOn).toEqual(expect.arrayContaining([expect.stringMatching(/^pg-pool@/)]));
+  });
+});

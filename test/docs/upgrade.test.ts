@@ -1,0 +1,198 @@
+// The recipe of docs/upgrade.md, done with its own commands by git in a temporary folder: a small kit and a fork of it.
+
+import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
+import { spawnSync } from "node:child_process";
+import { existsSync, readFileSync } from "node:fs";
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+
+const page = readFileSync(new URL("../../docs/upgrade.md", import.meta.url), "utf8");
+
+/** The lines for git of each code block below a heading of the page. */
+function blocksBelow(heading: string): string[] {
+  const part = page.split(`\n## ${heading}\n`)[1]!.split("\n## ")[0]!;
+  return [...part.matchAll(/```sh\n([^]*?)```/g)].map(([, block]) =>
+    block!
+      .split("\n")
+      .filter((line) => line.startsWith("git "))
+      .join("\n"),
+  );
+}
+
+const [once] = blocksBelow("Once") as [string];
+const [merge, keepYours, commit] = blocksBelow("Each time") as [string, string, string];
+
+/** A file's lines, far enough apart for git to merge two changes. */
+const lines = (...them: string[]) => them.map((line) => `${line}\n`).join("\n\n\n");
+
+const KIT = {
+  "CHANGELOG.md": "# Changelog\n",
+  "README.md": "# The kit\n",
+  "app.json": lines("{", '"env": {},', '"formation": {},', '"addons": []', "}"),
+  "src/app.ts": "export const app = 1;\n",
+  "src/your-service/index.ts": "export const sample = 1;\n",
+  "src/your-service/settings.ts": "export const yourSettings = {};\n",
+  "src/your-service/customer-page.tsx": "export const Page = 1;\n",
+  "test/your-service/sample.test.ts": "it.todo('sells');\n",
+  "prisma/migrations/1/migration.sql": "CREATE TABLE one ();\n",
+};
+/** The kit moves on: in the sample too, in its middle and at its edges. */
+const LATER = {
+  "CHANGELOG.md": "# Changelog\n\nWhat a fork must know.\n",
+  "README.md": "# The kit, second edition\n",
+  "app.json": KIT["app.json"].replace('"formation": {}', '"formation": { "web": {} }'),
+  "src/app.ts": "export const app = 2;\n",
+  "src/metrics.ts": "export const metrics = 1;\n",
+  "src/your-service/index.ts": "export const sample = 2;\n",
+  "src/your-service/customer-page.tsx": "export const Page = 2;\n",
+  "src/your-service/usage.ts": "export const usage = 1;\n",
+  "test/your-service/sample.test.ts": "it.todo('sells more');\n",
+  "prisma/migrations/2/migration.sql": "CREATE TABLE two ();\n",
+};
+/** A fork writes its own service, throws parts of the sample away, and has settings of its own. */
+const FORK = {
+  "app.json": KIT["app.json"].replace('"env": {}', '"env": { "DRAWERS": {} }'),
+  "src/your-service/index.ts": "export const drawers = 1;\n",
+  "src/your-service/drawers.ts": "export const drawer = 1;\n",
+  "src/your-service/customer-page.tsx": null,
+  "test/your-service/sample.test.ts": null,
+  "test/your-service/drawers.test.ts": "it.todo('opens');\n",
+};
+/** What is whose: these stay as the fork has them, and these come as the kit has them. */
+const YOURS = "src/your-service test/your-service";
+const THEIRS = "CHANGELOG.md src/app.ts src/metrics.ts prisma";
+
+let folder: string;
+let kit: string;
+let fork: string;
+beforeEach(async () => {
+  folder = await mkdtemp(path.join(tmpdir(), "upgrade-"));
+  [kit, fork] = [path.join(folder, "kit"), path.join(folder, "fork")];
+  await mkdir(kit);
+  git(kit, "git init -q -b main");
+  await change(kit, KIT);
+  git(folder, "git clone -q kit fork");
+});
+afterEach(() => rm(folder, { recursive: true, force: true }));
+
+/** A shell, as a reader of the page types into it; nothing of this machine's git settings counts. */
+function shell(where: string, script: string) {
+  const who = (role: string) => ({
+    [`GIT_${role}_NAME`]: "A fork",
+    [`GIT_${role}_EMAIL`]: "fork@example.com",
+  });
+  return spawnSync("sh", ["-c", script], {
+    env: {
+      ...{ PATH: process.env["PATH"], HOME: folder, GIT_CONFIG_NOSYSTEM: "1", GIT_EDITOR: "true" },
+      ...who("AUTHOR"),
+      ...who("COMMITTER"),
+    },
+    ...{ cwd: where, encoding: "utf8" },
+  });
+}
+
+/** The same, where each line has to succeed; what was said. */
+function git(where: string, script: string): string {
+  const { status, stdout, stderr } = shell(where, `set -e\n${script}`);
+  if (status !== 0) throw new Error(`${script}\n${stdout}${stderr}`);
+  return stdout.trim();
+}
+
+/** Writes these files, takes away those that are null, and commits. */
+async function change(where: string, files: Record<string, string | null>): Promise<void> {
+  for (const [name, text] of Object.entries(files)) {
+    const file = path.join(where, name);
+    await mkdir(path.dirname(file), { recursive: true });
+    await (text === null ? rm(file) : writeFile(file, text));
+  }
+  git(where, "git add -A && git commit -q -m change");
+}
+
+/** The page's commands up to the moment at which a person looks what is left. */
+async function upgraded(yours: Record<string, string | null>, answer = keepYours): Promise<string> {
+  await change(fork, yours);
+  const before = git(fork, "git rev-parse HEAD");
+  git(fork, once.replace("ADDRESS-OF-THE-KIT", kit));
+  await change(kit, LATER);
+  // That it stops at conflicts is no failure.
+  const said = shell(fork, merge);
+  expect(said.stdout).toContain("+What a fork must know.");
+  expect(git(fork, "git branch --show-current")).toBe("upgrade");
+  // Nor that one of the lines finds nothing to bring back.
+  shell(fork, answer);
+  return before;
+}
+
+const conflicts = () => git(fork, "git diff --name-only --diff-filter=U");
+const differing = (from: string, what: string) => git(fork, `git diff --name-only ${from} -- ${what}`);
+
+describe("an upgrade by the page", () => {
+  it("leaves nothing to decide in a fork that keeps to its own files, and each side has its own", async () => {
+    const before = await upgraded(FORK);
+    expect(conflicts()).toBe("");
+    git(fork, commit);
+    expect(differing(before, YOURS)).toBe("");
+    expect(differing("upstream/main", THEIRS)).toBe("");
+    expect(readFileSync(path.join(fork, "app.json"), "utf8")).toMatch(/"DRAWERS"[^]*"web"/);
+    expect(git(fork, "git status --porcelain")).toBe("");
+    expect(git(fork, "git rev-list --parents -1 HEAD").split(" ")).toHaveLength(3);
+    // The next time there is nothing to merge.
+    expect(git(fork, "git merge upstream/main")).toBe("Already up to date.");
+  });
+
+  it("needs these lines: without them the sample is in the way", async () => {
+    await upgraded(FORK, "true");
+    expect(conflicts().split("\n")).toEqual([
+      "src/your-service/customer-page.tsx",
+      "src/your-service/index.ts",
+      "test/your-service/sample.test.ts",
+    ]);
+    expect(existsSync(path.join(fork, "src/your-service/usage.ts"))).toBe(true);
+  });
+
+  it("leaves for the table what both changed elsewhere", async () => {
+    await upgraded({ ...FORK, "README.md": "# Drawers\n" });
+    expect(conflicts()).toBe("README.md");
+    expect(page).toMatch(/^\| `README\.md` +\| keep yours/m);
+    git(fork, `git checkout -q --ours README.md\ngit add README.md\n${commit}`);
+    expect(readFileSync(path.join(fork, "README.md"), "utf8")).toBe("# Drawers\n");
+  });
+
+  it("goes for a fork without tests of its own, as one is from before they had a folder", async () => {
+    const { "test/your-service/drawers.test.ts": _, ...none } = FORK;
+    const before = await upgraded(none);
+    expect(conflicts()).toBe("");
+    git(fork, commit);
+    expect(differing(before, YOURS)).toBe("");
+  });
+
+  it("shows a file of the kit's sample that a fork lacks", async () => {
+    await upgraded(FORK);
+    const [show] = /git show upstream\/main:\S+(?=`)/.exec(page)!;
+    expect(git(fork, show)).toBe("export const yourSettings = {};");
+  });
+});
+
+describe("a way back by the page", () => {
+  it("leads before the commit to where the fork was", async () => {
+    const before = await upgraded(FORK);
+    expect(page).toContain("Before the commit, run `git merge --abort`");
+    git(fork, "git merge --abort");
+    expect(git(fork, "git rev-parse HEAD")).toBe(before);
+    expect(git(fork, "git status --porcelain")).toBe("");
+  });
+
+  it("leads after it to the files that the fork had; and by a revert of the revert to the upgrade again", async () => {
+    const before = await upgraded(FORK);
+    git(fork, commit);
+    const merged = git(fork, "git rev-parse HEAD");
+    const [revert] = /git revert -m 1 MERGE/.exec(page)!;
+    git(fork, revert.replace("MERGE", merged));
+    expect(differing(before, ".")).toBe("");
+    // What was reverted does not come by a merge again.
+    expect(git(fork, "git merge upstream/main")).toBe("Already up to date.");
+    git(fork, "git revert HEAD");
+    expect(differing(merged, ".")).toBe("");
+  });
+});

@@ -1,0 +1,131 @@
+import { execFileSync } from "node:child_process";
+import { once } from "node:events";
+import { Agent, request, type IncomingMessage, type Server } from "node:http";
+import { connect, type AddressInfo, type Socket } from "node:net";
+import { setImmediate as turn, setTimeout as wait } from "node:timers/promises";
+import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
+import express from "express";
+import { createGracefulClose } from "../../src/http/graceful-close.ts";
+import { createHttpServer } from "../../src/http/server.ts";
+import { eventually } from "../support/world.ts";
+
+let server: Server;
+let close: () => Promise<void>;
+let port: number;
+let agent: Agent;
+beforeEach(async () => {
+  const app = express();
+  app.post("/", express.text({ type: "*/*" }), (_request, response) => void response.send("done"));
+  server = createHttpServer(app);
+  close = createGracefulClose(server);
+  await once(server.listen(0, "127.0.0.1"), "listening");
+  port = (server.address() as AddressInfo).port;
+  agent = new Agent({ keepAlive: true });
+});
+afterEach(() => {
+  agent.destroy();
+  server.closeAllConnections();
+  server.close();
+});
+
+/** Resolves with what an answer says of its connection, or with the code of the error that came instead. */
+function ask(by = agent): Promise<string> {
+  const options = { host: "127.0.0.1", port, method: "POST", agent: by };
+  return new Promise((resolve) => {
+    const asked = request(options, (response: IncomingMessage) => {
+      response.resume().on("end", () => resolve(response.headers.connection ?? "nothing"));
+    });
+    asked.on("error", (error: NodeJS.ErrnoException) => resolve(error.code!)).end("x");
+  });
+}
+
+/** The head of a request whose body is sent by and by. */
+async function begin(): Promise<{ socket: Socket; said(): string }> {
+  const socket = connect(port, "127.0.0.1");
+  let said = "";
+  socket.on("data", (data: Buffer) => (said += data.toString()));
+  socket.write("POST / HTTP/1.1\r\nHost: x\r\nContent-Type: text/plain\r\nContent-Length: 2\r\n\r\nx");
+  await eventually(() => new Promise((resolve) => server.getConnections((_, count) => resolve(count > 0))));
+  await wait(100);
+  return { socket, said: () => said };
+}
+
+describe("a server that is closed", () => {
+  it("answers who asks in that moment on an open connection, says that it was the last, and takes no other", async () => {
+    expect(await ask()).toBe("keep-alive");
+    const closed = close();
+    expect(await ask()).toBe("close");
+    expect(await ask()).toBe("ECONNREFUSED");
+    await closed;
+  });
+
+  it("lets in who has connected by then", async () => {
+    const askers = Array.from({ length: 20 }, () => ask(new Agent()));
+    await turn();
+    await close();
+    expect(new Set(await Promise.all(askers))).toEqual(new Set(["close"]));
+  });
+
+  it("says so too with the answer to a request that came before", async () => {
+    const { socket, said } = await begin();
+    const closed = close();
+    socket.write("x");
+    await closed;
+    await eventually(() =>
+      expect(said()).toMatch(/^HTTP\/1\.1 200 OK\r\n[^]*\r\nConnection: close\r\n[^]*done$/),
+    );
+    socket.destroy();
+  });
+
+  it("resets nobody who goes on asking", async () => {
+    const askers = Array.from({ length: 16 }, () => new Agent({ keepAlive: true, maxSockets: 1 }));
+    expect(new Set(await Promise.all(askers.map(ask)))).toEqual(new Set(["keep-alive"]));
+    const asking = askers.map(async (asker) => {
+      const answers: string[] = [];
+      do {
+        answers.push(await ask(asker));
+        await wait(Math.random() * 20);
+      } while (answers.at(-1) === "keep-alive");
+      return answers.at(-1);
+    });
+    await wait(100);
+    await close();
+    expect(new Set(await Promise.all(asking))).toEqual(new Set(["close"]));
+  });
+
+  it("is closed at once where nobody is connected", async () => {
+    const from = performance.now();
+    await close();
+    expect(performance.now() - from).toBeLessThan(450);
+  });
+
+  it("closes connections on which nobody asks, or ever asked", async () => {
+    expect(await ask()).toBe("keep-alive");
+    const silent = connect(port, "127.0.0.1");
+    const ended = once(silent, "close");
+    await eventually(() => new Promise((resolve) => server.getConnections((_, count) => resolve(count > 1))));
+    await close();
+    await eventually(() => expect(Object.values(agent.freeSockets).flat()).toHaveLength(0));
+    await ended;
+  });
+
+  it("is let go of", () => {
+    const script = `
+      const express = (await import("express")).default;
+      const { createHttpServer } = await import("./src/http/server.ts");
+      const { createGracefulClose } = await import("./src/http/graceful-close.ts");
+      const closed = [];
+      for (let i = 0; i < 5; i++) {
+        const server = createHttpServer(express());
+        const close = createGracefulClose(server);
+        await new Promise((listening) => server.listen(0, listening));
+        await close();
+        closed.push(new WeakRef(server));
+      }
+      await new Promise((soon) => setTimeout(soon, 50));
+      gc();
+      console.log(closed.filter((server) => server.deref()).length);`;
+    const words = ["--expose-gc", "--import", "tsx", "--input-type=module", "-e", script];
+    expect(Number(execFileSync(process.execPath, words, { encoding: "utf8" }))).toBeLessThan(2);
+  });
+});

@@ -1,0 +1,122 @@
+import { connect } from "node:net";
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import type { Database } from "../../src/database/database.ts";
+import { aGate } from "../support/a-vendor.ts";
+import { aWorld, eventually, type World } from "../support/world.ts";
+
+// GET /healthz says that the process lives, whatever else is; GET /readyz whether provisions can be answered.
+
+let world: World;
+let isDatabaseAway = false;
+/** What comes of reading the client secrets; null: they are read. */
+let secretsMeet: (() => Promise<never>) | null = null;
+let migrationsKnown: Promise<void> = Promise.resolve();
+beforeAll(async () => {
+  const wrapDatabase = (database: Database): Database => ({
+    ...database,
+    ping: () => (isDatabaseAway ? Promise.reject(new Error("away")) : database.ping()),
+    query: (statement, values) =>
+      secretsMeet && statement.name === "read_client_secret"
+        ? secretsMeet()
+        : database.query(statement, values),
+    async pendingMigrations() {
+      await migrationsKnown;
+      return database.pendingMigrations();
+    },
+  });
+  world = await aWorld({ parts: { wrapDatabase } });
+});
+afterAll(() => world.close());
+
+const ask = async (path: string, url = world.service.url) => {
+  const response = await fetch(`${url}${path}`);
+  return `${response.status} ${((await response.json()) as { status: string }).status}`;
+};
+
+describe("a service that", () => {
+  it("can answer provisions is ready", async () => {
+    expect([await ask("/healthz"), await ask("/readyz")]).toEqual(["200 alive", "200 ready"]);
+  });
+
+  it("is asked for what is not there fills no log with it, however often", async () => {
+    await world.restart();
+    const before = world.logged().length;
+    const asked = Array.from({ length: 60 }, () => fetch(`${world.service.url}/nothing`));
+    expect((await Promise.all(asked)).filter(({ status }) => status !== 404)).toEqual([]);
+    const lines = () => world.logged().slice(before).split("GET answered 404").length - 1;
+    await eventually(() => expect(lines()).toBe(20));
+  });
+
+  it("has lost its database lives, and is not ready until it is back", async () => {
+    isDatabaseAway = true;
+    expect([await ask("/healthz"), await ask("/readyz")]).toEqual(["200 alive", "503 unavailable"]);
+    isDatabaseAway = false;
+    expect(await ask("/readyz")).toBe("200 ready");
+  });
+
+  it("has a client secret that the platform refuses stays ready, for provisions go on", async () => {
+    const { control } = world.sandbox;
+    const { secret } = control.resetClientSecret();
+    await control.install();
+    await eventually(async () => expect(await ask("/readyz")).toBe("200 degraded"));
+    await world.restart({ environment: { CLIENT_SECRET: secret } });
+    await eventually(async () => expect(await ask("/readyz")).toBe("200 ready"));
+  });
+
+  it.each([
+    ["cannot read its client secrets", () => Promise.reject(new Error("permission denied for table"))],
+    ["waits for whoever has locked them", () => new Promise<never>(() => undefined)],
+  ])("%s is degraded and no more, for provisions go on", async (_, meets) => {
+    await world.restart();
+    secretsMeet = meets;
+    // What it knows of them is believed for five seconds.
+    await eventually(async () => expect(await ask("/readyz")).toBe("200 degraded"));
+    const { response } = await world.sandbox.control.install();
+    expect(response.status).toBeLessThan(300);
+    secretsMeet = null;
+    expect(await ask("/readyz")).toBe("200 ready");
+  });
+
+  it("has not yet looked at its database and keys lives, and is not ready", async () => {
+    const gate = aGate();
+    migrationsKnown = gate.opened;
+    const before = world.service.url!;
+    const restarting = world.restart();
+    // The address of the one that is just starting stands in its log.
+    const url = await eventually(async () => {
+      const last = [...world.logged().matchAll(/"url":"(http:[^"]+)"/g)].at(-1)![1]!;
+      expect(last).not.toBe(before);
+      expect(await ask("/healthz", last)).toBe("200 alive");
+      expect(await ask("/readyz", last)).toBe("503 unavailable");
+      return last;
+    });
+    gate.open();
+    await restarting;
+    expect(await ask("/readyz", url)).toBe("200 ready");
+  });
+
+  it("is stopping lives, takes no more provisions, and ends each connection with its answer", async () => {
+    const answers = await Promise.all(
+      ["/healthz", "/readyz"].map((path) => halfAsked(world.service.url!, path)),
+    );
+    const stopped = world.service.stop();
+    for (const { complete } of answers) complete();
+    const [health, ready] = await Promise.all(answers.map(({ answer }) => answer));
+    expect(health).toMatch(/}HTTP\/1\.1 200 [^]*connection: close[^]*alive/i);
+    expect(ready).toMatch(/}HTTP\/1\.1 503 [^]*connection: close[^]*unavailable/i);
+    await stopped;
+    await world.restart();
+  });
+});
+
+/** Sends a request, and of another all but its end: once the first is answered, the connection is no idle one. */
+function halfAsked(url: string, path: string): Promise<{ complete(): void; answer: Promise<string> }> {
+  const socket = connect(Number(new URL(url).port), "localhost");
+  let text = "";
+  socket.on("data", (data: Buffer) => (text += data.toString()));
+  const answer = new Promise<string>((resolve) => socket.on("close", () => resolve(text)));
+  socket.write(`GET /healthz HTTP/1.1\r\nHost: x\r\n\r\nGET ${path} HTTP/1.1\r\nHost: x\r\n`);
+  return eventually(() =>
+    text.includes("alive") ? { complete: () => void socket.write("\r\n"), answer } : null,
+  );
+}

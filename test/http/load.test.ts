@@ -1,0 +1,84 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
+import { setTimeout as wait } from "node:timers/promises";
+import { aProcessWorld, type ProcessWorld } from "../support/process-world.ts";
+import { eventually } from "../support/world.ts";
+
+// How quick it is, `npm run bench` measures; here is what must hold on any machine.
+const onPostgresql = process.env["TEST_DATABASE_URL"] ? describe : describe.skip;
+
+let life: ProcessWorld;
+beforeAll(async () => {
+  if (process.env["TEST_DATABASE_URL"])
+    life = await aProcessWorld({ environment: { SWEEP_CRON: "* * * * * *" } });
+});
+afterEach(() => life?.killAll());
+afterAll(() => life?.world.close());
+
+onPostgresql("under load", () => {
+  it("each of 300 provisions a hundredth of a second apart, at two web processes, is answered 200 and exchanged once", async () => {
+    const webs = await Promise.all([life.start("web"), life.start("web")]);
+    const since = life.position();
+    const installs = [];
+    for (let count = 0; count < 300; count++) {
+      life.control.partner({ partnerUrl: webs[count % 2]!.url! });
+      installs.push(life.control.install({ plan: "basic" }));
+      await wait(10);
+    }
+    const deliveries = await Promise.all(installs);
+    expect(deliveries.filter(({ response }) => response.status !== 200)).toEqual([]);
+    await life.become(
+      deliveries.map(({ addon }) => addon.id),
+      1,
+      60_000,
+    );
+    expect(life.issuedSince(since)).toBe(300);
+  }, 120_000);
+
+  it("sweeps over ten thousand resources read those that are due, and no others", async () => {
+    await life.start("web", { WEB_JOBS: "off" });
+    const uuids = await life.install(20);
+    await life.become(uuids, 1);
+    const [model] = uuids;
+    await life.world.rowsApart(
+      `INSERT INTO resources (uuid, plan, applied_plan, state) SELECT gen_random_uuid(), 'basic', 'basic', 'provisioned' FROM generate_series(1, 10000)`,
+    );
+    await life.world.rowsApart(
+      `INSERT INTO credentials (uuid, state, generation, sealed_access_token, sealed_refresh_token, issued_at, expires_at, due_at, secret_version)
+       SELECT r.uuid, m.state, 1, m.sealed_access_token, m.sealed_refresh_token, m.issued_at, m.expires_at,
+         now() + random() * interval '3 hours' + interval '1 hour', m.secret_version
+       FROM resources r, credentials m WHERE m.uuid = $1 AND NOT EXISTS (SELECT 1 FROM credentials c WHERE c.uuid = r.uuid)`,
+      [model],
+    );
+    await life.world.rowsApart(`ANALYZE`);
+    // What is done once for each client secret has been done: it goes through all resources.
+    await life.world.rowsApart(`UPDATE client_secrets SET spread_at = created_at + interval '1 minute'`);
+    const since = life.position();
+    const read = await rowsScanned();
+    await life.start("worker");
+    await life.makeDue(uuids);
+    await life.become(uuids, 2);
+    // Some sweeps that find nothing.
+    const beats = await heartbeats();
+    await eventually(async () => expect(await heartbeats()).toBeGreaterThan(beats + 3));
+    expect(life.issuedSince(since)).toBe(20);
+    // Each sweep that went through all of them would have read ten thousand.
+    expect((await rowsScanned()) - read).toBeLessThan(10_000);
+  }, 120_000);
+
+  /** Rows that were read one after the other, for want of an index. A session tells of them a second later, or at its end. */
+  async function rowsScanned(): Promise<number> {
+    await wait(1_500);
+    const [row] = await life.world.rowsApart<{ count: number }>(
+      `SELECT sum(seq_tup_read)::int AS count FROM pg_stat_user_tables WHERE relname IN ('credentials', 'resources')`,
+    );
+    return row!.count;
+  }
+
+  /** Seconds of the latest beat of the refresh sweep. */
+  async function heartbeats(): Promise<number> {
+    const [row] = await life.world.rowsApart<{ at: number }>(
+      `SELECT extract(epoch FROM at)::float8 AS at FROM heartbeats WHERE name = 'refresh-tokens'`,
+    );
+    return row!.at;
+  }
+});

@@ -1,0 +1,55 @@
+import { once } from "node:events";
+import { connect, type Socket } from "node:net";
+import { afterAll, beforeAll, expect, it } from "@jest/globals";
+import { basic } from "../support/partner-calls.ts";
+import { aWorld, type World } from "../support/world.ts";
+
+let world: World;
+const open: Socket[] = [];
+beforeAll(async () => {
+  world = await aWorld();
+});
+afterAll(async () => {
+  for (const socket of open) socket.destroy();
+  await world.close();
+});
+
+function socketTo(): Socket {
+  const socket = connect(Number(new URL(world.service.url!).port), "localhost");
+  socket.on("error", () => undefined);
+  open.push(socket);
+  return socket;
+}
+
+/** Sends the beginning, then a byte now and then; answers how many seconds the service bore it, and what it said. */
+async function drip(beginning: string): Promise<{ seconds: number; said: string }> {
+  const begun = performance.now();
+  const socket = socketTo();
+  let said = "";
+  socket.on("data", (data: Buffer) => (said += data.toString()));
+  socket.write(beginning);
+  const drops = setInterval(() => socket.write("x"), 500);
+  await once(socket, "close");
+  clearInterval(drops);
+  return { seconds: (performance.now() - begun) / 1000, said };
+}
+
+it("Clients that send a byte at a time are cut off, and with hundreds that say nothing provisions are answered", async () => {
+  const { addonId, addonPassword } = world.sandbox.settings;
+  const head = "POST /resources HTTP/1.1\r\nHost: x\r\n";
+  const login = `Authorization: ${basic(addonId, addonPassword)}\r\nContent-Type: application/json\r\n`;
+  const dripping = Promise.all([
+    drip(`${head}X-Slow: `),
+    drip(`${head}${login}Content-Length: 1000\r\n\r\n{"uuid":"`),
+  ]);
+  for (let idle = 0; idle < 500; idle++) socketTo();
+  for (let call = 0; call < 20; call++) {
+    const { response } = await world.sandbox.control.install({ plan: "basic" });
+    expect(response.status).toBe(200);
+    expect(response.ms).toBeLessThan(10_000);
+  }
+  for (const { seconds, said } of await dripping) {
+    expect(said).toMatch(/^HTTP\/1\.1 4\d\d /);
+    expect(seconds).toBeLessThan(25);
+  }
+}, 60_000);

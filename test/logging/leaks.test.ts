@@ -1,0 +1,289 @@
+import { spawnSync } from "node:child_process";
+import { existsSync } from "node:fs";
+import { setTimeout as wait } from "node:timers/promises";
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import type { LedgerEntry } from "../../sandbox/index.ts";
+import { Refusal } from "../../src/errors.ts";
+import { addonManifest } from "../../src/operator/addon-manifest.ts";
+import { VENDOR_TIME_MS } from "../../src/resources/provision.ts";
+import { offer } from "../support/teapots/plans.ts";
+import { aLifecycle, type LifecycleWorld } from "../support/lifecycle.ts";
+import { eventually } from "../support/world.ts";
+import { operator, PASSWORD } from "../metrics/operator.ts";
+
+/** The newest pg_dump that this machine has, for the PostgreSQL of the tests; the embedded database has none. */
+const pgDump = process.env["TEST_DATABASE_URL"]
+  ? ["17", "16", "15"]
+      .map((version) => `/usr/lib/postgresql/${version}/bin/pg_dump`)
+      .find((file) => existsSync(file))
+  : undefined;
+
+const onPostgresql = pgDump ? it : it.skip;
+
+/** The secrets that we can choose; the platform's own are read from its ledger. */
+const chosen = {
+  addonPassword: "canary/password+of=the&add-on",
+  formerPassword: "canary-password-of-yesterday",
+  clientSecret: "canary secret & +%= of the client ü",
+  operatorPassword: PASSWORD,
+  encryptionKey: "canary-key-that-seals-everything-0123456789",
+  formerKey: "canary-key-that-sealed-it-before-0123456789",
+  configValue: "canary-value-of-a-config-var",
+};
+
+let life: LifecycleWorld;
+/** Every answer that the service gave. */
+let answers: LedgerEntry[] = [];
+const uuids: string[] = [];
+
+beforeAll(async () => {
+  life = await aLifecycle({
+    sandbox: {
+      addonManifest: { ...addonManifest("teapots", offer), requires: ["log_input"] },
+      ...{ addonPassword: chosen.addonPassword, clientSecret: chosen.clientSecret },
+    },
+    environment: {
+      ADDON_PASSWORD_PREVIOUS: chosen.formerPassword,
+      ENCRYPTION_KEY: chosen.encryptionKey,
+      DECRYPTION_KEYS: chosen.formerKey,
+      OPERATOR_PASSWORD: chosen.operatorPassword,
+      LOG_LEVEL: "trace",
+    },
+  });
+  await liveThroughMuch();
+  answers = life.entries().filter(({ direction }) => direction === "out");
+}, 60_000);
+afterAll(() => life.world.close());
+
+/** Good days and bad ones: whatever is likely to put a secret where it does not belong. */
+async function liveThroughMuch(): Promise<void> {
+  const { control, vendor, platform } = life;
+  const install = async (plan: string) => {
+    const { addon } = await control.install({ plan });
+    uuids.push(addon.id);
+    return life.requestFor(addon.id);
+  };
+  const active = (uuid: string, generation = 1) =>
+    eventually(async () => {
+      const credential = (await life.credential(uuid))!;
+      expect(credential.state).toBe("active");
+      expect(credential.generation).toBeGreaterThanOrEqual(generation);
+    });
+
+  /** What failed is tried again at once. */
+  const settled = (uuid: string) =>
+    eventually(async () => {
+      await life.world.rows(`UPDATE steps SET due_at = now() WHERE uuid = $1 AND leased_until IS NULL`, [
+        uuid,
+      ]);
+      expect(await life.steps(uuid)).toEqual([]);
+      await active(uuid);
+    });
+
+  // A plain life, with refreshes and a plan change.
+  control.settings({ expiresIn: 3 });
+  const plain = await install("basic");
+  await active(plain.uuid, 2);
+  control.settings({ expiresIn: 28_800 });
+  const config = { TEAPOT_URL: "https://teapots.example", TEAPOT_TOKEN: chosen.configValue };
+  vendor.next("changePlan", () => Promise.resolve({ config }));
+  await control.changePlan(plain.uuid, "premium");
+
+  // A vendor that takes longer than the platform waits, and then quotes what it was given.
+  const late = async (error: Error) => {
+    await wait(VENDOR_TIME_MS + 200);
+    throw error;
+  };
+  vendor.next("provision", (it) => late(new Error(`No answer from ${it.logInputUrl!.reveal()}`)));
+  vendor.next("provision", (it) => late(new Refusal(`Not accepted: ${it.logDrainToken!.reveal()}`)));
+  vendor.next("changePlan", () => late(new Refusal(`Still in use: ${chosen.configValue}`)));
+  await Promise.all([install("basic"), install("basic"), control.changePlan(plain.uuid, "dedicated")]);
+  await eventually(() => {
+    for (const said of ["No answer from", "Not accepted", "Still in use"])
+      expect(life.world.logged()).toContain(said);
+  });
+  await eventually(async () => expect(await life.world.rows(`SELECT kind FROM steps`)).toEqual([]));
+
+  // Config vars set by PATCH, at an API that quotes them and cuts connections.
+  const refusal = { id: chosen.configValue, message: `Not allowed: ${chosen.configValue}` };
+  control.fault("PATCH /addons/*/config", { status: 422, body: refusal });
+  control.fault("PATCH /addons/*/config", { status: 500, body: JSON.stringify(config) });
+  control.fault("PATCH /addons/*/config", { reset: "after" });
+  vendor.next("finish", () => Promise.resolve({ config }));
+  const dedicated = await install("dedicated");
+  await settled(dedicated.uuid);
+
+  // A token endpoint that quotes what it was sent, in every place, and then loses its answer.
+  // Nobody else is to call there meanwhile.
+  await life.world.rows(
+    `UPDATE credentials SET due_at = now() + interval '1 hour', expires_at = now() + interval '2 hours'`,
+  );
+  const quoted = await install("basic");
+  const { code } = quoted.oauth_grant;
+  const text = `The code ${code} with the secret ${chosen.clientSecret} is not known`;
+  control.fault("POST /oauth/token", {
+    status: 400,
+    body: { error: "invalid_grant", error_description: text },
+  });
+  control.fault("POST /oauth/token", {
+    status: 500,
+    body: `<html>${text}</html>`,
+    headers: { "content-type": "text/html" },
+  });
+  control.fault("POST /oauth/token", { truncate: true });
+  control.settings({ replayTokens: true });
+  await active(quoted.uuid);
+
+  // A platform that asks wrongly: strangers, broken bodies, secrets in the path.
+  const { oauth_grant: grant, ...rest } = life.requestFor(plain.uuid);
+  const strange = JSON.stringify({ ...rest, uuid: "none", oauth_grant: grant });
+  await platform.provision(strange);
+  await platform.provision(strange.slice(0, -3));
+  await platform.provision(strange, { headers: { authorization: `Bearer ${chosen.addonPassword}` } });
+  await platform.provision(strange, { headers: { "content-type": "text/plain" } });
+  await platform.deprovision(`${plain.uuid}?code=${code}`, { headers: { authorization: null } });
+  await control.redeliver(plain.uuid, { newCode: true });
+  await control.redeliver(plain.uuid, { plan: "dedicated" });
+
+  // A client secret that is reset, and rejected from then on.
+  control.resetClientSecret();
+  control.revoke(plain.uuid, "access");
+  await life.world.rows(`UPDATE credentials SET due_at = now() WHERE uuid = $1`, [plain.uuid]);
+  await eventually(() => life.world.logged().includes("client_secret_rejected"));
+}
+
+/** Everything that must not be seen, by what it is. */
+function secrets(): [string, string][] {
+  const sealed = /^(code|access_token|refresh_token|log_input_url|log_drain_token|client_secret)$/;
+  const found: [string, string][] = [];
+  const collect = (value: unknown): void => {
+    if (typeof value !== "object" || value === null) return;
+    for (const [name, member] of Object.entries(value)) {
+      if (sealed.test(name) && typeof member === "string") found.push([name, member]);
+      else collect(member);
+    }
+  };
+  for (const { request, response } of life.entries()) {
+    collect(request.body);
+    collect(response?.body);
+  }
+  const platforms = [...new Map(found.map(([name, value]) => [value, name]))].map(
+    ([value, name]): [string, string] => [name, value],
+  );
+  return [...Object.entries(chosen), ...platforms];
+}
+
+/** Which secrets stand in a text: as they are, in JSON, in URLs, in base64. */
+function seenIn(text: string, except: readonly string[] = []): string[] {
+  return secrets()
+    .filter(([name]) => !except.includes(name))
+    .filter(([, value]) => {
+      const forms = [value, JSON.stringify(value).slice(1, -1), encodeURIComponent(value)];
+      return [...forms, Buffer.from(value).toString("base64").replace(/=*$/, "")].some((form) =>
+        text.includes(form),
+      );
+    })
+    .map(([name, value]) => `${name} ${value}`);
+}
+
+/** Every row of every table, bytes both in hexadecimal and as the text they might be. */
+async function dump(): Promise<string> {
+  const tables = await life.world.rows<{ name: string }>(
+    `SELECT table_name AS name FROM information_schema.tables WHERE table_schema = 'public'`,
+  );
+  expect(tables.length).toBeGreaterThanOrEqual(7);
+  const rows = await Promise.all(
+    tables.map(({ name }) => life.world.rows<{ row: object }>(`SELECT to_jsonb(t) AS row FROM "${name}" t`)),
+  );
+  return withBytesOf(JSON.stringify(rows));
+}
+
+/** A text, and the bytes that stand in it in hexadecimal as the text they might be. */
+function withBytesOf(text: string): string {
+  const bytes = [...text.matchAll(/\\\\x([0-9a-f]+)/g)].map(([, hex]) => Buffer.from(hex!, "hex"));
+  return [
+    text,
+    ...bytes.map((each) => each.toString("latin1")),
+    ...bytes.map((each) => each.toString("utf8")),
+  ].join("\n");
+}
+
+describe("after all that", () => {
+  it("the platform has given and received secrets of every kind", () => {
+    const kinds = new Set(secrets().map(([name]) => name));
+    const expected = [
+      "code",
+      "access_token",
+      "refresh_token",
+      "log_input_url",
+      "log_drain_token",
+      "client_secret",
+    ];
+    expect([...kinds]).toEqual(expect.arrayContaining(expected));
+    expect(life.control.faults()).toEqual([]);
+    expect(seenIn(JSON.stringify(life.entries()))).toEqual(
+      expect.arrayContaining([`configValue ${chosen.configValue}`, `clientSecret ${chosen.clientSecret}`]),
+    );
+  });
+
+  it("none of them stands in the log", () => {
+    const logged = life.world.logged();
+    expect(logged.split("\n").length).toBeGreaterThan(30);
+    expect(seenIn(logged)).toEqual([]);
+    expect(logged).not.toContain("SVCK-");
+  });
+
+  it("none of them stands in the database, in whatever column", async () => {
+    expect(seenIn(await dump())).toEqual([]);
+  });
+
+  onPostgresql("none of them stands in a dump that pg_dump makes (needs PostgreSQL and its pg_dump)", () => {
+    const { stdout, status } = spawnSync(pgDump!, ["--dbname", life.world.environment["DATABASE_URL"]!], {
+      encoding: "utf8",
+      maxBuffer: 64 * 1024 * 1024,
+    });
+    expect(status).toBe(0);
+    // It holds the rows, and what is sealed in them.
+    for (const uuid of uuids) expect(stdout).toContain(uuid);
+    expect(seenIn(withBytesOf(stdout))).toEqual([]);
+  });
+
+  it("the answers hold the config vars that were asked for, and no other secret", () => {
+    expect(answers.length).toBeGreaterThan(5);
+    const given = JSON.stringify(answers.map(({ response }) => response));
+    expect(seenIn(given, ["configValue"])).toEqual([]);
+  });
+
+  it("none of them stands in the metrics, and neither does any resource", async () => {
+    const { ask, basic, metrics } = operator(life.world);
+    const text = await metrics();
+    expect(text).toContain(`addon_alarms_total{alarm="client_secret_rejected"} 1`);
+    expect(text).toContain(`endpoint="PATCH /addons/:id/config"`);
+    expect(seenIn(text)).toEqual([]);
+    for (const each of [...uuids, "SVCK-", "canary", "teapots"]) expect(text).not.toContain(each);
+    expect(seenIn(await (await ask(basic("operator", chosen.addonPassword))).text())).toEqual([]);
+  });
+
+  it("none of them ever stood in an address or a header but Authorization", () => {
+    const sent = life.entries().map(({ path, direction, request: { headers } }) => {
+      const { authorization: _authorization, ...others } = headers;
+      return { path, others: direction === "in" ? others : {} };
+    });
+    expect(seenIn(JSON.stringify(sent))).toEqual([]);
+  });
+
+  it("a deprovision leaves nothing sealed behind", async () => {
+    for (const uuid of uuids) expect((await life.control.deprovision(uuid)).response.status).toBe(204);
+    const columns = await life.world.rows<{ table: string; column: string }>(
+      `SELECT table_name AS "table", column_name AS "column" FROM information_schema.columns
+       WHERE table_schema = 'public' AND data_type = 'bytea' AND table_name <> 'client_secrets'`,
+    );
+    expect(columns.length).toBeGreaterThanOrEqual(7);
+    for (const { table, column } of columns) {
+      const left = await life.world.rows(`SELECT 1 FROM ${table} WHERE ${column} IS NOT NULL`);
+      expect({ table, column, left }).toEqual({ table, column, left: [] });
+    }
+    expect(seenIn(await dump())).toEqual([]);
+    expect(seenIn(life.world.logged())).toEqual([]);
+  });
+});

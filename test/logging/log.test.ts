@@ -1,0 +1,356 @@
+import { randomInt } from "node:crypto";
+import { inspect } from "node:util";
+import { describe, expect, it } from "@jest/globals";
+import { Refusal } from "../../src/errors.ts";
+import { readableLogLine } from "../../src/kit/log-lines.ts";
+import { createLog, type Log } from "../../src/logging/log.ts";
+import { PlatformRefused } from "../../src/platform/api-errors.ts";
+import { createScrubber } from "../../src/logging/scrubber.ts";
+import { Secret } from "../../src/secret.ts";
+
+function aLog(level = "trace") {
+  const lines: string[] = [];
+  const alarms: string[] = [];
+  const scrubber = createScrubber("SVCK-");
+  const write = (line: string) => void lines.push(line);
+  const log = createLog(level, scrubber, { write }, (alarm) => (alarms.push(alarm), null));
+  return { log, scrubber, lines, alarms, text: () => lines.join("") };
+}
+
+/** Every way in which a secret got into somebody's log. */
+const ways: Record<string, (log: Log, secret: string) => void> = {
+  "as the message": (log, secret) => log.info(secret),
+  "in the middle of a message": (log, secret) => log.info(`the token is ${secret}, keep it`),
+  "in quotes": (log, secret) => log.info(`token="${secret}"`),
+  "between brackets": (log, secret) => log.info(`[${secret}] (${secret}) {${secret}} <${secret}>`),
+  "after an equals sign": (log, secret) => log.info(`secret=${secret};x`),
+  "at the start of a second line": (log, secret) => log.info(`first\n${secret}`),
+  "after a tab": (log, secret) => log.info(`first\t${secret}\tlast`),
+  "after a carriage return and an escape": (log, secret) =>
+    log.info(`first\r${secret}\u001b${secret}\u001b[0m`),
+  "touching letters": (log, secret) => log.info(`token${secret}token`),
+  "touching digits and dashes": (log, secret) => log.info(`0-${secret}_9-${secret}`),
+  "twice in a row": (log, secret) => log.info(secret + secret),
+  "with %s": (log, secret) => log.info("token %s", secret),
+  "with %o": (log, secret) => log.info("answer %o", { a: { b: secret } }),
+  "with %j": (log, secret) => log.info("answer %j", { a: [secret] }),
+  "as a member": (log, secret) => log.info({ token: secret }, "x"),
+  "as the name of a member": (log, secret) => log.info({ [secret]: 1 }, "x"),
+  "at depth 2": (log, secret) => log.info({ a: { token: secret } }, "x"),
+  "at depth 3": (log, secret) => log.info({ a: { b: { token: secret } } }, "x"),
+  "at depth 4": (log, secret) => log.info({ a: { b: { c: { token: secret } } } }, "x"),
+  "at depth 5": (log, secret) => log.info({ a: { b: { c: { d: { token: secret } } } } }, "x"),
+  "in an array": (log, secret) => log.info({ list: ["a", [secret]] }, "x"),
+  "in the bindings of a child": (log, secret) => log.child({ token: secret }).info("x"),
+  "in an error's message": (log, secret) => log.error({ error: new Error(`bad token ${secret}`) }, "x"),
+  "in an error logged by itself": (log, secret) => log.error(new Error(`bad token ${secret}`)),
+  "in an error under another name": (log, secret) =>
+    log.error({ reason: new Error(`bad token ${secret}`) }, "x"),
+  "in an error's second line": (log, secret) => log.error({ error: new Error(`bad\n${secret}\n`) }, "x"),
+  "in an error's cause": (log, secret) =>
+    log.error({ error: new Error("x", { cause: new Error(`inner ${secret}`) }) }, "x"),
+  "in the cause of a cause": (log, secret) =>
+    log.error({ error: new Error("x", { cause: new Error("y", { cause: new Error(secret) }) }) }, "x"),
+  "in an error's member": (log, secret) =>
+    log.error(
+      { error: Object.assign(new Error("x"), { config: { headers: { authorization: secret } } }) },
+      "x",
+    ),
+  "in an error's stack": (log, secret) =>
+    log.error(
+      { error: Object.assign(new Error("x"), { stack: `Error: x\n    at ${secret} (file.ts:1:2)` }) },
+      "x",
+    ),
+  "in a refusal": (log, secret) => log.error({ error: new Refusal(`no: ${secret}`, { id: secret }) }, "x"),
+  "in several errors at once": (log, secret) =>
+    log.error({ error: new AggregateError([new Error(secret)], `all failed: ${secret}`) }, "x"),
+  "thrown as a text": (log, secret) => log.error({ error: secret }, "x"),
+  "in headers": (log, secret) => log.info({ headers: { Authorization: `Bearer ${secret}` } }, "x"),
+  "in headers in lower case": (log, secret) =>
+    log.info({ headers: { authorization: `bearer ${secret}` } }, "x"),
+  "in a list of raw headers": (log, secret) =>
+    log.info({ rawHeaders: ["Authorization", `Bearer ${secret}`] }, "x"),
+  "in JSON": (log, secret) => log.info(JSON.stringify({ token: secret })),
+  "in JSON in JSON": (log, secret) =>
+    log.info(JSON.stringify({ body: JSON.stringify({ token: `a\n${secret}` }) })),
+  "as JavaScript shows it": (log, secret) => log.info(inspect({ token: `a\n${secret}` })),
+  "in a URL's path": (log, secret) =>
+    log.info(`GET https://api.example.com/tokens/${encodeURIComponent(secret)}/x`),
+  "in a URL's query": (log, secret) =>
+    log.info({ url: `https://x.example.com/?code=${encodeURIComponent(secret)}&a=b` }, "x"),
+  "in a URL's password": (log, secret) => log.info(`postgres://user:${encodeURIComponent(secret)}@host/db`),
+  "in a URL in a URL": (log, secret) =>
+    log.info(`https://x/?next=${encodeURIComponent(`https://y/?a=b&code=${encodeURIComponent(secret)}`)}`),
+  "in a form": (log, secret) =>
+    log.info(new URLSearchParams({ grant_type: "x", client_secret: secret }).toString()),
+  "in base64": (log, secret) => log.info(Buffer.from(secret).toString("base64")),
+  "in base64 for URLs": (log, secret) => log.info(Buffer.from(secret).toString("base64url")),
+  "in Basic credentials": (log, secret) => {
+    for (const user of ["a", "ab", "abc"])
+      log.info(`Basic ${Buffer.from(`${user}:${secret}`).toString("base64")}`);
+  },
+  "in base64 with something behind it": (log, secret) =>
+    log.info(Buffer.from(`${secret}:more of it`).toString("base64")),
+};
+
+/** What a secret can look like. The first is known by its prefix alone, the others must be told to the scrubber. */
+const secrets: Record<string, string> = {
+  "an access token": "SVCK-5f2a9c1e-77d0-4b8e-a3c4-9d1e2f3a4b5c",
+  "a uuid": "7c9e6679-7425-40de-944b-e07fc1f90ae7",
+  hex: "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822c",
+  "base64 with its signs": "q83vEjRWeJ+/Zm9v/YmFy+Zm9vYmFy+A==",
+  "with dots and tildes": "abc.DEF~ghi.123-456_789",
+  "with what forms are made of": "p&ss=w+rd%2F with space?#",
+  "with quotes and backslashes": 'it\'s "quoted" \\ and / slashed',
+  "beyond ASCII": "pässwörd-🫖-שלום",
+  short: "s3cr3t!",
+};
+
+describe.each(Object.entries(secrets))("the scrubber hides a secret that is %s", (kind, secret) => {
+  const isKnownByPrefix = kind === "an access token";
+
+  it.each(Object.entries(ways))("%s", (_way, write) => {
+    const { log, scrubber, text } = aLog();
+    if (!isKnownByPrefix) scrubber.hide(new Secret(secret));
+    write(log, secret);
+    expect(text()).not.toBe("");
+    for (const shown of readings(text())) expect(shown).not.toContain(secret);
+  });
+});
+
+/** A line as it stands, and as whoever has it could read it. */
+function readings(text: string): string[] {
+  const unescaped = text.replace(/\\(?:u([0-9a-f]{4})|(.))/g, (_all, code: string, sign: string) =>
+    code
+      ? String.fromCharCode(parseInt(code, 16))
+      : ({ n: "\n", t: "\t", r: "\r", b: "\b", f: "\f" }[sign] ?? sign),
+  );
+  const twice = unescaped.replace(/\\(.)/g, "$1");
+  const decoded = [text, unescaped, twice].map((each) =>
+    each
+      .replaceAll("+", " ")
+      .replace(/(?:%[0-9a-f]{2})+/gi, (bytes) => Buffer.from(bytes.replaceAll("%", ""), "hex").toString()),
+  );
+  const fromBase64 = [...unescaped.matchAll(/[A-Za-z0-9+/_-]{8,}/g)].map(([word]) =>
+    Buffer.from(word, "base64").toString(),
+  );
+  return [text, unescaped, twice, ...decoded, ...fromBase64];
+}
+
+describe("the scrubber", () => {
+  const secret = new Secret("correct-horse-battery-staple");
+
+  it("leaves everything else as it is", () => {
+    const { scrub, hide } = createScrubber("SVCK-");
+    hide(secret);
+    const line =
+      '{"msg":"correct-horse-battery-stapl orrect-horse-battery-staple","path":"/a%20b/c+d","n":1}\n';
+    expect(scrub(line)).toBe(line);
+  });
+
+  it("leaves valid JSON", () => {
+    const { log, scrubber, lines } = aLog();
+    for (const each of Object.values(secrets)) scrubber.hide(new Secret(each));
+    for (const each of Object.values(secrets)) for (const write of Object.values(ways)) write(log, each);
+    for (const line of lines) expect(JSON.parse(line)).toEqual(expect.any(Object));
+  });
+
+  it("hides a value for as long as it was asked to, by everyone who asked", () => {
+    const { scrub, hide } = createScrubber("SVCK-");
+    const [first, second] = [hide(secret), hide(secret)];
+    first();
+    first();
+    expect(scrub(secret.reveal())).toBe("[secret]");
+    second();
+    expect(scrub(secret.reveal())).toBe(secret.reveal());
+  });
+
+  it("does not mistake every short word for a secret", () => {
+    const { scrub, hide } = createScrubber("");
+    hide(new Secret("abc"), new Secret('":'), new Secret(""));
+    const line = String.raw`abc SVCK-0123456789 YWJj %22%3A {"msg":"{\"a\":\"{\\\"b\\\":1}\"}"}`;
+    expect(scrub(line)).toBe(line);
+  });
+
+  it.each([
+    ["https://admin:hunter2hunter2@queue.example/a", "https://admin:[secret]@queue.example/a"],
+    ["postgresql://vendor:hunter2hunter2@db/x, or not", "postgresql://vendor:[secret]@db/x, or not"],
+    ["redis://:hunter2hunter2@cache:6379", "redis://:[secret]@cache:6379"],
+    ["amqps://me:p%40hunter2hunter2%2f@mq:5671?a=b@c", "amqps://me:[secret]@mq:5671?a=b@c"],
+    ["https://me:hunter2@hunter2@host", "https://me:[secret]@host"],
+    ["https://me:hunter2@a https://you:hunter2:hunter2@b", "https://me:[secret]@a https://you:[secret]@b"],
+    ["mongodb://me:hunter2@one:27017,two:27017/x", "mongodb://me:[secret]@one:27017,two:27017/x"],
+  ])("takes the password out of an address, wherever it stands: %s", (text, shown) => {
+    const { log, lines } = aLog();
+    expect(createScrubber("").scrub(text)).toBe(shown);
+    log.warn({ error: new Error(text, { cause: new Error(text) }), to: [text] }, text);
+    const line = JSON.parse(lines[0]!) as { error: { message: string; stack: string }; to: unknown };
+    expect(line).toMatchObject({ error: { message: `${shown}: ${shown}` }, to: [shown], msg: shown });
+    expect(lines[0]).not.toContain("hunter2");
+  });
+
+  it.each([
+    "http://127.0.0.1:3000/@scope/a:b@c",
+    "GET https://api.example.com:8443/users?mail=a@b.example",
+    '{"url":"http://a.example:80","mail":"me@b.example"}',
+    String.raw`{"body":"{\"url\":\"http://a.example:80\",\"mail\":\"me@b.example\"}"}`,
+    "at file:///srv/node_modules/@scope/x.js:12:34",
+    "http://a.example:80 told me@b.example",
+    "ssh://git@host.example:22/x and mailto:me@b.example",
+    "https://a.example#b:c@d",
+  ])("leaves an address without a password as it is: %s", (text) => {
+    expect(createScrubber("").scrub(text)).toBe(text);
+  });
+
+  it("looks for addresses in a long line no longer than the line is", () => {
+    const { scrub } = createScrubber("");
+    const began = performance.now();
+    for (const part of ["://a:b", "://:::::"]) scrub(`@${part.repeat(50_000)}`);
+    scrub(`@://a:${"b".repeat(200_000)}`);
+    expect(performance.now() - began).toBeLessThan(5_000);
+  });
+
+  it("knows values of plain characters by how they begin in base64, wherever they stand in it", () => {
+    const plain = "ABCXYZabcxyz0189_.-";
+    for (let round = 0; round < 2_000; round++) {
+      const length = 4 + (round % 9);
+      const value = Array.from({ length }, () => plain[randomInt(plain.length)]).join("");
+      const { scrub, hide } = createScrubber("");
+      const reveal = hide(new Secret(value));
+      const lines = ["", "u", "us"].map((before) => Buffer.from(`${before}${value}`).toString("base64"));
+      for (const line of [value, ...lines]) expect(scrub(line)).toContain("[secret]");
+      reveal();
+      for (const line of [value, ...lines]) expect(scrub(line)).toBe(line);
+    }
+  });
+});
+
+describe("the log", () => {
+  it.each([
+    ["a line feed and a forged line", 'x\n{"level":"fatal","msg":"forged"}'],
+    ["carriage returns", "x\r\nlevel=fatal"],
+    ["colours and a cleared screen", "\u001b[31mred\u001b[2J"],
+    ["a bell and a backspace", "\u0007\b\b"],
+    ["separators of JavaScript", "a\u2028b\u2029c"],
+    ["half a surrogate pair", "\ud83d"],
+  ])("writes one line for one event, whatever stands in it: %s", (_case, text) => {
+    const { log, lines } = aLog();
+    log.warn({ plan: text, [text]: 1, error: new Error(text) }, text);
+    expect(lines).toHaveLength(1);
+    expect(lines[0]!.trimEnd()).not.toMatch(/\p{Cc}/u);
+    expect(JSON.parse(lines[0]!)).toMatchObject({ level: "warn" });
+  });
+
+  it.each<[string, (log: Log, text: string) => void]>([
+    ["a member", (log, text) => log.warn({ asked: text }, "x")],
+    ["a member of a member", (log, text) => log.warn({ a: { b: text } }, "x")],
+    ["the message", (log, text) => log.warn(text)],
+    ["an error's message", (log, text) => log.warn({ error: new Error(text) }, "x")],
+    ["an error under another name", (log, text) => log.warn({ reason: new Error(text) }, "x")],
+    ["a text that was thrown", (log, text) => log.warn({ error: text }, "x")],
+  ])("cuts a megabyte in %s", (_case, write) => {
+    const { log, lines } = aLog();
+    write(log, "x".repeat(1_000_000));
+    expect(lines[0]!.length).toBeLessThan(8_000);
+    expect(JSON.parse(lines[0]!)).toMatchObject({ level: "warn" });
+  });
+
+  it.each<[string, (log: Log, text: string) => void]>([
+    ["a member", (log, text) => log.warn({ asked: [text] }, "x")],
+    ["the message", (log, text) => log.warn(text)],
+    ["what a message is made of", (log, text) => log.warn("asked %s", text)],
+    ["an error", (log, text) => log.warn({ error: new Error(text) }, "x")],
+  ])("cuts %s without leaving the beginning of a secret there", (_case, write) => {
+    const secret = "correct-horse-battery-staple";
+    const token = "SVCK-0123456789abcdef";
+    const { log, scrubber, text } = aLog();
+    scrubber.hide(new Secret(secret));
+    for (let shown = 1; shown < secret.length; shown++)
+      for (const each of [secret, encodeURIComponent(`${secret} `), token])
+        write(log, `${"x".repeat(2048 - shown)}${each} ${"y".repeat(50)}`);
+    const ends = [...text().matchAll(/x([^x"]*)… \(cut\)/g)].map(([, end]) => end);
+    expect(ends.length).toBeGreaterThanOrEqual(3 * 27);
+    expect(ends.filter((end) => /^(corr|SVCK)/.test(end!))).toEqual([]);
+  });
+
+  it("says of an error, under whatever name, its type, id, message, causes and where it came from", () => {
+    const { log, lines } = aLog();
+    const error = new Refusal("The kiln is full.", { id: "kiln_full", cause: new Error("No clay.") });
+    log.error({ error, reason: error }, "x");
+    const shown = {
+      ...{ type: "Refusal", id: "kiln_full" },
+      message: "The kiln is full.: No clay.",
+      stack: expect.stringContaining("log.test.ts"),
+    };
+    expect(JSON.parse(lines[0]!)).toMatchObject({ error: shown, reason: shown });
+  });
+
+  it("says what the platform calls the request that it refused, whatever was made of the refusal", () => {
+    const { log, lines, scrubber } = aLog();
+    const call = { method: "GET", url: new URL("https://api.example/addons/1") };
+    const refusalWith = (id: string, sent: string[] = []) =>
+      new PlatformRefused(call, { status: 403, headers: { "request-id": id }, body: "{}" }, sent);
+    const error = new Error("Not found out", { cause: refusalWith("f058ebd6") });
+    log.error({ error, reason: refusalWith("f058ebd6") }, "x");
+    const shown = { platformRequestId: "f058ebd6", message: expect.stringContaining("/addons/1") };
+    expect(JSON.parse(lines[0]!)).toMatchObject({ error: shown, reason: shown });
+    scrubber.hide(new Secret("a-secret-of-ours"));
+    log.error(
+      { error: refusalWith("sent-secret", ["sent-secret"]), reason: refusalWith("a-secret-of-ours") },
+      "x",
+    );
+    expect(lines[1]).not.toMatch(/sent-secret|a-secret-of-ours/);
+  });
+
+  it("ends where a value nests in a circle", () => {
+    const { log, lines } = aLog();
+    const circle: Record<string, unknown> = { a: 1 };
+    circle["again"] = circle;
+    log.info({ circle }, "x");
+    expect(JSON.parse(lines[0]!)).toMatchObject({ circle: { a: 1, again: { a: 1 } }, msg: "x" });
+  });
+
+  it("shows no secret that is wrapped, at any depth", () => {
+    const { log, text } = aLog();
+    log.info({ secret: new Secret("wrapped-secret"), a: { b: [new Secret("wrapped-secret")] } }, "x");
+    expect(text()).not.toContain("wrapped-secret");
+    expect(text()).toContain('"secret":"[secret]"');
+  });
+
+  it("keeps quiet below its level", () => {
+    const { log, text } = aLog("warn");
+    log.info("quiet");
+    log.warn("loud");
+    expect(text()).not.toContain("quiet");
+    expect(text()).toContain("loud");
+  });
+});
+
+describe("an alarm", () => {
+  it.each([
+    ["error", ["error", "fatal"]],
+    ["fatal", ["fatal"]],
+    ["silent", []],
+  ])("is heard of where the log is %s, whatever of it is written", (level, written) => {
+    const { log, lines, alarms } = aLog(level);
+    log.warn("only a warning");
+    log.error({ alarm: "grant_lost" }, "x");
+    log.child({ a: 1 }).fatal({ alarm: "crash" }, "x");
+    expect(alarms).toEqual(["grant_lost", "crash"]);
+    expect(lines.map((line) => (JSON.parse(line) as { level: string }).level)).toEqual(written);
+  });
+});
+
+describe("a log line under a command's output", () => {
+  it("names the incident that the platform reports", () => {
+    const line = {
+      level: "warn",
+      msg: "A grant ended",
+      uuid: "1",
+      incident: { id: 7, title: "Slow\u001bbuilds" },
+    };
+    expect(readableLogLine(JSON.stringify(line))).toBe(
+      "warn: A grant ended (1: the platform reports: Slow builds)",
+    );
+  });
+});

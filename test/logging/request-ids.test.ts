@@ -1,0 +1,90 @@
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { aProvisionRequest } from "../support/a-provision-request.ts";
+import { aLifecycle, type LifecycleWorld } from "../support/lifecycle.ts";
+import { eventually } from "../support/world.ts";
+
+let life: LifecycleWorld;
+beforeAll(async () => void (life = await aLifecycle()));
+afterAll(() => life.world.close());
+
+interface Line {
+  msg: string;
+  uuid?: string;
+  requestId?: string;
+  req?: { id: string };
+}
+
+const lines = (): Line[] =>
+  life.world
+    .logged()
+    .trim()
+    .split("\n")
+    .map((line) => JSON.parse(line) as Line);
+/** What the log says of a request, and of what followed from it. */
+const ofRequest = (id: string) => lines().filter(({ req, requestId }) => (req?.id ?? requestId) === id);
+const toldOf = (id: string) => ofRequest(id).map(({ msg }) => msg);
+
+/** The id of the request with which the sandbox asked for something last. */
+const lastRequest = () =>
+  life.entries().findLast(({ direction }) => direction === "out")!.response!.headers["request-id"] as string;
+
+describe("a request's id", () => {
+  it("follows a provision from the request to the stored tokens and all that comes with them", async () => {
+    const uuid = await life.settled("dedicated");
+    const { request, response } = life
+      .entries()
+      .find(({ path, direction }) => direction === "out" && path === "/resources")!;
+    expect((request.body as { uuid: string }).uuid).toBe(uuid);
+    const id = response!.headers["request-id"] as string;
+    expect(toldOf(id).sort()).toEqual([
+      "Found the attached apps",
+      "Grant exchanged, tokens sealed",
+      "POST answered 202",
+      "The platform knows the config vars",
+    ]);
+    // Nothing that was told of this resource is without it.
+    expect(lines().filter((line) => line.uuid === uuid && line.requestId !== id)).toEqual([]);
+  });
+
+  it("is another one for each request of the same resource, and stays with the work that was put off", async () => {
+    const uuid = await life.settled();
+    const provisioned = lastRequest();
+    life.vendor.next("changePlan", () => Promise.reject(new Error("The kiln is cold.")));
+    await life.control.changePlan(uuid, "premium");
+    const changed = lastRequest();
+    await eventually(() => expect(toldOf(changed)).toContain("A step will be tried again"));
+    await life.hurry(uuid);
+    await eventually(() => expect(toldOf(changed)).toContain("The platform knows the config vars"));
+    life.vendor.next("deprovision", () => Promise.reject(new Error("The kettle is full.")));
+    await life.control.deprovision(uuid);
+    const gone = lastRequest();
+    await eventually(() => expect(toldOf(gone)).toContain("A step will be tried again"));
+    expect(new Set([provisioned, changed, gone]).size).toBe(3);
+    expect(toldOf(provisioned)).not.toContain("A step will be tried again");
+  });
+
+  it("is that of the request that brought the code, when a code was delivered again", async () => {
+    life.control.fault("POST /oauth/token", { status: 503 });
+    const first = aProvisionRequest();
+    await life.platform.provision(first, { headers: { "request-id": "the-first-request" } });
+    const again = { ...first, oauth_grant: aProvisionRequest()["oauth_grant"] };
+    await life.platform.provision(again, { headers: { "request-id": "the-second-request" } });
+    expect(toldOf("the-second-request")).toContain("A repeated provision brought a new grant");
+    await eventually(() => expect(toldOf("the-second-request")).toContain("A grant is not exchanged yet"));
+    expect(toldOf("the-first-request")).not.toContain("A grant is not exchanged yet");
+  });
+
+  it.each([
+    ["Request-Id", "abc-DEF_0123456789", true],
+    ["X-Request-Id", "abc-DEF_0123456789", true],
+    ["Request-Id", "short", false],
+    ["Request-Id", "x".repeat(65), false],
+    ["Request-Id", 'a "quoted" one', false],
+  ])("comes from %s: %s, if it is fit for a log (%s)", async (header, given, isTaken) => {
+    const answer = await fetch(`${life.world.service.url}/nowhere`, { headers: { [header]: given } });
+    const id = answer.headers.get("request-id")!;
+    expect(id === given).toBe(isTaken);
+    expect(id).toMatch(/^[\w-]{8,64}$/);
+    expect(toldOf(id)).toContain("GET answered 404");
+  });
+});

@@ -1,0 +1,735 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { createServer, type AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
+import { validate } from "node-cron";
+import supertest from "supertest";
+import { readConfig as readAny } from "../../src/config.ts";
+import { madeUpNames, readEnvironment, type Environment } from "../../src/environment.ts";
+import { settings } from "../../src/settings.ts";
+import { Misconfigured } from "../../src/errors.ts";
+import { createOwnScrubber } from "../../src/logging/own-secrets.ts";
+import { Secret } from "../../src/secret.ts";
+import { createServices } from "../../src/services.ts";
+import { setting } from "../../src/setting.ts";
+import { cron, keyList, postgresUrl, text } from "../../src/setting-kinds.ts";
+import { openDatabase, statement } from "../../src/database/database.ts";
+import { runWeb } from "../../src/process/run-service.ts";
+import { aProvisionRequest } from "../support/a-provision-request.ts";
+import { aFreshDatabase, type FreshDatabase } from "../support/database.ts";
+import { before } from "../support/process-world.ts";
+import { program } from "../support/program.ts";
+import { aRefusingDatabase } from "../support/refusing-database.ts";
+import { aWorld, eventually, type World } from "../support/world.ts";
+import { teapotConfig as readConfig, teapotParts } from "../support/sellers.ts";
+
+interface Shop {
+  yours: { shopUrl: Secret };
+}
+
+const KEY = "0123456789abcdef0123456789abcdef";
+
+/** Settings with which the service would start. */
+const good: Environment = {
+  ADDON_ID: "teapots",
+  ADDON_PASSWORD: "a-password-of-tests",
+  PLATFORM_API_URL: "https://api.example.com",
+  PLATFORM_AUTH_URL: "https://id.example.com",
+  PLATFORM_STATUS_URL: "https://status.example.com",
+  ENCRYPTION_KEY: KEY,
+};
+
+/** The message that settings are refused with. */
+function refusalOf(change: Environment): string {
+  try {
+    readConfig({ ...good, ...change });
+  } catch (error) {
+    expect(error).toBeInstanceOf(Misconfigured);
+    return (error as Error).message;
+  }
+  throw new Error("These settings were accepted.");
+}
+
+describe("settings", () => {
+  it("that are good are read, completed and frozen", () => {
+    const config = readConfig(good);
+    expect(config).toMatchObject({
+      ...{ port: 3000, dataDir: ".data", resourcesPath: "/resources", webJobs: true, logLevel: "info" },
+      ...{
+        databaseUrl: undefined,
+        clientSecret: undefined,
+        decryptionKeys: [],
+        allowInsecurePlatform: false,
+      },
+    });
+    expect(() => Object.assign(config, { port: 1 })).toThrow(TypeError);
+  });
+
+  it("name version 3 of the platform's API and the prefix of its tokens, unless they say otherwise", () => {
+    const { platformMediaType, platformTokenPrefix } = readConfig(good);
+    expect(platformMediaType).toBe("application/vnd.svc+json; version=3");
+    expect(platformTokenPrefix).toBe("SVCK-");
+    const other = {
+      PLATFORM_MEDIA_TYPE: "application/vnd.other+json; version=3",
+      PLATFORM_TOKEN_PREFIX: "OTH-",
+    };
+    expect(readConfig({ ...good, ...other })).toMatchObject({
+      platformMediaType: other.PLATFORM_MEDIA_TYPE,
+      platformTokenPrefix: "OTH-",
+    });
+  });
+
+  it.each(Object.keys(good))("without %s are refused by its name", (name) => {
+    for (const value of [undefined, ""]) {
+      expect(refusalOf({ [name]: value })).toMatch(
+        new RegExp(`^One setting needs mending \\(see \\.env\\.example\\):\n {2}${name} is required: .+\\.$`),
+      );
+    }
+  });
+
+  it.each([
+    ["PORT", "http"],
+    ["PORT", "65536"],
+    ["PORT", "-1"],
+    ["PORT", "3000.5"],
+    ["PORT", "0x50"],
+    ["TRUST_PROXY", "true"],
+    ["DATABASE_URL", "mysql://user:hunter2hunter2@host/db"],
+    ["DATABASE_URL", "hunter2hunter2"],
+    ["MIGRATION_DATABASE_URL", "https://user:hunter2hunter2@host/db"],
+    ["DATABASE_POOL", "0"],
+    ["DATABASE_POOL", "many"],
+    ["ADDON_ID", "tea:pots"],
+    ["ADDON_ID", "teapots\n"],
+    ["ADDON_PASSWORD", "hunter2hunter2\n"],
+    ["ADDON_PASSWORD", "change-me"],
+    ["ADDON_PASSWORD", "<the password from the portal>"],
+    ["ADDON_PASSWORD_PREVIOUS", "hunter2\u0000hunter2"],
+    ["RESOURCES_PATH", "no-slash-before-it"],
+    ["RESOURCES_PATH", "/resources/"],
+    ["RESOURCES_PATH", "/"],
+    ["RESOURCES_PATH", "/re sources"],
+    ["RESOURCES_PATH", "/healthz"],
+    ["RESOURCES_PATH", "/readyz"],
+    ["RESOURCES_PATH", "/metrics"],
+    ["RESOURCES_PATH", "/oauth"],
+    ["RESOURCES_PATH", "/sso/login"],
+    ["RESOURCES_PATH", "/customer/resources"],
+    ["RESOURCES_PATH", "/Operator"],
+    ["RESOURCES_PATH", "/assets"],
+    ["PLATFORM_MEDIA_TYPE", "application/json\r\nX-Evil: 1"],
+    ["PLATFORM_MEDIA_TYPE", "application/jsön"],
+    ["ALLOW_INSECURE_PLATFORM", "true"],
+    ["CLIENT_SECRET", "\n"],
+    ["CLIENT_SECRET", " "],
+    ["CLIENT_SECRET", "two\nlines"],
+    ["CLIENT_SECRET", "changeme"],
+    ["CLIENT_SECRET", "your-client-secret"],
+    ["OPERATOR_ACCOUNTS", "everybody"],
+    ["OPERATOR_ACCOUNTS", "@example.com"],
+    ["OPERATOR_ACCOUNTS", "*@example.com"],
+    ["OPERATOR_ACCOUNTS", "one@example.com two@example.com"],
+    ["OPERATOR_ACCOUNTS", "one@example.com,"],
+    ["OPERATOR_ACCOUNTS", ","],
+    ["OPERATOR_ACCOUNTS", "01234567-89ab-cdef-0123-456789abcde"],
+    ["SWEEP_CRON", "often"],
+    ["SWEEP_CRON", "99 * * * * *"],
+    ["SWEEP_CRON", "* * *"],
+    ["SWEEP_CRON", "* * * * * * *"],
+    ["SWEEP_CRON", "20-10 * * * * *"],
+    ["SWEEP_CRON", "*/0 * * * * *"],
+    ["SWEEP_CRON", "0/15 * * * * *"],
+    ["SWEEP_CRON", "0 0 31 2,4 *"],
+    ["SWEEP_CRON", "* * * 0 * *"],
+    ["SWEEP_CRON", "1,,2 * * * * *"],
+    ["WEB_JOBS", "no"],
+    ["TOKEN_CONCURRENCY", "0"],
+    ["TOKEN_CONCURRENCY", "1e3"],
+    ["LOG_LEVEL", "loud"],
+  ])("with a bad %s (%j) are refused by its name, and the value is not told", (name, value) => {
+    const message = refusalOf({ [name]: value });
+    expect(message).toContain(`\n  ${name} `);
+    if (value.trim().length > 6) expect(message).not.toContain(value.trim());
+    expect(message).not.toContain("hunter2");
+  });
+
+  it("may have the platform call at any path that only looks like one of the kit's own", () => {
+    for (const RESOURCES_PATH of ["/customers", "/v2/metrics", "/oauth2/resources"])
+      expect(readConfig({ ...good, RESOURCES_PATH }).resourcesPath).toBe(RESOURCES_PATH);
+  });
+
+  it("that are bad in several places are refused once, naming all of them", () => {
+    const message = refusalOf({ PORT: "x", ADDON_ID: undefined, LOG_LEVEL: "loud" });
+    expect(message).toMatch(/^3 settings need mending/);
+    for (const name of ["PORT", "ADDON_ID", "LOG_LEVEL"]) expect(message).toContain(`\n  ${name} `);
+  });
+
+  it("that contradict each other are named beside those that are bad by themselves, and none of these twice", () => {
+    const all = refusalOf({
+      PORT: "x",
+      ENCRYPTION_KEY: "",
+      DECRYPTION_KEYS: `${KEY},${KEY}`,
+      OAUTH_CLIENT_ID: "a",
+    });
+    expect(all).toMatch(/^4 settings need mending/);
+    for (const fault of ["PORT must", "ENCRYPTION_KEY is", "DECRYPTION_KEYS holds", "OAUTH_CLIENT_SECRET is"])
+      expect(all).toContain(`\n  ${fault} `);
+    expect(refusalOf({ OAUTH_CLIENT_ID: "a-client", OAUTH_CLIENT_SECRET: "changeme" })).toMatch(
+      /^One setting needs/,
+    );
+    const half = refusalOf({ OAUTH_CLIENT_SECRET: "changeme", OPERATOR_ACCOUNTS: "everybody" });
+    expect(half.match(/^ {2}\w+/gm)).toEqual([
+      "  OPERATOR_ACCOUNTS",
+      "  OAUTH_CLIENT_SECRET",
+      "  OAUTH_CLIENT_ID",
+    ]);
+  });
+
+  it("of which only some are wanted need no others", () => {
+    const { platformStatusUrl } = readConfig({ PLATFORM_STATUS_URL: "https://status.example.com" }, [
+      "platformStatusUrl",
+    ]);
+    expect(platformStatusUrl).toBe("https://status.example.com");
+  });
+
+  it.each([
+    "* * * * *",
+    "*/15 * * * * *",
+    "0 30 4 1,15 * 5",
+    "5-20/5 * 0-23 * 1-12 0-7",
+    " 0  0 * *\t* * \n",
+    "0 0 29 2 *",
+  ])("may look for work at %j", (expression) => {
+    const { sweepCron } = readConfig({ ...good, SWEEP_CRON: expression });
+    expect(sweepCron).toBe(expression.trim().split(/\s+/).join(" "));
+    expect(validate(sweepCron)).toBe(true);
+  });
+
+  it("let no look for work pass that node-cron does not take, whatever it is made of", () => {
+    const numbers = ["0", "1", "2", "7", "8", "12", "29", "30", "31", "59", "60", "007", ""];
+    const ends = ["*", ...numbers, ...numbers.flatMap((first) => numbers.map((last) => `${first}-${last}`))];
+    const parts = ends.flatMap((end) => [end, `${end},1`, ...numbers.map((step) => `${end}/${step}`)]);
+    const inEachField = parts.flatMap((part) =>
+      [0, 1, 2, 3, 4, 5].map((at) => Array.from("******", (star, i) => (i === at ? part : star)).join(" ")),
+    );
+    const onEachDay = ends.flatMap((day) =>
+      ["2", "4,6", "2-4/2", "4-5"].map((month) => `0 0 ${day} ${month} *`),
+    );
+    const taken = [...inEachField, ...onEachDay].flatMap((expression) => {
+      try {
+        return [cron(expression)];
+      } catch {
+        return [];
+      }
+    });
+    expect(taken.length).toBeGreaterThan(1_000);
+    expect(taken.filter((expression) => !validate(expression))).toEqual([]);
+  });
+
+  it("have one name each", () => {
+    const names = Object.values(settings).map(({ name }) => name);
+    expect(new Set(names).size).toBe(names.length);
+    for (const name of names) expect(name).toMatch(/^[A-Z][A-Z_]+$/);
+  });
+});
+
+describe("the accounts of operators", () => {
+  const CLIENT = { OAUTH_CLIENT_ID: "a-client", OAUTH_CLIENT_SECRET: "the-secret-of-tests" };
+  const ID = "01234567-89AB-cdef-0123-456789abcdef";
+
+  it("are ids and e-mails; with none, there are none", () => {
+    const { operatorAccounts } = readConfig({
+      ...good,
+      ...CLIENT,
+      OPERATOR_ACCOUNTS: ` Ops+1@Example.com , ${ID}`,
+    });
+    expect(operatorAccounts).toEqual(["Ops+1@Example.com", ID]);
+    expect(readConfig({ ...good, OPERATOR_ACCOUNTS: "" }).operatorAccounts).toEqual([]);
+  });
+
+  it("need the client that people sign in with", () => {
+    const needed = "OAUTH_CLIENT_ID and OAUTH_CLIENT_SECRET are required beside OPERATOR_ACCOUNTS";
+    expect(refusalOf({ OPERATOR_ACCOUNTS: ID, OPERATOR_PASSWORD: "a-password-of-tests" })).toContain(needed);
+    for (const half of Object.entries(CLIENT))
+      expect(refusalOf({ OPERATOR_ACCOUNTS: ID, ...Object.fromEntries([half]) })).toMatch(
+        /^One setting needs/,
+      );
+  });
+});
+
+describe("a vendor's own settings", () => {
+  const own = { shopUrl: setting("SHOP_URL", "where the shop is", postgresUrl) };
+  const url = "postgresql://shop:hunter2hunter2@host/shop";
+
+  it("are read beside the kit's, and wanted in the same breath", () => {
+    const { yours } = readAny({ ...good, SHOP_URL: url }, undefined, own) as unknown as Shop;
+    expect(yours.shopUrl.reveal()).toBe(url);
+    expect(Object.isFrozen(yours)).toBe(true);
+    const wrong = { ...good, ADDON_ID: "", SHOP_URL: "hunter2hunter2" };
+    expect(() => readAny(wrong, undefined, own)).toThrow(
+      /^2 settings need mending.*ADDON_ID.*SHOP_URL must be/s,
+    );
+    expect(() => readAny(good, undefined, own)).toThrow("SHOP_URL is required: where the shop is.");
+  });
+
+  it("are not wanted where only some settings are", () => {
+    const { port } = readAny(good, ["port"], own);
+    expect(port).toBe(3000);
+  });
+
+  it.each<[string, Record<string, string>, string[]]>([
+    ...Object.values(settings).map(({ name }): [string, Record<string, string>, string[]] => [
+      `the kit's ${name}`,
+      { mine: name },
+      [`${name} is a setting of the kit's own: give yours another name.`],
+    ]),
+    ...["queue-key", "queueKey", "1ST_KEY", "QUEUE KEY", "QUEUE=KEY", "QUEUE\n", "", "SCHLÜSSEL"].map(
+      (name): [string, Record<string, string>, string[]] => [
+        JSON.stringify(name),
+        { mine: name },
+        [`${JSON.stringify(name)} can be no variable's name: use capitals, digits and _.`],
+      ],
+    ),
+    [
+      "one name thrice",
+      { a: "QUEUE_URL", b: "QUEUE_URL", c: "QUEUE_URL" },
+      ["QUEUE_URL is the name of more than one of your settings: give each its own."],
+    ],
+    [
+      "several of these at once",
+      { a: "PORT", b: "queue-key", c: "SHOP_2_URL", d: "SHOP_2_URL" },
+      [
+        '"queue-key" can be no variable\'s name: use capitals, digits and _.',
+        "PORT is a setting of the kit's own: give yours another name.",
+        "SHOP_2_URL is the name of more than one of your settings: give each its own.",
+      ],
+    ],
+  ])("cannot be named %s, whatever is read", (_, names, said) => {
+    const own = Object.fromEntries(
+      Object.entries(names).map(([key, name]) => [key, setting(name, "a key", text)]),
+    );
+    for (const only of [undefined, ["port"] as const]) {
+      expect(() => readAny(good, only, own)).toThrow(Misconfigured);
+      expect(() => readAny(good, only, own)).toThrow(
+        `need${said.length === 1 ? "s" : ""} mending (see .env.example):\n  ${said.join("\n  ")}`,
+      );
+    }
+  });
+
+  it("that are secret stand in no log line", async () => {
+    const lines: string[] = [];
+    const database = await aFreshDatabase();
+    const environment = { ...good, SHOP_URL: url, CLIENT_SECRET: "the-secret-of-tests" };
+    const keys = ["one-of-the-keys-of-the-shop-0123456789", "another-of-the-keys-of-the-shop-012345"];
+    const account = { user: "shop", password: "the-password-of-the-shop" };
+    const all = {
+      ...own,
+      keys: setting("SHOP_KEYS", "several", keyList),
+      account: setting("SHOP_ACCOUNT", "as JSON", (text) => {
+        const { user, password } = JSON.parse(text) as typeof account;
+        return { user, password: new Secret(password) };
+      }),
+    };
+    const theirs = { SHOP_KEYS: keys.join(","), SHOP_ACCOUNT: JSON.stringify(account) };
+    const config = readAny({ ...environment, ...theirs, ...database.environment }, undefined, all);
+    const logTo = { write: (line: string) => void lines.push(line) };
+    const { log, close } = await createServices(config, "owner", { ...teapotParts, logTo });
+    log.info(`The shop is at ${url}`);
+    log.info(`It opens with ${keys.join(" or ")} or ${account.password}`);
+    await close();
+    await database.close();
+    expect(lines.join("")).toContain("The shop is at [secret]");
+    expect(lines.join("")).toContain("It opens with [secret] or [secret] or [secret]");
+  });
+
+  it.each([
+    [url, "hunter2hunter2"],
+    ["postgresql://shop:p%40ss%2Fw%6Frd@host/shop", "p@ss/word"],
+    ["postgresql://shop:p%40ss%2Fw%6Frd@host/shop", "p%40ss%2Fw%6Frd"],
+    ["postgresql://shop:100%-quite-sure@host/shop", "100%-quite-sure"],
+  ])("that are addresses hide their password by itself too: %s", (address, password) => {
+    const config = readAny({ ...good, SHOP_URL: address }, undefined, own);
+    expect(createOwnScrubber(config).scrub(`the password ${password} was not taken`)).toBe(
+      "the password [secret] was not taken",
+    );
+  });
+
+  it("that are addresses do not hide a password that is a word of every other line", () => {
+    const config = readAny({ ...good, SHOP_URL: "postgresql://postgres:postgres@host/shop" }, undefined, own);
+    const { scrub } = createOwnScrubber(config);
+    expect(scrub("postgresql://postgres:postgres@host is a postgresql")).toBe("postgresql://postgres:[secret]@host is a postgresql"); // prettier-ignore
+  });
+
+  it("that are unpacked while they are read are not said to have ended with a line end", () => {
+    const unpacked = (text: string) => new Secret(Buffer.from(text, "base64").toString());
+    const packed = { key: setting("SHOP_KEY", "a key in base64", unpacked) };
+    const { yours, remarks } = readAny({ ...good, SHOP_KEY: "c2VzYW1l" }, undefined, packed);
+    expect((yours as unknown as { key: Secret }).key.reveal()).toBe("sesame");
+    expect(remarks.filter((remark) => remark.includes("SHOP_KEY"))).toEqual([]);
+  });
+});
+
+describe("keys", () => {
+  it.each<[string, Environment, RegExp]>([
+    ["of 31 characters", { ENCRYPTION_KEY: KEY.slice(1) }, /ENCRYPTION_KEY must have at least 32/],
+    ["with a comma", { ENCRYPTION_KEY: `${KEY},` }, /ENCRYPTION_KEY must not contain a comma/],
+    ["with white space inside", { ENCRYPTION_KEY: KEY.replace("8", " ") }, /white space/],
+    ["with a line end", { ENCRYPTION_KEY: `${KEY}\n` }, /white space/],
+    ["that are a sample's", { ENCRYPTION_KEY: "change-me-".repeat(4) }, /placeholder/],
+    ["crossed out", { ENCRYPTION_KEY: "x".repeat(40) }, /placeholder/],
+    [
+      "too short in the list",
+      { DECRYPTION_KEYS: `${KEY}x,short` },
+      /DECRYPTION_KEYS \(key 2 of the list\) must/,
+    ],
+    [
+      "empty in the list",
+      { DECRYPTION_KEYS: `${KEY}x,,${KEY}y` },
+      /DECRYPTION_KEYS \(key 2 of the list\) must/,
+    ],
+    ["missing behind a comma", { DECRYPTION_KEYS: `${KEY}x,` }, /DECRYPTION_KEYS \(key 2 of the list\) must/],
+    ["with a space after the comma", { DECRYPTION_KEYS: `${KEY}x, ${KEY}y` }, /white space/],
+    ["twice in the list", { DECRYPTION_KEYS: `${KEY}x,${KEY}x` }, /DECRYPTION_KEYS holds a key twice/],
+    ["both new and old", { DECRYPTION_KEYS: KEY }, /ENCRYPTION_KEY again/],
+  ])("%s are refused, and not told", (_case, change, message) => {
+    const told = refusalOf(change);
+    expect(told).toMatch(message);
+    for (const value of Object.values(change).flatMap((keys) => keys!.split(",")))
+      if (value.trim().length > 8) expect(told).not.toContain(value.trim());
+  });
+
+  it("of any other 32 characters are taken", () => {
+    const config = readConfig({
+      ...good,
+      ENCRYPTION_KEY: "ü+/=&%\"'\\".repeat(5),
+      DECRYPTION_KEYS: `${KEY},${KEY}1`,
+    });
+    expect(config.decryptionKeys).toHaveLength(2);
+  });
+});
+
+describe("an address of the platform", () => {
+  it.each([
+    "http://api.example.com",
+    "ftp://api.example.com",
+    "api.example.com",
+    "https://",
+    "https://127.0.0.1",
+    "https://2130706433",
+    "https://0x7f.1",
+    "https://[::1]",
+    "https://[::ffff:169.254.169.254]",
+    "https://169.254.169.254",
+    "https://10.0.0.1",
+    "https://localhost",
+    "https://localhost.",
+    "https://api.localhost",
+    "https://metadata",
+    "https://metadata.google.internal",
+    "https://metadata.google.internal.",
+    "https://printer.local",
+    "https://api.example.com:8443",
+    "https://user@api.example.com",
+    "https://user:hunter2hunter2@api.example.com",
+    "https://api.example.com@127.0.0.1",
+    "https://api.example.com?x=1",
+    "https://api.example.com#x",
+    "https://api.example.com/v 1",
+    "https://api.exam\tple.com",
+    "javascript:alert(1)",
+    "file:///etc/passwd",
+  ])("that is %s is refused", (url) => {
+    for (const name of ["PLATFORM_API_URL", "PLATFORM_AUTH_URL", "PLATFORM_STATUS_URL"]) {
+      const message = refusalOf({ [name]: url });
+      expect(message).toContain(`  ${name} must `);
+      expect(message).not.toContain("hunter2");
+    }
+  });
+
+  it.each([
+    ["https://api.example.com", "https://api.example.com"],
+    ["https://api.example.com/", "https://api.example.com"],
+    ["https://api.example.com:443", "https://api.example.com:443"],
+    ["https://api.example.com/v1/", "https://api.example.com/v1"],
+    [" https://api.example.com/ \r\n", "https://api.example.com"],
+  ])("that is %s is taken", (url, kept) => {
+    expect(readConfig({ ...good, PLATFORM_API_URL: url }).platformApiUrl).toBe(kept);
+    expect(readConfig({ ...good, PUBLIC_URL: url }).publicUrl).toBe(kept);
+  });
+
+  it("may be loopback or http where that is allowed, but still hold no password", () => {
+    const insecure = { ALLOW_INSECURE_PLATFORM: "on" };
+    const config = readConfig({ ...good, ...insecure, PLATFORM_API_URL: "http://127.0.0.1:4000/" });
+    expect(config.platformApiUrl).toBe("http://127.0.0.1:4000");
+    expect(refusalOf({ ...insecure, PLATFORM_API_URL: "http://a:b@localhost:4000" })).toContain("user name");
+    expect(refusalOf({ ...insecure, PLATFORM_API_URL: "ftp://localhost" })).toContain("https://");
+  });
+});
+
+describe("where settings come from", () => {
+  let folder: string;
+  beforeAll(async () => void (folder = await mkdtemp(path.join(tmpdir(), "addon-config-"))));
+  afterAll(() => rm(folder, { recursive: true }));
+  const write = (name: string, text: string) => writeFile(path.join(folder, name), text);
+
+  it("an empty one is none: a fresh copy of .env.example hides nothing, and in the environment it takes .env's back", async () => {
+    await write(".env", `DATA_DIR=${folder}\nADDON_ID=      # the add-on's id\nLOG_LEVEL=debug\n`);
+    await write("dev.env", "ADDON_ID=made-up\n");
+    expect(readEnvironment({ LOG_LEVEL: "" }, folder)).toEqual({
+      ...{ DATA_DIR: folder, ADDON_ID: "made-up", LOG_LEVEL: "" },
+    });
+    expect(madeUpNames({}, folder)).toEqual(["ADDON_ID"]);
+  });
+
+  it("an empty DATA_DIR is none: what development made stands in the standard folder", async () => {
+    await mkdir(path.join(folder, "empty", ".data"), { recursive: true });
+    await write("empty/.data/dev.env", "ADDON_ID=made-up\n");
+    expect(readEnvironment({ DATA_DIR: "" }, path.join(folder, "empty"))).toMatchObject({
+      ADDON_ID: "made-up",
+    });
+    expect(readConfig({ ...good, DATA_DIR: "" }).dataDir).toBe(".data");
+  });
+
+  it("the environment wins over .env, and .env over what development made", async () => {
+    await write(".env", `DATA_DIR=${folder}\nPORT=1\nLOG_LEVEL=debug\n`);
+    await write("dev.env", "PORT=2\nLOG_LEVEL=trace\nADDON_ID=made-up\n");
+    expect(readEnvironment({ PORT: "0" }, folder)).toMatchObject({
+      ...{ PORT: "0", LOG_LEVEL: "debug", ADDON_ID: "made-up" },
+    });
+  });
+
+  it("what development made counts on the embedded database only", async () => {
+    await write(".env", `DATA_DIR=${folder}\n`);
+    await write("dev.env", "ADDON_ID=made-up\n");
+    const inEnvironment = readEnvironment({ DATABASE_URL: "postgres://host/db" }, folder);
+    expect(inEnvironment).not.toHaveProperty("ADDON_ID");
+    await write(".env", `DATA_DIR=${folder}\nDATABASE_URL=postgres://host/db\n`);
+    expect(readEnvironment({}, folder)).not.toHaveProperty("ADDON_ID");
+  });
+
+  it.each([
+    ["SHOP_TOKEN=abc#def"],
+    ["SHOP_TOKEN=#abcdef"],
+    ["SHOP_TOKEN= abc def#ghi # a token"],
+    ["export SHOP_TOKEN=abc#def"],
+    ["SHOP_TOKEN=abc##"],
+  ])("a value that .env would cut at its # is refused by its name, and not told: %s", async (line) => {
+    await write(".env", `# of issue#1\nPORT=1\n${line}\nLOG_LEVEL=debug\n`);
+    const read = () => readEnvironment({}, folder);
+    expect(read).toThrow(Misconfigured);
+    expect(read).toThrow(/^SHOP_TOKEN in \S+\.env: outside quotes, /);
+    expect(read).not.toThrow(/abc|LOG_LEVEL|PORT/);
+  });
+
+  it("a # in quotes is of the value, and one behind a space begins what is only said", async () => {
+    const lines = [
+      "A=abc # of issue#1",
+      "B='a#b'",
+      'C="a#b"#c',
+      "D=`a\n#b#c`",
+      "E= #e",
+      "#F=a#b",
+      "G=abc",
+      "H=# none",
+    ];
+    await write(".env", `DATA_DIR=${folder}/none\n${lines.join("\n")}\n`);
+    expect(readEnvironment({}, folder)).toEqual({
+      ...{ DATA_DIR: `${folder}/none`, A: "abc", B: "a#b", C: "a#b", D: "a\n#b#c", G: "abc" },
+    });
+  });
+
+  it("without any file, from the environment alone", () => {
+    expect(readEnvironment({ PORT: "1", DATA_DIR: "nowhere" }, path.join(folder, "nowhere"))).toEqual({
+      ...{ PORT: "1", DATA_DIR: "nowhere" },
+    });
+  });
+});
+
+/** A client secret must reach the token endpoint exactly as it is. */
+describe("a client secret", () => {
+  let world: World;
+  afterEach(() => world.close());
+
+  it.each([
+    ["holds what forms are made of, and ends in a line end", "a&b+c%3D=d e;f?g#hü🫖", "\r\n"],
+    ["begins and ends with spaces", "  spaces  ", ""],
+  ])("that %s is accepted by the platform", async (_case, clientSecret, tail) => {
+    world = await aWorld({ sandbox: { clientSecret }, environment: { CLIENT_SECRET: clientSecret + tail } });
+    const { addon } = await world.sandbox.control.install();
+    await eventually(async () => {
+      expect(await world.rows(`SELECT state FROM credentials WHERE uuid = $1`, [addon.id])).toEqual([
+        { state: "active" },
+      ]);
+    });
+    const warned = world.logged().includes("CLIENT_SECRET ended with a line end, which was dropped");
+    expect(warned).toBe(tail !== "");
+  });
+});
+
+describe("the process", () => {
+  async function run(environment: Environment) {
+    const started = performance.now();
+    const { PATH, HOME } = process.env;
+    const child = spawn(process.execPath, [program("src/web.ts")], {
+      // Not in the project's folder, where a developer may keep a .env.
+      cwd: tmpdir(),
+      env: { PATH, HOME, ...environment },
+    });
+    let output = "";
+    for (const stream of [child.stdout, child.stderr])
+      stream.on("data", (data: Buffer) => (output += data.toString()));
+    const [code] = (await once(child, "exit")) as [number | null];
+    return { code, output, ms: performance.now() - started };
+  }
+
+  it("ends with 78 within 3 s, naming what is missing and what is wrong", async () => {
+    const { code, output, ms } = await run({ DATA_DIR: "/nowhere", ADDON_PASSWORD: "hunter2hunter2\t" });
+    expect({ code, output }).toEqual({ code: 78, output: expect.stringMatching(/^6 settings need mending/) });
+    for (const name of [...Object.keys(good), "ADDON_PASSWORD"]) expect(output).toContain(`\n  ${name} `);
+    expect(output).not.toContain("hunter2");
+    expect(ms).toBeLessThan(3_000);
+  });
+
+  it("that is given another key than the database was sealed with ends with 78, naming its id and its rows, and has changed nothing", async () => {
+    const fresh = await aFreshDatabase();
+    const environment = { ...good, PORT: "0", LOG_LEVEL: "silent", ...fresh.environment };
+    await provisionOnce({ ...environment, CLIENT_SECRET: "the-secret-of-tests" });
+    const before = await dump(fresh);
+    const { keyId } = before.sealing_keys![0] as { keyId: string };
+
+    const wrong = { ENCRYPTION_KEY: `${KEY}-wrong`, CLIENT_SECRET: "another-secret-of-tests" };
+    const { code, output } = await run({ ...environment, ...wrong });
+    expect(code).toBe(78);
+    // The resource, its credential and the client secret.
+    expect(output).toContain(
+      `needs keys that are not among ENCRYPTION_KEY and DECRYPTION_KEYS:\n  key ${keyId}: 3 rows\n`,
+    );
+    expect(output).not.toContain(KEY);
+    expect(await dump(fresh)).toEqual(before);
+
+    // And with the key in DECRYPTION_KEYS it starts.
+    await provisionOnce({ ...environment, ...wrong, DECRYPTION_KEYS: KEY });
+    await fresh.close();
+  });
+
+  it("that knows no client secret ends with 78 and says how to give one", async () => {
+    const database = await aFreshDatabase();
+    const { code, output } = await run({ ...good, PORT: "0", ...database.environment });
+    expect(code).toBe(78);
+    expect(output).toMatch(
+      /^No client secret is known\. Set CLIENT_SECRET, or run: npm run --silent kit -- secret set$/m,
+    );
+    expect(output).not.toContain(KEY);
+    await database.close();
+  });
+
+  it("that keeps everything in the embedded database says so once, unless it is for development", async () => {
+    const said = "DATABASE_URL is not set";
+    const dataDir = await mkdtemp(path.join(tmpdir(), "addon-config-"));
+    const environment = { ...good, PORT: "0", CLIENT_SECRET: "the-secret-of-tests", DATA_DIR: dataDir };
+    let log = "";
+    const logTo = { write: (line: string) => void (log += line) };
+    const service = await runWeb(readConfig(environment), { ...teapotParts, logTo });
+    await service.ready;
+    await service.stop();
+    await rm(dataDir, { recursive: true });
+    expect(log.split(said)).toHaveLength(2);
+    const remarks = (change: Environment) => readConfig({ ...environment, ...change }).remarks;
+    expect(remarks({})).toEqual([expect.stringContaining(said)]);
+    expect(remarks({ ALLOW_INSECURE_PLATFORM: "on" })).toEqual([]);
+    expect(remarks({ DATABASE_URL: "postgresql://somewhere/db?sslmode=verify-full" })).toEqual([]);
+    expect(readConfig(environment, ["databaseUrl", "dataDir"]).remarks).toEqual([]);
+  });
+
+  it.each([
+    ["a wrong password", "", "28P01", 'password authentication failed for user "shop"'],
+    ["a role that is not there", "", "28000", 'role "shop" does not exist'],
+    ["a database that is not there", "", "3D000", 'database "addon" does not exist'],
+    ["a right that is missing", "", "42501", "permission denied for database addon"],
+    ["TLS where there is none", "?sslmode=verify-full", "", "The server does not support SSL connections"],
+  ])("that finds %s behind DATABASE_URL ends with 78, and names it", async (_case, query, state, words) => {
+    const database = await aRefusingDatabase(state, words);
+    const DATABASE_URL = database.url + query;
+    const { code, output } = await run({ ...good, PORT: "0", LOG_LEVEL: "silent", DATABASE_URL });
+    expect({ code, output }).toEqual({ code: 78, output: `DATABASE_URL: the database says: ${words}\n` });
+    await database.close();
+  });
+
+  it("whose DATA_DIR is a file ends with 78, and names it", async () => {
+    const folder = await mkdtemp(path.join(tmpdir(), "addon-config-"));
+    const DATA_DIR = path.join(folder, "file");
+    await writeFile(DATA_DIR, "");
+    const { code, output } = await run({ ...good, PORT: "0", LOG_LEVEL: "silent", DATA_DIR });
+    expect({ code, output }).toEqual({
+      code: 78,
+      output: expect.stringMatching(/^DATA_DIR cannot hold the embedded database: .*file'\n$/),
+    });
+    await rm(folder, { recursive: true });
+  });
+
+  it("whose port is taken ends with 78, and says what to do in one sentence", async () => {
+    const database = await aFreshDatabase();
+    const other = createServer().listen(0);
+    await once(other, "listening");
+    const PORT = String((other.address() as AddressInfo).port);
+    const environment = { ...good, PORT, CLIENT_SECRET: "the-secret-of-tests", LOG_LEVEL: "silent" };
+    const { code, output } = await run({ ...environment, ...database.environment });
+    expect({ code, output }).toEqual({
+      code: 78,
+      output: `Port ${PORT} is in use: stop what listens there, or choose another with PORT=…\n`,
+    });
+    await once(other.close(), "close");
+    await database.close();
+  });
+
+  it("that may not listen on its port ends with 78, and says what to do in one sentence", async () => {
+    const database = await aFreshDatabase();
+    // Who may listen where is a matter of the machine.
+    const refuse = `import { Server } from "node:net";
+      const { listen } = Server.prototype;
+      Server.prototype.listen = function (...words) {
+        if (words[0]?.port !== 80) return listen.apply(this, words);
+        process.nextTick(() => this.emit("error", Object.assign(new Error("no"), { code: "EACCES" })));
+      };`;
+    const environment = { ...good, PORT: "80", CLIENT_SECRET: "the-secret-of-tests", LOG_LEVEL: "silent" };
+    const { code, output } = await run({ ...environment, ...database.environment, ...before(refuse) });
+    expect({ code, output }).toEqual({
+      code: 78,
+      output: "This user may not listen on port 80: choose one from 1024 on with PORT=…\n",
+    });
+    await database.close();
+  });
+
+  async function provisionOnce(environment: Environment): Promise<void> {
+    const service = await runWeb(readConfig({ ...environment, WEB_JOBS: "off" }), teapotParts);
+    await service.ready;
+    const answer = await supertest(service.url!)
+      .post("/resources")
+      .auth(environment["ADDON_ID"]!, environment["ADDON_PASSWORD"]!)
+      .send(aProvisionRequest());
+    expect(answer.status).toBe(200);
+    await service.stop();
+  }
+
+  async function dump({ settings: fresh }: FreshDatabase): Promise<Record<string, unknown[]>> {
+    const database = await openDatabase(fresh);
+    const tables = {
+      resources: `SELECT * FROM resources`,
+      credentials: `SELECT * FROM credentials`,
+      steps: `SELECT * FROM steps`,
+      client_secrets: `SELECT * FROM client_secrets`,
+      sealing_keys: `SELECT key_id AS "keyId", first_used_at FROM sealing_keys`,
+    };
+    const rows = await Promise.all(
+      Object.entries(tables).map(async ([table, text]) => [
+        table,
+        await database.query(statement(`dump_${table}`, text)),
+      ]),
+    );
+    await database.close();
+    return Object.fromEntries(rows) as Record<string, unknown[]>;
+  }
+});

@@ -1,0 +1,43 @@
+import { execFileSync } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { expect, it } from "@jest/globals";
+
+// As on a machine with plenty of memory, whatever this one has.
+const PLENTY = "--max-old-space-size=4096";
+/** As `npm start` and the Procfile have it. */
+const NURSERY = "--max-semi-space-size=16";
+
+const read = (file: string) => readFileSync(new URL(`../../${file}`, import.meta.url), "utf8");
+
+/** The largest heap, in MB, of a process in which 40 MB are alive, and each of its objects is soon another. */
+function largestHeap(before: string, ...flags: string[]): number {
+  const script = `
+    ${before}
+    const alive = new Array(400_000);
+    let largest = 0;
+    for (let i = 0; i < 8_000_000; i++) {
+      alive[i % alive.length] = { i, text: "x" + i };
+      if (i % 50_000 === 0) largest = Math.max(largest, process.memoryUsage().heapTotal);
+    }
+    console.log(largest / 1e6);`;
+  const tsx = ["--import", "tsx", "--input-type=module"];
+  return Number(
+    execFileSync(process.execPath, [PLENTY, ...flags, ...tsx, "-e", script], { encoding: "utf8" }),
+  );
+}
+
+it("a heap does not grow far beyond what is alive in it", () => {
+  const grown = largestHeap("");
+  const slowly = largestHeap(
+    `const { growHeapSlowly } = await import("./src/process/heap-growth.ts"); growHeapSlowly();`,
+    NURSERY,
+  );
+  expect(slowly).toBeLessThan(grown * 0.8);
+});
+
+// Node 24 lets it grow to 134 MB.
+it("nor does the part of it for what is new, for it is started with a limit", () => {
+  const started = [read("Procfile"), read("package.json")].join("\n").match(/node .*dist\/(web|worker)\.js/g);
+  expect(started).toEqual([...started!].map(() => expect.stringContaining(NURSERY)));
+  expect(started).toHaveLength(4);
+});

@@ -1,0 +1,106 @@
+import { setTimeout as wait } from "node:timers/promises";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
+import { afterEach, describe, expect, it, jest } from "@jest/globals";
+import { createJobs, type Job, type Jobs } from "../../src/jobs/run.ts";
+import { createLog } from "../../src/logging/log.ts";
+import { createScrubber } from "../../src/logging/scrubber.ts";
+import { eventually } from "../support/world.ts";
+
+const RUNS = 10_000;
+/** Less than the smallest thing that could be kept of each run. */
+const MOST_BYTES_A_RUN = 20;
+
+let jobs: Jobs;
+const beats: string[] = [];
+const lines: string[] = [];
+const log = createLog("info", createScrubber(""), { write: (line) => void lines.push(line) });
+function started(...given: Job[]): void {
+  jobs = createJobs({ jobs: given, beat: async (name) => void beats.push(name), log });
+  jobs.start("* * * * * *");
+}
+afterEach(async () => {
+  jest.restoreAllMocks();
+  jest.useRealTimers();
+  await jobs.stop();
+});
+
+describe("a job", () => {
+  it("that throws runs again at the next tick, and keeps no other from running", async () => {
+    let tries = 0;
+    const fails = { name: "fails", run: () => Promise.reject(new Error(`no ${(tries += 1)}`)) };
+    started(fails, { name: "works", run: async () => {} });
+    await eventually(() => tries >= 2 && beats.filter((name) => name === "works").length >= 2);
+    expect(beats).not.toContain("fails");
+    expect(lines.join("")).toMatch(/"job":"fails".*no 1/);
+  });
+
+  it("that hangs does not run twice at once, until it has hung for a minute; then it is started anew, with an alarm", async () => {
+    const now = performance.now.bind(performance);
+    let later = 0;
+    jest.spyOn(performance, "now").mockImplementation(() => now() + later);
+    const ends: (() => void)[] = [];
+    started({ name: "hangs", run: () => new Promise<void>((resolve) => ends.push(resolve)) });
+    await eventually(() => ends.length === 1);
+    await wait(2_100);
+    expect(ends).toHaveLength(1);
+    later = 61_000;
+    await eventually(() => ends.length === 2);
+    expect(lines.join("")).toMatch(/"alarm":"job_hangs","job":"hangs"/);
+    for (const end of ends) end();
+    await eventually(() => beats.includes("hangs"));
+    for (const end of ends) end();
+    const stopped = jobs.stop();
+    while (ends.length > 2) ends.pop()!();
+    await stopped;
+  });
+
+  it("is told to claim no more when its process stops, and is waited for", async () => {
+    let seen: AbortSignal | undefined;
+    let isOver = false;
+    started({
+      name: "long",
+      async run(signal) {
+        seen = signal;
+        await wait(300);
+        isOver = true;
+      },
+    });
+    await eventually(() => seen !== undefined);
+    await jobs.stop();
+    expect({ isAborted: seen!.aborted, isOver }).toEqual({ isAborted: true, isOver: true });
+  });
+
+  it("is told to claim no more also after its run has ended: what that started may still wait its turn", async () => {
+    const seen: AbortSignal[] = [];
+    started({ name: "short", run: async (signal) => void seen.push(signal) });
+    await eventually(() => beats.includes("short"));
+    expect(seen.map(({ aborted }) => aborted)).not.toContain(true);
+    await jobs.stop();
+    expect(seen.map(({ aborted }) => aborted)).not.toContain(false);
+  });
+
+  it("leaves nothing behind in memory, however often it runs", async () => {
+    setFlagsFromString("--expose-gc");
+    const gc = runInNewContext("gc") as () => void;
+    jest.useFakeTimers();
+    let runs = 0;
+    const nothing = { name: "nothing", run: async () => void (runs += 1) };
+    jobs = createJobs({ jobs: [nothing], beat: async () => undefined, log });
+    jobs.start(null);
+    const heapAfterRuns = async () => {
+      for (let woken = 0; woken < RUNS; woken++) {
+        jobs.wake("nothing");
+        await jest.advanceTimersByTimeAsync(20);
+      }
+      await jest.advanceTimersByTimeAsync(20_000);
+      gc();
+      return process.memoryUsage().heapUsed;
+    };
+    // What is kept once for all is there after the first.
+    const atFirst = await heapAfterRuns();
+    const grownBy = (await heapAfterRuns()) - atFirst;
+    expect(runs).toBe(2 * RUNS);
+    expect(grownBy).toBeLessThan(RUNS * MOST_BYTES_A_RUN);
+  }, 60_000);
+});

@@ -1,0 +1,149 @@
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { aProcessWorld, before, type ProcessWorld } from "../support/process-world.ts";
+import { eventually } from "../support/world.ts";
+
+// A process that is killed (SIGKILL, by itself) at a moment of its own choosing, each time in the middle of other work;
+// then one that is not killed, and has to put everything right.
+
+let life: ProcessWorld;
+beforeAll(async () => {
+  life = await aProcessWorld({ environment: { SWEEP_CRON: "* * * * * *" } });
+});
+afterAll(async () => {
+  await life.killAll();
+  await life.world.close();
+});
+
+const DIE = `process.kill(process.pid, "SIGKILL")`;
+
+/** Dies instead of sending an answer of this status to a request of this method: what it answers for is committed. */
+const beforeAnswering = (method: string, status: number) =>
+  before(`
+    import { ServerResponse } from "node:http";
+    const { writeHead } = ServerResponse.prototype;
+    ServerResponse.prototype.writeHead = function (status, ...rest) {
+      if (status === ${status} && this.req.method === "${method}") ${DIE};
+      return writeHead.call(this, status, ...rest);
+    };`);
+
+/** Dies instead of sending the database a statement with these words. */
+const beforeWriting = (words: string) =>
+  before(`
+    import { createRequire } from "node:module";
+    const { Client } = createRequire(process.argv[1])("pg");
+    const { query } = Client.prototype;
+    Client.prototype.query = function (asked, ...rest) {
+      if (asked?.text?.includes(${JSON.stringify(words)})) ${DIE};
+      return query.call(this, asked, ...rest);
+    };`);
+
+const STORE_TOKENS = "coalesce(i.refresh,";
+const DECIDE_PROVISION = "decided AS (";
+const SETTLE_DONE = "SET kind = 'announce'";
+const SETTLE_PROVISIONED = "turned AS (";
+
+/** Runs a process until it has died of what `work` makes it do. */
+async function killed<Result>(how: Record<string, string>, work: () => Promise<Result>): Promise<Result> {
+  const web = await life.start("web", how);
+  const result = await work();
+  expect(await web.ended).toBe("SIGKILL");
+  return result;
+}
+
+const stateOf = async (uuid: string) => {
+  const [row] = await life.world.rowsApart(
+    `SELECT r.state AS resource, r.plan, c.state, c.reason, c.generation,
+       (SELECT count(*)::int FROM steps s WHERE s.uuid = r.uuid) AS steps
+     FROM resources r JOIN credentials c USING (uuid) WHERE uuid = $1`,
+    [uuid],
+  );
+  return row;
+};
+const installed = async (plan = "basic") => {
+  const { addon, response } = await life.control.install({ plan });
+  return { uuid: addon.id, status: response.status };
+};
+/** How many of a resource's codes became tokens. */
+function exchanged(uuid: string): number {
+  const { entries } = life.control.ledger({ reveal: true });
+  const codes = entries
+    .filter(({ direction, method }) => direction === "out" && method === "POST")
+    .map(({ request }) => request.body as { uuid: string; oauth_grant: { code: string } })
+    .flatMap((request) => (request.uuid === uuid ? [request.oauth_grant.code] : []));
+  return entries.filter(({ path, request, response }) => {
+    const { code = "" } = (request.body ?? {}) as { code?: string };
+    return path === "/oauth/token" && codes.includes(code) && (response?.status ?? 500) < 300;
+  }).length;
+}
+
+describe("a process that is killed", () => {
+  it("at any of seven moments loses no resource, and no grant but the one whose tokens it had not yet stored", async () => {
+    const first = await life.start();
+    const [refreshed, changed, gone] = (await life.install(3)) as [string, string, string];
+    await life.become([refreshed, changed, gone], 1);
+    first.signal("SIGKILL");
+    await first.ended;
+
+    // The tokens of a grant are there, and not yet stored: nobody can have them back.
+    const lost = await killed(beforeWriting(STORE_TOKENS), () => installed());
+    expect(lost.status).toBe(200);
+    // Refreshed tokens are there, and not yet stored.
+    await killed(beforeWriting(STORE_TOKENS), () => life.makeDue([refreshed]));
+    // Provisions are committed, and not yet answered.
+    const unanswered = await killed(beforeAnswering("POST", 200), () =>
+      Promise.all(Array.from({ length: 6 }, () => installed())),
+    );
+    expect(unanswered.map(({ status }) => status)).toContain(null);
+    // A provision is written, the vendor has done its work, and nothing is decided; then another one.
+    const undecided = [
+      await killed(beforeWriting(DECIDE_PROVISION), () => installed()),
+      await killed(beforeWriting(DECIDE_PROVISION), () => installed()),
+    ];
+    expect(undecided.map(({ status }) => status)).toEqual([null, null]);
+    // The vendor has changed the plan, and nothing is written.
+    await killed(beforeWriting(SETTLE_DONE), () => life.control.changePlan(changed, "premium"));
+    // A deprovision is committed, and not answered.
+    await killed(beforeAnswering("DELETE", 204), () => life.control.deprovision(gone));
+    // The platform was told that a provision is done, and that is not written.
+    const told = await killed(beforeWriting(SETTLE_PROVISIONED), () => installed("dedicated"));
+    expect(told.status).toBe(202);
+
+    await life.start();
+    // The leases of the dead run out, and the five minutes of the lost grant.
+    await life.world.rowsApart(`UPDATE credentials SET leased_until = now() WHERE leased_until > now()`);
+    await life.world.rowsApart(`UPDATE steps SET leased_until = now(), due_at = now()`);
+    await life.world.rowsApart(
+      `UPDATE credentials SET grant_deadline = now(), due_at = now() WHERE uuid = $1`,
+      [lost.uuid],
+    );
+    // The platform delivers again what was not answered: half of it with the same code, half with a new one.
+    for (const [index, { uuid }] of [...unanswered, ...undecided].entries()) {
+      const { response } = await life.control.redeliver(uuid, { newCode: index % 2 === 1 });
+      expect([200, 202]).toContain(response.status);
+    }
+    expect([200, 202]).toContain((await life.control.changePlan(changed, "premium")).response.status);
+    expect((await life.control.deprovision(gone)).response.status).toBe(410);
+
+    const whole = {
+      resource: "provisioned",
+      plan: "basic",
+      state: "active",
+      reason: null,
+      generation: 1,
+      steps: 0,
+    };
+    const wanted: [string, object][] = [
+      [lost.uuid, { ...whole, state: "grant_lost", reason: "outcome_unknown", generation: 0 }],
+      [refreshed, { ...whole, generation: 2 }],
+      ...[...unanswered, ...undecided].map(({ uuid }): [string, object] => [uuid, whole]),
+      [changed, { ...whole, plan: "premium" }],
+      [gone, { ...whole, resource: "deprovisioned", state: "erased" }],
+      [told.uuid, { ...whole, plan: "dedicated" }],
+    ];
+    await eventually(async () => {
+      for (const [uuid, state] of wanted) expect(await stateOf(uuid)).toEqual(state);
+    }, 60_000);
+    for (const { uuid } of [lost, ...unanswered, ...undecided, told]) expect(exchanged(uuid)).toBe(1);
+    expect(life.control.addon(refreshed).tokens.filter(({ state }) => state === "valid")).toHaveLength(1);
+  }, 180_000);
+});

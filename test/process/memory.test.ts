@@ -1,0 +1,106 @@
+import { randomUUID } from "node:crypto";
+import { afterAll, afterEach, beforeAll, expect, it } from "@jest/globals";
+import { aProvisionRequest } from "../support/a-provision-request.ts";
+import { basic } from "../support/partner-calls.ts";
+import { aProcessWorld, before, type ProcessWorld } from "../support/process-world.ts";
+import type { ServiceProcess } from "../support/process.ts";
+import { eventually } from "../support/world.ts";
+
+let life: ProcessWorld;
+beforeAll(async () => {
+  life = await aProcessWorld();
+});
+afterEach(() => life.killAll());
+afterAll(() => life.world.close());
+
+/** At SIGUSR2 a process says how many bytes it cannot do without. */
+const TELLS_ITS_HEAP = `
+  import { setFlagsFromString } from "node:v8";
+  import { runInNewContext } from "node:vm";
+  setFlagsFromString("--expose-gc");
+  const gc = runInNewContext("gc");
+  process.on("SIGUSR2", () => { gc(); console.log("heap " + process.memoryUsage().heapUsed); });`;
+
+/** How many bytes a process cannot do without. */
+async function heapOf(service: ServiceProcess): Promise<number> {
+  const said = () => [...service.output().matchAll(/^heap (\d+)$/gm)];
+  const count = said().length;
+  service.signal("SIGUSR2");
+  return Number((await eventually(() => said()[count] ?? null))[1]);
+}
+
+const REQUESTS = 120;
+/** Less than the smallest object of a request, or of a refresh and an exchange, would come to if kept by mistake. */
+const MOST_BYTES_A_REQUEST = 2_500;
+
+it("Requests leave nothing behind in memory, answered or refused", async () => {
+  const { addonId, addonPassword } = life.world.sandbox.settings;
+  const web = await life.start("web", { ...before(TELLS_ITS_HEAP), WEB_JOBS: "off" });
+  const right = basic(addonId, addonPassword);
+
+  async function send(method: string, path: string, body?: object, authorization = right): Promise<number> {
+    const headers = { authorization, "content-type": "application/json" };
+    const init = { method, headers, ...(body && { body: JSON.stringify(body) }) };
+    const response = await fetch(`${web.url}${path}`, init);
+    await response.arrayBuffer();
+    return response.status;
+  }
+
+  /** A life in four requests, and four that are refused. */
+  async function someRequests(): Promise<void> {
+    const request = aProvisionRequest({ oauth_grant: null });
+    const path = `/resources/${request.uuid}`;
+    const answers = [
+      await send("POST", "/resources", request),
+      await send("POST", "/resources", request),
+      await send("PUT", path, { plan: "premium" }),
+      await send("DELETE", path),
+      await send("DELETE", path),
+      await send("POST", "/resources", { ...request, uuid: randomUUID(), plan: "none" }),
+      await send("POST", "/resources", request, basic(addonId, "wrong")),
+      await send("GET", `/${randomUUID()}`),
+    ];
+    expect(answers).toEqual([200, 200, 200, 204, 410, 422, 401, 404]);
+  }
+
+  const round = async () => {
+    for (let sent = 0; sent < REQUESTS; sent += 40)
+      await Promise.all(Array.from({ length: 5 }, someRequests));
+  };
+  // What is kept once for all (statements, caches, compiled code) is there after the first.
+  await round();
+  await round();
+  const atFirst = await heapOf(web);
+  await round();
+  await round();
+  await eventually(async () =>
+    expect((await heapOf(web)) - atFirst).toBeLessThan(2 * REQUESTS * MOST_BYTES_A_REQUEST),
+  );
+}, 120_000);
+
+const TOKENS = 60;
+
+it("Exchanges, refreshes and steps leave nothing behind in memory", async () => {
+  const { control, install, become, makeDue } = life;
+  const web = await life.start("web", { ...before(TELLS_ITS_HEAP), SWEEP_CRON: "* * * * * *" });
+  const lasting = await install(TOKENS);
+  let generation = 1;
+  await become(lasting, generation);
+
+  /** A refresh of each token; and as many grants, each exchanged and its resource gone again. */
+  async function round(): Promise<void> {
+    await makeDue(lasting);
+    await become(lasting, ++generation);
+    const passing = await install(TOKENS);
+    await become(passing, 1);
+    await Promise.all(passing.map((uuid) => control.deprovision(uuid)));
+  }
+  await round();
+  await round();
+  const atFirst = await heapOf(web);
+  await round();
+  await round();
+  await eventually(async () =>
+    expect((await heapOf(web)) - atFirst).toBeLessThan(2 * TOKENS * MOST_BYTES_A_REQUEST),
+  );
+}, 120_000);

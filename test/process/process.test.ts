@@ -1,0 +1,306 @@
+// Again on PostgreSQL: a process that dies leaves connections and leases behind.
+
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { closeSync, existsSync, openSync, readFileSync } from "node:fs";
+import { connect } from "node:net";
+import { tmpdir } from "node:os";
+import { setTimeout as wait } from "node:timers/promises";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
+import { freePort } from "../../conformance/free-port.ts";
+import { addonManifest } from "../../src/operator/addon-manifest.ts";
+import { aProcessWorld, before, type ProcessWorld } from "../support/process-world.ts";
+import { program } from "../support/program.ts";
+import { offer } from "../support/teapots/plans.ts";
+import { eventually } from "../support/world.ts";
+
+// What happens to a process as a whole: signals, errors nobody caught, clocks, and a log that nobody takes.
+
+let life: ProcessWorld;
+beforeAll(async () => {
+  life = await aProcessWorld({ environment: { SWEEP_CRON: "* * * * * *" } });
+});
+afterEach(async () => {
+  life.control.clearFaults();
+  await life.killAll();
+});
+afterAll(() => life.world.close());
+
+const answers = async (url: string | null) => (await fetch(`${url}/readyz`)).status;
+
+it("A world of processes installs the default plan, whatever its name", async () => {
+  await life.start();
+  life.control.partner({ addonManifest: addonManifest("teapots", { ...offer, defaultPlan: "premium" }) });
+  const [uuid] = await life.install(1);
+  expect(life.control.addon(uuid!).plan.name).toBe("teapots:premium");
+  life.control.partner({ addonManifest: addonManifest("teapots", offer) });
+});
+
+it("A world does not close in silence over a process that was not ended", async () => {
+  const forgotten = await aProcessWorld();
+  await forgotten.start();
+  await expect(forgotten.world.close()).rejects.toThrow("the test has ended");
+  await forgotten.killAll();
+});
+
+describe("a process that is told to stop", () => {
+  it.each([
+    ["with SIGINT", ["SIGINT"]],
+    ["with SIGHUP, then with everything else", ["SIGHUP", "SIGTERM", "SIGINT", "SIGTERM"]],
+  ] as const)("%s ends in good order", async (_, signals) => {
+    const web = await life.start();
+    for (const signal of signals) web.signal(signal);
+    expect(await web.ended).toBe(0);
+    expect(web.output().match(/"msg":"Stopping: /g)).toHaveLength(1);
+  });
+
+  it("in the middle of a sweep stores what was sent, and leaves the rest to the next", async () => {
+    const web = await life.start("web", { TOKEN_CONCURRENCY: "8" });
+    const uuids = await life.install(60);
+    await life.become(uuids, 1);
+    life.control.fault("POST /oauth/token", { delayMs: 300 }, 1_000);
+    const since = life.position();
+    await life.makeDue(uuids);
+    await eventually(() => life.issuedSince(since) > 0);
+    web.signal("SIGTERM");
+    expect(await web.ended).toBe(0);
+    const [row] = await life.world.rowsApart<{ taken: number; fresh: number }>(
+      `SELECT count(*) FILTER (WHERE leased_until > now())::int AS taken, count(*) FILTER (WHERE generation = 2)::int AS fresh
+       FROM credentials WHERE uuid = ANY($1::uuid[])`,
+      [uuids],
+    );
+    expect(row!.taken).toBe(0);
+    expect(row!.fresh).toBe(life.issuedSince(since));
+    expect(row!.fresh).toBeLessThan(60);
+    life.control.clearFaults();
+    await life.start();
+    await life.become(uuids, 2);
+    expect(life.issuedSince(since)).toBe(60);
+  }, 60_000);
+});
+
+it("A stop that takes too long is counted among the alarms before the process ends", async () => {
+  const hasten = `const real = setTimeout;
+    globalThis.setTimeout = (work, ms, ...given) => real(work, ms === 25_000 ? 300 : ms, ...given);`;
+  const web = await life.start("web", { OPERATOR_PASSWORD: "a-password-of-the-operator", ...before(hasten) });
+  life.control.fault("POST /oauth/token", { delayMs: 5_000 }, 1);
+  const since = life.position();
+  const uuids = await life.install(1);
+  await eventually(async () =>
+    expect(
+      await life.world.rowsApart(
+        `SELECT uuid FROM credentials WHERE sent_at IS NOT NULL AND uuid = $1`,
+        uuids,
+      ),
+    ).toHaveLength(1),
+  );
+  web.signal("SIGTERM");
+  expect(await web.ended).toBe(0);
+  expect(web.output()).toContain('"alarm":"stop_incomplete"');
+  const counted = await life.world.rowsApart(
+    `SELECT value FROM metric_totals WHERE sample = 'addon_alarms_total' AND labels LIKE '%stop_incomplete%'`,
+  );
+  expect(counted).toEqual([{ value: 1 }]);
+  // The platform's answer is to stand in nobody else's count.
+  await eventually(() => life.issuedSince(since) === 1);
+}, 60_000);
+
+it("An error that nobody caught ends the process, without a secret in its last words; the next one goes on", async () => {
+  const { addonPassword } = life.world.sandbox.settings;
+  const error = `new Error("Cannot use SVCK-0123456789abcdef with ${addonPassword}", { cause: new Error("${addonPassword}") })`;
+  const uuids: string[] = [];
+  for (const raise of [`Promise.reject(${error})`, `setTimeout(() => { throw ${error}; })`]) {
+    const web = await life.start("web", before(`process.on("SIGUSR2", () => { ${raise}; });`));
+    uuids.push(...(await life.install(5)));
+    web.signal("SIGUSR2");
+    expect(await web.ended).toBe(1);
+    expect(web.output()).toMatch(/"alarm":"crash".*Cannot use/);
+    expect(web.output()).not.toContain(addonPassword);
+    expect(web.output()).not.toContain("0123456789abcdef");
+  }
+  await life.start();
+  await life.become(uuids, 1);
+}, 60_000);
+
+describe("time", () => {
+  it("during which the vendor's code lets nothing else run does no harm", async () => {
+    const block = `process.on("SIGUSR2", () => { for (const end = Date.now() + 5_000; Date.now() < end; ); });`;
+    const web = await life.start("web", before(block));
+    const known = await life.install(5);
+    await life.become(known, 1);
+    const since = life.position();
+    const uuids = await life.install(5);
+    web.signal("SIGUSR2");
+    await life.become(uuids, 1);
+    await life.makeDue(known).catch(() => life.makeDue(known));
+    await life.become(known, 2);
+    expect(life.issuedSince(since)).toBe(10);
+    // And the log says so in its own form: once to the operator, for a block of five seconds.
+    expect(web.output()).toMatch(/missed/);
+    expect(web.output()).toMatch(/"alarm":"event_loop_blocked","ms":\d{4}/);
+    for (const line of web.output().trim().split("\n")) expect(JSON.parse(line)).toEqual(expect.any(Object));
+  }, 60_000);
+
+  it("during which an idle process was frozen is no alarm: nothing blocked it", async () => {
+    const web = await life.start("web", { SWEEP_CRON: "0 0 * * * *" });
+    await life.become(await life.install(1), 1);
+    const freezes = 4;
+    for (let times = 0; times < freezes; times++) {
+      web.signal("SIGSTOP");
+      await wait(1_500);
+      web.signal("SIGCONT");
+      await wait(500);
+    }
+    await life.become(await life.install(1), 1);
+    // On a busy machine it may have been at work when one of them came, hardly each time.
+    expect(web.output().split("event_loop_blocked").length - 1).toBeLessThan(freezes);
+  }, 60_000);
+
+  it("by a clock that is wrong, and is set an hour back and two ahead, moves nothing that is due", async () => {
+    const clock = `
+      const Real = Date; const jumps = [-3_600_000, 7_200_000]; let off = 600_000;
+      globalThis.Date = class extends Real {
+        constructor(...given) { given.length ? super(...given) : super(Real.now() + off); }
+        static now() { return Real.now() + off; }
+      };
+      process.on("SIGUSR2", () => { off += jumps.shift(); console.log(JSON.stringify({ msg: "Jumped to " + off })); });`;
+    const web = await life.start("web", before(clock));
+    const known = await life.install(3);
+    await life.become(known, 1);
+    for (const [generation, jumped] of [
+      [2, "Jumped to -3000000"],
+      [3, "Jumped to 4200000"],
+    ] as const) {
+      web.signal("SIGUSR2");
+      // The embedded database goes by the same clock: what comes before the jump would be due an hour later.
+      await eventually(() => expect(web.output()).toContain(jumped));
+      const since = life.position();
+      await life.become(await life.install(3), 1);
+      await wait(2_000);
+      // Nothing else fell due by it.
+      expect(life.issuedSince(since)).toBe(3);
+      await life.makeDue(known);
+      await life.become(known, generation, 30_000);
+      expect(life.issuedSince(since)).toBe(6);
+    }
+  }, 90_000);
+});
+
+/** What the kernel allows; null where it is another one. */
+function somaxconn(): number | null {
+  const file = "/proc/sys/net/core/somaxconn";
+  return existsSync(file) ? Number(readFileSync(file, "utf8")) : null;
+}
+
+it("A burst of a thousand connections is let in by the kernel while the process is at something else", async () => {
+  // Elsewhere the kernel has its own limit, below what is asked for.
+  if ((somaxconn() ?? 0) < 1_100) return;
+  const web = await life.start();
+  const { hostname, port } = new URL(web.url!);
+  web.signal("SIGSTOP");
+  let letIn = 0;
+  const sockets = Array.from({ length: 1_000 }, () => connect(Number(port), hostname, () => (letIn += 1)));
+  sockets.forEach((socket) => socket.on("error", () => undefined));
+  try {
+    await eventually(() => expect(letIn).toBe(1_000));
+  } finally {
+    sockets.forEach((socket) => socket.destroy());
+    web.signal("SIGCONT");
+  }
+}, 30_000);
+
+describe("a log", () => {
+  it.each(["closed", "full"] as const)(
+    "whose end is %s keeps nobody from working",
+    async (how) => {
+      const web = await life.start("web", { LOG_LEVEL: "debug" });
+      web.leaveOutput(how);
+      for (let call = 0; call < 40; call++)
+        await Promise.all(
+          Array.from({ length: 50 }, () =>
+            fetch(`${web.url}/${"x".repeat(190)}`, { signal: AbortSignal.timeout(5_000) }),
+          ),
+        );
+      expect(await answers(web.url)).toBe(200);
+      await life.become(await life.install(3), 1);
+      web.signal("SIGTERM");
+      expect(await web.ended).toBe(0);
+    },
+    60_000,
+  );
+
+  it("drops what nobody takes, says how much that was, and lets the process end", async () => {
+    const file = program("src/logging/log-output.ts");
+    const flood = `const { logOutput } = await import(${JSON.stringify(file)});
+      const log = logOutput();
+      for (let line = 0; line < 12_000; line++) log.write("x".repeat(999) + "\\n");
+      setTimeout(() => process.exit(0), 1_500);`;
+    const child = spawn(process.execPath, ["--input-type=module", "-e", flood]);
+    let taken = "";
+    await wait(1_000);
+    child.stdout.on("data", (data: Buffer) => (taken += data.toString()));
+    expect(await once(child, "close")).toEqual([0, null]);
+    const [, dropped] = /"Nobody took the log: (\d+) lines were dropped"/.exec(taken) ?? [];
+    expect(taken.match(/^x{999}$/gm)!.length + Number(dropped)).toBe(12_000);
+  }, 20_000);
+
+  it("is written whole, and in order, where its reader begins only when the process ends", async () => {
+    const file = program("src/logging/log-output.ts");
+    // What has an ear for errors of its output is never held up by it.
+    const flood = `const { logOutput } = await import(${JSON.stringify(file)});
+      process.stdout.on("error", () => undefined);
+      const log = logOutput();
+      for (let line = 0; line < 2_000; line++) log.write(String(line).padEnd(999) + "\\n");
+      setTimeout(() => (process.stderr.write("ends"), process.exit(0)), 1_000);`;
+    const child = spawn(process.execPath, ["--input-type=module", "-e", flood]);
+    let taken = "";
+    await once(child.stderr, "data");
+    await wait(200);
+    child.stdout.on("data", (data: Buffer) => (taken += data.toString()));
+    expect(await once(child, "close")).toEqual([0, null]);
+    expect(taken.trimEnd().split("\n").map(Number)).toEqual(Array.from({ length: 2_000 }, (_, line) => line));
+  }, 20_000);
+
+  it.each(["pipe that nobody reads", ...(existsSync("/dev/full") ? ["full disk"] : [])])(
+    "that is a %s lets a process end whose first lines are its last",
+    async (what) => {
+      const lines = `const { logOutput } = await import(${JSON.stringify(program("src/logging/log-output.ts"))});
+        logOutput().write("x\\n");
+        process.exit(0);`;
+      const output = what === "full disk" ? openSync("/dev/full", "w") : "pipe";
+      const child = spawn(process.execPath, ["--input-type=module", "-e", lines], {
+        stdio: ["ignore", output, "inherit"],
+      });
+      if (typeof output === "number") closeSync(output);
+      else child.stdout!.destroy();
+      const killed = setTimeout(() => child.kill("SIGKILL"), 10_000);
+      expect(await once(child, "exit")).toEqual([0, null]);
+      clearTimeout(killed);
+    },
+    20_000,
+  );
+
+  (existsSync("/dev/full") ? it : it.skip)(
+    "works on, and ends, while the disk of its log is full",
+    async () => {
+      const disk = openSync("/dev/full", "w");
+      const port = await freePort();
+      const web = spawn(process.execPath, [program("src/web.ts")], {
+        cwd: tmpdir(),
+        env: { ...life.world.environment, PORT: String(port), WEB_JOBS: "off" },
+        stdio: ["ignore", disk, "pipe"],
+      });
+      closeSync(disk);
+      let errors = "";
+      web.stderr!.on("data", (data: Buffer) => (errors += data.toString()));
+      await eventually(async () => expect(await answers(`http://localhost:${port}`)).toBe(200));
+      await wait(1_000);
+      expect([web.exitCode, errors]).toEqual([null, ""]);
+      web.kill("SIGTERM");
+      const killed = setTimeout(() => web.kill("SIGKILL"), 10_000);
+      expect(await once(web, "close")).toEqual([0, null]);
+      clearTimeout(killed);
+    },
+    30_000,
+  );
+});

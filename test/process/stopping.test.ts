@@ -1,0 +1,30 @@
+import { setTimeout as wait } from "node:timers/promises";
+import { afterAll, beforeAll, expect, it } from "@jest/globals";
+import { aGate } from "../support/a-vendor.ts";
+import { aProvisionRequest } from "../support/a-provision-request.ts";
+import { aLifecycle, type LifecycleWorld } from "../support/lifecycle.ts";
+import { teapots } from "../support/teapots/index.ts";
+import { eventually } from "../support/world.ts";
+
+let life: LifecycleWorld;
+beforeAll(async () => void (life = await aLifecycle()));
+afterAll(() => life.world.close());
+
+it("a vendor's function that outlasts its answer, which was the last before the end, is waited for", async () => {
+  const gate = aGate();
+  life.vendor.next("provision", async (resource) => {
+    await gate.opened;
+    return teapots.provision(resource);
+  });
+  const request = aProvisionRequest();
+  const answer = life.platform.provision(request);
+  await eventually(() => life.vendor.callsOf(request.uuid, "provision").length === 1);
+  const stopped = life.world.service.stop();
+  expect((await answer).status).toBe(202);
+  await wait(500);
+  gate.open();
+  await stopped;
+  await life.world.restart();
+  expect(await life.steps(request.uuid)).toEqual(["announce"]);
+  expect(life.vendor.callsOf(request.uuid, "provision")).toHaveLength(1);
+});

@@ -1,0 +1,45 @@
+import { setTimeout as wait } from "node:timers/promises";
+import { afterAll, beforeAll, expect, it } from "@jest/globals";
+import { runWorker } from "../../src/process/run-service.ts";
+import { aVendor } from "../support/a-vendor.ts";
+import { aLifecycle, type LifecycleWorld } from "../support/lifecycle.ts";
+import { teapotConfig, teapotParts } from "../support/sellers.ts";
+import { eventually } from "../support/world.ts";
+
+// With WEB_JOBS=off a web process answers. What the vendor put off may take long or compute: it is the workers'.
+
+let life: LifecycleWorld;
+const atWorker = aVendor();
+
+beforeAll(async () => void (life = await aLifecycle({ environment: { WEB_JOBS: "off" } })));
+afterAll(() => life.world.close());
+
+it("a web process with WEB_JOBS=off exchanges grants and finds apps; what was put off and clean-ups a worker does", async () => {
+  const { addon } = await life.control.install({ plan: "dedicated" });
+  const gone = await life.control.install({ plan: "basic" });
+  for (const uuid of [addon.id, gone.addon.id])
+    await eventually(async () => expect(await life.events(uuid)).toContain("apps_found"));
+  await life.control.deprovision(gone.addon.id);
+  // What becomes due at an exchange, and at a deprovision, is looked for within a moment.
+  await wait(1_000);
+  expect(await life.steps(addon.id)).toEqual(["finish"]);
+  expect(await life.steps(gone.addon.id)).toEqual(["clean_up"]);
+
+  const worker = await runWorker(teapotConfig(life.world.environment), {
+    ...teapotParts,
+    vendor: atWorker,
+    logTo: { write: () => undefined },
+  });
+  try {
+    await worker.ready;
+    await life.world.quiet([addon.id]);
+    await eventually(async () => expect(await life.steps(gone.addon.id)).toEqual([]));
+  } finally {
+    await worker.stop();
+  }
+  expect(atWorker.calls.map(({ what, uuid }) => [what, uuid]).sort()).toEqual([
+    ["deprovision", gone.addon.id],
+    ["finish", addon.id],
+  ]);
+  expect(life.vendor.calls.map(({ what }) => what)).toEqual(["provision"]);
+});

@@ -1,0 +1,148 @@
+// docs/upgrade.md, "A release that changes what you sell": releases, one after the other, of a service with customers.
+
+import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
+import { diffConfig } from "../../src/operator/config-diff.ts";
+import { pushShown } from "../../src/operator/config-push.ts";
+import { setConfig } from "../../src/operator/config-vars.ts";
+import { addonManifest } from "../../src/operator/addon-manifest.ts";
+import type { Offer } from "../../src/resources/contract.ts";
+import { aLifecycle, type LifecycleWorld } from "../support/lifecycle.ts";
+import { offer } from "../support/teapots/plans.ts";
+import { eventually } from "../support/world.ts";
+
+const NEW = "TEAPOT_COLOUR";
+const withNew: Offer = { ...offer, configVars: [...offer.configVars, NEW] };
+const withoutToken: Offer = { ...offer, configVars: ["TEAPOT_URL"] };
+
+let life: LifecycleWorld;
+beforeEach(async () => {
+  life = await aLifecycle();
+}, 60_000);
+afterEach(() => life.world.close());
+
+const release = (sold: Offer) => life.world.restart({ parts: { offer: sold, vendor: life.vendor } });
+const tellPlatform = (sold: Offer) => life.control.partner({ addonManifest: addonManifest("teapots", sold) });
+const needs = () => life.world.service.services;
+const done = (config: Record<string, string>) => () => Promise.resolve({ config });
+const blue = done({ TEAPOT_URL: "https://teapots.example/1", TEAPOT_TOKEN: "one", [NEW]: "blue" });
+const urlAlone = done({ TEAPOT_URL: "https://teapots.example/1" });
+
+async function onPlatform(uuid: string): Promise<string[]> {
+  return (await needs().platformFor(uuid).config.get()).map(({ name }) => name).sort();
+}
+
+describe("a new config var", () => {
+  it("that the platform's manifest lacks is left out of an answer, and refused of a put-off provision until it is there", async () => {
+    await release(withNew);
+    life.vendor.next("provision", blue);
+    const { addon: atOnce, response } = await life.control.install({ plan: "basic" });
+    await life.world.quiet([atOnce.id]);
+    expect(await onPlatform(atOnce.id)).not.toContain(NEW);
+    expect(response.complaints?.join()).toContain(`${NEW} is not declared`);
+
+    life.vendor.next("finish", blue);
+    const { addon: later } = await life.control.install({ plan: "dedicated" });
+    const refused = () =>
+      life
+        .entries()
+        .filter(({ path, response }) => path === `/addons/${later.id}/config` && response?.status === 422);
+    await eventually(() => refused().length > 0);
+    expect(await life.steps(later.id)).toContain("announce");
+
+    tellPlatform(withNew);
+    await eventually(async () => {
+      await life.hurry(later.id);
+      return (await life.resource(later.id))?.state === "provisioned";
+    });
+    expect(await onPlatform(later.id)).toContain(NEW);
+    // What was left out is known to be wanted, so it is missing and can be pushed.
+    const { vars } = await diffConfig(needs(), atOnce.id);
+    expect(vars).toContainEqual(expect.objectContaining({ name: NEW, state: "missing" }));
+    expect(await pushShown(needs(), atOnce.id, { shown: vars, overwrite: [] })).toEqual([NEW]);
+  }, 60_000);
+
+  it("comes to who is there by a plan change, or by `kit config set`; `kit config diff` knows nothing of it", async () => {
+    const [changed, set] = [await life.settled(), await life.settled()];
+    tellPlatform(withNew);
+    await release(withNew);
+    expect((await diffConfig(needs(), set)).vars.map(({ name }) => name)).not.toContain(NEW);
+
+    life.vendor.next("changePlan", blue);
+    await life.control.changePlan(changed, "premium");
+    expect(await onPlatform(changed)).toContain(NEW);
+
+    await setConfig(needs(), set, [{ name: NEW, value: "blue" }]);
+    expect(await onPlatform(set)).toContain(NEW);
+    expect((await diffConfig(needs(), set)).vars).toContainEqual(
+      expect.objectContaining({ name: NEW, state: "same" }),
+    );
+    // The next plan change takes away what the service does not return.
+    await life.control.changePlan(set, "premium");
+    await life.world.quiet([set]);
+    expect(await onPlatform(set)).not.toContain(NEW);
+  }, 60_000);
+});
+
+describe("a config var that is sold no more", () => {
+  it("stays with who has it until a plan change or a push takes it away; a repeated answer names it for ever", async () => {
+    const [changed, pushed] = [await life.settled(), await life.settled()];
+    await release(withoutToken);
+    expect(await onPlatform(pushed)).toContain("TEAPOT_TOKEN");
+
+    life.vendor.next("changePlan", urlAlone);
+    await life.control.changePlan(changed, "premium");
+    await eventually(async () => !(await onPlatform(changed)).includes("TEAPOT_TOKEN"));
+
+    const { vars } = await diffConfig(needs(), pushed);
+    expect(vars).toContainEqual(expect.objectContaining({ name: "TEAPOT_TOKEN", state: "extra" }));
+    await pushShown(needs(), pushed, { shown: vars, overwrite: ["TEAPOT_TOKEN"] });
+    expect(await onPlatform(pushed)).toEqual(["TEAPOT_URL"]);
+
+    expect((await life.control.redeliver(pushed)).response).not.toHaveProperty("complaints");
+    tellPlatform(withoutToken);
+    const { response } = await life.control.redeliver(pushed);
+    expect(response.complaints?.join()).toContain("TEAPOT_TOKEN is not declared");
+  }, 60_000);
+
+  it("and that the service still returns, is an error in it: the provision is put off until it is mended", async () => {
+    await release(withoutToken);
+    const { addon } = await life.control.install({ plan: "basic" });
+    await eventually(() => life.world.logged().includes("TEAPOT_TOKEN, which is not among configVars"));
+    expect((await life.resource(addon.id))?.answer_status).toBe(202);
+    tellPlatform(offer);
+    await release(offer);
+    await eventually(async () => {
+      await life.hurry(addon.id);
+      return (await life.resource(addon.id))?.state === "provisioned";
+    });
+  }, 60_000);
+});
+
+describe("a plan", () => {
+  it("that is sold no more is refused to who wants it, and goes on for who has it", async () => {
+    const uuid = await life.settled("premium");
+    const { premium: _, ...plans } = offer.plans;
+    const sold = { ...offer, plans };
+    await release(sold);
+    const provisions = life.vendor.callsOf(uuid, "provision").length;
+    expect((await life.control.redeliver(uuid)).response.status).toBe(200);
+    expect(life.vendor.callsOf(uuid, "provision")).toHaveLength(provisions);
+    await life.control.changePlan(uuid, "basic");
+    expect((await life.resource(uuid))?.plan).toBe("basic");
+    expect((await life.control.changePlan(uuid, "premium")).response.status).toBe(422);
+  }, 60_000);
+
+  it("that gets `later` answers so from then on; who has it, and a repeated answer, are as before", async () => {
+    const uuid = await life.settled("basic");
+    await release({ ...offer, plans: { ...offer.plans, basic: { description: "Small", later: "Wait." } } });
+    await life.control.redeliver(uuid);
+    expect((await life.resource(uuid))?.answer_status).toBe(200);
+    const { addon } = await life.control.install({ plan: "basic" });
+    expect((await life.resource(addon.id))?.answer_status).toBe(202);
+    await life.control.changePlan(uuid, "premium");
+    await life.control.changePlan(uuid, "basic");
+    expect(life.vendor.callsOf(uuid, "changePlan").map(({ plan }) => plan)).toEqual(["premium", "basic"]);
+    expect(life.vendor.callsOf(uuid, "finish")).toEqual([]);
+    await life.world.quiet([addon.id]);
+  }, 60_000);
+});

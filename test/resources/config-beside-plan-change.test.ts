@@ -1,0 +1,101 @@
+// An operator sets or pushes config vars while a plan change tells the platform other ones.
+
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
+import { diffConfig, isDifferent } from "../../src/operator/config-diff.ts";
+import { pushShown } from "../../src/operator/config-push.ts";
+import { setConfig } from "../../src/operator/config-vars.ts";
+import type { PlatformFor } from "../../src/resources/platform-for.ts";
+import type { Services } from "../../src/services.ts";
+import { aGate } from "../support/a-vendor.ts";
+import { aLifecycle, type LifecycleWorld } from "../support/lifecycle.ts";
+import { eventually } from "../support/world.ts";
+
+let life: LifecycleWorld;
+let services: Services;
+let uuid: string;
+beforeAll(async () => {
+  life = await aLifecycle();
+  services = life.world.service.services;
+}, 60_000);
+afterAll(() => life.world.close());
+beforeEach(async () => {
+  uuid = await life.settled("basic");
+});
+
+const url = async () =>
+  (await services.platformFor(uuid).config.get()).find(({ name }) => name === "TEAPOT_URL")?.value;
+
+async function changePlan(): Promise<void> {
+  await life.control.changePlan(uuid, "premium");
+  await eventually(async () => expect(await life.steps(uuid)).toEqual([]));
+}
+
+/** A client whose first update comes while a plan change, or something else, is carried out: before that or after. */
+function overtaken(at: "before" | "after", by: () => Promise<unknown> = changePlan): PlatformFor {
+  let isFirst = true;
+  return (wanted) => {
+    const platform = services.platformFor(wanted);
+    const update: typeof platform.config.update = async (vars) => {
+      const here = isFirst;
+      isFirst = false;
+      if (here && at === "before") await by();
+      const answer = await platform.config.update(vars);
+      if (here && at === "after") await by();
+      return answer;
+    };
+    return { ...platform, config: { ...platform.config, update } };
+  };
+}
+
+describe("a plan change that comes first", () => {
+  it("is not undone on the platform by a push of what was wanted before it", async () => {
+    const before = await url();
+    await services.platformFor(uuid).config.update([{ name: "TEAPOT_URL", value: null }]);
+    const { vars } = await diffConfig(services, uuid);
+    const needs = { ...services, platformFor: overtaken("before") };
+    expect(await pushShown(needs, uuid, { shown: vars, overwrite: [] })).toEqual(["TEAPOT_URL"]);
+    expect(await url()).not.toBe(before);
+    expect(isDifferent((await diffConfig(services, uuid)).vars)).toBe(false);
+  }, 30_000);
+});
+
+describe("another operator who sets a var during a push", () => {
+  const ofTheOther = "https://of-the-other.example";
+  const setToo = () => setConfig(services, uuid, [{ name: "TEAPOT_URL", value: ofTheOther }]);
+
+  it("has what they set, and what was changed by hand and is not to be overwritten stays", async () => {
+    const byHand = { name: "TEAPOT_TOKEN", value: "by-hand" };
+    await services.platformFor(uuid).config.update([{ name: "TEAPOT_URL", value: null }, byHand]);
+    const { vars } = await diffConfig(services, uuid);
+    const needs = { ...services, platformFor: overtaken("before", setToo) };
+    expect(await pushShown(needs, uuid, { shown: vars, overwrite: [] })).toEqual(["TEAPOT_URL"]);
+    expect(await url()).toBe(ofTheOther);
+    expect(await services.platformFor(uuid).config.get()).toContainEqual(byHand);
+  }, 30_000);
+});
+
+describe("a plan change that comes between", () => {
+  it("leaves the platform with what an operator set, as it is kept here", async () => {
+    const needs = { ...services, platformFor: overtaken("after") };
+    const value = "https://by-hand.example";
+    await setConfig(needs, uuid, [{ name: "TEAPOT_URL", value }]);
+    expect(await url()).toBe(value);
+    expect(isDifferent((await diffConfig(services, uuid)).vars)).toBe(false);
+  }, 30_000);
+});
+
+describe("an operator who sets a var while a plan is being changed", () => {
+  it("loses it to the new plan as one set before, and nothing stays there that is not kept here", async () => {
+    const config = { TEAPOT_URL: "https://alone.example" };
+    life.vendor.next("provision", async () => ({ config }));
+    uuid = await life.settled();
+    const gate = aGate();
+    life.vendor.next("changePlan", () => gate.opened.then(() => ({ config })));
+    expect((await life.control.changePlan(uuid, "premium")).response.status).toBe(202);
+    await setConfig(services, uuid, [{ name: "TEAPOT_TOKEN", value: "by-hand" }]);
+    gate.open();
+    await eventually(async () => expect(await life.steps(uuid)).toEqual([]));
+    expect((await services.platformFor(uuid).config.get()).map(({ name }) => name)).toEqual(["TEAPOT_URL"]);
+    expect(isDifferent((await diffConfig(services, uuid)).vars)).toBe(false);
+  }, 30_000);
+});

@@ -1,0 +1,179 @@
+import { afterAll, beforeAll, expect, it } from "@jest/globals";
+import { setTimeout as wait } from "node:timers/promises";
+import { pino } from "pino";
+import { createBacklog } from "../../src/due-work/backlog.ts";
+import { createWorkerPool } from "../../src/due-work/worker-pool.ts";
+import type { Lane, StepQueue } from "../../src/resources/steps/queue.ts";
+import { createStepRunner, type StepHandlers } from "../../src/resources/steps/runner.ts";
+import { createScrubber } from "../../src/logging/scrubber.ts";
+import { aGate, aVendor } from "../support/a-vendor.ts";
+import { aWorld, eventually, type World } from "../support/world.ts";
+
+/** A pool whose rows are under way until they are ended by hand. */
+function aPool(rows: number, { concurrency, forNow }: { concurrency: number; forNow?: () => number }) {
+  const left = Array.from({ length: rows }, (_, row) => row);
+  const ends: (() => void)[] = [];
+  const pool = createWorkerPool<number>({
+    claim: async (most) => left.splice(0, most),
+    handle: () => new Promise((resolve) => ends.push(resolve)),
+    concurrency,
+    ...(forNow && { forNow }),
+    onEnd: () => undefined,
+  });
+  const filled = pool.fill(new AbortController().signal);
+  return {
+    pool,
+    ends,
+    started: () => rows - left.length,
+    async endAll() {
+      while (left.length > 0 || ends.length > 0) {
+        ends.splice(0).forEach((end) => end());
+        await new Promise(setImmediate);
+      }
+      await filled;
+    },
+  };
+}
+
+it("a pool says that it is behind for as long as more is due than it can start", async () => {
+  const { pool, ends, started, endAll } = aPool(5, { concurrency: 2 });
+  expect(pool.backlogAgeMs()).toBe(0);
+  await eventually(() => expect(started()).toBe(2));
+  expect(pool.backlogAgeMs()).toBeGreaterThan(0);
+  ends.splice(0).forEach((end) => end());
+  await eventually(() => expect(started()).toBe(4));
+  expect(pool.backlogAgeMs()).toBeGreaterThan(0);
+  await endAll();
+  await eventually(() => expect(pool.backlogAgeMs()).toBe(0));
+});
+
+it("a line of rows ends a second after it was last full, and not while it is", () => {
+  let now = 50_000;
+  const backlog = createBacklog(() => now);
+  const sawAfter = (ms: number, isFull: boolean) => ((now += ms), backlog.observe(isFull), backlog.ageMs());
+  expect(backlog.ageMs()).toBe(0);
+  expect(sawAfter(0, false)).toBe(0);
+  expect(sawAfter(0, true)).toBe(0);
+  // Nobody can look while all places are taken.
+  expect(((now += 5_000), backlog.ageMs())).toBe(5_000);
+  expect(sawAfter(0, false)).toBe(5_000);
+  expect(sawAfter(900, false)).toBe(5_900);
+  expect(sawAfter(0, true)).toBe(5_900);
+  expect(sawAfter(10, false)).toBe(5_910);
+  expect(sawAfter(990, false)).toBe(6_900);
+  expect(sawAfter(10, false)).toBe(0);
+  expect(sawAfter(0, true)).toBe(0);
+  expect(((now += 10), backlog.ageMs())).toBe(10);
+});
+
+it("a pool that may start fewer for now starts no more, and the rest as soon as it may, though nothing ended", async () => {
+  let most = 2;
+  const { pool, ends, started, endAll } = aPool(12, { concurrency: 8, forNow: () => most });
+  await eventually(() => expect(started()).toBe(2));
+  ends.shift()!();
+  await eventually(() => expect(started()).toBe(3));
+  expect(ends).toHaveLength(2);
+  most = 8;
+  await eventually(() => expect(ends).toHaveLength(8));
+  await endAll();
+  await pool.settled();
+});
+
+it("a pool that may start fewer for now looks ten times a second whether it may again, however many rows ended", async () => {
+  let looks = 0;
+  const held = { concurrency: 8, forNow: () => ((looks += 1), 1) };
+  const { ends, started, endAll } = aPool(200, held);
+  for (let ended = 1; ended <= 100; ended++) {
+    await eventually(() => ends.length > 0);
+    ends.shift()!();
+    await new Promise(setImmediate);
+  }
+  await eventually(() => expect(started()).toBe(101));
+  const before = looks;
+  await wait(500);
+  expect(looks - before).toBeGreaterThan(0);
+  expect(looks - before).toBeLessThan(20);
+  await endAll();
+});
+
+let world: World;
+const vendor = aVendor();
+const finishing = aGate();
+/** Calls that the token endpoint was let have; the first and the seventh wait for the line to be opened. */
+let answered = 0;
+let line = aGate();
+beforeAll(async () => {
+  // One call at a time, two grants taken for it.
+  world = await aWorld({
+    parts: {
+      vendor,
+      wrapTokenEndpoint: (endpoint) => ({
+        ...endpoint,
+        async exchange(...grant) {
+          if (answered === 0 || answered === 6) await line.opened;
+          answered += 1;
+          return endpoint.exchange(...grant);
+        },
+      }),
+    },
+    environment: { TOKEN_CONCURRENCY: "1" },
+  });
+});
+afterAll(async () => {
+  line.open();
+  finishing.open();
+  await world.close();
+});
+
+it("while grants stand in line one step that calls the vendor runs beside them; then as many as there are", async () => {
+  let running = 0;
+  for (let i = 0; i < 12; i++)
+    vendor.next("finish", async () => {
+      running += 1;
+      await finishing.opened;
+      return { config: {} };
+    });
+  const plan = { plan: "dedicated" };
+  const installed = await Promise.all(Array.from({ length: 12 }, () => world.sandbox.control.install(plan)));
+  const { grants } = world.service.services.credentials;
+  await eventually(async () => {
+    const [row] = await world.rows(`SELECT count(*)::int AS due FROM credentials WHERE due_at <= now()`);
+    expect(row).toEqual({ due: 12 });
+  });
+  await eventually(() => expect(grants.backlogAgeMs()).toBeGreaterThan(0));
+
+  line.open();
+  line = aGate();
+  await eventually(async () => {
+    const [row] = await world.rows(`SELECT count(*)::int AS active FROM credentials WHERE state = 'active'`);
+    expect(row).toEqual({ active: 6 });
+  });
+  await eventually(() => expect(running).toBe(1));
+  // Long enough for the others, were they let.
+  await wait(1_000);
+  expect(running).toBe(1);
+
+  line.open();
+  await eventually(() => expect(running).toBe(12));
+  finishing.open();
+  await world.quiet(installed.map(({ addon }) => addon.id));
+});
+
+it.each(["vendor", "platform"] as const)(
+  "gives way in the lane of the %s for a minute and no longer, for what waits may hold back a grant itself",
+  async (lane) => {
+    let ageMs = 0;
+    const claims: [Lane, number][] = [];
+    const runner = createStepRunner({
+      queue: { claim: async (...asked: [Lane, number]) => (claims.push(asked), []) } as unknown as StepQueue,
+      handlers: {} as StepHandlers,
+      grantBacklogAgeMs: () => ageMs,
+      secretsOf: () => [],
+      scrubber: createScrubber(""),
+      onEnd: () => undefined,
+      log: pino({ level: "silent" }),
+    });
+    for (ageMs of [0, 1, 59_999, 60_000]) await runner.runDue(lane, new AbortController().signal);
+    expect(claims).toEqual([16, 1, 1, 16].map((most) => [lane, most]));
+  },
+);

@@ -1,0 +1,79 @@
+import { cp, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { spawn } from "node:child_process";
+import { text } from "node:stream/consumers";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { once } from "node:events";
+import { describe, expect, it } from "@jest/globals";
+import { Misconfigured } from "../../src/errors.ts";
+import { addonManifest } from "../../src/operator/addon-manifest.ts";
+import type { Offer } from "../../src/resources/contract.ts";
+import { createServices } from "../../src/services.ts";
+import { program } from "../support/program.ts";
+import { teapotConfig, teapotParts } from "../support/sellers.ts";
+import { offer } from "../support/teapots/plans.ts";
+
+const environment = {
+  ADDON_ID: "teapots",
+  ADDON_PASSWORD: "a-password-of-tests",
+  PUBLIC_URL: "https://addon.example.com",
+  PLATFORM_API_URL: "https://api.example.com",
+  PLATFORM_AUTH_URL: "https://id.example.com",
+  PLATFORM_STATUS_URL: "https://status.example.com",
+  ENCRYPTION_KEY: "0123456789abcdef0123456789abcdef",
+  DATA_DIR: "/dev/null/nowhere",
+};
+const [basic] = Object.values(offer.plans);
+const OTHER_PLAN = 'defaultPlan is "bsic", but the plans are: basic, premium, dedicated.';
+
+describe("what is on offer and does not fit together", () => {
+  it.each<[Partial<Offer>, string | RegExp]>([
+    [{ defaultPlan: "bsic" }, OTHER_PLAN],
+    [{ ephemeralPlan: "gone" }, 'ephemeralPlan is "gone"'],
+    [{ ephemeralPlan: "constructor" }, 'ephemeralPlan is "constructor"'],
+    [{ plans: {} }, 'defaultPlan is "basic"'],
+    [{ plans: { ...offer.plans, "teapots:basic": basic! } }, 'plans holds "teapots:basic"'],
+    [{ plans: { ...offer.plans, "": basic! } }, 'plans holds ""'],
+    [{ configVars: ["KETTLE TOKEN"] }, 'configVars holds "KETTLE TOKEN": a name there is of letters'],
+    [{ configVars: ["KETTLE-TOKEN"] }, 'configVars holds "KETTLE-TOKEN"'],
+    [{ configVars: ["2ND_TEAPOT"] }, 'configVars holds "2ND_TEAPOT"'],
+    [{ configVars: ["TEAPOT_URL", "TEAPOT_URL", "TEAPOT_URL"] }, /configVars holds "TEAPOT_URL" twice\.$/],
+    [{ regions: ["us", "us"] }, 'regions holds "us" twice.'],
+    [{ regions: [""] }, 'regions holds ""'],
+    [{ requires: ["log_input", "log_input"] }, 'requires holds "log_input" twice.'],
+    [{ defaultPlan: "bsic", configVars: ["A B"] }, /defaultPlan is "bsic".*\n {2}configVars holds "A B"/],
+  ])("is registered nowhere, and opens nothing: %j", async (change, sentence) => {
+    const misfit = { ...offer, ...change };
+    expect(() => addonManifest("teapots", misfit)).toThrow(sentence);
+    const start = createServices(teapotConfig(environment), "owner", { ...teapotParts, offer: misfit });
+    await expect(start).rejects.toThrow(sentence);
+    await expect(start).rejects.toBeInstanceOf(Misconfigured);
+  });
+
+  it("ends a start, kit manifest write and kit doctor with 78 and the sentence", async () => {
+    // Beside the others, where what they import is found.
+    const programs = path.resolve(program("src/web.ts"), "../..");
+    const folder = await mkdtemp(`${programs}.misfit-`);
+    await cp(programs, folder, { recursive: true });
+    const plans = path.join(folder, "src/your-service/plans.js");
+    const written = await readFile(plans, "utf8");
+    await writeFile(plans, written.replace('defaultPlan: "basic"', 'defaultPlan: "bsic"'));
+    try {
+      for (const words of ["web", "kit manifest write", "kit doctor"]) {
+        const [entry, ...rest] = words.split(" ");
+        const args = [path.join(folder, `src/${entry}.js`), ...rest];
+        const child = spawn(process.execPath, args, { cwd: tmpdir(), env: environment });
+        const outputs = Promise.all([text(child.stdout), text(child.stderr)]);
+        const [code] = (await once(child, "close")) as [number];
+        const output = (await outputs).join("");
+        expect({ words, code }).toEqual({ words, code: 78 });
+        expect(output.replace(/\s+/g, " ")).toContain(
+          `src/your-service/plans.ts needs mending: ${OTHER_PLAN}`,
+        );
+        expect(output).not.toMatch(/^ +at /m);
+      }
+    } finally {
+      await rm(folder, { recursive: true });
+    }
+  }, 60_000);
+});

@@ -1,0 +1,232 @@
+// Again on PostgreSQL: who wins is decided by row locks.
+
+import { setTimeout as wait } from "node:timers/promises";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
+import type { Database } from "../../src/database/database.ts";
+import { Refusal } from "../../src/errors.ts";
+import type { TokenEndpoint } from "../../src/platform/oauth.ts";
+import { aGate } from "../support/a-vendor.ts";
+import { aLifecycle, type LifecycleWorld } from "../support/lifecycle.ts";
+import { eventually } from "../support/world.ts";
+
+// Things that meet: each test makes two of them happen in the order that once lost something.
+
+let life: LifecycleWorld;
+/** Runs before a statement of this name; used up by it. */
+const before = new Map<string, () => Promise<unknown>>();
+/** Runs when a statement of this name has found rows, before they are known to the service; used up by it. */
+const after = new Map<string, () => Promise<unknown>>();
+/** Holds the next exchange's answer back, after the platform has given it. */
+let exchangeHeld: Promise<void>[] = [];
+
+beforeAll(async () => {
+  const wrapDatabase = (database: Database): Database => ({
+    ...database,
+    async query(statement, values) {
+      const first = before.get(statement.name);
+      before.delete(statement.name);
+      await first?.();
+      const rows = await database.query<never>(statement, values);
+      if (rows.length > 0) {
+        const last = after.get(statement.name);
+        after.delete(statement.name);
+        await last?.();
+      }
+      return rows;
+    },
+  });
+  const wrapTokenEndpoint = (endpoint: TokenEndpoint): TokenEndpoint => ({
+    ...endpoint,
+    async exchange(...args) {
+      const held = exchangeHeld.shift();
+      const answer = await endpoint.exchange(...args);
+      await held;
+      return answer;
+    },
+  });
+  life = await aLifecycle({ parts: { wrapDatabase, wrapTokenEndpoint } });
+});
+afterAll(() => life.world.close());
+afterEach(() => {
+  before.clear();
+  after.clear();
+  exchangeHeld = [];
+  life.vendor.asUsual();
+  life.control.clearFaults();
+});
+
+const becomesActive = (uuid: string) =>
+  eventually(async () => expect(await life.credential(uuid)).toMatchObject({ state: "active" }));
+
+describe("tokens on their way to the database", () => {
+  it("wait for a row that somebody holds, and are not lost", async () => {
+    const { addon } = await life.control.install({ plan: "basic" });
+    before.set("store_tokens", async () => {
+      before.set("store_tokens", () => Promise.resolve());
+      throw Object.assign(new Error("canceling statement due to lock timeout"), {
+        code: "55P03",
+        severity: "ERROR",
+      });
+    });
+    await becomesActive(addon.id);
+    expect(life.exchangesOf(life.requestFor(addon.id).oauth_grant.code)).toHaveLength(1);
+  });
+
+  it("are not asked for by a process that was overtaken before its call", async () => {
+    before.set("mark_sent", () =>
+      life.world.rows(
+        `UPDATE credentials SET lease = lease + 1, leased_until = now() + interval '3 seconds' WHERE state = 'grant_pending'`,
+      ),
+    );
+    const { addon } = await life.control.install({ plan: "basic" });
+    await eventually(() => expect(before.has("mark_sent")).toBe(false));
+    const { code } = life.requestFor(addon.id).oauth_grant;
+    await wait(300);
+    expect(life.exchangesOf(code)).toHaveLength(0);
+    await becomesActive(addon.id);
+    expect(life.exchangesOf(code)).toHaveLength(1);
+  });
+
+  it("are not asked for again by a process that froze after its claim, and was overtaken", async () => {
+    const uuid = await life.settled();
+    const asked = life.control.ledger().next;
+    let isAwake = false;
+    after.set("claim_refreshes", async () => {
+      await life.world.rows(
+        `UPDATE credentials SET lease = lease + 1, leased_until = NULL, due_at = now() + interval '1 hour' WHERE uuid = $1`,
+        [uuid],
+      );
+      await wait(1_050);
+      isAwake = true;
+    });
+    await life.world.rows(`UPDATE credentials SET due_at = now() WHERE uuid = $1`, [uuid]);
+    life.world.service.services.jobs.wake("refresh-tokens");
+    await eventually(() => expect(isAwake).toBe(true));
+    await wait(300);
+    const { entries } = life.control.ledger({ since: asked });
+    expect(entries.filter(({ path }) => path === "/oauth/token")).toEqual([]);
+  });
+
+  it("do not hold up the grants of others", async () => {
+    const gate = aGate();
+    exchangeHeld = [gate.opened];
+    const slow = await life.control.install({ plan: "basic" });
+    await eventually(() => expect(exchangeHeld).toHaveLength(0));
+    const quick = await life.control.install({ plan: "basic" });
+    await becomesActive(quick.addon.id);
+    expect(await life.credential(slow.addon.id)).toMatchObject({ state: "grant_pending" });
+    gate.open();
+    await becomesActive(slow.addon.id);
+  });
+});
+
+describe("a deprovision", () => {
+  it("that waits for a plan change to begin leaves nothing of it behind", async () => {
+    const uuid = await life.settled();
+    const running = aGate();
+    life.vendor.next("changePlan", async () => {
+      await running.opened;
+      return { config: { TEAPOT_URL: "https://late.example" } };
+    });
+    const changing = life.control.changePlan(uuid, "premium");
+    await eventually(() => expect(life.vendor.callsOf(uuid, "changePlan")).toHaveLength(1));
+    const gone = await life.control.deprovision(uuid).catch((error: unknown) => error);
+    running.open();
+    await changing;
+    expect(gone).toBeDefined();
+    await eventually(async () => expect((await life.resource(uuid))?.state).toBe("deprovisioned"));
+    await life.hurry(uuid);
+    await eventually(async () => expect(await life.steps(uuid)).toEqual([]));
+    const [row] = await life.world.rows(
+      `SELECT sealed_config, sealed_answer FROM resources WHERE uuid = $1`,
+      [uuid],
+    );
+    expect(row).toEqual({ sealed_config: null, sealed_answer: null });
+    expect(life.vendor.callsOf(uuid, "deprovision").length).toBeGreaterThan(0);
+  });
+
+  it("cleans up whatever else still stands in the queue of a tombstone", async () => {
+    const uuid = await life.settled();
+    await life.world.rows(`INSERT INTO steps (uuid, kind) VALUES ($1, 'announce')`, [uuid]);
+    await life.control.deprovision(uuid);
+    await life.world.rows(`INSERT INTO steps (uuid, kind, due_at) VALUES ($1, 'change_plan', now())`, [uuid]);
+    // Where a sweep had just begun the announcement, the clean-up waits for its lease: 30 s, which the test does not.
+    await life.world.rows(
+      `UPDATE steps SET leased_until = NULL WHERE uuid = $1 AND kind = 'clean_up' AND attempts = 0`,
+      [uuid],
+    );
+    await eventually(async () => expect(await life.steps(uuid)).toEqual([]));
+    expect(life.vendor.callsOf(uuid, "deprovision")).toHaveLength(1);
+    expect(life.vendor.callsOf(uuid, "changePlan")).toHaveLength(0);
+  });
+});
+
+describe("a provision that was put off", () => {
+  it("and then fails is told to the platform once there is a token, whatever fails on the way", async () => {
+    life.vendor.next("finish", () => Promise.reject(new Refusal("The kiln broke.")));
+    life.control.fault("POST /addons/*/actions/deprovision", { status: 503 }, 1);
+    const { addon } = await life.control.install({ plan: "dedicated" });
+    await eventually(async () => expect((await life.resource(addon.id))?.state).toBe("failed"));
+    expect(life.actionsOf(addon.id).at(-1)).toMatch(/^deprovision 2/);
+  });
+
+  it("is answered 202 to a repeated request when the process that had it is gone", async () => {
+    const uuid = await life.settled();
+    // As if another process held the request: the row is there, undecided, and its step is taken.
+    await life.world.rows(
+      `WITH r AS (UPDATE resources SET state = 'provisioning', answer_status = NULL, sealed_answer = NULL WHERE uuid = $1)
+       INSERT INTO steps (uuid, kind, due_at, lease, leased_until) VALUES ($1, 'provision', now(), 1, now() + interval '30 seconds')`,
+      [uuid],
+    );
+    const repeated = await life.control.redeliver(uuid);
+    expect(repeated.response.status).toBe(202);
+    await life.hurry(uuid);
+    await eventually(async () => expect((await life.resource(uuid))?.state).toBe("provisioned"));
+  });
+});
+
+describe("plan changes", () => {
+  it("that arrive while a plan is being finished end with the last one accepted", async () => {
+    const gate = aGate();
+    life.vendor.next("finish", async () => {
+      await gate.opened;
+      return { config: { TEAPOT_URL: "https://dedicated.example" } };
+    });
+    const { addon } = await life.control.install({ plan: "dedicated" });
+    await eventually(() => expect(life.vendor.callsOf(addon.id, "finish")).toHaveLength(1));
+    const statuses = [
+      (await life.control.changePlan(addon.id, "basic")).response.status,
+      (await life.control.changePlan(addon.id, "dedicated")).response.status,
+    ];
+    expect(statuses).toEqual([202, 202]);
+    gate.open();
+    await eventually(async () => expect(await life.steps(addon.id)).toEqual([]));
+    const [row] = await life.world.rows(`SELECT plan, applied_plan FROM resources WHERE uuid = $1`, [
+      addon.id,
+    ]);
+    expect(row).toEqual({ plan: "dedicated", applied_plan: "dedicated" });
+    expect(life.vendor.callsOf(addon.id, "finish")[0]).toMatchObject({ plan: "dedicated" });
+  });
+});
+
+describe("a vendor's error", () => {
+  it("that quotes a config value shows it neither in the log nor in a column", async () => {
+    const uuid = await life.settled();
+    const secret = "a-config-value-nobody-may-see";
+    life.vendor.next("changePlan", () => Promise.resolve({ config: { TEAPOT_TOKEN: secret } }));
+    await life.control.changePlan(uuid, "premium");
+    await eventually(async () => expect(await life.steps(uuid)).toEqual([]));
+    life.vendor.next("changePlan", () => Promise.reject(new Error("First try fails.")));
+    life.vendor.next("changePlan", () => Promise.reject(new Error(`Could not set ${secret}.`)));
+    await life.control.changePlan(uuid, "basic");
+    await life.hurry(uuid);
+    await eventually(() => expect(life.vendor.callsOf(uuid, "changePlan").length).toBeGreaterThanOrEqual(3));
+    await eventually(() => expect(life.world.logged()).toMatch(/Could not set \[secret\]\./));
+    expect(life.world.logged()).not.toContain(secret);
+    const errors = await life.world.rows<{ last_error: string | null }>(
+      `SELECT last_error FROM steps WHERE uuid = $1`,
+      [uuid],
+    );
+    expect(JSON.stringify(errors)).not.toContain(secret);
+  });
+});

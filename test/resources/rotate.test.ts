@@ -1,0 +1,202 @@
+// Again on PostgreSQL: the password is changed over two processes at once.
+
+import { randomBytes } from "node:crypto";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
+import { readConfig } from "../../src/config.ts";
+import type { Environment } from "../../src/environment.ts";
+import { runWeb, type RunningService } from "../../src/process/run-service.ts";
+import type { Secret } from "../../src/secret.ts";
+import { signed } from "../customer/customers.ts";
+import { kitJson } from "../kit/kit.ts";
+import { FROM_OUR_PAGE, hiddenIn } from "../operator-pages/operator.ts";
+import type { Browser } from "../sign-in/browser.ts";
+import { aWorldOfPeople, type PeopleWorld } from "../sign-in/people.ts";
+import { basic } from "../support/partner-calls.ts";
+
+// docs/rotate.md, in its own orders. The client secret and the encryption key have tests of their own, which it names.
+
+const fresh = () => randomBytes(24).toString("hex");
+const OPERATOR = fresh();
+const SALT = fresh();
+
+let people: PeopleWorld;
+let uuid: string;
+beforeAll(async () => {
+  people = await aWorldOfPeople({
+    sandbox: { ssoSalt: SALT },
+    environment: { SSO_SALT: SALT, OPERATOR_PASSWORD: OPERATOR, SWEEP_CRON: "* * * * * *" },
+  });
+  const { addon } = await people.control.install({ plan: "basic" });
+  uuid = addon.id;
+  await people.world.quiet([uuid]);
+}, 60_000);
+afterAll(() => people.close());
+
+/** Settings as they are changed, one after the other. */
+let settings: Environment;
+beforeEach(() => void (settings = people.settings));
+const restartWith = (change: Environment) =>
+  people.world.restart({ environment: (settings = { ...settings, ...change }) });
+
+describe("the add-on's password", () => {
+  let other: RunningService | null = null;
+  afterEach(() => other?.stop());
+  // On the embedded database one service runs at a time.
+  const hasTwo = Boolean(process.env["TEST_DATABASE_URL"]);
+
+  it("is changed here, there, and here again: no provision is refused at any moment", async () => {
+    const { world, control } = people;
+    const [old, next] = [world.sandbox.settings.addonPassword, fresh()];
+    await startOther(settings);
+    await provisions();
+    await roll({ ADDON_PASSWORD: next, ADDON_PASSWORD_PREVIOUS: old });
+    control.partner({ addonPassword: next });
+    await provisions();
+    await roll({ ADDON_PASSWORD_PREVIOUS: "" });
+    for (const { url } of processes()) {
+      const authorization = basic(world.sandbox.settings.addonId, old);
+      const answer = await fetch(`${url}/resources/${uuid}`, {
+        method: "DELETE",
+        headers: { authorization },
+      });
+      expect(answer.status).toBe(401);
+    }
+
+    /** One process after the other gets the new settings, and in between each has its own. */
+    async function roll(change: Environment): Promise<void> {
+      await restartWith(change);
+      await provisions();
+      await startOther(settings);
+      await provisions();
+    }
+
+    async function startOther(environment: Environment): Promise<void> {
+      if (!hasTwo) return;
+      await other?.stop();
+      other = await runWeb(readConfig({ ...world.environment, ...environment }), {
+        logTo: { write: () => undefined },
+      });
+      await other.ready;
+    }
+
+    async function provisions(): Promise<void> {
+      for (const { url } of processes()) {
+        control.partner({ partnerUrl: url! });
+        expect((await control.install({ plan: "basic" })).response?.status).toBe(200);
+      }
+    }
+
+    function processes(): RunningService[] {
+      return [world.service, ...(other ? [other] : [])];
+    }
+  }, 60_000);
+});
+
+describe("the salt of sign-on", () => {
+  it("is changed there and here: who is signed on stays so, and only forms of the other salt are refused", async () => {
+    const next = fresh();
+    const form = () => people.control.signOnForm(uuid).form;
+    const before = form();
+    expect((await signOn(before)).status).toBe(303);
+    const page = await signOn(signed({ ...form(), timestamp: secondsAgo(30) }, SALT));
+    const [cookie] = page.headers.getSetCookie()[0]!.split(";");
+    const seen = () =>
+      fetch(`${people.url()}/customer/${uuid}`, { headers: { cookie: cookie! } }).then(
+        ({ status }) => status,
+      );
+    expect(await seen()).toBe(200);
+
+    people.control.partner({ ssoSalt: next });
+    expect((await signOn(form())).status).toBe(403);
+    await restartWith({ SSO_SALT: next });
+    expect(await seen()).toBe(200);
+    expect((await signOn(form())).status).toBe(303);
+    expect((await signOn(signed({ ...form(), timestamp: secondsAgo(2) }, SALT))).status).toBe(403);
+  });
+
+  const secondsAgo = (seconds: number) => String(Math.floor(Date.now() / 1_000) - seconds);
+  const signOn = (form: Record<string, string>) =>
+    fetch(`${people.url()}/sso/login`, {
+      method: "POST",
+      body: new URLSearchParams(form),
+      redirect: "manual",
+    });
+});
+
+describe("the OAuth client's secret", () => {
+  let browser: Browser;
+  const page = async () => /<h1>(.*?)<\/h1>/.exec((await browser.get("/oauth/me")).text)![1];
+
+  it("is reset there and set here: who was signed in still is, with tokens that work", async () => {
+    browser = people.browser();
+    await people.signIn(browser);
+    expect(await page()).toBe("You are signed in");
+    const { secret } = await reset();
+    // Between the two they stay signed in; that the platform cannot be asked is all that changes.
+    expect(await page()).toBe("You are signed in");
+    await restartWith({ OAUTH_CLIENT_SECRET: secret });
+    expect(await page()).toBe("You are signed in");
+    expect(await people.people()).toMatchObject([{ state: "active", generation: 2 }]);
+    await people.signIn(people.browser());
+    expect(await people.sessions()).toHaveLength(2);
+  });
+
+  async function reset(): Promise<{ secret: string }> {
+    const { token } = people.control.userToken();
+    const { url } = people.world.sandbox;
+    const headers = { authorization: `Bearer ${token}`, accept: "application/vnd.svc+json; version=3" };
+    const path = `/oauth/clients/${people.client.id}/actions/rotate-credentials`;
+    return (await (await fetch(url + path, { method: "POST", headers })).json()) as { secret: string };
+  }
+});
+
+describe("the operator's password", () => {
+  it("is changed with a restart: the old one and the forms made with it end, and the audit trail stays", async () => {
+    const next = fresh();
+    const asked = await operator(OPERATOR, "/operator/secret");
+    expect(asked.status).toBe(200);
+    const form = new URLSearchParams([...hiddenIn(await asked.text()), ["secret", "never-set-by-this"]]);
+    await people.world.rows(
+      `INSERT INTO operator_actions (action, state, message, form, ended_at) VALUES ('refresh-all', 'done', 'Kept', 'a-form', now())`,
+    );
+    await restartWith({ OPERATOR_PASSWORD: next });
+    for (const path of ["/operator", "/operator/secret", "/metrics"]) {
+      expect([path, (await operator(OPERATOR, path)).status]).toEqual([path, 401]);
+      expect([path, (await operator(next, path)).status]).toEqual([path, 200]);
+    }
+    const sent = await operator(next, "/operator/secret", {
+      method: "POST",
+      body: form,
+      headers: FROM_OUR_PAGE,
+    });
+    expect(sent.status).toBe(403);
+    expect(await (await operator(next, "/operator/actions")).text()).toContain("Kept");
+  });
+
+  const operator = (password: string, path: string, init: RequestInit = {}) =>
+    fetch(people.url() + path, {
+      ...init,
+      redirect: "manual",
+      headers: { ...(init.headers as Record<string, string>), authorization: basic("operator", password) },
+    });
+});
+
+describe("an access token that leaked", () => {
+  it("is dead at the platform as soon as kit has refreshed it, and nothing else is touched", async () => {
+    const { services } = people.world.service;
+    const leaked = await services.credentials.tokensOf(uuid).current();
+    expect(await askedWith(leaked)).toBe(200);
+    const { code, data } = await kitJson({ ...people.world.environment }, ["tokens", "refresh", uuid]);
+    expect({ code, data }).toEqual({ code: 0, data: { done: [uuid], failed: [], skipped: [] } });
+    expect(await askedWith(leaked)).toBe(401);
+    expect((await services.platformFor(uuid).addons.own()).id).toBe(uuid);
+  });
+
+  async function askedWith(token: Secret): Promise<number> {
+    const headers = {
+      authorization: `Bearer ${token.reveal()}`,
+      accept: "application/vnd.svc+json; version=3",
+    };
+    return (await fetch(`${people.world.sandbox.url}/addons/${uuid}`, { headers })).status;
+  }
+});

@@ -1,0 +1,49 @@
+import { describe, expect, it } from "@jest/globals";
+import { sealConfig } from "../../src/resources/config-vars.ts";
+import { resourcePlace, type ResourceRow } from "../../src/resources/rows.ts";
+import { secretsOf } from "../../src/resources/secrets-of.ts";
+import { Secret } from "../../src/secret.ts";
+import { createVault } from "../../src/vault/vault.ts";
+
+const vault = await createVault({ encryptionKey: new Secret("a-key-of-more-than-thirty-two-characters") });
+const UUID = "01234567-89ab-4def-8123-456789abcdef";
+
+const sealedIn = (column: Parameters<typeof resourcePlace>[0], text: string) =>
+  Buffer.from(vault.seal(resourcePlace(column, UUID), text));
+
+const resource = {
+  uuid: UUID,
+  sealedLogInputUrl: sealedIn("sealed_log_input_url", "https://logs.example/input"),
+  sealedLogDrainToken: sealedIn("sealed_log_drain_token", "d.drain-token"),
+  sealedConfig: Buffer.from(
+    sealConfig(vault, UUID, [
+      { name: "URL", value: "teapot://key@host" },
+      { name: "SIZE", value: "small" },
+      { name: "GONE", value: null },
+    ]),
+  ),
+} as ResourceRow;
+
+const revealed = (row: ResourceRow) => secretsOf(vault, row).map((secret) => secret.reveal());
+
+describe("the secrets of a resource", () => {
+  it("are its log addresses and the values of its config, but for short words", () => {
+    expect(revealed(resource)).toEqual(["https://logs.example/input", "d.drain-token", "teapot://key@host"]);
+    const none = { sealedLogInputUrl: null, sealedLogDrainToken: null, sealedConfig: null };
+    expect(revealed({ ...resource, ...none })).toEqual([]);
+  });
+
+  it.each([
+    ["sealedLogInputUrl", ["d.drain-token", "teapot://key@host"]],
+    ["sealedLogDrainToken", ["https://logs.example/input", "teapot://key@host"]],
+    ["sealedConfig", ["https://logs.example/input", "d.drain-token"]],
+  ])("are known but for %s, where that does not open", (column, others) => {
+    // Sealed in another place.
+    expect(revealed({ ...resource, [column]: sealedIn("sealed_answer", "[]") })).toEqual(others);
+  });
+
+  it("are known but for a config that cannot be read", () => {
+    const sealedConfig = sealedIn("sealed_config", "no JSON");
+    expect(revealed({ ...resource, sealedConfig })).toEqual(["https://logs.example/input", "d.drain-token"]);
+  });
+});

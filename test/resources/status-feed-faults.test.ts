@@ -1,0 +1,134 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
+import { type Answering, aServer, aClosedPort } from "../platform/local-server.ts";
+import { aProvisionRequest } from "../support/a-provision-request.ts";
+import { partnerCalls } from "../support/partner-calls.ts";
+import { aWorld, eventually, type World } from "../support/world.ts";
+
+/** Fault G5: the status feed is for information, and no fault of it reaches grants, refreshes or the log. */
+let world: World;
+beforeAll(async () => {
+  world = await aWorld();
+});
+afterAll(() => world.close());
+
+let closing: (() => Promise<void>)[] = [];
+afterEach(async () => {
+  for (const close of closing.splice(0)) await close();
+  closing = [];
+});
+
+/** What a call to the feed may take. */
+const LONGEST_CALL_MS = 5_000;
+
+const LIES = {
+  status: [{ system: 5, status: { red: true } }, null, "Apps"],
+  incidents: [
+    { id: "../../oauth", title: "Not an id", resolved: false },
+    { id: 7, title: { no: "text" }, resolved: "maybe", full_url: 5, updated_at: "never", updates: "none" },
+    { id: 8, title: "x".repeat(100_000), resolved: false, full_url: "javascript:alert(1)", updates: [[[]]] },
+  ],
+  scheduled: "soon",
+};
+
+const modes: Record<string, Answering | null> = {
+  down: null,
+  "slow, without an end": () => undefined,
+  garbled: (_, response) => response.end("<html>\u0000 not \ud800 json {"),
+  huge: (_, response) => response.end(`{"status": [], "incidents": "${"x".repeat(5_000_000)}"}`),
+  "in error": (_, response) => response.writeHead(503, { "retry-after": "3600" }).end("{}"),
+  redirecting: ({ url }, response) => response.writeHead(307, { location: url }).end(),
+  lying: (_, response) => response.end(JSON.stringify(LIES)),
+};
+
+async function aFeed(answer: Answering | null) {
+  if (!answer) return { url: await aClosedPort(), seen: [] };
+  const server = await aServer(answer);
+  closing.push(server.close);
+  return server;
+}
+
+const credential = async (uuid: string) => {
+  const rows = await world.rows<{ state: string; generation: number }>(
+    `SELECT state, generation FROM credentials WHERE uuid = $1`,
+    [uuid],
+  );
+  return rows[0];
+};
+
+const alarms = () =>
+  world
+    .logged()
+    .split("\n")
+    .filter((line) => line.includes(`"alarm":"no_grant"`))
+    .map((line) => JSON.parse(line) as { uuid: string; incident?: object });
+
+describe.each(Object.entries(modes))("while the status feed is %s", (_, answer) => {
+  it("grants are exchanged, tokens refreshed and alarms written, and nobody waits", async () => {
+    const { url, seen } = await aFeed(answer);
+    await world.restart({ environment: { PLATFORM_STATUS_URL: url } });
+    const { services } = world.service;
+
+    const { addon } = await world.sandbox.control.install({ plan: "basic" });
+    await eventually(async () =>
+      expect(await credential(addon.id)).toEqual({ state: "active", generation: 1 }),
+    );
+    await services.credentials.refresh.now(addon.id);
+    expect(await credential(addon.id)).toEqual({ state: "active", generation: 2 });
+    expect(seen).toEqual([]); // nobody asked
+
+    const uuids = await provisionsWithoutGrant(3);
+    expect(alarms().filter(({ uuid }) => uuids.includes(uuid))).toHaveLength(3);
+    await services.credentials.refresh.now(addon.id);
+    expect(await credential(addon.id)).toEqual({ state: "active", generation: 3 });
+    if (answer) await eventually(() => seen.length > 0);
+    expect(seen.length).toBeLessThanOrEqual(1);
+
+    const stopping = performance.now();
+    await world.service.stop();
+    expect(performance.now() - stopping).toBeLessThan(LONGEST_CALL_MS);
+  });
+});
+
+describe("while an incident is open at the platform", () => {
+  it("alarms say so, from the first one on, until it is resolved", async () => {
+    await world.restart();
+    const before = lines().length;
+    const followUps = () =>
+      lines()
+        .slice(before)
+        .filter((line) => "alarms" in line);
+    const { control } = world.sandbox;
+    const incident = control.openIncident({ title: "Apps are slow", systems: ["Apps"] });
+    const [first] = await provisionsWithoutGrant(1);
+    const named = { id: incident.id, title: "Apps are slow", full_url: incident.full_url };
+    await eventually(() => followUps().length > 0);
+    expect(followUps()[0]).toMatchObject({ level: "warn", alarms: { no_grant: 1 }, incident: named });
+    expect(alarms().find(({ uuid }) => uuid === first)).not.toHaveProperty("incident");
+
+    const [second] = await provisionsWithoutGrant(1);
+    expect(alarms().find(({ uuid }) => uuid === second)).toMatchObject({ incident: named });
+
+    control.resolveIncident(incident.id);
+    await world.restart(); // a new process, which has not asked yet
+    const [third] = await provisionsWithoutGrant(1);
+    await eventually(async () => (await world.service.services.status.look()).last !== null);
+    expect(alarms().find(({ uuid }) => uuid === third)).not.toHaveProperty("incident");
+    expect(followUps()).toHaveLength(1);
+  });
+});
+
+const lines = () =>
+  world
+    .logged()
+    .split("\n")
+    .filter(Boolean)
+    .map((line) => JSON.parse(line) as Record<string, unknown>);
+
+async function provisionsWithoutGrant(count: number): Promise<string[]> {
+  const requests = Array.from({ length: count }, () => aProvisionRequest({ oauth_grant: null }));
+  for (const request of requests) {
+    const { status } = await partnerCalls(world).provision(request);
+    expect(status).toBe(200);
+  }
+  return requests.map(({ uuid }) => uuid);
+}

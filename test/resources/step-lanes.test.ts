@@ -1,0 +1,110 @@
+// Again on PostgreSQL: the claim skips rows that others hold.
+
+import { afterAll, beforeAll, expect, it } from "@jest/globals";
+import { createWorkerPool } from "../../src/due-work/worker-pool.ts";
+import { aGate } from "../support/a-vendor.ts";
+import { aLifecycle, type LifecycleWorld } from "../support/lifecycle.ts";
+import { eventually } from "../support/world.ts";
+
+// The vendor's functions may wait for minutes. What only tells or asks the platform something takes a moment, and has
+// places of its own.
+
+/** More than the places for the vendor's functions, 16, and the quarter of them that is filled together. */
+const MANY = 20;
+/** Far less than the next sweep is away. */
+const SOON_MS = 5_000;
+
+let life: LifecycleWorld;
+let settled: string;
+let finishing: string[];
+/** One for each call of `finish`, in the order in which they came. */
+const gates: ReturnType<typeof aGate>[] = [];
+const called: string[] = [];
+
+beforeAll(async () => {
+  // No sweep comes to help: what is due must be looked for when it falls due.
+  life = await aLifecycle({ environment: { SWEEP_CRON: "0 0 1 1 *" } });
+  settled = await life.settled("basic");
+  for (let i = 0; i < MANY; i++) {
+    const gate = aGate();
+    gates.push(gate);
+    life.vendor.next("finish", async ({ uuid }) => {
+      called.push(uuid);
+      await gate.opened;
+      return { config: { TEAPOT_URL: `https://fired.example/${uuid}`, TEAPOT_TOKEN: "fired" } };
+    });
+  }
+  const installed = await Promise.all(
+    Array.from({ length: MANY }, () => life.control.install({ plan: "dedicated" })),
+  );
+  finishing = installed.map(({ addon }) => addon.id);
+  await eventually(() => expect(called.length).toBe(16));
+}, 90_000);
+afterAll(async () => {
+  gates.forEach((gate) => gate.open());
+  await life.world.close();
+});
+
+it("while the vendor's functions take all their places, the apps of others are found", async () => {
+  const { addon } = await life.control.install({ plan: "basic" });
+  await eventually(async () => expect(await life.events(addon.id)).toContain("apps_found"), SOON_MS);
+  for (const uuid of finishing)
+    await eventually(async () => expect(await life.events(uuid)).toContain("apps_found"), SOON_MS);
+});
+
+it("and the platform is made to know the config vars of others", async () => {
+  const since = life.position();
+  expect((await life.control.changePlan(settled, "premium")).response.status).toBe(200);
+  await eventually(async () => expect(await life.steps(settled)).toEqual([]), SOON_MS);
+  // The platform has taken them from the answer already; it is asked all the same.
+  expect(life.entries(since).map(({ path }) => path)).toContain(`/addons/${settled}/config`);
+});
+
+it("what comes after one of them is begun at once, and those that waited take the places that become free", async () => {
+  expect(called.length).toBeLessThanOrEqual(16);
+  gates[0]!.open();
+  const first = called[0]!;
+  await eventually(async () => expect(await life.steps(first)).toEqual([]), SOON_MS);
+  expect(await life.resource(first)).toMatchObject({ state: "provisioned" });
+  gates.forEach((gate) => gate.open());
+  await eventually(() => expect(called).toHaveLength(MANY), SOON_MS);
+  await life.world.quiet(finishing);
+});
+
+it("a look for work ends when it is told to, though every place is taken", async () => {
+  const gate = aGate();
+  const due = ["one", "two"];
+  const pool = createWorkerPool<string>({
+    claim: async (most) => due.splice(0, most),
+    handle: () => gate.opened,
+    concurrency: 1,
+    onEnd: () => undefined,
+  });
+  const stop = new AbortController();
+  const looked = pool.fill(stop.signal);
+  await eventually(() => expect(due).toEqual(["two"]));
+  stop.abort();
+  expect(await looked).toBe(1);
+  gate.open();
+  await pool.settled();
+});
+
+it("places that stay free are taken though they are no quarter of all", async () => {
+  const gate = aGate();
+  const due = Array.from({ length: 13 }, (_, i) => i);
+  const begun: number[] = [];
+  const pool = createWorkerPool<number>({
+    claim: async (most) => due.splice(0, most),
+    handle: (row) => (begun.push(row), gate.opened),
+    concurrency: 16,
+    onEnd: () => undefined,
+  });
+  const signal = AbortSignal.timeout(60_000);
+  expect(await pool.fill(signal)).toBe(13);
+  due.push(13, 14, 15, 16);
+  void pool.fill(signal);
+  await eventually(() => expect(begun).toHaveLength(16), SOON_MS);
+  gate.open();
+  await eventually(() => expect(begun).toHaveLength(17), SOON_MS);
+  await pool.settled();
+});

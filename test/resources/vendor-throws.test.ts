@@ -1,0 +1,75 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { tmpdir } from "node:os";
+import { expect, it, jest } from "@jest/globals";
+import { anEmbeddedDatabase } from "../support/database.ts";
+import { program } from "../support/program.ts";
+import { teapotConfig, teapotParts } from "../support/sellers.ts";
+
+// The vendor's own code, which may throw as it is made.
+jest.unstable_mockModule("../../src/your-service/index.ts", () => ({
+  createYourService() {
+    throw new Error("The shop is closed.");
+  },
+}));
+const { createServices } = await import("../../src/services.ts");
+const { before } = await import("../support/process-world.ts");
+
+const settings = {
+  ...{ ADDON_ID: "teapots", ADDON_PASSWORD: "a-password-of-tests", PORT: "0" },
+  ...{ ENCRYPTION_KEY: "0123456789abcdef0123456789abcdef", CLIENT_SECRET: "a-client-secret-of-tests" },
+  PLATFORM_API_URL: "https://api.example.com",
+  PLATFORM_AUTH_URL: "https://id.example.com",
+  PLATFORM_STATUS_URL: "https://status.example.com",
+};
+
+it("a vendor's service that cannot be made leaves no database open, which would keep a command from ending", async () => {
+  const database = await anEmbeddedDatabase();
+  const config = teapotConfig({ ...settings, ...database.environment });
+  await expect(createServices(config, "owner")).rejects.toThrow("The shop is closed.");
+  // Fails where it is still open.
+  await database.close();
+});
+
+it("a vendor's service that cannot be closed leaves no database open either, and the error is not lost", async () => {
+  const database = await anEmbeddedDatabase();
+  const config = teapotConfig({ ...settings, ...database.environment });
+  const vendor = { ...teapotParts.vendor, close: () => Promise.reject(new Error("The door is stuck.")) };
+  const services = await createServices(config, "owner", { ...teapotParts, vendor });
+  await expect(services.close()).rejects.toThrow("The door is stuck.");
+  await database.close();
+});
+
+/** The same in a process; it quotes a setting, and a token of the platform's. */
+const THROWS = `
+  import { register } from "node:module";
+  const service = "export function createYourService() {" +
+    "throw new Error('no cache at redis://:' + process.env.ADDON_PASSWORD + '@cache for SVCK-0123456789') }";
+  const load = (url, context, next) => url.endsWith("/your-service/index.js")
+    ? { format: "module", source: SERVICE, shortCircuit: true } : next(url, context);
+  register("data:text/javascript," + encodeURIComponent(
+    "const SERVICE = " + JSON.stringify(service) + "; export const load = " + load));`;
+
+it.each([
+  ["the service", ["src/web.ts"], /^Error: no cache at redis:\/\/:\[secret\]@cache for \[secret\]\n +at /m],
+  [
+    "a command",
+    ["src/kit.ts", "tokens", "refresh", "--all"],
+    /^✗ No cache at redis:\/\/:\[secret\]@cache for \[secret\]$/m,
+  ],
+])("%s that cannot start says why without a secret", async (_who, [file, ...words], why) => {
+  const database = await anEmbeddedDatabase();
+  const { PATH, HOME } = process.env;
+  const child = spawn(process.execPath, [program(file!), ...words], {
+    cwd: tmpdir(),
+    env: { PATH, HOME, ...settings, ...database.environment, ...before(THROWS) },
+  });
+  let output = "";
+  for (const stream of [child.stdout, child.stderr])
+    stream.on("data", (data: Buffer) => (output += data.toString()));
+  const [code] = (await once(child, "close")) as [number | null];
+  await database.close();
+  expect(output).toMatch(why);
+  expect(output).not.toMatch(/a-password-of-tests|SVCK-/);
+  expect(code).toBe(1);
+});
