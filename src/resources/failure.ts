@@ -3,7 +3,7 @@ import { FIRST_UUID } from "../uuid.ts";
 import type { Vault } from "../vault/vault.ts";
 import { answerBody } from "./provision-answers.ts";
 import { lockWhole } from "./locks.ts";
-import { resourcePlace } from "./rows.ts";
+import { resourceSealContext } from "./rows.ts";
 import { isIn } from "./steps/queue.ts";
 
 /**
@@ -52,7 +52,7 @@ export function createFailure(
 
   async function end(uuid: string, onlyStranded: boolean): Promise<void> {
     const sealed = vault.seal(
-      resourcePlace("sealed_answer", uuid),
+      resourceSealContext("sealed_answer", uuid),
       answerBody({ id: "provision_failed", message: MESSAGE }),
     );
     await db.transaction(async (tx) => {

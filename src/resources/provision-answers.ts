@@ -3,7 +3,7 @@ import { createGroupCommit } from "../database/group-commit.ts";
 import type { Log } from "../logging/log.ts";
 import type { Vault } from "../vault/vault.ts";
 import { fullSet, sealConfig } from "./config-vars.ts";
-import { resourcePlace, type ResourceRow } from "./rows.ts";
+import { resourceSealContext, type ResourceRow } from "./rows.ts";
 import type { Attempt } from "./steps/attempt.ts";
 import type { Step } from "./steps/queue.ts";
 
@@ -124,7 +124,7 @@ export function createProvisionAnswers(db: Queryable, vault: Vault, log: Log): P
       if (answerStatus === null || !sealedAnswer) return null;
       return {
         status: answerStatus,
-        body: vault.open(resourcePlace("sealed_answer", uuid), sealedAnswer).reveal(),
+        body: vault.open(resourceSealContext("sealed_answer", uuid), sealedAnswer).reveal(),
       };
     },
   };
@@ -165,7 +165,7 @@ function accepted(uuid: string, message: string): Answer {
 }
 
 export function sealAnswer(vault: Vault, uuid: string, { body }: Answer): Uint8Array<ArrayBuffer> {
-  return vault.seal(resourcePlace("sealed_answer", uuid), body);
+  return vault.seal(resourceSealContext("sealed_answer", uuid), body);
 }
 
 /** The body of an answer; members that are undefined are left out. */

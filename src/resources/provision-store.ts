@@ -2,11 +2,11 @@ import { busyStatement, statement, type Queryable } from "../database/database.t
 import { createGroupCommit } from "../database/group-commit.ts";
 import type { Deadline } from "../database/retry.ts";
 import type { Vault } from "../vault/vault.ts";
-import { credentialPlace } from "./credentials/opening.ts";
+import { credentialSealContext } from "./credentials/opening.ts";
 import { GRANT_SECONDS } from "./grant-time.ts";
 import type { Secret } from "../secret.ts";
 import { sealAnswer, type Answer } from "./provision-answers.ts";
-import { resourcePlace } from "./rows.ts";
+import { resourceSealContext } from "./rows.ts";
 import { STEP_LEASE_SECONDS } from "./steps/queue.ts";
 
 /** A provision request (assumed, section 1), checked; members that the kit does not know are dropped. */
@@ -133,17 +133,17 @@ export function createProvisionStore(db: Queryable, vault: Vault) {
   });
 
   function sealed(column: "sealed_log_input_url" | "sealed_log_drain_token", uuid: string, value: Secret) {
-    return Buffer.from(vault.seal(resourcePlace(column, uuid), value));
+    return Buffer.from(vault.seal(resourceSealContext(column, uuid), value));
   }
 
   function sealCode(uuid: string, code: Secret) {
-    return vault.seal(credentialPlace("sealed_grant_code", uuid), code);
+    return vault.seal(credentialSealContext("sealed_grant_code", uuid), code);
   }
 
   function isSameCode(uuid: string, sealed: Buffer | null, code: Secret): boolean {
     if (!sealed) return false;
     try {
-      return vault.open(credentialPlace("sealed_grant_code", uuid), sealed).reveal() === code.reveal();
+      return vault.open(credentialSealContext("sealed_grant_code", uuid), sealed).reveal() === code.reveal();
     } catch {
       return false;
     }

@@ -45,9 +45,9 @@ export function createReseal({ db, vault }: { db: Queryable; vault: Vault }, tab
     return columns.map((column) => {
       const old = row[column];
       if (!old) return null;
-      const place = { table, column, uuid: row.uuid };
+      const context = { table, column, uuid: row.uuid };
       try {
-        return { old, fresh: vault.seal(place, vault.open(place, old)) };
+        return { old, fresh: vault.seal(context, vault.open(context, old)) };
       } catch (error) {
         if (!(error instanceof KeyMissing || error instanceof SealBroken)) throw error;
         onUnopened(error);

@@ -1,5 +1,5 @@
 import { busyStatement, type Queryable } from "../database/database.ts";
-import type { Place, Vault } from "../vault/vault.ts";
+import type { SealContext, Vault } from "../vault/vault.ts";
 import type { VendorResource } from "./contract.ts";
 
 /** A resource as it is stored. */
@@ -37,11 +37,11 @@ export function wasNeverProvisioned({ plan, state }: Pick<ResourceRow, "plan" | 
   return state === "deprovisioned" && plan === "";
 }
 
-/** Where a resource's secret is sealed. */
-export function resourcePlace(
+/** What a resource's sealed secret is bound to. */
+export function resourceSealContext(
   column: "sealed_answer" | "sealed_config" | "sealed_log_input_url" | "sealed_log_drain_token",
   uuid: string,
-): Place {
+): SealContext {
   return { table: "resources", column, uuid };
 }
 
@@ -61,8 +61,9 @@ export function vendorResource(
     idempotencyKey: step.key,
     signal: step.signal,
     logInputUrl:
-      sealedLogInputUrl && vault.open(resourcePlace("sealed_log_input_url", uuid), sealedLogInputUrl),
+      sealedLogInputUrl && vault.open(resourceSealContext("sealed_log_input_url", uuid), sealedLogInputUrl),
     logDrainToken:
-      sealedLogDrainToken && vault.open(resourcePlace("sealed_log_drain_token", uuid), sealedLogDrainToken),
+      sealedLogDrainToken &&
+      vault.open(resourceSealContext("sealed_log_drain_token", uuid), sealedLogDrainToken),
   };
 }

@@ -5,7 +5,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/glob
 import pg from "pg";
 import type { Database } from "../../src/database/database.ts";
 import type { TokenEndpoint } from "../../src/platform/oauth.ts";
-import { credentialPlace } from "../../src/resources/credentials/opening.ts";
+import { credentialSealContext } from "../../src/resources/credentials/opening.ts";
 import { runWorker, type RunningService } from "../../src/process/run-service.ts";
 import { Secret } from "../../src/secret.ts";
 import { createServices } from "../../src/services.ts";
@@ -130,7 +130,7 @@ describe("a client secret that is reset", () => {
       [refused],
     );
     const { vault } = world.service.services;
-    poison = vault.open(credentialPlace("sealed_refresh_token", refused), row!.sealed).reveal();
+    poison = vault.open(credentialSealContext("sealed_refresh_token", refused), row!.sealed).reveal();
     const isRejected = async () =>
       (
         await world.rows<{ is: boolean }>(

@@ -9,7 +9,7 @@ import { aGrant, aProvisionRequest } from "../support/a-provision-request.ts";
 import { aGate } from "../support/a-vendor.ts";
 import { aLifecycle, type LifecycleWorld } from "../support/lifecycle.ts";
 import { openConfig, sealConfig } from "../../src/resources/config-vars.ts";
-import { credentialPlace } from "../../src/resources/credentials/opening.ts";
+import { credentialSealContext } from "../../src/resources/credentials/opening.ts";
 import { createCredentialStore } from "../../src/resources/credentials/store.ts";
 import { createFailure } from "../../src/resources/failure.ts";
 import { createProvisionAnswers } from "../../src/resources/provision-answers.ts";
@@ -342,7 +342,7 @@ onPostgresql("tokens that come while a provision fails are not stored in it (nee
   await wait(300);
   const stored = createCredentialStore(db).storeTokens({
     ...{ uuid, lease: 0, first: true, replaces: null, lifeSeconds: 28_800, share: 0.5, secretVersion: 1 },
-    access: vault.seal(credentialPlace("sealed_access_token", uuid), new Secret("SVCK-late")),
+    access: vault.seal(credentialSealContext("sealed_access_token", uuid), new Secret("SVCK-late")),
     ...{ refresh: null, flags: [] },
   });
   await wait(300);

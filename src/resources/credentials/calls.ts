@@ -8,7 +8,7 @@ import { retryWhileDatabaseAway } from "../../database/retry.ts";
 import type { Admission, Admitted } from "./admission.ts";
 import { isMarked, NEEDED_LEASE_SECONDS, type ClaimedCredential } from "./claims.ts";
 import type { ClientSecret, ClientSecrets } from "./client-secrets.ts";
-import { credentialPlace, type Opening } from "./opening.ts";
+import { credentialSealContext, type Opening } from "./opening.ts";
 import type { TakeSlot } from "./slots.ts";
 import type { CredentialStore } from "./store.ts";
 import { shareOfLife } from "./verdict.ts";
@@ -74,8 +74,9 @@ export function createTokenCall({
       lease: row.lease,
       first: isFirst,
       replaces: isReplaced ? row.generation : null,
-      access: vault.seal(credentialPlace("sealed_access_token", row.uuid), accessToken),
-      refresh: refreshToken && vault.seal(credentialPlace("sealed_refresh_token", row.uuid), refreshToken),
+      access: vault.seal(credentialSealContext("sealed_access_token", row.uuid), accessToken),
+      refresh:
+        refreshToken && vault.seal(credentialSealContext("sealed_refresh_token", row.uuid), refreshToken),
       lifeSeconds: tokens.lifeSeconds,
       share: shareOfLife(row.uuid),
       secretVersion: secret.version,
