@@ -100,6 +100,13 @@ const IS_FREE = `(leased_until IS NULL OR leased_until <= now())`;
  */
 const MOST_CLAIMED = 2_000;
 
+/**
+ * How many rows are claimed for each call that may be under way: while some are called for, the next are being claimed
+ * and the last ones stored, each of which takes a commit. Not more: a row that waits in line behind a call of 20
+ * seconds must then have enough of its lease left.
+ */
+export const ROWS_PER_CALL = 2;
+
 const firstOf = (due: string) => `
   WHERE uuid = ANY(ARRAY(SELECT uuid FROM (${due} LIMIT ${MOST_CLAIMED} FOR UPDATE SKIP LOCKED) few LIMIT $1))`;
 
