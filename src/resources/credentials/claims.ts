@@ -1,4 +1,4 @@
-import { busyStatement, statement, type Queryable, type Statement } from "../../database/database.ts";
+import { genericPlanStatement, statement, type Queryable, type Statement } from "../../database/database.ts";
 
 // How work on credentials is found and claimed, in one statement each, so that there is no moment between seeing a row
 // and owning it. `id = ANY(ARRAY(SELECT … FOR UPDATE SKIP LOCKED))` makes the sub-select run once whatever the planner
@@ -113,7 +113,7 @@ const firstOf = (due: string) => `
 // Not in the order they fell due, which after an outage is random: a minute's backlog would cost grants in their last
 // minute. They are ordered by our own deadline, since clocks differ and some grants name no end. With few due, the
 // planner sorts them; with many, it reads the index of deadlines from its head.
-const claimGrants = busyStatement(
+const claimGrants = genericPlanStatement(
   "claim_grants",
   `${TAKE} ${firstOf(`
     SELECT uuid FROM credentials
@@ -129,7 +129,7 @@ const claimExpiredGrants = statement(
     ORDER BY grant_deadline LIMIT $1 FOR UPDATE SKIP LOCKED)) ${TAKEN}`,
 );
 
-const claimRefreshes = busyStatement(
+const claimRefreshes = genericPlanStatement(
   "claim_refreshes",
   `${TAKE} ${firstOf(`
     SELECT uuid FROM credentials

@@ -1,4 +1,4 @@
-import { busyStatement, createApplies, statement, type Queryable } from "../../database/database.ts";
+import { genericPlanStatement, createApplies, statement, type Queryable } from "../../database/database.ts";
 import { createGroupCommit } from "../../database/group-commit.ts";
 import { retryWhileDatabaseAway } from "../../database/retry.ts";
 import { keyIdIn } from "../keys.ts";
@@ -10,7 +10,7 @@ import { ASK_AGAIN_DAILY_SECONDS } from "./verdict.ts";
 // issued again (see `storeTokens`). Both are collected into one statement for all rows that are ready at the same
 // moment: at several thousand tokens a second the database's commits, not the calls, would be the limit.
 
-const markSent = busyStatement(
+const markSent = genericPlanStatement(
   "mark_sent",
   `UPDATE credentials c SET sent_at = now()
    FROM unnest($1::uuid[], $2::int[], $3::int[]) AS i(uuid, lease, needed_seconds)
@@ -24,7 +24,7 @@ const markSent = busyStatement(
 // this statement sees even if it began before the failure and waited for it. A first pair also wakes the steps that
 // waited for it and inserts a `discover` step. The token's life is counted from the mark, at most a second before the
 // call; tokens that an older client secret issued while a newer one was set are due at once.
-const storeTokens = busyStatement(
+const storeTokens = genericPlanStatement(
   "store_tokens",
   `WITH incoming AS (
      SELECT * FROM unnest($1::uuid[], $2::int[], $3::bool[], $4::bytea[], $5::bytea[], $6::float8[], $7::float8[], $8::int[], $9::text[], $10::int[])

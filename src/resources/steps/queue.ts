@@ -1,4 +1,4 @@
-import { busyStatement, statement, type Queryable } from "../../database/database.ts";
+import { genericPlanStatement, statement, type Queryable } from "../../database/database.ts";
 import { RESOURCE_COLUMNS, type ResourceRow } from "../rows.ts";
 
 // Steps are claimed like credentials: one statement, a lease, the database's clock. Two steps of one resource that
@@ -71,7 +71,7 @@ export function isNext(step: string): string {
 // steps, however many those are. The inner limit tells the planner, which does not see $1, that few rows are wanted; no
 // more rows are locked than the outer limit asks for.
 const claimDue = eachLane((lane) =>
-  busyStatement(
+  genericPlanStatement(
     `claim_${lane}_steps`,
     `${TAKE} WHERE r.uuid = s.uuid AND s.id = ANY(ARRAY(SELECT id FROM (
     SELECT due.id FROM steps due
