@@ -1,4 +1,4 @@
-import { setTimeout as wait } from "node:timers/promises";
+import { setTimeout as sleep } from "node:timers/promises";
 import { statement, type Database, type Queryable } from "../database/database.ts";
 import { sealedSecrets, clientSecretSealContext } from "../resources/credentials/client-secrets.ts";
 import { countKeyUse, registerKey, type KeyUse } from "../resources/keys.ts";
@@ -76,7 +76,7 @@ export async function resealAll(needs: Needs): Promise<{ report: KeyReport; unop
     if (result.passedOver === 0 || round === MOST_ROUNDS) {
       return { report: { resealed, byKey: await countKeyUse(db) }, unopened };
     }
-    await wait(ROUND_PAUSE_MS);
+    await sleep(ROUND_PAUSE_MS);
   }
 }
 

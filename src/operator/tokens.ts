@@ -1,4 +1,4 @@
-import { setTimeout as wait } from "node:timers/promises";
+import { setTimeout as sleep } from "node:timers/promises";
 import { statement, retryWhileDatabaseAway, type Database, type Queryable } from "../database/database.ts";
 import { errorIdOf, messageOf } from "../errors.ts";
 import type { Credentials } from "../resources/credentials/credentials.ts";
@@ -113,7 +113,7 @@ async function refreshOne(needs: Needs, uuid: string): Promise<{ id: string; mes
       return { id: errorIdOf(error), message: messageOf(error) };
     }
     if (performance.now() > until || needs.signal.aborted) return busy;
-    await wait(100);
+    await sleep(100);
   }
 }
 

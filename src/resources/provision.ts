@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { setTimeout as wait } from "node:timers/promises";
+import { setTimeout as sleep } from "node:timers/promises";
 import { isDeepStrictEqual } from "node:util";
 import { statement, type Queryable } from "../database/database.ts";
 import type { WithinDeadline } from "./request-deadline.ts";
@@ -146,7 +146,7 @@ export function createProvision(needs: {
         const answer = await withinDeadline(() => answers.decideLater(resource));
         return answer ?? decidedElsewhere(request.uuid, withinDeadline);
       }
-      await wait(50);
+      await sleep(50);
     }
   }
 

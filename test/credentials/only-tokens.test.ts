@@ -1,4 +1,4 @@
-import { setTimeout as wait } from "node:timers/promises";
+import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
 import { retryWhileDatabaseAway, type Database, type Queryable } from "../../src/database/database.ts";
 import type { TokenEndpoint } from "../../src/platform/oauth.ts";
@@ -174,7 +174,7 @@ it("tokens that wait behind a held row are stored, however long ago whoever brou
   const query = async (_: unknown, [uuids, leases]: readonly unknown[] = []) => {
     tries.push(uuids as string[]);
     if (tries.length > 1) return [{ uuid: (uuids as string[])[0], lease: (leases as number[])[0] }];
-    await wait(1_200);
+    await sleep(1_200);
     throw Object.assign(new Error("canceling statement due to lock timeout"), {
       ...{ code: "55P03", severity: "ERROR" },
     });

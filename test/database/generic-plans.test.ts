@@ -1,6 +1,6 @@
 // Again on PostgreSQL: the embedded database keeps no plans.
 
-import { setTimeout as wait } from "node:timers/promises";
+import { setTimeout as sleep } from "node:timers/promises";
 import { expect, test } from "@jest/globals";
 import {
   genericPlanStatement,
@@ -48,7 +48,7 @@ onPostgresql("a plan is kept for a second, and then made for the tables as they 
   };
   // What PostgreSQL knows of a table that has just been emptied.
   await opened.database.query(statement("forget", `VACUUM ANALYZE steps`));
-  await wait(1_100);
+  await sleep(1_100);
   const forFew = await plan();
   await opened.database.query(
     statement(
@@ -57,7 +57,7 @@ onPostgresql("a plan is kept for a second, and then made for the tables as they 
     ),
   );
   expect(await plan()).toBe(forFew);
-  await wait(1_100);
+  await sleep(1_100);
   expect(await plan()).not.toBe(forFew);
 });
 

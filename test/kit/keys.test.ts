@@ -36,12 +36,12 @@ afterAll(() => world.close());
 /** Takes its time with each table whose rows are counted by their keys. */
 const COUNTS_SLOWLY = before(`
   import { createRequire } from "node:module";
-  import { setTimeout as wait } from "node:timers/promises";
+  import { setTimeout as sleep } from "node:timers/promises";
   const { Client } = createRequire(process.argv[1])("pg");
   const { query } = Client.prototype;
   Client.prototype.query = function (asked, ...rest) {
     const ask = () => query.call(this, asked, ...rest);
-    return asked?.text?.includes("by_keys") ? wait(2_500).then(ask) : ask();
+    return asked?.text?.includes("by_keys") ? sleep(2_500).then(ask) : ask();
   };`);
 
 it("a key that is no longer given is looked for in all rows, for as long as that takes", async () => {

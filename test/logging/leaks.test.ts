@@ -1,6 +1,6 @@
 import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
-import { setTimeout as wait } from "node:timers/promises";
+import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import type { LedgerEntry } from "../../sandbox/index.ts";
 import { Refusal } from "../../src/errors.ts";
@@ -91,7 +91,7 @@ async function liveThroughMuch(): Promise<void> {
 
   // A vendor that takes longer than the platform waits, and then quotes what it was given.
   const late = async (error: Error) => {
-    await wait(VENDOR_TIME_MS + 200);
+    await sleep(VENDOR_TIME_MS + 200);
     throw error;
   };
   vendor.next("provision", (it) => late(new Error(`No answer from ${it.logInputUrl!.reveal()}`)));

@@ -1,4 +1,4 @@
-import { setTimeout as wait } from "node:timers/promises";
+import { setTimeout as sleep } from "node:timers/promises";
 import { KitError, messageOf } from "../../errors.ts";
 import type { Log } from "../../logging/log.ts";
 import type { OnProgress } from "../../operator/progress.ts";
@@ -72,7 +72,7 @@ export function createActionRunner({
         )
         .finally(() => running.delete(run));
       running.add(run);
-      await Promise.race([run, wait(PATIENCE_MS, undefined, { ref: false })]);
+      await Promise.race([run, sleep(PATIENCE_MS, undefined, { ref: false })]);
       return id;
     },
     async stop(): Promise<void> {
