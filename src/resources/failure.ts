@@ -4,7 +4,7 @@ import type { Vault } from "../vault/vault.ts";
 import { answerBody } from "./provision-answers.ts";
 import { lockWhole } from "./locks.ts";
 import { resourceSealContext } from "./rows.ts";
-import { isIn } from "./steps/queue.ts";
+import { isIn } from "./steps/lanes.ts";
 
 /**
  * Ends a provision that was put off and cannot be completed: stores a refusal, erases the secrets and writes a clean-up

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import type { LedgerEntry } from "../../sandbox/index.ts";
 import { Refusal } from "../../src/errors.ts";
 import { addonManifest } from "../../src/operator/addon-manifest.ts";
-import { VENDOR_TIME_MS } from "../../src/resources/provision.ts";
+import { VENDOR_TIME_MS } from "../../src/resources/vendor-time.ts";
 import { offer } from "../support/teapots/plans.ts";
 import { aLifecycle, type LifecycleWorld } from "../support/lifecycle.ts";
 import { eventually } from "../support/world.ts";

@@ -3,8 +3,9 @@ import type { Log } from "../../logging/log.ts";
 import type { Scrubber } from "../../logging/scrubber.ts";
 import type { Secret } from "../../secret.ts";
 import { createLeaseKeeper, type LeaseKeeper } from "./lease-keeper.ts";
+import type { Lane, StepKind } from "./lanes.ts";
 import { createPutOff } from "./put-off.ts";
-import { CONCURRENCY, type Lane, type Step, type StepKind, type StepQueue } from "./queue.ts";
+import { CONCURRENCY, type Step, type StepQueue } from "./queue.ts";
 
 /** One function per kind of step. Throwing means: not yet, try again. */
 export type StepHandlers = Readonly<Record<StepKind, (step: Step, signal: AbortSignal) => Promise<void>>>;
