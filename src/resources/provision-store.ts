@@ -33,7 +33,7 @@ export interface Grant {
 }
 
 /** A resource just written: the id of its first step, and its sealed values. */
-export interface Birth {
+export interface NewResource {
   stepId: number;
   sealedLogInputUrl: Buffer | null;
   sealedLogDrainToken: Buffer | null;
@@ -98,7 +98,7 @@ const replaceGrant = statement(
 export function createProvisionStore(db: Queryable, vault: Vault) {
   type Row = { request: ProvisionRequest; key: string; answer: Answer | null; deadline: Deadline };
 
-  const commit = createGroupCommit<Row, Birth | null>({
+  const commit = createGroupCommit<Row, NewResource | null>({
     // A row is not written once its request was refused: the platform would know nothing of that resource.
     deadlineOf: ({ deadline }) => deadline,
     async write(rows) {
@@ -123,8 +123,8 @@ export function createProvisionStore(db: Queryable, vault: Vault) {
         rows.map(({ key }) => key),
         requests.map(({ requestId }) => requestId),
       ];
-      const births = await db.query<{ uuid: string; stepId: number }>(insert, values);
-      const steps = new Map(births.map(({ uuid, stepId }) => [uuid, stepId]));
+      const inserted = await db.query<{ uuid: string; stepId: number }>(insert, values);
+      const steps = new Map(inserted.map(({ uuid, stepId }) => [uuid, stepId]));
       return requests.map(({ uuid }, i) => {
         const stepId = steps.get(uuid);
         return stepId === undefined ? null : { stepId, ...logs[i]! };

@@ -8,7 +8,7 @@ import type { Vault } from "../vault/vault.ts";
 import type { Offer, YourService } from "./contract.ts";
 import { createFirstAnswer } from "./first-answer.ts";
 import type { Answer, ProvisionAnswers } from "./provision-answers.ts";
-import type { Birth, ProvisionRequest, ProvisionStore } from "./provision-store.ts";
+import type { NewResource, ProvisionRequest, ProvisionStore } from "./provision-store.ts";
 import { createRepeatedAnswer } from "./repeated-answer.ts";
 import { findResource, type ResourceRow } from "./rows.ts";
 import type { Step, StepQueue } from "./steps/queue.ts";
@@ -60,11 +60,11 @@ export function createProvision(needs: {
       }
       const key = randomUUID();
       const answer = plan.later === undefined ? null : answers.putOff(request.uuid, plan.later);
-      const birth = await withinDeadline((deadline) => store.insert(request, key, answer, deadline));
-      if (!birth) return again(request, key, { withinDeadline, isHeard });
+      const inserted = await withinDeadline((deadline) => store.insert(request, key, answer, deadline));
+      if (!inserted) return again(request, key, { withinDeadline, isHeard });
       if (!request.grant)
         log.error({ alarm: "no_grant", ...named(request) }, "A provision came without a grant");
-      return answer ?? firstAnswer.decide(newStep(request, birth, key), withinDeadline);
+      return answer ?? firstAnswer.decide(newStep(request, inserted, key), withinDeadline);
     });
 
   /**
@@ -107,7 +107,7 @@ function named({ uuid, requestId }: ProvisionRequest) {
   return { uuid, requestId };
 }
 
-function newStep(request: ProvisionRequest, { stepId, ...sealed }: Birth, key: string): Step {
+function newStep(request: ProvisionRequest, { stepId, ...sealed }: NewResource, key: string): Step {
   const { uuid, name, plan, region, options, requestId } = request;
   const resource: ResourceRow = {
     uuid,

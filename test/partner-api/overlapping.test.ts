@@ -11,7 +11,7 @@ import { aLifecycle, type LifecycleWorld } from "../support/lifecycle.ts";
 import { openConfig, sealConfig } from "../../src/resources/config-vars.ts";
 import { credentialSealContext } from "../../src/resources/credentials/opening.ts";
 import { createCredentialStore } from "../../src/resources/credentials/store.ts";
-import { createFailure } from "../../src/resources/failure.ts";
+import { createProvisionFailure } from "../../src/resources/provision-failure.ts";
 import { createProvisionAnswers } from "../../src/resources/provision-answers.ts";
 import { findResource } from "../../src/resources/rows.ts";
 import type { Step } from "../../src/resources/steps/queue.ts";
@@ -338,7 +338,7 @@ onPostgresql("tokens that come while a provision fails are not stored in it (nee
     [uuid],
   );
   // The failure waits for that, and the tokens wait behind it: their statement began before either.
-  const failed = createFailure(db, vault).failStranded(uuid);
+  const failed = createProvisionFailure(db, vault).failStranded(uuid);
   await sleep(300);
   const stored = createCredentialStore(db).storeTokens({
     ...{ uuid, lease: 0, first: true, replaces: null, lifeSeconds: 28_800, share: 0.5, secretVersion: 1 },

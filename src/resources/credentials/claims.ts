@@ -20,7 +20,7 @@ export const BEFORE_CALL_MS = 15_000;
 /** A credential row taken for a call to the token endpoint. */
 export interface ClaimedCredential {
   uuid: string;
-  claimedAt: Moment;
+  claimedAt: ClockReading;
   state: "grant_pending" | "active" | "needs_reauth" | "quarantined";
   lease: number;
   attempts: number;
@@ -47,15 +47,15 @@ export interface ClaimedCredential {
 }
 
 /**
- * When a claim was sent to the database (ms), by both clocks of the machine: the monotonic one (`passed`) stands still
+ * When a claim was sent to the database (ms), by both clocks of the machine: the monotonic one (`monotonicMs`) stands still
  * while the machine sleeps, the wall clock can be set.
  */
-interface Moment {
-  passed: number;
-  wall: number;
+interface ClockReading {
+  monotonicMs: number;
+  wallMs: number;
 }
 
-const moment = (): Moment => ({ passed: performance.now(), wall: Date.now() });
+const readClocks = (): ClockReading => ({ monotonicMs: performance.now(), wallMs: Date.now() });
 
 /** A claim this recent counts as the sent mark: even if the process froze meanwhile, it still holds the lease. */
 const FRESH_MS = 1_000;
@@ -67,8 +67,9 @@ const FRESH_MS = 1_000;
  * behind.
  */
 export function isMarked({ state, claimedAt }: ClaimedCredential): boolean {
-  const { passed, wall } = moment();
-  const isFresh = passed - claimedAt.passed < FRESH_MS && Math.abs(wall - claimedAt.wall) < FRESH_MS;
+  const now = readClocks();
+  const isFresh =
+    now.monotonicMs - claimedAt.monotonicMs < FRESH_MS && Math.abs(now.wallMs - claimedAt.wallMs) < FRESH_MS;
   return isFresh && state !== "grant_pending";
 }
 
@@ -164,7 +165,7 @@ export function createClaims(db: Queryable, onSteal: (rows: number) => void) {
   const secondsOf = async (what: Statement) =>
     (await db.query<{ seconds: number | null }>(what))[0]?.seconds ?? null;
   const take = async (...claim: Parameters<Queryable["query"]>): Promise<ClaimedCredential[]> => {
-    const claimedAt = moment();
+    const claimedAt = readClocks();
     const rows = await db.query<ClaimedCredential>(...claim);
     for (const row of rows) row.claimedAt = claimedAt;
     const stolen = rows.filter(({ wasHeld }) => wasHeld).length;

@@ -2,7 +2,7 @@ import { statement, type Database } from "../database/database.ts";
 import { FIRST_UUID } from "../uuid.ts";
 import type { Vault } from "../vault/vault.ts";
 import { answerBody } from "./provision-answers.ts";
-import { lockWhole } from "./locks.ts";
+import { lockResourceAndCredential } from "./lock-resource.ts";
 import { resourceSealContext } from "./rows.ts";
 import { isIn } from "./steps/lanes.ts";
 
@@ -44,7 +44,7 @@ const stranded = statement(
 
 const MESSAGE = "Provisioning failed. Please remove the add-on and install it again.";
 
-export function createFailure(
+export function createProvisionFailure(
   db: Database,
   vault: Vault,
 ): { failLocally: FailLocally; failStranded(uuid?: string): Promise<void> } {
@@ -56,7 +56,7 @@ export function createFailure(
       answerBody({ id: "provision_failed", message: MESSAGE }),
     );
     await db.transaction(async (tx) => {
-      await lockWhole(tx, uuid);
+      await lockResourceAndCredential(tx, uuid);
       await tx.query(fail, [uuid, sealed, onlyStranded]);
     });
   }
