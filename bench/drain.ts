@@ -1,4 +1,4 @@
-import { setTimeout as wait } from "node:timers/promises";
+import { setTimeout as sleep } from "node:timers/promises";
 import type { Bench } from "./bench.ts";
 import { Missing } from "./books.ts";
 import type { Sample } from "./contest.ts";
@@ -33,7 +33,7 @@ export async function drain(
     while (!(await isOver())) {
       if (performance.now() > until)
         throw new Missing(`${uuids.length} refreshes were not done in two minutes`);
-      await wait(everyMs);
+      await sleep(everyMs);
     }
     return performance.now();
   };

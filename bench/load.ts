@@ -1,4 +1,4 @@
-import { setTimeout as wait } from "node:timers/promises";
+import { setTimeout as sleep } from "node:timers/promises";
 import { openConnection, type Connection } from "./connection.ts";
 
 // No library is used, because the load shares its processors with PostgreSQL. Measured against a server that only
@@ -80,7 +80,7 @@ export async function load(url: URL, traffic: Traffic, plan: LoadPlan): Promise<
 async function turn(dueAt: number): Promise<number> {
   const early = dueAt - performance.now();
   if (early <= 0) return dueAt;
-  await wait(early);
+  await sleep(early);
   return performance.now();
 }
 

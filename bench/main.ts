@@ -1,7 +1,7 @@
 import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { setTimeout as wait } from "node:timers/promises";
+import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { createBench, type Bench } from "./bench.ts";
@@ -56,7 +56,7 @@ await Promise.race([measureAll().catch((error: unknown) => exit(2, wordsOf(error
  * The limit applies only after a stop; otherwise the clean-up takes as long as it needs, so that nothing is left on the
  * disk.
  */
-const afterAStop = stopped.then(() => wait(LONGEST_CLOSE_MS, null));
+const afterAStop = stopped.then(() => sleep(LONGEST_CLOSE_MS, null));
 const made = (await Promise.race([creating.catch(() => null), afterAStop])) ?? exit(1, "Stopped.");
 const { says, close } = made;
 await Promise.race([close().catch((error: unknown) => isStopped || say(wordsOf(error))), afterAStop]);

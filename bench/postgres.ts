@@ -4,7 +4,7 @@ import { chownSync, existsSync, mkdtempSync, readdirSync, rmSync } from "node:fs
 import { createServer, type AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { setTimeout as wait } from "node:timers/promises";
+import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
 
 export interface Server {
@@ -116,7 +116,7 @@ async function untilItAnswers(url: string, hasEnded: () => boolean): Promise<voi
       return await client.end();
     } catch (error) {
       if (hasEnded() || attempt === 100) throw new Error("PostgreSQL did not start.", { cause: error });
-      await wait(100);
+      await sleep(100);
     }
   }
 }

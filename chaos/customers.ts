@@ -1,4 +1,4 @@
-import { setTimeout as wait } from "node:timers/promises";
+import { setTimeout as sleep } from "node:timers/promises";
 import type { Delivery, Sandbox } from "../sandbox/index.ts";
 import type { History } from "./history.ts";
 import type { Random } from "./random.ts";
@@ -30,7 +30,7 @@ export function createCustomers({ control }: Sandbox, random: Random, history: H
     history.count("installs");
     let delivery = await control.install({ plan: random.one(PLANS) });
     for (let tries = 1; delivery.response.status === null && tries < DELIVERIES; tries++) {
-      await wait(random.between(200, 2_000));
+      await sleep(random.between(200, 2_000));
       history.count("redeliveries");
       delivery = await control.redeliver(delivery.addon.id, { newCode: random.chance(0.3) });
     }
@@ -40,7 +40,7 @@ export function createCustomers({ control }: Sandbox, random: Random, history: H
     history.acknowledged.add(delivery.addon.id);
     // A customer who uninstalls at once meets the exchange in progress.
     if (random.chance(0.15)) {
-      await wait(random.between(0, 1_500));
+      await sleep(random.between(0, 1_500));
       await uninstall(delivery.addon.id);
     }
   }
@@ -51,7 +51,7 @@ export function createCustomers({ control }: Sandbox, random: Random, history: H
     for (let tries = 1; tries <= TRIES; tries++) {
       ({ status } = (await send(status)).response);
       if (status !== null && status < 500) return status;
-      await wait(random.between(200, 2_000));
+      await sleep(random.between(200, 2_000));
     }
     history.unheard.add(uuid);
     return null;
@@ -88,7 +88,7 @@ export function createCustomers({ control }: Sandbox, random: Random, history: H
     if (all.length === 0) return;
     const uuid = random.one(all);
     const beside = random.chance(0.25) ? random.one([changePlan, redeliver]) : null;
-    await Promise.all([work(uuid), wait(random.between(0, 100)).then(() => beside?.(uuid))]);
+    await Promise.all([work(uuid), sleep(random.between(0, 100)).then(() => beside?.(uuid))]);
   }
 
   return {

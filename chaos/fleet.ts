@@ -2,7 +2,7 @@ import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { createWriteStream } from "node:fs";
 import path from "node:path";
-import { setTimeout as wait } from "node:timers/promises";
+import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import type { Span } from "./history.ts";
 
@@ -99,7 +99,7 @@ export async function startFleet(needs: {
       const port = await listening(child);
       if (port !== "ended") return { child, port, isFrozen: false, isEnding: false };
       if (starts === MOST_STARTS) return { child, port: null, isFrozen: false, isEnding: false };
-      await wait(500);
+      await sleep(500);
     }
   }
 

@@ -3,7 +3,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
-import { setTimeout as wait } from "node:timers/promises";
+import { setTimeout as sleep } from "node:timers/promises";
 import { startSandbox } from "../sandbox/index.ts";
 import { yourEnvironment } from "../src/config.ts";
 import { addonManifest } from "../src/operator/addon-manifest.ts";
@@ -58,7 +58,7 @@ try {
 } catch (error) {
   console.error(error);
 } finally {
-  await Promise.race([closeAll(), wait(LONGEST_CLOSE_MS)]);
+  await Promise.race([closeAll(), sleep(LONGEST_CLOSE_MS)]);
 }
 process.exit(exitCode);
 
@@ -143,12 +143,12 @@ async function run({ minutes, seed, resources }: Options, serverUrl: string): Pr
   const keepDoing = async (work: () => Promise<void>, leastMs: number, mostMs: number) => {
     while (Date.now() < until) {
       await work();
-      await wait(pauses.between(leastMs, mostMs));
+      await sleep(pauses.between(leastMs, mostMs));
     }
   };
   /** Rotates the encryption key a third into the run, while everything else goes on. */
   const rotateKeysOnce = async () => {
-    await wait((until - Date.now()) / 3);
+    await sleep((until - Date.now()) / 3);
     history.count("encryption key rotated");
     await rotations.encryptionKey();
   };
@@ -178,7 +178,7 @@ async function run({ minutes, seed, resources }: Options, serverUrl: string): Pr
 }
 
 async function hanging({ minutes }: Options): Promise<never> {
-  await wait((minutes + LONGEST_END_MINUTES) * 60_000);
+  await sleep((minutes + LONGEST_END_MINUTES) * 60_000);
   throw new Error(`The run did not end within ${LONGEST_END_MINUTES} minutes after its storm.`);
 }
 

@@ -1,4 +1,4 @@
-import { setTimeout as wait } from "node:timers/promises";
+import { setTimeout as sleep } from "node:timers/promises";
 import type { Sandbox } from "../sandbox/index.ts";
 import type { Ask } from "./database.ts";
 import type { DatabaseProxy } from "../test/support/database-proxy.ts";
@@ -41,7 +41,7 @@ export async function comeToRest(needs: {
     );
     const left = await ask<{ what: string }>(LEFT);
     if (left.length === 0 || Date.now() > until) return left.map(({ what }) => what);
-    await wait(500);
+    await sleep(500);
   }
 }
 

@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { randomBytes } from "node:crypto";
 import { fileURLToPath } from "node:url";
-import { setTimeout as wait } from "node:timers/promises";
+import { setTimeout as sleep } from "node:timers/promises";
 import type { Sandbox } from "../sandbox/index.ts";
 import type { Fleet, Settings } from "./fleet.ts";
 import type { History } from "./history.ts";
@@ -52,7 +52,7 @@ export function createRotations(needs: {
   async function untilDone(args: string[], input = ""): Promise<void> {
     for (let tries = 0; tries < 20; tries++) {
       if ((await kit(args, input)) === 0) return;
-      await wait(1_000);
+      await sleep(1_000);
     }
     throw new Error(`kit ${args.join(" ")} did not succeed in twenty tries.`);
   }
@@ -74,7 +74,7 @@ export function createRotations(needs: {
       resetting = resetting.then(async () => {
         const { secret } = sandbox.control.resetClientSecret();
         history.secrets.add(secret);
-        await wait(random.between(1_000, 10_000));
+        await sleep(random.between(1_000, 10_000));
         await untilDone(["secret", "set", "--no-wait"], secret);
       });
       return resetting;

@@ -1,6 +1,6 @@
 import type { Sandbox } from "../sandbox/index.ts";
 import { notYetSet, openConfig } from "../src/resources/config-vars.ts";
-import { credentialPlace } from "../src/resources/credentials/opening.ts";
+import { credentialSealContext } from "../src/resources/credentials/opening.ts";
 import type { ResourceRow } from "../src/resources/rows.ts";
 import { Secret } from "../src/secret.ts";
 import { createVault } from "../src/vault/vault.ts";
@@ -26,7 +26,7 @@ export async function tryStored(sandbox: Sandbox, settings: Settings, rows: read
 
   async function tryOne(row: Sealed): Promise<void> {
     const { uuid, sealedAccessToken } = row;
-    const token = vault.open(credentialPlace("sealed_access_token", uuid), sealedAccessToken!).reveal();
+    const token = vault.open(credentialSealContext("sealed_access_token", uuid), sealedAccessToken!).reveal();
     const response = await fetch(`${sandbox.url}/addons/${uuid}/config`, {
       headers: { Authorization: `Bearer ${token}`, Accept: sandbox.settings.mediaType },
     });

@@ -1,4 +1,4 @@
-import { setTimeout as wait } from "node:timers/promises";
+import { setTimeout as sleep } from "node:timers/promises";
 import type { FaultAction, Sandbox } from "../sandbox/index.ts";
 import type { Customers } from "./customers.ts";
 import type { DatabaseProxy, ProxyMode } from "../test/support/database-proxy.ts";
@@ -73,10 +73,10 @@ export function createStorm(needs: {
 
   async function freeze(member: Member, leastMs: number, mostMs: number): Promise<void> {
     fleet.freeze(member);
-    await wait(random.between(leastMs, mostMs));
+    await sleep(random.between(leastMs, mostMs));
     fleet.thaw(member);
     // The process now reads what arrived meanwhile.
-    await wait(2_000);
+    await sleep(2_000);
   }
 
   /** Freezes a process for so long that others take over its leases, while the other faults go on. */
@@ -95,7 +95,7 @@ export function createStorm(needs: {
   function database(mode: ProxyMode, leastMs: number, mostMs: number): Promise<void> {
     return during(history.databaseTroubles, async () => {
       proxy.mode(mode);
-      await wait(random.between(leastMs, mostMs));
+      await sleep(random.between(leastMs, mostMs));
       proxy.mode("ok");
     });
   }
@@ -105,7 +105,7 @@ export function createStorm(needs: {
     control.fault("POST /oauth/token", { delayMs: 3_000 }, EVERY_CALL);
     await Promise.all([customers.install(), customers.install(), customers.install()]);
     // A grant is exchanged a second after its answer.
-    await wait(1_500);
+    await sleep(1_500);
     control.clearFaults();
     await database(random.one(["refuse", "black-hole"]), 3_000, 6_000);
   }
@@ -123,14 +123,14 @@ export function createStorm(needs: {
 
   async function fault(match: string, actions: readonly FaultAction[], times: number, ms: number): Promise<void> {
     control.fault(match, random.one(actions), times);
-    await wait(ms);
+    await sleep(ms);
     control.clearFaults();
-    await wait(1_000);
+    await sleep(1_000);
   } // prettier-ignore
 
   async function registeredLate(): Promise<void> {
     control.settings({ acceptDelayMs: Math.round(random.between(50, 5_000)) });
-    await wait(random.between(2_000, 8_000));
+    await sleep(random.between(2_000, 8_000));
     control.settings({ acceptDelayMs: 0 });
   }
 

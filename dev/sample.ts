@@ -1,4 +1,4 @@
-import { setTimeout as wait } from "node:timers/promises";
+import { setTimeout as sleep } from "node:timers/promises";
 import type { AddonState, Control } from "../sandbox/index.ts";
 import { statement, type Queryable } from "../src/database/database.ts";
 
@@ -40,6 +40,6 @@ export async function untilSettled(db: Queryable, uuid: string, withinMs: number
     const [row] = await db.query<{ isSettled: boolean | null }>(readSettled, [uuid]);
     if (row?.isSettled) return true;
     if (performance.now() > until) return false;
-    await wait(100);
+    await sleep(100);
   }
 }

@@ -1,5 +1,5 @@
 import http from "node:http";
-import { setTimeout as wait } from "node:timers/promises";
+import { setTimeout as sleep } from "node:timers/promises";
 import type { Envelope } from "./mutate-envelope.ts";
 
 /** The result of one request. */
@@ -64,7 +64,7 @@ async function leave({ headers, bytes, manner }: Envelope, to: { url: string }):
   request.on("error", () => undefined);
   request.write(bytes.subarray(0, Math.max(bytes.length - unsent, 0)));
   // Long enough for the bytes to arrive, too short for a commit most of the time.
-  await wait(2);
+  await sleep(2);
   request.destroy();
   return { status: null, text: "" };
 }

@@ -5,7 +5,7 @@ import type { Database } from "../databases.ts";
 import { cpuMicrosOf, mostMemoryMbOf } from "../proc.ts";
 import type { Program } from "../program.ts";
 import { provisions } from "../provisions.ts";
-import { setTimeout as wait } from "node:timers/promises";
+import { setTimeout as sleep } from "node:timers/promises";
 import type { Work } from "./work.ts";
 
 // Measures from the first request to the last stored token pair. The twin exchanges in the process that answered, and
@@ -84,7 +84,7 @@ function contestant(
     while (!(await isSo())) {
       if (performance.now() > latest)
         throw new Missing(`not all that ${traffic.uuids.length} provisions need was done in two minutes`);
-      await wait(everyMs);
+      await sleep(everyMs);
     }
   };
   const rows = async (text: string) =>

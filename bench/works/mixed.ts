@@ -1,4 +1,4 @@
-import { setTimeout as wait } from "node:timers/promises";
+import { setTimeout as sleep } from "node:timers/promises";
 import { ENCRYPTION_KEY, OTHER_KEY } from "../bench.ts";
 import { checkProvisions, checkTokens, Missing } from "../books.ts";
 import { measureLoad, median } from "../contest.ts";
@@ -47,7 +47,7 @@ export const mixed: Work = {
     };
     const rounds = quick ? 1 : 4;
     const kinds = {
-      quiet: () => wait(forMs),
+      quiet: () => sleep(forMs),
       [`while ${refreshes.toLocaleString("en")} refreshes drain`]: () => drain(bench, database, [web], due),
       // It ends with 1 if the serving process has sealed a row with the other key meanwhile, so the output decides.
       "while everything is re-sealed": again(forMs, reseal, ({ said }) => said.includes(`"resealed"`)),
@@ -59,7 +59,7 @@ export const mixed: Work = {
     };
 
     const slowest: Record<string, number[]> = {};
-    await p99(() => wait(1_000));
+    await p99(() => sleep(1_000));
     for (let round = 0; round < rounds; round++) {
       const all = Object.entries(kinds);
       for (const [when, beside] of round % 2 === 0 ? all : all.reverse())

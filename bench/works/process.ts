@@ -1,4 +1,4 @@
-import { setTimeout as wait } from "node:timers/promises";
+import { setTimeout as sleep } from "node:timers/promises";
 import { median } from "../contest.ts";
 import { memoryMbOf } from "../proc.ts";
 import type { Line, Work } from "./work.ts";
@@ -22,7 +22,7 @@ export const processOfWeb: Work = {
       await web.kill();
     }
     const web = await bench.startService("web", bench.settingsFor(database));
-    await wait(IDLE_MS);
+    await sleep(IDLE_MS);
     const idle = memoryMbOf(web.pid);
     await bench.end(web);
     await database.drop();

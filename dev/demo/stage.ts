@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { setTimeout as wait } from "node:timers/promises";
+import { setTimeout as sleep } from "node:timers/promises";
 import { startSandbox, type Sandbox } from "../../sandbox/index.ts";
 import { readConfig, yourEnvironment } from "../../src/config.ts";
 import type { Environment } from "../../src/environment.ts";
@@ -97,7 +97,7 @@ async function takeDown({ control }: Sandbox, { services }: RunningService): Pro
   for (;;) {
     const left = await services.db.query<{ uuid: string }>(statement("demo_left", CLEAN_UPS), []);
     if (left.length === 0 || performance.now() > until) return left.map(({ uuid }) => uuid);
-    await wait(50);
+    await sleep(50);
   }
 }
 
@@ -139,7 +139,7 @@ export async function eventually<Found>(
       return await look();
     } catch (error) {
       if (performance.now() > until) throw error;
-      await wait(50);
+      await sleep(50);
     }
   }
 }

@@ -1,12 +1,12 @@
 import type pg from "pg";
 import { isOutOfConnections, isRefusedEntry, refusalInWords } from "./failure.ts";
-import { createPlanKeeper } from "./kept-plans.ts";
+import { createGenericPlans } from "./generic-plans.ts";
 import type { DatabaseLog } from "./types.ts";
 
-/** One process's connections: those for busy statements, which keep their plans, and those for everything else. */
+/** One process's connections: those for statements with generic plans, and those for everything else. */
 export interface Connections {
-  /** A connection, prepared for a busy statement if `isBusy`. The caller releases it. */
-  take(isBusy?: boolean): Promise<pg.PoolClient>;
+  /** A connection, prepared for a statement with a generic plan if one is wanted. The caller releases it. */
+  take(wantsGenericPlan?: boolean): Promise<pg.PoolClient>;
   /** How many there are of both kinds, and how many callers wait for one. */
   counts(): { inUse: number; idle: number; waiting: number };
   /** Waits for what is under way, then closes them. */
@@ -14,20 +14,20 @@ export interface Connections {
 }
 
 /**
- * Without `busyPool`, busy statements use `pool` too.
+ * Without `genericPlanPool`, all statements use `pool`, and none has a generic plan.
  *
- * A caller may get a connection of the other pool: when the server allows no new one, or, for a busy statement, when as
- * many callers wait as its pool has connections and `pool` has an idle one.
+ * A caller may get a connection of the other pool: when the server allows no new one, or, for a statement with a generic
+ * plan, when as many callers wait as its pool has connections and `pool` has an idle one.
  *
  * The first refused connection is logged once, until one succeeds again; before any has, start-up reports it.
  */
 export function createConnections(
   pool: pg.Pool,
-  busyPool: pg.Pool | undefined,
+  genericPlanPool: pg.Pool | undefined,
   log: DatabaseLog,
 ): Connections {
-  const pools = busyPool ? [pool, busyPool] : [pool];
-  const keepPlans = createPlanKeeper();
+  const pools = genericPlanPool ? [pool, genericPlanPool] : [pool];
+  const useGenericPlans = createGenericPlans();
   const sum = (of: (each: pg.Pool) => number) => pools.reduce((total, each) => total + of(each), 0);
 
   let isLetIn = false;
@@ -35,9 +35,9 @@ export function createConnections(
 
   async function takeFrom(from: pg.Pool): Promise<pg.PoolClient> {
     const client = await from.connect();
-    if (from !== busyPool) return client;
+    if (from !== genericPlanPool) return client;
     try {
-      await keepPlans(client);
+      await useGenericPlans(client);
       return client;
     } catch (error) {
       client.release(true);
@@ -46,9 +46,10 @@ export function createConnections(
   }
 
   return {
-    async take(isBusy = false) {
-      const [own, other] = isBusy && busyPool ? [busyPool, pool] : [pool, busyPool];
-      if (own === busyPool && own.waitingCount >= own.options.max && pool.idleCount > 0)
+    async take(wantsGenericPlan = false) {
+      const [own, other] =
+        wantsGenericPlan && genericPlanPool ? [genericPlanPool, pool] : [pool, genericPlanPool];
+      if (own === genericPlanPool && own.waitingCount >= own.options.max && pool.idleCount > 0)
         return takeFrom(pool);
       try {
         return await takeFrom(own);

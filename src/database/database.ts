@@ -20,7 +20,13 @@ export { howToMakeValid, invalidIndexes, invalidInWords } from "./invalid-indexe
 export type { LockWait } from "./lock-waits.ts";
 export { checkMigrations, howToMigrate, migrate, MigrationFailed, tellOfAddress } from "./migrate.ts";
 export { OUR_TABLES } from "./our-tables.ts";
-export { busyStatement, createApplies, statement, type Queryable, type Statement } from "./statement.ts";
+export {
+  genericPlanStatement,
+  createApplies,
+  statement,
+  type Queryable,
+  type Statement,
+} from "./statement.ts";
 export type { Database, DatabaseLog } from "./types.ts";
 export { TakesNoWrites } from "./over-pool.ts";
 export {
@@ -49,14 +55,14 @@ export type DatabaseSettings = {
 /** The embedded database does one thing at a time: more connections would only wait for each other. */
 const EMBEDDED_CONNECTIONS = 4;
 
-/** From this many connections on, half are kept for busy statements; fewer serve all statements. */
+/** From this many connections on, half are kept for statements with generic plans; fewer serve all. */
 const SMALLEST_SPLIT = 8;
 
 /**
  * A named statement is parsed once, but planned anew each time, for the tables as they are then. PostgreSQL would keep
  * a generic plan after the first runs, which on a new service is to scan the whole table: after a few thousand
- * resources, deciding a provision cost it seven times as much. A busy statement keeps its plan for a second
- * (kept-plans.ts). `random_page_cost` is lowered because its default of 4 stands for the seek time of a disk.
+ * resources, deciding a provision cost it seven times as much. A statement that is run very often keeps a
+ * generic plan for a second (generic-plans.ts). `random_page_cost` is lowered because its default of 4 stands for the seek time of a disk.
  */
 const PLANNED_ANEW = "-c plan_cache_mode=force_custom_plan -c random_page_cost=1.1";
 
@@ -76,11 +82,11 @@ export async function openDatabase(settings: DatabaseSettings): Promise<Database
   const { url, ca, poolSize, dataDir, role, log = { warn: () => undefined } } = settings;
   if (url) {
     const poolOf = (max: number) => createPool({ ...withCa(plannedAnew(url), ca), max });
-    const forBusy = poolSize >= SMALLEST_SPLIT ? Math.floor(poolSize / 2) : 0;
+    const forGenericPlans = poolSize >= SMALLEST_SPLIT ? Math.floor(poolSize / 2) : 0;
     return overPool({
       kind: "postgresql",
-      pool: poolOf(poolSize - forBusy),
-      ...(forBusy > 0 && { busyPool: poolOf(forBusy) }),
+      pool: poolOf(poolSize - forGenericPlans),
+      ...(forGenericPlans > 0 && { genericPlanPool: poolOf(forGenericPlans) }),
       log,
     });
   }

@@ -1,4 +1,4 @@
-import { setTimeout as wait } from "node:timers/promises";
+import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
 import { lockingFirst } from "./migration-locks.ts";
 import { goesOnAfterCommit } from "./script-text.ts";
@@ -76,7 +76,7 @@ async function steppingBack(client: pg.PoolClient, script: string): Promise<void
       return await send(client, script);
     } catch (error) {
       if (!hasState(error, ...HELD_BY_OTHERS) || performance.now() > until) throw error;
-      await wait(STEPS_BACK_FOR_MS);
+      await sleep(STEPS_BACK_FOR_MS);
     }
   }
 }

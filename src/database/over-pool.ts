@@ -13,8 +13,8 @@ import { inTransaction, type Send } from "./transaction.ts";
 type Needs = {
   kind: Database["kind"];
   pool: pg.Pool;
-  /** Connections for busy statements only; without them these use `pool` too. */
-  busyPool?: pg.Pool;
+  /** Connections for statements with generic plans only; without them these use `pool` too. */
+  genericPlanPool?: pg.Pool;
   close?: () => Promise<void>;
   log: DatabaseLog;
 };
@@ -31,15 +31,15 @@ export class TakesNoWrites extends KitError {
 const PING = statement("ping", `SELECT current_setting('transaction_read_only') = 'on' AS "isReadOnly"`);
 
 /** A database over pools of connections; Prisma uses `pool`. `close` is called after the pools have ended. */
-export function overPool({ kind, pool, busyPool, close, log }: Needs): Database {
+export function overPool({ kind, pool, genericPlanPool, close, log }: Needs): Database {
   const send = kind === "postgresql" ? sendNamed : sendUnnamed;
-  const connections = createConnections(pool, busyPool, log);
+  const connections = createConnections(pool, genericPlanPool, log);
   let prisma: Promise<PrismaClient> | undefined;
   // True from the first error of a full disk until the disk has room again.
   let isShortOfRoom = false;
 
   const query: Queryable["query"] = async (statement, values) => {
-    const client = await connections.take(statement.isBusy);
+    const client = await connections.take(statement.hasGenericPlan);
     let isSound = false;
     try {
       const rows = await send(client, statement, values);

@@ -1,4 +1,4 @@
-import { setTimeout as wait } from "node:timers/promises";
+import { setTimeout as sleep } from "node:timers/promises";
 import { PrismaPg } from "@prisma/adapter-pg";
 import {
   bindMigrationAwareSqlAdapterFactory,
@@ -71,7 +71,7 @@ async function take(lock: number, pool: pg.Pool): Promise<void> {
       `SELECT pg_try_advisory_lock(${lock}) AS "isMine"`,
     );
     if (rows[0]!.isMine) return;
-    await wait(LOOKS_AGAIN_AFTER_MS);
+    await sleep(LOOKS_AGAIN_AFTER_MS);
   }
 }
 

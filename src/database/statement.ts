@@ -5,8 +5,8 @@
 export type Statement = {
   readonly name: string;
   readonly text: string;
-  /** See {@link busyStatement}. */
-  readonly isBusy?: boolean;
+  /** See {@link genericPlanStatement}. */
+  readonly hasGenericPlan?: boolean;
 };
 
 /** Whatever can run a statement: the database, or a transaction on it. */
@@ -32,9 +32,9 @@ export function statement(name: string, text: string): Statement {
 }
 
 /**
- * A statement that is run very often. It is planned without its values, and the plan is kept for a second
- * (kept-plans.ts), so it must find its rows by their keys, or have a LIMIT that is not a parameter.
+ * A statement that is run very often. PostgreSQL gives it a generic plan, made without its values and kept for a second
+ * (generic-plans.ts), so it must find its rows by their keys, or have a LIMIT that is not a parameter.
  */
-export function busyStatement(name: string, text: string): Statement {
-  return { name, text, isBusy: true };
+export function genericPlanStatement(name: string, text: string): Statement {
+  return { name, text, hasGenericPlan: true };
 }

@@ -6,7 +6,7 @@ export type DatabaseLog = { warn(fields: object, message: string): void };
 
 /**
  * A PostgreSQL or the embedded database. Statements go through `query`; Prisma serves two of the operator's reads, on
- * connections that are not for busy statements.
+ * connections that are not for statements with generic plans.
  */
 export type Database = Queryable & {
   readonly kind: "postgresql" | "embedded";

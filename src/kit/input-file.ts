@@ -19,7 +19,7 @@ const REASONS: Readonly<Record<string, string>> = {
  * Reads a whole file, or standard input for "-". Stops after `mostBytes`, and throws {@link Unreadable} if there is
  * more.
  */
-export async function readInput(name: string, mostBytes: number): Promise<Buffer> {
+export async function readInputFile(name: string, mostBytes: number): Promise<Buffer> {
   const named = name === "-" ? "Standard input" : `The file ${name}`;
   const input = name === "-" ? process.stdin : createReadStream(name);
   const chunks: Buffer[] = [];

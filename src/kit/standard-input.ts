@@ -16,10 +16,10 @@ export class NotGiven extends KitError {
 
 /**
  * Reads a secret from standard input, to its end, without a trailing line end. Throws {@link UsedWrongly} if it is
- * empty, and what `readInput` throws.
+ * empty, and what `readStandardInput` throws.
  */
 export async function readSecret(what: string): Promise<Secret> {
-  const value = (await readInput(what)).replace(/\r?\n$/, "");
+  const value = (await readStandardInput(what)).replace(/\r?\n$/, "");
   if (value === "") throw new UsedWrongly(`${what}: nothing came on standard input.`);
   return new Secret(value);
 }
@@ -28,7 +28,7 @@ export async function readSecret(what: string): Promise<Secret> {
  * Reads standard input, and stops reading once there is more than `mostBytes`. A person at a terminal is asked, without
  * an echo of what they type. Throws {@link NotGiven} if they cancel.
  */
-export async function readInput(
+export async function readStandardInput(
   what: string,
   { mostBytes = Infinity }: { mostBytes?: number } = {},
   input: NodeJS.ReadStream = process.stdin,

@@ -12,15 +12,15 @@ import { inFrame, MOUNT } from "./frame.tsx";
 import { operatorProblem, refused } from "./problems.ts";
 import { formIn, parseForm, refuseUnreadable } from "./read-form.ts";
 import { confirmPage } from "./work/confirm-page.tsx";
-import type { Work, Workbench } from "./work/workbench.ts";
+import type { ActionWork, ActionRunner } from "./work/action-runner.ts";
 
 /** The routes of the actions: for each, a page that asks for confirmation, and the form that it sends. */
 export function actionRoutes(needs: {
   services: Services;
   tokens: FormTokens;
-  workbench: Workbench;
+  runner: ActionRunner;
 }): Router {
-  const { services, tokens, workbench } = needs;
+  const { services, tokens, runner } = needs;
   const { pages, db } = services;
   const router = Router({ caseSensitive: true });
 
@@ -52,11 +52,11 @@ export function actionRoutes(needs: {
         if (!form || !isFromOurPage(request, pages.addressOf)) throw operatorProblem("not_from_our_page");
         if (uuid !== "") await showResource(db, uuid);
         const work = workOf(() => action.work(services, uuid, sent), `${about}/${action.name}`);
-        const asked = {
+        const actionRequest = {
           ...{ action: action.name, uuid: uuid === "" ? null : uuid, operator, form },
           requestId: String(request.id),
         };
-        const id = await workbench.begin(asked, work);
+        const id = await runner.begin(actionRequest, work);
         const { base } = pages.addressOf(request);
         response.status(303).set("Location", `${base}${MOUNT}/actions/${id}`).end();
       })
@@ -75,7 +75,7 @@ export function actionRoutes(needs: {
 }
 
 /** Reads the form. A fault in it is shown with a link back to the form. */
-function workOf(read: () => Work, here: string): Work {
+function workOf(read: () => ActionWork, here: string): ActionWork {
   try {
     return read();
   } catch (error) {

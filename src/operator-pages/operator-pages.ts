@@ -8,7 +8,7 @@ import { createFormTokens } from "./form-tokens.ts";
 import { inFrame } from "./frame.tsx";
 import { operatorRoutes } from "./routes.ts";
 import { createAudit } from "./work/audit.ts";
-import { createWorkbench } from "./work/workbench.ts";
+import { createActionRunner } from "./work/action-runner.ts";
 
 /**
  * The operator's pages, to be mounted at `/operator`. `byPassword` checks the operator's password; null if none is set.
@@ -32,13 +32,13 @@ export function createOperatorPages({
   const { db, vault, scrubber, log, pages, signIn, config } = services;
   const { operatorAccounts: accounts, operatorPassword: password } = config;
   const audit = createAudit(db);
-  const workbench = createWorkbench({ audit, scrub: scrubber.scrub, log });
-  const actions = actionRoutes({ services, tokens: createFormTokens({ vault, password }), workbench });
+  const runner = createActionRunner({ audit, scrub: scrubber.scrub, log });
+  const actions = actionRoutes({ services, tokens: createFormTokens({ vault, password }), runner });
   const guard = createGuard({ password: byPassword, accounts, signIn, pages, log });
   const wayOut = signIn && accounts.length > 0 ? signOut({ signIn, pages }) : null;
   return {
     router: operatorRoutes({ services, guard, whenReady, audit, actions, signOut: wayOut }),
     frame: (page, request, response) => inFrame(page, request, response, pages),
-    stop: workbench.stop,
+    stop: runner.stop,
   };
 }

@@ -10,8 +10,8 @@ import type { Services } from "../services.ts";
 import { liveScript, LOOKS_AGAIN } from "./assets/live-script.ts";
 import { stylesheet } from "./assets/stylesheet.ts";
 import { inFrame, MOUNT } from "./frame.tsx";
-import { inTime } from "./in-time.ts";
-import { mattersOf } from "./overview/attention.ts";
+import { loadPart } from "./load-part.ts";
+import { issuesOf } from "./overview/issues.ts";
 import { checkUpPage } from "./overview/check-up-page.tsx";
 import { createGauges } from "./overview/gauges.ts";
 import { readHours } from "./overview/hours.ts";
@@ -72,10 +72,10 @@ export function operatorRoutes(needs: {
 
   show("/", async (_request, root) => {
     const [measured, hours] = [await gauges(), await readHours(db)];
-    const matters = await mattersOf(services, measured, hours);
-    const asked = await inTime(status.look(), scrubber.scrub);
+    const issues = await issuesOf(services, measured, hours);
+    const asked = await loadPart(status.look(), scrubber.scrub);
     const known = "value" in asked ? asked.value : status.known();
-    return overviewPage({ matters, gauges: measured, hours, known }, root);
+    return overviewPage({ issues, gauges: measured, hours, known }, root);
   });
 
   show("/resources", async ({ query }, root) => {
@@ -98,7 +98,7 @@ export function operatorRoutes(needs: {
   /** Never rejects; each part is settled within its time limit. */
   async function askPlatform({ uuid, credential }: WholeResource): Promise<Asked> {
     const hasTokens = ["active", "needs_reauth"].includes(credential.state);
-    const ask = <T>(asked: () => Promise<T>) => (hasTokens ? inTime(asked(), scrubber.scrub) : null);
+    const ask = <T>(asked: () => Promise<T>) => (hasTokens ? loadPart(asked(), scrubber.scrub) : null);
     const apps = ask(() => appsOf({ db, platformFor }, uuid));
     const vars = ask(() => diffConfig(services, uuid));
     return { apps: await apps, vars: await vars };

@@ -1,4 +1,4 @@
-import { setTimeout as wait } from "node:timers/promises";
+import { setTimeout as sleep } from "node:timers/promises";
 import { isTransient, statement, retryWhileDatabaseAway, type Database } from "../database/database.ts";
 import { IN_PIECE, readWhole } from "../database/whole-table.ts";
 import { KitError, Misconfigured } from "../errors.ts";
@@ -136,7 +136,7 @@ export async function waitUntilFresh(needs: Needs, { version, due }: SecretRepor
         );
       }
       // Counting many millions of rows takes seconds: pause as long as it took, to leave the database to others.
-      await wait(Math.max(LOOK_EVERY_MS, tookMs));
+      await sleep(Math.max(LOOK_EVERY_MS, tookMs));
     }
   } finally {
     enough.abort();
@@ -151,7 +151,7 @@ async function help({ credentials: { refresh, spreadSecret } }: Needs, signal: A
     if (taken > 0) continue;
     // The process that set the secret may have died before it made every older token due.
     await spreadSecret(signal).catch(() => 0);
-    await wait(LOOK_EVERY_MS, undefined, { signal }).catch(() => undefined);
+    await sleep(LOOK_EVERY_MS, undefined, { signal }).catch(() => undefined);
   }
 }
 
@@ -168,7 +168,7 @@ async function look({ db, credentials: { secrets } }: Needs, version: number): P
       return await count(db, version);
     } catch (error) {
       if (!isTransient(error)) throw error;
-      await wait(LOOK_EVERY_MS);
+      await sleep(LOOK_EVERY_MS);
     }
   }
 }

@@ -1,4 +1,4 @@
-import { statement, retryWhileDatabaseAway, type Database, type Queryable } from "../database/database.ts";
+import { statement, type Database, type Queryable } from "../database/database.ts";
 import { errorIdOf, messageOf } from "../errors.ts";
 import { openConfig, type ConfigVar } from "../resources/config-vars.ts";
 import type { Offer } from "../resources/contract.ts";
@@ -10,6 +10,7 @@ import type { Vault } from "../vault/vault.ts";
 import { countRows } from "./count-rows.ts";
 import { typedUuid, UnknownResource } from "./errors.ts";
 import type { OnProgress } from "./progress.ts";
+import { rowsByUuid } from "./rows-by-uuid.ts";
 import { workThrough } from "./work-through.ts";
 
 /** A value that can be compared without showing it: two values are equal if their fingerprints are. */
@@ -144,14 +145,8 @@ export function isDifferent(vars: readonly VarDifference[]): boolean {
   return vars.some(({ state }) => state !== "same" && state !== "foreign");
 }
 
-async function* allResources(db: Queryable): AsyncGenerator<Found> {
-  let after = FIRST_UUID;
-  for (;;) {
-    const rows = await retryWhileDatabaseAway(() => db.query<Found>(page, [after]));
-    yield* rows;
-    if (rows.length < PAGE_SIZE) return;
-    after = rows.at(-1)!.uuid;
-  }
+function allResources(db: Queryable): AsyncGenerator<Found> {
+  return rowsByUuid((after) => db.query<Found>(page, [after ?? FIRST_UUID]));
 }
 
 /**

@@ -1,6 +1,6 @@
-import { setTimeout as wait } from "node:timers/promises";
+import { setTimeout as sleep } from "node:timers/promises";
 import { statement, type Database, type Queryable } from "../database/database.ts";
-import { sealedSecrets, secretPlace } from "../resources/credentials/client-secrets.ts";
+import { sealedSecrets, clientSecretSealContext } from "../resources/credentials/client-secrets.ts";
 import { countKeyUse, registerKey, type KeyUse } from "../resources/keys.ts";
 import { createReseal, type ResealResult } from "../resources/reseal.ts";
 import { KeyMissing, SealBroken } from "../vault/errors.ts";
@@ -76,7 +76,7 @@ export async function resealAll(needs: Needs): Promise<{ report: KeyReport; unop
     if (result.passedOver === 0 || round === MOST_ROUNDS) {
       return { report: { resealed, byKey: await countKeyUse(db) }, unopened };
     }
-    await wait(ROUND_PAUSE_MS);
+    await sleep(ROUND_PAUSE_MS);
   }
 }
 
@@ -106,10 +106,10 @@ async function resealSecrets(db: Queryable, vault: Vault, onUnopened: OnUnopened
   let resealed = 0;
   for (const { version, sealed } of await sealedSecrets(db)) {
     if (keyIdOf(sealed) === vault.keyId) continue;
-    const place = secretPlace(version);
+    const context = clientSecretSealContext(version);
     try {
-      const value = vault.open(place, sealed);
-      const values = [version, sealed, vault.seal(place, value), vault.hash(value)];
+      const value = vault.open(context, sealed);
+      const values = [version, sealed, vault.seal(context, value), vault.hash(value)];
       resealed += (await db.query(storeSecret, values)).length;
     } catch (error) {
       if (!(error instanceof KeyMissing || error instanceof SealBroken)) throw error;

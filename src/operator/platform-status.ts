@@ -11,6 +11,7 @@ import {
 } from "../platform/status.ts";
 import { withHttp } from "../platform/with-http.ts";
 import { UsedWrongly } from "./errors.ts";
+import { isDay } from "./is-day.ts";
 
 export { openIncidents } from "../platform/status.ts";
 export type { CurrentStatus, Incident, SystemStatus, Told } from "../platform/status.ts";
@@ -70,13 +71,6 @@ async function asking<T>(
   } catch (error) {
     throw (error instanceof PlatformRefused && meaningOf(error.status)) || new StatusUnavailable(error);
   }
-}
-
-/** Whether a text is an existing date: 2026-02-30 is not. */
-function isDay(text: string): boolean {
-  if (!/^\d{4}-\d\d-\d\d$/.test(text)) return false;
-  const ms = Date.parse(text);
-  return !Number.isNaN(ms) && new Date(ms).toISOString().startsWith(text);
 }
 
 function positive(text: string, option: string): number {

@@ -1,5 +1,6 @@
 import { statement, type Database } from "../database/database.ts";
 import { typedUuid, UnknownResource, UsedWrongly } from "./errors.ts";
+import { isDay } from "./is-day.ts";
 import {
   BUSINESS_STATES,
   CREDENTIAL_STATES,
@@ -163,9 +164,3 @@ function placeOf(cursor: string): Place {
 /** A time in the format in which PostgreSQL writes and reads it. */
 const TIME =
   /^[1-9]\d{3}-\d\d-\d\d ([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d{1,6})?[+-](0\d|1[0-5])(:[0-5]\d){0,2}$/;
-
-/** Whether the date exists: `Date.parse` alone would read "2024-02-31" as a day in March. */
-function isDay(text: string): boolean {
-  const time = Date.parse(text);
-  return !Number.isNaN(time) && new Date(time).toISOString().startsWith(text);
-}

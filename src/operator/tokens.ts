@@ -1,10 +1,11 @@
-import { setTimeout as wait } from "node:timers/promises";
-import { statement, retryWhileDatabaseAway, type Database, type Queryable } from "../database/database.ts";
+import { setTimeout as sleep } from "node:timers/promises";
+import { statement, type Database, type Queryable } from "../database/database.ts";
 import { errorIdOf, messageOf } from "../errors.ts";
 import type { Credentials } from "../resources/credentials/credentials.ts";
 import { countRows } from "./count-rows.ts";
 import { failedUnknown, typedUuid } from "./errors.ts";
 import type { OnProgress } from "./progress.ts";
+import { rowsByUuid } from "./rows-by-uuid.ts";
 import { workThrough } from "./work-through.ts";
 
 /** The result of work on many resources: each is in one of the three lists, or counted in `left`. */
@@ -65,13 +66,10 @@ export async function refreshAllTokens(needs: Needs): Promise<TokenReport> {
   return refreshEach(needs, allTokens(needs.db), { total, isWanted });
 }
 
-async function* allTokens(db: Queryable): AsyncGenerator<Found> {
-  let rows = await retryWhileDatabaseAway(() => db.query<Found>(firstPage));
-  while (rows.length > 0) {
-    yield* rows;
-    const last = rows.at(-1)!.uuid;
-    rows = await retryWhileDatabaseAway(() => db.query<Found>(nextPage, [last]));
-  }
+function allTokens(db: Queryable): AsyncGenerator<Found> {
+  return rowsByUuid((after) =>
+    after === null ? db.query<Found>(firstPage) : db.query<Found>(nextPage, [after]),
+  );
 }
 
 async function refreshEach(
@@ -113,7 +111,7 @@ async function refreshOne(needs: Needs, uuid: string): Promise<{ id: string; mes
       return { id: errorIdOf(error), message: messageOf(error) };
     }
     if (performance.now() > until || needs.signal.aborted) return busy;
-    await wait(100);
+    await sleep(100);
   }
 }
 

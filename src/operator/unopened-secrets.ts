@@ -1,5 +1,5 @@
 import { statement, type Database, type Queryable } from "../database/database.ts";
-import { sealedSecrets, secretPlace } from "../resources/credentials/client-secrets.ts";
+import { sealedSecrets, clientSecretSealContext } from "../resources/credentials/client-secrets.ts";
 import { checkKeys, countKeyUse, registerKey } from "../resources/keys.ts";
 import { KeyMissing, SealBroken } from "../vault/errors.ts";
 import { keyIdOf, type Vault } from "../vault/vault.ts";
@@ -45,7 +45,7 @@ export async function checkOtherKeys(db: Database, vault: Vault): Promise<void> 
 
 function opens(vault: Vault, version: number, sealed: Buffer): boolean {
   try {
-    vault.open(secretPlace(version), sealed);
+    vault.open(clientSecretSealContext(version), sealed);
     return true;
   } catch (error) {
     if (error instanceof SealBroken || error instanceof KeyMissing) return false;

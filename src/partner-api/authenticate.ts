@@ -3,7 +3,7 @@ import basicAuth from "express-basic-auth";
 import { Router, type NextFunction, type Request, type RequestHandler, type Response } from "express";
 import { askForBody } from "../http/ask-for-body.ts";
 import type { Secret } from "../secret.ts";
-import { createRemembered } from "./remembered.ts";
+import { createAcceptedHeaders } from "./accepted-headers.ts";
 
 const THE_PLATFORM = {
   realm: "add-on partner",
@@ -21,7 +21,7 @@ export function authenticate(
   asked: { realm: string; message: string } = THE_PLATFORM,
 ): RequestHandler {
   const isKnown = oneOf(passwords.map((password) => `${user}:${password.reveal()}`));
-  const remembered = createRemembered();
+  const acceptedHeaders = createAcceptedHeaders();
   const judge = Router().use(
     dropMalformed,
     basicAuth({
@@ -36,7 +36,7 @@ export function authenticate(
       },
     }),
     (request, _response, next) => {
-      remembered.add(request.headers.authorization);
+      acceptedHeaders.add(request.headers.authorization);
       next();
     },
   );
@@ -45,7 +45,7 @@ export function authenticate(
       if (error === undefined) askForBody(request, response);
       next(error);
     };
-    if (remembered.knows(request.headers.authorization) && isOnlyOne(request)) letIn();
+    if (acceptedHeaders.has(request.headers.authorization) && isOnlyOne(request)) letIn();
     else judge(request, response, letIn);
   };
 }

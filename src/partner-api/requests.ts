@@ -4,7 +4,7 @@ import { readTime } from "../resources/grant-time.ts";
 import type { Grant, ProvisionRequest } from "../resources/provision-store.ts";
 import { Secret } from "../secret.ts";
 import { readUuid } from "../uuid.ts";
-import { refuseUnkeepable } from "./foreign-text.ts";
+import { refuseUnstorable } from "./refuse-unstorable.ts";
 
 // Reading what the platform sends (assumed, section 1). Each member we use is taken by name; what we do not know is
 // ignored. Only uuid and plan are required, and little is refused: a refusal costs a sale.
@@ -39,7 +39,7 @@ export function readPlanChange(body: unknown): string {
 
 function readObject(body: unknown): JsonObject {
   if (!isJsonObject(body)) throw new Refusal("The body must be a JSON object.", { id: "invalid_params" });
-  refuseUnkeepable(body);
+  refuseUnstorable(body);
   return body;
 }
 

@@ -1,4 +1,4 @@
-import { setTimeout as wait } from "node:timers/promises";
+import { setTimeout as sleep } from "node:timers/promises";
 import { messageOf } from "../errors.ts";
 import type { CurrentStatus, StatusFeed } from "./status.ts";
 
@@ -63,7 +63,7 @@ export function createStatusWatch({
   async function inTurn(): Promise<Known> {
     // In a loop, because a timer may fire a moment early.
     while (leftMs() > 0 && !inFlight && !closing.signal.aborted) {
-      await wait(leftMs(), undefined, { ref: false, signal: closing.signal }).catch(() => undefined);
+      await sleep(leftMs(), undefined, { ref: false, signal: closing.signal }).catch(() => undefined);
     }
     coming = null;
     return look();

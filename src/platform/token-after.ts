@@ -1,4 +1,4 @@
-import { setTimeout as wait } from "node:timers/promises";
+import { setTimeout as sleep } from "node:timers/promises";
 import type { Secret } from "../secret.ts";
 import { within } from "../within.ts";
 
@@ -46,6 +46,6 @@ export async function tokenAfter<Pair extends StoredPair>(
     if (pair.token.reveal() !== dead.reveal() || pair.generation > first) return pair.token;
     if ((await within(LONGEST_REPLACING_MS, replace(pair), stillBusy)) === "done") continue;
     if (performance.now() > until) throw stillBusy();
-    await wait(LOOK_AGAIN_MS);
+    await sleep(LOOK_AGAIN_MS);
   }
 }

@@ -1,4 +1,4 @@
-import { setTimeout as wait } from "node:timers/promises";
+import { setTimeout as sleep } from "node:timers/promises";
 import {
   checkMigrations,
   isDatabaseAway,
@@ -42,7 +42,7 @@ export async function checkDatabase(services: Services, signal: AbortSignal): Pr
       const reason = messageOf(error);
       if (reason !== told) services.log.warn({ reason }, "The database does not answer yet; waiting for it");
       told = reason;
-      await wait(pauseMs, undefined, { signal });
+      await sleep(pauseMs, undefined, { signal });
     }
   }
 }

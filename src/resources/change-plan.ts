@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { setTimeout as wait } from "node:timers/promises";
+import { setTimeout as sleep } from "node:timers/promises";
 import { statement, type Database, type Queryable } from "../database/database.ts";
 import type { Log } from "../logging/log.ts";
 import type { Offer } from "./contract.ts";
@@ -117,7 +117,7 @@ export function createChangePlan(needs: {
           const { step } = begun;
           return runner.hiding(step, () => outcomeOf(step, plan, withinDeadline));
         }
-        await wait(50);
+        await sleep(50);
       }
     });
   };

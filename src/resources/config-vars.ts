@@ -1,5 +1,5 @@
 import type { Vault } from "../vault/vault.ts";
-import { resourcePlace, type ResourceRow } from "./rows.ts";
+import { resourceSealContext, type ResourceRow } from "./rows.ts";
 
 /** A config var as the platform takes it: null removes it. */
 export interface ConfigVar {
@@ -30,11 +30,13 @@ export function sealConfig(
   uuid: string,
   config: readonly ConfigVar[],
 ): Uint8Array<ArrayBuffer> {
-  return vault.seal(resourcePlace("sealed_config", uuid), JSON.stringify(config));
+  return vault.seal(resourceSealContext("sealed_config", uuid), JSON.stringify(config));
 }
 
 /** The config vars we last wanted for a resource. */
 export function openConfig(vault: Vault, { uuid, sealedConfig }: ResourceRow): ConfigVar[] {
   if (!sealedConfig) return [];
-  return JSON.parse(vault.open(resourcePlace("sealed_config", uuid), sealedConfig).reveal()) as ConfigVar[];
+  return JSON.parse(
+    vault.open(resourceSealContext("sealed_config", uuid), sealedConfig).reveal(),
+  ) as ConfigVar[];
 }

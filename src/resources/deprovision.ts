@@ -1,6 +1,6 @@
 import { statement, type Database } from "../database/database.ts";
 import type { Log } from "../logging/log.ts";
-import { lockWhole } from "./locks.ts";
+import { lockResourceAndCredential } from "./lock-resource.ts";
 import { createRequestDeadline } from "./request-deadline.ts";
 import { deprovisioned, notFound } from "./refusals.ts";
 import { findResource, wasNeverProvisioned } from "./rows.ts";
@@ -17,7 +17,7 @@ export type Deprovision = (uuid: string, requestId?: string, receivedAtMs?: numb
 // off (the credential's lease number rises and the steps are deleted), and a clean-up step is written. The clean-up
 // inherits the latest `leased_until` of the deleted steps, so that it begins only when running work has noticed. If the
 // provision had failed and a clean-up existed already, the new one keeps its key.
-const bury = statement(
+const leaveTombstone = statement(
   "deprovision",
   `WITH gone AS (
      UPDATE resources SET state = 'deprovisioned', name = NULL, options = '{}', callback_url = NULL, answer_status = NULL,
@@ -39,9 +39,9 @@ const bury = statement(
    INSERT INTO events (uuid, type) SELECT uuid, 'deprovisioned' FROM gone RETURNING uuid`,
 );
 
-// `ON CONFLICT` waits for a provision of this uuid that is just being written; then nothing is inserted, and `bury`
-// finds that resource.
-const buryUnseen = statement(
+// `ON CONFLICT` waits for a provision of this uuid that is just being written; then nothing is inserted, and
+// `leaveTombstone` finds that resource.
+const leaveTombstoneOfUnseen = statement(
   "deprovision_unseen",
   `WITH unseen AS (
      INSERT INTO resources (uuid, plan, applied_plan, state) VALUES ($1, '', '', 'deprovisioned')
@@ -67,11 +67,11 @@ export function createDeprovision({
     const [gone] = await withinDeadline(() =>
       db.transaction(async (tx) => {
         tries += 1;
-        await lockWhole(tx, uuid);
-        const buried = await tx.query(bury, [uuid, requestId ?? null]);
-        if (buried.length > 0 || (await tx.query(buryUnseen, [uuid])).length > 0) return buried;
-        await lockWhole(tx, uuid);
-        return tx.query(bury, [uuid, requestId ?? null]);
+        await lockResourceAndCredential(tx, uuid);
+        const ended = await tx.query(leaveTombstone, [uuid, requestId ?? null]);
+        if (ended.length > 0 || (await tx.query(leaveTombstoneOfUnseen, [uuid])).length > 0) return ended;
+        await lockResourceAndCredential(tx, uuid);
+        return tx.query(leaveTombstone, [uuid, requestId ?? null]);
       }),
     );
     if (!gone) {

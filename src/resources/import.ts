@@ -1,7 +1,7 @@
 import { statement, retryWhileDatabaseAway, type Queryable } from "../database/database.ts";
 import type { Vault } from "../vault/vault.ts";
 import { answerBody } from "./provision-answers.ts";
-import { resourcePlace } from "./rows.ts";
+import { resourceSealContext } from "./rows.ts";
 
 /** An installation from before the kit, once provisioned by another service or by a person. */
 export interface Installation {
@@ -36,7 +36,7 @@ export type ImportResources = (installations: readonly Installation[]) => Promis
 
 export function createImport(db: Queryable, vault: Vault): ImportResources {
   const answerOf = ({ uuid }: Installation) =>
-    vault.seal(resourcePlace("sealed_answer", uuid), answerBody({ id: uuid }));
+    vault.seal(resourceSealContext("sealed_answer", uuid), answerBody({ id: uuid }));
 
   return async (installations) => {
     // Always in the order of uuids: two imports of the same uuids then wait for each other instead of deadlocking.

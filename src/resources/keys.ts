@@ -1,6 +1,7 @@
 import { statement, type Database, type Queryable } from "../database/database.ts";
 import { IN_PIECE, readWhole } from "../database/whole-table.ts";
 import { Misconfigured } from "../errors.ts";
+import { keyIdInSql } from "../vault/key-id-in-sql.ts";
 import type { Vault } from "../vault/vault.ts";
 
 /** A key, and in how many rows it sealed something. */
@@ -17,9 +18,6 @@ export const SEALED_COLUMNS = {
   people: ["sealed_access_token", "sealed_refresh_token"],
 } as const;
 
-/** SQL for the key id of a sealed column, in hex: 8 bytes after the envelope's version byte. */
-export const keyIdIn = (column: string) => `encode(substring(${column} FROM 2 FOR 8), 'hex')`;
-
 const register = statement(
   "register_key",
   `INSERT INTO sealing_keys (key_id) VALUES ($1) ON CONFLICT DO NOTHING`,
@@ -34,7 +32,7 @@ const countOf = (table: string, columns: readonly string[]) => {
   return statement(
     `count_keys_of_${table}`,
     `SELECT key_id AS "keyId", sum(rows)::int AS rows FROM (
-       SELECT ${columns.map((column, index) => `${keyIdIn(column)} AS ${names[index]}`).join(", ")}, count(*) AS rows
+       SELECT ${columns.map((column, index) => `${keyIdInSql(column)} AS ${names[index]}`).join(", ")}, count(*) AS rows
        FROM ${table} WHERE ${IN_PIECE} GROUP BY ${names.join(", ")}
      ) by_keys, LATERAL (
        SELECT DISTINCT key_id FROM unnest(ARRAY[${names.join(", ")}]) AS key_id WHERE key_id IS NOT NULL

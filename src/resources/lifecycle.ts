@@ -5,7 +5,7 @@ import type { Vault } from "../vault/vault.ts";
 import { createChangePlan, type ChangePlan } from "./change-plan.ts";
 import type { Offer, YourService } from "./contract.ts";
 import { createDeprovision, type Deprovision } from "./deprovision.ts";
-import { createFailure } from "./failure.ts";
+import { createProvisionFailure } from "./provision-failure.ts";
 import { createPlanChangeOutcome } from "./plan-change-outcome.ts";
 import type { PlatformFor } from "./platform-for.ts";
 import { createProvision, type Provision } from "./provision.ts";
@@ -48,7 +48,7 @@ export function createLifecycle(needs: {
   const queue = createStepQueue(db);
   const settlements = createSettlements(db, vault);
   const answers = createProvisionAnswers(db, vault, log);
-  const failure = createFailure(db, vault);
+  const failure = createProvisionFailure(db, vault);
   const vendor = requireResults(needs.vendor);
   const vendorSteps = createVendorSteps({ ...needs, vendor, answers, settlements, queue });
   const platformSteps = createPlatformSteps({ ...needs, ...failure, settlements, queue });

@@ -4,7 +4,7 @@ import type { Log } from "../logging/log.ts";
 import type { Vault } from "../vault/vault.ts";
 import type { Offer, YourService } from "./contract.ts";
 import type { WithinDeadline } from "./request-deadline.ts";
-import { inTime } from "./provision.ts";
+import { resultOrSlow } from "./vendor-time.ts";
 import { answerBody, type Answer } from "./provision-answers.ts";
 import { deprovisioned } from "./refusals.ts";
 import { findResource, vendorResource } from "./rows.ts";
@@ -132,7 +132,7 @@ export function createPlanChangeOutcome(needs: {
         ),
       ),
     );
-    const result = await inTime(call);
+    const result = await resultOrSlow(call);
     const end = result.is === "slow" ? call : Promise.resolve(result);
     try {
       return await store(step, plan, { result, end, withinDeadline });

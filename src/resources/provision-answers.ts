@@ -1,9 +1,9 @@
-import { busyStatement, type Queryable } from "../database/database.ts";
+import { genericPlanStatement, type Queryable } from "../database/database.ts";
 import { createGroupCommit } from "../database/group-commit.ts";
 import type { Log } from "../logging/log.ts";
 import type { Vault } from "../vault/vault.ts";
 import { fullSet, sealConfig } from "./config-vars.ts";
-import { resourcePlace, type ResourceRow } from "./rows.ts";
+import { resourceSealContext, type ResourceRow } from "./rows.ts";
 import type { Attempt } from "./steps/attempt.ts";
 import type { Step } from "./steps/queue.ts";
 
@@ -22,7 +22,7 @@ const TAKES_LONGER = "Your add-on is being set up. Its config vars appear as soo
 // function still runs, so the step keeps its lease. `exchangeable` updates the credential whatever its state:
 // PostgreSQL then re-reads the row's latest version, so that a grant which arrived while this statement waited for the
 // resource gets its due time too.
-const decide = busyStatement(
+const decide = genericPlanStatement(
   "decide_provision",
   `WITH incoming AS (
      SELECT * FROM unnest($1::uuid[], $2::text[], $3::int[], $4::bytea[], $5::bytea[], $6::bigint[], $7::int[], $8::text[], $9::float8[], $10::bool[])
@@ -124,7 +124,7 @@ export function createProvisionAnswers(db: Queryable, vault: Vault, log: Log): P
       if (answerStatus === null || !sealedAnswer) return null;
       return {
         status: answerStatus,
-        body: vault.open(resourcePlace("sealed_answer", uuid), sealedAnswer).reveal(),
+        body: vault.open(resourceSealContext("sealed_answer", uuid), sealedAnswer).reveal(),
       };
     },
   };
@@ -165,7 +165,7 @@ function accepted(uuid: string, message: string): Answer {
 }
 
 export function sealAnswer(vault: Vault, uuid: string, { body }: Answer): Uint8Array<ArrayBuffer> {
-  return vault.seal(resourcePlace("sealed_answer", uuid), body);
+  return vault.seal(resourceSealContext("sealed_answer", uuid), body);
 }
 
 /** The body of an answer; members that are undefined are left out. */

@@ -1,12 +1,12 @@
-import { busyStatement, statement, type Queryable } from "../database/database.ts";
+import { genericPlanStatement, statement, type Queryable } from "../database/database.ts";
 import { createGroupCommit } from "../database/group-commit.ts";
 import type { Deadline } from "../database/retry.ts";
 import type { Vault } from "../vault/vault.ts";
-import { credentialPlace } from "./credentials/opening.ts";
+import { credentialSealContext } from "./credentials/opening.ts";
 import { GRANT_SECONDS } from "./grant-time.ts";
 import type { Secret } from "../secret.ts";
 import { sealAnswer, type Answer } from "./provision-answers.ts";
-import { resourcePlace } from "./rows.ts";
+import { resourceSealContext } from "./rows.ts";
 import { STEP_LEASE_SECONDS } from "./steps/queue.ts";
 
 /** A provision request (assumed, section 1), checked; members that the kit does not know are dropped. */
@@ -33,7 +33,7 @@ export interface Grant {
 }
 
 /** A resource just written: the id of its first step, and its sealed values. */
-export interface Birth {
+export interface NewResource {
   stepId: number;
   sealedLogInputUrl: Buffer | null;
   sealedLogDrainToken: Buffer | null;
@@ -43,7 +43,7 @@ export interface Birth {
 // the resource, its credential and its first step. The unique uuid makes repeated requests harmless. An answered
 // resource (202) may exchange its grant a second later; an unanswered one only after its answer is decided. The step of
 // an unanswered one is written as claimed by this process; when its lease ends, any process may finish it.
-const insert = busyStatement(
+const insert = genericPlanStatement(
   "provision",
   `WITH incoming AS (
      SELECT * FROM unnest($1::uuid[], $2::text[], $3::text[], $4::text[], $5::jsonb[], $6::text[], $7::bytea[], $8::bytea[],
@@ -98,7 +98,7 @@ const replaceGrant = statement(
 export function createProvisionStore(db: Queryable, vault: Vault) {
   type Row = { request: ProvisionRequest; key: string; answer: Answer | null; deadline: Deadline };
 
-  const commit = createGroupCommit<Row, Birth | null>({
+  const commit = createGroupCommit<Row, NewResource | null>({
     // A row is not written once its request was refused: the platform would know nothing of that resource.
     deadlineOf: ({ deadline }) => deadline,
     async write(rows) {
@@ -123,8 +123,8 @@ export function createProvisionStore(db: Queryable, vault: Vault) {
         rows.map(({ key }) => key),
         requests.map(({ requestId }) => requestId),
       ];
-      const births = await db.query<{ uuid: string; stepId: number }>(insert, values);
-      const steps = new Map(births.map(({ uuid, stepId }) => [uuid, stepId]));
+      const inserted = await db.query<{ uuid: string; stepId: number }>(insert, values);
+      const steps = new Map(inserted.map(({ uuid, stepId }) => [uuid, stepId]));
       return requests.map(({ uuid }, i) => {
         const stepId = steps.get(uuid);
         return stepId === undefined ? null : { stepId, ...logs[i]! };
@@ -133,17 +133,17 @@ export function createProvisionStore(db: Queryable, vault: Vault) {
   });
 
   function sealed(column: "sealed_log_input_url" | "sealed_log_drain_token", uuid: string, value: Secret) {
-    return Buffer.from(vault.seal(resourcePlace(column, uuid), value));
+    return Buffer.from(vault.seal(resourceSealContext(column, uuid), value));
   }
 
   function sealCode(uuid: string, code: Secret) {
-    return vault.seal(credentialPlace("sealed_grant_code", uuid), code);
+    return vault.seal(credentialSealContext("sealed_grant_code", uuid), code);
   }
 
   function isSameCode(uuid: string, sealed: Buffer | null, code: Secret): boolean {
     if (!sealed) return false;
     try {
-      return vault.open(credentialPlace("sealed_grant_code", uuid), sealed).reveal() === code.reveal();
+      return vault.open(credentialSealContext("sealed_grant_code", uuid), sealed).reveal() === code.reveal();
     } catch {
       return false;
     }

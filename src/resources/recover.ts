@@ -1,7 +1,7 @@
 import { statement, type Queryable } from "../database/database.ts";
 import type { NoGrant, OauthGrantEndpoint } from "../platform/oauth-grant.ts";
 import type { Vault } from "../vault/vault.ts";
-import { credentialPlace } from "./credentials/opening.ts";
+import { credentialSealContext } from "./credentials/opening.ts";
 import { GRANT_SECONDS, readTime } from "./grant-time.ts";
 
 /**
@@ -59,7 +59,7 @@ export function createRecover({
     }
     if (answer.outcome !== "grant") return answer;
     const { code, expiresAt } = answer.grant;
-    const sealed = vault.seal(credentialPlace("sealed_grant_code", uuid), code);
+    const sealed = vault.seal(credentialSealContext("sealed_grant_code", uuid), code);
     const stored = await db.query(store, [uuid, sealed, readTime(expiresAt)]);
     return { outcome: stored.length > 0 ? "stored" : "not_wanted" };
   };

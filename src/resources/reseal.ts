@@ -1,7 +1,8 @@
 import { statement, retryWhileDatabaseAway, type Queryable } from "../database/database.ts";
 import { KeyMissing, SealBroken } from "../vault/errors.ts";
+import { keyIdInSql } from "../vault/key-id-in-sql.ts";
 import type { Vault } from "../vault/vault.ts";
-import { keyIdIn, SEALED_COLUMNS } from "./keys.ts";
+import { SEALED_COLUMNS } from "./keys.ts";
 
 // The long part of key rotation: reseals every sealed value with the current key. Written for speed, since it reads
 // every row: pages of 500 by primary key, opened and sealed in memory (a few µs a value), stored with one statement a
@@ -45,9 +46,9 @@ export function createReseal({ db, vault }: { db: Queryable; vault: Vault }, tab
     return columns.map((column) => {
       const old = row[column];
       if (!old) return null;
-      const place = { table, column, uuid: row.uuid };
+      const context = { table, column, uuid: row.uuid };
       try {
-        return { old, fresh: vault.seal(place, vault.open(place, old)) };
+        return { old, fresh: vault.seal(context, vault.open(context, old)) };
       } catch (error) {
         if (!(error instanceof KeyMissing || error instanceof SealBroken)) throw error;
         onUnopened(error);
@@ -102,7 +103,9 @@ const STATEMENTS = {
 
 function statementsFor(table: Table) {
   const columns: readonly string[] = SEALED_COLUMNS[table];
-  const stale = columns.map((column) => `CASE WHEN ${keyIdIn(column)} <> $1 THEN ${column} END AS ${column}`);
+  const stale = columns.map(
+    (column) => `CASE WHEN ${keyIdInSql(column)} <> $1 THEN ${column} END AS ${column}`,
+  );
   const page = (name: string, after: string) =>
     statement(
       `${name}_${table}`,

@@ -1,5 +1,5 @@
-import { busyStatement, type Queryable } from "../database/database.ts";
-import type { Place, Vault } from "../vault/vault.ts";
+import { genericPlanStatement, type Queryable } from "../database/database.ts";
+import type { SealContext, Vault } from "../vault/vault.ts";
 import type { VendorResource } from "./contract.ts";
 
 /** A resource as it is stored. */
@@ -25,7 +25,10 @@ export const RESOURCE_COLUMNS = `r.uuid, r.name, r.plan, r.applied_plan AS "appl
   r.answer_status AS "answerStatus", r.sealed_answer AS "sealedAnswer", r.sealed_config AS "sealedConfig",
   r.sealed_log_input_url AS "sealedLogInputUrl", r.sealed_log_drain_token AS "sealedLogDrainToken"`;
 
-const find = busyStatement("find_resource", `SELECT ${RESOURCE_COLUMNS} FROM resources r WHERE r.uuid = $1`);
+const find = genericPlanStatement(
+  "find_resource",
+  `SELECT ${RESOURCE_COLUMNS} FROM resources r WHERE r.uuid = $1`,
+);
 
 /** The resource of a uuid, tombstones included; null if the platform never asked for it. */
 export async function findResource(db: Queryable, uuid: string): Promise<ResourceRow | null> {
@@ -37,11 +40,11 @@ export function wasNeverProvisioned({ plan, state }: Pick<ResourceRow, "plan" | 
   return state === "deprovisioned" && plan === "";
 }
 
-/** Where a resource's secret is sealed. */
-export function resourcePlace(
+/** What a resource's sealed secret is bound to. */
+export function resourceSealContext(
   column: "sealed_answer" | "sealed_config" | "sealed_log_input_url" | "sealed_log_drain_token",
   uuid: string,
-): Place {
+): SealContext {
   return { table: "resources", column, uuid };
 }
 
@@ -61,8 +64,9 @@ export function vendorResource(
     idempotencyKey: step.key,
     signal: step.signal,
     logInputUrl:
-      sealedLogInputUrl && vault.open(resourcePlace("sealed_log_input_url", uuid), sealedLogInputUrl),
+      sealedLogInputUrl && vault.open(resourceSealContext("sealed_log_input_url", uuid), sealedLogInputUrl),
     logDrainToken:
-      sealedLogDrainToken && vault.open(resourcePlace("sealed_log_drain_token", uuid), sealedLogDrainToken),
+      sealedLogDrainToken &&
+      vault.open(resourceSealContext("sealed_log_drain_token", uuid), sealedLogDrainToken),
   };
 }

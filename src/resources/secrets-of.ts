@@ -1,7 +1,7 @@
 import { Secret } from "../secret.ts";
 import type { Vault } from "../vault/vault.ts";
 import { openConfig } from "./config-vars.ts";
-import { resourcePlace, type ResourceRow } from "./rows.ts";
+import { resourceSealContext, type ResourceRow } from "./rows.ts";
 
 /**
  * Every secret of a resource that the vendor's code knows and may quote in an error: log addresses and config values.
@@ -11,7 +11,7 @@ import { resourcePlace, type ResourceRow } from "./rows.ts";
 export function secretsOf(vault: Vault, resource: ResourceRow): Secret[] {
   const { uuid, sealedLogInputUrl, sealedLogDrainToken } = resource;
   const logSecret = (column: "sealed_log_input_url" | "sealed_log_drain_token", sealed: Buffer | null) =>
-    sealed ? [vault.open(resourcePlace(column, uuid), sealed)] : [];
+    sealed ? [vault.open(resourceSealContext(column, uuid), sealed)] : [];
   const configValues = () =>
     openConfig(vault, resource)
       .filter(({ value }) => value !== null && value.length >= 8)

@@ -11,7 +11,7 @@ import { leadingTo, problem } from "./problems.ts";
 import { readId } from "./random-id.ts";
 import { isEnough } from "./scopes.ts";
 import type { Sessions } from "./sessions.ts";
-import { personPlace } from "./tokens/places.ts";
+import { personSealContext } from "./tokens/seal-context.ts";
 
 /** The query with which the platform sent the browser back, and the id in that browser's cookie. */
 export interface Returned {
@@ -74,8 +74,8 @@ export function createCallback(needs: {
     const { id, email, name } = await accountOf(accessToken).catch((error: unknown) => {
       throw accountProblem(error);
     });
-    const access = vault.seal(personPlace("sealed_access_token", id), accessToken);
-    const refresh = refreshToken && vault.seal(personPlace("sealed_refresh_token", id), refreshToken);
+    const access = vault.seal(personSealContext("sealed_access_token", id), accessToken);
+    const refresh = refreshToken && vault.seal(personSealContext("sealed_refresh_token", id), refreshToken);
     const person = { id, email, name, scopes, access, refresh, lifeSeconds };
     // State and code are used up, so the same callback cannot be retried.
     const session = await sessions.open(person).catch((error: unknown) => {

@@ -1,6 +1,6 @@
 import { KitError } from "../errors.ts";
 
-/** A sealed value was changed, cut, or stands in a place it was not sealed for. */
+/** A sealed value was changed, cut, or is opened with another context than it was sealed with. */
 export class SealBroken extends KitError {
   constructor(place: string) {
     super(

@@ -4,8 +4,8 @@ import { KeyMissing, SealBroken } from "./errors.ts";
 import { createKeyRing, KEY_ID_BYTES, type Key } from "./key-ring.ts";
 import { createNoncePool } from "./nonces.ts";
 
-/** Where a sealed value lives. It opens nowhere else. */
-export interface Place {
+/** What a sealed value is bound to: where it is stored. It opens with the same context only. */
+export interface SealContext {
   table: string;
   column: string;
   /** The uuid of the row, or another text that identifies it (the version of a client secret). */
@@ -13,16 +13,17 @@ export interface Place {
 }
 
 /**
- * Seals and opens secrets with XChaCha20-Poly1305 and a random nonce for each; a sealed value is bound to its place.
+ * Seals and opens secrets with XChaCha20-Poly1305 and a random nonce for each; a sealed value is bound to
+ * its {@link SealContext}.
  */
 export interface Vault {
   /** The id of the key that seals. Ids are derived from keys and may be shown. */
   keyId: string;
   /** The ids of all keys that may open. */
   keyIds: string[];
-  seal(place: Place, value: Secret | string): Uint8Array<ArrayBuffer>;
+  seal(context: SealContext, value: Secret | string): Uint8Array<ArrayBuffer>;
   /** Throws {@link SealBroken} or {@link KeyMissing}. Only the key that the envelope names is tried. */
-  open(place: Place, sealed: Uint8Array): Secret;
+  open(context: SealContext, sealed: Uint8Array): Secret;
   /** A keyed hash, to compare secrets without storing them. `keyId` names an older key; throws {@link KeyMissing}. */
   hash(value: Secret, keyId?: string): Uint8Array<ArrayBuffer>;
 }
@@ -49,12 +50,12 @@ export async function createVault(keys: {
     keyId: ring.current.id,
     keyIds: [...ring.byId.keys()],
 
-    seal(place, value) {
+    seal(context, value) {
       const nonce = nextNonce();
       const clear = Buffer.from(value instanceof Secret ? value.reveal() : value, "utf8");
       const sealed = sodium.crypto_aead_xchacha20poly1305_ietf_encrypt(
         clear,
-        additionalData(ring.current, place),
+        additionalData(ring.current, context),
         null,
         nonce,
         ring.current.sealing,
@@ -67,24 +68,24 @@ export async function createVault(keys: {
       return envelope;
     },
 
-    open(place, sealed) {
+    open(context, sealed) {
       const keyId = keyIdOf(sealed);
       if (keyId === null || sealed.length < HEADER_BYTES + NONCE_BYTES + TAG_BYTES)
-        throw new SealBroken(nameOf(place));
+        throw new SealBroken(nameOf(context));
       const key = ring.byId.get(keyId);
-      if (!key) throw new KeyMissing(keyId, nameOf(place));
+      if (!key) throw new KeyMissing(keyId, nameOf(context));
       try {
         const clear = sodium.crypto_aead_xchacha20poly1305_ietf_decrypt(
           null,
           sealed.subarray(HEADER_BYTES + NONCE_BYTES),
-          additionalData(key, place),
+          additionalData(key, context),
           sealed.subarray(HEADER_BYTES, HEADER_BYTES + NONCE_BYTES),
           key.sealing,
         );
         return new Secret(Buffer.from(clear).toString("utf8"));
       } catch {
         // libsodium's error says nothing more, and a cause could carry what it was given.
-        throw new SealBroken(nameOf(place));
+        throw new SealBroken(nameOf(context));
       }
     },
 
@@ -102,12 +103,12 @@ export function keyIdOf(sealed: Uint8Array): string | null {
   return Buffer.from(sealed.subarray(1, HEADER_BYTES)).toString("hex");
 }
 
-/** Format version, key id, and table, column and uuid each after its length, so that no two places read alike. */
-function additionalData(key: Key, { table, column, uuid }: Place): Uint8Array {
+/** Format version, key id, and table, column and uuid each after its length, so that no two contexts read alike. */
+function additionalData(key: Key, { table, column, uuid }: SealContext): Uint8Array {
   const text = [table, column, uuid].map((part) => `${Buffer.byteLength(part)}:${part}`).join("");
   return Buffer.from(`${VERSION}:${key.id}${text}`, "utf8");
 }
 
-function nameOf({ table, column, uuid }: Place): string {
+function nameOf({ table, column, uuid }: SealContext): string {
   return `${table}.${column} of ${uuid}`;
 }

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
 import { request } from "node:http";
-import { setTimeout as wait } from "node:timers/promises";
+import { setTimeout as sleep } from "node:timers/promises";
 import { startExample } from "../../conformance/examples/service/service.ts";
 import { freePort } from "../../conformance/free-port.ts";
 import { judge } from "../../conformance/judge.ts";
@@ -61,7 +61,7 @@ describe("the platform that is played", () => {
     const slow = request({ hostname, port, method: "POST", path: "/oauth/token", headers });
     const answered = new Promise((resolve, reject) => slow.on("response", resolve).on("error", reject));
     slow.write("a=");
-    await wait(300);
+    await sleep(300);
     const laterAt = performance.now();
     slow.end("bc");
     await answered;
@@ -115,9 +115,9 @@ it("The example goes on where a caller hangs up in the middle of a body", async 
   });
   const cut = request(`${service.url}/resources`, { method: "POST", headers: { "content-length": "9" } });
   cut.on("error", () => undefined).write("half");
-  await wait(200);
+  await sleep(200);
   cut.destroy();
-  await wait(200);
+  await sleep(200);
   expect((await fetch(`${service.url}/resources`, { method: "POST" })).status).toBe(401);
   await service.close();
 });

@@ -118,7 +118,7 @@ describe("a claim", () => {
     ["of before the clock was set back", "active", 5, -60_000, false],
   ];
   it.each(ages)("%s, is a mark or not", (_, state, passedMs, wallMs, expected) => {
-    const claimedAt = { passed: performance.now() - passedMs, wall: Date.now() - wallMs };
+    const claimedAt = { monotonicMs: performance.now() - passedMs, wallMs: Date.now() - wallMs };
     expect(isMarked({ state, claimedAt } as ClaimedCredential)).toBe(expected);
   });
 });

@@ -1,11 +1,11 @@
 // Again on PostgreSQL: which rows a new secret makes due is one statement.
 
-import { setTimeout as wait } from "node:timers/promises";
+import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
 import pg from "pg";
 import type { Database } from "../../src/database/database.ts";
 import type { TokenEndpoint } from "../../src/platform/oauth.ts";
-import { credentialPlace } from "../../src/resources/credentials/opening.ts";
+import { credentialSealContext } from "../../src/resources/credentials/opening.ts";
 import { runWorker, type RunningService } from "../../src/process/run-service.ts";
 import { Secret } from "../../src/secret.ts";
 import { createServices } from "../../src/services.ts";
@@ -130,7 +130,7 @@ describe("a client secret that is reset", () => {
       [refused],
     );
     const { vault } = world.service.services;
-    poison = vault.open(credentialPlace("sealed_refresh_token", refused), row!.sealed).reveal();
+    poison = vault.open(credentialSealContext("sealed_refresh_token", refused), row!.sealed).reveal();
     const isRejected = async () =>
       (
         await world.rows<{ is: boolean }>(
@@ -285,7 +285,7 @@ describe("a client secret that is reset", () => {
     // No sweep comes to help.
     const environment = { CLIENT_SECRET: secret, SWEEP_CRON: "0 0 1 1 *" };
     const restarted = world.restart({ environment, parts: { wrapDatabase } });
-    const isReady = await Promise.race([restarted.then(() => true), wait(10_000, false, { ref: false })]);
+    const isReady = await Promise.race([restarted.then(() => true), sleep(10_000, false, { ref: false })]);
     if (!isReady) goOn();
     expect(isReady).toBe(true);
     const { response } = await world.sandbox.control.install({ plan: "basic" });

@@ -1,8 +1,8 @@
-import { setTimeout as wait } from "node:timers/promises";
+import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
 import { retryWhileDatabaseAway, type Database, type Queryable } from "../../src/database/database.ts";
 import type { TokenEndpoint } from "../../src/platform/oauth.ts";
-import { credentialPlace } from "../../src/resources/credentials/opening.ts";
+import { credentialSealContext } from "../../src/resources/credentials/opening.ts";
 import { createCredentialStore } from "../../src/resources/credentials/store.ts";
 import { Secret } from "../../src/secret.ts";
 import { aLifecycle, type LifecycleWorld } from "../support/lifecycle.ts";
@@ -143,8 +143,8 @@ describe("a refresh token that came in place of the one we have", () => {
     const { storeTokens } = createCredentialStore(db);
     const pair = (lease: number, token: string) => ({
       ...{ uuid, lease, first: false, replaces: row!.generation, lifeSeconds: 28_800, share: 0.5 },
-      access: vault.seal(credentialPlace("sealed_access_token", uuid), new Secret(`SVCK-${token}`)),
-      refresh: vault.seal(credentialPlace("sealed_refresh_token", uuid), new Secret(token)),
+      access: vault.seal(credentialSealContext("sealed_access_token", uuid), new Secret(`SVCK-${token}`)),
+      refresh: vault.seal(credentialSealContext("sealed_refresh_token", uuid), new Secret(token)),
       ...{ secretVersion: 1, flags: [] },
     });
     const late = storeTokens(pair(row!.lease - 1, "late"));
@@ -154,7 +154,9 @@ describe("a refresh token that came in place of the one we have", () => {
       `SELECT sealed_refresh_token AS sealed FROM credentials WHERE uuid = $1`,
       [uuid],
     );
-    expect(vault.open(credentialPlace("sealed_refresh_token", uuid), stored!.sealed).reveal()).toBe("ours");
+    expect(vault.open(credentialSealContext("sealed_refresh_token", uuid), stored!.sealed).reveal()).toBe(
+      "ours",
+    );
   });
 
   it("is held for longer than others while the database is away", async () => {
@@ -172,7 +174,7 @@ it("tokens that wait behind a held row are stored, however long ago whoever brou
   const query = async (_: unknown, [uuids, leases]: readonly unknown[] = []) => {
     tries.push(uuids as string[]);
     if (tries.length > 1) return [{ uuid: (uuids as string[])[0], lease: (leases as number[])[0] }];
-    await wait(1_200);
+    await sleep(1_200);
     throw Object.assign(new Error("canceling statement due to lock timeout"), {
       ...{ code: "55P03", severity: "ERROR" },
     });

@@ -28,7 +28,7 @@ it("a refresh token that is refused says that the token endpoint is there again"
       done: "failed",
       failure: { outcome: "token_rejected", error: { id: "invalid_grant", message: "No." } },
     }),
-    ...{ breaker, massRefusal, slots: {}, concurrency: 1, onEnd: () => undefined },
+    ...{ breaker, massRefusal, semaphore: {}, concurrency: 1, onEnd: () => undefined },
     log: pino({ level: "silent" }),
   };
   await createRefresh(needs as unknown as RefreshNeeds).now("u");
@@ -75,7 +75,13 @@ it("what the platform does not understand is an alarm, once for all of it", asyn
       claim: async (claim: () => Promise<unknown[]>) => (await claim()).map((it) => ({ row: it })),
     },
     call: async () => ({ done: "failed", failure: { outcome, error: { id: "suspended", message: "No." } } }),
-    ...{ breaker: createCircuitBreaker(), massRefusal, slots: {}, concurrency: 1, onEnd: () => undefined },
+    ...{
+      breaker: createCircuitBreaker(),
+      massRefusal,
+      semaphore: {},
+      concurrency: 1,
+      onEnd: () => undefined,
+    },
     log: pino({}, { write: (line: string) => void lines.push(line) }),
   };
   const refresh = createRefresh(needs as unknown as RefreshNeeds);

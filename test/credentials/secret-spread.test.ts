@@ -1,4 +1,4 @@
-import { setTimeout as wait } from "node:timers/promises";
+import { setTimeout as sleep } from "node:timers/promises";
 import { expect, it } from "@jest/globals";
 import pg from "pg";
 import { statement, type Queryable } from "../../src/database/database.ts";
@@ -59,13 +59,13 @@ onPostgresql(
       ...{ lifeSeconds: 28_800, share: 0.5, secretVersion: 1, flags: [] },
     };
     const stored = Promise.all([held, behind].map((uuid) => storeTokens({ ...tokens, uuid: uuid! })));
-    await wait(200);
+    await sleep(200);
     await ask(
       "make_newer_secret",
       `INSERT INTO client_secrets (version, sealed_secret, hash) VALUES (2, '\\x02', '\\x02')`,
     );
     const spread = createSecretSpread(opened.database)();
-    await wait(200);
+    await sleep(200);
     await other.query("COMMIT");
     await other.end();
     expect(await stored).toEqual([true, true]);
@@ -93,7 +93,7 @@ onPostgresql(
     );
     const slow: Queryable = {
       query: async (asked, values) => {
-        if (asked.name === "mark_secret_spread") await wait(3_500);
+        if (asked.name === "mark_secret_spread") await sleep(3_500);
         return opened.database.query(asked, values);
       },
     };

@@ -4,7 +4,7 @@ import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
 import { cp, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { setTimeout as wait } from "node:timers/promises";
+import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
 import type { LockWait } from "../../src/database/lock-waits.ts";
 import { applyMigrations } from "../../src/database/migrate.ts";
@@ -47,14 +47,14 @@ const COLUMN = "ALTER TABLE credentials ADD COLUMN more INT";
         [`%${beginning}%`],
       );
       if (rows[0]) return rows[0].pid;
-      await wait(20);
+      await sleep(20);
     }
   }
 
   const untilItWaits = async () => {
     const isWaiting = `SELECT 1 FROM pg_locks JOIN pg_stat_activity USING (pid)
       WHERE NOT granted AND application_name = 'addon-migrate' AND datname = current_database()`;
-    while ((await other.query(isWaiting)).rowCount === 0) await wait(20);
+    while ((await other.query(isWaiting)).rowCount === 0) await sleep(20);
   };
 
   const columns = async () =>
@@ -105,7 +105,7 @@ const COLUMN = "ALTER TABLE credentials ADD COLUMN more INT";
         const began = performance.now();
         await client.query("SELECT uuid FROM credentials LIMIT 1");
         longestMs = Math.max(longestMs, performance.now() - began);
-        await wait(20);
+        await sleep(20);
       }
       expect(longestMs).toBeLessThan(2_500);
       expect(isDone).toBe(false);
@@ -132,7 +132,7 @@ const COLUMN = "ALTER TABLE credentials ADD COLUMN more INT";
       await withScript(script);
       await other.query("BEGIN; SELECT count(*) FROM credentials");
       const migrating = applyMigrations(address(), folder);
-      await wait(2_500);
+      await sleep(2_500);
       await other.query("COMMIT");
       expect(await migrating).toEqual({ applied: [NAME] });
     },
@@ -158,7 +158,7 @@ const COLUMN = "ALTER TABLE credentials ADD COLUMN more INT";
     await withScript(`${before}; DROP INDEX credentials_state_idx; ALTER TABLE steps ADD COLUMN more INT`);
     await other.query("BEGIN; SELECT count(*) FROM steps");
     const migrating = applyMigrations(address(), folder);
-    await wait(4_500);
+    await sleep(4_500);
     await other.query("COMMIT");
     expect(await migrating).toEqual({ applied: [NAME] });
     expect((await client.query<{ tries: string }>("SELECT last_value AS tries FROM tries")).rows).toEqual([
@@ -217,7 +217,7 @@ const COLUMN = "ALTER TABLE credentials ADD COLUMN more INT";
         await withScript(script);
         await other.query("BEGIN; LOCK TABLE credentials IN ROW EXCLUSIVE MODE");
         const migrating = applyMigrations(address(), folder);
-        await wait(3_500);
+        await sleep(3_500);
         await other.query("COMMIT");
         expect(await migrating).toEqual({ applied: [NAME] });
         const half = await client.query("SELECT indexrelid::regclass FROM pg_index WHERE NOT indisvalid");
@@ -235,7 +235,7 @@ const COLUMN = "ALTER TABLE credentials ADD COLUMN more INT";
     );
     const migrating = applyMigrations(address(), folder);
     await untilItRuns("SELECT pg_%advisory_lock");
-    await wait(500);
+    await sleep(500);
     await other.query("CREATE TABLE more (more INT)");
     await other.query("UPDATE _prisma_migrations SET finished_at = now() WHERE id = 'prisma'");
     await other.query("SELECT pg_advisory_unlock(72707369)");
@@ -250,7 +250,7 @@ const COLUMN = "ALTER TABLE credentials ADD COLUMN more INT";
     await untilItRuns(script);
     const second = applyMigrations(address(), folder);
     await untilItRuns("SELECT pg_%advisory_lock");
-    await wait(500);
+    await sleep(500);
     await other.query("COMMIT");
     expect(await Promise.all([first, second])).toEqual([{ applied: [NAME] }, { applied: [] }]);
   }, 30_000);
@@ -264,7 +264,7 @@ const COLUMN = "ALTER TABLE credentials ADD COLUMN more INT";
     });
     const untilTold = async (upToMs: number) => {
       for (const until = performance.now() + upToMs; performance.now() < until && waits.length === 0;)
-        await wait(20);
+        await sleep(20);
       return waits[0];
     };
     const pidOfOther = async () =>
@@ -285,7 +285,7 @@ const COLUMN = "ALTER TABLE credentials ADD COLUMN more INT";
           lockOn: "credentials",
           holders: [{ pid, name: "backup", state: "idle in transaction", seconds: expect.any(Number) }],
         });
-        await wait(4_000);
+        await sleep(4_000);
         expect(waits).toHaveLength(1);
         await other.query("COMMIT");
         expect(await migrating).toEqual({ applied: [NAME] });
@@ -324,7 +324,7 @@ const COLUMN = "ALTER TABLE credentials ADD COLUMN more INT";
         isForMigration: true,
         holders: [{ pid: await pidOfOther(), name: "backup" }],
       });
-      await wait(11_000);
+      await sleep(11_000);
       expect(waits).toHaveLength(2);
       await other.query("SELECT pg_advisory_unlock_all()");
       expect(await migrating).toEqual({ applied: [] });

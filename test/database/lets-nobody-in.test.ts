@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { setTimeout as wait } from "node:timers/promises";
+import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
 import { administer, testServerUrl } from "../support/database.ts";
 import { aWorld, eventually, type World } from "../support/world.ts";
@@ -69,7 +69,7 @@ onPostgresql.each(TROUBLES)("a database that %s", (_, begin, end) => {
     const answers = Promise.all(
       Array.from({ length: 5 }, () => world.sandbox.control.install({ plan: "basic" })),
     );
-    await wait(3_000);
+    await sleep(3_000);
     expect((await fetch(`${world.service.url}/readyz`)).status).toBe(503);
     await onServer(...undo.splice(0));
     for (const { addon, response } of await answers) {

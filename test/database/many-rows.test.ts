@@ -12,7 +12,7 @@ import { databaseState } from "../../src/metrics/database-state.ts";
 import { createClaims } from "../../src/resources/credentials/claims.ts";
 import { createMassRefusal, createTokenCounts } from "../../src/resources/credentials/mass-refusal.ts";
 import { createCredentialStore } from "../../src/resources/credentials/store.ts";
-import { createFailure } from "../../src/resources/failure.ts";
+import { createProvisionFailure } from "../../src/resources/provision-failure.ts";
 import { createStepQueue } from "../../src/resources/steps/queue.ts";
 import type { Services } from "../../src/services.ts";
 import type { Vault } from "../../src/vault/vault.ts";
@@ -76,7 +76,7 @@ describe("among many rows", () => {
   onPostgresql.each<[string, (db: Database) => Promise<unknown>]>([
     ["the doctor's look at tokens", (db) => tokens(services(db))],
     ["the doctor's look at what needs attention", (db) => attention(services(db))],
-    ["the search for stranded provisions", (db) => createFailure(db, {} as Vault).failStranded()],
+    ["the search for stranded provisions", (db) => createProvisionFailure(db, {} as Vault).failStranded()],
     ["taking back what was put aside", (db) => createCredentialStore(db).reopen(["a"])],
     ["the search for refused tokens", (db) => createTokenCounts(db).refused(100)],
     ["a list of a rare state", (db) => listResources(db, { state: "needs_reauth" })],

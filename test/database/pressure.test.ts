@@ -1,4 +1,4 @@
-import { setTimeout as wait } from "node:timers/promises";
+import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
 import pg from "pg";
 import type { TokenEndpoint } from "../../src/platform/oauth.ts";
@@ -88,7 +88,7 @@ onPostgresql("a database that goes away", () => {
       onAnswer = () => proxy.mode(mode);
       const uuids = uuidsOf(await install(15));
       await eventually(() => onAnswer === null);
-      await wait(2_500);
+      await sleep(2_500);
       proxy.mode("ok");
       await become(uuids, 1);
       expect(issuedSince(since)).toBe(15);
@@ -103,7 +103,7 @@ onPostgresql("a database that goes away", () => {
     onAnswer = () => proxy.mode("refuse");
     await world.rows(`UPDATE credentials SET due_at = now() WHERE uuid = ANY($1::uuid[])`, [uuids]);
     await eventually(() => onAnswer === null);
-    await wait(2_500);
+    await sleep(2_500);
     proxy.mode("ok");
     await become(uuids, 2);
     await expectAlive(uuids);
@@ -141,12 +141,12 @@ onPostgresql("a table that somebody holds", () => {
     const refused = await install(60);
     expect(refused.map(({ response }) => response.status)).toEqual(refused.map(() => 503));
     // What was sent before they were refused ends by itself.
-    await wait(4_000);
+    await sleep(4_000);
     await release();
     // One that comes now is written behind whatever was left to be written before it.
     const [next] = await install(1);
     expect(next!.response.status).toBe(200);
-    await wait(1_000);
+    await sleep(1_000);
     const left = await world.rows(`SELECT uuid FROM resources WHERE uuid = ANY($1::uuid[])`, [
       uuidsOf(refused),
     ]);

@@ -1,6 +1,6 @@
 // Again on PostgreSQL: what an absent server looks like is the driver's to say.
 
-import { setTimeout as wait } from "node:timers/promises";
+import { setTimeout as sleep } from "node:timers/promises";
 import { expect, test } from "@jest/globals";
 import { aWaitingRoom, DatabaseUnavailable, retryWhileDatabaseAway } from "../../src/database/database.ts";
 
@@ -60,7 +60,7 @@ test.each<[string, (tries: number) => Promise<string>]>([
   [
     "between two tries",
     async (tries) => {
-      if (tries > 1) return wait(100, "done");
+      if (tries > 1) return sleep(100, "done");
       setImmediate(() => standStill(LONGER_THAN_THE_DEADLINE_MS));
       throw lost();
     },

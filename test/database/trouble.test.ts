@@ -1,4 +1,4 @@
-import { setTimeout as wait } from "node:timers/promises";
+import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
 import { kitJson } from "../kit/kit.ts";
 import { startDatabaseProxy, type DatabaseProxy } from "../support/database-proxy.ts";
@@ -52,7 +52,7 @@ onPostgresql("a database that", () => {
   it("refuses for five seconds costs no provision", async () => {
     proxy.mode("refuse");
     const answers = Promise.all(Array.from({ length: 10 }, install));
-    await wait(5_000);
+    await sleep(5_000);
     proxy.mode("ok");
     for (const { response, addon } of await answers) {
       expect(response.status).toBe(200);
@@ -82,7 +82,7 @@ onPostgresql("a database that", () => {
     const calls = world.sandbox.control.ledger().next;
     proxy.mode("drop-replies");
     const answer = install();
-    await wait(1_000);
+    await sleep(1_000);
     proxy.mode("ok");
     const { addon, response } = await answer;
     expect(response.status).toBe(200);
@@ -94,7 +94,7 @@ onPostgresql("a database that", () => {
     const calls = world.sandbox.control.ledger().next;
     proxy.mode("cut-after-commit");
     const answers = Promise.all(Array.from({ length: 20 }, install));
-    await wait(2_000);
+    await sleep(2_000);
     proxy.mode("ok");
     const deliveries = await answers;
     expect(deliveries.map(({ response }) => response.status)).toEqual(deliveries.map(() => 200));
@@ -105,12 +105,12 @@ onPostgresql("a database that", () => {
   it("is restarted ends no process, and its work goes on", async () => {
     const installs = Promise.all(
       Array.from({ length: 10 }, async (_, index) => {
-        await wait(index * 100);
+        await sleep(index * 100);
         return install();
       }),
     );
     for (let time = 0; time < 5; time++) {
-      await wait(200);
+      await sleep(200);
       proxy.cut();
     }
     for (const { addon, response } of await installs) {
@@ -155,7 +155,7 @@ onPostgresql("a database that", () => {
       const calls = world.sandbox.control.ledger().next;
       const { addon } = await install();
       await failing("credentials", sqlState);
-      await wait(3_000);
+      await sleep(3_000);
       expect(exchanges(calls)).toEqual([]);
       await world.rows(`DROP TRIGGER trouble ON credentials`);
       await becomesActive(addon.id);

@@ -6,7 +6,7 @@ import { once } from "node:events";
 import { mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { setTimeout as wait } from "node:timers/promises";
+import { setTimeout as sleep } from "node:timers/promises";
 import { programsSelling } from "../support/program.ts";
 import { eventually } from "../support/world.ts";
 import { run } from "./dev-run.ts";
@@ -47,7 +47,7 @@ it.each([
     const { until, end } = run("demo", { TMPDIR });
     await until("✓");
     const ended = end(signal);
-    await wait(2);
+    await sleep(2);
     void end(signal);
     expect(await ended).toBe(130);
     expect(await left()).toEqual([]);
@@ -64,7 +64,7 @@ describe.each(["dev/demo.ts", "dev/sandbox-run.ts"])("%s", (file) => {
       stream.on("data", (data: Buffer) => (said += data.toString()));
     const ended = once(child, "close");
     await eventually(async () => (await left()).length > 0);
-    await wait(200);
+    await sleep(200);
     child.kill("SIGINT");
     expect(await ended).toEqual([130, null]);
     expect(said).not.toContain("A kiln was taken down.");

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, it } from "@jest/globals";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { setTimeout as wait } from "node:timers/promises";
+import { setTimeout as sleep } from "node:timers/promises";
 import { devSettings } from "../../dev/settings.ts";
 import { freePorts, run, stateOf } from "./dev-run.ts";
 
@@ -56,7 +56,7 @@ it.each([
   });
   expect(made.status).toBeLessThan(300);
   const ended = end(signal);
-  await wait(2);
+  await sleep(2);
   void end(signal);
   // When all is kept it may have let go of its signals already.
   expect([0, signal]).toContain(await ended);

@@ -4,7 +4,7 @@ import type { AddressInfo } from "node:net";
 import { afterAll, describe, expect, it, test } from "@jest/globals";
 import express from "express";
 import { settings } from "../../src/settings.ts";
-import { busyStatement, openDatabase, statement } from "../../src/database/database.ts";
+import { genericPlanStatement, openDatabase, statement } from "../../src/database/database.ts";
 import { createPool } from "../../src/database/pool.ts";
 import { createHttpServer } from "../../src/http/server.ts";
 import { createHttp } from "../../src/platform/http.ts";
@@ -94,7 +94,7 @@ describe("what the table says is what counts", () => {
     const database = await openDatabase({ url: testServerUrl, dataDir: "", role: "owner", poolSize });
     toClose.push(() => database.close());
     const text = "SELECT pg_sleep(0.3), pg_backend_pid() AS pid";
-    const sleeping = [statement("sleep", text), busyStatement("nap", text)];
+    const sleeping = [statement("sleep", text), genericPlanStatement("nap", text)];
     const asked = Array.from({ length: poolSize + 10 }, (_, i) =>
       database.query<{ pid: number }>(sleeping[i % 2]!),
     );

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { setTimeout as wait } from "node:timers/promises";
+import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import pg from "pg";
 import { createProduct } from "../../examples/postgres-product/your-service/product.ts";
@@ -125,7 +125,7 @@ describe("a drawer", () => {
       );
       await making.query(`GRANT ${role} TO CURRENT_USER; CREATE SCHEMA ${role} AUTHORIZATION ${role}`);
       const dropped = product.drop(uuid, new AbortController().signal);
-      await expect(Promise.race([dropped, wait(500, "waits")])).resolves.toBe("waits");
+      await expect(Promise.race([dropped, sleep(500, "waits")])).resolves.toBe("waits");
       await making.query(`COMMIT`);
       await dropped;
       expect(await roleOf({ role })).toBeUndefined();

@@ -2,7 +2,7 @@ import { execFileSync } from "node:child_process";
 import { once } from "node:events";
 import { Agent, request, type IncomingMessage, type Server } from "node:http";
 import { connect, type AddressInfo, type Socket } from "node:net";
-import { setImmediate as turn, setTimeout as wait } from "node:timers/promises";
+import { setImmediate as turn, setTimeout as sleep } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
 import express from "express";
 import { createGracefulClose } from "../../src/http/graceful-close.ts";
@@ -46,7 +46,7 @@ async function begin(): Promise<{ socket: Socket; said(): string }> {
   socket.on("data", (data: Buffer) => (said += data.toString()));
   socket.write("POST / HTTP/1.1\r\nHost: x\r\nContent-Type: text/plain\r\nContent-Length: 2\r\n\r\nx");
   await eventually(() => new Promise((resolve) => server.getConnections((_, count) => resolve(count > 0))));
-  await wait(100);
+  await sleep(100);
   return { socket, said: () => said };
 }
 
@@ -84,11 +84,11 @@ describe("a server that is closed", () => {
       const answers: string[] = [];
       do {
         answers.push(await ask(asker));
-        await wait(Math.random() * 20);
+        await sleep(Math.random() * 20);
       } while (answers.at(-1) === "keep-alive");
       return answers.at(-1);
     });
-    await wait(100);
+    await sleep(100);
     await close();
     expect(new Set(await Promise.all(asking))).toEqual(new Set(["close"]));
   });

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
-import { setTimeout as wait } from "node:timers/promises";
+import { setTimeout as sleep } from "node:timers/promises";
 import { aProcessWorld, type ProcessWorld } from "../support/process-world.ts";
 import { eventually } from "../support/world.ts";
 
@@ -22,7 +22,7 @@ onPostgresql("under load", () => {
     for (let count = 0; count < 300; count++) {
       life.control.partner({ partnerUrl: webs[count % 2]!.url! });
       installs.push(life.control.install({ plan: "basic" }));
-      await wait(10);
+      await sleep(10);
     }
     const deliveries = await Promise.all(installs);
     expect(deliveries.filter(({ response }) => response.status !== 200)).toEqual([]);
@@ -67,7 +67,7 @@ onPostgresql("under load", () => {
 
   /** Rows that were read one after the other, for want of an index. A session tells of them a second later, or at its end. */
   async function rowsScanned(): Promise<number> {
-    await wait(1_500);
+    await sleep(1_500);
     const [row] = await life.world.rowsApart<{ count: number }>(
       `SELECT sum(seq_tup_read)::int AS count FROM pg_stat_user_tables WHERE relname IN ('credentials', 'resources')`,
     );

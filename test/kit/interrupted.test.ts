@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, expect, it } from "@jest/globals";
 import { once } from "node:events";
 import { text } from "node:stream/consumers";
-import { setTimeout as wait } from "node:timers/promises";
+import { setTimeout as sleep } from "node:timers/promises";
 import { aWorld, eventually, type World } from "../support/world.ts";
 import { startKit } from "./kit.ts";
 
@@ -45,7 +45,7 @@ it.each([
     const { uuid, child, said, ended } = await withATokenOnItsWay((id) => ["config", "get", id]);
     for (let sent = 0; sent < signals; sent++) {
       child.kill("SIGINT");
-      await wait(2);
+      await sleep(2);
     }
     expect(await ended).toEqual([null, "SIGINT"]);
     expect(await generation(uuid)).toBe(2);
@@ -58,7 +58,7 @@ it.each([
 it("A command that ends in order counts the Ctrl-C that npm sends on to it as one, too", async () => {
   const { uuid, child, ended, said } = await withATokenOnItsWay((id) => ["tokens", "refresh", id]);
   child.kill("SIGINT");
-  await wait(2);
+  await sleep(2);
   child.kill("SIGINT");
   // Nothing was left to do, and nothing failed.
   expect(await ended).toEqual([0, null]);
@@ -74,7 +74,7 @@ it.each([
   async (noun, verb, how) => {
     const { uuid, child, ended } = await withATokenOnItsWay((id) => [noun, verb, id], 6_000);
     child.kill("SIGINT");
-    await wait(2_500);
+    await sleep(2_500);
     child.kill("SIGINT");
     expect(await ended).toEqual(how);
     expect(await generation(uuid)).toBe(1);
@@ -94,7 +94,7 @@ it.each([
     child.stdout!.destroy();
     child.stderr!.destroy();
     child.kill("SIGHUP");
-    await wait(1_500);
+    await sleep(1_500);
     // The kernel and the shell both tell of it, some time apart: nobody means to hurry by that.
     child.kill("SIGHUP");
     expect(await ended).toEqual(how);

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from "@jest/glo
 import { randomBytes, randomUUID } from "node:crypto";
 import { once } from "node:events";
 import type { Queryable } from "../../src/database/database.ts";
-import { credentialPlace } from "../../src/resources/credentials/opening.ts";
+import { credentialSealContext } from "../../src/resources/credentials/opening.ts";
 import { createReseal } from "../../src/resources/reseal.ts";
 import { Secret } from "../../src/secret.ts";
 import { createVault, type Vault } from "../../src/vault/vault.ts";
@@ -36,12 +36,12 @@ afterAll(() => world.close());
 /** Takes its time with each table whose rows are counted by their keys. */
 const COUNTS_SLOWLY = before(`
   import { createRequire } from "node:module";
-  import { setTimeout as wait } from "node:timers/promises";
+  import { setTimeout as sleep } from "node:timers/promises";
   const { Client } = createRequire(process.argv[1])("pg");
   const { query } = Client.prototype;
   Client.prototype.query = function (asked, ...rest) {
     const ask = () => query.call(this, asked, ...rest);
-    return asked?.text?.includes("by_keys") ? wait(2_500).then(ask) : ask();
+    return asked?.text?.includes("by_keys") ? sleep(2_500).then(ask) : ask();
   };`);
 
 it("a key that is no longer given is looked for in all rows, for as long as that takes", async () => {
@@ -68,7 +68,7 @@ const rotated = () => ({ ...world.environment, ENCRYPTION_KEY: newKey, DECRYPTIO
 async function manyResources(count: number): Promise<string[]> {
   const uuids = Array.from({ length: count }, () => randomUUID()).sort();
   const sealed = (column: "sealed_access_token" | "sealed_refresh_token") =>
-    uuids.map((uuid) => old.seal(credentialPlace(column, uuid), `${column} of ${uuid}`));
+    uuids.map((uuid) => old.seal(credentialSealContext(column, uuid), `${column} of ${uuid}`));
   await world.rows(
     `INSERT INTO resources (uuid, plan, applied_plan, state) SELECT unnest($1::uuid[]), 'basic', 'basic', 'provisioned'`,
     [uuids],
@@ -109,10 +109,10 @@ describe("kit keys reseal", () => {
       [uuids],
     );
     for (const { uuid, access, refresh } of rows) {
-      expect(both.open(credentialPlace("sealed_access_token", uuid), access).reveal()).toBe(
+      expect(both.open(credentialSealContext("sealed_access_token", uuid), access).reveal()).toBe(
         `sealed_access_token of ${uuid}`,
       );
-      expect(both.open(credentialPlace("sealed_refresh_token", uuid), refresh).reveal()).toBe(
+      expect(both.open(credentialSealContext("sealed_refresh_token", uuid), refresh).reveal()).toBe(
         `sealed_refresh_token of ${uuid}`,
       );
     }
@@ -131,7 +131,7 @@ describe("kit keys reseal", () => {
 
   it("never overwrites a token that was refreshed meanwhile", async () => {
     const [uuid, other] = await manyResources(2);
-    const fresh = both.seal(credentialPlace("sealed_access_token", uuid!), "fresh");
+    const fresh = both.seal(credentialSealContext("sealed_access_token", uuid!), "fresh");
     let isMeanwhile = true;
     const db: Queryable = {
       async query(what, values) {
@@ -158,7 +158,7 @@ describe("kit keys reseal", () => {
     const tokens = new Map(
       rows.map((row) => [
         row.uuid,
-        both.open(credentialPlace("sealed_access_token", row.uuid), row.access).reveal(),
+        both.open(credentialSealContext("sealed_access_token", row.uuid), row.access).reveal(),
       ]),
     );
     expect(tokens.get(uuid!)).toBe("fresh");
@@ -174,7 +174,7 @@ describe("kit keys reseal", () => {
       `UPDATE credentials SET sealed_access_token = sealed_access_token || '\\x00'::bytea WHERE uuid = $1`,
       [broken],
     );
-    const sealed = stranger.seal(credentialPlace("sealed_access_token", lost!), "token");
+    const sealed = stranger.seal(credentialSealContext("sealed_access_token", lost!), "token");
     await world.rows(`UPDATE credentials SET sealed_access_token = $2 WHERE uuid = $1`, [lost, sealed]);
     const { code, stdout, stderr } = await kit(rotated(), ["keys", "reseal"]);
     expect(code).toBe(1);

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { secretPlace } from "../../src/resources/credentials/client-secrets.ts";
+import { clientSecretSealContext } from "../../src/resources/credentials/client-secrets.ts";
 import { Secret } from "../../src/secret.ts";
 import { createServices } from "../../src/services.ts";
 import { checkDatabase } from "../../src/process/start-up.ts";
@@ -59,7 +59,7 @@ async function loseTheKey(): Promise<void> {
   for (const { version } of await versions())
     await world.rows(`UPDATE client_secrets SET sealed_secret = $2, hash = $3 WHERE version = $1`, [
       version,
-      stranger.seal(secretPlace(version), "lost"),
+      stranger.seal(clientSecretSealContext(version), "lost"),
       stranger.hash(new Secret("lost")),
     ]);
 }

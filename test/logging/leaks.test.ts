@@ -1,11 +1,11 @@
 import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
-import { setTimeout as wait } from "node:timers/promises";
+import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import type { LedgerEntry } from "../../sandbox/index.ts";
 import { Refusal } from "../../src/errors.ts";
 import { addonManifest } from "../../src/operator/addon-manifest.ts";
-import { VENDOR_TIME_MS } from "../../src/resources/provision.ts";
+import { VENDOR_TIME_MS } from "../../src/resources/vendor-time.ts";
 import { offer } from "../support/teapots/plans.ts";
 import { aLifecycle, type LifecycleWorld } from "../support/lifecycle.ts";
 import { eventually } from "../support/world.ts";
@@ -91,7 +91,7 @@ async function liveThroughMuch(): Promise<void> {
 
   // A vendor that takes longer than the platform waits, and then quotes what it was given.
   const late = async (error: Error) => {
-    await wait(VENDOR_TIME_MS + 200);
+    await sleep(VENDOR_TIME_MS + 200);
     throw error;
   };
   vendor.next("provision", (it) => late(new Error(`No answer from ${it.logInputUrl!.reveal()}`)));

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, it } from "@jest/globals";
 import { openDatabase, type Database, type Queryable } from "../../src/database/database.ts";
 import { BY_PASSWORD } from "../../src/operator-pages/access/operator.ts";
 import { createAudit } from "../../src/operator-pages/work/audit.ts";
-import { createWorkbench } from "../../src/operator-pages/work/workbench.ts";
+import { createActionRunner } from "../../src/operator-pages/work/action-runner.ts";
 import { createLog } from "../../src/logging/log.ts";
 import { createScrubber } from "../../src/logging/scrubber.ts";
 import { aFreshDatabase, type FreshDatabase } from "../support/database.ts";
@@ -40,13 +40,13 @@ it.each([
   async (at, name) => {
     const audit = createAudit(losingTheConnection(at, name));
     const log = createLog("silent", createScrubber(""));
-    const workbench = createWorkbench({ audit, scrub: (text) => text, log });
+    const runner = createActionRunner({ audit, scrub: (text) => text, log });
     let times = 0;
     const work = async () => ({ isDone: true, message: `${(times += 1)} done.` });
     const asked = { action: "refresh", uuid: null, operator: BY_PASSWORD, form: name, requestId: name };
-    const id = await workbench.begin(asked, work);
-    expect(await workbench.begin({ ...asked, requestId: "the second press" }, work)).toBe(id);
-    await workbench.stop();
+    const id = await runner.begin(asked, work);
+    expect(await runner.begin({ ...asked, requestId: "the second press" }, work)).toBe(id);
+    await runner.stop();
     expect(times).toBe(1);
     expect(await audit.find(id)).toMatchObject({ state: "done", message: "1 done." });
   },

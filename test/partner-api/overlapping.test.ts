@@ -1,7 +1,7 @@
 // Again on PostgreSQL: steps are claimed by SKIP LOCKED.
 
 import { randomUUID } from "node:crypto";
-import { setTimeout as wait } from "node:timers/promises";
+import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
 import pg from "pg";
 import { Refusal } from "../../src/errors.ts";
@@ -9,9 +9,9 @@ import { aGrant, aProvisionRequest } from "../support/a-provision-request.ts";
 import { aGate } from "../support/a-vendor.ts";
 import { aLifecycle, type LifecycleWorld } from "../support/lifecycle.ts";
 import { openConfig, sealConfig } from "../../src/resources/config-vars.ts";
-import { credentialPlace } from "../../src/resources/credentials/opening.ts";
+import { credentialSealContext } from "../../src/resources/credentials/opening.ts";
 import { createCredentialStore } from "../../src/resources/credentials/store.ts";
-import { createFailure } from "../../src/resources/failure.ts";
+import { createProvisionFailure } from "../../src/resources/provision-failure.ts";
 import { createProvisionAnswers } from "../../src/resources/provision-answers.ts";
 import { findResource } from "../../src/resources/rows.ts";
 import type { Step } from "../../src/resources/steps/queue.ts";
@@ -221,7 +221,7 @@ describe("a plan change", () => {
     );
     await other.query(`UPDATE resources SET plan = 'dedicated' WHERE uuid = $1`, [uuid]);
     first.open();
-    await wait(500);
+    await sleep(500);
     await other.query(`COMMIT`);
     await other.end();
     await eventually(() => expect(life.vendor.callsOf(uuid, "changePlan")).toHaveLength(2));
@@ -247,7 +247,7 @@ describe("a plan change", () => {
     await other.query(`BEGIN`);
     await other.query(`UPDATE resources SET sealed_config = $2 WHERE uuid = $1`, [uuid, sealed]);
     gate.open();
-    await wait(500);
+    await sleep(500);
     await other.query(`COMMIT`);
     await other.end();
     expect((await change).response.status).toBe(200);
@@ -338,14 +338,14 @@ onPostgresql("tokens that come while a provision fails are not stored in it (nee
     [uuid],
   );
   // The failure waits for that, and the tokens wait behind it: their statement began before either.
-  const failed = createFailure(db, vault).failStranded(uuid);
-  await wait(300);
+  const failed = createProvisionFailure(db, vault).failStranded(uuid);
+  await sleep(300);
   const stored = createCredentialStore(db).storeTokens({
     ...{ uuid, lease: 0, first: true, replaces: null, lifeSeconds: 28_800, share: 0.5, secretVersion: 1 },
-    access: vault.seal(credentialPlace("sealed_access_token", uuid), new Secret("SVCK-late")),
+    access: vault.seal(credentialSealContext("sealed_access_token", uuid), new Secret("SVCK-late")),
     ...{ refresh: null, flags: [] },
   });
-  await wait(300);
+  await sleep(300);
   await other.query(`COMMIT`);
   await other.end();
   await failed;

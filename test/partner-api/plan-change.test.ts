@@ -1,7 +1,7 @@
 // Again on PostgreSQL: two changes at once meet at a row lock.
 
 import { randomUUID } from "node:crypto";
-import { setTimeout as wait } from "node:timers/promises";
+import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
 import { Refusal } from "../../src/errors.ts";
 import type { Done } from "../../src/resources/contract.ts";
@@ -162,7 +162,7 @@ describe("plan changes at the same moment", () => {
     await Promise.all(
       plans.map(async (plan) => {
         life.vendor.next("changePlan", async (resource, previous) => {
-          await wait(20);
+          await sleep(20);
           return teapots.changePlan(resource, previous);
         });
         const { status } = await life.platform.changePlan(uuid, { plan });

@@ -1,6 +1,6 @@
 // Again on PostgreSQL: a resource is made once, by a unique key.
 
-import { setTimeout as wait } from "node:timers/promises";
+import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
 import { DatabaseUnavailable, type Database } from "../../src/database/database.ts";
 import { Refusal } from "../../src/errors.ts";
@@ -32,7 +32,7 @@ describe("a provision delivered 50 times at the same moment", () => {
   it("makes one resource, calls the service once, exchanges one grant, and is answered 50 times alike", async () => {
     const { control, platform, vendor } = life;
     vendor.next("provision", async (resource) => {
-      await wait(300);
+      await sleep(300);
       return teapots.provision(resource);
     });
     // The first delivery is lost on its way, so that the platform has an add-on and a grant to deliver again.
@@ -173,7 +173,7 @@ describe("no grant is exchanged before the answer is out", () => {
     const { control } = life;
     if (plan === "basic") {
       life.vendor.next("provision", async (resource) => {
-        await wait(1_500);
+        await sleep(1_500);
         return teapots.provision(resource);
       });
     }

@@ -1,6 +1,6 @@
 // Again on PostgreSQL: steps are claimed by SKIP LOCKED.
 
-import { setTimeout as wait } from "node:timers/promises";
+import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
 import { Refusal } from "../../src/errors.ts";
 import { teapots } from "../support/teapots/index.ts";
@@ -385,7 +385,7 @@ it("a call that a request waits for when its process stops is answered 202, and 
   await eventually(() => life.vendor.callsOf(lasting.id, "finish").length === 1);
   // As long as something lasts, a stop waits for 10 seconds.
   const stopped = life.world.service.services.lifecycle.runner.settled();
-  await wait(8_500);
+  await sleep(8_500);
   life.vendor.next("provision", lasts);
   life.vendor.next("changePlan", lasts);
   const [provision, change] = await Promise.all([

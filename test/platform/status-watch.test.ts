@@ -1,4 +1,4 @@
-import { setTimeout as wait } from "node:timers/promises";
+import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, describe, expect, it, jest } from "@jest/globals";
 import { createLog } from "../../src/logging/log.ts";
 import { createHttp } from "../../src/platform/http.ts";
@@ -47,7 +47,7 @@ describe("the watch on the status feed", () => {
   it("asks nobody before somebody asks, once for all who do, and then not again", async () => {
     const { watch, seen } = await aWatch(inOrder(GREEN));
     expect(watch.known()).toEqual({ last: null, failure: null });
-    await wait(30);
+    await sleep(30);
     expect(seen).toHaveLength(0);
     const told = await Promise.all([watch.look(), watch.look(), watch.next(), watch.look()]);
     expect(told.map(({ last }) => last?.status)).toEqual(Array(4).fill(GREEN));
@@ -79,7 +79,7 @@ describe("the watch on the status feed", () => {
   it("keeps what it knew while the feed fails, and asks a dead feed as seldom as a living one", async () => {
     const { watch, seen } = await aWatch(inOrder(troubled(anIncident()), 503), 100);
     await watch.look();
-    await wait(110);
+    await sleep(110);
     const known = await watch.look();
     expect(known.last?.status.incidents).toHaveLength(1);
     expect(known.failure).toContain("503");
@@ -181,7 +181,7 @@ describe("an alarm in the log", () => {
   it("stands alone when the feed says nothing, however many there are", async () => {
     const { log, lines, seen } = await aLog(inOrder(503));
     for (let count = 0; count < 100; count++) log.error({ alarm: "grant_lost" }, "A grant ended");
-    await wait(100);
+    await sleep(100);
     expect(lines).toHaveLength(100);
     expect(lines.some((line) => "incident" in line)).toBe(false);
     expect(seen).toHaveLength(1);
@@ -191,7 +191,7 @@ describe("an alarm in the log", () => {
     const { log, lines, seen } = await aLog(inOrder(GREEN));
     log.debug({ alarm: "grant_lost" }, "Not written");
     log.info("An ordinary line");
-    await wait(50);
+    await sleep(50);
     expect({ lines: lines.length, calls: seen.length }).toEqual({ lines: 1, calls: 0 });
   });
 });

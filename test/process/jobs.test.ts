@@ -1,4 +1,4 @@
-import { setTimeout as wait } from "node:timers/promises";
+import { setTimeout as sleep } from "node:timers/promises";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { afterEach, describe, expect, it, jest } from "@jest/globals";
@@ -42,7 +42,7 @@ describe("a job", () => {
     const ends: (() => void)[] = [];
     started({ name: "hangs", run: () => new Promise<void>((resolve) => ends.push(resolve)) });
     await eventually(() => ends.length === 1);
-    await wait(2_100);
+    await sleep(2_100);
     expect(ends).toHaveLength(1);
     later = 61_000;
     await eventually(() => ends.length === 2);
@@ -62,7 +62,7 @@ describe("a job", () => {
       name: "long",
       async run(signal) {
         seen = signal;
-        await wait(300);
+        await sleep(300);
         isOver = true;
       },
     });

@@ -5,7 +5,7 @@ import { once } from "node:events";
 import { closeSync, existsSync, openSync, readFileSync } from "node:fs";
 import { connect } from "node:net";
 import { tmpdir } from "node:os";
-import { setTimeout as wait } from "node:timers/promises";
+import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
 import { freePort } from "../../conformance/free-port.ts";
 import { addonManifest } from "../../src/operator/addon-manifest.ts";
@@ -147,9 +147,9 @@ describe("time", () => {
     const freezes = 4;
     for (let times = 0; times < freezes; times++) {
       web.signal("SIGSTOP");
-      await wait(1_500);
+      await sleep(1_500);
       web.signal("SIGCONT");
-      await wait(500);
+      await sleep(500);
     }
     await life.become(await life.install(1), 1);
     // On a busy machine it may have been at work when one of them came, hardly each time.
@@ -176,7 +176,7 @@ describe("time", () => {
       await eventually(() => expect(web.output()).toContain(jumped));
       const since = life.position();
       await life.become(await life.install(3), 1);
-      await wait(2_000);
+      await sleep(2_000);
       // Nothing else fell due by it.
       expect(life.issuedSince(since)).toBe(3);
       await life.makeDue(known);
@@ -237,7 +237,7 @@ describe("a log", () => {
       setTimeout(() => process.exit(0), 1_500);`;
     const child = spawn(process.execPath, ["--input-type=module", "-e", flood]);
     let taken = "";
-    await wait(1_000);
+    await sleep(1_000);
     child.stdout.on("data", (data: Buffer) => (taken += data.toString()));
     expect(await once(child, "close")).toEqual([0, null]);
     const [, dropped] = /"Nobody took the log: (\d+) lines were dropped"/.exec(taken) ?? [];
@@ -255,7 +255,7 @@ describe("a log", () => {
     const child = spawn(process.execPath, ["--input-type=module", "-e", flood]);
     let taken = "";
     await once(child.stderr, "data");
-    await wait(200);
+    await sleep(200);
     child.stdout.on("data", (data: Buffer) => (taken += data.toString()));
     expect(await once(child, "close")).toEqual([0, null]);
     expect(taken.trimEnd().split("\n").map(Number)).toEqual(Array.from({ length: 2_000 }, (_, line) => line));
@@ -294,7 +294,7 @@ describe("a log", () => {
       let errors = "";
       web.stderr!.on("data", (data: Buffer) => (errors += data.toString()));
       await eventually(async () => expect(await answers(`http://localhost:${port}`)).toBe(200));
-      await wait(1_000);
+      await sleep(1_000);
       expect([web.exitCode, errors]).toEqual([null, ""]);
       web.kill("SIGTERM");
       const killed = setTimeout(() => web.kill("SIGKILL"), 10_000);

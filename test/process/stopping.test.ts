@@ -1,4 +1,4 @@
-import { setTimeout as wait } from "node:timers/promises";
+import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, it } from "@jest/globals";
 import { aGate } from "../support/a-vendor.ts";
 import { aProvisionRequest } from "../support/a-provision-request.ts";
@@ -21,7 +21,7 @@ it("a vendor's function that outlasts its answer, which was the last before the 
   await eventually(() => life.vendor.callsOf(request.uuid, "provision").length === 1);
   const stopped = life.world.service.stop();
   expect((await answer).status).toBe(202);
-  await wait(500);
+  await sleep(500);
   gate.open();
   await stopped;
   await life.world.restart();

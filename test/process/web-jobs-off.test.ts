@@ -1,4 +1,4 @@
-import { setTimeout as wait } from "node:timers/promises";
+import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, it } from "@jest/globals";
 import { runWorker } from "../../src/process/run-service.ts";
 import { aVendor } from "../support/a-vendor.ts";
@@ -21,7 +21,7 @@ it("a web process with WEB_JOBS=off exchanges grants and finds apps; what was pu
     await eventually(async () => expect(await life.events(uuid)).toContain("apps_found"));
   await life.control.deprovision(gone.addon.id);
   // What becomes due at an exchange, and at a deprovision, is looked for within a moment.
-  await wait(1_000);
+  await sleep(1_000);
   expect(await life.steps(addon.id)).toEqual(["finish"]);
   expect(await life.steps(gone.addon.id)).toEqual(["clean_up"]);
 

@@ -1,9 +1,10 @@
 import { afterAll, beforeAll, expect, it } from "@jest/globals";
-import { setTimeout as wait } from "node:timers/promises";
+import { setTimeout as sleep } from "node:timers/promises";
 import { pino } from "pino";
 import { createBacklog } from "../../src/due-work/backlog.ts";
 import { createWorkerPool } from "../../src/due-work/worker-pool.ts";
-import type { Lane, StepQueue } from "../../src/resources/steps/queue.ts";
+import type { Lane } from "../../src/resources/steps/lanes.ts";
+import type { StepQueue } from "../../src/resources/steps/queue.ts";
 import { createStepRunner, type StepHandlers } from "../../src/resources/steps/runner.ts";
 import { createScrubber } from "../../src/logging/scrubber.ts";
 import { aGate, aVendor } from "../support/a-vendor.ts";
@@ -90,7 +91,7 @@ it("a pool that may start fewer for now looks ten times a second whether it may 
   }
   await eventually(() => expect(started()).toBe(101));
   const before = looks;
-  await wait(500);
+  await sleep(500);
   expect(looks - before).toBeGreaterThan(0);
   expect(looks - before).toBeLessThan(20);
   await endAll();
@@ -150,7 +151,7 @@ it("while grants stand in line one step that calls the vendor runs beside them; 
   });
   await eventually(() => expect(running).toBe(1));
   // Long enough for the others, were they let.
-  await wait(1_000);
+  await sleep(1_000);
   expect(running).toBe(1);
 
   line.open();

@@ -1,4 +1,4 @@
-import { setTimeout as wait } from "node:timers/promises";
+import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
 import type { Database } from "../../src/database/database.ts";
 import { Refusal } from "../../src/errors.ts";
@@ -24,7 +24,7 @@ beforeAll(async () => {
       const after = rows.length > 0 ? lost.get(statement.name) : undefined;
       if (after === undefined) return rows;
       lost.delete(statement.name);
-      await (typeof after === "number" ? wait(after) : after());
+      await (typeof after === "number" ? sleep(after) : after());
       throw new Error("Query read timeout");
     },
     async transaction(work) {

@@ -1,6 +1,6 @@
 // Again on PostgreSQL: who wins is decided by row locks.
 
-import { setTimeout as wait } from "node:timers/promises";
+import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
 import type { Database } from "../../src/database/database.ts";
 import { Refusal } from "../../src/errors.ts";
@@ -81,7 +81,7 @@ describe("tokens on their way to the database", () => {
     const { addon } = await life.control.install({ plan: "basic" });
     await eventually(() => expect(before.has("mark_sent")).toBe(false));
     const { code } = life.requestFor(addon.id).oauth_grant;
-    await wait(300);
+    await sleep(300);
     expect(life.exchangesOf(code)).toHaveLength(0);
     await becomesActive(addon.id);
     expect(life.exchangesOf(code)).toHaveLength(1);
@@ -96,13 +96,13 @@ describe("tokens on their way to the database", () => {
         `UPDATE credentials SET lease = lease + 1, leased_until = NULL, due_at = now() + interval '1 hour' WHERE uuid = $1`,
         [uuid],
       );
-      await wait(1_050);
+      await sleep(1_050);
       isAwake = true;
     });
     await life.world.rows(`UPDATE credentials SET due_at = now() WHERE uuid = $1`, [uuid]);
     life.world.service.services.jobs.wake("refresh-tokens");
     await eventually(() => expect(isAwake).toBe(true));
-    await wait(300);
+    await sleep(300);
     const { entries } = life.control.ledger({ since: asked });
     expect(entries.filter(({ path }) => path === "/oauth/token")).toEqual([]);
   });

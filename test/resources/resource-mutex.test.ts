@@ -1,4 +1,4 @@
-import { setTimeout as wait } from "node:timers/promises";
+import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
 import { DatabaseUnavailable, type Database } from "../../src/database/database.ts";
 import { hasPassed } from "../../src/database/retry.ts";
@@ -27,7 +27,7 @@ describe("a request that stands in line", () => {
       throw new Error("The kiln is cold.");
     });
     const others = [turn("second"), turn("third")];
-    await wait(50);
+    await sleep(50);
     expect(done).toEqual([]);
     gate.open();
     await expect(first).rejects.toThrow("The kiln is cold.");
@@ -47,7 +47,7 @@ describe("a request that stands in line", () => {
     expect(refused.map(({ status }) => status)).toEqual(["rejected", "rejected", "rejected"]);
     await expect(second).rejects.toThrow(DatabaseUnavailable);
     await fourth;
-    await wait(20);
+    await sleep(20);
     expect(done).toEqual(["fourth"]);
   });
 
@@ -108,7 +108,7 @@ describe("deliveries of one uuid", () => {
   const manyTimes = <Response>(times: number, send: () => Promise<Response>) =>
     Promise.all(
       Array.from({ length: times }, async (_, index) => {
-        await wait(index * 30);
+        await sleep(index * 30);
         const since = performance.now();
         const response = await send();
         return { response, ms: performance.now() - since };
@@ -131,7 +131,7 @@ describe("deliveries of one uuid", () => {
         expect(ms).toBeLessThan(15_000);
       }
       isAway = () => false;
-      await wait(500);
+      await sleep(500);
       expect(life.vendor.callsOf(uuid, what === "provision" ? "provision" : "changePlan")).toEqual([]);
       expect((await send()).status).toBe(200);
     },
@@ -143,7 +143,7 @@ describe("deliveries of one uuid", () => {
     isAway = () => performance.now() < back;
     const request = aProvisionRequest();
     life.vendor.next("provision", async (resource) => {
-      await wait(2_500);
+      await sleep(2_500);
       return teapots.provision(resource);
     });
     const answers = await manyTimes(20, () => life.platform.provision(request));

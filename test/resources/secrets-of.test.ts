@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@jest/globals";
 import { sealConfig } from "../../src/resources/config-vars.ts";
-import { resourcePlace, type ResourceRow } from "../../src/resources/rows.ts";
+import { resourceSealContext, type ResourceRow } from "../../src/resources/rows.ts";
 import { secretsOf } from "../../src/resources/secrets-of.ts";
 import { Secret } from "../../src/secret.ts";
 import { createVault } from "../../src/vault/vault.ts";
@@ -8,8 +8,8 @@ import { createVault } from "../../src/vault/vault.ts";
 const vault = await createVault({ encryptionKey: new Secret("a-key-of-more-than-thirty-two-characters") });
 const UUID = "01234567-89ab-4def-8123-456789abcdef";
 
-const sealedIn = (column: Parameters<typeof resourcePlace>[0], text: string) =>
-  Buffer.from(vault.seal(resourcePlace(column, UUID), text));
+const sealedIn = (column: Parameters<typeof resourceSealContext>[0], text: string) =>
+  Buffer.from(vault.seal(resourceSealContext(column, UUID), text));
 
 const resource = {
   uuid: UUID,

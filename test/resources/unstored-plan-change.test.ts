@@ -1,4 +1,4 @@
-import { setTimeout as wait } from "node:timers/promises";
+import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, it } from "@jest/globals";
 import type { Database } from "../../src/database/database.ts";
 import { Refusal } from "../../src/errors.ts";
@@ -85,7 +85,7 @@ it("calls a person once where it was answered 202, is away for long, and is refu
   expect((await life.control.changePlan(uuid, "premium")).response.status).toBe(202);
   gate.open();
   // Longer than one statement's worth of waiting.
-  await wait(11_000);
+  await sleep(11_000);
   const alarms = () =>
     life.world
       .logged()
@@ -94,12 +94,12 @@ it("calls a person once where it was answered 202, is away for long, and is refu
   expect(alarms()).toEqual([]);
   locked = ["refuse_plan_change"];
   await eventually(async () => expect(await life.resource(uuid)).toMatchObject({ plan: "premium" }), 20_000);
-  await wait(2_000);
+  await sleep(2_000);
   expect(alarms()).toEqual([]);
   locked = [];
   await eventually(async () => expect(await life.resource(uuid)).toMatchObject({ plan: "basic" }), 20_000);
   await eventually(() => expect(alarms()).toHaveLength(1));
-  await wait(500);
+  await sleep(500);
   expect(alarms()).toHaveLength(1);
 }, 90_000);
 
@@ -113,6 +113,6 @@ it("is not stored above the change after it, where it was stored and only the wo
   unheard = "";
   expect((await life.platform.changePlan(request.uuid, { plan: "basic" })).status).toBe(200);
   locked = [];
-  await wait(2_000);
+  await sleep(2_000);
   expect(await life.resource(request.uuid)).toMatchObject({ plan: "basic" });
 }, 60_000);

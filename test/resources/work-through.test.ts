@@ -1,5 +1,5 @@
 import { expect, it } from "@jest/globals";
-import { setTimeout as wait } from "node:timers/promises";
+import { setTimeout as sleep } from "node:timers/promises";
 import { workThrough } from "../../src/operator/work-through.ts";
 
 const how = { concurrency: 2, total: 3, isHalted: () => false };
@@ -9,11 +9,11 @@ it("Work through many rows that breaks off, for the next ones cannot be read, fi
   async function* rows() {
     yield 1;
     yield 2;
-    await wait(50);
+    await sleep(50);
     throw new Error("the next page cannot be read");
   }
   const work = async (row: number) => {
-    await wait(row * 100);
+    await sleep(row * 100);
     ended.push(row);
   };
   await expect(workThrough(rows(), work, how)).rejects.toThrow("the next page cannot be read");

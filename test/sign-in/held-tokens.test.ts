@@ -1,7 +1,7 @@
 // Again on PostgreSQL: a trigger refuses one person's row.
 
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
-import { setTimeout as wait } from "node:timers/promises";
+import { setTimeout as sleep } from "node:timers/promises";
 import { createServices } from "../../src/services.ts";
 import { teapotConfig, teapotParts } from "../support/sellers.ts";
 import { eventually } from "../support/world.ts";
@@ -103,7 +103,7 @@ describe("tokens of a person that cannot be stored", () => {
   it("are stored before the process stops", async () => {
     let hasStopped = false;
     const restarted = people.world.restart().then(() => (hasStopped = true));
-    await wait(1_500);
+    await sleep(1_500);
     expect(hasStopped).toBe(false);
     await takeAgain();
     await restarted;

@@ -2,7 +2,7 @@
 
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
 import { Secret } from "../../src/secret.ts";
-import { personPlace } from "../../src/sign-in/tokens/places.ts";
+import { personSealContext } from "../../src/sign-in/tokens/seal-context.ts";
 import { createTokenStore, type ClaimedTokens, type TokenStore } from "../../src/sign-in/tokens/store.ts";
 import { eventually } from "../support/world.ts";
 import type { Browser } from "./browser.ts";
@@ -48,7 +48,7 @@ async function claimed(): Promise<ClaimedTokens> {
 function pairFor({ uuid, generation }: ClaimedTokens, isReplaced: boolean) {
   const { vault } = people.world.service.services;
   const sealed = (column: "sealed_access_token" | "sealed_refresh_token") =>
-    vault.seal(personPlace(column, uuid), new Secret("of-a-late-answer"));
+    vault.seal(personSealContext(column, uuid), new Secret("of-a-late-answer"));
   return {
     access: sealed("sealed_access_token"),
     refresh: isReplaced ? sealed("sealed_refresh_token") : null,

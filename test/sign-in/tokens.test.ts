@@ -5,7 +5,7 @@ import { randomBytes } from "node:crypto";
 import { runWeb } from "../../src/process/run-service.ts";
 import { createServices } from "../../src/services.ts";
 import { Secret } from "../../src/secret.ts";
-import { personPlace } from "../../src/sign-in/tokens/places.ts";
+import { personSealContext } from "../../src/sign-in/tokens/seal-context.ts";
 import { createVault } from "../../src/vault/vault.ts";
 import { kitJson } from "../kit/kit.ts";
 import { eventually } from "../support/world.ts";
@@ -47,8 +47,10 @@ async function opened() {
   const vault = await createVault(teapotConfig(people.world.environment));
   const row = await person();
   return {
-    access: vault.open(personPlace("sealed_access_token", row.uuid), row.sealed_access_token!).reveal(),
-    refresh: vault.open(personPlace("sealed_refresh_token", row.uuid), row.sealed_refresh_token!).reveal(),
+    access: vault.open(personSealContext("sealed_access_token", row.uuid), row.sealed_access_token!).reveal(),
+    refresh: vault
+      .open(personSealContext("sealed_refresh_token", row.uuid), row.sealed_refresh_token!)
+      .reveal(),
   };
 }
 
@@ -395,9 +397,9 @@ describe("the keys", () => {
     // The person and the partner's client secret.
     expect(data.byKey).toEqual([{ keyId: vault.keyId, rows: 2 }]);
     const row = await person();
-    expect(vault.open(personPlace("sealed_access_token", row.uuid), row.sealed_access_token!).reveal()).toBe(
-      before.access,
-    );
+    expect(
+      vault.open(personSealContext("sealed_access_token", row.uuid), row.sealed_access_token!).reveal(),
+    ).toBe(before.access);
     Object.assign(people.world.environment, { ENCRYPTION_KEY: newKey });
     await people.world.restart({ environment: { ENCRYPTION_KEY: newKey } });
     // A session is known by a hash with the key that began it, so it ends with that key; its tokens do not.
@@ -426,7 +428,7 @@ describe("the keys", () => {
     const stranger = await createVault({ encryptionKey: new Secret("s".repeat(40)) });
     const { uuid } = await person();
     const sealed = (column: "sealed_access_token" | "sealed_refresh_token") =>
-      stranger.seal(personPlace(column, uuid), "a-token");
+      stranger.seal(personSealContext(column, uuid), "a-token");
     await people.world.rows(`UPDATE people SET sealed_refresh_token = $1, due_at = now()`, [
       sealed("sealed_refresh_token"),
     ]);

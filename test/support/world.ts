@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { setTimeout as wait } from "node:timers/promises";
+import { setTimeout as sleep } from "node:timers/promises";
 import { startSandbox, type Sandbox, type SandboxSettings } from "../../sandbox/index.ts";
 import type { Environment } from "../../src/environment.ts";
 import { openDatabase, statement, type Database } from "../../src/database/database.ts";
@@ -148,6 +148,6 @@ export async function eventually<Found>(
       problem = error;
     }
     if (performance.now() > until) throw problem;
-    await wait(50);
+    await sleep(50);
   }
 }

@@ -3,13 +3,13 @@ import { beforeAll, describe, expect, it } from "@jest/globals";
 import { Secret } from "../../src/secret.ts";
 import { KeyMissing, SealBroken } from "../../src/vault/errors.ts";
 import * as module from "../../src/vault/vault.ts";
-import { createVault, keyIdOf, type Place, type Vault } from "../../src/vault/vault.ts";
+import { createVault, keyIdOf, type SealContext, type Vault } from "../../src/vault/vault.ts";
 
 const OLD = new Secret("an-old-key-of-more-than-32-characters");
 const NEW = new Secret("a-new-key-of-more-than-32-characters!");
 const TOKEN = "SVCK-0123456789abcdef-🫖";
 
-const place: Place = {
+const context: SealContext = {
   table: "credentials",
   column: "sealed_access_token",
   uuid: "01234567-89ab-cdef-0123-456789abcdef",
@@ -27,58 +27,58 @@ describe("a sealed value", () => {
     ["64 kB", "x".repeat(65_536)],
     ["NUL and line ends", "a\0b\r\n"],
   ])("opens where it was sealed, and gives back %s", (_case, text) => {
-    expect(vault.open(place, vault.seal(place, text)).reveal()).toBe(text);
-    expect(vault.open(place, vault.seal(place, new Secret(text))).reveal()).toBe(text);
+    expect(vault.open(context, vault.seal(context, text)).reveal()).toBe(text);
+    expect(vault.open(context, vault.seal(context, new Secret(text))).reveal()).toBe(text);
   });
 
   it("shows nothing of what it holds, but the id of its key", () => {
-    const sealed = vault.seal(place, TOKEN);
+    const sealed = vault.seal(context, TOKEN);
     expect(Buffer.from(sealed).toString("latin1")).not.toContain("SVCK");
     expect(keyIdOf(sealed)).toBe(vault.keyId);
     expect(vault.keyId).toMatch(/^[0-9a-f]{16}$/);
   });
 
-  it.each<[string, Partial<Place>]>([
+  it.each<[string, Partial<SealContext>]>([
     ["another row", { uuid: "01234567-89ab-cdef-0123-456789abcdee" }],
-    ["the same row written in capitals", { uuid: place.uuid.toUpperCase() }],
+    ["the same row written in capitals", { uuid: context.uuid.toUpperCase() }],
     ["another column", { column: "sealed_refresh_token" }],
     ["another table", { table: "resources" }],
     ["no row", { uuid: "" }],
     ["no place at all", { table: "", column: "", uuid: "" }],
     ["a place that reads the same without its gaps", { table: "credentialssealed", column: "_access_token" }],
-    ["column and row swapped", { column: place.uuid, uuid: place.column }],
+    ["column and row swapped", { column: context.uuid, uuid: context.column }],
   ])("does not open in %s", (_case, change) => {
-    expect(() => vault.open({ ...place, ...change }, vault.seal(place, TOKEN))).toThrow(SealBroken);
+    expect(() => vault.open({ ...context, ...change }, vault.seal(context, TOKEN))).toThrow(SealBroken);
   });
 
   it("does not open with any bit of it flipped", () => {
-    const sealed = vault.seal(place, TOKEN);
+    const sealed = vault.seal(context, TOKEN);
     for (let byte = 0; byte < sealed.length; byte++) {
       for (let bit = 0; bit < 8; bit++) {
         const changed = sealed.slice();
         changed[byte]! ^= 1 << bit;
         // The key's id stands in bytes 1 to 8: flipped there, it names a key we do not have.
         const expected = byte >= 1 && byte <= 8 ? KeyMissing : SealBroken;
-        expect(() => vault.open(place, changed)).toThrow(expected);
+        expect(() => vault.open(context, changed)).toThrow(expected);
       }
     }
   });
 
   it("does not open when cut anywhere, or with something behind it", () => {
-    const sealed = vault.seal(place, TOKEN);
+    const sealed = vault.seal(context, TOKEN);
     for (let length = 0; length < sealed.length; length++)
-      expect(() => vault.open(place, sealed.subarray(0, length))).toThrow(SealBroken);
-    expect(() => vault.open(place, new Uint8Array([...sealed, 0]))).toThrow(SealBroken);
-    expect(() => vault.open(place, new Uint8Array(sealed.length))).toThrow(SealBroken);
+      expect(() => vault.open(context, sealed.subarray(0, length))).toThrow(SealBroken);
+    expect(() => vault.open(context, new Uint8Array([...sealed, 0]))).toThrow(SealBroken);
+    expect(() => vault.open(context, new Uint8Array(sealed.length))).toThrow(SealBroken);
   });
 
   it("does not open as another version", () => {
-    const sealed = vault.seal(place, TOKEN);
+    const sealed = vault.seal(context, TOKEN);
     for (const version of [0, 2, 255]) {
       const changed = sealed.slice();
       changed[0] = version;
       expect(keyIdOf(changed)).toBeNull();
-      expect(() => vault.open(place, changed)).toThrow(SealBroken);
+      expect(() => vault.open(context, changed)).toThrow(SealBroken);
     }
   });
 
@@ -86,7 +86,7 @@ describe("a sealed value", () => {
     const nonces = new Set<string>();
     const ciphertexts = new Set<string>();
     for (let i = 0; i < 10_000; i++) {
-      const sealed = Buffer.from(vault.seal(place, TOKEN));
+      const sealed = Buffer.from(vault.seal(context, TOKEN));
       nonces.add(sealed.toString("latin1", 9, 33));
       ciphertexts.add(sealed.toString("latin1", 33));
     }
@@ -95,24 +95,24 @@ describe("a sealed value", () => {
   });
 
   it("is not touched by what is sealed after it", () => {
-    const sealed = Array.from({ length: 2_000 }, (_, i) => vault.seal(place, `value ${i}`));
-    sealed.forEach((each, i) => expect(vault.open(place, each).reveal()).toBe(`value ${i}`));
+    const sealed = Array.from({ length: 2_000 }, (_, i) => vault.seal(context, `value ${i}`));
+    sealed.forEach((each, i) => expect(vault.open(context, each).reveal()).toBe(`value ${i}`));
   });
 });
 
 describe("a key ring", () => {
   it("seals with the current key and opens with every key it holds", async () => {
-    const sealed = vault.seal(place, TOKEN);
+    const sealed = vault.seal(context, TOKEN);
     const rotated = await createVault({ encryptionKey: NEW, decryptionKeys: [OLD] });
-    expect(rotated.open(place, sealed).reveal()).toBe(TOKEN);
-    expect(keyIdOf(rotated.seal(place, TOKEN))).toBe(rotated.keyId);
+    expect(rotated.open(context, sealed).reveal()).toBe(TOKEN);
+    expect(keyIdOf(rotated.seal(context, TOKEN))).toBe(rotated.keyId);
     expect(rotated.keyIds).toEqual([rotated.keyId, vault.keyId]);
   });
 
   it("says of a value sealed with another key that the key is missing, and which", async () => {
     const stranger = await createVault({ encryptionKey: NEW });
-    const sealed = vault.seal(place, TOKEN);
-    expect(() => stranger.open(place, sealed)).toThrow(
+    const sealed = vault.seal(context, TOKEN);
+    expect(() => stranger.open(context, sealed)).toThrow(
       expect.objectContaining({
         id: "key_missing",
         keyId: vault.keyId,
@@ -123,9 +123,9 @@ describe("a key ring", () => {
 
   it("tries only the key that the value names", async () => {
     const both = await createVault({ encryptionKey: NEW, decryptionKeys: [OLD] });
-    const relabelled = vault.seal(place, TOKEN);
+    const relabelled = vault.seal(context, TOKEN);
     relabelled.set(Buffer.from(both.keyId, "hex"), 1);
-    expect(() => both.open(place, relabelled)).toThrow(SealBroken);
+    expect(() => both.open(context, relabelled)).toThrow(SealBroken);
   });
 
   it("derives a key's id from the key: the same in every process, another for another key", async () => {
@@ -137,7 +137,7 @@ describe("a key ring", () => {
     expect(
       fixed
         .open(
-          place,
+          context,
           Buffer.from("AWzZw6RCbKrKwNjJXwD/9qhh+KGfJWc89bHTllwZAZBnZoRwklNUnkQJsi/Ro2y5qLgH7gA=", "base64"),
         )
         .reveal(),
@@ -157,15 +157,15 @@ describe("a key ring", () => {
 
 describe("the vault's errors", () => {
   it("name the place and hold nothing of the value or the key", async () => {
-    const sealed = vault.seal(place, TOKEN);
+    const sealed = vault.seal(context, TOKEN);
     const stranger = await createVault({ encryptionKey: NEW });
     const attempts = [
-      () => vault.open({ ...place, column: "elsewhere" }, sealed),
-      () => stranger.open(place, sealed),
+      () => vault.open({ ...context, column: "elsewhere" }, sealed),
+      () => stranger.open(context, sealed),
     ];
     for (const attempt of attempts) {
       const error = caught(attempt);
-      expect(error.message).toContain(place.uuid);
+      expect(error.message).toContain(context.uuid);
       const shown = inspect(error, { depth: 9, showHidden: true });
       expect(shown).not.toContain(TOKEN);
       expect(shown).not.toContain(OLD.reveal());

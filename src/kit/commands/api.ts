@@ -1,6 +1,6 @@
 import { typedUuid } from "../../operator/errors.ts";
 import type { PlatformAnswer } from "../../operator/platform-call.ts";
-import { examples, type AddCommand } from "../command.ts";
+import { EXAMPLE_UUID, examples, type AddCommand } from "../command.ts";
 import { DONE, FAILED } from "../exit-codes.ts";
 import type { Screen } from "../screen.ts";
 import { jsonText, safe } from "../text.ts";
@@ -14,12 +14,7 @@ export const addApi: AddCommand = (program, act) => {
     .option("--data <json>", "the body; a GET has none")
     .option("--reveal", "show tokens, config values and other secrets of the answer")
     .description("any call to the platform's API; the answer is shown as it comes, but for secrets in it")
-    .addHelpText(
-      "after",
-      examples(
-        "kit api GET /addons/01234567-89ab-cdef-0123-456789abcdef --resource 01234567-89ab-cdef-0123-456789abcdef",
-      ),
-    )
+    .addHelpText("after", examples(`kit api GET /addons/${EXAMPLE_UUID} --resource ${EXAMPLE_UUID}`))
     .action(
       act(
         async (

@@ -1,6 +1,6 @@
 import type { AppsReport } from "../../operator/apps.ts";
 import { typedUuid } from "../../operator/errors.ts";
-import { examples, type AddCommand } from "../command.ts";
+import { EXAMPLE_UUID, examples, type AddCommand } from "../command.ts";
 import type { Screen } from "../screen.ts";
 import { table } from "../table.ts";
 import { counted, safe } from "../text.ts";
@@ -10,7 +10,7 @@ export const addApps: AddCommand = (program, act) => {
     .command("apps")
     .argument("<uuid>", "the resource", typedUuid)
     .description("the app a resource was installed on, and all it is attached to")
-    .addHelpText("after", examples("kit apps 01234567-89ab-cdef-0123-456789abcdef"))
+    .addHelpText("after", examples(`kit apps ${EXAMPLE_UUID}`))
     .action(
       act(async (session, uuid: string) => {
         const { appsOf } = await import("../../operator/apps.ts");

@@ -1,5 +1,5 @@
 import type { Authorization } from "../../operator/authorizations.ts";
-import { examples, type AddCommand } from "../command.ts";
+import { EXAMPLE_UUID, examples, type AddCommand } from "../command.ts";
 import type { Outcome } from "../outcome.ts";
 import type { Screen } from "../screen.ts";
 import { Secret } from "../../secret.ts";
@@ -33,7 +33,7 @@ show it again, so --reveal is not needed here. It is not stored and not logged.`
     .description("end an authorization: its tokens are blocked at once")
     .addHelpText(
       "after",
-      `${examples("kit authorizations revoke 01234567-89ab-cdef-0123-456789abcdef < token.txt")}
+      `${examples(`kit authorizations revoke ${EXAMPLE_UUID} < token.txt`)}
 
 The tokens in the answer are dead, and shown as [secret].`,
     )

@@ -5,7 +5,7 @@ import type {
   ShownValue,
   VarDifference,
 } from "../../operator/config-diff.ts";
-import { examples, STOPPED, type Act } from "../command.ts";
+import { EXAMPLE_UUID, examples, STOPPED, type Act } from "../command.ts";
 import { DONE, FAILED } from "../exit-codes.ts";
 import { namesOrAll } from "../names-or-all.ts";
 import { failures, nextSteps, some } from "../report.ts";
@@ -21,7 +21,10 @@ export function addDiff(config: Command, act: Act): void {
     .option("--all", "every resource that has working tokens")
     .option("--reveal", "show the values: they are the customer's secrets")
     .description("what your service wants against what the platform has; exits with 1 if something differs")
-    .addHelpText("after", examples(`kit config diff ${EXAMPLE}`, "kit config diff --all") + STATES + STOPPED)
+    .addHelpText(
+      "after",
+      examples(`kit config diff ${EXAMPLE_UUID}`, "kit config diff --all") + STATES + STOPPED,
+    )
     .action(
       act(async (session, typed: string | undefined, options: { all?: boolean; reveal?: boolean }) => {
         const which = namesOrAll(typed === undefined ? [] : [typed], options);
@@ -54,7 +57,6 @@ export function addDiff(config: Command, act: Act): void {
     );
 }
 
-const EXAMPLE = "01234567-89ab-cdef-0123-456789abcdef";
 const STATES = `
 
 same     the platform has what your service wants

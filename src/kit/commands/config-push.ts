@@ -3,7 +3,7 @@ import type { FleetDifference, VarDifference } from "../../operator/config-diff.
 import type { PushPlan } from "../../operator/config-push.ts";
 import type { TokenReport } from "../../operator/tokens.ts";
 import { errorIdOf, messageOf } from "../../errors.ts";
-import { examples, STOPPED, type Act } from "../command.ts";
+import { EXAMPLE_UUID, examples, STOPPED, type Act } from "../command.ts";
 import { DONE, FAILED } from "../exit-codes.ts";
 import { namesOrAll } from "../names-or-all.ts";
 import { NOT_CONFIRMED, type Outcome } from "../outcome.ts";
@@ -33,7 +33,7 @@ export function addPush(config: Command, act: Act): void {
     .description("set what is missing on the platform; what differs there stays, unless it is named")
     .addHelpText(
       "after",
-      `${examples(`kit config push ${EXAMPLE}`, `kit config push ${EXAMPLE} --overwrite TEAPOT_URL --yes`)}
+      `${examples(`kit config push ${EXAMPLE_UUID}`, `kit config push ${EXAMPLE_UUID} --overwrite TEAPOT_URL --yes`)}
 
 The difference is shown first, and a person at a terminal is asked. A value that
 stands on the platform may have been put there by hand: it is kept unless
@@ -47,8 +47,6 @@ with --all without a word, until kit config set has given it a value.${STOPPED}`
       }),
     );
 }
-
-const EXAMPLE = "01234567-89ab-cdef-0123-456789abcdef";
 
 async function pushOne(session: Session, uuid: string, options: Options): Promise<Outcome> {
   const { overwrite = [], reveal = false, yes = false } = options;

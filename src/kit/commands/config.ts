@@ -1,6 +1,6 @@
 import { typedUuid, UsedWrongly } from "../../operator/errors.ts";
 import type { ConfigVar } from "../../resources/config-vars.ts";
-import { examples, type AddCommand } from "../command.ts";
+import { EXAMPLE_UUID, examples, type AddCommand } from "../command.ts";
 import type { Outcome } from "../outcome.ts";
 import type { Session } from "../session.ts";
 import { readSecret } from "../standard-input.ts";
@@ -13,7 +13,6 @@ interface Options {
   unset?: string[];
 }
 
-const UUID = "01234567-89ab-cdef-0123-456789abcdef";
 const REVEAL = ["--reveal", "show the values: they are the customer's secrets"] as const;
 
 export const addConfig: AddCommand = (program, act) => {
@@ -24,7 +23,7 @@ export const addConfig: AddCommand = (program, act) => {
     .argument("<uuid>", "the resource", typedUuid)
     .option(...REVEAL)
     .description("the config vars as the platform has them")
-    .addHelpText("after", examples(`kit config get ${UUID}`))
+    .addHelpText("after", examples(`kit config get ${EXAMPLE_UUID}`))
     .action(act(get));
 
   config
@@ -37,8 +36,8 @@ export const addConfig: AddCommand = (program, act) => {
     .addHelpText(
       "after",
       examples(
-        `kit config set ${UUID} TEAPOT_URL=https://teapots.example/1`,
-        `kit config set ${UUID} TEAPOT_TOKEN=- < token.txt`,
+        `kit config set ${EXAMPLE_UUID} TEAPOT_URL=https://teapots.example/1`,
+        `kit config set ${EXAMPLE_UUID} TEAPOT_TOKEN=- < token.txt`,
       ),
     )
     .action(act(set));

@@ -2,7 +2,7 @@ import type { Command } from "commander";
 import { typedUuid } from "../../operator/errors.ts";
 import type { ResourceRecord } from "../../operator/resource-record.ts";
 import { planInWords } from "../../operator/wording.ts";
-import { examples, type Act } from "../command.ts";
+import { EXAMPLE_UUID, examples, type Act } from "../command.ts";
 import { NOT_CONFIRMED } from "../outcome.ts";
 import { screenOf } from "../screen.ts";
 import { safe, wrapped } from "../text.ts";
@@ -16,7 +16,7 @@ export function addErase(resources: Command, act: Act): void {
     .description("end a resource that the platform no longer asks about; a tombstone stays")
     .addHelpText(
       "after",
-      `${examples(`kit resources erase ${EXAMPLE}`, `kit resources erase ${EXAMPLE} --yes`)}${AFTER}`,
+      `${examples(`kit resources erase ${EXAMPLE_UUID}`, `kit resources erase ${EXAMPLE_UUID} --yes`)}${AFTER}`,
     )
     .action(
       act(async (session, uuid: string, { yes = false }: { yes?: boolean }) => {
@@ -34,7 +34,6 @@ export function addErase(resources: Command, act: Act): void {
     );
 }
 
-const EXAMPLE = "01234567-89ab-cdef-0123-456789abcdef";
 const AFTER = `
 
 Its tokens and config vars are gone for good, and what your service keeps for it

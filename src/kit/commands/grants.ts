@@ -1,4 +1,4 @@
-import { examples, STOPPED, type AddCommand } from "../command.ts";
+import { EXAMPLE_UUID, examples, STOPPED, type AddCommand } from "../command.ts";
 import { DONE, FAILED } from "../exit-codes.ts";
 import { namesOrAll } from "../names-or-all.ts";
 import { showReport } from "../report.ts";
@@ -13,7 +13,7 @@ export const addGrants: AddCommand = (program, act) => {
     .description("get lost grants again at the platform's oauth-grant endpoint, and exchange them")
     .addHelpText(
       "after",
-      examples("kit grants recover --all", `kit grants recover ${EXAMPLE}`) + BEFORE + STOPPED,
+      examples("kit grants recover --all", `kit grants recover ${EXAMPLE_UUID}`) + BEFORE + STOPPED,
     )
     .action(
       act(async (session, typed: string[], options: { all?: boolean }) => {
@@ -42,7 +42,6 @@ export const addGrants: AddCommand = (program, act) => {
     );
 };
 
-const EXAMPLE = "01234567-89ab-cdef-0123-456789abcdef";
 const BEFORE = `
 
 The platform keeps this endpoint closed until you ask for it: then set

@@ -4,7 +4,7 @@ import type { EnvironmentName } from "../../manifest/schema.ts";
 import { examples, type AddCommand } from "../command.ts";
 import { DONE, FAILED } from "../exit-codes.ts";
 import { faultList } from "../fault-list.ts";
-import { nameOfInput, readInput } from "../input-file.ts";
+import { nameOfInput, readInputFile } from "../input-file.ts";
 import type { Outcome } from "../outcome.ts";
 import type { Session } from "../session.ts";
 import { counted, jsonText } from "../text.ts";
@@ -59,7 +59,7 @@ async function resolve(
 }
 
 async function examine(file: string): Promise<ManifestReport> {
-  const bytes = await readInput(file, MOST_BYTES);
+  const bytes = await readInputFile(file, MOST_BYTES);
   const { checkManifestText } = await import("../../manifest/check.ts");
   return checkManifestText(bytes);
 }

@@ -4,7 +4,7 @@ import { BUSINESS_STATES, CREDENTIAL_STATES } from "../../operator/resource-stat
 import type { ResourcePage, WholeResource } from "../../operator/resources.ts";
 import type { WaitingStep } from "../../operator/waiting-steps.ts";
 import { planInWords } from "../../operator/wording.ts";
-import { examples, type AddCommand } from "../command.ts";
+import { EXAMPLE_UUID, examples, type AddCommand } from "../command.ts";
 import type { Screen } from "../screen.ts";
 import { members, table } from "../table.ts";
 import { counted, moment, momentAway, safe, wrapped } from "../text.ts";
@@ -34,7 +34,7 @@ export const addResources: AddCommand = (program, act) => {
     .command("show")
     .argument("<uuid>", "the resource", typedUuid)
     .description("one resource, with what happened to it")
-    .addHelpText("after", examples("kit resources show 01234567-89ab-cdef-0123-456789abcdef"))
+    .addHelpText("after", examples(`kit resources show ${EXAMPLE_UUID}`))
     .action(
       act(async (session, uuid: string) => {
         const { showResource } = await import("../../operator/resources.ts");

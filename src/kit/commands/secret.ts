@@ -1,7 +1,7 @@
 import type { Secret } from "../../secret.ts";
 import type { SecretReport } from "../../operator/client-secret.ts";
 import { examples, type AddCommand } from "../command.ts";
-import { readInput } from "../standard-input.ts";
+import { readStandardInput } from "../standard-input.ts";
 import { counted } from "../text.ts";
 
 export const addSecret: AddCommand = (program, act) => {
@@ -17,7 +17,7 @@ export const addSecret: AddCommand = (program, act) => {
       act(async (session, { wait, check }: { wait: boolean; check: boolean }) => {
         const { MOST_SECRET_BYTES: mostBytes, typedClientSecret } =
           await import("../../operator/typed-secret.ts");
-        const value = typedClientSecret(await readInput("The new client secret", { mostBytes }));
+        const value = typedClientSecret(await readStandardInput("The new client secret", { mostBytes }));
         const { setSecret, waitUntilFresh } = await import("../../operator/client-secret.ts");
         const { triedSecret } = await import("../../operator/secret-check.ts");
         const { checkOtherKeys } = await import("../../operator/unopened-secrets.ts");

@@ -1,4 +1,4 @@
-import { examples, STOPPED, type AddCommand } from "../command.ts";
+import { EXAMPLE_UUID, examples, STOPPED, type AddCommand } from "../command.ts";
 import { DONE, FAILED } from "../exit-codes.ts";
 import { namesOrAll } from "../names-or-all.ts";
 import { showReport } from "../report.ts";
@@ -13,8 +13,7 @@ export const addTokens: AddCommand = (program, act) => {
     .description("get new access tokens now, due or not")
     .addHelpText(
       "after",
-      examples("kit tokens refresh 01234567-89ab-cdef-0123-456789abcdef", "kit tokens refresh --all") +
-        STOPPED,
+      examples(`kit tokens refresh ${EXAMPLE_UUID}`, "kit tokens refresh --all") + STOPPED,
     )
     .action(
       act(async (session, typed: string[], options: { all?: boolean }) => {

@@ -1,7 +1,7 @@
 import type { ComponentChildren } from "preact";
 import type { Services } from "../../services.ts";
 import type { Form } from "../read-form.ts";
-import type { Work } from "../work/workbench.ts";
+import type { ActionWork } from "../work/action-runner.ts";
 
 /** The content of the page that asks for confirmation before an action. */
 export interface Question {
@@ -20,7 +20,7 @@ export interface Action {
   label: string;
   ask(services: Services, uuid: string): Promise<Question> | Question;
   /** The work that a form asks for. Throws `UsedWrongly` if the form is invalid: then nothing was begun. */
-  work(services: Services, uuid: string, form: Form): Work;
+  work(services: Services, uuid: string, form: Form): ActionWork;
 }
 
 /**

@@ -1,11 +1,11 @@
 import { recoverAllGrants, recoverGrants } from "../../operator/grants/recover-grants.ts";
 import type { Services } from "../../services.ts";
-import type { Work } from "../work/workbench.ts";
+import type { ActionWork } from "../work/action-runner.ts";
 import type { Action, Question } from "./action.ts";
 import { inWords } from "./report.ts";
 
 const work =
-  ({ db, credentials, recover, config }: Services, uuid: string | null): Work =>
+  ({ db, credentials, recover, config }: Services, uuid: string | null): ActionWork =>
   async (how) => {
     const { legacyGrants: isOn, tokenConcurrency: concurrency } = config;
     const needs = { db, credentials, recover, isOn, concurrency, ...how };

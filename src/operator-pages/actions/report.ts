@@ -1,11 +1,15 @@
 import type { TokenReport } from "../../operator/tokens.ts";
-import type { Ended } from "../work/workbench.ts";
+import type { ActionResult } from "../work/action-runner.ts";
 
 /** The message names at most this many failed resources; the rest can be found in the list of resources. */
 const NAMED = 5;
 
 /** A report in words; `verb` says what was done, such as "refreshed". */
-export function inWords({ done, failed, skipped }: TokenReport, verb: string, signal: AbortSignal): Ended {
+export function inWords(
+  { done, failed, skipped }: TokenReport,
+  verb: string,
+  signal: AbortSignal,
+): ActionResult {
   const reasons = [...new Set(skipped.map(({ reason }) => reason))].join(", ");
   const parts = [
     `${done.length} ${verb}.`,

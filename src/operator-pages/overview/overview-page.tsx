@@ -5,7 +5,7 @@ import type { Known } from "../../platform/status-watch.ts";
 import { ActionLinks } from "../actions/action-links.tsx";
 import { ACTIONS } from "../actions/all.ts";
 import { State } from "../state.tsx";
-import type { Matter } from "./attention.ts";
+import type { Issue } from "./issues.ts";
 import type { Gauges } from "./gauges.ts";
 import type { Hour } from "./hours.ts";
 import { RefreshesPerHour, TokenAges } from "./plots.tsx";
@@ -15,14 +15,14 @@ import { StatusPart } from "./status-part.tsx";
 const LIVE_MS = 5_000;
 
 export interface Overview {
-  matters: readonly Matter[];
+  issues: readonly Issue[];
   gauges: Gauges;
   hours: readonly Hour[];
   known: Known;
 }
 
-/** The matters that need an operator, the state of the service, and the actions on all resources. */
-export function overviewPage({ matters, gauges, hours, known }: Overview, root: string): Page {
+/** The issues that need an operator, the state of the service, and the actions on all resources. */
+export function overviewPage({ issues, gauges, hours, known }: Overview, root: string): Page {
   return {
     title: "Overview",
     content: (
@@ -30,7 +30,7 @@ export function overviewPage({ matters, gauges, hours, known }: Overview, root: 
         <div class="columns">
           <section id="attention" data-live={LIVE_MS}>
             <h2>Needs attention</h2>
-            <Matters matters={matters} root={root} />
+            <Issues issues={issues} root={root} />
           </section>
           <div id="platform" data-live={LIVE_MS}>
             <StatusPart known={known} />
@@ -56,10 +56,10 @@ export function overviewPage({ matters, gauges, hours, known }: Overview, root: 
   };
 }
 
-const URGENCIES: Readonly<Record<Matter["urgency"], string>> = { bad: "urgent", wait: "can wait" };
+const URGENCIES: Readonly<Record<Issue["urgency"], string>> = { bad: "urgent", wait: "can wait" };
 
-function Matters({ matters, root }: { matters: readonly Matter[]; root: string }) {
-  if (matters.length === 0) {
+function Issues({ issues, root }: { issues: readonly Issue[]; root: string }) {
+  if (issues.length === 0) {
     return (
       <ul class="cards">
         <li class="well">
@@ -70,7 +70,7 @@ function Matters({ matters, root }: { matters: readonly Matter[]; root: string }
   }
   return (
     <ul class="cards">
-      {matters.map(({ urgency, what, todo, links }) => (
+      {issues.map(({ urgency, what, todo, links }) => (
         <li class={urgency}>
           <p>
             <State of={URGENCIES[urgency]} look={urgency} /> <strong>{what}</strong>

@@ -6,7 +6,7 @@ import { duration, planInWords } from "../../operator/wording.ts";
 import type { Page } from "../../pages/pages.tsx";
 import { ActionLinks } from "../actions/action-links.tsx";
 import { ACTIONS } from "../actions/all.ts";
-import type { Part } from "../in-time.ts";
+import type { Part } from "../load-part.ts";
 import { Moment } from "../moments.tsx";
 import { State } from "../state.tsx";
 import type { AuditEntry } from "../work/audit.ts";

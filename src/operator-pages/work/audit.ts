@@ -18,7 +18,8 @@ export interface AuditEntry {
   endedAt: Date | null;
 }
 
-export interface Asked {
+/** What an operator asks for by sending a form. */
+export interface ActionRequest {
   action: string;
   uuid: string | null;
   operator: Operator;
@@ -63,7 +64,13 @@ const ofResource = statement(
 /** The audit trail. Running actions store their progress in it, so that any process can show it. */
 export function createAudit(db: Queryable) {
   return {
-    async begin({ action, uuid, operator, form, requestId }: Asked): Promise<{ id: number; isNew: boolean }> {
+    async begin({
+      action,
+      uuid,
+      operator,
+      form,
+      requestId,
+    }: ActionRequest): Promise<{ id: number; isNew: boolean }> {
       const values = [action, uuid, form, requestId, operator.name, operator.account];
       let tries = 0;
       return retryWhileDatabaseAway(async () => {

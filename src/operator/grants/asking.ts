@@ -1,4 +1,4 @@
-import { setTimeout as wait } from "node:timers/promises";
+import { setTimeout as sleep } from "node:timers/promises";
 import type { KitError } from "../../errors.ts";
 import type { NoGrant } from "../../platform/oauth-grant.ts";
 import type { Recover, Recovery } from "../../resources/recover.ts";
@@ -121,5 +121,5 @@ const EXCHANGED =
   "The platform gives no grant for it, because one was exchanged before: its tokens cannot be had again. Ask the platform's support, or the customer to install again";
 
 async function rest(ms: number, signal: AbortSignal): Promise<void> {
-  await wait(ms, undefined, { signal }).catch(() => undefined);
+  await sleep(ms, undefined, { signal }).catch(() => undefined);
 }

@@ -1,10 +1,11 @@
-import { statement, retryWhileDatabaseAway, type Queryable } from "../../database/database.ts";
+import { statement, type Queryable } from "../../database/database.ts";
 import { errorIdOf, messageOf } from "../../errors.ts";
 import type { Credentials } from "../../resources/credentials/credentials.ts";
 import { IS_RECOVERABLE, type Recover } from "../../resources/recover.ts";
 import { FIRST_UUID } from "../../uuid.ts";
 import { failedUnknown, typedUuid } from "../errors.ts";
 import type { OnProgress } from "../progress.ts";
+import { rowsByUuid } from "../rows-by-uuid.ts";
 import type { TokenReport } from "../tokens.ts";
 import { workThrough } from "../work-through.ts";
 import { createAsking } from "./asking.ts";
@@ -92,13 +93,8 @@ export async function recoverAllGrants(needs: Needs): Promise<Recovered> {
 }
 
 async function* allRecoverable(db: Queryable, size: number): AsyncGenerator<Found> {
-  let last = FIRST_UUID;
-  for (;;) {
-    const rows = await retryWhileDatabaseAway(() => db.query<Found>(page, [last, size]));
-    if (rows.length === 0) return;
-    yield* rows.filter(({ isRecoverable, isOnItsWay }) => isRecoverable || isOnItsWay);
-    last = rows.at(-1)!.uuid;
-  }
+  for await (const row of rowsByUuid((after) => db.query<Found>(page, [after ?? FIRST_UUID, size])))
+    if (row.isRecoverable || row.isOnItsWay) yield row;
 }
 
 async function recoverEach(

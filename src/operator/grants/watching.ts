@@ -1,4 +1,4 @@
-import { setTimeout as wait } from "node:timers/promises";
+import { setTimeout as sleep } from "node:timers/promises";
 import { statement, retryWhileDatabaseAway, type Queryable } from "../../database/database.ts";
 import { messageOf } from "../../errors.ts";
 import type { Credentials } from "../../resources/credentials/credentials.ts";
@@ -49,7 +49,7 @@ export function createWatching({
       isRunning = true;
       while (awaited.size > 0) {
         await work();
-        await wait(LOOK_EVERY_MS);
+        await sleep(LOOK_EVERY_MS);
       }
       isRunning = false;
     };

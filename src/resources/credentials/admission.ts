@@ -63,7 +63,7 @@ export function createAdmission(secrets: ClientSecrets, release: (row: ClaimedCr
       if (outcome === "issued" || outcome === "token_rejected") {
         refusedAt.delete(sentBy(row));
         // Dated by the claim: the call was sent later, so the acceptance is newer than any refusal before the claim.
-        known.acceptedAt = Math.max(known.acceptedAt, row.claimedAt.passed);
+        known.acceptedAt = Math.max(known.acceptedAt, row.claimedAt.monotonicMs);
       }
       if (outcome !== "client_rejected") return answer;
       const first = refusedAt.get(sentBy(row));

@@ -1,4 +1,4 @@
-import { busyStatement, statement, type Queryable, type Statement } from "../../database/database.ts";
+import { genericPlanStatement, statement, type Queryable, type Statement } from "../../database/database.ts";
 
 // How work on credentials is found and claimed, in one statement each, so that there is no moment between seeing a row
 // and owning it. `id = ANY(ARRAY(SELECT … FOR UPDATE SKIP LOCKED))` makes the sub-select run once whatever the planner
@@ -20,7 +20,7 @@ export const BEFORE_CALL_MS = 15_000;
 /** A credential row taken for a call to the token endpoint. */
 export interface ClaimedCredential {
   uuid: string;
-  claimedAt: Moment;
+  claimedAt: ClockReading;
   state: "grant_pending" | "active" | "needs_reauth" | "quarantined";
   lease: number;
   attempts: number;
@@ -47,15 +47,15 @@ export interface ClaimedCredential {
 }
 
 /**
- * When a claim was sent to the database (ms), by both clocks of the machine: the monotonic one (`passed`) stands still
+ * When a claim was sent to the database (ms), by both clocks of the machine: the monotonic one (`monotonicMs`) stands still
  * while the machine sleeps, the wall clock can be set.
  */
-interface Moment {
-  passed: number;
-  wall: number;
+interface ClockReading {
+  monotonicMs: number;
+  wallMs: number;
 }
 
-const moment = (): Moment => ({ passed: performance.now(), wall: Date.now() });
+const readClocks = (): ClockReading => ({ monotonicMs: performance.now(), wallMs: Date.now() });
 
 /** A claim this recent counts as the sent mark: even if the process froze meanwhile, it still holds the lease. */
 const FRESH_MS = 1_000;
@@ -67,8 +67,9 @@ const FRESH_MS = 1_000;
  * behind.
  */
 export function isMarked({ state, claimedAt }: ClaimedCredential): boolean {
-  const { passed, wall } = moment();
-  const isFresh = passed - claimedAt.passed < FRESH_MS && Math.abs(wall - claimedAt.wall) < FRESH_MS;
+  const now = readClocks();
+  const isFresh =
+    now.monotonicMs - claimedAt.monotonicMs < FRESH_MS && Math.abs(now.wallMs - claimedAt.wallMs) < FRESH_MS;
   return isFresh && state !== "grant_pending";
 }
 
@@ -100,13 +101,20 @@ const IS_FREE = `(leased_until IS NULL OR leased_until <= now())`;
  */
 const MOST_CLAIMED = 2_000;
 
+/**
+ * How many rows are claimed for each call that may be under way: while some are called for, the next are being claimed
+ * and the last ones stored, each of which takes a commit. Not more: a row that waits in line behind a call of 20
+ * seconds must then have enough of its lease left.
+ */
+export const ROWS_PER_CALL = 2;
+
 const firstOf = (due: string) => `
   WHERE uuid = ANY(ARRAY(SELECT uuid FROM (${due} LIMIT ${MOST_CLAIMED} FOR UPDATE SKIP LOCKED) few LIMIT $1))`;
 
 // Not in the order they fell due, which after an outage is random: a minute's backlog would cost grants in their last
 // minute. They are ordered by our own deadline, since clocks differ and some grants name no end. With few due, the
 // planner sorts them; with many, it reads the index of deadlines from its head.
-const claimGrants = busyStatement(
+const claimGrants = genericPlanStatement(
   "claim_grants",
   `${TAKE} ${firstOf(`
     SELECT uuid FROM credentials
@@ -122,7 +130,7 @@ const claimExpiredGrants = statement(
     ORDER BY grant_deadline LIMIT $1 FOR UPDATE SKIP LOCKED)) ${TAKEN}`,
 );
 
-const claimRefreshes = busyStatement(
+const claimRefreshes = genericPlanStatement(
   "claim_refreshes",
   `${TAKE} ${firstOf(`
     SELECT uuid FROM credentials
@@ -157,7 +165,7 @@ export function createClaims(db: Queryable, onSteal: (rows: number) => void) {
   const secondsOf = async (what: Statement) =>
     (await db.query<{ seconds: number | null }>(what))[0]?.seconds ?? null;
   const take = async (...claim: Parameters<Queryable["query"]>): Promise<ClaimedCredential[]> => {
-    const claimedAt = moment();
+    const claimedAt = readClocks();
     const rows = await db.query<ClaimedCredential>(...claim);
     for (const row of rows) row.claimedAt = claimedAt;
     const stolen = rows.filter(({ wasHeld }) => wasHeld).length;

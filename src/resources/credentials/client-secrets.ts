@@ -111,7 +111,7 @@ export function createClientSecrets({
       );
     let value = seen?.version === row.version ? seen.value : null;
     if (!value) {
-      value = vault.open(secretPlace(row.version), row.sealedSecret);
+      value = vault.open(clientSecretSealContext(row.version), row.sealedSecret);
       scrubber.hide(value);
     }
     seen = { version: row.version, value, isRejected: row.isRejected, readAt };
@@ -120,7 +120,7 @@ export function createClientSecrets({
 
   async function add(tx: Queryable, value: Secret): Promise<number> {
     const { version } = (await tx.query<{ version: number }>(nextVersion, []))[0]!;
-    await tx.query(insert, [version, vault.seal(secretPlace(version), value), vault.hash(value)]);
+    await tx.query(insert, [version, vault.seal(clientSecretSealContext(version), value), vault.hash(value)]);
     return version;
   }
 
@@ -189,7 +189,7 @@ export function sealedSecrets(db: Queryable): Promise<{ version: number; sealed:
   return db.query(readSealed);
 }
 
-/** Where the client secret of a version is sealed: the version stands in for a uuid. */
-export function secretPlace(version: number) {
+/** What the sealed client secret of a version is bound to: the version stands in for a uuid. */
+export function clientSecretSealContext(version: number) {
   return { table: "client_secrets", column: "sealed_secret", uuid: String(version) };
 }

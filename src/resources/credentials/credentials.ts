@@ -5,7 +5,7 @@ import type { TokenEndpoint } from "../../platform/oauth.ts";
 import type { Scrubber } from "../../logging/scrubber.ts";
 import type { Vault } from "../../vault/vault.ts";
 import { createAdmission } from "./admission.ts";
-import { createTokenCall } from "./calls.ts";
+import { createTokenCall } from "./token-call.ts";
 import { createClaims, type Claims } from "./claims.ts";
 import { createClientSecrets, type ClientSecrets } from "./client-secrets.ts";
 import { createExchange, type GrantExchange } from "./exchange.ts";
@@ -13,7 +13,7 @@ import { createMassRefusal, createTokenCounts } from "./mass-refusal.ts";
 import { createCircuitBreaker } from "./circuit-breaker.ts";
 import { createOpening } from "./opening.ts";
 import { createRefresh, type Refresh } from "./refresh.ts";
-import { createSlots } from "./slots.ts";
+import { createPrioritySemaphore } from "./priority-semaphore.ts";
 import { createSecretSpread, type SpreadSecret } from "./secret-spread.ts";
 import { createCredentialStore } from "./store.ts";
 import { createTokenSources } from "./token-source.ts";
@@ -58,7 +58,15 @@ export function createCredentials(needs: {
   const opening = createOpening({ vault, store, log });
   const admission = createAdmission(secrets, store.release);
   const call = createTokenCall({ ...needs, admission, store, secrets, opening });
-  const shared = { claims, store, admission, call, slots: createSlots(concurrency), concurrency, log };
+  const shared = {
+    claims,
+    store,
+    admission,
+    call,
+    concurrency,
+    log,
+    semaphore: createPrioritySemaphore(concurrency),
+  };
   const refresh = createRefresh({
     ...shared,
     breaker: createCircuitBreaker(undefined, needs.onBreakerOpen),

@@ -1,9 +1,9 @@
 import type { Log } from "../../logging/log.ts";
 import { createWorkerPool } from "../../due-work/worker-pool.ts";
 import type { Admission, Admitted } from "./admission.ts";
-import type { CallTokenEndpoint } from "./calls.ts";
-import type { ClaimedCredential, Claims } from "./claims.ts";
-import { ROWS_PER_SLOT, type Slots } from "./slots.ts";
+import type { CallTokenEndpoint } from "./token-call.ts";
+import { ROWS_PER_CALL, type ClaimedCredential, type Claims } from "./claims.ts";
+import type { PrioritySemaphore } from "./priority-semaphore.ts";
 import type { CredentialStore } from "./store.ts";
 import { judgeFailedExchange, reasonForLoss } from "./verdict.ts";
 
@@ -18,7 +18,7 @@ export function createExchange(needs: {
   store: CredentialStore;
   admission: Admission;
   call: CallTokenEndpoint;
-  slots: Slots;
+  semaphore: PrioritySemaphore;
   concurrency: number;
   /** Called after tokens were stored: steps that waited for them are due. */
   onIssued(refreshInSeconds: number): void;
@@ -28,13 +28,13 @@ export function createExchange(needs: {
   onEnd(): void;
   log: Log;
 }) {
-  const { claims, store, admission, call, slots, concurrency, onIssued, onLost, onEnd, log } = needs;
+  const { claims, store, admission, call, semaphore, concurrency, onIssued, onLost, onEnd, log } = needs;
 
   async function exchange(admitted: Admitted, signal: AbortSignal): Promise<void> {
     const { row } = admitted;
     const { uuid, requestId } = row;
     if (row.isOver) return end(row);
-    const result = await call(admitted, slots.forGrant(signal));
+    const result = await call(admitted, semaphore.forGrant(signal));
     if (result.done === "stored") {
       log.info({ uuid, requestId }, "Grant exchanged, tokens sealed");
       onIssued(result.refreshInSeconds);
@@ -72,7 +72,7 @@ export function createExchange(needs: {
   const exchanges = createWorkerPool({
     claim: (most) => admission.claim(claims.grants, most),
     handle: alone(exchange),
-    concurrency: concurrency * ROWS_PER_SLOT,
+    concurrency: concurrency * ROWS_PER_CALL,
     onEnd,
   });
 

@@ -1,13 +1,13 @@
 import type { Log } from "../../logging/log.ts";
 import type { Secret } from "../../secret.ts";
 import { KeyMissing, SealBroken } from "../../vault/errors.ts";
-import type { Place, Vault } from "../../vault/vault.ts";
+import type { SealContext, Vault } from "../../vault/vault.ts";
 import type { CredentialStore } from "./store.ts";
 
 type SecretColumn = "sealed_grant_code" | "sealed_access_token" | "sealed_refresh_token";
 
-/** Where a credential's secret is sealed. */
-export function credentialPlace(column: SecretColumn, uuid: string): Place {
+/** What a credential's sealed secret is bound to. */
+export function credentialSealContext(column: SecretColumn, uuid: string): SealContext {
   return { table: "credentials", column, uuid };
 }
 
@@ -28,7 +28,7 @@ export function createOpening({ vault, store, log }: { vault: Vault; store: Cred
     ): Promise<Secret | null> {
       try {
         if (!sealed) throw new SealBroken(`credentials.${column} of ${row.uuid}, which is empty,`);
-        return vault.open(credentialPlace(column, row.uuid), sealed);
+        return vault.open(credentialSealContext(column, row.uuid), sealed);
       } catch (error) {
         if (!(error instanceof SealBroken || error instanceof KeyMissing)) throw error;
         if (await store.quarantine(row, sealed, error.id)) {

@@ -2,11 +2,11 @@ import type { Log } from "../../logging/log.ts";
 import type { TokenFailure } from "../../platform/oauth.ts";
 import { createWorkerPool } from "../../due-work/worker-pool.ts";
 import type { Admission, Admitted } from "./admission.ts";
-import type { CallResult, CallTokenEndpoint } from "./calls.ts";
-import type { ClaimedCredential, Claims } from "./claims.ts";
+import type { CallResult, CallTokenEndpoint } from "./token-call.ts";
+import { ROWS_PER_CALL, type ClaimedCredential, type Claims } from "./claims.ts";
 import type { MassRefusal, Wave } from "./mass-refusal.ts";
 import type { CircuitBreaker } from "./circuit-breaker.ts";
-import { ROWS_PER_SLOT, type Slots, type TakeSlot, withoutWaiting } from "./slots.ts";
+import { type Acquire, type PrioritySemaphore, withoutPermit } from "./priority-semaphore.ts";
 import type { CredentialStore } from "./store.ts";
 import { judgeFailedRefresh, type RefreshVerdict } from "./verdict.ts";
 
@@ -40,18 +40,18 @@ export function createRefresh(needs: {
   call: CallTokenEndpoint;
   breaker: CircuitBreaker;
   massRefusal: MassRefusal;
-  slots: Slots;
+  semaphore: PrioritySemaphore;
   concurrency: number;
   /** Called when a refresh ended: another try may be due soon. */
   onEnd(): void;
   log: Log;
 }): Refresh {
-  const { claims, store, admission, call, breaker, massRefusal, slots, concurrency, onEnd, log } = needs;
+  const { claims, store, admission, call, breaker, massRefusal, semaphore, concurrency, onEnd, log } = needs;
 
-  async function refresh(admitted: Admitted, takeSlot: TakeSlot): Promise<CallResult> {
+  async function refresh(admitted: Admitted, acquire: Acquire): Promise<CallResult> {
     const { row } = admitted;
     const sentMs = performance.now();
-    const result = await call(admitted, takeSlot);
+    const result = await call(admitted, acquire);
     if (result.done === "stored" || result.done === "not_ours") {
       breaker.succeeded(sentMs);
       massRefusal.saw(false);
@@ -124,11 +124,11 @@ export function createRefresh(needs: {
       return allowed > 0 ? admission.claim(claims.refreshes, allowed) : [];
     },
     async handle(admitted, signal) {
-      await refresh(admitted, slots.forRefresh(signal)).catch((error: unknown) =>
+      await refresh(admitted, semaphore.forRefresh(signal)).catch((error: unknown) =>
         log.error({ uuid: admitted.row.uuid, error }, "A refresh failed; its lease ends by itself"),
       );
     },
-    concurrency: concurrency * ROWS_PER_SLOT,
+    concurrency: concurrency * ROWS_PER_CALL,
     onEnd,
   });
 
@@ -143,7 +143,7 @@ export function createRefresh(needs: {
     }, 1);
     // Claimed and released: the platform rejects the client secret, and no probe is due.
     if (!admitted) return { done: isTaken ? "busy" : "secret_rejected" };
-    return refresh(admitted, withoutWaiting);
+    return refresh(admitted, withoutPermit);
   }
 
   return {

@@ -1,4 +1,4 @@
-import { busyStatement, type Queryable } from "../../database/database.ts";
+import { genericPlanStatement, type Queryable } from "../../database/database.ts";
 import { KitError } from "../../errors.ts";
 import type { TokenSource } from "../../platform/api.ts";
 import { tokenAfter } from "../../platform/token-after.ts";
@@ -31,7 +31,7 @@ interface TokenRow {
   generation: number;
 }
 
-const readToken = busyStatement(
+const readToken = genericPlanStatement(
   "read_token",
   `SELECT state, reason, sealed_access_token AS "sealedAccessToken", coalesce(expires_at <= now(), true) AS "isExpired",
      state = 'active' AND sealed_refresh_token IS NOT NULL AS "canRefresh", generation

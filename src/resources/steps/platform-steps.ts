@@ -6,7 +6,7 @@ import type { Vault } from "../../vault/vault.ts";
 import { notYetSet, openConfig } from "../config-vars.ts";
 import { NoToken } from "../credentials/token-source.ts";
 import type { PlatformFor } from "../platform-for.ts";
-import type { FailLocally } from "../failure.ts";
+import type { FailLocally } from "../provision-failure.ts";
 import type { ResourceApi } from "../../platform/api.ts";
 import { findResource, type ResourceRow } from "../rows.ts";
 import { createDiscovered } from "./discovered.ts";
@@ -42,13 +42,13 @@ export function createPlatformSteps(needs: {
   const { db, platformFor, settlements, failLocally, queue, log } = needs;
   const discovered = createDiscovered(db);
 
-  const unlessPutAside =
+  const waitingIfQuarantined =
     (work: (step: Step) => Promise<void>) =>
     async (step: Step): Promise<void> => {
       try {
         await work(step);
       } catch (error) {
-        if (!isPutAside(error)) throw error;
+        if (!isQuarantined(error)) throw error;
         const { kind, requestId, resource } = step;
         if (await queue.putOff(step, null, error.message))
           log.info({ uuid: resource.uuid, requestId, kind }, "A step waits: its credential was put aside");
@@ -57,7 +57,7 @@ export function createPlatformSteps(needs: {
 
   return {
     /** Sets the config vars, and if the platform still waits for it, says that provisioning is done. */
-    announce: unlessPutAside(async (step) => {
+    announce: waitingIfQuarantined(async (step) => {
       const { uuid, state } = step.resource;
       const platform = platformFor(uuid);
       const isFirst = state === "provisioning" && step.attempts === 1;
@@ -68,7 +68,7 @@ export function createPlatformSteps(needs: {
     }),
 
     /** Finds the primary app and all attached apps (platform document, "Usage rules" 1). */
-    discover: unlessPutAside(async (step) => {
+    discover: waitingIfQuarantined(async (step) => {
       const { uuid } = step.resource;
       const { primary: app, attachments } = await lookForApps(platformFor, uuid);
       const attached = attachments.length;
@@ -77,7 +77,7 @@ export function createPlatformSteps(needs: {
     }),
 
     /** Tells the platform that an asynchronous provision failed for good, where it still can be told. */
-    reportFailure: unlessPutAside(async (step) => {
+    reportFailure: waitingIfQuarantined(async (step) => {
       const { uuid } = step.resource;
       let isProvisioned = false;
       try {
@@ -137,11 +137,11 @@ async function isDoneOverThere(platform: ReturnType<PlatformFor>): Promise<boole
  * an hour after us. A quarantined credential may open again, so it does not count.
  */
 function isGoneOrMute(error: unknown): boolean {
-  if (error instanceof NoToken) return error.isFinal && !isPutAside(error);
+  if (error instanceof NoToken) return error.isFinal && !isQuarantined(error);
   return isRefusedWith(error, 404, 410);
 }
 
-function isPutAside(error: unknown): error is NoToken {
+function isQuarantined(error: unknown): error is NoToken {
   return error instanceof NoToken && error.id === "quarantined";
 }
 

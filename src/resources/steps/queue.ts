@@ -1,29 +1,11 @@
-import { busyStatement, statement, type Queryable } from "../../database/database.ts";
+import { genericPlanStatement, statement, type Queryable } from "../../database/database.ts";
 import { RESOURCE_COLUMNS, type ResourceRow } from "../rows.ts";
+import { eachLane, isIn, type Lane, type StepKind } from "./lanes.ts";
+import { createLateSteps, GIVEN_UP_AFTER } from "./late-steps.ts";
 
 // Steps are claimed like credentials: one statement, a lease, the database's clock. Two steps of one resource that
 // change it never run at the same time or out of order. Discovering its app and announcing its config vars, as they are
 // by then, wait for no other step and hold none up; a clean-up has nothing left to wait for.
-
-export type StepKind =
-  "provision" | "finish" | "announce" | "change_plan" | "discover" | "report_failure" | "clean_up";
-
-/** Which of two queues a kind of step stands in. */
-export type Lane = "vendor" | "platform";
-
-/**
- * The vendor's functions may take minutes each. A step that only tells or asks the platform something takes a moment,
- * and must never wait behind them: so each lane is claimed separately and has places of its own.
- */
-const LANES: Readonly<Record<StepKind, Lane>> = {
-  provision: "vendor",
-  finish: "vendor",
-  change_plan: "vendor",
-  clean_up: "vendor",
-  announce: "platform",
-  discover: "platform",
-  report_failure: "platform",
-};
 
 /** A claimed step, with its resource as it was at the claim. */
 export interface Step {
@@ -54,13 +36,6 @@ const TAKE = `
 const TAKEN = `
   RETURNING s.id, s.key, s.kind, s.detail, s.attempts, s.lease, s.request_id AS "requestId", ${RESOURCE_COLUMNS}`;
 
-/** SQL condition on `kind`: the step is in this lane. */
-export const isIn = (lane: Lane) =>
-  `kind IN (${Object.keys(LANES)
-    .filter((kind) => LANES[kind as StepKind] === lane)
-    .map((kind) => `'${kind}'`)
-    .join(", ")})`;
-
 /** SQL condition: no earlier step of its resource holds up the step aliased `step`. */
 export function isNext(step: string): string {
   return `(${step}.kind IN ('discover', 'announce', 'clean_up') OR NOT EXISTS (
@@ -71,7 +46,7 @@ export function isNext(step: string): string {
 // steps, however many those are. The inner limit tells the planner, which does not see $1, that few rows are wanted; no
 // more rows are locked than the outer limit asks for.
 const claimDue = eachLane((lane) =>
-  busyStatement(
+  genericPlanStatement(
     `claim_${lane}_steps`,
     `${TAKE} WHERE r.uuid = s.uuid AND s.id = ANY(ARRAY(SELECT id FROM (
     SELECT due.id FROM steps due
@@ -101,12 +76,6 @@ const putOff = statement(
    WHERE id = $1 AND lease = $2 AND kind = $5 RETURNING id`,
 );
 
-/**
- * After this time a provision is given up; for any other step to which the vendor still answers "later", an alarm is
- * raised.
- */
-const LONGEST = "interval '11 hours'";
-
 // Not a failure, so the attempts are counted anew. `isLate`: the first "later" is longer ago than a provision may take,
 // and the alarm for that is still to be raised.
 const lookAgain = statement(
@@ -114,7 +83,7 @@ const lookAgain = statement(
   `UPDATE steps s SET due_at = now() + make_interval(secs => $3::float8), leased_until = NULL, last_error = NULL, attempts = 0,
      detail = s.detail || jsonb_build_object('said', $4::text, 'saidSince', coalesce(s.detail->>'saidSince', now()::text))
    WHERE id = $1 AND lease = $2
-   RETURNING (detail->>'saidSince')::timestamptz < now() - ${LONGEST} AND NOT detail ? 'isLate' AS "isLate"`,
+   RETURNING (detail->>'saidSince')::timestamptz < now() - ${GIVEN_UP_AFTER} AND NOT detail ? 'isLate' AS "isLate"`,
 );
 const markLate = statement(
   "mark_step_late",
@@ -130,36 +99,6 @@ const cleanUpAfter = statement(
    WHERE id = $1 AND lease = $2`,
 );
 
-// The statement that stores tokens wakes the steps that wait for them; this finds steps that were missed. Some wait for
-// ever, for a grant that never comes, and may be many: each look reads `LOOKED_AT` of them, in the order of their ids,
-// and the next one continues from there. The `finish` of a plan change whose grant was lost meanwhile runs without
-// tokens, as it does if the grant was lost before: it holds up every change behind it. A put-off provision whose grant
-// was lost is failed by `failStranded`.
-const LOOKED_AT = 10_000;
-const wake = statement(
-  "wake_steps",
-  `WITH part AS MATERIALIZED (
-     SELECT id, uuid FROM steps WHERE due_at IS NULL AND id > $1 ORDER BY id LIMIT ${LOOKED_AT}
-   ), woken AS (
-     UPDATE steps s SET due_at = now() FROM part JOIN credentials c USING (uuid)
-     WHERE s.id = part.id AND s.due_at IS NULL AND (c.state IN ('active', 'needs_reauth')
-       OR (s.kind = 'finish' AND c.state <> 'grant_pending'
-         AND EXISTS (SELECT 1 FROM resources r WHERE r.uuid = s.uuid AND r.state = 'provisioned'))) RETURNING s.id
-   )
-   SELECT (SELECT count(*) FROM woken)::int AS woken, count(*)::int AS looked, coalesce(max(id), 0) AS last FROM part`,
-);
-
-// The platform gives an asynchronous provision up after 12 hours; we decide after 11 (assumed, section 2). A provision
-// that was never answered is not asynchronous: its step decides it. `leased_until` stays: the report waits until work
-// that still runs has noticed.
-const expire = statement(
-  "expire_steps",
-  `UPDATE steps s SET kind = 'report_failure', due_at = now(), attempts = 0, lease = s.lease + 1
-   FROM resources r
-   WHERE r.uuid = s.uuid AND r.state = 'provisioning' AND s.kind IN ('provision', 'finish', 'announce')
-     AND r.answer_status IS NOT NULL AND s.created_at < now() - ${LONGEST} RETURNING s.uuid`,
-);
-
 const nextDue = eachLane((lane) =>
   statement(
     `next_${lane}_step_due`,
@@ -168,10 +107,6 @@ const nextDue = eachLane((lane) =>
   ),
 );
 
-function eachLane<Made>(make: (lane: Lane) => Made): Readonly<Record<Lane, Made>> {
-  return { vendor: make("vendor"), platform: make("platform") };
-}
-
 type StepRow = Omit<Step, "resource"> & ResourceRow;
 
 function toStep({ id, key, kind, detail, attempts, lease, requestId, ...resource }: StepRow): Step {
@@ -179,8 +114,8 @@ function toStep({ id, key, kind, detail, attempts, lease, requestId, ...resource
 }
 
 export function createStepQueue(db: Queryable) {
-  let lookedUpTo = 0;
   return {
+    ...createLateSteps(db),
     claim: async (lane: Lane, most: number) => (await db.query<StepRow>(claimDue[lane], [most])).map(toStep),
     /**
      * Claims the step of a provision that was never answered, if no process holds it or it was written under `ownKey`;
@@ -209,14 +144,6 @@ export function createStepQueue(db: Queryable) {
     finish: async ({ id, lease }: Step) => (await db.query(finish, [id, lease])).length > 0,
     /** Turns a step that is not wanted any more into the clean-up of what it may have made. */
     cleanUpAfter: async ({ id, lease }: Step) => void (await db.query(cleanUpAfter, [id, lease])),
-    /** Wakes steps whose credential is active, or whose grant will not come; returns their number. */
-    async wake(): Promise<number> {
-      const [part] = await db.query<{ woken: number; looked: number; last: number }>(wake, [lookedUpTo]);
-      lookedUpTo = part?.looked === LOOKED_AT ? part.last : 0;
-      return part?.woken ?? 0;
-    },
-    /** Turns steps that took too long into the report of failure; returns the uuids of their resources. */
-    expire: async () => (await db.query<{ uuid: string }>(expire, [])).map(({ uuid }) => uuid),
     /** Seconds until the next step of a lane falls due; null: none is waiting. */
     nextInSeconds: async (lane: Lane) =>
       (await db.query<{ seconds: number | null }>(nextDue[lane], []))[0]?.seconds ?? null,

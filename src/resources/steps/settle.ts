@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
-import { busyStatement, createApplies, statement, type Queryable } from "../../database/database.ts";
+import { genericPlanStatement, createApplies, statement, type Queryable } from "../../database/database.ts";
 import type { Vault } from "../../vault/vault.ts";
 import { fullSet, openConfig, sealConfig } from "../config-vars.ts";
 import { findResource } from "../rows.ts";
@@ -27,7 +27,7 @@ const IS_WANTED = `r.state NOT IN ('deprovisioned', 'failed')`;
 
 // Only if no operator has set a config var meanwhile. The resource is locked first, so that otherwise its step does not
 // end.
-const announce = busyStatement(
+const announce = genericPlanStatement(
   "settle_done",
   `WITH incoming AS (
      SELECT * FROM unnest($1::bigint[], $2::int[], $3::bytea[], $4::bytea[], $5::text[], $6::text[])
@@ -93,7 +93,7 @@ const fail = statement(
    INSERT INTO events (uuid, type) SELECT uuid, 'provision_failed' FROM next RETURNING uuid`,
 );
 
-const provisioned = busyStatement(
+const provisioned = genericPlanStatement(
   "settle_provisioned",
   `WITH ended AS (
      DELETE FROM steps s USING unnest($1::bigint[], $2::int[]) AS i(id, lease)

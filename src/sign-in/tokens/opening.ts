@@ -2,7 +2,7 @@ import type { Log } from "../../logging/log.ts";
 import type { Secret } from "../../secret.ts";
 import { KeyMissing, SealBroken } from "../../vault/errors.ts";
 import type { Vault } from "../../vault/vault.ts";
-import { personPlace, type TokenColumn } from "./places.ts";
+import { personSealContext, type TokenColumn } from "./seal-context.ts";
 import type { TokenStore } from "./store.ts";
 
 /**
@@ -13,7 +13,7 @@ export function createOpening({ vault, store, log }: { vault: Vault; store: Toke
   return {
     async open(uuid: string, column: TokenColumn, sealed: Uint8Array): Promise<Secret | null> {
       try {
-        return vault.open(personPlace(column, uuid), sealed);
+        return vault.open(personSealContext(column, uuid), sealed);
       } catch (error) {
         if (!(error instanceof SealBroken || error instanceof KeyMissing)) throw error;
         if (await store.quarantine(uuid, sealed, error.id))

@@ -7,7 +7,7 @@ import type { Secret } from "../../secret.ts";
 import type { Vault } from "../../vault/vault.ts";
 import type { OAuthClient } from "../oauth-client.ts";
 import type { Opening } from "./opening.ts";
-import { personPlace } from "./places.ts";
+import { personSealContext } from "./seal-context.ts";
 import type { ClaimedTokens, Pair, SealedPair, TokenStore } from "./store.ts";
 
 /**
@@ -61,8 +61,8 @@ export function createRefresh(needs: {
     if (answer.outcome !== "issued") return failed(row, answer);
     client.accepted();
     const { accessToken, refreshToken, lifeSeconds } = answer.tokens;
-    const access = vault.seal(personPlace("sealed_access_token", uuid), accessToken);
-    const refresh = refreshToken && vault.seal(personPlace("sealed_refresh_token", uuid), refreshToken);
+    const access = vault.seal(personSealContext("sealed_access_token", uuid), accessToken);
+    const refresh = refreshToken && vault.seal(personSealContext("sealed_refresh_token", uuid), refreshToken);
     const isReplaced = refreshToken !== null && refreshToken.reveal() !== token.reveal();
     const isStored = await hold(row, {
       access,

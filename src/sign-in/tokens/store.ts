@@ -1,4 +1,5 @@
 import { createApplies, statement, type Queryable } from "../../database/database.ts";
+import { keyIdInSql } from "../../vault/key-id-in-sql.ts";
 
 // How due tokens are claimed: in one statement each, so that no moment passes between seeing a row and owning it, and
 // two processes never refresh the same pair. The result of a refresh is stored only while its lease is still valid, or
@@ -128,7 +129,7 @@ const reopen = statement(
      due_at = CASE WHEN sealed_refresh_token IS NOT NULL THEN now() END
    WHERE state = 'quarantined' AND reason = 'key_missing' AND NOT EXISTS (
      SELECT 1 FROM unnest(ARRAY[sealed_access_token, sealed_refresh_token]) AS sealed
-     WHERE sealed IS NOT NULL AND encode(substring(sealed FROM 2 FOR 8), 'hex') <> ALL ($1::text[]))
+     WHERE sealed IS NOT NULL AND ${keyIdInSql("sealed")} <> ALL ($1::text[]))
    RETURNING uuid`,
 );
 

@@ -1,4 +1,4 @@
-import { setTimeout as wait } from "node:timers/promises";
+import { setTimeout as sleep } from "node:timers/promises";
 import type { CustomerPage } from "../customer/contract.ts";
 import { Refusal } from "../errors.ts";
 import type { YourService } from "../resources/contract.ts";
@@ -12,7 +12,7 @@ export function createYourService(): YourService & { customerPage: CustomerPage 
     provision: () => Promise.resolve({ config: {} }),
     async changePlan({ plan }) {
       if (plan === "clay") throw new Refusal("A kiln stays what it is.");
-      await wait(MOVING_MS);
+      await sleep(MOVING_MS);
       return { config: {} };
     },
     finish: () => Promise.resolve({ config: {} }),

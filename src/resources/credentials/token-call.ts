@@ -8,8 +8,8 @@ import { retryWhileDatabaseAway } from "../../database/retry.ts";
 import type { Admission, Admitted } from "./admission.ts";
 import { isMarked, NEEDED_LEASE_SECONDS, type ClaimedCredential } from "./claims.ts";
 import type { ClientSecret, ClientSecrets } from "./client-secrets.ts";
-import { credentialPlace, type Opening } from "./opening.ts";
-import type { TakeSlot } from "./slots.ts";
+import { credentialSealContext, type Opening } from "./opening.ts";
+import type { Acquire } from "./priority-semaphore.ts";
 import type { CredentialStore } from "./store.ts";
 import { shareOfLife } from "./verdict.ts";
 
@@ -31,9 +31,9 @@ export type CallResult =
 
 /**
  * One call to the token endpoint for one claimed row, in the order that loses nothing: open the row's secret, wait for
- * a slot, mark sent (for a token pair, a fresh claim is the mark), call, store. The caller judges what a failure means.
+ * a permit, mark sent (for a token pair, a fresh claim is the mark), call, store. The caller judges what a failure means.
  */
-export type CallTokenEndpoint = (admitted: Admitted, takeSlot: TakeSlot) => Promise<CallResult>;
+export type CallTokenEndpoint = (admitted: Admitted, acquire: Acquire) => Promise<CallResult>;
 
 export function createTokenCall({
   admission,
@@ -74,8 +74,9 @@ export function createTokenCall({
       lease: row.lease,
       first: isFirst,
       replaces: isReplaced ? row.generation : null,
-      access: vault.seal(credentialPlace("sealed_access_token", row.uuid), accessToken),
-      refresh: refreshToken && vault.seal(credentialPlace("sealed_refresh_token", row.uuid), refreshToken),
+      access: vault.seal(credentialSealContext("sealed_access_token", row.uuid), accessToken),
+      refresh:
+        refreshToken && vault.seal(credentialSealContext("sealed_refresh_token", row.uuid), refreshToken),
       lifeSeconds: tokens.lifeSeconds,
       share: shareOfLife(row.uuid),
       secretVersion: secret.version,
@@ -104,40 +105,36 @@ export function createTokenCall({
   }
 
   /**
-   * Sends the call and returns the answer; null: nothing was sent. Once it has a slot, it checks the client secret
+   * Sends the call and returns the answer; null: nothing was sent. Once it has a permit, it checks the client secret
    * again, and the lease too unless the claim is fresh ({@link isMarked}).
    */
-  async function ask(
-    admitted: Admitted,
-    credential: Secret,
-    takeSlot: TakeSlot,
-  ): Promise<TokenAnswer | null> {
+  async function ask(admitted: Admitted, credential: Secret, acquire: Acquire): Promise<TokenAnswer | null> {
     const { row, secret } = admitted;
-    const giveSlotBack = await takeSlot();
-    if (!giveSlotBack) return null;
+    const release = await acquire();
+    if (!release) return null;
     try {
       if (!(await admission.isStillGood(admitted))) return null;
       if (!isMarked(row) && !(await store.markSent(row, NEEDED_LEASE_SECONDS))) return null;
       const call = row.state === "grant_pending" ? endpoint.exchange : endpoint.refresh;
       const answer = await call(credential, secret.value);
       const judged = admission.judged(admitted, answer);
-      // Stored before the slot is given back: the next call in line must not send this secret again.
+      // Stored before the permit is released: the next call in line must not send this secret again.
       if (judged.outcome === "client_rejected") await secrets.rejected(secret);
       // A complaint about the token means that the client secret was accepted.
       if (answer.outcome === "token_rejected") await secrets.accepted(secret);
       return judged;
     } finally {
-      giveSlotBack();
+      release();
     }
   }
 
-  return async function call(admitted, takeSlot) {
+  return async function call(admitted, acquire) {
     const { row, secret } = admitted;
     const credential = await credentialOf(row);
     if (!credential) return { done: "quarantined" };
     const unhide = scrubber.hide(credential);
     try {
-      const answer = await ask(admitted, credential, takeSlot);
+      const answer = await ask(admitted, credential, acquire);
       if (!answer) return await giveBack(row, "not_sent");
       // Our secret is wrong, not the row's: the row keeps its state.
       if (answer.outcome === "client_rejected") return await giveBack(row, "secret_rejected");

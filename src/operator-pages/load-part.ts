@@ -8,7 +8,7 @@ export type Part<T> = { value: T } | { trouble: string };
 const PART_TIMEOUT_MS = 2_500;
 
 /** Never rejects. An answer that comes too late is dropped. */
-export async function inTime<T>(asked: Promise<T>, scrub: (text: string) => string): Promise<Part<T>> {
+export async function loadPart<T>(asked: Promise<T>, scrub: (text: string) => string): Promise<Part<T>> {
   try {
     return { value: await within(PART_TIMEOUT_MS, asked, late) };
   } catch (error) {

@@ -1,8 +1,13 @@
 // Again on PostgreSQL: the embedded database keeps no plans.
 
-import { setTimeout as wait } from "node:timers/promises";
+import { setTimeout as sleep } from "node:timers/promises";
 import { expect, test } from "@jest/globals";
-import { busyStatement, openDatabase, statement, type Statement } from "../../src/database/database.ts";
+import {
+  genericPlanStatement,
+  openDatabase,
+  statement,
+  type Statement,
+} from "../../src/database/database.ts";
 import { createStepQueue } from "../../src/resources/steps/queue.ts";
 import { eventually } from "../support/world.ts";
 import { administer, testServerUrl } from "../support/database.ts";
@@ -10,23 +15,23 @@ import { anOpenDatabase } from "../support/open-database.ts";
 
 const onPostgresql = testServerUrl ? test : test.skip;
 
-// Of eight connections four are for busy statements; asked one at a time, it is always the same one.
+// Of eight connections four are for statements with generic plans; asked one at a time, it is always the same one.
 const opened = anOpenDatabase({ poolSize: 8 });
 
 const stepsOf = `SELECT s.id FROM unnest($1::uuid[]) AS i(uuid) JOIN steps s USING (uuid)`;
 const uuids = ["01234567-89ab-4def-8123-456789abcdef"];
 
-test("a busy statement answers like any other, on every kind of database", async () => {
-  const doubled = busyStatement("doubled", `SELECT n * 2 AS n FROM unnest($1::int[]) AS n`);
+test("a statement with a generic plan answers like any other, on every kind of database", async () => {
+  const doubled = genericPlanStatement("doubled", `SELECT n * 2 AS n FROM unnest($1::int[]) AS n`);
   expect(await opened.database.query(doubled, [[1, 2, 3]])).toEqual([{ n: 2 }, { n: 4 }, { n: 6 }]);
 });
 
 onPostgresql("its plan is kept, while any other statement is planned for its values each time", async () => {
   const plans = `SELECT generic_plans::int AS kept, custom_plans::int AS made FROM pg_prepared_statements WHERE name = $1`;
-  const kept = busyStatement("kept_steps", stepsOf);
+  const kept = genericPlanStatement("kept_steps", stepsOf);
   const anew = statement("new_steps", stepsOf);
   for (let i = 0; i < 3; i++) for (const each of [kept, anew]) await opened.database.query(each, [uuids]);
-  expect(await opened.database.query(busyStatement("busy_plans", plans), ["kept_steps"])).toEqual([
+  expect(await opened.database.query(genericPlanStatement("busy_plans", plans), ["kept_steps"])).toEqual([
     { kept: 3, made: 0 },
   ]);
   expect(await opened.database.query(statement("other_plans", plans), ["new_steps"])).toEqual([
@@ -36,14 +41,14 @@ onPostgresql("its plan is kept, while any other statement is planned for its val
 
 onPostgresql("a plan is kept for a second, and then made for the tables as they are by then", async () => {
   const plan = async () => {
-    await opened.database.query(busyStatement("busy_steps", stepsOf), [uuids]);
-    const explain = busyStatement("explained", `EXPLAIN EXECUTE busy_steps('{}')`);
+    await opened.database.query(genericPlanStatement("busy_steps", stepsOf), [uuids]);
+    const explain = genericPlanStatement("explained", `EXPLAIN EXECUTE busy_steps('{}')`);
     const rows = await opened.database.query<{ "QUERY PLAN": string }>(explain);
     return rows.map((row) => row["QUERY PLAN"]).join("\n");
   };
   // What PostgreSQL knows of a table that has just been emptied.
   await opened.database.query(statement("forget", `VACUUM ANALYZE steps`));
-  await wait(1_100);
+  await sleep(1_100);
   const forFew = await plan();
   await opened.database.query(
     statement(
@@ -52,7 +57,7 @@ onPostgresql("a plan is kept for a second, and then made for the tables as they 
     ),
   );
   expect(await plan()).toBe(forFew);
-  await wait(1_100);
+  await sleep(1_100);
   expect(await plan()).not.toBe(forFew);
 });
 
@@ -96,14 +101,16 @@ onPostgresql.each([
 );
 
 onPostgresql(
-  "a busy statement that would wait behind a line of others is given an idle connection",
+  "a statement with a generic plan that would wait behind a line of others is given an idle connection",
   async () => {
     const db = await openDatabase({ ...opened.settings, role: "guest", poolSize: 8 });
     try {
       await db.query(statement("opened", `SELECT 1`));
-      const slow = Array.from({ length: 8 }, () => db.query(busyStatement("slow", `SELECT pg_sleep(1)`)));
+      const slow = Array.from({ length: 8 }, () =>
+        db.query(genericPlanStatement("slow", `SELECT pg_sleep(1)`)),
+      );
       await eventually(() => expect(db.connections()).toEqual({ inUse: 4, idle: 1, waiting: 4 }));
-      const asked = db.query(busyStatement("quick", `SELECT 1 AS n`));
+      const asked = db.query(genericPlanStatement("quick", `SELECT 1 AS n`));
       expect(await Promise.race([asked, ...slow])).toEqual([{ n: 1 }]);
       await Promise.all(slow);
     } finally {
@@ -115,7 +122,7 @@ onPostgresql(
 test("with few connections they serve everything", async () => {
   const few = await openDatabase({ ...opened.settings, role: "guest", poolSize: 7 });
   try {
-    for (const each of [busyStatement("one", `SELECT 1 AS n`), statement("two", `SELECT 1 AS n`)])
+    for (const each of [genericPlanStatement("one", `SELECT 1 AS n`), statement("two", `SELECT 1 AS n`)])
       expect(await few.query(each)).toEqual([{ n: 1 }]);
     expect(few.connections()).toEqual({ inUse: 0, idle: 1, waiting: 0 });
   } finally {
@@ -126,7 +133,10 @@ test("with few connections they serve everything", async () => {
 onPostgresql("DATABASE_POOL is how many there are in all", async () => {
   const db = await openDatabase({ ...opened.settings, poolSize: 9 });
   try {
-    const slow = [statement("sleeps", `SELECT pg_sleep(1)`), busyStatement("naps", `SELECT pg_sleep(1)`)];
+    const slow = [
+      statement("sleeps", `SELECT pg_sleep(1)`),
+      genericPlanStatement("naps", `SELECT pg_sleep(1)`),
+    ];
     const asked = Array.from({ length: 6 }, () => slow.map((each) => db.query(each))).flat();
     await eventually(() => expect(db.connections()).toEqual({ inUse: 9, idle: 0, waiting: 3 }));
     await Promise.all(asked);
@@ -137,16 +147,16 @@ onPostgresql("DATABASE_POOL is how many there are in all", async () => {
 
 onPostgresql.each([
   {
-    has: "those for busy statements",
+    has: "those with generic plans",
     needs: "others",
-    first: busyStatement("a", `SELECT 1`),
+    first: genericPlanStatement("a", `SELECT 1`),
     then: statement("b", `SELECT 2 AS n`),
   },
   {
     has: "others",
-    needs: "those for busy statements",
+    needs: "those with generic plans",
     first: statement("c", `SELECT 1`),
-    then: busyStatement("d", `SELECT 2 AS n`),
+    then: genericPlanStatement("d", `SELECT 2 AS n`),
   },
 ])("where $has have all that the server allows, they serve as $needs", async ({ first, then }) => {
   const url = new URL(opened.settings.url!);

@@ -7,7 +7,7 @@ const DEEPEST = 20;
  * Refuses a parsed JSON body that cannot be stored unchanged: nested too deeply, or with text that PostgreSQL cannot
  * store (NUL, broken Unicode). Walks without recursion.
  */
-export function refuseUnkeepable(body: unknown): void {
+export function refuseUnstorable(body: unknown): void {
   const open: { value: unknown; depth: number }[] = [{ value: body, depth: 0 }];
   for (let next = open.pop(); next; next = open.pop()) {
     const { value, depth } = next;

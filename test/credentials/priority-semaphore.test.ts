@@ -4,7 +4,7 @@ import { once } from "node:events";
 import type { AddressInfo } from "node:net";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
 import type { TokenEndpoint } from "../../src/platform/oauth.ts";
-import { createSlots } from "../../src/resources/credentials/slots.ts";
+import { createPrioritySemaphore } from "../../src/resources/credentials/priority-semaphore.ts";
 import { aProvisionRequest } from "../support/a-provision-request.ts";
 import { partnerCalls } from "../support/partner-calls.ts";
 import { aGate } from "../support/a-vendor.ts";
@@ -85,7 +85,7 @@ describe("calls to the token endpoint", () => {
 
 describe("who waits in line", () => {
   it("is let go at once when told to stop, and the place goes to who was not", async () => {
-    const { forGrant, forRefresh } = createSlots(1);
+    const { forGrant, forRefresh } = createPrioritySemaphore(1);
     const [stopping, other] = [new AbortController(), new AbortController()];
     const giveBack = await forRefresh(other.signal)();
     const stopped = [forGrant(stopping.signal)(), forRefresh(stopping.signal)()];

@@ -12,7 +12,7 @@ const lockCredential = statement(
  * would miss the step inserted with it, and leave that step behind. After these locks the next statement sees
  * everything.
  */
-export async function lockWhole(tx: Queryable, uuid: string): Promise<void> {
+export async function lockResourceAndCredential(tx: Queryable, uuid: string): Promise<void> {
   await tx.query(lockResource, [uuid]);
   await tx.query(lockCredential, [uuid]);
 }

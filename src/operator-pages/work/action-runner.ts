@@ -1,27 +1,27 @@
-import { setTimeout as wait } from "node:timers/promises";
+import { setTimeout as sleep } from "node:timers/promises";
 import { KitError, messageOf } from "../../errors.ts";
 import type { Log } from "../../logging/log.ts";
 import type { OnProgress } from "../../operator/progress.ts";
-import type { Asked, Audit } from "./audit.ts";
+import type { ActionRequest, Audit } from "./audit.ts";
 
 /** How an action ended. The message may be shown. */
-export interface Ended {
+export interface ActionResult {
   isDone: boolean;
   message: string;
 }
 
-/** Long-running work. It ends soon after `signal` is aborted; an error that it throws becomes its failure. */
-export type Work = (how: { signal: AbortSignal; onProgress: OnProgress }) => Promise<Ended>;
+/** What an action does. It ends soon after `signal` is aborted; an error that it throws becomes its failure. */
+export type ActionWork = (how: { signal: AbortSignal; onProgress: OnProgress }) => Promise<ActionResult>;
 
 /** A request waits this long for its action to end, to show the result at once. */
 const PATIENCE_MS = 2_000;
 const SEEN_EVERY_MS = 1_000;
 
 /**
- * Carries out actions: a request begins one, but the action does not end with the request. Each is in the audit trail
- * before its first step, and stores its progress there. `stop` aborts the running actions and waits for them.
+ * Runs the operators' actions: a request begins one, but the action does not end with the request. Each is in the audit
+ * trail before its first step, and stores its progress there. `stop` aborts the running actions and waits for them.
  */
-export function createWorkbench({
+export function createActionRunner({
   audit,
   scrub,
   log,
@@ -33,27 +33,27 @@ export function createWorkbench({
   const stopping = new AbortController();
   const running = new Set<Promise<void>>();
 
-  async function carryOut(id: number, asked: Asked, work: Work): Promise<void> {
-    const { action, requestId, operator } = asked;
+  async function perform(id: number, request: ActionRequest, work: ActionWork): Promise<void> {
+    const { action, requestId, operator } = request;
     const about = {
       operatorAction: action,
       actionId: id,
       requestId,
       account: operator.account,
-      ...named(asked),
+      ...named(request),
     };
     log.info(about, "An operator began an action");
     let [done, total] = [0, 0];
-    const tell = () => void audit.seen(id, done, total).catch(() => undefined);
-    const telling = setInterval(tell, SEEN_EVERY_MS).unref();
+    const storeProgress = () => void audit.seen(id, done, total).catch(() => undefined);
+    const timer = setInterval(storeProgress, SEEN_EVERY_MS).unref();
     const onProgress: OnProgress = (now, of) => ([done, total] = [now, of]);
-    const ended = await work({ signal: stopping.signal, onProgress }).catch((error: unknown) => {
+    const result = await work({ signal: stopping.signal, onProgress }).catch((error: unknown) => {
       if (!(error instanceof KitError)) log.error({ ...about, error }, "An operator's action failed");
       return failed(error);
     });
-    clearInterval(telling);
-    const state = ended.isDone ? "done" : "failed";
-    const message = scrub(ended.message);
+    clearInterval(timer);
+    const state = result.isDone ? "done" : "failed";
+    const message = scrub(result.message);
     log.info({ ...about, state }, "An operator's action ended");
     await audit.end(id, { done, total, state, message });
   }
@@ -63,16 +63,16 @@ export function createWorkbench({
      * Begins an action, unless its form was sent before, and waits up to `PATIENCE_MS` for its end. Answers the id of
      * its audit entry.
      */
-    async begin(asked: Asked, work: Work): Promise<number> {
-      const { id, isNew } = await audit.begin(asked);
+    async begin(request: ActionRequest, work: ActionWork): Promise<number> {
+      const { id, isNew } = await audit.begin(request);
       if (!isNew) return id;
-      const run = carryOut(id, asked, work)
+      const run = perform(id, request, work)
         .catch((error: unknown) =>
           log.warn({ actionId: id, error }, "The outcome of an action could not be recorded"),
         )
         .finally(() => running.delete(run));
       running.add(run);
-      await Promise.race([run, wait(PATIENCE_MS, undefined, { ref: false })]);
+      await Promise.race([run, sleep(PATIENCE_MS, undefined, { ref: false })]);
       return id;
     },
     async stop(): Promise<void> {
@@ -82,14 +82,14 @@ export function createWorkbench({
   };
 }
 
-export type Workbench = ReturnType<typeof createWorkbench>;
+export type ActionRunner = ReturnType<typeof createActionRunner>;
 
-function failed(error: unknown): Ended {
+function failed(error: unknown): ActionResult {
   const message =
     error instanceof KitError ? messageOf(error) : "Something went wrong here. The log knows more.";
   return { isDone: false, message };
 }
 
-function named({ uuid }: Asked): { uuid?: string } {
+function named({ uuid }: ActionRequest): { uuid?: string } {
   return uuid === null ? {} : { uuid };
 }

@@ -2,9 +2,9 @@ import { statement, type Database } from "../database/database.ts";
 import { FIRST_UUID } from "../uuid.ts";
 import type { Vault } from "../vault/vault.ts";
 import { answerBody } from "./provision-answers.ts";
-import { lockWhole } from "./locks.ts";
-import { resourcePlace } from "./rows.ts";
-import { isIn } from "./steps/queue.ts";
+import { lockResourceAndCredential } from "./lock-resource.ts";
+import { resourceSealContext } from "./rows.ts";
+import { isIn } from "./steps/lanes.ts";
 
 /**
  * Ends a provision that was put off and cannot be completed: stores a refusal, erases the secrets and writes a clean-up
@@ -44,7 +44,7 @@ const stranded = statement(
 
 const MESSAGE = "Provisioning failed. Please remove the add-on and install it again.";
 
-export function createFailure(
+export function createProvisionFailure(
   db: Database,
   vault: Vault,
 ): { failLocally: FailLocally; failStranded(uuid?: string): Promise<void> } {
@@ -52,11 +52,11 @@ export function createFailure(
 
   async function end(uuid: string, onlyStranded: boolean): Promise<void> {
     const sealed = vault.seal(
-      resourcePlace("sealed_answer", uuid),
+      resourceSealContext("sealed_answer", uuid),
       answerBody({ id: "provision_failed", message: MESSAGE }),
     );
     await db.transaction(async (tx) => {
-      await lockWhole(tx, uuid);
+      await lockResourceAndCredential(tx, uuid);
       await tx.query(fail, [uuid, sealed, onlyStranded]);
     });
   }

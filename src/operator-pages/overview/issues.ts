@@ -8,7 +8,7 @@ import type { Gauges } from "./gauges.ts";
 import type { Hour } from "./hours.ts";
 
 /** Something that an operator must deal with: what it is, what to do, and where. */
-export interface Matter {
+export interface Issue {
   id: string;
   /** `bad`: something is, or will be, lost for customers. */
   urgency: "bad" | "wait";
@@ -19,29 +19,29 @@ export interface Matter {
 }
 
 /** Everything that an operator must deal with, the most urgent first. */
-export async function mattersOf(
+export async function issuesOf(
   services: Services,
   { attention }: Gauges,
   hours: readonly Hour[],
-): Promise<Matter[]> {
+): Promise<Issue[]> {
   return [
-    ...(await secretMatter(services)),
-    ...(await sweepMatter(services)),
-    ...(await grantMatter(services)),
+    ...(await secretIssue(services)),
+    ...(await sweepIssue(services)),
+    ...(await grantIssue(services)),
     ...[
-      ...(await refreshMatter(services)),
-      ...(await endingMatter(services)),
-      ...attention.map((group) => stateMatter(group, services.config.legacyGrants)),
+      ...(await refreshIssue(services)),
+      ...(await unrefreshableIssue(services)),
+      ...attention.map((group) => stateIssue(group, services.config.legacyGrants)),
     ].sort(badFirst),
-    ...(await stepMatter(services)),
-    ...outageMatter(hours),
+    ...(await stepIssue(services)),
+    ...outageIssue(hours),
   ];
 }
 
-const badFirst = (one: Matter, other: Matter) =>
+const badFirst = (one: Issue, other: Issue) =>
   Number(other.urgency === "bad") - Number(one.urgency === "bad");
 
-async function secretMatter(services: Services): Promise<Matter[]> {
+async function secretIssue(services: Services): Promise<Issue[]> {
   // The page reloads every few seconds, so it does not try the secret on the platform: the service's ordinary token
   // calls show whether it works.
   const { ok, message } = await secret(services, { isTried: false });
@@ -52,26 +52,26 @@ async function secretMatter(services: Services): Promise<Matter[]> {
   return [{ id: "secret", urgency: "bad", what: message, todo, links }];
 }
 
-async function sweepMatter(services: Services): Promise<Matter[]> {
+async function sweepIssue(services: Services): Promise<Issue[]> {
   const { ok, message, fix } = await sweeps(services);
   const links = [{ label: "Check-up", path: "/check-up" }];
   return ok ? [] : [{ id: "sweeps", urgency: "bad", what: message, todo: fix ?? "", links }];
 }
 
-async function grantMatter(services: Services): Promise<Matter[]> {
+async function grantIssue(services: Services): Promise<Issue[]> {
   const late = await lateGrants(services);
   const links = [{ label: "Check-up", path: "/check-up" }];
   return late ? [{ id: "grants", urgency: "bad", what: late.message, todo: late.fix ?? "", links }] : [];
 }
 
-async function refreshMatter(services: Services): Promise<Matter[]> {
+async function refreshIssue(services: Services): Promise<Issue[]> {
   const late = await lateRefreshes(services);
   const links = [{ label: "Check-up", path: "/check-up" }];
   const urgency = late?.ok ? "wait" : "bad";
   return late ? [{ id: "refreshes", urgency, what: late.message, todo: late.fix ?? "", links }] : [];
 }
 
-async function endingMatter({ db }: Services): Promise<Matter[]> {
+async function unrefreshableIssue({ db }: Services): Promise<Issue[]> {
   const ending = await unrefreshable(db);
   if (!ending) return [];
   const what = `${countedToMost(ending.count, "resource")} without a refresh token: access ends, or has ended, with the token there is.`;
@@ -80,7 +80,7 @@ async function endingMatter({ db }: Services): Promise<Matter[]> {
   return [{ id: "unrefreshable", urgency: "bad", what, todo, links }];
 }
 
-function stateMatter({ state, reason, count }: Gauges["attention"][number], canRecover: boolean): Matter {
+function stateIssue({ state, reason, count }: Gauges["attention"][number], canRecover: boolean): Issue {
   const told = STATES[state] ?? UNKNOWN;
   const most = count < MOST_NEEDING_ATTENTION ? "" : " or more";
   const many = `${count} ${count === 1 ? "resource" : "resources"}${most}`;
@@ -101,7 +101,7 @@ function stateMatter({ state, reason, count }: Gauges["attention"][number], canR
 }
 
 interface ToldState {
-  urgency: Matter["urgency"];
+  urgency: Issue["urgency"];
   what: string;
   todo: string;
   byReason?: Readonly<Record<string, string>>;
@@ -143,7 +143,7 @@ const STATES: Readonly<Record<string, ToldState>> = {
   },
 };
 
-async function stepMatter({ db }: Services): Promise<Matter[]> {
+async function stepIssue({ db }: Services): Promise<Issue[]> {
   const { count, kinds, someUuids } = await failingSteps(db);
   if (count === 0) return [];
   const many = count === 1 ? "A step" : `${count} steps`;
@@ -155,7 +155,7 @@ async function stepMatter({ db }: Services): Promise<Matter[]> {
 }
 
 /** Looks at the current hour and the one before. */
-function outageMatter(hours: readonly Hour[]): Matter[] {
+function outageIssue(hours: readonly Hour[]): Issue[] {
   const times = hours.slice(-2).reduce((sum, { heldBack }) => sum + heldBack, 0);
   if (times === 0) return [];
   const what = `Refreshes were held back ${times === 1 ? "once" : `${times} times`} since the hour before: the platform's token endpoint failed several times in a row.`;

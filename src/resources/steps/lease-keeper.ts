@@ -1,0 +1,68 @@
+import type { Log } from "../../logging/log.ts";
+import { STEP_LEASE_SECONDS, type Step, type StepQueue } from "./queue.ts";
+
+/** The longest one step may run. */
+const LONGEST_STEP_MS = 10 * 60_000;
+
+/** Thrown into work that is cut off because the process stops; nothing is wrong with the work. */
+export class Stopped extends Error {
+  constructor() {
+    super("The process stops; another one goes on.");
+  }
+}
+
+/** Keeps the leases of the steps that this process runs, and aborts their work where it must end. */
+export interface LeaseKeeper {
+  /**
+   * Keeps a step's lease while `work` runs, and aborts `work` when the lease is lost (the resource was deprovisioned,
+   * or this process was overtaken) or after 10 minutes. Throws {@link Stopped} if the work is cut off, or not begun.
+   */
+  holding<Result>(step: Step, work: (signal: AbortSignal) => Promise<Result>): Promise<Result>;
+  /** Cuts off all work that runs, and begins none until `resume`. */
+  cutOff(): void;
+  resume(): void;
+}
+
+export function createLeaseKeeper({ queue, log }: { queue: StepQueue; log: Log }): LeaseKeeper {
+  const underWay = new Set<AbortController>();
+  let isCutOff = false;
+
+  function extend(step: Step, wanted: AbortController): void {
+    queue
+      .hold(step)
+      .then((isOurs) => isOurs || wanted.abort(new Error("The step is no longer ours, or no longer wanted.")))
+      .catch((error: unknown) =>
+        log.warn({ uuid: step.resource.uuid, error }, "A step's lease could not be extended"),
+      );
+  }
+
+  return {
+    async holding(step, work) {
+      if (isCutOff) throw new Stopped();
+      const wanted = new AbortController();
+      underWay.add(wanted);
+      const beat = setInterval(() => extend(step, wanted), (STEP_LEASE_SECONDS * 1000) / 3);
+      const limit = setTimeout(() => wanted.abort(new Error("The step took too long.")), LONGEST_STEP_MS);
+      try {
+        return await Promise.race([work(wanted.signal), aborted(wanted.signal)]);
+      } finally {
+        underWay.delete(wanted);
+        clearInterval(beat);
+        clearTimeout(limit);
+      }
+    },
+    cutOff() {
+      isCutOff = true;
+      for (const wanted of underWay) wanted.abort(new Stopped());
+    },
+    resume() {
+      isCutOff = false;
+    },
+  };
+}
+
+function aborted(signal: AbortSignal): Promise<never> {
+  return new Promise((_, reject) =>
+    signal.addEventListener("abort", () => reject(signal.reason as Error), { once: true }),
+  );
+}
