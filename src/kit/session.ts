@@ -3,7 +3,7 @@ import { readConfig, type Config } from "../config.ts";
 import { readEnvironment } from "../environment.ts";
 import type { SettingName } from "../settings.ts";
 import type { Database } from "../database/database.ts";
-import { Misconfigured } from "../errors.ts";
+import { messageOf, Misconfigured } from "../errors.ts";
 import { createOwnScrubber } from "../logging/own-secrets.ts";
 import type { Scrubber } from "../logging/scrubber.ts";
 import type { Services } from "../services.ts";
@@ -11,7 +11,7 @@ import { onSignals } from "../process/stop-signals.ts";
 import { createLogLines } from "./log-lines.ts";
 import type { Progress } from "./progress.ts";
 import { screenOf } from "./screen.ts";
-import { counted } from "./text.ts";
+import { counted, safe } from "./text.ts";
 
 /** What a command may use. Each part is opened on demand, and closed when the command has ended. */
 export interface Session {
@@ -61,6 +61,7 @@ export function createSession({ json, progress }: { json: boolean; progress: Pro
   let ownScrubber: Scrubber | undefined;
   let scrubber: Scrubber | undefined;
   const say = (line: string) => void (json || progress.say(line));
+  const scrub = (text: string) => (scrubber ?? ownScrubber)?.scrub(text) ?? text;
   const settings = (only?: readonly SettingName[]) => {
     const config = readConfig(readEnvironment(), only);
     ownScrubber = createOwnScrubber(config);
@@ -169,8 +170,11 @@ export function createSession({ json, progress }: { json: boolean; progress: Pro
       progress.begin();
       return isYes;
     },
-    scrub: (text) => (scrubber ?? ownScrubber)?.scrub(text) ?? text,
-    close: () => closeAll([...closers.reverse(), () => progress.end()]),
+    scrub,
+    close: () =>
+      closeAll([...closers.reverse(), () => progress.end()], (error) =>
+        say(`Another part could not be closed: ${safe(scrub(messageOf(error)))}`),
+      ),
   };
 }
 

@@ -118,6 +118,7 @@ const mayImport: Record<string, readonly string[]> = {
   // A service that starts, becomes ready, and stops in good order.
   process: [
     "app",
+    "close-all",
     "config",
     "database",
     "errors",
