@@ -3,7 +3,7 @@ import { readConfig, type Config } from "../config.ts";
 import { readEnvironment } from "../environment.ts";
 import type { SettingName } from "../settings.ts";
 import type { Database } from "../database/database.ts";
-import { messageOf, Misconfigured } from "../errors.ts";
+import { Misconfigured } from "../errors.ts";
 import { createOwnScrubber } from "../logging/own-secrets.ts";
 import type { Scrubber } from "../logging/scrubber.ts";
 import type { Services } from "../services.ts";
@@ -11,7 +11,7 @@ import { onSignals } from "../process/stop-signals.ts";
 import { createLogLines } from "./log-lines.ts";
 import type { Progress } from "./progress.ts";
 import { screenOf } from "./screen.ts";
-import { counted, safe } from "./text.ts";
+import { counted } from "./text.ts";
 
 /** What a command may use. Each part is opened on demand, and closed when the command has ended. */
 export interface Session {
@@ -45,8 +45,8 @@ export interface Session {
   confirm(question: string): Promise<boolean>;
   /** Redacts this process's secrets in a text. */
   scrub(text: string): string;
-  /** Closes what was opened, in reverse order. */
-  close(): Promise<void>;
+  /** Closes what was opened, in reverse order. Throws the first failure; `onLater` is called with the others. */
+  close(onLater: (error: unknown) => void): Promise<void>;
 }
 
 /** A wait shorter than this is not mentioned. */
@@ -61,7 +61,6 @@ export function createSession({ json, progress }: { json: boolean; progress: Pro
   let ownScrubber: Scrubber | undefined;
   let scrubber: Scrubber | undefined;
   const say = (line: string) => void (json || progress.say(line));
-  const scrub = (text: string) => (scrubber ?? ownScrubber)?.scrub(text) ?? text;
   const settings = (only?: readonly SettingName[]) => {
     const config = readConfig(readEnvironment(), only);
     ownScrubber = createOwnScrubber(config);
@@ -170,11 +169,8 @@ export function createSession({ json, progress }: { json: boolean; progress: Pro
       progress.begin();
       return isYes;
     },
-    scrub,
-    close: () =>
-      closeAll([...closers.reverse(), () => progress.end()], (error) =>
-        say(`Another part could not be closed: ${safe(scrub(messageOf(error)))}`),
-      ),
+    scrub: (text) => (scrubber ?? ownScrubber)?.scrub(text) ?? text,
+    close: (onLater) => closeAll([...closers.reverse(), () => progress.end()], onLater),
   };
 }
 
