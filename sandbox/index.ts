@@ -21,7 +21,7 @@ export type { Delivery } from "./control/deliveries.ts";
 export type { InstallWish } from "./control/delivery-wishes.ts";
 export type { AddonState, State } from "./control/state.ts";
 export type { SandboxSettings } from "./settings.ts";
-export type { Fault, FaultAction } from "./wire/faults.ts";
+export type { Fault, FaultAction } from "./wire/fault.ts";
 export type { LedgerEntry } from "./wire/ledger.ts";
 
 /** Longer than clients pause between calls, so that a client does not send into a connection that is being closed. */

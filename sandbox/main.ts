@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { type LedgerEntry, startSandbox } from "./index.ts";
-import { settingsFromEnvironment } from "./settings.ts";
+import { settingsFromEnvironment } from "./environment.ts";
 
 // The sandbox as a command. Its settings come from the environment or from a `.env`; the environment wins.
 if (existsSync(".env")) process.loadEnvFile(".env");

@@ -1,7 +1,5 @@
 import { randomBytes } from "node:crypto";
 import type { AddonManifest } from "./addon-manifest.ts";
-import { type Check, httpUrl, path } from "./control/members.ts";
-import { readRegistration } from "./registration.ts";
 
 /** What the platform knows about its partner; `PUT /sandbox/partner` changes it at run time. */
 export interface PartnerSettings {
@@ -86,53 +84,4 @@ export function completeSettings(given: Partial<SandboxSettings>): SandboxSettin
     addonManifest: null,
     ...given,
   };
-}
-
-const partnerVariables = {
-  PARTNER_URL: "partnerUrl",
-  RESOURCES_PATH: "resourcesPath",
-  ADDON_ID: "addonId",
-  ADDON_PASSWORD: "addonPassword",
-  CLIENT_SECRET: "clientSecret",
-  SSO_SALT: "ssoSalt",
-} as const;
-
-/** The variables that are checked, because a typing error would make them useless. */
-const variableChecks: Record<string, Check> = { PARTNER_URL: httpUrl, RESOURCES_PATH: path };
-
-/**
- * Reads the settings of the command from the environment. Returns only those that are set. Throws for an invalid one.
- */
-export function settingsFromEnvironment(environment: NodeJS.ProcessEnv): Partial<SandboxSettings> {
-  const settings: Partial<SandboxSettings> = { port: readPort(environment["SANDBOX_PORT"] || "4000") };
-  const manifest = environment["ADDON_MANIFEST"];
-  // A variable below wins over the manifest.
-  if (manifest)
-    Object.assign(
-      settings,
-      naming("ADDON_MANIFEST", () => readRegistration(manifest)),
-    );
-  for (const [variable, member] of Object.entries(partnerVariables)) {
-    const value = environment[variable];
-    if (value) settings[member] = naming(variable, () => (variableChecks[variable]?.(value), value));
-  }
-  if (environment["SANDBOX_STATE"]) settings.statePath = environment["SANDBOX_STATE"];
-  if (environment["SANDBOX_HOST"]) settings.host = environment["SANDBOX_HOST"];
-  return settings;
-}
-
-function readPort(text: string): number {
-  const port = Number(text);
-  if (!Number.isInteger(port) || port < 0 || port > 65_535)
-    throw new Error("SANDBOX_PORT is not a port number.");
-  return port;
-}
-
-/** Adds the name of the variable to the error. */
-function naming<Value>(variable: string, read: () => Value): Value {
-  try {
-    return read();
-  } catch (error) {
-    throw new Error(`${variable}: ${(error as Error).message}`, { cause: error });
-  }
 }

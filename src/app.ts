@@ -7,7 +7,7 @@ import express, {
 } from "express";
 import { KitError, Refusal } from "./errors.ts";
 import type { Log } from "./logging/log.ts";
-import { methodNotAllowed } from "./http/method-not-allowed.ts";
+import { MethodNotAllowed, methodNotAllowed } from "./http/method-not-allowed.ts";
 import type { RefusedSample } from "./logging/refused-sample.ts";
 import { requestLog } from "./logging/request-log.ts";
 import { isUnreadableBody } from "./http/unreadable-body.ts";
@@ -69,7 +69,7 @@ export function createApp(needs: {
     refusedSample.isWritten(request, "not_found");
     throw new Refusal("There is nothing here.", { id: "not_found", status: 404 });
   });
-  app.use(answerError(log));
+  app.use(answerError(log, refusedSample));
   return app;
 
   function only(
@@ -85,9 +85,11 @@ export function createApp(needs: {
 }
 
 /** Answers every error with `{id, message}`, without internal details. */
-function answerError(log: Log): ErrorRequestHandler {
+function answerError(log: Log, refusedSample: RefusedSample): ErrorRequestHandler {
   return (error: unknown, request, response, _next) => {
     if (response.headersSent) return void response.destroy();
+    if (error instanceof MethodNotAllowed && error.isFromStranger)
+      refusedSample.isWritten(request, "wrong_method");
     const { status, id, message } = publicFace(error);
     if (status >= 500) log.error({ requestId: request.id, error }, "A request failed");
     if (status === 503) response.setHeader("Retry-After", "5");

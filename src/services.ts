@@ -163,20 +163,25 @@ export async function createServices(config: Config, role: "owner" | "guest", pa
     status,
     /**
      * Closes what was opened here, in reverse order: no more work is claimed, and the results of calls that were sent
-     * are stored. Throws the first failure (such as that of the vendor's `close`) after everything is closed.
+     * are stored. Throws the first failure (such as that of the vendor's `close`) after everything is closed; further
+     * ones are logged.
      */
     close: () =>
-      closeAll([
-        () => status.close(),
-        () => jobs.stop(),
-        () => keptMetrics.stop(),
-        // Also refreshes whose caller no longer waits: a page that was answered without them, or a step that was
-        // stopped.
-        () => Promise.all([credentials.refresh.settled(), signIn?.refreshesSettled()]),
-        () => Promise.all([http.close(), tokenHttp.close(), statusHttp.close()]),
-        () => (parts.vendor ?? own)?.close?.(),
-        () => db.close(),
-      ]),
+      closeAll(
+        [
+          () => status.close(),
+          () => jobs.stop(),
+          () => keptMetrics.stop(),
+          // Also refreshes whose caller no longer waits: a page that was answered without them, or a step that was
+          // stopped.
+          () => credentials.refresh.settled(),
+          () => signIn?.refreshesSettled(),
+          () => Promise.all([http.close(), tokenHttp.close(), statusHttp.close()]),
+          () => (parts.vendor ?? own)?.close?.(),
+          () => db.close(),
+        ],
+        (error) => log.error({ error }, "Another part could not be closed"),
+      ),
   };
 }
 

@@ -2,7 +2,7 @@ import express, { Router, type Request } from "express";
 import { isObject } from "../is-object.ts";
 import { invalid, notFound } from "../refusal.ts";
 import { isTooDeep } from "../wire/body.ts";
-import type { FaultAction } from "../wire/faults.ts";
+import type { FaultAction } from "../wire/fault.ts";
 import type { PartnerSettings } from "../settings.ts";
 import { checkAppWish } from "./app-wish.ts";
 import type { Control } from "./control.ts";

@@ -4,7 +4,7 @@ import { invalid } from "../refusal.ts";
 import { type BehaviourSettings, defaultBehaviour, type PartnerSettings } from "../settings.ts";
 import { appShape } from "../shapes/app.ts";
 import { attachmentShape } from "../shapes/attachment.ts";
-import type { Fault, FaultAction } from "../wire/faults.ts";
+import type { Fault, FaultAction } from "../wire/fault.ts";
 import { addApp, type AppWish, renameApp } from "../world/apps.ts";
 import { attach, configVarsOf } from "../world/attachments.ts";
 import { addClient } from "../world/clients.ts";

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Platform } from "../platform.ts";
 import { readableBody } from "../wire/body.ts";
 import { delay } from "../wire/delay.ts";
-import type { FaultAction } from "../wire/faults.ts";
+import type { FaultAction } from "../wire/fault.ts";
 import type { Headers } from "../wire/ledger.ts";
 import { sendRequest, type Incoming, type Outgoing } from "./http.ts";
 

@@ -1,7 +1,7 @@
 import { validateHeaderName, validateHeaderValue } from "node:http";
 import { isObject } from "../is-object.ts";
 import { invalid } from "../refusal.ts";
-import type { Fault, FaultAction } from "./faults.ts";
+import type { Fault, FaultAction } from "./fault.ts";
 
 type Check = [isRight: (value: unknown) => boolean, demand: string];
 

@@ -1,4 +1,4 @@
-import type { FaultAction } from "./faults.ts";
+import type { FaultAction } from "./fault.ts";
 import { membersOrSize, objectOrSize, readableBody } from "./body.ts";
 import { type Masking, mayHoldSecrets } from "./masking.ts";
 

@@ -5,7 +5,7 @@ import { TooLarge } from "../refusal.ts";
 import { readBody } from "./body.ts";
 import { COPY_HEADER, makeCopy } from "./copy.ts";
 import { delay } from "./delay.ts";
-import type { FaultAction } from "./faults.ts";
+import type { FaultAction } from "./fault.ts";
 
 type Answered = {
   status: number;

@@ -1,4 +1,4 @@
-import type { FaultRecord } from "../wire/faults.ts";
+import type { FaultRecord } from "../wire/fault.ts";
 import type * as records from "./records.ts";
 import { createTable } from "./table.ts";
 

@@ -38,17 +38,37 @@ export function createWorkerPool<Row>(needs: {
   const underWay = new Set<Promise<void>>();
   const waiting = new Set<() => void>();
   const backlog = createBacklog();
+  /** Places that claims under way may fill. */
+  let reserved = 0;
 
   function start(row: Row, signal: AbortSignal): void {
     const work = handle(row, signal).finally(() => {
       underWay.delete(work);
-      for (const goOn of [...waiting]) goOn();
+      lookAgain();
       onEnd();
     });
     underWay.add(work);
   }
 
-  /** Resolves when a row ends, when `signal` is aborted, or after `withinMs`. */
+  function lookAgain(): void {
+    for (const goOn of [...waiting]) goOn();
+  }
+
+  /** Claims rows and starts them. Until the claim ends, no other claim is made for the same places. */
+  async function take(most: number, signal: AbortSignal): Promise<number> {
+    reserved += most;
+    try {
+      const rows = await claim(most);
+      backlog.observe(rows.length >= most);
+      for (const row of rows) start(row, signal);
+      return rows.length;
+    } finally {
+      reserved -= most;
+      lookAgain();
+    }
+  }
+
+  /** Resolves when a row or a claim ends, when `signal` is aborted, or after `withinMs`. */
   function anEnd(signal: AbortSignal, withinMs?: number): Promise<void> {
     return new Promise((resolve) => {
       const goOn = () => {
@@ -69,7 +89,7 @@ export function createWorkerPool<Row>(needs: {
       let someFreeSince: number | null = null;
       while (!signal.aborted) {
         const most = forNow();
-        const free = most - underWay.size;
+        const free = most - underWay.size - reserved;
         const isQuarter = free >= Math.max(Math.floor(most / 4), 1);
         if (free > 0) someFreeSince ??= performance.now();
         else someFreeSince = null;
@@ -78,13 +98,11 @@ export function createWorkerPool<Row>(needs: {
           continue;
         }
         someFreeSince = null;
-        const rows = await claim(free);
-        taken += rows.length;
-        backlog.observe(rows.length >= free);
-        for (const row of rows) start(row, signal);
+        const rows = await take(free, signal);
+        taken += rows;
         // A claim skips rows that another process is just taking, so fewer rows than asked for do not mean the end;
         // none do.
-        if (rows.length === 0) break;
+        if (rows === 0) break;
       }
       return taken;
     },

@@ -179,9 +179,10 @@ export function createJobs<Name extends string>({
       for (const claims of claiming) claims.abort();
       for (const { timer } of timers.values()) clearTimeout(timer);
       stopWatching();
-      await unschedule();
       await Promise.all([...running.values()].map(({ run }) => run));
       await Promise.all(jobs.map(async (job) => job.settled?.()));
+      // Last: should it fail, what was sent is stored all the same. A tick that comes before does nothing any more.
+      await unschedule();
     },
   };
 }

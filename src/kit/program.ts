@@ -68,4 +68,5 @@ Run it with: npm run --silent kit -- COMMAND
 Settings are read from the environment and from .env, as the service reads them.
 kit COMMAND --help says more, with an example.
 
-Exit codes: 0 done, 1 failed, 2 used wrongly, 78 misconfigured.`;
+Exit codes: 0 done, 1 failed, 2 used wrongly, 78 misconfigured;
+3 done, but something could not be closed at the end.`;

@@ -1,16 +1,19 @@
 import { CommanderError, type Command } from "commander";
 import type { Act } from "./command.ts";
-import { DONE, USED_WRONGLY } from "./exit-codes.ts";
+import { DONE, DONE_NOT_CLOSED, USED_WRONGLY } from "./exit-codes.ts";
 import { failureOf, type Failure } from "./failure.ts";
 import { NOT_CONFIRMED, type Outcome } from "./outcome.ts";
 import { createProgram } from "./program.ts";
 import { createProgress } from "./progress.ts";
 import { screenOf } from "./screen.ts";
-import { createSession } from "./session.ts";
+import { createSession, type Session } from "./session.ts";
 import { NotGiven } from "./standard-input.ts";
 import { jsonText, safe, wrapped } from "./text.ts";
 
-/** Parses and runs one command and prints its outcome. Answers the exit code. */
+/**
+ * Parses and runs one command, prints its outcome, and closes what it opened. In this order, because an outcome may be a
+ * secret that is shown only once, and closing may fail or hang. Answers the exit code.
+ */
 export async function runKit(typed: readonly string[]): Promise<number> {
   const json = asksForJson(typed);
   const words = helpLast(typed);
@@ -24,14 +27,23 @@ export async function runKit(typed: readonly string[]): Promise<number> {
     };
   let help = "";
   const program = createProgram(act, (text) => (help += text));
-  try {
+  const exitCode = await carryOut();
+  const failures = await close(session);
+  for (const error of failures) printUnclosed(session.scrub(failureOf(error).message));
+  return exitCode === DONE && failures.length > 0 ? DONE_NOT_CLOSED : exitCode;
+
+  async function carryOut(): Promise<number> {
     try {
       await program.parseAsync(words, { from: "user" });
-    } finally {
-      await session.close();
+      progress.end();
+      return outcome ? print(outcome, json) : DONE;
+    } catch (error) {
+      progress.end();
+      return explain(error);
     }
-    return outcome ? print(outcome, json) : DONE;
-  } catch (error) {
+  }
+
+  function explain(error: unknown): number {
     if (error instanceof CommanderError && error.exitCode === 0)
       return print({ data: { help }, show: () => help.trimEnd() }, json);
     if (error instanceof CommanderError && error.code === "commander.help" && !json) {
@@ -43,6 +55,13 @@ export async function runKit(typed: readonly string[]): Promise<number> {
     printFailure({ ...failure, message: session.scrub(failure.message) }, json, helpFor(program, words));
     return failure.exitCode;
   }
+}
+
+/** Closes the session, and answers what failed. */
+async function close(session: Session): Promise<unknown[]> {
+  const failures: unknown[] = [];
+  await session.close((later) => failures.push(later)).catch((first: unknown) => failures.unshift(first));
+  return failures;
 }
 
 /** Moves `help` before the last name, as commander expects it: `help tokens refresh` becomes `tokens help refresh`. */
@@ -68,10 +87,17 @@ function print(outcome: Outcome, json: boolean): number {
 
 function printFailure({ id, message, next, exitCode }: Failure, json: boolean, help: string): void {
   if (json) return void process.stdout.write(`${jsonText({ id, message })}\n`);
+  complain(message, exitCode === USED_WRONGLY ? help : next);
+}
+
+function printUnclosed(message: string): void {
+  complain(`Something could not be closed at the end: ${message}`, "What the command did stays done.");
+}
+
+function complain(message: string, advice: string | null): void {
   const { columns, paint } = screenOf(process.stderr);
   const text = message.split("\n").map(safe).join("\n");
   process.stderr.write(`${paint.red("✗")} ${wrapped(text, columns, "  ")}\n`);
-  const advice = exitCode === USED_WRONGLY ? help : next;
   if (advice) process.stderr.write(`  ${paint.dim(wrapped(advice, columns, "  "))}\n`);
 }
 

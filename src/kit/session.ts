@@ -45,8 +45,8 @@ export interface Session {
   confirm(question: string): Promise<boolean>;
   /** Redacts this process's secrets in a text. */
   scrub(text: string): string;
-  /** Closes what was opened, in reverse order. */
-  close(): Promise<void>;
+  /** Closes what was opened, in reverse order. Throws the first failure; `onLater` is called with the others. */
+  close(onLater: (error: unknown) => void): Promise<void>;
 }
 
 /** A wait shorter than this is not mentioned. */
@@ -170,7 +170,7 @@ export function createSession({ json, progress }: { json: boolean; progress: Pro
       return isYes;
     },
     scrub: (text) => (scrubber ?? ownScrubber)?.scrub(text) ?? text,
-    close: () => closeAll([...closers.reverse(), () => progress.end()]),
+    close: (onLater) => closeAll([...closers.reverse(), () => progress.end()], onLater),
   };
 }
 

@@ -4,12 +4,13 @@ import type { Log } from "./log.ts";
 const MOST_LINES = 20;
 const WINDOW_MS = 10_000;
 
-type Kind = "refused" | "not_found";
+type Kind = "refused" | "not_found" | "wrong_method";
 
 export interface RefusedSample {
   /**
    * Whether a refused request is logged. The first call decides, so either all lines about a request are logged or
-   * none. Kinds are counted apart: thousands of requests for what is not there hide no wrong password.
+   * none. Kinds are counted apart: thousands of requests for what is not there, or with a wrong method, hide no wrong
+   * password.
    */
   isWritten(request: object, kind?: Kind): boolean;
   /** Whether a request was refused and is not logged. */
@@ -22,7 +23,7 @@ export interface RefusedSample {
  */
 export function createRefusedSample(log: Log): RefusedSample {
   const decided = new WeakMap<object, boolean>();
-  const counts: Record<Kind, number> = { refused: 0, not_found: 0 };
+  const counts: Record<Kind, number> = { refused: 0, not_found: 0, wrong_method: 0 };
 
   function tell(kind: Kind): void {
     const leftOut = counts[kind] - MOST_LINES;

@@ -12,6 +12,6 @@ export function metricsRoutes(needs: { guard: RequestHandler; scrape(): Promise<
       response.set({ "Content-Type": Registry.PROMETHEUS_CONTENT_TYPE, "Cache-Control": "no-store" });
       response.end(await needs.scrape());
     })
-    .all(methodNotAllowed("GET, HEAD"));
+    .all(methodNotAllowed("GET, HEAD", { isGuarded: true }));
   return router;
 }

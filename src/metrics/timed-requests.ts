@@ -36,7 +36,14 @@ export function timedRequests(
 /** A request that was refused before it reached a route gets the label of its mount alone. */
 function routeOf({ originalUrl, route }: Request, mounts: readonly Mount[]): string {
   const { path = null } = (route ?? {}) as { path?: unknown };
-  const mount = mounts.find((each) => originalUrl.startsWith(each.path));
+  const mount = mounts.find((each) => isBelow(originalUrl, each.path));
   const behind = typeof path === "string" && path !== "/" && path !== mount?.path ? path : "";
   return (mount?.label ?? "") + behind || "other";
+}
+
+/** Whether the address is the path or below it. One that merely begins with the same letters is not. */
+function isBelow(address: string, path: string): boolean {
+  if (!address.startsWith(path)) return false;
+  const next = address[path.length];
+  return next === undefined || next === "/" || next === "?";
 }

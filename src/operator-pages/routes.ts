@@ -52,11 +52,14 @@ export function operatorRoutes(needs: {
         const made = await page(request, pages.addressOf(request).base + MOUNT);
         pages.show(request, response, inFrame(made, request, response, pages));
       })
-      .all(methodNotAllowed("GET, HEAD"));
+      .all(methodNotAllowed("GET, HEAD", { isGuarded: true }));
   }
 
   for (const { path, send } of [stylesheet, liveScript])
-    router.route(path).get(send).all(methodNotAllowed("GET, HEAD"));
+    router
+      .route(path)
+      .get(send)
+      .all(methodNotAllowed("GET, HEAD", { isGuarded: true }));
 
   show("/check-up", async () =>
     checkUpPage(

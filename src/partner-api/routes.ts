@@ -50,7 +50,7 @@ export function partnerApi(needs: {
       if (answer.status < 300) response.on("finish", onAnswered);
       send(response, answer);
     })
-    .all(methodNotAllowed("POST"));
+    .all(methodNotAllowed("POST", { isGuarded: true }));
 
   router
     .route("/:uuid")
@@ -73,7 +73,7 @@ export function partnerApi(needs: {
       });
       response.status(204).end();
     })
-    .all(methodNotAllowed("PUT, DELETE"));
+    .all(methodNotAllowed("PUT, DELETE", { isGuarded: true }));
 
   return router;
 }

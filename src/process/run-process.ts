@@ -2,6 +2,7 @@ import type { Config } from "../config.ts";
 import { Misconfigured } from "../errors.ts";
 import { watchEventLoop } from "./event-loop-watch.ts";
 import { growHeapSlowly } from "./heap-growth.ts";
+import type { Log } from "../logging/log.ts";
 import { createOwnScrubber } from "../logging/own-secrets.ts";
 import type { RunningService } from "./run-service.ts";
 import { onSignals } from "./stop-signals.ts";
@@ -67,17 +68,19 @@ function stopOnSignals({ stop, services: { log, keptMetrics } }: RunningService)
       void keptMetrics.stop().then(() => process.exit(0));
       setTimeout(() => process.exit(0), LAST_COUNT_MS);
     }, LONGEST_STOP_MS).unref();
-    stop().then(
-      () => process.exit(0),
-      (error: unknown) => {
-        log.error({ error }, "Stopping failed");
-        process.exit(1);
-      },
-    );
+    stop().then(() => process.exit(0), exitAsUnstoppable(log));
   };
   const again = (signal: NodeJS.Signals) => void (signal === "SIGINT" && process.exit(130));
   onSignals(["SIGTERM", "SIGINT", "SIGHUP"], { first, again }, FORCE_AFTER_MS);
   return () => isStopping;
+}
+
+/** Logs why stopping failed, and exits with 1. */
+function exitAsUnstoppable(log: Log): (error: unknown) => void {
+  return (error) => {
+    log.error({ error }, "Stopping failed");
+    process.exit(1);
+  };
 }
 
 /**
@@ -89,7 +92,7 @@ function stopOnBug({ stop, services: { log } }: RunningService): void {
   const onBug = (error: unknown) => {
     log.fatal({ alarm: "crash", error }, "An error was not caught; stopping");
     setTimeout(exit, LONGEST_STOP_MS).unref();
-    stop().then(exit, exit);
+    stop().then(exit, exitAsUnstoppable(log));
   };
   process.on("uncaughtException", onBug);
   process.on("unhandledRejection", onBug);

@@ -2,6 +2,7 @@ import type { Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { RequestHandler, Router } from "express";
 import { createApp, type Readiness } from "../app.ts";
+import { closeAll, closeTogether } from "../close-all.ts";
 import type { Config } from "../config.ts";
 import { Misconfigured } from "../errors.ts";
 import { createGracefulClose } from "../http/graceful-close.ts";
@@ -28,6 +29,7 @@ export interface RunningService {
   /**
    * Stops in good order: from now on no work is claimed and no new connection accepted; the results of calls that were
    * sent are awaited and stored, and requests on open connections are answered. A second call returns the same promise.
+   * Rejects with the first failure after everything was stopped; further ones are logged.
    */
   stop(): Promise<void>;
 }
@@ -86,8 +88,9 @@ export async function runWeb(config: Config, parts?: Partial<Parts>): Promise<Ru
     ready,
     stop: once(async () => {
       stopping.abort();
-      await Promise.all([close(), jobs.stop(), operator?.stop()]);
-      await services.close();
+      const atOnce = [close, () => jobs.stop(), () => operator?.stop()];
+      const onLater = (error: unknown) => log.error({ error }, "Another part could not be stopped");
+      await closeAll([() => closeTogether(atOnce, onLater), services.close], onLater);
     }),
   };
 }

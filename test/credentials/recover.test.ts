@@ -315,6 +315,29 @@ describe("recovering grants", () => {
   });
 });
 
+describe("recovering that is off, or pointless because the platform rejects our secret", () => {
+  const all = (needs: Parameters<typeof recoverAllGrants>[0]) => recoverAllGrants(needs);
+  const named = (needs: Parameters<typeof recoverAllGrants>[0]) => recoverGrants(needs, [UNKNOWN]);
+
+  it.each([
+    ["all", "legacy_grants_off", all],
+    ["named ones", "legacy_grants_off", named],
+    ["all", "client_secret_rejected", all],
+    ["named ones", "client_secret_rejected", named],
+  ])("is refused before any row is read: %s, %s", async (_, id, start) => {
+    const { credentials, recover } = world.service.services;
+    const current = () =>
+      Promise.resolve({ isRejected: true }) as ReturnType<typeof credentials.secrets.current>;
+    const started = start({
+      ...{ recover, isOn: id !== "legacy_grants_off", concurrency: 8 },
+      db: { query: () => Promise.reject(new Error("a row was read")) } as unknown as World["db"],
+      credentials: { ...credentials, secrets: { ...credentials.secrets, current } },
+      signal: new AbortController().signal,
+    });
+    await expect(started).rejects.toMatchObject({ id });
+  });
+});
+
 /** Asks the platform for a grant and does nothing with it. */
 async function asIfAskedBefore(uuid: string): Promise<void> {
   const { ADDON_ID, ADDON_PASSWORD } = world.environment;

@@ -118,6 +118,7 @@ const mayImport: Record<string, readonly string[]> = {
   // A service that starts, becomes ready, and stops in good order.
   process: [
     "app",
+    "close-all",
     "config",
     "database",
     "errors",
@@ -174,6 +175,23 @@ describe("the house", () => {
     const inSandbox = sourceFiles(path.join(root, "sandbox")).flatMap(importsOf);
     expect(inSandbox.filter(({ to }) => to.startsWith("src/"))).toEqual([]);
   });
+
+  it.each(["src", "sandbox", "conformance"])(
+    "has no files in %s that import each other in a circle, not even for types",
+    (folder) => {
+      let arrows = sourceFiles(path.join(root, folder)).flatMap(importsOf);
+      // An arrow from a file that nothing points at, or to one that points at nothing, is in no circle.
+      for (let before = -1; before !== arrows.length;) {
+        before = arrows.length;
+        const [sources, targets] = [
+          new Set(arrows.map(({ from }) => from)),
+          new Set(arrows.map(({ to }) => to)),
+        ];
+        arrows = arrows.filter(({ from, to }) => targets.has(from) && sources.has(to));
+      }
+      expect(arrows.map(({ from, to }) => `${from} imports ${to}`)).toEqual([]);
+    },
+  );
 
   it("keeps the conformance checker apart: of the sandbox it knows the front door, of src nothing, and nobody needs it", () => {
     const inChecker = sourceFiles(path.join(root, "conformance")).flatMap(importsOf);

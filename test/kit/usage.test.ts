@@ -37,7 +37,9 @@ describe("kit's help", () => {
       expect(help).toMatch(inner ? new RegExp(`^ {2}${group} (\\S+\\|)?${inner}\\b`, "m") : `\n  ${group}`);
     }
     expect(help).toContain("Often wanted:\n  $ kit doctor");
-    expect(help).toContain("\nExit codes: 0 done, 1 failed, 2 used wrongly, 78 misconfigured.\n");
+    expect(help).toContain(
+      "\nExit codes: 0 done, 1 failed, 2 used wrongly, 78 misconfigured;\n3 done, but something could not be closed at the end.\n",
+    );
   });
 
   it.each([["kit itself", program] as [string, Command], ...commands])(

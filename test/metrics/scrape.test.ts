@@ -111,10 +111,12 @@ describe("GET /metrics", () => {
   it("times requests by the route, the platform's endpoints and the statements, and by nothing that anybody sent", async () => {
     const uuid = await life.settled();
     await life.platform.deprovision("no-uuid-at-all", { headers: { authorization: null } });
-    for (const path of [`/${uuid}`, "/oauth/anything", `/resources-${uuid}?a=${uuid}`, "/ReSources"])
+    const nowhere = [`/${uuid}`, `/resources-${uuid}?a=${uuid}`, "/operatorial", "/metrics.txt"];
+    for (const path of [...nowhere, "/oauth/anything", "/ReSources"])
       await fetch(life.world.service.url + path, { method: "PROPFIND" });
     const count = "addon_http_request_duration_seconds_count";
-    await becomes(`${count}{method="other",route="other",status="404"}`, 1);
+    await becomes(`${count}{method="other",route="other",status="404"}`, nowhere.length);
+    expect(await valueOf(`${count}{method="other",route="/oauth",status="404"}`)).toBe(1);
     expect(await valueOf(`${count}{method="DELETE",route="/resources",status="401"}`)).toBe(1);
     const text = await operator(life.world).metrics();
     const labels = (name: string) => [

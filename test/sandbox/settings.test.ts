@@ -1,4 +1,4 @@
-import { settingsFromEnvironment } from "../../sandbox/settings.ts";
+import { settingsFromEnvironment } from "../../sandbox/environment.ts";
 
 it("The command reads its settings from the environment, and leaves out what is not set", () => {
   const environment = {

@@ -1,5 +1,5 @@
 import type { SandboxSettings } from "../../settings.ts";
-import type { FaultAction } from "../../wire/faults.ts";
+import type { FaultAction } from "../../wire/fault.ts";
 
 /** The calls that a person may want to fail. */
 export function faultCalls({ resourcesPath }: SandboxSettings): { match: string; text: string }[] {

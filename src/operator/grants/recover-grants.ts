@@ -70,12 +70,19 @@ export function refuseUnlessOn(isOn: boolean): void {
   if (!isOn) throw new LegacyGrantsOff();
 }
 
+/** Throws what would make every recovery fail, before any row is read for it. */
+async function refuseIfPointless({ isOn, credentials: { secrets } }: Needs): Promise<void> {
+  refuseUnlessOn(isOn);
+  if ((await secrets.current()).isRejected) throw new SecretIsRejected();
+}
+
 /**
  * Recovers the grants of the named resources and waits until they are exchanged. Throws `UsedWrongly` for a malformed
  * uuid, and an error if the endpoint as a whole does not work.
  */
 export async function recoverGrants(needs: Needs, typed: readonly string[]): Promise<Recovered> {
   const uuids = [...new Set(typed.map(typedUuid))];
+  await refuseIfPointless(needs);
   const rows = await needs.db.query<Found>(named, [uuids]);
   const known = new Map(rows.map((row) => [row.uuid, row]));
   const found = uuids.flatMap((uuid) => known.get(uuid) ?? []);
@@ -87,6 +94,7 @@ export async function recoverGrants(needs: Needs, typed: readonly string[]): Pro
 
 /** Recovers every grant that was lost or never came, page by page. */
 export async function recoverAllGrants(needs: Needs): Promise<Recovered> {
+  await refuseIfPointless(needs);
   let total = 0;
   for await (const _ of allRecoverable(needs.db, COUNTED_AT_ONCE)) total += 1;
   return recoverEach(needs, allRecoverable(needs.db, PAGE_SIZE), total);
@@ -102,9 +110,7 @@ async function recoverEach(
   rows: Iterable<Found> | AsyncIterable<Found>,
   total: number,
 ): Promise<Recovered> {
-  const { recover, credentials, concurrency, signal, onProgress } = needs;
-  refuseUnlessOn(needs.isOn);
-  if ((await credentials.secrets.current()).isRejected) throw new SecretIsRejected();
+  const { recover, concurrency, signal, onProgress } = needs;
   const report: TokenReport = { done: [], failed: [], skipped: [] };
   const asking = createAsking(recover, signal);
   const watching = createWatching(needs);
