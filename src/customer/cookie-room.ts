@@ -1,6 +1,6 @@
 import { parseCookie } from "cookie";
 import type { Request, Response } from "express";
-import type { IdCookie } from "../sign-in/cookies.ts";
+import type { IdCookie } from "../web-sessions/id-cookie.ts";
 
 /** A cookie takes about 100 bytes, and all the headers of a request may take 16 kB. */
 const MOST_COOKIES = 30;

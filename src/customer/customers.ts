@@ -4,7 +4,7 @@ import type { Log } from "../logging/log.ts";
 import type { Pages } from "../pages/pages.tsx";
 import type { Scrubber } from "../logging/scrubber.ts";
 import type { Secret } from "../secret.ts";
-import { createIdCookie } from "../sign-in/cookies.ts";
+import { createIdCookie } from "../web-sessions/id-cookie.ts";
 import type { Vault } from "../vault/vault.ts";
 import type { CustomerPage } from "./contract.ts";
 import { createCookieRoom } from "./cookie-room.ts";

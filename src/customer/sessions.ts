@@ -1,6 +1,6 @@
 import { statement, retryWhileDatabaseAway, type Queryable } from "../database/database.ts";
 import type { Secret } from "../secret.ts";
-import { hashesOf, hashOf, randomId } from "../sign-in/random-id.ts";
+import { hashesOf, hashOf, randomId } from "../web-sessions/random-id.ts";
 import type { Vault } from "../vault/vault.ts";
 import type { CustomerResource } from "./contract.ts";
 import type { SignedForm } from "./signed-form.ts";

@@ -7,7 +7,7 @@ import { methodNotAllowed } from "../http/method-not-allowed.ts";
 import type { Pages } from "../pages/pages.tsx";
 import type { Scrubber } from "../logging/scrubber.ts";
 import type { Secret } from "../secret.ts";
-import type { IdCookie } from "../sign-in/cookies.ts";
+import type { IdCookie } from "../web-sessions/id-cookie.ts";
 import { isUnreadableBody } from "../http/unreadable-body.ts";
 import { customerProblem } from "./problems.ts";
 import type { CustomerSessions } from "./sessions.ts";

@@ -3,7 +3,7 @@ import { typedUuid, UsedWrongly } from "../operator/errors.ts";
 import { methodNotAllowed } from "../http/method-not-allowed.ts";
 import { showResource } from "../operator/resources.ts";
 import type { Services } from "../services.ts";
-import { isFromOurPage } from "../sign-in/same-origin.ts";
+import { isFromOurPage } from "../web-sessions/same-origin.ts";
 import type { Action } from "./actions/action.ts";
 import { ACTIONS } from "./actions/all.ts";
 import { operatorOf } from "./access/operator.ts";

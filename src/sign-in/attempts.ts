@@ -1,7 +1,7 @@
 import { statement, retryWhileDatabaseAway, type Queryable } from "../database/database.ts";
 import type { Secret } from "../secret.ts";
 import type { Vault } from "../vault/vault.ts";
-import { hashesOf, hashOf } from "./random-id.ts";
+import { hashesOf, hashOf } from "../web-sessions/random-id.ts";
 
 /** How long a person may take to sign in at the platform. */
 const ATTEMPT_SECONDS = 600;

@@ -1,8 +1,8 @@
 import type { Request, Response } from "express";
 import type { Attempt, Attempts } from "./attempts.ts";
-import type { IdCookie } from "./cookies.ts";
+import type { IdCookie } from "../web-sessions/id-cookie.ts";
 import { leadingTo, problem } from "./problems.ts";
-import { randomId } from "./random-id.ts";
+import { randomId } from "../web-sessions/random-id.ts";
 import { scopesToAsk } from "./scopes.ts";
 
 /**

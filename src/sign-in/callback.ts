@@ -8,7 +8,7 @@ import type { Attempt, Attempts } from "./attempts.ts";
 import type { OAuthClient } from "./oauth-client.ts";
 import { accountProblem, authorizeProblem, exchangeProblem } from "./platform-problems.ts";
 import { leadingTo, problem } from "./problems.ts";
-import { readId } from "./random-id.ts";
+import { readId } from "../web-sessions/random-id.ts";
 import { isEnough } from "./scopes.ts";
 import type { Sessions } from "./sessions.ts";
 import { personSealContext } from "./tokens/seal-context.ts";

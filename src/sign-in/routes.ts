@@ -7,10 +7,10 @@ import type { Scrubber } from "../logging/scrubber.ts";
 import type { Begin } from "./begin.ts";
 import type { Returned, SignedIn } from "./callback.ts";
 import type { Confirm } from "./confirm.ts";
-import type { IdCookie } from "./cookies.ts";
+import type { IdCookie } from "../web-sessions/id-cookie.ts";
 import { problem } from "./problems.ts";
-import { localPath } from "./return-to.ts";
-import { isFromOurPage } from "./same-origin.ts";
+import { localPath } from "../web-sessions/local-path.ts";
+import { isFromOurPage } from "../web-sessions/same-origin.ts";
 import type { Session, Sessions } from "./sessions.ts";
 import { whoPage } from "./who-page.tsx";
 

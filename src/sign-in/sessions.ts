@@ -1,7 +1,7 @@
 import { statement, retryWhileDatabaseAway, type Database } from "../database/database.ts";
 import type { Secret } from "../secret.ts";
 import type { Vault } from "../vault/vault.ts";
-import { hashesOf, hashOf, randomId } from "./random-id.ts";
+import { hashesOf, hashOf, randomId } from "../web-sessions/random-id.ts";
 
 /** How long a session lasts; use does not extend it. */
 export const SESSION_SECONDS = 12 * 3600;

@@ -13,7 +13,7 @@ import { createAttempts } from "./attempts.ts";
 import { createBegin } from "./begin.ts";
 import { createCallback } from "./callback.ts";
 import { createConfirm } from "./confirm.ts";
-import { createIdCookie } from "./cookies.ts";
+import { createIdCookie } from "../web-sessions/id-cookie.ts";
 import { createOAuthClient } from "./oauth-client.ts";
 import { createRequirePerson, type Requirement } from "./require-person.ts";
 import { signInRoutes } from "./routes.ts";

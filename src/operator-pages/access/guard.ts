@@ -3,7 +3,7 @@ import { isDatabaseAway } from "../../database/database.ts";
 import { Refusal } from "../../errors.ts";
 import type { Log } from "../../logging/log.ts";
 import type { Page, Pages } from "../../pages/pages.tsx";
-import { localPath } from "../../sign-in/return-to.ts";
+import { localPath } from "../../web-sessions/local-path.ts";
 import type { Person, SignIn } from "../../sign-in/sign-in.ts";
 import { MOUNT } from "../frame.tsx";
 import { operatorProblem, WITH_PASSWORD } from "../problems.ts";

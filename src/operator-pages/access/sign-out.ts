@@ -1,6 +1,6 @@
 import type { RequestHandler } from "express";
 import type { Pages } from "../../pages/pages.tsx";
-import { isFromOurPage } from "../../sign-in/same-origin.ts";
+import { isFromOurPage } from "../../web-sessions/same-origin.ts";
 import type { SignIn } from "../../sign-in/sign-in.ts";
 import { MOUNT } from "../frame.tsx";
 import { operatorProblem } from "../problems.ts";
