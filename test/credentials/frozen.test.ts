@@ -17,12 +17,12 @@ afterEach(async () => {
 });
 afterAll(() => life.world.close());
 
-onPostgresql("a frozen process", () => {
+onPostgresql("a worker process that is frozen during a refresh", () => {
   it.each([
     ["before the platform answers", 1_500],
     ["when the platform has answered", 0],
   ])(
-    "%s leaves no dead token, once it goes on",
+    "frozen %s: leaves no dead token after it continues",
     async (_, delayMs) => {
       const web = await life.start("web", { WEB_JOBS: "off" });
       const frozen = await life.start("worker");

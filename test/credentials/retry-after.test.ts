@@ -28,7 +28,7 @@ it.each<[string, () => string | undefined, { least: number; most: number }]>([
   ["that is negative", () => "-5", { least: 0, most: 60 }],
   ["of a billion seconds", () => "1000000000", { least: 860, most: 901 }],
 ])(
-  "A refresh that meets 429 with a Retry-After %s is put off for as long, and no grant is",
+  "a 429 with a Retry-After %s delays refreshes for as long as it says, and no grant",
   async (_, wish, { least, most }) => {
     const [uuid, other] = [await active(), await active()];
     const after = wish();

@@ -9,7 +9,7 @@ beforeAll(async () => {
 });
 afterAll(() => world.close());
 
-it("exchanges the grant whose time is over first, first, in whatever order they fell due", async () => {
+it("grants are exchanged in the order of their deadlines, whatever the order in which they fell due", async () => {
   const { control } = world.sandbox;
   // The platform is away: all are tried, and none is exchanged.
   control.fault("POST /oauth/token", { status: 503, body: { error: "temporarily_unavailable" } }, 1_000);
