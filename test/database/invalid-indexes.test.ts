@@ -12,7 +12,7 @@ const MIGRATION = "20260407000000_attention_by_uuid";
 const NEW_INDEX = `"credentials_state_new" ON "credentials"("state", "uuid")
   WHERE ("state" = ANY (ARRAY['grant_lost'::text, 'needs_reauth'::text, 'no_grant'::text, 'quarantined'::text]))`;
 
-(testServerUrl ? describe : describe.skip)("a half-made index of ours", () => {
+(testServerUrl ? describe : describe.skip)("an invalid index on one of our tables", () => {
   let fresh: FreshDatabase;
   let client: pg.Client;
   let other: pg.Client;
@@ -54,7 +54,7 @@ const NEW_INDEX = `"credentials_state_new" ON "credentials"("state", "uuid")
     return rows;
   };
 
-  it("is not taken for a whole one: `kit migrate` says which it is, and what to run, and begins nothing", async () => {
+  it("makes `kit migrate` refuse to start: it names the index and the command to run", async () => {
     await beforeTheMigration();
     await cutOff(NEW_INDEX);
     const { code, stderr } = await kit({ ...fresh.environment }, ["migrate"]);
@@ -74,7 +74,7 @@ const NEW_INDEX = `"credentials_state_new" ON "credentials"("state", "uuid")
   }, 30_000);
 
   it.each(["DROP INDEX CONCURRENTLY", "REINDEX INDEX CONCURRENTLY"])(
-    "is out of the way after the %s that it names",
+    "is gone after the %s that the message names",
     async (command) => {
       await beforeTheMigration();
       await cutOff(NEW_INDEX);
@@ -91,7 +91,7 @@ const NEW_INDEX = `"credentials_state_new" ON "credentials"("state", "uuid")
     30_000,
   );
 
-  it("is a warning of `kit doctor`, and no reason to stop a release, where nothing is to be migrated", async () => {
+  it("is only a warning of `kit doctor` when there is nothing to migrate", async () => {
     await cutOff(`"By hand" ON credentials (lease)`);
     expect(await doctor()).toMatchObject({
       ok: true,
@@ -104,14 +104,14 @@ const NEW_INDEX = `"credentials_state_new" ON "credentials"("state", "uuid")
     });
   }, 30_000);
 
-  it("that a REINDEX left behind is only to be removed, for the whole one is still there", async () => {
+  it("that a REINDEX left behind is only to be dropped, because the valid one is still there", async () => {
     await cutOff(`credentials_due_ccnew ON credentials (lease)`);
     const { fix } = await doctor();
     expect(fix).toContain("DROP INDEX CONCURRENTLY credentials_due_ccnew;");
     expect(fix).not.toContain("REINDEX");
   }, 30_000);
 
-  it("is nobody's business here where it is of another's table", async () => {
+  it("is ignored on tables that are not ours", async () => {
     await client.query("CREATE TABLE drawers (height INT)");
     await beforeTheMigration();
     await client.query("INSERT INTO drawers VALUES (1), (1)");

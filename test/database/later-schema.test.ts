@@ -16,7 +16,7 @@ import { eventually } from "../support/world.ts";
 const FOLDER = "prisma/migrations";
 const read = (name: string) => readFile(path.join(FOLDER, name, "migration.sql"), "utf8");
 
-describe("the migrations", () => {
+describe("migrations", () => {
   /** What databases out there have had; a fork adds its own behind them. */
   const landed: Record<string, string> = {
     "20260101000000_resources_and_credentials": "3458da0c9edf0fc2",
@@ -34,13 +34,13 @@ describe("the migrations", () => {
     "20260407000002_tokens_nobody_refreshes": "48e96fbb57e5b0cc",
   };
 
-  it("are all known here, up to the last that landed", async () => {
+  it("are all listed here, up to the last that landed", async () => {
     const last = Object.keys(landed).sort().at(-1)!;
     const names = await migrationNames();
     expect(names.filter((name) => name <= last).sort()).toEqual(Object.keys(landed).sort());
   });
 
-  it.each(Object.entries(landed))("%s stands as it landed", async (name, hash) => {
+  it.each(Object.entries(landed))("%s is unchanged since it landed", async (name, hash) => {
     expect(
       createHash("sha256")
         .update(await read(name))
@@ -49,7 +49,7 @@ describe("the migrations", () => {
     ).toBe(hash);
   });
 
-  it("after the first do no harm to the build before them", async () => {
+  it("after the first are compatible with the build before them", async () => {
     const [, ...later] = await migrationNames();
     expect(later.length).toBeGreaterThan(0);
     for (const name of later) expect([name, ...harmfulTo(await read(name))]).toEqual([name]);
@@ -64,12 +64,12 @@ describe("the migrations", () => {
     `ALTER TABLE "events" ADD CONSTRAINT "few" CHECK ("id" < 9)`,
     `CREATE UNIQUE INDEX "one" ON "events"("uuid")`,
     `UPDATE "events" SET "detail" = '{}'`,
-  ])("would not be allowed: %s", (sql) => {
+  ])("are checked for changes that break the build before them: %s", (sql) => {
     expect(harmfulTo(`CREATE TABLE "fine" ("id" INT);\n${sql};`)).toEqual([sql]);
   });
 });
 
-describe("a build that still runs when a later one has migrated the database", () => {
+describe("a build that still runs after a later one has migrated the database", () => {
   let life: LifecycleWorld;
   let folder: string;
   beforeAll(async () => {
@@ -81,7 +81,7 @@ describe("a build that still runs when a later one has migrated the database", (
     await rm(folder, { recursive: true });
   });
 
-  it("goes on with what it knows, and can be started again", async () => {
+  it("keeps working, and can be started again", async () => {
     // Every statement that it keeps prepared on its connections has been used.
     const before = await life.settled();
     await life.control.changePlan(before, "premium");

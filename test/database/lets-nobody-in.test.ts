@@ -62,7 +62,7 @@ const TROUBLES: [string, () => string[], () => string[]][] = [
 ];
 
 onPostgresql.each(TROUBLES)("a database that %s", (_, begin, end) => {
-  it("for some seconds costs no provision, says so once, and the jobs go on", async () => {
+  it("for some seconds loses no provision, is logged once, and the jobs continue", async () => {
     const before = world.logged().length;
     undo = end();
     await onServer(...begin(), throwOut());
@@ -89,8 +89,8 @@ onPostgresql.each(TROUBLES)("a database that %s", (_, begin, end) => {
   }, 60_000);
 });
 
-onPostgresql("a database that lets nobody in for longer", () => {
-  it("is answered for with 503 and Retry-After", async () => {
+onPostgresql("a database that rejects logins for longer", () => {
+  it("makes provisions fail with 503 and Retry-After", async () => {
     undo = [`ALTER ROLE ${role} LOGIN`];
     await onServer(`ALTER ROLE ${role} NOLOGIN`, throwOut());
     const { response } = await world.sandbox.control.install({ plan: "basic" });

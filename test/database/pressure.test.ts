@@ -80,9 +80,9 @@ async function held(text: string): Promise<() => Promise<void>> {
   };
 }
 
-onPostgresql("a database that goes away", () => {
+onPostgresql("a database that goes away while tokens arrive", () => {
   it.each(["black-hole", "refuse"] as const)(
-    "(%s) exactly when the tokens of grants arrive costs none, and no second exchange",
+    "(%s) loses no token of a grant, and causes no second exchange",
     async (mode) => {
       const since = position();
       onAnswer = () => proxy.mode(mode);
@@ -97,7 +97,7 @@ onPostgresql("a database that goes away", () => {
     120_000,
   );
 
-  it("exactly when refreshed tokens arrive leaves no dead token", async () => {
+  it("leaves no dead token after a refresh", async () => {
     const uuids = uuidsOf(await install(10));
     await become(uuids, 1);
     onAnswer = () => proxy.mode("refuse");
@@ -110,8 +110,8 @@ onPostgresql("a database that goes away", () => {
   }, 120_000);
 });
 
-onPostgresql("a row that somebody holds", () => {
-  it("keeps nobody else from anything, and is not lost", async () => {
+onPostgresql("a locked row", () => {
+  it("delays no other row, and its own update is not lost", async () => {
     const [stuck, free] = uuidsOf(await install(2)) as [string, string];
     await become([stuck, free], 1);
     const release = await held(
@@ -134,8 +134,8 @@ onPostgresql("a row that somebody holds", () => {
   });
 });
 
-onPostgresql("a table that somebody holds", () => {
-  it("leaves nothing of the provisions that were refused meanwhile, and the log says what they waited for", async () => {
+onPostgresql("a locked table", () => {
+  it("leaves nothing of the provisions that were refused meanwhile, and the log names the lock", async () => {
     const release = await held(`LOCK TABLE credentials IN ACCESS EXCLUSIVE MODE`);
     const logged = world.logged().length;
     const refused = await install(60);
@@ -162,8 +162,8 @@ onPostgresql("a table that somebody holds", () => {
   }, 60_000);
 });
 
-onPostgresql("connections", () => {
-  it("are not kept by slow calls to the platform: provisions go on with two", async () => {
+onPostgresql("database connections", () => {
+  it("are not held during slow calls to the platform: provisions continue with two", async () => {
     await world.restart({ environment: { DATABASE_POOL: "2", TOKEN_CONCURRENCY: "50" } });
     world.sandbox.control.fault("POST /oauth/token", { delayMs: 5_000 }, 50);
     const slow = uuidsOf(await install(50));
@@ -177,7 +177,7 @@ onPostgresql("connections", () => {
     await become([...slow, ...uuidsOf(quick)], 1);
   }, 120_000);
 
-  it("that the server does not have are waited for: no start fails and no provision", async () => {
+  it("beyond the server's limit are waited for: no start and no provision fails", async () => {
     const role = `addon_few_${process.pid}`;
     const name = new URL(world.environment["DATABASE_URL"]!).pathname.slice(1);
     await world.rows(`CREATE ROLE ${role} LOGIN CONNECTION LIMIT 3`);
@@ -200,7 +200,7 @@ onPostgresql("connections", () => {
 });
 
 onPostgresql("kit migrate", () => {
-  it("run three times at once applies each migration once", async () => {
+  it("applies each migration once when three run at the same time", async () => {
     const name = `addon_migrate_${process.pid}`;
     await administer(serverUrl!, (ask) => ask(`CREATE DATABASE ${name}`));
     try {
