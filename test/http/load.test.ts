@@ -14,8 +14,8 @@ beforeAll(async () => {
 afterEach(() => life?.killAll());
 afterAll(() => life?.world.close());
 
-onPostgresql("under load", () => {
-  it("each of 300 provisions a hundredth of a second apart, at two web processes, is answered 200 and exchanged once", async () => {
+onPostgresql("load on two web processes", () => {
+  it("300 provisions, one each 10 ms: each is answered 200 and exchanged once", async () => {
     const webs = await Promise.all([life.start("web"), life.start("web")]);
     const since = life.position();
     const installs = [];
@@ -34,7 +34,7 @@ onPostgresql("under load", () => {
     expect(life.issuedSince(since)).toBe(300);
   }, 120_000);
 
-  it("sweeps over ten thousand resources read those that are due, and no others", async () => {
+  it("sweeps over ten thousand resources read only the due rows", async () => {
     await life.start("web", { WEB_JOBS: "off" });
     const uuids = await life.install(20);
     await life.become(uuids, 1);

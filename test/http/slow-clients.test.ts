@@ -34,7 +34,7 @@ async function drip(beginning: string): Promise<{ seconds: number; said: string 
   return { seconds: (performance.now() - begun) / 1000, said };
 }
 
-it("Clients that send a byte at a time are cut off, and with hundreds that say nothing provisions are answered", async () => {
+it("clients that send a byte at a time are cut off, and hundreds of idle ones delay no provision", async () => {
   const { addonId, addonPassword } = world.sandbox.settings;
   const head = "POST /resources HTTP/1.1\r\nHost: x\r\n";
   const login = `Authorization: ${basic(addonId, addonPassword)}\r\nContent-Type: application/json\r\n`;

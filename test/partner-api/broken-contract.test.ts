@@ -26,7 +26,7 @@ const saidOf = (uuid: string) =>
     .join("\n");
 const config = { TEAPOT_URL: "https://teapots.example/broken", TEAPOT_TOKEN: "broken" };
 
-describe("a function that returns nothing is named, with what is missing:", () => {
+describe("a vendor's function that returns nothing is reported with what is missing", () => {
   const sentence = (name: Broken) =>
     `The service's ${name}() returned nothing; it must return its config, or later. Is a return missing?`;
 
@@ -47,7 +47,7 @@ describe("a function that returns nothing is named, with what is missing:", () =
     expect(await life.resource(uuid)).toMatchObject({ plan: "premium" });
   });
 
-  it.each([undefined, null])("finish, for %p; and kit resources show says it", async (nothing) => {
+  it.each([undefined, null])("finish, for %p; also by kit resources show", async (nothing) => {
     for (let i = 0; i < 20; i++) answers("finish", nothing);
     const { addon } = await life.control.install({ plan: "dedicated" });
     await eventually(() => expect(saidOf(addon.id)).toContain(sentence("finish")));
@@ -61,7 +61,7 @@ describe("a function that returns nothing is named, with what is missing:", () =
     await done(addon.id);
   });
 
-  it("but deprovision has nothing to return", async () => {
+  it("deprovision may return nothing", async () => {
     const uuid = await life.settled("basic");
     life.vendor.next("deprovision", async () => undefined);
     await life.control.deprovision(uuid);
@@ -70,7 +70,7 @@ describe("a function that returns nothing is named, with what is missing:", () =
   });
 });
 
-describe("a config var that is no text is named with what it is, never with its value:", () => {
+describe("a config var that is not a string is reported by its type, never by its value", () => {
   class Drawer {
     key = "hunter2hunter2";
     constructor() {
@@ -101,7 +101,7 @@ describe("a config var that is no text is named with what it is, never with its 
   });
 });
 
-it("config beside later is refused: neither is taken for the other", async () => {
+it("config together with later is refused", async () => {
   answers("provision", { config, later: "Soon." });
   const { addon, response } = await life.control.install({ plan: "basic" });
   expect(response.body).not.toMatchObject({ message: "Soon." });
@@ -110,7 +110,7 @@ it("config beside later is refused: neither is taken for the other", async () =>
   expect(life.vendor.callsOf(addon.id, "finish")).toEqual([]);
 });
 
-it("a config var may be empty, and arrives so", async () => {
+it("a config var may be an empty string", async () => {
   answers("provision", { config: { ...config, TEAPOT_TOKEN: "" } });
   const { addon } = await life.control.install({ plan: "basic" });
   await done(addon.id);

@@ -26,9 +26,9 @@ beforeAll(async () => {
 });
 afterAll(() => world.close());
 
-describe(`${CASES_PER_SEED} provision requests that no platform would send`, () => {
+describe(`${CASES_PER_SEED} invalid or odd provision requests`, () => {
   it.each(SEEDS)(
-    "seed %i: each is answered, kept whole or not at all, and shown to nobody",
+    "seed %i: each is answered, stored completely or not at all, and revealed to nobody",
     async (seed) => {
       const { faults, answers, dearest } = await fuzzProvisions({ world, log, seed, count: CASES_PER_SEED });
       expect(faults).toEqual([]);
@@ -41,8 +41,8 @@ describe(`${CASES_PER_SEED} provision requests that no platform would send`, () 
   );
 });
 
-describe("a service that refuses what it need not", () => {
-  it("is found out, by what the platform sends and by what is only odd", async () => {
+describe("the fuzz test itself", () => {
+  it("finds a service that refuses valid or merely odd requests", async () => {
     const refusal = JSON.stringify({ id: "invalid_params", message: "No." });
     const stub = createServer((_, response) => response.writeHead(422).end(refusal)).listen(0, "127.0.0.1");
     await once(stub, "listening");
@@ -61,9 +61,9 @@ describe("a service that refuses what it need not", () => {
   });
 });
 
-describe(`${HEADERS} Authorization headers that are not right`, () => {
+describe(`${HEADERS} wrong Authorization headers`, () => {
   it.each(SEEDS.slice(0, 1))(
-    "seed %i: all are refused, each like the other",
+    "seed %i: all are refused with the same answer",
     async (seed) => {
       const { addonId: user, addonPassword: password } = world.sandbox.settings;
       const wrong = { url: world.service.url!, user, password, seed, count: HEADERS };
@@ -74,8 +74,8 @@ describe(`${HEADERS} Authorization headers that are not right`, () => {
   );
 });
 
-describe("after all that", () => {
-  it("a provision is answered as ever", async () => {
+describe("after the fuzz tests", () => {
+  it("a normal provision succeeds", async () => {
     expect((await partnerCalls(world).provision(aProvisionRequest())).status).toBe(200);
   });
 });
@@ -84,7 +84,7 @@ it.each([
   ["--count", "10k"],
   ["--headers", "0"],
   ["--seed", ""],
-])("npm run fuzz with %s %p tries nothing, and says so", (option, value) => {
+])("npm run fuzz with %s %p runs nothing, and says so", (option, value) => {
   const root = fileURLToPath(new URL("../..", import.meta.url));
   const run = spawnSync(process.execPath, ["--import", "tsx", "fuzz/main.ts", option, value], {
     ...{ cwd: root, encoding: "utf8", env: { PATH: process.env["PATH"] } },

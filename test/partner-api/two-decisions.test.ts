@@ -6,7 +6,7 @@ import type { ResourceRow } from "../../src/resources/rows.ts";
 import type { Step } from "../../src/resources/steps/queue.ts";
 import type { Vault } from "../../src/vault/vault.ts";
 
-it("of two decisions about one provision that are written together, only whoever came first is told that it counts", async () => {
+it("of two decisions about one provision in one batch, only the first is confirmed", async () => {
   const written: unknown[][] = [];
   const db = {
     query: async (_: unknown, [uuids, states]: string[][]) => {

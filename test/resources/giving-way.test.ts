@@ -35,7 +35,7 @@ function aPool(rows: number, { concurrency, forNow }: { concurrency: number; for
   };
 }
 
-it("a pool says that it is behind for as long as more is due than it can start", async () => {
+it("a worker pool reports a backlog for as long as more is due than it can start", async () => {
   const { pool, ends, started, endAll } = aPool(5, { concurrency: 2 });
   expect(pool.backlogAgeMs()).toBe(0);
   await eventually(() => expect(started()).toBe(2));
@@ -47,7 +47,7 @@ it("a pool says that it is behind for as long as more is due than it can start",
   await eventually(() => expect(pool.backlogAgeMs()).toBe(0));
 });
 
-it("a line of rows ends a second after it was last full, and not while it is", () => {
+it("a backlog ends a second after the pool was last full", () => {
   let now = 50_000;
   const backlog = createBacklog(() => now);
   const sawAfter = (ms: number, isFull: boolean) => ((now += ms), backlog.observe(isFull), backlog.ageMs());
@@ -66,7 +66,7 @@ it("a line of rows ends a second after it was last full, and not while it is", (
   expect(((now += 10), backlog.ageMs())).toBe(10);
 });
 
-it("a pool that may start fewer for now starts no more, and the rest as soon as it may, though nothing ended", async () => {
+it("a worker pool whose limit is lowered starts no more, and starts the rest as soon as the limit is raised", async () => {
   let most = 2;
   const { pool, ends, started, endAll } = aPool(12, { concurrency: 8, forNow: () => most });
   await eventually(() => expect(started()).toBe(2));
@@ -79,7 +79,7 @@ it("a pool that may start fewer for now starts no more, and the rest as soon as 
   await pool.settled();
 });
 
-it("a pool that may start fewer for now looks ten times a second whether it may again, however many rows ended", async () => {
+it("a worker pool with a lowered limit checks the limit about ten times a second, however many rows end", async () => {
   let looks = 0;
   const held = { concurrency: 8, forNow: () => ((looks += 1), 1) };
   const { ends, started, endAll } = aPool(200, held);
@@ -125,7 +125,7 @@ afterAll(async () => {
   await world.close();
 });
 
-it("while grants stand in line one step that calls the vendor runs beside them; then as many as there are", async () => {
+it("while grants wait, one step that calls the vendor runs beside them; afterwards all of them run", async () => {
   let running = 0;
   for (let i = 0; i < 12; i++)
     vendor.next("finish", async () => {
@@ -160,7 +160,7 @@ it("while grants stand in line one step that calls the vendor runs beside them; 
 });
 
 it.each(["vendor", "platform"] as const)(
-  "gives way in the lane of the %s for a minute and no longer, for what waits may hold back a grant itself",
+  "steps in the %s lane give way to grants for a minute at most, because a grant may itself wait for a step",
   async (lane) => {
     let ageMs = 0;
     const claims: [Lane, number][] = [];

@@ -48,8 +48,8 @@ const nothingLeft = (uuid: string) => eventually(async () => expect(await life.s
 const calls = (uuid: string) =>
   life.vendor.calls.filter((call) => call.uuid === uuid).map(({ what }) => what);
 
-describe("the decision about a provision", () => {
-  it("that was refused is cleaned up after, and is no alarm", async () => {
+describe("the stored decision about a provision, when its acknowledgement is lost", () => {
+  it("a refusal is followed by a clean-up without an alarm", async () => {
     life.vendor.next("provision", () => Promise.reject(new Refusal("Sold out.")));
     lost.set("decide_provision", 0);
     const { addon, response } = await life.control.install({ plan: "basic" });
@@ -64,7 +64,7 @@ describe("the decision about a provision", () => {
     { what: "done", instead: null, status: 200 },
     { what: "put off", instead: () => Promise.resolve({ later: "Wait." }), status: 202 },
     { what: "a failure", instead: () => Promise.reject(new Error("The kiln is cold.")), status: 202 },
-  ])("that it is $what is followed to its end", async ({ instead, status }) => {
+  ])("a result that is $what is carried out to its end", async ({ instead, status }) => {
     if (instead) life.vendor.next("provision", instead);
     lost.set("decide_provision", 0);
     const { addon, response } = await life.control.install({ plan: "basic" });
@@ -74,8 +74,8 @@ describe("the decision about a provision", () => {
   });
 });
 
-describe("tokens", () => {
-  it("of a grant are known as stored, and nobody doubts them", async () => {
+describe("stored tokens, when the acknowledgement is lost", () => {
+  it("of a grant are recognised as stored, and not verified again", async () => {
     lost.set("store_tokens", 0);
     const { addon } = await life.control.install({ plan: "basic" });
     await nothingLeft(addon.id);
@@ -91,7 +91,7 @@ describe("tokens", () => {
     expect(row).toEqual({ verify_at: null, generation: 1 });
   });
 
-  it("of a refresh are told as fresh to who asked for them", async () => {
+  it("of a refresh are reported as fresh to the callers", async () => {
     const uuid = await life.settled();
     lost.set("store_tokens", 0);
     expect(await life.world.service.services.credentials.refresh.now(uuid)).toMatchObject({ done: "stored" });
@@ -99,7 +99,7 @@ describe("tokens", () => {
   });
 });
 
-describe("a plan change", () => {
+describe("a stored plan change, when the acknowledgement is lost", () => {
   it.each([
     { what: "made", instead: null, statement: "settle_done", status: 200 },
     {
@@ -114,7 +114,7 @@ describe("a plan change", () => {
       statement: "accept_plan",
       status: 202,
     },
-  ])("that was $what is not answered as if the resource were gone", async (it) => {
+  ])("that was $what is not answered as for a deprovisioned resource", async (it) => {
     const uuid = await life.settled();
     if (it.instead) life.vendor.next("changePlan", it.instead);
     // Longer than it takes until somebody is at the next step.
@@ -125,7 +125,7 @@ describe("a plan change", () => {
     expect(await life.resource(uuid)).toMatchObject({ state: "provisioned", plan: "premium" });
   });
 
-  it("that was queued, and that another process has claimed since, is not made beside it", async () => {
+  it("that was queued, and then claimed by another process, is not made twice", async () => {
     const gate = aGate();
     life.vendor.next("finish", async () => {
       await gate.opened;
@@ -149,7 +149,7 @@ describe("a plan change", () => {
     await nothingLeft(uuid);
   });
 
-  it("is not made again over one that another process made meanwhile", async () => {
+  it("is not repeated after a change that another process made meanwhile", async () => {
     const request = aProvisionRequest({ oauth_grant: null });
     expect((await life.platform.provision(request)).status).toBe(200);
     const other = await createServices(teapotConfig(life.world.environment), "guest", {

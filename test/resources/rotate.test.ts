@@ -38,13 +38,13 @@ beforeEach(() => void (settings = people.settings));
 const restartWith = (change: Environment) =>
   people.world.restart({ environment: (settings = { ...settings, ...change }) });
 
-describe("the add-on's password", () => {
+describe("rotation of the add-on's password", () => {
   let other: RunningService | null = null;
   afterEach(() => other?.stop());
   // On the embedded database one service runs at a time.
   const hasTwo = Boolean(process.env["TEST_DATABASE_URL"]);
 
-  it("is changed here, there, and here again: no provision is refused at any moment", async () => {
+  it("refuses no provision at any moment: changed in the service, at the platform, and in the service again", async () => {
     const { world, control } = people;
     const [old, next] = [world.sandbox.settings.addonPassword, fresh()];
     await startOther(settings);
@@ -92,8 +92,8 @@ describe("the add-on's password", () => {
   }, 60_000);
 });
 
-describe("the salt of sign-on", () => {
-  it("is changed there and here: who is signed on stays so, and only forms of the other salt are refused", async () => {
+describe("rotation of the sign-on salt", () => {
+  it("keeps customers signed in, and refuses only forms with the other salt", async () => {
     const next = fresh();
     const form = () => people.control.signOnForm(uuid).form;
     const before = form();
@@ -123,11 +123,11 @@ describe("the salt of sign-on", () => {
     });
 });
 
-describe("the OAuth client's secret", () => {
+describe("rotation of the OAuth client's secret", () => {
   let browser: Browser;
   const page = async () => /<h1>(.*?)<\/h1>/.exec((await browser.get("/oauth/me")).text)![1];
 
-  it("is reset there and set here: who was signed in still is, with tokens that work", async () => {
+  it("keeps people signed in, with tokens that work", async () => {
     browser = people.browser();
     await people.signIn(browser);
     expect(await page()).toBe("You are signed in");
@@ -150,8 +150,8 @@ describe("the OAuth client's secret", () => {
   }
 });
 
-describe("the operator's password", () => {
-  it("is changed with a restart: the old one and the forms made with it end, and the audit trail stays", async () => {
+describe("rotation of the operator's password", () => {
+  it("with a restart invalidates the old password and its forms, and keeps the audit trail", async () => {
     const next = fresh();
     const asked = await operator(OPERATOR, "/operator/secret");
     expect(asked.status).toBe(200);
@@ -181,8 +181,8 @@ describe("the operator's password", () => {
     });
 });
 
-describe("an access token that leaked", () => {
-  it("is dead at the platform as soon as kit has refreshed it, and nothing else is touched", async () => {
+describe("replacement of a leaked access token", () => {
+  it("makes it invalid at the platform as soon as kit has refreshed it, and affects nothing else", async () => {
     const { services } = people.world.service;
     const leaked = await services.credentials.tokensOf(uuid).current();
     expect(await askedWith(leaked)).toBe(200);

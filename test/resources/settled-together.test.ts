@@ -55,7 +55,7 @@ it.each([
     },
   },
 ])(
-  "$what are written in the order of their resources, and each is told whether it was ours",
+  "$what are written in the order of their resources, and each caller learns whether its lease was valid",
   async ({ end }) => {
     const { db, given } = aDatabase(stepOf(2).id);
     const isOurs = await Promise.all([3, 1, 2].map(stepOf).map(end(db)));
@@ -64,7 +64,7 @@ it.each([
   },
 );
 
-it("a discovery that brings no app fails alone, and says why", async () => {
+it("a discovery that brings no app fails alone, with its reason", async () => {
   const [whole, broken] = [stepOf(1), stepOf(2)];
   const own = async (uuid: string) => ({ id: uuid, ...(uuid === whole.resource.uuid && { app }) });
   const platformFor = (uuid: string) => ({
@@ -83,8 +83,11 @@ it("a discovery that brings no app fails alone, and says why", async () => {
   expect(given).toEqual([[whole.id]]);
 });
 
-it.each([0, 2])("who holds the same step with lease %d is told that it is not theirs", async (lease) => {
-  const { provisioned } = createSettlements(aDatabase(0).db, vault);
-  const ours = stepOf(1);
-  expect(await Promise.all([provisioned({ ...ours, lease }), provisioned(ours)])).toEqual([false, true]);
-});
+it.each([0, 2])(
+  "a caller that holds the same step with lease %d is told that its lease is not valid",
+  async (lease) => {
+    const { provisioned } = createSettlements(aDatabase(0).db, vault);
+    const ours = stepOf(1);
+    expect(await Promise.all([provisioned({ ...ours, lease }), provisioned(ours)])).toEqual([false, true]);
+  },
+);

@@ -62,8 +62,8 @@ const alarms = () =>
     .filter((line) => line.includes(`"alarm":"no_grant"`))
     .map((line) => JSON.parse(line) as { uuid: string; incident?: object });
 
-describe.each(Object.entries(modes))("while the status feed is %s", (_, answer) => {
-  it("grants are exchanged, tokens refreshed and alarms written, and nobody waits", async () => {
+describe.each(Object.entries(modes))("a status feed that is %s", (_, answer) => {
+  it("delays nobody: grants are exchanged, tokens refreshed and alarms written", async () => {
     const { url, seen } = await aFeed(answer);
     await world.restart({ environment: { PLATFORM_STATUS_URL: url } });
     const { services } = world.service;
@@ -89,8 +89,8 @@ describe.each(Object.entries(modes))("while the status feed is %s", (_, answer) 
   });
 });
 
-describe("while an incident is open at the platform", () => {
-  it("alarms say so, from the first one on, until it is resolved", async () => {
+describe("an open incident at the platform", () => {
+  it("is named by each alarm, from the first one on, until it is resolved", async () => {
     await world.restart();
     const before = lines().length;
     const followUps = () =>

@@ -33,7 +33,7 @@ afterAll(() => life.world.close());
 
 const ENDS = ["settle_done", "settle_later", "accept_plan", "refuse_plan_change"];
 
-it("is answered 202 and finished later, unless the service refuses: then 422, and the plan stays", async () => {
+it("a plan change whose result cannot be stored is answered 202 and finished later, or 422 if the service refuses it", async () => {
   const gate = aGate();
   const outcomes = [
     { instead: null, status: 202, plan: "premium" },
@@ -74,7 +74,7 @@ it("is answered 202 and finished later, unless the service refuses: then 422, an
   }
 }, 90_000);
 
-it("calls a person once where it was answered 202, is away for long, and is refused in the end", async () => {
+it("a plan change that was answered 202, could not be stored for long, and is refused in the end raises one alarm", async () => {
   const uuid = await life.settled();
   const gate = aGate();
   life.vendor.next("changePlan", async () => {
@@ -103,7 +103,7 @@ it("calls a person once where it was answered 202, is away for long, and is refu
   expect(alarms()).toHaveLength(1);
 }, 90_000);
 
-it("is not stored above the change after it, where it was stored and only the word of it lost", async () => {
+it("a plan change that was stored without an acknowledgement does not override the change after it", async () => {
   // Without a token the announcement stays: the step is there, and is no plan change any more.
   const request = aProvisionRequest({ oauth_grant: null });
   expect((await life.platform.provision(request)).status).toBe(200);

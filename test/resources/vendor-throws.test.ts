@@ -23,7 +23,7 @@ const settings = {
   PLATFORM_STATUS_URL: "https://status.example.com",
 };
 
-it("a vendor's service that cannot be made leaves no database open, which would keep a command from ending", async () => {
+it("when createYourService throws, no database stays open that would keep a command from exiting", async () => {
   const database = await anEmbeddedDatabase();
   const config = teapotConfig({ ...settings, ...database.environment });
   await expect(createServices(config, "owner")).rejects.toThrow("The shop is closed.");
@@ -31,7 +31,7 @@ it("a vendor's service that cannot be made leaves no database open, which would 
   await database.close();
 });
 
-it("a vendor's service that cannot be closed leaves no database open either, and the error is not lost", async () => {
+it("when the vendor's close throws, the database is closed too, and the error is reported", async () => {
   const database = await anEmbeddedDatabase();
   const config = teapotConfig({ ...settings, ...database.environment });
   const vendor = { ...teapotParts.vendor, close: () => Promise.reject(new Error("The door is stuck.")) };
@@ -57,7 +57,7 @@ it.each([
     ["src/kit.ts", "tokens", "refresh", "--all"],
     /^✗ No cache at redis:\/\/:\[secret\]@cache for \[secret\]$/m,
   ],
-])("%s that cannot start says why without a secret", async (_who, [file, ...words], why) => {
+])("%s that cannot start prints the reason without a secret", async (_who, [file, ...words], why) => {
   const database = await anEmbeddedDatabase();
   const { PATH, HOME } = process.env;
   const child = spawn(process.execPath, [program(file!), ...words], {
