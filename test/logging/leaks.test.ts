@@ -208,7 +208,7 @@ function withBytesOf(text: string): string {
   ].join("\n");
 }
 
-describe("after all that", () => {
+describe("after provisions, calls, sign-ons and failures of all kinds", () => {
   it("the platform has given and received secrets of every kind", () => {
     const kinds = new Set(secrets().map(([name]) => name));
     const expected = [
@@ -226,18 +226,18 @@ describe("after all that", () => {
     );
   });
 
-  it("none of them stands in the log", () => {
+  it("no secret is in the log", () => {
     const logged = life.world.logged();
     expect(logged.split("\n").length).toBeGreaterThan(30);
     expect(seenIn(logged)).toEqual([]);
     expect(logged).not.toContain("SVCK-");
   });
 
-  it("none of them stands in the database, in whatever column", async () => {
+  it("no secret is in the database, in any column", async () => {
     expect(seenIn(await dump())).toEqual([]);
   });
 
-  onPostgresql("none of them stands in a dump that pg_dump makes (needs PostgreSQL and its pg_dump)", () => {
+  onPostgresql("no secret is in a pg_dump of the database (needs PostgreSQL and its pg_dump)", () => {
     const { stdout, status } = spawnSync(pgDump!, ["--dbname", life.world.environment["DATABASE_URL"]!], {
       encoding: "utf8",
       maxBuffer: 64 * 1024 * 1024,
@@ -248,13 +248,13 @@ describe("after all that", () => {
     expect(seenIn(withBytesOf(stdout))).toEqual([]);
   });
 
-  it("the answers hold the config vars that were asked for, and no other secret", () => {
+  it("the answers contain the config vars that were asked for, and no other secret", () => {
     expect(answers.length).toBeGreaterThan(5);
     const given = JSON.stringify(answers.map(({ response }) => response));
     expect(seenIn(given, ["configValue"])).toEqual([]);
   });
 
-  it("none of them stands in the metrics, and neither does any resource", async () => {
+  it("no secret and no resource is in the metrics", async () => {
     const { ask, basic, metrics } = operator(life.world);
     const text = await metrics();
     expect(text).toContain(`addon_alarms_total{alarm="client_secret_rejected"} 1`);
@@ -264,7 +264,7 @@ describe("after all that", () => {
     expect(seenIn(await (await ask(basic("operator", chosen.addonPassword))).text())).toEqual([]);
   });
 
-  it("none of them ever stood in an address or a header but Authorization", () => {
+  it("no secret was in an address, or in a header other than Authorization", () => {
     const sent = life.entries().map(({ path, direction, request: { headers } }) => {
       const { authorization: _authorization, ...others } = headers;
       return { path, others: direction === "in" ? others : {} };
@@ -272,7 +272,7 @@ describe("after all that", () => {
     expect(seenIn(JSON.stringify(sent))).toEqual([]);
   });
 
-  it("a deprovision leaves nothing sealed behind", async () => {
+  it("a deprovision leaves no encrypted value behind", async () => {
     for (const uuid of uuids) expect((await life.control.deprovision(uuid)).response.status).toBe(204);
     const columns = await life.world.rows<{ table: string; column: string }>(
       `SELECT table_name AS "table", column_name AS "column" FROM information_schema.columns

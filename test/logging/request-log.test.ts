@@ -29,7 +29,7 @@ async function askAndGo(): Promise<void> {
 
 const lineOf = () => eventually(() => (lines.length > 0 ? (JSON.parse(lines.pop()!) as object) : null));
 
-it("A request whose caller goes away before the answer is written down as not answered", async () => {
+it("a request whose caller leaves before the answer is logged as not answered", async () => {
   respond = () => undefined;
   await askAndGo();
   expect(await lineOf()).toMatchObject({
@@ -38,14 +38,14 @@ it("A request whose caller goes away before the answer is written down as not an
   });
 });
 
-it("One that is answered afterwards all the same is written down once, as not answered", async () => {
+it("a request that is answered after its caller left is logged once, as not answered", async () => {
   respond = (response) => void response.on("close", () => response.writeHead(201).end());
   await askAndGo();
   expect(await lineOf()).toMatchObject({ level: "warn", res: { status: null } });
   expect(lines).toEqual([]);
 });
 
-it("One that is answered has the status it was answered with, also if the caller takes but a part of it", async () => {
+it("an answered request is logged with its status, also if the caller reads only a part", async () => {
   respond = (response) => void response.writeHead(202).end();
   await askAndGo();
   expect(await lineOf()).toMatchObject({ level: "info", msg: "POST answered 202", res: { status: 202 } });

@@ -130,8 +130,8 @@ const refusedAtTheTop: [pointer: string, manifest: unknown][] = [
   ["/environments/__proto__", JSON.parse('{ "environments": { "__proto__": {} } }')],
 ];
 
-describe("the kit's check and the sandbox", () => {
-  it.each([...accepted, ...accepted.map(inReview), ...acceptedAtTheTop])("both take %s", (_, manifest) => {
+describe("kit manifest check and the sandbox", () => {
+  it.each([...accepted, ...accepted.map(inReview), ...acceptedAtTheTop])("both accept %s", (_, manifest) => {
     expect(readings(manifest)).toEqual({ kit: [], sandbox: undefined });
   });
 
@@ -144,7 +144,7 @@ describe("the kit's check and the sandbox", () => {
     },
   );
 
-  it("name every place of a manifest with many faults", () => {
+  it("report the same places of a manifest with many faults", () => {
     const manifest = { name: long, env: { A: 1, "": "x" }, addons: ["a b", {}], scripts: { postdeploy: {} } };
     const { kit, sandbox } = readings(manifest);
     expect(kit).toHaveLength(6);
@@ -188,7 +188,7 @@ const places = [
   ...["environments/test", "environments/review", "environments/other", "environments/test/environments"],
 ];
 
-it.each(places)("whatever stands at /%s, the two agree on it", (place) => {
+it.each(places)("both agree on random values at /%s", (place) => {
   for (const value of values) {
     const manifest = manifestWith(place.split("/"), value);
     const { kit, sandbox } = readings(manifest);

@@ -162,8 +162,8 @@ function promtool(alert: string, series: Series, fires: boolean): string {
   }
 }
 
-describe("the alerts, as Prometheus understands them", () => {
-  it("have each a case here", () => {
+describe("alert rules, evaluated by Prometheus", () => {
+  it("each have a case in this test", () => {
     const named = [...readFileSync(RULES, "utf8").matchAll(/alert: (\w+)/g)].map(([, name]) => name!);
     expect(Object.keys(cases).sort()).toEqual(named.sort());
   });

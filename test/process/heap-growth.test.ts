@@ -26,7 +26,7 @@ function largestHeap(before: string, ...flags: string[]): number {
   );
 }
 
-it("a heap does not grow far beyond what is alive in it", () => {
+it("growHeapSlowly keeps the heap close to the size of its live objects", () => {
   const grown = largestHeap("");
   const slowly = largestHeap(
     `const { growHeapSlowly } = await import("./src/process/heap-growth.ts"); growHeapSlowly();`,
@@ -36,7 +36,7 @@ it("a heap does not grow far beyond what is alive in it", () => {
 });
 
 // Node 24 lets it grow to 134 MB.
-it("nor does the part of it for what is new, for it is started with a limit", () => {
+it("every start command limits the size of the heap's young generation", () => {
   const started = [read("Procfile"), read("package.json")].join("\n").match(/node .*dist\/(web|worker)\.js/g);
   expect(started).toEqual([...started!].map(() => expect.stringContaining(NURSERY)));
   expect(started).toHaveLength(4);

@@ -76,8 +76,8 @@ function exchanged(uuid: string): number {
   }).length;
 }
 
-describe("a process that is killed", () => {
-  it("at any of seven moments loses no resource, and no grant but the one whose tokens it had not yet stored", async () => {
+describe("a process killed", () => {
+  it("at any of seven moments loses no resource, and no grant except one whose tokens were not stored yet", async () => {
     const first = await life.start();
     const [refreshed, changed, gone] = (await life.install(3)) as [string, string, string];
     await life.become([refreshed, changed, gone], 1);

@@ -33,7 +33,7 @@ const REQUESTS = 120;
 /** Less than the smallest object of a request, or of a refresh and an exchange, would come to if kept by mistake. */
 const MOST_BYTES_A_REQUEST = 2_500;
 
-it("Requests leave nothing behind in memory, answered or refused", async () => {
+it("answered and refused requests leak no memory", async () => {
   const { addonId, addonPassword } = life.world.sandbox.settings;
   const web = await life.start("web", { ...before(TELLS_ITS_HEAP), WEB_JOBS: "off" });
   const right = basic(addonId, addonPassword);
@@ -80,7 +80,7 @@ it("Requests leave nothing behind in memory, answered or refused", async () => {
 
 const TOKENS = 60;
 
-it("Exchanges, refreshes and steps leave nothing behind in memory", async () => {
+it("exchanges, refreshes and steps leak no memory", async () => {
   const { control, install, become, makeDue } = life;
   const web = await life.start("web", { ...before(TELLS_ITS_HEAP), SWEEP_CRON: "* * * * * *" });
   const lasting = await install(TOKENS);

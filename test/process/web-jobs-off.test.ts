@@ -14,7 +14,7 @@ const atWorker = aVendor();
 beforeAll(async () => void (life = await aLifecycle({ environment: { WEB_JOBS: "off" } })));
 afterAll(() => life.world.close());
 
-it("a web process with WEB_JOBS=off exchanges grants and finds apps; what was put off and clean-ups a worker does", async () => {
+it("a web process with WEB_JOBS=off exchanges grants and finds apps; a worker runs put-off functions and clean-ups", async () => {
   const { addon } = await life.control.install({ plan: "dedicated" });
   const gone = await life.control.install({ plan: "basic" });
   for (const uuid of [addon.id, gone.addon.id])
