@@ -17,7 +17,7 @@ let browser: Browser;
 let uuid: string;
 
 (chromiumPath ? describe : describe.skip)(
-  "an operator with a browser (Chromium; CHROMIUM_PATH names one)",
+  "the operator's pages in a browser (Chromium; CHROMIUM_PATH names one)",
   () => {
     beforeAll(async () => {
       operator = await aWorldOfAnOperator({ environment: { LEGACY_GRANTS: "on" } });
@@ -40,7 +40,7 @@ let uuid: string;
     const anOperator = (look: object) =>
       aVisitor({ browser, httpCredentials: { username: "operator", password: PASSWORD }, ...look });
 
-    it.each(LOOKS)("sees what there is, and finds a resource: %s", async (where, look) => {
+    it.each(LOOKS)("show the overview and find a resource: %s", async (where, look) => {
       const { context, page, problems } = await anOperator({ ...look, bypassCSP: true });
       const begun = (await operator.press(`/resources/${uuid}/refresh`)).location!;
       for (const [name, path] of [
@@ -70,7 +70,7 @@ let uuid: string;
       await context.close();
     });
 
-    it.each(LOOKS)("keeps on the page what is long, and without a blank: %s", async (_where, look) => {
+    it.each(LOOKS)("wrap long text within the page, without large gaps: %s", async (_where, look) => {
       const { context, page } = await anOperator(look);
       const long = "long".repeat(75);
       await operator.world.rows(
@@ -94,20 +94,23 @@ let uuid: string;
       await context.close();
     });
 
-    it.each(["light", "dark"] as const)("can read a button that is used: %s", async (colorScheme) => {
-      const { context, page } = await anOperator({ colorScheme, reducedMotion: "reduce" });
-      await page.goto(`${operator.url()}/operator`);
-      const button = page.getByRole("button", { name: "Refresh all tokens" });
-      await page.keyboard.press("Tab");
-      await button.focus();
-      expect(await page.evaluate("getComputedStyle(document.activeElement).outlineStyle")).toBe("solid");
-      expect(await page.evaluate(`(${CONTRAST})(document.activeElement)`)).toBeGreaterThan(4.5);
-      await button.hover();
-      expect(await page.evaluate(`(${CONTRAST})(document.activeElement)`)).toBeGreaterThan(4.5);
-      await context.close();
-    });
+    it.each(["light", "dark"] as const)(
+      "keep a button readable while it is pressed: %s",
+      async (colorScheme) => {
+        const { context, page } = await anOperator({ colorScheme, reducedMotion: "reduce" });
+        await page.goto(`${operator.url()}/operator`);
+        const button = page.getByRole("button", { name: "Refresh all tokens" });
+        await page.keyboard.press("Tab");
+        await button.focus();
+        expect(await page.evaluate("getComputedStyle(document.activeElement).outlineStyle")).toBe("solid");
+        expect(await page.evaluate(`(${CONTRAST})(document.activeElement)`)).toBeGreaterThan(4.5);
+        await button.hover();
+        expect(await page.evaluate(`(${CONTRAST})(document.activeElement)`)).toBeGreaterThan(4.5);
+        await context.close();
+      },
+    );
 
-    it("does something with the keyboard alone, without JavaScript", async () => {
+    it("allow an action with the keyboard alone, without JavaScript", async () => {
       const { context, page } = await anOperator({ javaScriptEnabled: false });
       await page.goto(`${operator.url()}/operator/resources/${uuid}`);
       await page.getByRole("button", { name: "Refresh its token" }).focus();
@@ -121,7 +124,7 @@ let uuid: string;
       await context.close();
     });
 
-    it("sees by itself how an action ends, under the policy as it is", async () => {
+    it("show the result of an action without a reload, under the Content-Security-Policy", async () => {
       const { context, page, problems } = await anOperator({});
       operator.control.fault("POST /oauth/token", { delayMs: 5_000 }, 2);
       await page.goto(`${operator.url()}/operator/refresh-all`);
@@ -138,7 +141,7 @@ let uuid: string;
       await context.close();
     });
 
-    it("keeps on the page what the platform said, while the rest is looked at again", async () => {
+    it("keep the platform's answer on the page while the rest is updated", async () => {
       const { context, page, problems } = await anOperator({});
       await page.goto(`${operator.url()}/operator/resources/${uuid}`);
       await page.getByText("TEAPOT_URL").first().waitFor();
@@ -154,7 +157,7 @@ let uuid: string;
       await context.close();
     });
 
-    it("keeps what is marked while a page looks again", async () => {
+    it("keep selected text while a page updates itself", async () => {
       const { context, page } = await anOperator({});
       await page.goto(`${operator.url()}/operator/resources/${uuid}`);
       const marked = () => page.evaluate("getSelection().toString()");
@@ -170,7 +173,7 @@ let uuid: string;
       await context.close();
     });
 
-    it("is told of what needs attention without loading the page again", async () => {
+    it("show new problems without a reload", async () => {
       const { context, page, problems } = await anOperator({});
       await page.goto(`${operator.url()}/operator`);
       await page.getByText("1 resource grant_lost").waitFor();

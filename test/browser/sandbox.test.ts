@@ -37,7 +37,7 @@ whereThereIsOne("a person at the marketplace", () => {
     await world.close();
   });
 
-  it("plays the whole story, and sees what happens as it happens", async () => {
+  it("shows the whole life of an add-on as it happens", async () => {
     const { context, page, problems } = await aVisitor({ browser });
     await story(page, "shop", "blog", async (words) => {
       await page.getByText(words).first().waitFor();
@@ -46,7 +46,7 @@ whereThereIsOne("a person at the marketplace", () => {
     expect(problems).toEqual([]);
   }, 240_000);
 
-  it("plays the same story without a script, and loads a page again to see what is new", async () => {
+  it("works without JavaScript, with reloads", async () => {
     const { context, page } = await aVisitor({ browser, javaScriptEnabled: false });
     await story(page, "kiosk", "stall", async (words) => {
       await eventually(async () => {
@@ -57,7 +57,7 @@ whereThereIsOne("a person at the marketplace", () => {
     await context.close();
   }, 240_000);
 
-  it("reaches and presses everything with the keyboard alone", async () => {
+  it("can be used with the keyboard alone", async () => {
     const { context, page } = await aVisitor({ browser });
     await page.goto(base());
     await page.keyboard.press("Tab");
@@ -75,7 +75,7 @@ whereThereIsOne("a person at the marketplace", () => {
     await context.close();
   }, 120_000);
 
-  it("is led to the field that is wrong, and keeps the place when the page renews itself", async () => {
+  it("moves the focus to a wrong field, and keeps the scroll position when the page updates itself", async () => {
     const { context, page } = await aVisitor({ browser });
     await page.goto(base());
     await page.getByLabel("Name").fill("Not a name");
@@ -89,14 +89,14 @@ whereThereIsOne("a person at the marketplace", () => {
     await context.close();
   }, 120_000);
 
-  describe("on every page", () => {
+  describe("pages of the sandbox", () => {
     const looks = [
       ["a wide screen, light", { viewport: { width: 1280, height: 800 }, colorScheme: "light" }],
       ["a phone, dark", { viewport: { width: 360, height: 740 }, colorScheme: "dark" }],
     ] as const;
 
     it.each(looks)(
-      "finds no serious fault of accessibility, and nothing out of sight, on %s",
+      "have no serious accessibility fault and no clipped content: %s",
       async (_look, options) => {
         const { context, page } = await aVisitor({ browser, bypassCSP: true, ...options });
         const { addon } = await control().install({ plan: "premium" });
@@ -122,7 +122,7 @@ whereThereIsOne("a person at the marketplace", () => {
     );
   });
 
-  it("is shown that what was looked at is not there any more", async () => {
+  it("says that an add-on no longer exists after a reset", async () => {
     const { addon } = await control().install({ plan: "basic" });
     const { context, page } = await aVisitor({ browser });
     await page.goto(`${base()}/marketplace/addons/${addon.name}`);

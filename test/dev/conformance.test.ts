@@ -21,8 +21,8 @@ async function conformance(...only: string[]) {
   return { ...run("conformance", { TMPDIR: folder }, ["--only", ...only]), left };
 }
 
-describe("npm run conformance of this service", () => {
-  it("waits until the service has taken down its last product, and leaves nothing behind", async () => {
+describe("npm run conformance against this service", () => {
+  it("waits until the service has removed its last product, and leaves nothing behind", async () => {
     const { ended, output, left } = await conformance("PROV-01", "DEPR-01");
     expect(await ended).toBe(0);
     expect(output()).not.toContain("Not all that follows a deprovision was done");
@@ -30,7 +30,7 @@ describe("npm run conformance of this service", () => {
     expect(await left()).toEqual([]);
   });
 
-  it("leaves nothing behind when Ctrl-C stops it in the middle", async () => {
+  it("leaves nothing behind when it is stopped by Ctrl-C", async () => {
     const { ended, end, output, left } = await conformance("PROV-01", "DEPR-06");
     // The service has begun to write its database.
     await eventually(async () => (await left()).length > 1);

@@ -33,7 +33,7 @@ function dev(more = {}): Run {
 }
 const settings = async () => parseEnv(await readFile(path.join(folder, "dev.env"), "utf8"));
 
-it("installs the sample, tells the story while one plays with it, and goes on where it was killed, showing no secret", async () => {
+it("npm run dev installs the sample, shows the calls as they happen, continues after a kill, and prints no secret", async () => {
   const first = dev();
   const story = await first.until("Ready.");
   expect(story).toMatch(/platform → you {2}POST \/resources +200/);
@@ -103,7 +103,7 @@ function typed(lines: string) {
   return { status, said: stdout + stderr };
 }
 
-it("what it and docs/test-it.md say to try can be copied line by line, in this order, and each line succeeds", async () => {
+it("the commands that npm run dev and docs/test-it.md suggest succeed when copied in order", async () => {
   const story = await dev().until("Ready.");
   const platform = story.split(/^ {2}Be the platform.*$/m)[1]!.split("\n\n")[0]!;
   const rows = [...platform.matchAll(/^ {4}\S.*? {2,}(.+)$/gm)].map(([, line]) => line!);
@@ -119,7 +119,7 @@ it("what it and docs/test-it.md say to try can be copied line by line, in this o
   expect(addons).toMatchObject([{ state: "provisioned" }]);
 }, 180_000);
 
-it("delivers what the last run left open to its own service, and not to whoever listens where the last one did", async () => {
+it("npm run dev delivers unfinished requests of the last run to its own service only", async () => {
   let calls = 0;
   const before = createHttpServer(() => calls++).listen(0);
   await once(before, "listening");
@@ -135,7 +135,7 @@ it("delivers what the last run left open to its own service, and not to whoever 
   await once(before.close(), "close");
 }, 60_000);
 
-it("stopped before it is ready, ends without a list of what to try", async () => {
+it("npm run dev prints no suggestions when it is stopped before it is ready", async () => {
   // The platform takes no grant for as long as the service waits for what the sample add-on still lacks.
   const last = await startSandbox({ statePath: path.join(folder, "sandbox.json") });
   last.control.settings({ acceptDelayMs: 60_000 });
@@ -147,7 +147,7 @@ it("stopped before it is ready, ends without a list of what to try", async () =>
   expect(output()).not.toMatch(/Ready\.|What runs/);
 }, 60_000);
 
-it("says which port is taken, in one sentence", async () => {
+it("npm run dev says in one sentence which port is taken", async () => {
   const other: Server = createServer().listen(Number(ports.PORT));
   await once(other, "listening");
   const { ended, output } = dev();
@@ -156,7 +156,7 @@ it("says which port is taken, in one sentence", async () => {
   await once(other.close(), "close");
 });
 
-it("says in one sentence that the platform's memory is damaged, and what to do", async () => {
+it("npm run dev says in one sentence that its state file is damaged, and what to do", async () => {
   const file = path.join(folder, "sandbox.json");
   await writeFile(file, '{"tables": {"a');
   const { ended, output } = dev();
@@ -165,7 +165,7 @@ it("says in one sentence that the platform's memory is damaged, and what to do",
   expect(output()).not.toMatch(/^ +at /m);
 });
 
-it("does not play with somebody else's platform", async () => {
+it("npm run dev refuses to use another sandbox that is already running", async () => {
   const { ended, output } = dev({ PLATFORM_API_URL: "https://api.example.com" });
   expect(await ended).toBe(78);
   expect(output()).toMatch(/names another platform in PLATFORM_API_URL/);

@@ -154,8 +154,8 @@ interface Import {
 const files = sourceFiles(path.join(root, "src"));
 const imports = files.flatMap(importsOf);
 
-describe("the house", () => {
-  it("has only the arrows of the table", () => {
+describe("the imports between folders", () => {
+  it("follow the table of allowed imports", () => {
     const strange = imports
       .map(({ from, to, isType }) => ({ from: roomOf(from), to: roomOf(to), isType, file: from }))
       .filter(({ from, to }) => from !== to)
@@ -164,18 +164,18 @@ describe("the house", () => {
     expect(strange).toEqual([]);
   });
 
-  it("has no row in the table for a room that is gone", () => {
+  it("have no row in the table for a folder that does not exist", () => {
     const rooms = new Set(files.map((file) => roomOf(file)));
     expect(Object.keys(mayImport).filter((room) => !rooms.has(room))).toEqual([]);
   });
 
-  it("reaches nothing outside src but packages, and the sandbox knows nothing of src", () => {
+  it("leave src only for packages, and the sandbox imports nothing of src", () => {
     expect(imports.filter(({ to }) => !to.startsWith("src/"))).toEqual([]);
     const inSandbox = sourceFiles(path.join(root, "sandbox")).flatMap(importsOf);
     expect(inSandbox.filter(({ to }) => to.startsWith("src/"))).toEqual([]);
   });
 
-  it("keeps the conformance checker apart: of the sandbox it knows the front door, of src nothing, and nobody needs it", () => {
+  it("keep the conformance checker separate: it imports only sandbox/index.ts, and nothing imports it", () => {
     const inChecker = sourceFiles(path.join(root, "conformance")).flatMap(importsOf);
     const outward = inChecker.map(({ to }) => to).filter((to) => !to.startsWith("conformance/"));
     expect([...new Set(outward)]).toEqual(["sandbox/index.ts"]);
@@ -185,7 +185,7 @@ describe("the house", () => {
     expect(others.filter(({ to }) => to.startsWith("conformance/"))).toEqual([]);
   });
 
-  it("has an example of a service that leans on nothing but Node", () => {
+  it("of the conformance example are of Node alone", () => {
     const example = sourceFiles(path.join(root, "conformance/examples"));
     expect(example.flatMap(importsOf).filter(({ to }) => !to.startsWith("conformance/examples/"))).toEqual(
       [],
@@ -196,7 +196,7 @@ describe("the house", () => {
     expect(packages.filter((name) => !name.startsWith("node:"))).toEqual([]);
   });
 
-  it("keeps the field's libraries in one place each", () => {
+  it("use each library in one place", () => {
     // What yours stands on is yours to choose.
     const ours = files.filter((file) => roomOf(file) !== "your-service");
     const users = (name: string) => ours.filter((file) => read(file).includes(`from "${name}`));
@@ -207,17 +207,17 @@ describe("the house", () => {
     expect(users("zod").every((file) => file.startsWith("src/manifest/"))).toBe(true);
   });
 
-  it("loads the manifest's schema, which takes its time, only for those who ask for it", () => {
+  it("load the manifest's schema only dynamically outside src/manifest", () => {
     const others = files.filter((file) => roomOf(file) !== "manifest");
     const atStart = /^(?:import|export)\s+(?!type\s)[^;]*?from\s+"[^"]*\/manifest\//m;
     expect(others.filter((file) => atStart.test(read(file)))).toEqual([]);
   });
 
-  it("reads the environment in one file", () => {
+  it("leave process.env to one file", () => {
     expect(files.filter((file) => read(file).includes("process.env"))).toEqual(["src/environment.ts"]);
   });
 
-  it("is tested with a vendor of the tests, so that a fork which sells something else stays green", () => {
+  it("of the kit's tests do not include src/your-service", () => {
     const tests = sourceFiles(path.join(root, "test")).filter(
       (file) => !file.startsWith("test/your-service/"),
     );
@@ -228,7 +228,7 @@ describe("the house", () => {
     expect(users.sort()).toEqual(["test/docs/deploy-files.test.ts", "test/support/sellers.ts"]);
   });
 
-  it("has no drawer for odds and ends", () => {
+  it("lead to no folder for miscellaneous code", () => {
     const drawers = /(^|\/)(utils?|helpers?|lib|common|core|managers?|misc)(\/|\.ts$)/;
     const ours = [...files, ...sourceFiles(path.join(root, "sandbox"))];
     // How yours is put away is yours to choose too.

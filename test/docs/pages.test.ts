@@ -101,17 +101,17 @@ describe.each(documents)("%s", (file) => {
 
 describe.each(documents)("the excerpts of %s", (file) => {
   const ours = excerptsIn(read(file)).filter((excerpt) => !/^(src|test)\/your-service\//.test(excerpt.file));
-  it("occur in the files they name", () => {
+  it("match the files they name", () => {
     expect(ours.filter((excerpt) => !isIn(read(excerpt.file), excerpt)).map(({ file }) => file)).toEqual([]);
   });
 });
 
-it("the worked example has excerpts that are looked for", () => {
+it("docs/make-it-yours.md has excerpts", () => {
   expect(excerptsIn(read("docs/make-it-yours.md")).length).toBeGreaterThanOrEqual(5);
 });
 
 describe("docs/operate.md", () => {
-  it("says of every alarm in the code what to do, and of no other", () => {
+  it("says for every alarm in the code what to do, and names no other", () => {
     const told = [...read("docs/operate.md").matchAll(/^\| `(\w+)`/gm)].map(([, alarm]) => alarm!);
     expect(alarmWords()).toEqual([...told].sort());
   });
@@ -130,7 +130,7 @@ describe.each(["docs/rotate.md", "docs/scale.md"])("%s", (file) => {
   });
 
   if (file === "docs/rotate.md") {
-    it("proves each order of changing a secret, and says how to see that it is done", () => {
+    it("cites a test for each rotation, and says how to see that it is complete", () => {
       const orders = chapters.slice(0, -1);
       expect(
         orders.filter((chapter) => shownBy(chapter).length !== 1 || !chapter.includes("**Done:**")),
@@ -174,7 +174,7 @@ describe("docs/assumed.md", () => {
     expect([...new Set(referred)].filter((number) => !numbers.includes(number))).toEqual([]);
   });
 
-  it("has the titles that the conformance checker gives its sections", () => {
+  it("has the section titles that the conformance checker uses", () => {
     for (const number of [1, 2, 3, 4, 6] as const)
       expect(headings.map(([, n, title]) => `docs/assumed.md, section ${n} (${title})`)).toContain(
         assumed(number),
@@ -183,7 +183,7 @@ describe("docs/assumed.md", () => {
 });
 
 describe("docs/decisions.md", () => {
-  it("gives a reason for every package the kit runs on", () => {
+  it("gives a reason for every runtime dependency", () => {
     const { dependencies } = JSON.parse(read("package.json")) as { dependencies: Record<string, string> };
     const text = read("docs/decisions.md");
     // What only your service stands on is yours to choose.

@@ -24,7 +24,7 @@ describe("docs/reliability.md", () => {
     expect(rows.flatMap((row) => row.faults.split(", ")).sort()).toEqual([...faults].sort());
   });
 
-  it.each(rows)("names tests that exist, or says that there is none: $faults", ({ shownBy }) => {
+  it.each(rows)("names existing tests, or says that there is none: $faults", ({ shownBy }) => {
     expect(shownBy.startsWith("not shown by a test: ") ? [] : wrongCitations(shownBy)).toEqual([]);
   });
 
@@ -39,7 +39,7 @@ describe("docs/reliability.md", () => {
   });
 });
 
-it("the title of a test that is never run is none", () => {
+it("testTitles ignores tests that are skipped", () => {
   const folder = mkdtempSync(path.join(tmpdir(), "titles-"));
   const file = path.join(folder, "a.test.ts");
   writeFileSync(

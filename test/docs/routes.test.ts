@@ -30,7 +30,7 @@ beforeAll(async () => {
 }, 60_000);
 afterAll(() => people.close());
 
-it.each(named)("%s names a route that is served: %s", async (_, path) => {
+it.each(named)("%s names an existing route: %s", async (_, path) => {
   const { addonId, addonPassword } = people.world.sandbox.settings;
   const isPlatforms = path.startsWith("/resources");
   const authorization = isPlatforms ? basic(addonId, addonPassword) : basic("operator", PASSWORD);

@@ -127,8 +127,8 @@ async function upgraded(yours: Record<string, string | null>, answer = keepYours
 const conflicts = () => git(fork, "git diff --name-only --diff-filter=U");
 const differing = (from: string, what: string) => git(fork, `git diff --name-only ${from} -- ${what}`);
 
-describe("an upgrade by the page", () => {
-  it("leaves nothing to decide in a fork that keeps to its own files, and each side has its own", async () => {
+describe("an upgrade by docs/upgrade.md", () => {
+  it("merges without conflicts in a fork that changed only its own files, and keeps both sides", async () => {
     const before = await upgraded(FORK);
     expect(conflicts()).toBe("");
     git(fork, commit);
@@ -141,7 +141,7 @@ describe("an upgrade by the page", () => {
     expect(git(fork, "git merge upstream/main")).toBe("Already up to date.");
   });
 
-  it("needs these lines: without them the sample is in the way", async () => {
+  it("needs the commands that keep the own files of the fork: without them the sample causes conflicts", async () => {
     await upgraded(FORK, "true");
     expect(conflicts().split("\n")).toEqual([
       "src/your-service/customer-page.tsx",
@@ -151,7 +151,7 @@ describe("an upgrade by the page", () => {
     expect(existsSync(path.join(fork, "src/your-service/usage.ts"))).toBe(true);
   });
 
-  it("leaves for the table what both changed elsewhere", async () => {
+  it("leaves conflicts in other files that both sides changed", async () => {
     await upgraded({ ...FORK, "README.md": "# Drawers\n" });
     expect(conflicts()).toBe("README.md");
     expect(page).toMatch(/^\| `README\.md` +\| keep yours/m);
@@ -159,7 +159,7 @@ describe("an upgrade by the page", () => {
     expect(readFileSync(path.join(fork, "README.md"), "utf8")).toBe("# Drawers\n");
   });
 
-  it("goes for a fork without tests of its own, as one is from before they had a folder", async () => {
+  it("works for a fork without test/your-service/", async () => {
     const { "test/your-service/drawers.test.ts": _, ...none } = FORK;
     const before = await upgraded(none);
     expect(conflicts()).toBe("");
@@ -167,15 +167,15 @@ describe("an upgrade by the page", () => {
     expect(differing(before, YOURS)).toBe("");
   });
 
-  it("shows a file of the kit's sample that a fork lacks", async () => {
+  it("shows a file of the kit's sample that the fork lacks", async () => {
     await upgraded(FORK);
     const [show] = /git show upstream\/main:\S+(?=`)/.exec(page)!;
     expect(git(fork, show)).toBe("export const yourSettings = {};");
   });
 });
 
-describe("a way back by the page", () => {
-  it("leads before the commit to where the fork was", async () => {
+describe("undoing an upgrade by docs/upgrade.md", () => {
+  it("before the commit restores the fork's files", async () => {
     const before = await upgraded(FORK);
     expect(page).toContain("Before the commit, run `git merge --abort`");
     git(fork, "git merge --abort");
@@ -183,7 +183,7 @@ describe("a way back by the page", () => {
     expect(git(fork, "git status --porcelain")).toBe("");
   });
 
-  it("leads after it to the files that the fork had; and by a revert of the revert to the upgrade again", async () => {
+  it("after the commit restores the fork's files; reverting the revert restores the upgrade", async () => {
     const before = await upgraded(FORK);
     git(fork, commit);
     const merged = git(fork, "git rev-parse HEAD");
