@@ -14,7 +14,7 @@ afterAll(async () => {
   for (const close of toClose.reverse()) await close();
 });
 
-it("keeps every rule that can be judged, should and must", async () => {
+it("passes every rule that can be judged, must and should", async () => {
   const database = await aFreshDatabase();
   toClose.push(() => database.close());
   const port = await freePort();
