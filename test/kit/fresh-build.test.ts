@@ -54,7 +54,7 @@ async function kit(...words: string[]) {
 const OLD = { ran: "old", hasBuilt: false, isTold: false };
 
 describe("npm run kit", () => {
-  it("builds what was never built, and not what is as new as its sources", async () => {
+  it("builds when there is no build, and not when the build is up to date", async () => {
     await aCheckout();
     expect(await kit()).toEqual({ ran: "new", hasBuilt: true, isTold: false });
     expect(await kit()).toEqual({ ran: "new", hasBuilt: false, isTold: false });
@@ -63,7 +63,7 @@ describe("npm run kit", () => {
   });
 
   it.each(["src/your-service/plans.ts", "prisma/schema.prisma", "tsconfig.build.json"])(
-    "leaves the build that a service may be running after a change of %s, and says so",
+    "keeps a build that a service may be using after a change of %s, with a warning",
     async (file) => {
       await aCheckout();
       await aBuild(30);
@@ -72,14 +72,14 @@ describe("npm run kit", () => {
     },
   );
 
-  it("takes the generated client for no change", async () => {
+  it("ignores changes of the generated client", async () => {
     await aCheckout();
     await aBuild(30);
     await put("src/database/client/client.ts", "", 10);
     expect(await kit()).toEqual(OLD);
   });
 
-  it("run twice at once, gives both a whole build, and leaves nothing beside it", async () => {
+  it("run twice at once, gives both a complete build", async () => {
     await aCheckout();
     const started = await Promise.all([kit(), kit(), kit()]);
     expect(started.map(({ ran }) => ran)).toEqual(["new", "new", "new"]);
@@ -87,13 +87,13 @@ describe("npm run kit", () => {
     expect((await readdir(path.join(folder, "dist"))).sort()).toEqual(["kit.js", "part.js"]);
   });
 
-  it("runs nothing that could not be built, and leaves nothing of it", async () => {
+  it("does not run when the build fails, and leaves no partial build", async () => {
     await aCheckout(`${COMPILER}exit 2\n`);
     expect(await kit()).toEqual({ ran: "", hasBuilt: true, isTold: false });
     expect((await readdir(folder)).filter((name) => name.startsWith("dist"))).toEqual([]);
   });
 
-  it("never builds where the service is deployed: without the compiler, or with nothing but the build", async () => {
+  it("never builds in a deployed service, without the compiler or the sources", async () => {
     await aBuild(30);
     expect(await kit()).toEqual(OLD);
     await put("src/your-service/plans.ts", "", 10);

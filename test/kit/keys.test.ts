@@ -44,7 +44,7 @@ const COUNTS_SLOWLY = before(`
     return asked?.text?.includes("by_keys") ? wait(2_500).then(ask) : ask();
   };`);
 
-it("a key that is no longer given is looked for in all rows, for as long as that takes", async () => {
+it("a command with fewer keys searches all rows for the removed one, however long that takes", async () => {
   await world.rows(`INSERT INTO sealing_keys (key_id) VALUES ('0123456789abcdef')`);
   const { code, data } = await kitJson({ ...world.environment, ...COUNTS_SLOWLY }, [
     "tokens",
@@ -90,7 +90,7 @@ async function countFresh(): Promise<number> {
 }
 
 describe("kit keys reseal", () => {
-  it("goes on where it was killed, and leaves nothing on the old key", async () => {
+  it("continues after it was killed, and leaves nothing encrypted with the old key", async () => {
     const uuids = await manyResources(MANY);
     const child = startKit(rotated(), ["keys", "reseal", "--json"]);
     const closed = once(child, "close");
@@ -165,7 +165,7 @@ describe("kit keys reseal", () => {
     expect(tokens.get(other!)).toBe(`sealed_access_token of ${other}`);
   });
 
-  it("leaves alone and reports what does not open, and then exits with 1", async () => {
+  it("leaves values that cannot be decrypted unchanged, lists them, and exits with 1", async () => {
     // Only the first few are shown, so nothing else may be wrong.
     await world.rows(`DELETE FROM credentials`);
     const [broken, lost] = await manyResources(2);

@@ -64,13 +64,13 @@ async function loseTheKey(): Promise<void> {
     ]);
 }
 
-describe("kit secret set, where what is stored does not open", () => {
+describe("kit secret set when the stored client secret cannot be decrypted", () => {
   it.each<[string, () => Promise<void>]>([
     ["for a byte of it was changed", () => damage(50)],
     ["for a byte of its key's id was changed", () => damage(3)],
     ["for a byte of its format was changed", () => damage(0)],
     ["for its key is gone", loseTheKey],
-  ])("%s, cures a service that cannot start", async (_, lose) => {
+  ])("%s, repairs a service that cannot start", async (_, lose) => {
     const [newest] = (await versions()).slice(-1);
     await lose();
     expect(await start()).toMatch(/^Misconfigured: /);
@@ -88,7 +88,7 @@ describe("kit secret set, where what is stored does not open", () => {
     expect(ills).toEqual([]);
   });
 
-  it("changes nothing when the platform rejects the new one", async () => {
+  it("changes nothing when the platform rejects the new secret", async () => {
     await damage(50);
     const before = await versions();
     expect(await run(["secret", "set"], "not-the-right-secret")).toMatchObject({
@@ -99,7 +99,7 @@ describe("kit secret set, where what is stored does not open", () => {
     await damage(50);
   });
 
-  it("changes nothing when other things do not open either: then the key is to come back", async () => {
+  it("changes nothing when other values cannot be decrypted either, and asks for the missing key", async () => {
     const before = await versions();
     const environment = { ...world.environment, ENCRYPTION_KEY: "a-key-that-sealed-nothing-".repeat(2) };
     const { clientSecret } = world.sandbox.settings;
