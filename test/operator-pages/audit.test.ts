@@ -36,7 +36,7 @@ it.each([
   ["after", "begin_operator_action"],
   ["before", "end_operator_action"],
 ] as const)(
-  "An action is carried out once, and its end stands in the trail, though the connection was lost %s %s",
+  "an action is carried out once and its end is recorded although the connection was lost %s %s",
   async (at, name) => {
     const audit = createAudit(losingTheConnection(at, name));
     const log = createLog("silent", createScrubber(""));

@@ -71,7 +71,7 @@ async function refuse(email: string): Promise<void> {
 const takeAgain = () => people.world.rows(`DROP FUNCTION IF EXISTS refuse_tokens CASCADE`);
 
 describe("tokens of a person that cannot be stored", () => {
-  it("hold up nobody else's refresh, and no look for due ones", async () => {
+  it("delay no other refresh and no sweep", async () => {
     await people.world.rows(`DELETE FROM heartbeats WHERE name = 'refresh-people'`);
     await people.signIn(people.browser(), { user: OTHER });
     await makeDue(OTHER);
@@ -85,7 +85,7 @@ describe("tokens of a person that cannot be stored", () => {
     expect(await personOf(HELD)).toMatchObject({ state: "active", generation: 1 });
   });
 
-  it("are not asked for once more with the dead token when their lease has ended", async () => {
+  it("are not requested again with the old token when their lease has ended", async () => {
     const { lease } = await personOf(HELD);
     await makeDue(HELD);
     wake();
@@ -110,7 +110,7 @@ describe("tokens of a person that cannot be stored", () => {
     await expectAlive(2);
   });
 
-  it("are stored though another process was refused with the dead one, and gave the person up", async () => {
+  it("are stored although another process was refused with the old token and ended the sign-in", async () => {
     const other = await createServices(teapotConfig(people.world.environment), "guest", {
       ...teapotParts,
       logTo: { write: () => undefined },

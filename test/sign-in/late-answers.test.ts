@@ -56,21 +56,24 @@ function pairFor({ uuid, generation }: ClaimedTokens, isReplaced: boolean) {
   };
 }
 
-describe("an answer about tokens from before a person signed out and in again", () => {
-  it.each(["new", "same"] as const)("with the %s refresh token leaves the new ones alone", async (which) => {
-    people.control.settings({ refreshToken: which });
-    people.control.fault("POST /oauth/token", { delayMs: 5_000 });
-    await people.world.rows(`UPDATE people SET due_at = now()`);
-    people.world.service.services.jobs.wake("refresh-people");
-    await eventually(async () => (await person()).lease === 1);
-    await signInAnew();
-    const fresh = await tokens();
-    await people.job("refresh-people");
-    expect(await tokens()).toEqual(fresh);
-    expect((await browser.get("/oauth/me")).status).toBe(200);
-  });
+describe("an answer for tokens of an earlier sign-in", () => {
+  it.each(["new", "same"] as const)(
+    "with the %s refresh token does not change the new ones",
+    async (which) => {
+      people.control.settings({ refreshToken: which });
+      people.control.fault("POST /oauth/token", { delayMs: 5_000 });
+      await people.world.rows(`UPDATE people SET due_at = now()`);
+      people.world.service.services.jobs.wake("refresh-people");
+      await eventually(async () => (await person()).lease === 1);
+      await signInAnew();
+      const fresh = await tokens();
+      await people.job("refresh-people");
+      expect(await tokens()).toEqual(fresh);
+      expect((await browser.get("/oauth/me")).status).toBe(200);
+    },
+  );
 
-  it("takes the new ones for none of its own, though the numbers of their lease and pair are the same", async () => {
+  it("is not taken for the new ones, although lease and generation have equal numbers", async () => {
     const old = await claimed();
     await signInAnew();
     const own = await claimed();
@@ -89,7 +92,7 @@ describe("an answer about tokens from before a person signed out and in again", 
     expect(await store.claimOne(old)).toBeNull();
   });
 
-  it("does not bring back whom the platform has refused since", async () => {
+  it("does not restore tokens that the platform has refused since", async () => {
     const old = await claimed();
     await signInAnew();
     expect(await store.refuse(await claimed())).toBe(true);
@@ -99,7 +102,7 @@ describe("an answer about tokens from before a person signed out and in again", 
 });
 
 it.each([true, false])(
-  "a pair that is stored already is said to be stored when asked again (%#)",
+  "a pair that is already stored is reported as stored when asked again (%#)",
   async (isReplaced) => {
     const row = await claimed();
     const pair = pairFor(row, isReplaced);

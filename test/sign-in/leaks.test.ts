@@ -70,20 +70,20 @@ function note(request: { body: unknown }, response: { body: unknown } | null): v
 const found = (text: string) =>
   [...secrets].filter(([, value]) => text.includes(value)).map(([what]) => what);
 
-it("there are secrets enough to look for, and a log to look in", () => {
+it("these tests have produced secrets and log lines", () => {
   expect(secrets.size).toBeGreaterThan(20);
   expect(people.world.logged()).toMatch(/A page says what went wrong/);
 });
 
-it("none stands in the log", () => {
+it("no secret is in the log", () => {
   expect(found(people.world.logged())).toEqual([]);
 });
 
-it("none stands on a page, in an address or in a header, but in cookies", () => {
+it("no secret is on a page, in an address or in a header other than cookies", () => {
   expect(found(shown.replace(/"set-cookie","[^"]*"/g, ""))).toEqual([]);
 });
 
-it("none stands in plain in any column", async () => {
+it("no secret is unencrypted in any column", async () => {
   const tables = await people.world.rows<{ name: string }>(
     `SELECT table_name AS name FROM information_schema.tables WHERE table_schema = 'public'`,
   );

@@ -13,7 +13,7 @@ let people: PeopleWorld;
 beforeAll(async () => void (people = await aWorldOfPeople({ environment: { WEB_JOBS: "off" } })));
 afterAll(() => people.close());
 
-it("of several pairs that are due while our client is rejected, one is tried a minute", async () => {
+it("while the OAuth client is rejected, one due pair a minute is tried", async () => {
   for (const user of ["owner@example.com", "colleague@example.com", "newcomer@example.com"])
     await people.signIn(people.browser(), { user });
   const { log, scrubber, vault } = people.world.service.services;
