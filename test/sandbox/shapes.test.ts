@@ -191,7 +191,7 @@ const states: { state: string; wish: object; answer?: PartnerAnswer }[] = [
   { state: "still provisioning", wish: {}, answer: later },
 ];
 
-it.each(states)("Every object has its members, and no others: $state", async ({ wish, answer }) => {
+it.each(states)("every object has exactly its documented members: $state", async ({ wish, answer }) => {
   if (answer) world.partner.answers(answer);
   const made = world.control.createApp(wish);
   const { addon, token } = await world.installed({ app: made.id });

@@ -23,7 +23,7 @@ async function allow(url: string | URL): Promise<URL> {
   return new URL((await browser.press("decision", "allow")).location ?? "");
 }
 
-describe("oauth4webapi", () => {
+describe("the library oauth4webapi", () => {
   const insecure = { [oauth.allowInsecureRequests]: true };
   const server = (): oauth.AuthorizationServer => ({
     issuer: world.sandbox.url,
@@ -118,8 +118,8 @@ describe("oauth4webapi", () => {
   });
 });
 
-describe("simple-oauth2", () => {
-  it.each(["body", "header"] as const)("signs in and refreshes, with its secret in the %s", async (where) => {
+describe("the library simple-oauth2", () => {
+  it.each(["body", "header"] as const)("signs in and refreshes with the secret in the %s", async (where) => {
     const client = new AuthorizationCode({
       client: { id, secret },
       auth: { tokenHost: world.sandbox.url, tokenPath: "/oauth/token", authorizePath: "/oauth/authorize" },
