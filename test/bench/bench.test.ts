@@ -44,7 +44,7 @@ function aBuiltService(parts = "{}", kit = ""): string {
   return folder;
 }
 
-/** One row of those that were just answered is gone again. */
+/** Deletes one row of those that were just answered. */
 const LOSES_A_ROW = `{ wrapDatabase: (db) => {
   let isLost = false;
   const query = async (asked, values) => {
@@ -58,7 +58,7 @@ const LOSES_A_ROW = `{ wrapDatabase: (db) => {
   return { ...db, query };
 } }`;
 
-/** Of a refreshed resource the tokens before are stored once more. */
+/** Stores the earlier tokens of a refreshed resource again. */
 const KEEPS_OLD_TOKENS = `{ wrapDatabase: (db) => {
   const query = async (asked, values) => {
     if (asked.name !== "store_tokens") return db.query(asked, values);
@@ -71,7 +71,7 @@ const KEEPS_OLD_TOKENS = `{ wrapDatabase: (db) => {
   return { ...db, query };
 } }`;
 
-/** Only the schema is made; every other command fails at once. */
+/** Creates only the schema; every other command fails at once. */
 const FAILS = `if (process.argv[2] !== "migrate") { console.error("no such kiln"); process.exit(1); }\n`;
 
 const main = fileURLToPath(new URL("bench/main.ts", root));

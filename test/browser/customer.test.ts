@@ -4,7 +4,7 @@ import { h } from "preact";
 import { aWorldOfCustomers, type CustomersWorld, type Form } from "../customer/customers.ts";
 import { aVisitor, chromiumPath, seriousFindings, startChromium } from "../support/chromium.ts";
 
-// A customer with a real browser, who comes from another site: cookies, redirect and policy are the browser's to judge.
+// A customer with a real browser, coming from another site: the browser applies cookies, redirect and policy.
 
 const DASHBOARD = "https://dashboard.example/";
 
@@ -54,7 +54,7 @@ let uuid: string;
       await fromDashboard(page, form);
       await page.waitForURL(`${customers.url()}/sso/login`);
       expect(await page.textContent("h1")).toBe("You are not signed on");
-      // The first sign-on goes on: nobody can end it with a form.
+      // The first sign-on stays valid: nobody can end it with a form.
       expect((await page.goto(`${customers.url()}/customer/${uuid}`))!.status()).toBe(200);
       await context.close();
     });
@@ -85,7 +85,7 @@ async function fromDashboard(page: Page, form: Form): Promise<void> {
   await page.getByRole("button", { name: "Open" }).click();
 }
 
-/** How many pixels of the page stand out on the right. */
+/** How many pixels of the page are clipped on the right. */
 function overflow(page: Page): Promise<number> {
   return page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth");
 }

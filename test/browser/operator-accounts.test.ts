@@ -4,7 +4,7 @@ import type { Browser, Page } from "playwright-core";
 import { aWorldOfOperators, type OperatorsWorld } from "../operator-pages/signed-in.ts";
 import { aVisitor, chromiumPath, seriousFindings, startChromium } from "../support/chromium.ts";
 
-// An operator who signs in at the platform with a real browser: redirects, cookies and policies are the browser's to judge.
+// An operator who signs in at the platform with a real browser, which applies redirects, cookies and policies.
 
 let operators: OperatorsWorld;
 let browser: Browser;
@@ -114,7 +114,7 @@ async function atPlatform(page: Page, email: string): Promise<void> {
   await page.getByRole("button", { name: "Allow" }).click();
 }
 
-/** Nothing that an accessibility check finds serious, nothing beyond the edge; kept, where SCREENSHOTS names a folder. */
+/** Expects no serious accessibility fault and no clipped content; saves a picture if SCREENSHOTS names a folder. */
 async function looksWell(page: Page, name: string, where: string): Promise<void> {
   await page.waitForLoadState("load");
   const folder = process.env["SCREENSHOTS"];

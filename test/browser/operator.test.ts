@@ -5,7 +5,7 @@ import type { Browser, Page } from "playwright-core";
 import { aWorldOfAnOperator, PASSWORD, type OperatorWorld } from "../operator-pages/operator.ts";
 import { aVisitor, chromiumPath, seriousFindings, startChromium } from "../support/chromium.ts";
 
-// An operator with a real browser: the password prompt, the policy, the script and the keyboard are the browser's.
+// An operator with a real browser: the password prompt, the policy, the script and the keyboard.
 
 const LOOKS = [
   ["on a desk", { viewport: { width: 1280, height: 800 } }],
@@ -132,7 +132,7 @@ let uuid: string;
       await page.waitForURL(/\/operator\/actions\/\d+$/);
       const told = page.getByRole("status");
       expect(await told.textContent()).toBe("running");
-      // What a screen reader watches is there before, and nothing happens in it while there is nothing to say.
+      // The live region exists before, and stays unchanged while there is nothing to report.
       await page.evaluate(`(${WATCH})(document.querySelector("[role=status]"))`);
       await page.getByText("2 refreshed.").waitFor();
       expect(await told.textContent()).toMatch(/^done2 refreshed\./);
@@ -188,7 +188,7 @@ let uuid: string;
   },
 );
 
-/** Of an element's text with what is behind it, as WCAG has it. */
+/** The contrast of an element's text with its background, as WCAG defines it. */
 const CONTRAST = `(each) => {
   const numbers = (colour) => colour.match(/[\\d.]+/g).map(Number);
   const { color, backgroundColor } = getComputedStyle(each);
@@ -218,7 +218,7 @@ async function screenshot(page: Page, name: string, where: string): Promise<void
   await page.screenshot({ path: `${folder}/operator-${name}${suffix}.png`, fullPage: isFolder ?? false });
 }
 
-/** How many pixels of the page stand out on the right. */
+/** How many pixels of the page are clipped on the right. */
 function overflow(page: Page): Promise<number> {
   return page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth");
 }

@@ -4,7 +4,7 @@ import type { Browser, Page } from "playwright-core";
 import { aVisitor, chromiumPath, seriousFindings, startChromium } from "../support/chromium.ts";
 import { aWorld, eventually, type World } from "../support/world.ts";
 
-/** With SCREENSHOTS set, what docs/images shows is made anew. */
+/** With SCREENSHOTS set, the pictures of docs/images are taken again. */
 const wantsScreenshots = Boolean(process.env["SCREENSHOTS"]);
 const images = fileURLToPath(new URL("../../docs/images/", import.meta.url));
 const LARGEST_IMAGE = 150_000;
@@ -139,10 +139,10 @@ whereThereIsOne("a person at the marketplace", () => {
   }, 120_000);
 });
 
-/** Everything that can be opened; of calls only the first, for one is like the other. */
+/** Opens everything that can be opened; of the calls only the first, because they are alike. */
 const openAll = `for (const each of document.querySelectorAll("details")) each.open = !each.matches("li + li > *");`;
 
-/** What stands in the issue: one story from the first app to the end of the add-on. `see` waits for words on the page. */
+/** One story from the first app to the end of the add-on. `see` waits for a text on the page. */
 async function story(
   page: Page,
   shop: string,
@@ -245,7 +245,7 @@ function focused(page: Page): Promise<string> {
   return page.evaluate("document.activeElement.id || document.activeElement.textContent.trim()");
 }
 
-/** As wide as a desk and as narrow as a phone; only where a script runs, so that there is one of each. */
+/** Takes a picture in a wide and in a narrow window; only in the run with JavaScript, so that there is one of each. */
 async function shoot(page: Page, name: string): Promise<void> {
   if (!wantsScreenshots || (await page.locator("[data-live='on']").count()) === 0) return;
   mkdirSync(images, { recursive: true });

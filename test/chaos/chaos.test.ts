@@ -7,7 +7,7 @@ import type { TokenCall } from "../../chaos/token-calls.ts";
 import { refreshesOf } from "../../chaos/verdict.ts";
 import type { LedgerEntry } from "../../sandbox/index.ts";
 
-// The verdict of `npm run chaos` can find something: here it is given what it must not accept.
+// The checks of `npm run chaos` are given what they must reject.
 
 const call = (change: Partial<TokenCall> = {}): TokenCall => ({
   ...{
@@ -58,7 +58,7 @@ const from = (fromSecond: number, toSecond: number): Span => ({
   fromMs: seconds(fromSecond),
   toMs: seconds(toSecond),
 });
-/** What was done to the service, at which seconds of the run. */
+/** The faults of the run, in seconds of the run. */
 interface Done {
   database?: Span[];
   renewals?: Span[];

@@ -11,7 +11,7 @@ import type { LedgerEntry, Sandbox } from "../../sandbox/index.ts";
 import { Secret } from "../../src/secret.ts";
 import { createVault, type Vault } from "../../src/vault/vault.ts";
 
-// A run in which nothing is wrong, and what the verdict must find when one thing is.
+// A run without a fault, and what the verdict must report for each fault.
 
 const KEY = "a key that is long enough for a vault";
 const KEPT = "11111111-1111-4111-8111-111111111111";
@@ -116,7 +116,7 @@ function aRun() {
 }
 type Run = ReturnType<typeof aRun>;
 
-/** What is found against it, each with its promise's letter. */
+/** The findings, each with the letter of its promise. */
 async function verdictOn(run: Run) {
   const { kept, history } = run;
   theirConfig = run.config;

@@ -1,4 +1,4 @@
-// Services that go wrong in ways that the example cannot: in what becomes of a connection, and of JSON.
+// Services with faults that the example cannot have: in connections, and in JSON.
 
 import { expect, it } from "@jest/globals";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
@@ -14,7 +14,7 @@ type Serve = (request: IncomingMessage, response: ServerResponse, server: Server
 
 const find = (id: string) => rules.find((rule) => rule.id === id)!;
 
-/** What one rule says about a service of a line. */
+/** The verdict of one rule on a service of one line. */
 async function verdictOn(rule: Rule, serve: Serve): Promise<Pick<Verdict, "status" | "reason">> {
   const server = createServer((request, response) => serve(request, response, server));
   await new Promise<void>((resolve) => void server.listen(0, "127.0.0.1", resolve));
@@ -59,7 +59,7 @@ it("REQ-15 accepts a closed connection after 5 MB, but no service that stops or 
     status: "failed",
     reason: "5 MB were neither answered nor refused. There was no answer within 20 s.",
   });
-  // Whoever reads slowly is not to blame, and a slow line looks the same.
+  // A service that reads slowly is not at fault, and a slow network looks the same.
   expect(doesNotRead).toEqual({ status: "skipped", reason: expect.stringContaining("the way") });
 }, 60_000);
 

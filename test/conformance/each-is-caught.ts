@@ -2,7 +2,7 @@ import { beforeAll, describe, expect, it } from "@jest/globals";
 import type { BrokenService } from "./broken/break.ts";
 import { atATime, brokenRules } from "./judged.ts";
 
-/** Declares the tests of these services: each fault must be caught by the rule it names, and must break no other. */
+/** Declares the tests of these services: each fault must fail the rule that it names, and no other. */
 export function eachIsCaught(where: string, services: Record<string, BrokenService>): void {
   const names = Object.keys(services);
   const faults = Object.entries(services).flatMap(([service, breaks]) =>

@@ -1,4 +1,4 @@
-// The checker as it is run against a service in another language: as a command, on a service that is none of ours.
+// The checker as a command, on a service of another implementation.
 
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { spawn } from "node:child_process";
@@ -24,7 +24,7 @@ afterAll(() => rm(folder, { recursive: true }));
 
 const TSX = createRequire(import.meta.url).resolve("tsx");
 
-/** `npm run conformance -- …`, with none of our settings in its environment, nor a developer's in a .env beside it. */
+/** `npm run conformance -- …`, without our settings in its environment or a developer's .env. */
 async function conformance(...words: string[]) {
   const args = ["--import", TSX, at("../../dev/conformance.ts"), ...words];
   const env = { PATH: process.env["PATH"], TSX_TSCONFIG_PATH: at("../../tsconfig.json") };

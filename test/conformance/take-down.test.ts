@@ -1,4 +1,4 @@
-// What a run has made at a service is taken down before it ends, however it ends; and what a person sees of that.
+// A run removes everything that it created at a service before it ends, however it ends; and shows that.
 
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
 import { spawn } from "node:child_process";
@@ -39,7 +39,7 @@ function conformance(foreign: string, only: readonly string[] = JUDGED_BY, more:
   return { child, ended };
 }
 
-/** The uuids that the service made, and those it took away. */
+/** The uuids that the service created, and those that it removed. */
 async function booked() {
   const lines = (await readFile(book, "utf8")).trim().split("\n");
   const of = (what: string) =>
@@ -58,7 +58,7 @@ describe("npm run conformance", () => {
     ["a good service", "good", 0],
     ["one with a mistake, which broke a rule", "", 1],
   ])("leaves nothing behind at %s, whoever stops it", async (_, foreign, exitCode) => {
-    // What the mistake lets in counts too: it was made.
+    // Resources that the service wrongly created count too.
     const { code, stderr } = await conformance(foreign).ended;
     expect({ code, stderr }).toEqual({ code: exitCode, stderr: "" });
     await expectNothingLeft(20);
@@ -80,9 +80,9 @@ describe("npm run conformance", () => {
       const { child, ended } = conformance("");
       await eventually(async () => (await booked()).made.length > 5);
       child.kill(name);
-      // What a terminal sends to all, npm sends on to its child.
+      // npm forwards to its child the signal that the terminal has already sent to all.
       setTimeout(() => child.kill(name), 5);
-      // A terminal that is closed may say so again, by way of the shell.
+      // When a terminal is closed, the shell may send SIGHUP again.
       if (name === "SIGHUP") setTimeout(() => child.kill(name), 1_200);
       const { code, stdout, stderr } = await ended;
       expect({ code, stdout }).toEqual({ code: 130, stdout: "" });

@@ -6,12 +6,12 @@ import type { NotIssued, TokenEndpoint } from "../../src/platform/oauth.ts";
 import { aLifecycle, type LifecycleWorld } from "../support/lifecycle.ts";
 import { eventually } from "../support/world.ts";
 
-// What comes between a call's answer and what is written about it: another code, and a database that is away.
+// Events between a call's answer and its database write: another code, and a database that is away.
 
 let life: LifecycleWorld;
-/** What happens before the next statement of this name. Where it throws, that is all that comes of the statement. */
+/** Work that runs before the next statement of this name. If it throws, the statement is not executed. */
 const before = new Map<string, () => Promise<unknown>>();
-/** What the next exchange comes to, whatever the platform answers. */
+/** The result of the next exchange, whatever the platform answers. */
 let exchanged: (() => Promise<NotIssued>) | null = null;
 
 beforeAll(async () => {

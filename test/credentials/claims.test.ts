@@ -15,7 +15,7 @@ beforeAll(async () => {
     const [row] = await world.rows(`SELECT count(*)::int AS active FROM credentials WHERE state = 'active'`);
     expect(row).toEqual({ active: 12 });
   });
-  // From here on the tests alone look for due work.
+  // From here on only the tests look for due work.
   await world.service.services.jobs.stop();
 }, 60_000);
 afterAll(() => world.close());

@@ -12,7 +12,7 @@ import { createServices } from "../../src/services.ts";
 import { aWorld, eventually, type World } from "../support/world.ts";
 import { teapotConfig, teapotParts } from "../support/sellers.ts";
 
-// The client secret is reset while tokens are refreshed, differs between processes, and holds odd characters.
+// The client secret is reset during refreshes, differs between processes, and contains unusual characters.
 
 const onPostgresql = process.env["TEST_DATABASE_URL"] ? it : it.skip;
 
@@ -59,7 +59,7 @@ async function active(many: number): Promise<string[]> {
   return uuids;
 }
 
-/** The stored token of each works as it is. */
+/** Each stored token works without a refresh. */
 async function expectAlive(uuids: string[]): Promise<void> {
   const since = position();
   for (const uuid of uuids)
@@ -83,7 +83,7 @@ describe("reset of the client secret", () => {
     });
     await new Promise((resolve) => setTimeout(resolve, 3_000));
     expect(await count(uuids, `state = 'active' AND rejected_at IS NULL AND attempts = 0`)).toBe(80);
-    // What was in flight, and not one more.
+    // Only the calls that were under way.
     expect(tokenCalls(since).length).toBeLessThanOrEqual(16);
     const { version } = await world.service.services.credentials.secrets.set(new Secret(secret));
     world.service.services.jobs.wakeAll();
@@ -264,7 +264,7 @@ describe("reset of the client secret", () => {
     const later = await active(5);
     expect(await count(later, `secret_version = ${row!.version}`)).toBe(5);
     await other.stop();
-    // A restart of the old one brings nothing back.
+    // A restart of the process with the old secret does not restore it.
     await world.restart();
     expect(await world.rows(`SELECT max(version) AS version FROM client_secrets`)).toEqual([row]);
     expect(lines.join("") + world.logged()).not.toContain(secret);
@@ -282,7 +282,7 @@ describe("reset of the client secret", () => {
         return database.query(statement, values);
       },
     });
-    // No sweep comes to help.
+    // No sweep runs.
     const environment = { CLIENT_SECRET: secret, SWEEP_CRON: "0 0 1 1 *" };
     const restarted = world.restart({ environment, parts: { wrapDatabase } });
     const isReady = await Promise.race([restarted.then(() => true), wait(10_000, false, { ref: false })]);

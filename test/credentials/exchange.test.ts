@@ -5,7 +5,7 @@ import type { TokenEndpoint } from "../../src/platform/oauth.ts";
 import { aWorld, eventually, type World } from "../support/world.ts";
 
 let world: World;
-/** What holds an answer of the token endpoint back, after the platform has given it. */
+/** Delays an answer of the token endpoint after the platform has given it. */
 let onTheWay = Promise.resolve();
 beforeAll(async () => {
   const wrapTokenEndpoint = (endpoint: TokenEndpoint): TokenEndpoint => ({
@@ -52,7 +52,7 @@ const exchanges = (since: number) =>
 
 const position = () => world.sandbox.control.ledger().next;
 
-/** The grant's five minutes pass. */
+/** Ends the five minutes of the grant. */
 const ageGrant = (uuid: string) =>
   world.rows(
     `UPDATE credentials SET grant_deadline = now() - interval '1 second', due_at = now() - interval '1 second' WHERE uuid = $1`,

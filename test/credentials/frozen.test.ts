@@ -4,7 +4,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/glob
 import { aProcessWorld, type ProcessWorld } from "../support/process-world.ts";
 import { eventually } from "../support/world.ts";
 
-// A process that is stopped in the middle of a refresh, thought dead, and goes on later.
+// A process that is frozen during a refresh, considered dead, and continues later.
 const onPostgresql = process.env["TEST_DATABASE_URL"] ? describe : describe.skip;
 
 let life: ProcessWorld;
@@ -52,7 +52,7 @@ onPostgresql("a worker process that is frozen during a refresh", () => {
       });
       expect(life.issuedSince(since)).toBeLessThanOrEqual(30);
       web.signal("SIGTERM");
-      // Every stored token is the one that the platform counts as valid: an ordinary call needs no refresh.
+      // Every stored token is valid at the platform: an ordinary call needs no refresh.
       await life.world.restart();
       const before = life.position();
       for (const uuid of uuids)

@@ -4,7 +4,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/glob
 import { aWorld, eventually, type World } from "../support/world.ts";
 import type { FaultAction } from "../../sandbox/index.ts";
 
-// Many grants at once, and how many calls they cost.
+// Many grants at once, and the number of calls for them.
 
 let world: World;
 let slowest: ReturnType<typeof aSlowPlatform>;
@@ -118,7 +118,7 @@ describe("a slow answer of the token endpoint", () => {
     const { entries } = slow.sandbox.control.ledger();
     const asked = entries.filter(({ path }) => path === "/oauth/token");
     expect(asked).toHaveLength(3 + 2 + 2);
-    // The three were heard to their end, not given up and asked again.
+    // The three answers were awaited to the end, without another call.
     const heard = asked.filter(({ fault, ms }) => fault?.delayMs && ms >= 19_000);
     expect(heard.map(({ response }) => response?.status)).toEqual([200, 200, 200]);
   });

@@ -93,7 +93,7 @@ it("a grant that the platform never accepts is tried at most 15 times, until its
   }
 });
 
-/** Resources with tokens, and nothing due. */
+/** Resources with tokens, of which none is due. */
 async function active(count: number): Promise<string[]> {
   const uuids = await Promise.all(Array.from({ length: count }, install));
   await world.rows(`UPDATE credentials SET due_at = now() WHERE uuid = ANY($1::uuid[])`, [uuids]);
@@ -111,7 +111,7 @@ async function states(uuids: string[]): Promise<Record<string, number>> {
   return Object.fromEntries(rows.map(({ state, count }) => [state, count]));
 }
 
-/** Everything that was written down about these rows happened this much earlier. */
+/** Moves all times in these rows into the past. */
 const age = (uuids: string[], by: string) =>
   world.rows(
     `UPDATE credentials SET due_at = due_at - $2::interval, issued_at = issued_at - $2::interval,
@@ -122,7 +122,7 @@ const age = (uuids: string[], by: string) =>
 const makeDue = (uuids: string[]) =>
   world.rows(`UPDATE credentials SET due_at = now() WHERE uuid = ANY($1::uuid[])`, [uuids]);
 
-/** Each stored token works at the platform, and no other of the resource does. */
+/** Each stored token is valid at the platform, and no other token of the resource is. */
 async function expectAlive(uuids: string[]): Promise<void> {
   for (const uuid of uuids)
     expect((await world.service.services.platformFor(uuid).addons.own()).id).toBe(uuid);
@@ -187,7 +187,7 @@ describe("tokens are refreshed after", () => {
     await world.rows(`DELETE FROM credentials WHERE uuid = ANY($1::uuid[])`, [uuids]);
     await world.rows(`INSERT INTO credentials SELECT * FROM yesterday`);
     await world.rows(`DROP TABLE yesterday`);
-    // The access tokens that it holds were replaced since; half of them are found by use, half by the next sweep.
+    // Its access tokens have been replaced since; half of them are detected on use, half by the next sweep.
     await expectAlive(uuids.slice(0, 5));
     await age(uuids.slice(5), "24 hours");
     await lookForRefreshes();
@@ -221,7 +221,7 @@ describe("refused refresh tokens", () => {
       expect(await states(uuids)).toEqual({ active: 30 });
       await age(uuids.slice(0, 10), passes);
     }
-    // One line tells of them all.
+    // One log line covers all of them.
     expect(world.logged().match(/"alarm":"mass_refusal"/g)).toHaveLength(1);
     world.sandbox.control.clearFaults();
     await lookForRefreshes();
@@ -230,7 +230,7 @@ describe("refused refresh tokens", () => {
 });
 
 describe("a platform that refuses every refresh token", () => {
-  // Due over hours, fewer than a twentieth of all are refused within ten minutes.
+  // They fall due over hours: fewer than a twentieth of all are refused within ten minutes.
   it("ends no credential, even if only few tokens are due", async () => {
     await world.rows(`DELETE FROM credentials`);
     const uuids = await active(8);

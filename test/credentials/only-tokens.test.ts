@@ -8,10 +8,10 @@ import { Secret } from "../../src/secret.ts";
 import { aLifecycle, type LifecycleWorld } from "../support/lifecycle.ts";
 import { eventually } from "../support/world.ts";
 
-// Tokens that nobody can have a second time: of a grant, and in place of a refresh token that the platform has replaced.
+// Tokens that cannot be obtained a second time: those of a grant, and a refresh token that replaces another.
 
 let life: LifecycleWorld;
-/** What storing tokens fails with, for as long as it is set. */
+/** The error of storing tokens, while it is set. */
 let hindrance: object | null = null;
 let hindered = 0;
 /** Whether the platform leaves out the refresh token of a grant. */
@@ -54,13 +54,13 @@ afterEach(() => {
 });
 
 const refreshNow = (uuid: string) => life.world.service.services.credentials.refresh.now(uuid);
-/** And no sweep comes before whoever asks for this row. */
+/** No sweep runs before the caller that asks for this row. */
 const leaseEnds = (uuid: string) =>
   life.world.rows(
     `UPDATE credentials SET leased_until = now(), due_at = now() + interval '1 hour' WHERE uuid = $1`,
     [uuid],
   );
-/** The stored pair is the platform's last one, and good for another. */
+/** The stored pair is the platform's latest, and its refresh token works. */
 async function expectAlive(uuid: string): Promise<void> {
   expect((await life.world.service.services.platformFor(uuid).addons.own()).id).toBe(uuid);
   expect(await refreshNow(uuid)).toMatchObject({ done: "stored" });
@@ -202,7 +202,7 @@ it("a refresh that returns the same access token is not repeated endlessly", asy
   const { tokensOf } = life.world.service.services.credentials;
   const stored = await tokensOf(uuid).current();
   const since = life.position();
-  // As a platform would that makes a token live on instead of replacing it.
+  // As a platform does that extends a token's life instead of replacing it.
   await life.world.rows(
     `CREATE FUNCTION keep_token() RETURNS trigger LANGUAGE plpgsql AS
        $$ BEGIN NEW.sealed_access_token = OLD.sealed_access_token; RETURN NEW; END $$`,

@@ -10,7 +10,7 @@ let world: World;
 const running: ServiceProcess[] = [];
 beforeAll(async () => {
   world = await aWorld();
-  // The world's own service makes room for processes that can be killed.
+  // The world's own service stops, so that processes that can be killed take its place.
   await world.service.stop();
 });
 afterEach(async () => {
@@ -82,7 +82,7 @@ describe("a killed process", () => {
     await eventually(() => world.sandbox.control.faults().length === 0);
     web.signal("SIGKILL");
     await web.ended;
-    // Its lease runs out.
+    // Its lease ends.
     await world.rowsApart(`UPDATE credentials SET leased_until = now() WHERE uuid = $1`, [uuid]);
     await start("web");
     await eventually(async () => {

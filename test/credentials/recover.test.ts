@@ -6,7 +6,7 @@ import { recoverAllGrants, recoverGrants } from "../../src/operator/grants/recov
 import { importInstallations } from "../../src/operator/import/import-resources.ts";
 import { aWorld, eventually, type World } from "../support/world.ts";
 
-// What `kit grants recover` does, called as kit calls it, beside a running service that exchanges on its own as well.
+// `kit grants recover`, called as kit calls it, beside a running service that also exchanges grants.
 
 const UNKNOWN = "01234567-89ab-cdef-0123-456789abcdef";
 
@@ -140,7 +140,7 @@ describe("recovery of lost grants", () => {
     );
     expect(await recovering).toMatchObject({ failed: [{ uuid, id: "needs_reauth" }] });
     expect(await credential(uuid)).toMatchObject({ state: "needs_reauth", reason: "refresh_token_rejected" });
-    // The grant's time was over, which is no new refusal: several of those would look like a mass refusal.
+    // The grant had expired, which is not counted as a refusal: several refusals would look like a mass refusal.
     const refusedSince = await world.rows(
       `SELECT uuid FROM credentials WHERE uuid = $1 AND rejected_at > now() - interval '10 minutes'`,
       [uuid],
@@ -315,7 +315,7 @@ describe("recovery of lost grants", () => {
   });
 });
 
-/** Asks the platform for a grant and does nothing with it. */
+/** Asks the platform for a grant without using it. */
 async function asIfAskedBefore(uuid: string): Promise<void> {
   const { ADDON_ID, ADDON_PASSWORD } = world.environment;
   const authorization = `Basic ${Buffer.from(`${ADDON_ID}:${ADDON_PASSWORD}`).toString("base64")}`;

@@ -7,10 +7,10 @@ import type { TokenEndpoint } from "../../src/platform/oauth.ts";
 import { shareOfLife } from "../../src/resources/credentials/verdict.ts";
 import { aWorld, eventually, type World } from "../support/world.ts";
 
-// Refreshes that meet something: another process, a deprovision, callers, a platform that wants rest.
+// Refreshes that coincide with another process, a deprovision, callers, or a Retry-After.
 
 let world: World;
-/** Runs when the platform has answered a refresh, before anybody here knows; used up by it. */
+/** Runs once, after the platform has answered a refresh and before the service has the answer. */
 let onAnswer: (() => Promise<unknown>) | null = null;
 let inFlight = 0;
 let mostInFlight = 0;
@@ -108,7 +108,7 @@ describe("refresh of a token", () => {
     const [uuid] = (await active(1)) as [string];
     const since = position();
     onAnswer = async () => {
-      // Another process takes over and stores the newest token; ours is an older one. No sweep comes before it.
+      // Another process takes over and stores the newest token; this answer is older. No sweep runs before it.
       await world.rows(
         `UPDATE credentials SET leased_until = NULL, sent_at = NULL, due_at = now() + interval '1 hour' WHERE uuid = $1`,
         [uuid],
@@ -166,7 +166,7 @@ describe("refresh of a token", () => {
   it("gives the new token to a client that has just read the old one, with no extra read", async () => {
     const [uuid] = (await active(1)) as [string];
     const since = position();
-    // Three calls that take more than a second say nothing.
+    // Calls that take more than a second in total prove nothing.
     const client = await eventually(async () => {
       const asking = platform(uuid);
       reads = 0;
@@ -180,7 +180,7 @@ describe("refresh of a token", () => {
   });
 
   it("causes no failed call for those who call the platform meanwhile", async () => {
-    // The callers ask without pause; on a slow day a resource's usual calls are too few for three sweeps.
+    // The callers do not pause; on a slow machine the usual number of calls would not cover three sweeps.
     world.sandbox.control.settings({ rateLimit: 1_000_000 });
     const [uuid] = (await active(1)) as [string];
     let isOver = false;
@@ -195,7 +195,7 @@ describe("refresh of a token", () => {
     for (const generation of [2, 3, 4]) {
       await makeDue([uuid]);
       await become([uuid], generation);
-      // A call is tried twice, and no token in the world is replaced twice while one call is on its way.
+      // A call is tried twice, and a token is never replaced twice during one call.
       const before = calls;
       await eventually(() => expect(calls).toBeGreaterThan(before + 2 * 20));
     }

@@ -6,7 +6,7 @@ import { refreshTokens } from "../../src/operator/tokens.ts";
 import { aWorld, eventually, type World } from "../support/world.ts";
 
 let world: World;
-/** What holds an answer to a refresh back, after the platform has given it. */
+/** Delays an answer to a refresh after the platform has given it. */
 let onTheWay: Promise<void> = Promise.resolve();
 beforeAll(async () => {
   const wrapTokenEndpoint = (endpoint: TokenEndpoint): TokenEndpoint => ({
@@ -98,7 +98,7 @@ describe("refresh of a token", () => {
         await hasGeneration(uuid, generation);
       }
       await platform(uuid).addons.own();
-      // None is what a refresh may bring: the one we have goes on.
+      // A refresh may answer no refresh token: the stored one stays valid.
       expect(await world.rows(`SELECT flags FROM credentials WHERE uuid = $1`, [uuid])).toEqual([
         { flags: [] },
       ]);
@@ -205,14 +205,14 @@ describe("refresh of a token", () => {
     const since = position();
     await makeDue(uuid);
     await eventually(() => expect(refreshes(since)).toHaveLength(1));
-    // Another process takes over, as after a freeze, and its row moves on while our answer is still on its way.
+    // Another process takes over, as after a freeze, and updates the row while this answer is still under way.
     await world.rows(
       `UPDATE credentials SET lease = lease + 1, leased_until = NULL, sent_at = NULL, due_at = now() + interval '1 hour' WHERE uuid = $1`,
       [uuid],
     );
     onTheWay = Promise.resolve();
     arrive();
-    // The stored token is the one that the late answer killed: an ordinary call finds out, and heals it.
+    // The stored token is the one that the late answer invalidated: an ordinary call detects that and refreshes it.
     await eventually(async () => {
       const [row] = await world.rows(
         `SELECT verify_at IS NOT NULL AS suspected FROM credentials WHERE uuid = $1`,

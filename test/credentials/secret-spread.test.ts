@@ -77,7 +77,7 @@ onPostgresql(
     );
     await createSecretSpread(opened.database)();
     expect(await ask("none_due", `SELECT uuid FROM credentials WHERE due_at > now()`)).toEqual([]);
-    // It is done with that.
+    // The pass is complete.
     expect(await createSecretSpread(opened.database)()).toBe(0);
   },
 );

@@ -102,12 +102,12 @@ describe("a token that a caller waits for", () => {
   const MANY = 70;
   let server: Server;
   let world: World;
-  /** Refreshes whose answers wait until so many have come. */
+  /** Refreshes whose answers wait until a number of calls has arrived. */
   const waiting: (() => void)[] = [];
   let isLate = false;
 
   beforeAll(async () => {
-    // A platform that answers late, and only when all calls have come.
+    // A platform that answers only when all calls have arrived.
     server = createServer((request, response) => {
       request.resume().on("end", () => {
         const answer = () =>
@@ -141,7 +141,7 @@ describe("a token that a caller waits for", () => {
     await eventually(async () =>
       expect(await world.rows(`SELECT 1 FROM credentials WHERE state = 'active'`)).toHaveLength(MANY),
     );
-    // From here on the test alone asks for tokens.
+    // From here on only the test asks for tokens.
     await world.service.services.jobs.stop();
     isLate = true;
     const { refresh } = world.service.services.credentials;

@@ -10,7 +10,7 @@ import type { PlatformFor } from "../../src/resources/platform-for.ts";
 const call = { method: "GET", url: new URL("https://platform.example/addons/1") };
 const refused = (status: number) => new PlatformRefused(call, { status, headers: {}, body: "" }, []);
 
-/** Whether a suspected token is not probed again, once its probe came to this. */
+/** Whether a suspected token is not verified again after this result. */
 async function isCleared(outcome: Error | null): Promise<boolean> {
   const asked: string[] = [];
   const query = async ({ name }: { name: string }) => {

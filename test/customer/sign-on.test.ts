@@ -17,7 +17,7 @@ afterAll(() => customers.close());
 
 const send = (form: Form | string) => customers.signOn(customers.browser(), form);
 const fresh = (user?: string) => customers.signedForm(uuid, user);
-/** Of a second of its own: one that was used in this second would be refused for that, whatever else is wrong with it. */
+/** Form with an unused time: a form of the same second would be refused as used, whatever else is wrong with it. */
 const unused = () => customers.signedAt(uuid, 0);
 
 describe("POST /sso/login", () => {
@@ -97,7 +97,7 @@ describe("cookies of many resources behind https", () => {
   beforeAll(() => customers.world.restart({ environment: { TRUST_PROXY: "1" } }));
   afterAll(() => customers.world.restart());
 
-  /** A browser with cookies of so many resources, the last of them first set a moment ago, and one that is no customer's. */
+  /** A browser with cookies of these resources, oldest first, and one cookie that belongs to no customer. */
   function aBrowserWith(uuids: string[]) {
     const browser = customers.browser(VIA_PROXY);
     for (const each of uuids) browser.cookies.set(nameOf(each), { value, attributes });
@@ -215,7 +215,7 @@ describe("a sign-on is refused", () => {
     expect(logged).toContain("does not fit SSO_SALT");
     const line = logged.split("\n").findLast((each) => each.includes('"problem":"sign_on_refused"'))!;
     expect(JSON.parse(line)).toMatchObject({ level: "info", error: { id: "wrong_token" } });
-    // A stack says nothing of a form that somebody sent, and anybody can send many.
+    // Anybody can send such forms in large numbers, so no stack is logged.
     expect(line).not.toContain("stack");
     expect(line.length).toBeLessThan(400);
   });

@@ -7,10 +7,10 @@ import { aFreshDatabase } from "../support/database.ts";
 import { teapotConfig, teapotParts } from "../support/sellers.ts";
 import { aWorld, eventually, type World } from "../support/world.ts";
 
-// The database refuses connections, fills up, or swallows the acknowledgement of a commit, as the service sees it.
+// The database refuses connections, is full, or loses the acknowledgement of a commit, as the service sees it.
 
 let world: World;
-/** What happens to a statement instead of its execution; null: nothing. */
+/** What replaces the execution of a statement; null: nothing. */
 let trouble: ((name: string, execute: () => Promise<unknown[]>) => Promise<unknown[]>) | null = null;
 
 beforeAll(async () => {

@@ -72,7 +72,7 @@ test("when the owner is killed while it writes, everything it confirmed is kept 
   while (confirmed.length < 200) await sleep(5);
   owner.signal("SIGKILL");
   await Promise.all(writing);
-  // Without any waiting for its place.
+  // Without a wait for ownership.
   await (await openEmbedded({ ...settings, log: { warn: () => undefined }, waitMs: 0 })).close();
   const next = closing(await openDatabase(settings));
   const rows = await next.query<{ name: string }>(statement("all_heartbeats", `SELECT name FROM heartbeats`));

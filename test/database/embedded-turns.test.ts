@@ -106,7 +106,7 @@ test("a client that dies after half a message does not affect the next one", asy
   await database.ping();
 });
 
-/** A connection that has been welcomed, to send raw messages over. */
+/** A connection after its start-up messages, for sending raw messages. */
 async function aBareConnection({ settings }: FreshDatabase): Promise<Socket> {
   const socket = connect(path.join(settings.dataDir, "postgresql", ".s.PGSQL.5432"));
   const startUp = Buffer.from("\0\0\0\0\0\x03\0\0user\0postgres\0\0");

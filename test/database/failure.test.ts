@@ -13,7 +13,7 @@ import { anOpenDatabase } from "../support/open-database.ts";
 
 const fromPostgresql = (code: string, message = "") =>
   Object.assign(new Error(message), { code, severity: "ERROR" });
-/** As a server says it that ends the connection with that. */
+/** The error of a server that ends the connection. */
 const refused = (code: string) => Object.assign(new Error(), { code, severity: "FATAL" });
 const fromNode = (code: string, syscall = "connect") => Object.assign(new Error(code), { code, syscall });
 const fromPrisma = (code: string, originalCode?: string, message = "") =>

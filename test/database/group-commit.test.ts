@@ -92,7 +92,7 @@ test("ten rows that take long because one is locked do not delay the next rows f
   const commit = createGroupCommit({ ...LIMITS, write });
   const results = TEN.map(commit);
   results.push(...(await oneByOne(commit, [11, 12])));
-  // Together, or one by one where this process was held up between the two.
+  // Together, or one by one if this process was delayed between the two.
   await eventually(() => expect([batches[0], batches.slice(1).flat()]).toEqual([TEN, [11, 12]]));
   await finish();
   expect(await Promise.all(results)).toEqual([...TEN, 11, 12].map((row) => row * 10));
@@ -143,7 +143,7 @@ test("a batch that was the victim of a deadlock is written row by row", async ()
   expect(tries).toEqual([[1, 2], [1], [2]]);
 });
 
-/** What PostgreSQL says where somebody holds a row. */
+/** PostgreSQL's error for a locked row. */
 const locked = () =>
   Object.assign(new Error("canceling statement due to lock timeout"), { code: "55P03", severity: "ERROR" });
 

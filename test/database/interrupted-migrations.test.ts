@@ -1,4 +1,4 @@
-// Migrations of which the process dies, or that cannot have a table at once. Only PostgreSQL has others beside.
+// Migrations whose process dies, or that cannot lock a table at once. Only PostgreSQL has concurrent sessions.
 
 import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
 import { cp, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";

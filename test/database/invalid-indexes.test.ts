@@ -1,4 +1,5 @@
-// An index that somebody makes by hand, CONCURRENTLY, and that is cut off. Only PostgreSQL has others beside.
+// An index that somebody creates by hand with CONCURRENTLY, and that is interrupted. Only PostgreSQL has concurrent
+// sessions.
 
 import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
 import pg from "pg";
@@ -27,7 +28,7 @@ const NEW_INDEX = `"credentials_state_new" ON "credentials"("state", "uuid")
     await fresh.close();
   });
 
-  /** The schema as it was before the migration that the index is to be made for. */
+  /** The schema before the migration that creates the index. */
   async function beforeTheMigration(): Promise<void> {
     await client.query(`DELETE FROM _prisma_migrations WHERE migration_name = '${MIGRATION}'`);
     await client.query("DROP INDEX credentials_state_idx");

@@ -10,7 +10,7 @@ import { anOpenDatabase } from "../support/open-database.ts";
 
 const onPostgresql = testServerUrl ? test : test.skip;
 
-// Of eight connections four are for busy statements; asked one at a time, it is always the same one.
+// Four of eight connections are for busy statements; sequential ones always use the same connection.
 const opened = anOpenDatabase({ poolSize: 8 });
 
 const stepsOf = `SELECT s.id FROM unnest($1::uuid[]) AS i(uuid) JOIN steps s USING (uuid)`;
@@ -44,7 +44,7 @@ onPostgresql("a plan is kept for a second, and then made again for the tables as
     const rows = await opened.database.query<{ "QUERY PLAN": string }>(explain);
     return rows.map((row) => row["QUERY PLAN"]).join("\n");
   };
-  // What PostgreSQL knows of a table that has just been emptied.
+  // The planner's statistics of a table that has just been emptied.
   await opened.database.query(statement("forget", `VACUUM ANALYZE steps`));
   await wait(1_100);
   const forFew = await plan();

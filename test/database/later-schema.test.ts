@@ -10,14 +10,14 @@ import { harmfulTo } from "../support/expanding.ts";
 import { aLifecycle, type LifecycleWorld } from "../support/lifecycle.ts";
 import { eventually } from "../support/world.ts";
 
-// A release is rolled out while the one before it still runs, on the schema of the newer one. So a migration only adds;
-// what it makes needless is taken away by a later release.
+// During a rolling release the previous build still runs on the schema of the newer one. So a migration only adds;
+// what becomes unnecessary is removed by a later release.
 
 const FOLDER = "prisma/migrations";
 const read = (name: string) => readFile(path.join(FOLDER, name, "migration.sql"), "utf8");
 
 describe("migrations", () => {
-  /** What databases out there have had; a fork adds its own behind them. */
+  /** The migrations that databases in production have had; a fork adds its own after them. */
   const landed: Record<string, string> = {
     "20260101000000_resources_and_credentials": "3458da0c9edf0fc2",
     "20260201000000_people_and_sessions": "cc22cfbecf9abfad",
@@ -82,7 +82,7 @@ describe("a build that still runs after a later one has migrated the database", 
   });
 
   it("keeps working, and can be started again", async () => {
-    // Every statement that it keeps prepared on its connections has been used.
+    // Every prepared statement on its connections has been used.
     const before = await life.settled();
     await life.control.changePlan(before, "premium");
     await life.control.deprovision(await life.settled("dedicated"));
@@ -114,7 +114,7 @@ describe("a build that still runs after a later one has migrated the database", 
     expect(life.world.logged()).not.toMatch(/"level":"error"/);
   }, 90_000);
 
-  /** Adds to every table what a later build might: columns, one of them never empty, an index, another table. */
+  /** Adds to every table what a later build may add: columns, one of them NOT NULL, an index, and another table. */
   async function migrateAsALaterBuild(tables: string[]): Promise<void> {
     const sql = tables.flatMap((table) => [
       `ALTER TABLE "${table}" ADD COLUMN "later" TEXT, ADD COLUMN "later_always" INTEGER NOT NULL DEFAULT 7`,

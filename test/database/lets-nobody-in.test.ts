@@ -4,7 +4,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/glob
 import { administer, testServerUrl } from "../support/database.ts";
 import { aWorld, eventually, type World } from "../support/world.ts";
 
-// PostgreSQL runs and says no to whoever comes: while a password is changed, or the database is put back from a backup.
+// PostgreSQL runs and rejects every login: while a password is changed, or a backup is restored.
 const onPostgresql = testServerUrl ? describe : describe.skip;
 
 const role = `addon_locked_${randomBytes(5).toString("hex")}`;
@@ -14,7 +14,7 @@ const onServer = (...texts: string[]) =>
   administer(testServerUrl!, async (ask) => {
     for (const text of texts) await ask(text);
   });
-/** Whoever is in is thrown out. */
+/** Ends all existing sessions. */
 const throwOut = () =>
   `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname IN ('${name}', '${name}_away')`;
 

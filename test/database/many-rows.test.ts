@@ -26,7 +26,7 @@ const MANY = 20_000;
 const run = (text: string) =>
   opened.database.query(statement(`test_${text.length}_${text.slice(0, 20)}`, text));
 
-/** Nearly all are in good order, as they are in life. */
+/** Nearly all rows are in good order, as in production. */
 async function fill(many = MANY): Promise<void> {
   await run(`TRUNCATE resources, credentials, customer_sessions`);
   await run(`INSERT INTO resources (uuid, plan, applied_plan, state, created_at)
@@ -38,7 +38,7 @@ async function fill(many = MANY): Promise<void> {
   await run(`ANALYZE resources, credentials, customer_sessions`);
 }
 
-/** What `work` asks the database, with the values it asks with. */
+/** The statements of `work`, with their values. */
 async function askedBy(work: (db: Database) => Promise<unknown>): Promise<[Statement, readonly unknown[]][]> {
   const asked: [Statement, readonly unknown[]][] = [];
   const query: Queryable["query"] = (what, values = []) => {
@@ -49,7 +49,7 @@ async function askedBy(work: (db: Database) => Promise<unknown>): Promise<[State
   return asked;
 }
 
-/** How PostgreSQL would find the rows of each, planned as the service has it planned. */
+/** PostgreSQL's plan for each statement, with the planner settings of the service. */
 async function plansOf(asked: [Statement, readonly unknown[]][]): Promise<Map<string, string>> {
   const plans = new Map<string, string>();
   await administer(opened.settings.url!, async (ask) => {
@@ -160,7 +160,7 @@ describe("queries on large tables", () => {
       do sizes.push((await reopen(["0011223344556677"])).length);
       while (sizes.at(-1)! > 0);
       expect(sizes).toEqual([1_000, 1_000, 500, 0]);
-      // What nobody can refresh is not due for it.
+      // Rows that cannot be refreshed are not made due.
       expect(await run(`SELECT count(*) AS due FROM credentials WHERE due_at <= now()`)).toEqual([
         { due: 0 },
       ]);
@@ -217,7 +217,7 @@ describe("detection of a wave of refusals by counting", () => {
   ])("depends on how many are refused: %s", async (_, refused, all, isWave) => {
     const { look, asked } = waveOf(refused, all);
     expect((await look()) !== null).toBe(isWave);
-    // No more are ever counted.
+    // The count is limited to this.
     expect(Math.max(...asked)).toBeLessThanOrEqual(200_000);
   });
 
@@ -255,7 +255,7 @@ describe("reading a whole table in pieces", () => {
       await readWhole(opened.database, async ({ pieces }) => {
         for await (const piece of pieces<{ uuid: string }>("credentials", uuids, [], 50)) {
           met.push(...piece.map(({ uuid }) => uuid));
-          // Claimed and put off, a row leaves its page.
+          // A row that is claimed and put off moves to another page.
           await run(
             `UPDATE credentials SET due_at = now() WHERE uuid IN (SELECT uuid FROM credentials ORDER BY random() LIMIT 500)`,
           );

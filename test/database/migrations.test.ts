@@ -24,7 +24,7 @@ afterEach(async () => {
   for (const close of toClose.splice(0).reverse()) await close();
 });
 
-/** How the driver reaches a fresh, migrated database. */
+/** The driver's address of a fresh, migrated database. */
 async function anAddress(): Promise<pg.PoolConfig> {
   const fresh = await aFreshDatabase();
   toClose.push(fresh.close);

@@ -7,13 +7,14 @@ import { administer, databaseUrl } from "../support/database.ts";
 import { startDatabaseProxy, type DatabaseProxy } from "../support/database-proxy.ts";
 import { aWorld, eventually, type World } from "../support/world.ts";
 
-// A real PostgreSQL at the worst moment: gone just as tokens arrive, held by somebody, short of connections.
+// A real PostgreSQL that fails at the worst moments: unreachable just as tokens arrive, locked, or short of
+// connections.
 const serverUrl = process.env["TEST_DATABASE_URL"];
 const onPostgresql = serverUrl ? describe : describe.skip;
 
 let world: World;
 let proxy: DatabaseProxy;
-/** Runs when the platform has answered a call to the token endpoint, before anybody here knows; used up by it. */
+/** Runs once, after the platform has answered a call to the token endpoint and before the service has the answer. */
 let onAnswer: (() => void) | null = null;
 beforeAll(async () => {
   if (!serverUrl) return;
@@ -50,7 +51,7 @@ const issuedSince = (since: number) =>
     .entries.filter(({ path, response }) => path === "/oauth/token" && (response?.status ?? 500) < 300)
     .length;
 
-/** A claim whose call could not be made stands until its lease ends. */
+/** A claim whose call was not made lasts until its lease ends. */
 const become = (uuids: string[], generation: number, withinMs = 80_000) =>
   eventually(async () => {
     const found = await world.rows(
@@ -60,7 +61,7 @@ const become = (uuids: string[], generation: number, withinMs = 80_000) =>
     expect(found).toEqual([{ state: "active", generation, count: uuids.length }]);
   }, withinMs);
 
-/** The one token that the platform counts as valid is the one that is stored. */
+/** The stored token is the one that is valid at the platform. */
 async function expectAlive(uuids: string[]): Promise<void> {
   const since = position();
   for (const uuid of uuids)
@@ -68,7 +69,7 @@ async function expectAlive(uuids: string[]): Promise<void> {
   expect(issuedSince(since)).toBe(0);
 }
 
-/** A statement in a transaction that stays open until the answer is called. */
+/** Runs a statement in a transaction that stays open until the returned function is called. */
 async function held(text: string): Promise<() => Promise<void>> {
   const client = new pg.Client({ connectionString: world.environment["DATABASE_URL"]! });
   await client.connect();
@@ -123,7 +124,7 @@ onPostgresql("a locked row", () => {
     const [another] = await install(1);
     expect(another!.response.status).toBe(200);
     await become([another!.addon.id], 1);
-    // Its own deprovision is answered, however that turns out, and once more succeeds.
+    // Its own deprovision gets an answer, of whatever status, and a repeated one succeeds.
     const first = await gone;
     expect([503, 204]).toContain(first?.response.status);
     await release();
@@ -140,10 +141,10 @@ onPostgresql("a locked table", () => {
     const logged = world.logged().length;
     const refused = await install(60);
     expect(refused.map(({ response }) => response.status)).toEqual(refused.map(() => 503));
-    // What was sent before they were refused ends by itself.
+    // Statements that were sent before the refusal end by themselves.
     await wait(4_000);
     await release();
-    // One that comes now is written behind whatever was left to be written before it.
+    // A new provision is written after everything that was still to be written.
     const [next] = await install(1);
     expect(next!.response.status).toBe(200);
     await wait(1_000);

@@ -7,7 +7,7 @@ import { aWaitingRoom, DatabaseUnavailable, retryWhileDatabaseAway } from "../..
 const lost = () => new Error("Connection terminated unexpectedly");
 const deadlock = () => Object.assign(new Error("deadlock detected"), { code: "40P01", severity: "ERROR" });
 
-/** Fails so many times, then succeeds. */
+/** Fails a number of times, then succeeds. */
 function failing(times: number, error: () => unknown) {
   let tries = 0;
   const work = async () => {
@@ -52,7 +52,7 @@ test("when an attempt hangs, reports the error of the attempt before it as the c
   });
 });
 
-/** As a process that is stopped, or whose container is frozen: nothing runs, and time passes. */
+/** Blocks as a suspended process or frozen container does: nothing runs, and time passes. */
 const standStill = (ms: number) => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
 const LONGER_THAN_THE_DEADLINE_MS = 2_000;
 

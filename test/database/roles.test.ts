@@ -50,7 +50,7 @@ onPostgresql("a service whose role cannot change the schema, set up as docs/data
         ),
       ).toEqual([{ state: "provisioned", credential: "active" }]),
     );
-  /** What a command answered; it must have done what it was asked for. */
+  /** The output of a command, which must have succeeded. */
   const kit = async (words: string[], input?: string) => {
     const { code, data } = await kitJson(settings, words, input);
     expect({ words, code, data }).toEqual({ words, code: 0, data });

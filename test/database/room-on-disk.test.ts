@@ -16,7 +16,7 @@ const full = () =>
     ...{ code: "53100", severity: "ERROR" },
   });
 
-/** A database whose disk may be full: then nothing that allocates is done, and what fits into what is there still is. */
+/** A database whose disk may be full: then writes that need new blocks fail, and others work. */
 function aFillingDatabase() {
   const disk = { isFull: false, spills: 0 };
   const client = Object.assign(new EventEmitter(), {

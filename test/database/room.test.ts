@@ -33,7 +33,7 @@ test("no index of credentials covers a column that a claim, a mark or a re-seal 
     expect(indexdef).not.toMatch(/lease|sent_at|outcome_unknown|sealed_|generation|secret_version|issued_at/);
 });
 
-/** How many of 100 claimed credentials had to go to another page: for the claim, and then for the mark. */
+/** How many of 100 claimed credentials were moved to another page: by the claim, and then by the mark. */
 async function movedByClaimAndMark(): Promise<[claim: number, mark: number]> {
   await opened.database.query(statement("forget", "TRUNCATE credentials"));
   await opened.database.query(fill, [MANY]);

@@ -26,7 +26,7 @@ test.each([
   });
 });
 
-/** What the driver makes of it, which lets an address win over what stands beside it. */
+/** The driver's resulting settings; in the driver an address overrides other options. */
 const tlsOf = (query: string, ca: string) => {
   const client = new pg.Client(withCa(`postgresql://db.example/addon${query}`, ca));
   return (client as unknown as { connectionParameters: { ssl: unknown } }).connectionParameters.ssl;
@@ -70,7 +70,7 @@ test("a client certificate in the address is kept", async () => {
   const file = path.join(folder, "client.pem");
   await writeFile(file, "one of ours");
   const tls = tlsOf(`?sslcert=${file}&sslkey=${file}`, PEM) as { key: string };
-  // The driver hides the key from whoever lists the members.
+  // The driver makes the key non-enumerable.
   expect({ ...tls, key: tls.key }).toEqual({
     ca: PEM,
     rejectUnauthorized: true,

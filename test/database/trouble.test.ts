@@ -4,8 +4,8 @@ import { kitJson } from "../kit/kit.ts";
 import { startDatabaseProxy, type DatabaseProxy } from "../support/database-proxy.ts";
 import { aWorld, eventually, type World } from "../support/world.ts";
 
-// A real PostgreSQL that is cut off, silent, read-only, full or in a deadlock. The proxy stands before the service
-// alone: the test asks the database directly.
+// A real PostgreSQL that is unreachable, silent, read-only, full or in a deadlock. Only the service uses the proxy; the
+// test queries the database directly.
 const onPostgresql = process.env["TEST_DATABASE_URL"] ? describe : describe.skip;
 
 let world: World;
@@ -35,7 +35,7 @@ const becomesActive = (uuid: string, withinMs = 60_000) =>
 const exchanges = (since: number) =>
   world.sandbox.control.ledger({ since }).entries.filter(({ path }) => path === "/oauth/token");
 
-/** From now on writes to a table fail with this SQLSTATE, all or some of them. */
+/** From now on all or some writes to a table fail with this SQLSTATE. */
 async function failing(table: "credentials" | "resources", sqlState: string, share = 1): Promise<void> {
   await world.rows(`
     CREATE OR REPLACE FUNCTION trouble() RETURNS trigger LANGUAGE plpgsql AS $$

@@ -1,4 +1,4 @@
-// `npm run conformance` without a word: this very service, with its own database in a temporary folder.
+// `npm run conformance` without arguments: the kit's own service, with a database in a temporary folder.
 
 import { afterEach, describe, expect, it } from "@jest/globals";
 import { mkdtemp, readdir, rm } from "node:fs/promises";
@@ -13,7 +13,7 @@ afterEach(() => Promise.all(folders.splice(0).map((folder) => rm(folder, { recur
 async function conformance(...only: string[]) {
   const folder = await mkdtemp(path.join(tmpdir(), "conformance-run-"));
   folders.push(folder);
-  /** Of its databases; what runs TypeScript keeps something too. */
+  /** Temporary folders of its databases; tsx keeps others. */
   async function left() {
     const names = await readdir(folder, { recursive: true });
     return names.filter((name) => name.startsWith("conformance-"));
@@ -32,7 +32,7 @@ describe("npm run conformance against this service", () => {
 
   it("leaves nothing behind when it is stopped by Ctrl-C", async () => {
     const { ended, end, output, left } = await conformance("PROV-01", "DEPR-06");
-    // The service has begun to write its database.
+    // The service has started to create its database.
     await eventually(async () => (await left()).length > 1);
     expect(await end("SIGINT")).toBe(130);
     await ended;

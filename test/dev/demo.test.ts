@@ -1,4 +1,4 @@
-// `npm run demo` and `npm run sandbox:run` with a product that is as unlike the teapots as the contract lets it be.
+// `npm run demo` and `npm run sandbox:run` with a product that differs from the teapots as much as the contract allows.
 
 import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
 import { spawn, spawnSync } from "node:child_process";
@@ -13,13 +13,13 @@ import { run } from "./dev-run.ts";
 
 const { PATH, HOME } = process.env;
 const KILNS = "test/support/kilns/your-service";
-/** Its settings are required. */
+/** A service whose settings are required. */
 const DRAWERS = "examples/postgres-product/your-service";
 
 let TMPDIR: string;
 beforeEach(async () => void (TMPDIR = await mkdtemp(path.join(tmpdir(), "demo-test-"))));
 afterEach(() => rm(TMPDIR, { recursive: true }));
-/** Of its databases; what runs TypeScript keeps something too. */
+/** Temporary folders of its databases; tsx keeps others. */
 const left = async () => (await readdir(TMPDIR)).filter((name) => name.startsWith("addon-demo-"));
 
 async function selling(service: string, file: string, ...words: string[]) {
@@ -80,7 +80,7 @@ describe.each(["dev/demo.ts", "dev/sandbox-run.ts"])("%s", (file) => {
   });
 });
 
-// Its clean-up waits for the lease of what is under way.
+// Its clean-up waits for the lease of the work under way.
 it("npm run sandbox:run removes its resource when COMMAND leaves a plan change unfinished", async () => {
   const script = `
     const { SANDBOX_URL, RESOURCE_UUID } = process.env;

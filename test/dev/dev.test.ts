@@ -49,7 +49,7 @@ it("npm run dev installs the sample, shows the calls as they happen, continues a
   await changesThePlan(first, story);
 
   const made = await settings();
-  // The platform's own memory is a little behind.
+  // The platform's state file is written with a small delay.
   const remembered = () => readFile(path.join(folder, "sandbox.json"), "utf8");
   await eventually(async () => expect(await remembered()).toContain("premium"));
   await first.end("SIGKILL");
@@ -81,7 +81,7 @@ async function changesThePlan({ until }: Run, story: string): Promise<void> {
   expect((await stateOf(ports)).addons[0]!.plan.name).toBe("teapots:premium");
 }
 
-/** Neither on the screen nor in the log; and only their owner can read where they are kept. */
+/** No secret is on the screen or in the log, and only their owner can read their file. */
 async function showsNoSecret(screen: string): Promise<void> {
   const { ADDON_PASSWORD, CLIENT_SECRET, ENCRYPTION_KEY, OAUTH_CLIENT_SECRET } = await settings();
   const log = await readFile(path.join(folder, "service.log"), "utf8");
@@ -93,7 +93,10 @@ async function showsNoSecret(screen: string): Promise<void> {
     expect((await stat(path.join(folder, file))).mode & 0o777).toBe(0o600);
 }
 
-/** As somebody types them in a second terminal, up to the first that fails; `npm run kit` needs no build of this folder. */
+/**
+ * Runs the commands as typed in a second terminal, up to the first that fails; `npm run kit` needs no build of this
+ * folder.
+ */
 function typed(lines: string) {
   const { PATH, HOME } = process.env;
   const known = `curl() { command curl --fail "$@"; }\nnpm() { shift 4; node ${program("src/kit.ts")} "$@"; }\n`;
@@ -136,7 +139,7 @@ it("npm run dev delivers unfinished requests of the last run to its own service 
 }, 60_000);
 
 it("npm run dev prints no suggestions when it is stopped before it is ready", async () => {
-  // The platform takes no grant for as long as the service waits for what the sample add-on still lacks.
+  // The platform accepts no grant while the service waits for what the sample add-on still lacks.
   const last = await startSandbox({ statePath: path.join(folder, "sandbox.json") });
   last.control.settings({ acceptDelayMs: 60_000 });
   await last.close();

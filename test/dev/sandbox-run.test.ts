@@ -15,7 +15,7 @@ async function sandboxRun(...words: string[]) {
 }
 const script = (text: string) => [process.execPath, "--input-type=module", "-e", text];
 
-/** The service refuses to deprovision: so it is seen that it was asked to. */
+/** The service refuses to deprovision, which shows that it was asked to. */
 const WATCH = `
   await fetch(process.env.SANDBOX_URL + "/sandbox/faults", { method: "POST",
     body: JSON.stringify({ match: ">DELETE /resources/*", action: { status: 507 }, times: 9 }) });`;

@@ -12,7 +12,7 @@ afterEach(() => rm(folder, { recursive: true }));
 
 it("npm run sandbox uses the plans and credentials that npm run dev created", async () => {
   const ports = await freePorts();
-  // Relative to the folder that both work in.
+  // Relative to the folder in which both run.
   const DATA_DIR = path.basename(folder);
   devSettings({ DATA_DIR }, tmpdir());
   const { until, end } = run("sandbox", { ...ports, DATA_DIR });
@@ -58,7 +58,7 @@ it.each([
   const ended = end(signal);
   await wait(2);
   void end(signal);
-  // When all is kept it may have let go of its signals already.
+  // When the state is saved it may have removed its signal handlers already.
   expect([0, signal]).toContain(await ended);
   expect(await readFile(SANDBOX_STATE, "utf8")).toContain("kept-to-the-end");
 });

@@ -18,7 +18,7 @@ const mayImport: Record<string, readonly string[]> = {
   "close-all": [],
   // Around every request: refused bodies and methods, the server, its end.
   http: ["errors"],
-  // What is written to the log, and what never is.
+  // What is written to the log, and the scrubber.
   logging: ["secret"],
   // The environment becomes settings, and these one checked configuration.
   environment: ["errors"],
@@ -35,7 +35,7 @@ const mayImport: Record<string, readonly string[]> = {
   // Refusals, and settings of its own; the kit gives it the rest when it calls.
   "your-service": ["errors", "secret", "setting", "setting-kinds"],
   "partner-api": ["resources", "errors", "secret", "logging", "uuid", "json-object", "http"],
-  // What people see: the frame of every page. And people coming in.
+  // The frame of every page, and the sign-in of people.
   pages: ["database", "errors", "logging", "http"],
   "sign-in": ["due-work", "pages", "platform", "vault", "database", "errors", "secret", "logging", "http"],
   // What is counted and timed, around the parts that do the work.
@@ -136,7 +136,7 @@ const mayImport: Record<string, readonly string[]> = {
   worker: ["config", "environment", "errors", "process"],
 };
 
-/** Types alone: what a room may know of another without needing it to run. */
+/** Type imports only: types that a folder may use of another without needing it at run time. */
 const mayImportTypes: Record<string, readonly string[]> = {
   "your-service": ["resources", "customer"],
   operator: ["services", "config", "settings"],
@@ -197,7 +197,7 @@ describe("the imports between folders", () => {
   });
 
   it("use each library in one place", () => {
-    // What yours stands on is yours to choose.
+    // The libraries of your service are your choice.
     const ours = files.filter((file) => roomOf(file) !== "your-service");
     const users = (name: string) => ours.filter((file) => read(file).includes(`from "${name}`));
     expect(users("node-cron")).toEqual(["src/jobs/run.ts"]);
@@ -224,19 +224,19 @@ describe("the imports between folders", () => {
     const users = tests.filter((file) =>
       importsOf(file).some(({ to }) => to.startsWith("src/your-service/")),
     );
-    // The one lets a fork's own tests have its service; the other looks at the fork's files, whatever they say.
+    // The one lets a fork's own tests use its service; the other reads the fork's files, whatever they contain.
     expect(users.sort()).toEqual(["test/docs/deploy-files.test.ts", "test/support/sellers.ts"]);
   });
 
   it("lead to no folder for miscellaneous code", () => {
     const drawers = /(^|\/)(utils?|helpers?|lib|common|core|managers?|misc)(\/|\.ts$)/;
     const ours = [...files, ...sourceFiles(path.join(root, "sandbox"))];
-    // How yours is put away is yours to choose too.
+    // The file names of your service are your choice too.
     expect(ours.filter((file) => roomOf(file) !== "your-service" && drawers.test(file))).toEqual([]);
   });
 });
 
-/** The room of a file: its folder below src/, or its own name. */
+/** The folder of a file below src/, or its own name. */
 function roomOf(file: string): string {
   const [, first = ""] = file.split("/");
   return first.replace(/\.tsx?$/, "");

@@ -33,7 +33,7 @@ const known = Object.values({ ...settings, ...yourSettings }).map(({ name, about
   standard,
 }));
 const required = known.filter(({ standard }) => standard === undefined).map(({ name }) => name);
-/** Not required of a service whose database holds one, but of every new one. */
+/** Not required if the database holds one, but required for every new service. */
 const wanted = [...required, "CLIENT_SECRET"];
 
 interface Setting {
@@ -104,7 +104,7 @@ describe("app.json", () => {
     "describes each variable of %s, which is a known setting",
     (name) => {
       for (const [variable, about] of variablesOf(name)) {
-        // What Node and npm read themselves, such as NODE_OPTIONS, is no setting of ours.
+        // Variables of Node and npm themselves, such as NODE_OPTIONS, are no settings of the kit.
         if (!/^(NODE|NPM)_/.test(variable)) expect(known.map((each) => each.name)).toContain(variable);
         expect(about).toMatchObject({ description: expect.any(String) });
       }
@@ -122,7 +122,7 @@ describe("app.json", () => {
         variable,
         value ?? (generator ? randomBytes(32).toString("hex") : typedIn(variable)),
       ]);
-      // What may stand in yours is not known here; that they are asked for is.
+      // Valid values of a fork's settings are not known here, only that they are asked for.
       expect(() => readConfig(Object.fromEntries(filled) as Environment, undefined, {})).not.toThrow();
     },
   );
@@ -146,7 +146,7 @@ describe("app.json", () => {
   });
 });
 
-/** As your settings read it; the kit's own are known by their names. */
+/** As your settings read it; the kit's own are recognised by their names. */
 function isSecret(variable: string): boolean {
   const yours = Object.values<Reader>(yourSettings).find(({ name }) => name === variable);
   return yours ? becomesSecret(yours) : /KEY|SECRET|PASSWORD/.test(variable);
@@ -168,7 +168,7 @@ function becomesSecret({ read }: Reader): boolean {
   });
 }
 
-/** What a person puts into the form that asks for it. */
+/** A value that a person types into the form. */
 function typedIn(variable: string): string {
   return /_URL$/.test(variable) ? "https://api.example.com" : "typed-in-by-a-person";
 }

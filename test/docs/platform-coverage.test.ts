@@ -104,7 +104,7 @@ function sources(folder: string): string[] {
     .map((name) => path.join(folder, name));
 }
 
-/** What the sandbox's routers say; the control side is no part of the platform. */
+/** The routes of the sandbox's routers; the control API is no part of the platform. */
 function servedEndpoints(): string[] {
   const mounted = [...read("sandbox/app.ts").matchAll(/app\.use\("(\/[^"]+)", (\w+)\(/g)];
   return sources("sandbox")

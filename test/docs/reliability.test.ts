@@ -12,7 +12,7 @@ const rows = [...document.matchAll(/^\| ((?:(?:AU|[A-K])\d+(?:, )?)+) \| (.+) \|
   ([, faults, promise, shownBy]) => ({ faults: faults!, promise: promise!, shownBy: shownBy! }),
 );
 
-/** How many faults there are of each letter; D11 was never one. */
+/** The number of faults of each letter; D11 never existed. */
 const counts = { A: 20, B: 20, C: 17, D: 13, E: 12, F: 12, G: 7, H: 20, AU: 7, J: 6, K: 3 };
 const faults = Object.entries(counts)
   .flatMap(([letter, count]) => Array.from({ length: count }, (_, index) => `${letter}${index + 1}`))

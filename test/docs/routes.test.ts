@@ -9,7 +9,7 @@ const root = new URL("../../", import.meta.url);
 /** One page is about the platform's own routes. */
 const pages = kitPages.filter((page) => page !== "docs/platform-coverage.md");
 
-/** Paths of the service that a page names between backticks. The sandbox's own are others. */
+/** Paths of the service that a page names between backticks, without those of the sandbox. */
 const ROUTE =
   /`(?:GET |POST )?(\/(?:operator|oauth|sso|customer|metrics|healthz|readyz|resources)\b[^`\s]*)`/g;
 const named = pages

@@ -5,7 +5,7 @@ import { controlRoutes } from "../../sandbox/control/routes.ts";
 import { defaultBehaviour } from "../../sandbox/settings.ts";
 import { aWorld, type TestWorld } from "../sandbox/world.ts";
 
-/** docs/sandbox-control.md says of the sandbox's control side what there is, and nothing else. */
+/** docs/sandbox-control.md describes the whole control API of the sandbox, and nothing else. */
 const page = readFileSync(new URL("../../docs/sandbox-control.md", import.meta.url), "utf8");
 const chapter = (title: string) => page.split(/^## /m).find((text) => text.startsWith(`${title}\n`)) ?? "";
 
@@ -34,7 +34,7 @@ async function send(call: string, body: object) {
   return { status: response.status, message };
 }
 
-/** The names that a call's refusal of an unknown one lists; none where it takes no body. */
+/** The names that a call's refusal of an unknown member lists; none if it takes no body. */
 async function namesTaken(call: string, body: object = { nonsense: 1 }): Promise<string[]> {
   const { message } = await send(call, body);
   return /(?:there are|some of:) ([\w, ]+)\.$/.exec(message)?.[1]?.split(", ") ?? [];

@@ -60,7 +60,7 @@ describe("packages that npm ci installs", () => {
   });
 
   it("have run no install script here", () => {
-    // esbuild's puts a binary in the place of this file, and Prisma's downloads its engines.
+    // The script of esbuild replaces this file by a binary, and that of Prisma downloads its engines.
     expect(read("node_modules/esbuild/bin/esbuild").slice(0, 19)).toBe("#!/usr/bin/env node");
     const engines = readdirSync(path.join(root, "node_modules/@prisma/engines"));
     expect(engines.filter((name) => /^(lib)?(schema|query)[-_]engine/.test(name))).toEqual([]);

@@ -10,8 +10,9 @@ import { before } from "../support/process-world.ts";
 import { eventually } from "../support/world.ts";
 import { as, aWorldOfDrawers } from "./drawers.ts";
 
-// The example of docs/make-it-yours.md, through the front door: real processes, a platform, a PostgreSQL. The embedded
-// one lets everybody in as the same role, so what a customer may not do is tried with TEST_DATABASE_URL alone.
+// The example of docs/make-it-yours.md with real processes, a sandbox and a PostgreSQL. The embedded database lets
+// every
+// client in as the same role, so a customer's restrictions are tested only with TEST_DATABASE_URL.
 const onPostgresql = testServerUrl ? it : it.skip;
 
 let drawers: Awaited<ReturnType<typeof aWorldOfDrawers>>;
@@ -40,7 +41,7 @@ async function roleOf({ role }: { role: string }) {
 }
 const schemas = () => drawers.rows(`SELECT nspname FROM pg_namespace WHERE nspname LIKE 'drawer%'`);
 
-/** As much as the plan small has room for, and more. */
+/** As much data as the plan small allows, and more. */
 const FILL = `CREATE TABLE filled AS SELECT repeat(md5(n::text), 50) AS text FROM generate_series(1, 8000) AS n`;
 
 describe("a drawer of the example product", () => {
@@ -121,7 +122,7 @@ describe("a drawer of the example product", () => {
         productPasswordKey: new Secret("a-key-of-more-than-thirty-two-characters"),
       });
       try {
-        // As `make` does it, in a statement whose client has given up waiting.
+        // As `make` does, in a statement whose client has stopped waiting.
         await making.query(
           `BEGIN; SELECT pg_advisory_xact_lock(hashtext('${role}')); CREATE ROLE ${role} LOGIN`,
         );
@@ -153,7 +154,7 @@ describe("a drawer of the example product", () => {
   });
 });
 
-/** Dies once the product's database has done what these words ask for, before anybody else knows of it. */
+/** Dies once the product's database has executed a statement with this text, before the result is known elsewhere. */
 const diesAfter = (words: string) =>
   before(`
     import { createRequire } from "node:module";
@@ -165,7 +166,7 @@ const diesAfter = (words: string) =>
       return result;
     };`);
 
-/** Nobody holds what the dead process was at: otherwise that is waited for, 45 s. */
+/** Ends the lease of the dead process; otherwise the next one waits 45 s for it. */
 const hurry = (uuid: string) =>
   drawers.world.rowsApart(`UPDATE steps SET due_at = now(), leased_until = NULL WHERE uuid = $1`, [uuid]);
 
@@ -179,7 +180,7 @@ describe("a process of the example product that is killed between two steps", ()
     expect(await schemas()).toHaveLength(count + 1);
     await hurry(drawer.uuid);
     serviceUrl = (await drawers.start()).url!;
-    // A sweep may be at it already: then it is "later".
+    // If a sweep is working on it already, the answer is "later".
     expect((await drawers.control.redeliver(drawer.uuid)).response.status).toBeLessThan(300);
     await eventually(() => drawer.url() !== undefined);
     expect(await schemas()).toHaveLength(count + 1);

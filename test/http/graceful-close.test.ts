@@ -28,7 +28,7 @@ afterEach(() => {
   server.close();
 });
 
-/** Resolves with what an answer says of its connection, or with the code of the error that came instead. */
+/** Resolves with the Connection header of the answer, or with the code of the error. */
 function ask(by = agent): Promise<string> {
   const options = { host: "127.0.0.1", port, method: "POST", agent: by };
   return new Promise((resolve) => {
@@ -39,7 +39,7 @@ function ask(by = agent): Promise<string> {
   });
 }
 
-/** The head of a request whose body is sent by and by. */
+/** The head of a request whose body is sent slowly. */
 async function begin(): Promise<{ socket: Socket; said(): string }> {
   const socket = connect(port, "127.0.0.1");
   let said = "";

@@ -4,11 +4,11 @@ import type { Database } from "../../src/database/database.ts";
 import { aGate } from "../support/a-vendor.ts";
 import { aWorld, eventually, type World } from "../support/world.ts";
 
-// GET /healthz says that the process lives, whatever else is; GET /readyz whether provisions can be answered.
+// GET /healthz says whether the process is alive; GET /readyz whether it can answer provisions.
 
 let world: World;
 let isDatabaseAway = false;
-/** What comes of reading the client secrets; null: they are read. */
+/** Replaces reading the client secrets; null: they are read. */
 let secretsMeet: (() => Promise<never>) | null = null;
 let migrationsKnown: Promise<void> = Promise.resolve();
 beforeAll(async () => {
@@ -69,7 +69,7 @@ describe("GET /healthz and GET /readyz", () => {
   ])("when the service %s, report it as degraded, because provisions work", async (_, meets) => {
     await world.restart();
     secretsMeet = meets;
-    // What it knows of them is believed for five seconds.
+    // The service keeps what it has read for five seconds.
     await eventually(async () => expect(await ask("/readyz")).toBe("200 degraded"));
     const { response } = await world.sandbox.control.install();
     expect(response.status).toBeLessThan(300);
@@ -82,7 +82,7 @@ describe("GET /healthz and GET /readyz", () => {
     migrationsKnown = gate.opened;
     const before = world.service.url!;
     const restarting = world.restart();
-    // The address of the one that is just starting stands in its log.
+    // The address of the starting service is in its log.
     const url = await eventually(async () => {
       const last = [...world.logged().matchAll(/"url":"(http:[^"]+)"/g)].at(-1)![1]!;
       expect(last).not.toBe(before);
@@ -109,7 +109,7 @@ describe("GET /healthz and GET /readyz", () => {
   });
 });
 
-/** Sends a request, and of another all but its end: once the first is answered, the connection is no idle one. */
+/** Sends a request, and another one without its end: so the connection is not idle after the first answer. */
 function halfAsked(url: string, path: string): Promise<{ complete(): void; answer: Promise<string> }> {
   const socket = connect(Number(new URL(url).port), "localhost");
   let text = "";

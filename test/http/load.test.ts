@@ -3,7 +3,7 @@ import { setTimeout as wait } from "node:timers/promises";
 import { aProcessWorld, type ProcessWorld } from "../support/process-world.ts";
 import { eventually } from "../support/world.ts";
 
-// How quick it is, `npm run bench` measures; here is what must hold on any machine.
+// `npm run bench` measures the speed; this must hold on any machine.
 const onPostgresql = process.env["TEST_DATABASE_URL"] ? describe : describe.skip;
 
 let life: ProcessWorld;
@@ -50,18 +50,18 @@ onPostgresql("load on two web processes", () => {
       [model],
     );
     await life.world.rowsApart(`ANALYZE`);
-    // What is done once for each client secret has been done: it goes through all resources.
+    // The pass over all resources that follows a new client secret is complete.
     await life.world.rowsApart(`UPDATE client_secrets SET spread_at = created_at + interval '1 minute'`);
     const since = life.position();
     const read = await rowsScanned();
     await life.start("worker");
     await life.makeDue(uuids);
     await life.become(uuids, 2);
-    // Some sweeps that find nothing.
+    // A few sweeps that find nothing.
     const beats = await heartbeats();
     await eventually(async () => expect(await heartbeats()).toBeGreaterThan(beats + 3));
     expect(life.issuedSince(since)).toBe(20);
-    // Each sweep that went through all of them would have read ten thousand.
+    // A sweep over the whole table would have read ten thousand rows.
     expect((await rowsScanned()) - read).toBeLessThan(10_000);
   }, 120_000);
 
@@ -74,7 +74,7 @@ onPostgresql("load on two web processes", () => {
     return row!.count;
   }
 
-  /** Seconds of the latest beat of the refresh sweep. */
+  /** The time in seconds of the refresh sweep's last heartbeat. */
   async function heartbeats(): Promise<number> {
     const [row] = await life.world.rowsApart<{ at: number }>(
       `SELECT extract(epoch FROM at)::float8 AS at FROM heartbeats WHERE name = 'refresh-tokens'`,

@@ -21,7 +21,7 @@ function socketTo(): Socket {
   return socket;
 }
 
-/** Sends the beginning, then a byte now and then; answers how many seconds the service bore it, and what it said. */
+/** Sends the head, then a byte at intervals; returns after how many seconds the service closed, and its answer. */
 async function drip(beginning: string): Promise<{ seconds: number; said: string }> {
   const begun = performance.now();
   const socket = socketTo();

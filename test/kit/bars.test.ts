@@ -1,4 +1,4 @@
-// The bar of each command that works through many: what it counts, and what is left on the screen when it is gone.
+// The progress bar of each bulk command: what it counts, and what is left on the screen afterwards.
 
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
 import { randomBytes } from "node:crypto";
@@ -24,12 +24,12 @@ beforeAll(async () => {
 afterEach(() => world.sandbox.control.clearFaults());
 afterAll(() => world.close());
 
-/** One after the other, so that there is something to see. */
+/** One after the other, so that the progress is visible. */
 const slowly = () => ({ ...world.environment, TOKEN_CONCURRENCY: "1" });
 const slow = (calls: string, delayMs = 500) => world.sandbox.control.fault(calls, { delayMs }, 100);
 
 describe("kit secret set with a progress bar", () => {
-  /** The portal's reset, and a person who types what it shows. */
+  /** Resets the secret as the portal does, and types the new one. */
   async function typed() {
     const { secret } = world.sandbox.control.resetClientSecret();
     slow("POST /oauth/token");
@@ -67,7 +67,7 @@ describe("kit secret set with a progress bar", () => {
 });
 
 describe("kit config push --all with a progress bar", () => {
-  /** A var of each resource is gone, and the platform is slow. */
+  /** Removes a var of each resource, and makes the platform slow. */
   async function missing() {
     const { platformFor } = world.service.services;
     for (const uuid of uuids) await platformFor(uuid).config.update([{ name: "TEAPOT_URL", value: null }]);
@@ -133,7 +133,7 @@ describe("kit config push --all with a progress bar", () => {
 });
 
 describe("a bulk command that is stopped in a script", () => {
-  /** Runs it until the platform has been called, and stops it there. */
+  /** Runs the command until it has called the platform, and stops it there. */
   async function stopped(words: string[], calls: string) {
     const since = world.sandbox.control.ledger({}).next;
     slow(calls);
@@ -174,7 +174,7 @@ describe("kit keys reseal with a progress bar", () => {
   });
   const reseal = () => onTerminal(rotated(), ["keys", "reseal"]);
 
-  /** A row that is busy is tried again and again. */
+  /** A locked row is tried repeatedly. */
   beforeAll(() =>
     world.rows(`CREATE FUNCTION leave_alone() RETURNS trigger AS 'BEGIN RETURN NULL; END' LANGUAGE plpgsql`),
   );

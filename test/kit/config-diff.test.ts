@@ -16,7 +16,7 @@ beforeAll(async () => {
 afterAll(() => life.world.close());
 beforeEach(() => change(...Object.entries(wanted).map(([name, value]) => ({ name, value }))));
 
-/** Somebody changes the config vars on the platform by hand. */
+/** Changes config vars at the platform by hand. */
 const change = (...vars: ConfigVar[]) => life.world.service.services.platformFor(uuid).config.update(vars);
 
 async function onPlatform(): Promise<Record<string, string>> {
@@ -152,7 +152,7 @@ it.each([
     });
     expect(await run("config", "push", "--all", "--overwrite", "KETTLE", "--yes")).toMatchObject({ code: 2 });
 
-    // The platform has let go of it, and would not take it back: nothing is missing.
+    // The platform has removed it and would refuse it: nothing is missing.
     expect(await run("config", "diff", uuid)).toMatchObject({ code: 0 });
     await change({ name: "TEAPOT_TOKEN", value: null });
     expect(await run("config", "push", uuid, "--yes")).toMatchObject({ code: 0 });
@@ -203,7 +203,7 @@ it("config diff --all lists resources that differ, that could not be asked, and 
 
   const since = life.position();
   expect(await run("config", "push", "--all")).toMatchObject({ code: 2 });
-  // Whoever cannot be asked hears of it before everybody's config vars are read.
+  // Resources that cannot be asked are reported before all config vars are read.
   expect(life.entries(since)).toEqual([]);
   expect(await run("config", "push", "--all", "--yes")).toEqual({
     code: 0,
@@ -240,7 +240,7 @@ it.each<[string, () => Promise<{ later: string }>]>([
 
 it("config diff and push leave vars alone that were set before the kit", async () => {
   const imported = await life.settled();
-  // As an import leaves it.
+  // The state after an import.
   await life.world.rows(`UPDATE resources SET sealed_config = NULL WHERE uuid = $1`, [imported]);
   const theirs = () => life.world.service.services.platformFor(imported).config.get();
   const before = await theirs();

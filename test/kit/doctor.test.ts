@@ -80,7 +80,7 @@ describe("kit doctor", () => {
     expect(of("passwords").message).not.toContain("short");
     const operators = (await doctor({ OPERATOR_PASSWORD: "short-too" })).of("passwords");
     expect(operators.message).toMatch(/^OPERATOR_PASSWORD has fewer than 16 characters/);
-    // With it and a form that any customer is sent, it is found out at home.
+    // With the salt, a password can be guessed offline from a form that a customer is sent.
     const salt = (await doctor({ SSO_SALT: "tea7" })).of("passwords");
     expect(salt.message).toMatch(/^SSO_SALT has fewer than 16 characters/);
   });
@@ -129,7 +129,7 @@ describe("kit doctor", () => {
     const { ok, of } = await doctor({ DECRYPTION_KEYS: "an-old-key-that-is-not-in-use-".repeat(2) });
     expect(ok).toBe(true);
     expect(of("keys").fix).toContain("can be dropped 12 hours after");
-    // At the first step of a change of keys it is the new one that stands there.
+    // At the first step of a key change the new key is in DECRYPTION_KEYS.
     expect(of("keys").fix).toContain("A new one stays");
   });
 
@@ -285,7 +285,7 @@ describe("kit doctor", () => {
     world.sandbox.control.partner({ clientSecret });
     expect({ code, secret: of("secret") }).toMatchObject({ code: 1, secret: { ok: false } });
     expect(of("secret").fix).toContain("kit secret set");
-    // It looks, and changes nothing.
+    // The check changes nothing.
     expect(await world.rows(`SELECT 1 FROM client_secrets WHERE rejected_at IS NOT NULL`)).toEqual([]);
   });
 

@@ -1,4 +1,4 @@
-// The script `kit` of package.json, in a folder with a compiler that writes down that it ran.
+// The script `kit` of package.json, in a folder with a compiler that records that it ran.
 
 import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
 import { spawn } from "node:child_process";
@@ -13,7 +13,7 @@ const { scripts } = JSON.parse(
   readFileSync(new URL("../../package.json", import.meta.url), "utf8"),
 ) as { scripts: { kit: string } }; // prettier-ignore
 const FIRST_BUILD = fileURLToPath(new URL("../../dev/first-build.mjs", import.meta.url));
-/** Takes a moment in which only a part of the build is there. */
+/** The compiler takes a moment in which only a part of the build exists. */
 const COMPILER = `#!/bin/sh
 echo building
 mkdir -p "$4" && echo 'import "./part.js"; console.log("new")' > "$4/kit.js" && sleep 0.5 && echo > "$4/part.js"
@@ -47,7 +47,7 @@ const aBuild = (writtenSecondsAgo: number) =>
 async function kit(...words: string[]) {
   const child = spawn("npm", ["run", "--silent", "kit", "--", ...words], { cwd: folder });
   const [ran, said] = await Promise.all([text(child.stdout), text(child.stderr)]);
-  // Told first: the wait is what it explains.
+  // Printed before the wait that it explains.
   const hasBuilt = /^Building dist\/.*\nbuilding\n/.test(said);
   return { ran: ran.trim(), hasBuilt, isTold: said.includes("npm run build") };
 }

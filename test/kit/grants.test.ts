@@ -17,11 +17,11 @@ const UNKNOWN = "01234567-89ab-cdef-0123-456789abcdef";
 
 let world: World;
 let vendor: Vendor;
-/** Everything any command said here. */
+/** The output of all commands in this file. */
 const said: string[] = [];
 beforeAll(async () => {
   vendor = aVendor();
-  // The sweeps stay out of it: what happens, kit does.
+  // Without sweeps, so that only kit acts.
   world = await aWorld({
     environment: { WEB_JOBS: "off", LEGACY_GRANTS: "on" },
     sandbox: { legacyGrants: true },
@@ -227,7 +227,7 @@ describe("kit grants recover", () => {
     const toldAt = performance.now();
     child.kill("SIGINT");
     const [code] = (await once(child, "close")) as [number];
-    // Before the rest is over.
+    // Before the Retry-After has passed.
     expect(performance.now() - toldAt).toBeLessThan(20_000);
     expect(code).toBe(1);
     expect(await output).toContain("Stopped: 3 resources left. The same command goes on.");
@@ -273,7 +273,7 @@ describe("kit grants recover that is killed", () => {
     );
     expect(row!.state).toBe("grant_pending");
     expect(row!.sealed.includes(Buffer.from(code))).toBe(false);
-    // Its lease runs out.
+    // Its lease ends.
     await world.rows(`UPDATE credentials SET leased_until = now() WHERE uuid = $1`, [uuid]);
     expect((await recover(["--all"])).data).toEqual({ done: [uuid], failed: [], skipped: [] });
     expect(calls(since, GRANTS)).toHaveLength(1);

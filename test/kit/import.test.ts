@@ -160,7 +160,7 @@ describe("kit resources import", () => {
     const told = text(child.stderr!);
     const ended = once(child, "close");
     child.stdin!.on("error", () => undefined).write(`${lines(...whole)}\n${JSON.stringify(half)}`);
-    // As many as are written at once; from now on it waits.
+    // As many lines as are written at once; then it waits.
     await eventually(async () => expect(await stored(whole[0]!.uuid)).toBeDefined());
     child.kill("SIGINT");
     expect(await ended).toEqual([1, null]);

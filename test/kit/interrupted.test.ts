@@ -82,7 +82,7 @@ it.each([
   30_000,
 );
 
-// What a connection that drops leaves behind: the shell tells of it, and nobody reads any more.
+// The effect of a dropped connection: the shell sends SIGHUP, and nobody reads the output.
 it.each([
   ["config", "get", [null, "SIGHUP"]],
   ["tokens", "refresh", [0, null]],
@@ -95,7 +95,7 @@ it.each([
     child.stderr!.destroy();
     child.kill("SIGHUP");
     await wait(1_500);
-    // The kernel and the shell both tell of it, some time apart: nobody means to hurry by that.
+    // The kernel and the shell both send SIGHUP, at different times: that is not a second request to stop.
     child.kill("SIGHUP");
     expect(await ended).toEqual(how);
     expect(await generation(uuid)).toBe(2);

@@ -33,7 +33,7 @@ beforeAll(async () => {
 });
 afterAll(() => world.close());
 
-/** Takes its time with each table whose rows are counted by their keys. */
+/** Makes counting the rows of each table by key slow. */
 const COUNTS_SLOWLY = before(`
   import { createRequire } from "node:module";
   import { setTimeout as wait } from "node:timers/promises";
@@ -120,7 +120,8 @@ describe("kit keys reseal", () => {
     const again = await kit(rotated(), ["keys", "reseal"]);
     expect(again).toMatchObject({ code: 0, stderr: "", stdout: expect.stringContaining("0 rows resealed.") });
 
-    // The old key can go now, and the client secret is still known by its hash: none is imported a second time.
+    // The old key can be removed now, and the client secret is recognised by its hash: it is not imported a second
+    // time.
     oldKey = newKey;
     await world.restart({ environment: { ENCRYPTION_KEY: newKey } });
     world.environment = { ...world.environment, ENCRYPTION_KEY: newKey };

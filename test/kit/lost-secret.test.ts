@@ -8,7 +8,7 @@ import { teapotConfig, teapotParts } from "../support/sellers.ts";
 import { aWorld, type World } from "../support/world.ts";
 import { kitJson } from "./kit.ts";
 
-// A stored client secret that does not open: a byte of it was damaged, or the key that sealed it is gone.
+// A stored client secret that cannot be decrypted: a byte of it is damaged, or its key is missing.
 
 let world: World;
 beforeAll(async () => {
@@ -27,7 +27,7 @@ const versions = () =>
   world.rows<Row>(`SELECT version, sealed_secret AS sealed FROM client_secrets ORDER BY version`);
 const run = <Data>(words: string[], input?: string) => kitJson<Data>(world.environment, words, input);
 
-/** What a process that starts now, without CLIENT_SECRET, says of the database. */
+/** The database error of a process that starts now, without CLIENT_SECRET. */
 async function start(): Promise<string> {
   const config = teapotConfig({ ...world.environment, CLIENT_SECRET: "" });
   const services = await createServices(config, "guest", {
@@ -79,7 +79,7 @@ describe("kit secret set when the stored client secret cannot be decrypted", () 
     expect({ code, data }).toEqual({ code: 0, data: { version: expect.any(Number), due: 2, fresh: 2 } });
     expect(data.version).toBeGreaterThan(newest!.version);
     expect(await start()).toBe("fit");
-    // The old value in CLIENT_SECRET is not new to anybody: it does not come back.
+    // The old value in CLIENT_SECRET is known, so it is not set again.
     await world.restart();
     const current = await world.service.services.credentials.secrets.current();
     expect({ version: current.version, value: current.value.reveal() }).toEqual({ version: data.version, value: secret }); // prettier-ignore

@@ -153,7 +153,7 @@ describe("a sandbox registered by the manifest file alone", () => {
       partnerUrl: "https://addon.example.com",
       resourcesPath: "/v2/resources",
     });
-    // The service's password is the platform's there, which has it from the file.
+    // The service's password there is the platform's, which has it from the file.
     world = await aWorld({
       sandbox: registered,
       environment: { RESOURCES_PATH: "/v2/resources", SSO_SALT: SALT, SWEEP_CRON: "* * * * * *" },

@@ -6,7 +6,7 @@ import { kit, kitJson } from "./kit.ts";
 
 const UNKNOWN = "01234567-89ab-cdef-0123-456789abcdef";
 
-/** Cursors that look like ours, and name no time or no resource. */
+/** Cursors that look valid, and contain no time or no resource. */
 const NOWHERE = [
   `2024-99-99 10:00:00+00|${UNKNOWN}`,
   `2024-02-31 10:00:00+00|${UNKNOWN}`,
@@ -72,7 +72,7 @@ describe("kit resources", () => {
   });
 
   it("list prints page by page, the newest first, each resource once", async () => {
-    // Many are born in the same microsecond: the uuid decides.
+    // Many are created in the same microsecond: the uuid decides.
     await world.rows(
       `WITH born AS (
          INSERT INTO resources (uuid, plan, applied_plan, state, created_at)
@@ -144,7 +144,7 @@ describe("kit resources", () => {
     );
     const erased = await kitJson(world.environment, ["resources", "erase", uuid.toUpperCase(), "--yes"]);
     expect(erased).toEqual({ code: 0, data: { erased: uuid } });
-    // Of a tombstone it takes the rest.
+    // Of a tombstone it removes the remaining data.
     expect((await kitJson(world.environment, ["resources", "erase", uuid, "--yes"])).code).toBe(0);
     const { data } = await kitJson(world.environment, ["resources", "show", uuid]);
     expect(data).toMatchObject({

@@ -1,4 +1,4 @@
-// What a person at a terminal sees, on a real one; and what a script gets, which is on none.
+// Output on a real terminal, and output in a script, which has no terminal.
 
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
 import { anEmbeddedDatabase } from "../support/database.ts";
@@ -21,7 +21,7 @@ beforeAll(async () => {
 afterEach(() => world.sandbox.control.clearFaults());
 afterAll(() => world.close());
 
-/** The platform cannot be reached, by this one command. */
+/** Makes the platform unreachable for this one command. */
 const platformAway = () => ({
   ...world.environment,
   PLATFORM_API_URL: "http://127.0.0.1:1",

@@ -18,10 +18,10 @@ interface Report {
 
 let world: World;
 let uuids: string[];
-/** Everything any command said here. */
+/** The output of all commands in this file. */
 const said: string[] = [];
 beforeAll(async () => {
-  // The sweeps stay out of it: what happens, kit does.
+  // Without sweeps, so that only kit acts.
   world = await aWorld({ environment: { WEB_JOBS: "off" } });
   const installed = await Promise.all([1, 2, 3].map(() => world.sandbox.control.install({ plan: "basic" })));
   uuids = installed.map(({ addon }) => addon.id).sort();
@@ -119,7 +119,7 @@ describe("the advice of kit", () => {
       reason,
     ]);
     expect(await saidOf(["apps", uuids[1]!])).toContain(advice);
-    // In a report on many, which tells no reason, it is both.
+    // A report on many resources has no reason, so the advice covers both.
     const all = await saidOf(["tokens", "refresh", "--all"]);
     expect(all).toContain("kit resources show UUID says why");
     await saidOf(["tokens", "refresh", uuids[1]!]);

@@ -18,7 +18,7 @@ function commandsIn(command: Command, words: string[] = []): [string, Command][]
   return command.commands.length > 0 ? inner : [[words.join(" "), command]];
 }
 
-/** Help as 80 columns show it. */
+/** The help in 80 columns. */
 function helpOf(command: Command): string {
   let shown = "";
   command.configureOutput({ writeOut: (text) => (shown += text), getOutHelpWidth: () => 80 });
@@ -54,7 +54,7 @@ describe("kit --help", () => {
 });
 
 describe("kit whose output cannot be written", () => {
-  /** What is said where it still can be, and the exit code. */
+  /** The output that could be written, and the exit code. */
   async function ended(words: string[], stdio: StdioOptions) {
     const child = startKit({}, words, stdio);
     child.stdout?.destroy();
@@ -192,7 +192,7 @@ describe("kit without any settings", () => {
   ])("reports a usage error for %s", async (_, words) => {
     const { code, data } = await kitJson({}, words, "\n");
     expect(code).toBe(2);
-    // A sentence or the beginning of one, not a word of the parser's own.
+    // A sentence of the kit, not a message of the parser.
     expect(data).toEqual({ id: "used_wrongly", message: expect.stringMatching(/^[^()]+$/) });
   });
 
@@ -201,7 +201,7 @@ describe("kit without any settings", () => {
     async (how) => {
       const started = startKit({}, ["secret", "set", "--json", ...how]);
       const said = text(started.stdout!);
-      // Nobody ends the input: what is too much is refused before its end.
+      // The input never ends: input that is too long is refused before its end.
       started.stdin!.on("error", () => undefined).write(Buffer.alloc(5_000_000));
       const [code] = (await once(started, "close")) as [number | null];
       expect({ code, said: JSON.parse(await said) }).toEqual({

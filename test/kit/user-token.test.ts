@@ -8,7 +8,7 @@ interface Made {
   scope: string[];
 }
 
-/** What a person does for themselves at the platform: a token by `kit authorizations`, and a look at `kit status`. */
+/** A user's own actions at the platform: a token by `kit authorizations`, and `kit status`. */
 let sandbox: Sandbox;
 beforeAll(async () => {
   sandbox = await startSandbox({});

@@ -11,7 +11,7 @@ import { aProvisionRequest } from "../support/a-provision-request.ts";
 import { basic } from "../support/partner-calls.ts";
 import { eventually } from "../support/world.ts";
 
-/** Stands in every line of the log: hidden, it would break them all. */
+/** A text that is in every log line: if it were hidden, all lines would be damaged. */
 const IN_EVERY_LINE = '"level":"';
 
 let people: PeopleWorld;
@@ -22,7 +22,7 @@ afterAll(() => people.close());
 
 const scrub = (text: string) => people.world.service.services.scrubber.scrub(text);
 
-/** Sends a request and is gone before it is answered; compressed, the body takes longer to read than that. */
+/** Sends a request and disconnects before the answer; a compressed body takes longer to read than that. */
 async function askAndGo(head: string, headers: Record<string, string>, body?: string): Promise<void> {
   const packed = body === undefined ? Buffer.alloc(0) : gzipSync(body);
   const sent = body === undefined ? {} : { "Content-Encoding": "gzip", "Content-Length": packed.length };

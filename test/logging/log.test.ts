@@ -17,7 +17,7 @@ function aLog(level = "trace") {
   return { log, scrubber, lines, alarms, text: () => lines.join("") };
 }
 
-/** Every way in which a secret got into somebody's log. */
+/** Ways in which secrets get into logs. */
 const ways: Record<string, (log: Log, secret: string) => void> = {
   "as the message": (log, secret) => log.info(secret),
   "in the middle of a message": (log, secret) => log.info(`the token is ${secret}, keep it`),
@@ -93,7 +93,7 @@ const ways: Record<string, (log: Log, secret: string) => void> = {
     log.info(Buffer.from(`${secret}:more of it`).toString("base64")),
 };
 
-/** What a secret can look like. The first is known by its prefix alone, the others must be told to the scrubber. */
+/** Forms of secrets. The first is recognised by its prefix, the others must be registered with the scrubber. */
 const secrets: Record<string, string> = {
   "an access token": "SVCK-5f2a9c1e-77d0-4b8e-a3c4-9d1e2f3a4b5c",
   "a uuid": "7c9e6679-7425-40de-944b-e07fc1f90ae7",
@@ -118,7 +118,7 @@ describe.each(Object.entries(secrets))("the scrubber hides a secret that is %s",
   });
 });
 
-/** A line as it stands, and as whoever has it could read it. */
+/** A line, and the forms in which a reader could decode it. */
 function readings(text: string): string[] {
   const unescaped = text.replace(/\\(?:u([0-9a-f]{4})|(.))/g, (_all, code: string, sign: string) =>
     code

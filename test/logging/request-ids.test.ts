@@ -20,11 +20,11 @@ const lines = (): Line[] =>
     .trim()
     .split("\n")
     .map((line) => JSON.parse(line) as Line);
-/** What the log says of a request, and of what followed from it. */
+/** The log lines of a request, and of work that followed from it. */
 const ofRequest = (id: string) => lines().filter(({ req, requestId }) => (req?.id ?? requestId) === id);
 const toldOf = (id: string) => ofRequest(id).map(({ msg }) => msg);
 
-/** The id of the request with which the sandbox asked for something last. */
+/** The id of the sandbox's last request. */
 const lastRequest = () =>
   life.entries().findLast(({ direction }) => direction === "out")!.response!.headers["request-id"] as string;
 
@@ -42,7 +42,7 @@ describe("a request's id", () => {
       "POST answered 202",
       "The platform knows the config vars",
     ]);
-    // Nothing that was told of this resource is without it.
+    // Every log line of this resource has it.
     expect(lines().filter((line) => line.uuid === uuid && line.requestId !== id)).toEqual([]);
   });
 

@@ -19,7 +19,7 @@ const server = http.createServer((request, response) => {
 beforeAll(() => once(server.listen(0), "listening"));
 afterAll(() => void server.close());
 
-/** Asks, and goes away when the service is at work on it, or has sent something. */
+/** Sends a request, and disconnects while the service handles it, or after a part of the answer. */
 async function askAndGo(): Promise<void> {
   const socket = connect((server.address() as AddressInfo).port, "localhost");
   socket.write("POST /resources?code=1 HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n");

@@ -2,8 +2,8 @@ import { describe, expect, it } from "@jest/globals";
 import { readManifest } from "../../sandbox/manifest/manifest.ts";
 import { checkManifest } from "../../src/manifest/check.ts";
 
-// The kit's check and the sandbox are two readings of one section of the platform document ("App manifest"). What one
-// calls sound the other must take, and what is wrong must be wrong for both, at the same place.
+// The kit's check and the sandbox implement one section of the platform document ("App manifest") independently. What
+// one accepts the other must accept, and what is wrong must be wrong for both, at the same place.
 
 const long = "n".repeat(31);
 
@@ -197,7 +197,7 @@ it.each(places)("both agree on random values at /%s", (place) => {
   }
 });
 
-/** The pointers of the kit's errors, and with what words the sandbox refuses. */
+/** The pointers of the kit's errors, and the message with which the sandbox refuses. */
 function readings(manifest: unknown): { kit: string[]; sandbox: string | undefined } {
   const { ok, faults } = checkManifest(manifest);
   const errors = faults.filter(({ severity }) => severity === "error");

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@jest/globals";
 import { checkManifest } from "../../src/manifest/check.ts";
 
-// Manifests as people write them, each with all that is to be said about it: "error" or "warning", and where.
+// Manifests as people write them, each with its faults: "error" or "warning", and where.
 
 const BILLED_FORMATION = "warning /formation";
 const BILLED_SCRIPTS = "warning /scripts";

@@ -52,7 +52,7 @@ const wrong = Object.entries(types).flatMap(([pointer, right]) =>
     .filter((type) => !right.includes(type as TypeName))
     .map((type) => [pointer, type] as const),
 );
-/** The same keys again where an environment replaces them. */
+/** The same keys inside an environment. */
 const everywhere = [
   ...wrong,
   ...wrong
@@ -158,7 +158,7 @@ function inReview(manifest: object) {
   return { environments: { review: manifest } };
 }
 
-/** A manifest that is sound but for the value at one place: what is required beside it is there. */
+/** A manifest that is valid except for the value at one place, with all required members. */
 function manifestWith(pointer: string, value: unknown): unknown {
   const beside: Record<string, object> = {
     as: { plan: "redis" },

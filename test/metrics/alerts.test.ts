@@ -15,7 +15,7 @@ interface Alert {
   runbook: string;
 }
 
-/** The rules, read line by line: each of their members stands on one line of its own, and nothing else may stand there. */
+/** The rules, read line by line: each member is on a line of its own, and no other lines are allowed. */
 const alerts: Alert[] = read("ops/alerts.yml")
   .split(/^ {6}- /m)
   .slice(1)
@@ -28,7 +28,7 @@ const alerts: Alert[] = read("ops/alerts.yml")
   });
 
 let world: World;
-/** Every name that stands before a sample, or is declared. */
+/** Every name of a sample or a declaration. */
 let names: Set<string>;
 let text: string;
 beforeAll(async () => {

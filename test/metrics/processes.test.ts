@@ -4,7 +4,7 @@ import type { ServiceProcess } from "../support/process.ts";
 import { eventually } from "../support/world.ts";
 import { operator, PASSWORD } from "./operator.ts";
 
-// Real processes: what one of them did is told by another. On the embedded database there is but one.
+// Metrics of one process that another reports. On the embedded database there is only one process.
 const severalCanShare = Boolean(process.env["TEST_DATABASE_URL"]);
 
 let life: ProcessWorld;
@@ -14,7 +14,7 @@ beforeAll(async () => {
 afterEach(() => life.killAll());
 afterAll(() => life.world.close());
 
-/** The lines of a process that carry an id: of the request itself, or of what followed from it. */
+/** The log lines of a process with an id, of the request itself or of work that followed from it. */
 function linesOf({ output }: ServiceProcess, id: string): string[] {
   const lines = output()
     .split("\n")

@@ -12,7 +12,7 @@ beforeAll(async () => {
 });
 afterAll(() => life.world.close());
 
-/** What a scrape says of a series, once it is that. */
+/** Waits until a series has this value in a scrape. */
 const becomes = (series: string, value: number | null) =>
   eventually(async () => expect((await operator(life.world).samples()).get(series) ?? null).toBe(value));
 const valueOf = async (series: string) => (await operator(life.world).samples()).get(series) ?? 0;
@@ -150,7 +150,7 @@ describe("GET /metrics", () => {
     await life.world.rows(
       `UPDATE heartbeats SET at = now() - interval '2 hours' WHERE name = 'verify-tokens'`,
     );
-    // One that nobody can refresh, and a job of another build.
+    // One that cannot be refreshed, and a job of another build.
     const ageing = await life.settled();
     await life.world.rows(
       `UPDATE credentials SET issued_at = now() - interval '10 days', due_at = NULL, sealed_refresh_token = NULL
@@ -205,7 +205,7 @@ describe("GET /metrics", () => {
 
   it("does not report a step as late that waits behind an earlier one of its resource", async () => {
     const [busy, late] = [await life.settled(), await life.settled()];
-    // Nobody takes them up meanwhile.
+    // No process takes them up meanwhile.
     await life.world.restart({ environment: { WEB_JOBS: "off" } });
     const step = (uuid: string, kind: string, due: string) =>
       life.world.rows(`INSERT INTO steps (uuid, kind, due_at) VALUES ($1, $2, now() + $3::interval)`, [
@@ -219,7 +219,7 @@ describe("GET /metrics", () => {
     await life.world.rows(`DELETE FROM steps WHERE kind = 'finish'`);
     await becomes(`addon_due{queue="steps"}`, 2);
     expect(await valueOf(`addon_due_age_seconds{queue="steps"}`)).toBeGreaterThanOrEqual(1_200);
-    // Nor what waited so, once its turn has come and somebody is at it.
+    // Nor a step that waited behind another, once it is being worked on.
     await life.world.rows(`UPDATE steps SET leased_until = now() + interval '1 minute' WHERE uuid = $1`, [
       busy,
     ]);

@@ -98,7 +98,7 @@ describe("an error page of /operator", () => {
     expect([...navigation.matchAll(/<a href="[^"]+"[^>]*>([^<]+)</g)].map(([, name]) => name)).toEqual(
       places,
     );
-    // It is not itself one of these places.
+    // It is not itself one of these pages.
     expect(navigation).not.toContain(`aria-current="page"`);
     expect(page.headers.get("content-security-policy")).toContain("script-src 'self'");
   });

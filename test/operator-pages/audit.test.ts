@@ -18,7 +18,7 @@ afterAll(async () => {
   await fresh.close();
 });
 
-/** The database, which loses a connection once: before it carries out the statement of this name, or after. */
+/** A database that loses a connection once: before it executes the statement of this name, or after. */
 function losingTheConnection(at: "before" | "after", name: string): Queryable {
   let isLost = false;
   return {

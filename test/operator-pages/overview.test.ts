@@ -5,7 +5,7 @@ import { aWorldOfAnOperator, type OperatorWorld } from "./operator.ts";
 
 let operator: OperatorWorld;
 let uuid: string;
-/** What the database is made to answer, by the statement's name. */
+/** Results of statements, by the statement's name. */
 let made: Record<string, unknown[]> = {};
 const wrapDatabase = (database: Database): Database => ({
   ...database,
@@ -17,7 +17,7 @@ beforeAll(async () => {
 }, 60_000);
 afterAll(() => operator.close());
 
-/** What is counted is looked at anew after two seconds. */
+/** Counts are refreshed after two seconds. */
 const overview = (...parts: string[]) =>
   eventually(async () => {
     const { text } = await operator.get();
@@ -115,7 +115,7 @@ it("lists tokens that are about to expire, whatever the reason", async () => {
 });
 
 it("lists what needs attention, the worst first, with advice", async () => {
-  // Nobody mends it meanwhile.
+  // No process repairs it meanwhile.
   await operator.world.restart({ environment: { WEB_JOBS: "off" } });
   await operator.world.rows(
     `WITH made AS (INSERT INTO resources (uuid, plan, applied_plan, state)

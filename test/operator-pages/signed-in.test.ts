@@ -195,7 +195,7 @@ describe("a session of an operator", () => {
     await operators.signIn(browser);
     const { status, text } = await browser.post("/operator/sign-out", { "sec-fetch-site": "cross-site" });
     expect([status, text]).toEqual([403, expect.stringContaining("Nothing was done")]);
-    // The way out is open to everybody, so its pages tell nothing of the others.
+    // The sign-out is open to everybody, so its pages show nothing of the others.
     expect(text).not.toContain("<nav");
     expect((await browser.get("/operator/sign-out")).status).toBe(405);
     expect((await browser.get("/operator")).status).toBe(200);
@@ -211,7 +211,7 @@ describe("a form of an operator", () => {
     const form = new URLSearchParams(hiddenIn((await owner.get(path)).text));
     expect((await colleague.post(path, FROM_OUR_PAGE, form)).status).toBe(403);
     expect((await owner.post(path, { ...FROM_OUR_PAGE, ...password }, form)).status).toBe(403);
-    // From another site the cookie does not even come along; from a neighbour's it does.
+    // A browser does not send the cookie from another site, but does from a sibling subdomain.
     expect((await owner.post(path, { "sec-fetch-site": "cross-site" }, form)).status).toBe(401);
     expect((await owner.post(path, { "sec-fetch-site": "same-site" }, form)).status).toBe(403);
     expect((await owner.post(path, { origin: "https://elsewhere.example" }, form)).status).toBe(403);

@@ -20,7 +20,7 @@ beforeAll(async () => {
     );
     return row !== undefined;
   });
-  // Nobody tries it meanwhile.
+  // No process runs it meanwhile.
   await operator.world.restart({ environment: { WEB_JOBS: "off" } });
   await tried(7);
 }, 60_000);

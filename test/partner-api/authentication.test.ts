@@ -96,7 +96,7 @@ describe("wrong credentials", () => {
     isOver = true;
     await flood;
     expect(new Set(refused)).toEqual(new Set([401]));
-    // Nor do they fill the log: twenty lines in ten seconds, and two windows that are cut.
+    // They do not fill the log either: twenty lines in ten seconds, and two cut windows.
     const windows = 2 + (performance.now() - since) / 10_000;
     expect(lines() - before).toBeLessThanOrEqual(20 * windows);
     const kept = await world.rows<{ uuid: string }>(`DELETE FROM resources RETURNING uuid`);
@@ -108,7 +108,7 @@ describe("wrong credentials", () => {
     ["the right one last", [basic("teapots", "wrong"), RIGHT]],
     ["the right one twice", [RIGHT, RIGHT]],
   ])("are refused in two headers, %s", async (_case, [first, second]) => {
-    // Alone it is let in, and from then on remembered; beside another it is none the better for that.
+    // Alone the right header is accepted, and remembered afterwards; beside another header it is refused all the same.
     expect(await platform.changePlan(randomUUID(), { plan: "premium" })).toMatchObject({ status: 404 });
     const { statuses } = await rawHttp(
       world.service.url!,
@@ -247,7 +247,7 @@ describe("routes without credentials", () => {
     },
   );
 
-  /** The paths of every route in an Express router, as they were written. */
+  /** The paths of every route in an Express router, as they are defined. */
   function routesOf({ stack }: RouterLike): string[] {
     return stack.flatMap(({ route, handle }) =>
       route ? [route.path] : handle && "stack" in handle ? routesOf(handle) : [],

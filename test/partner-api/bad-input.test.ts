@@ -12,10 +12,10 @@ import { aWorld, type World } from "../support/world.ts";
 
 let world: World;
 let platform: PartnerCalls;
-/** Each call of the vendor's functions so far. */
+/** The calls of the vendor's functions so far. */
 const vendorCalls: string[] = [];
 beforeAll(async () => {
-  // The sweeps stay out: the grants made up here are none of the sandbox's.
+  // Without sweeps: the sandbox does not know the grants made up here.
   const counted = Object.fromEntries(
     (Object.keys(teapots) as (keyof typeof teapots)[]).map((name) => [
       name,
@@ -30,7 +30,7 @@ beforeAll(async () => {
 });
 afterAll(() => world.close());
 
-/** What every refusal looks like, and that it changed nothing and showed nothing of the inside. */
+/** Expects a refusal in the standard form, which changed nothing and revealed nothing internal. */
 async function expectRefused(answer: Response, status: number, id?: string): Promise<void> {
   const body = answer.body as { id: string; message: string };
   expect({ status: answer.status, ...body }).toEqual({
@@ -41,7 +41,7 @@ async function expectRefused(answer: Response, status: number, id?: string): Pro
   expect(answer.text).not.toMatch(/node_modules|\bat .*:\d+|SyntaxError|Prisma|postgres/i);
   expect(answer.headers).not.toHaveProperty("x-powered-by");
   expect(await countRows()).toBe(0);
-  // The clean-up of an earlier case may still come in its own time; it is no answer to this one.
+  // The clean-up of an earlier case may still run; it does not belong to this one.
   expect(vendorCalls.filter((name) => name !== "deprovision")).toEqual([]);
 }
 
@@ -272,7 +272,7 @@ describe("validation of the members", () => {
     );
 
     it("a name too long for an index, and another provision at the same moment", async () => {
-      // Not to be compressed, as an x that is repeated is.
+      // Random, because a repeated character would be compressed.
       const name = randomBytes(15_000).toString("base64");
       await Promise.all([{ name }, {}, {}, {}].map((change) => accepted(aProvisionRequest(change))));
     });
@@ -614,7 +614,7 @@ describe("unusual HTTP requests", () => {
   it("a slowly arriving request is cut off within 15 s by the server's timeouts", () => {
     const { headersTimeout, requestTimeout, keepAliveTimeout } = createHttpServer(express());
     expect({ headersTimeout, requestTimeout }).toEqual({ headersTimeout: 10_000, requestTimeout: 15_000 });
-    // Above the 90 s after which the router in front gives an idle connection up.
+    // More than the 90 s after which the platform's router closes an idle connection.
     expect(keepAliveTimeout).toBeGreaterThan(90_000);
   });
 

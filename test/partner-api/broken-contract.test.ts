@@ -4,7 +4,8 @@ import { kit } from "../kit/kit.ts";
 import { aLifecycle, type LifecycleWorld } from "../support/lifecycle.ts";
 import { eventually } from "../support/world.ts";
 
-// What a vendor's function answers and must not: the log says what it was, and it is called again until it is mended.
+// Invalid results of a vendor's function: the log names what was returned, and the function is called again until it
+// is fixed.
 
 let life: LifecycleWorld;
 beforeAll(async () => {
@@ -17,7 +18,7 @@ type Broken = "provision" | "changePlan" | "finish";
 const answers = (what: Broken, answer: unknown) =>
   life.vendor.next(what, async () => answer as Outcome & Done);
 const done = (uuid: string) => eventually(async () => expect(await life.steps(uuid)).toEqual([]));
-/** What the log says of a resource. */
+/** The log lines about a resource. */
 const saidOf = (uuid: string) =>
   life.world
     .logged()

@@ -15,7 +15,7 @@ beforeAll(async () => {
 });
 afterAll(() => life.world.close());
 
-/** Every column of a resource's rows that may hold something sealed, and is not null. */
+/** Every column of a resource's rows that may hold an encrypted value, and is not null. */
 async function sealedOf(uuid: string): Promise<string[]> {
   const rows = await life.world.rows<Record<string, unknown>>(
     `SELECT r.*, c.* FROM resources r JOIN credentials c USING (uuid) WHERE r.uuid = $1`,
@@ -96,7 +96,7 @@ describe("DELETE /resources/:uuid", () => {
           ? [life.platform.provision(request), life.platform.deprovision(request.uuid)]
           : [life.platform.deprovision(request.uuid), life.platform.provision(request)].reverse(),
       );
-      // 404: the deprovision came first. 204: it ended a provision that was answered, or was just being made.
+      // 404: the deprovision came first. 204: it ended a provision that was answered or under way.
       const told = `${provision!.status} then ${deprovision!.status}`;
       expect(["200 then 204", "410 then 204", "410 then 404"]).toContain(told);
       expect(await life.resource(request.uuid)).toMatchObject({ state: "deprovisioned" });
@@ -122,7 +122,7 @@ describe("DELETE /resources/:uuid", () => {
     const provision = life.platform.provision(request);
     await eventually(() => life.vendor.callsOf(request.uuid, "provision").length === 1);
     expect((await life.platform.deprovision(request.uuid)).status).toBe(204);
-    // It waits for the call that still runs to end.
+    // It waits until the running call ends.
     expect(life.vendor.callsOf(request.uuid, "deprovision")).toEqual([]);
     gate.open();
     expect((await provision).status).toBe(410);

@@ -13,7 +13,7 @@ import { partnerCalls } from "../support/partner-calls.ts";
 import { aProvisionRequest } from "../support/a-provision-request.ts";
 import { aWorld, type World } from "../support/world.ts";
 
-/** What is always tried. Add the seed of a run of `npm run fuzz` that found something. */
+/** Cases that are always tried. Add the seed of a run of `npm run fuzz` that found something. */
 const SEEDS = [7, 4_711, 20_260];
 const CASES_PER_SEED = 500;
 const HEADERS = 2_000;
@@ -21,7 +21,7 @@ const HEADERS = 2_000;
 const log = createLogWatch();
 let world: World;
 beforeAll(async () => {
-  // The sweeps stay out: the grants made up here are none of the sandbox's.
+  // Without sweeps: the sandbox does not know the grants made up here.
   world = await aWorld({ environment: { WEB_JOBS: "off" }, parts: { logTo: log } });
 });
 afterAll(() => world.close());
@@ -32,7 +32,7 @@ describe(`${CASES_PER_SEED} invalid or odd provision requests`, () => {
     async (seed) => {
       const { faults, answers, dearest } = await fuzzProvisions({ world, log, seed, count: CASES_PER_SEED });
       expect(faults).toEqual([]);
-      // Not all of them are refused: then nothing would have been tried.
+      // If all were refused, nothing would be tested.
       expect(answers["200"]! + answers["202"]!).toBeGreaterThan(CASES_PER_SEED / 4);
       expect(answers["400"]! + answers["422"]!).toBeGreaterThan(CASES_PER_SEED / 4);
       expect(dearest.filter(({ times }) => times > 50)).toEqual([]);

@@ -7,7 +7,7 @@ import { aGate } from "../support/a-vendor.ts";
 import { aLifecycle, type LifecycleWorld } from "../support/lifecycle.ts";
 import { eventually } from "../support/world.ts";
 
-// What takes long is begun, and looked at until it is done: `finish` and `deprovision` answer later as often as they like.
+// `finish` and `deprovision` may answer later any number of times, and are called again until they are done.
 
 let life: LifecycleWorld;
 beforeAll(async () => {
@@ -20,7 +20,7 @@ const firing: NotYet = { later: "The kiln is at 900 degrees.", againInSeconds: 1
 const says = (what: "finish" | "deprovision", answer: NotYet, times = 1) => {
   for (let i = 0; i < times; i++) life.vendor.next(what, async () => answer);
 };
-/** From now on, until it is to be as usual. */
+/** Replaces the answers from now on, until `asUsual`. */
 const fails = (words: string) => {
   for (let i = 0; i < 20; i++) life.vendor.next("finish", () => Promise.reject(new Error(words)));
 };
@@ -34,17 +34,17 @@ const step = async (uuid: string) =>
     )
   )[0];
 const done = (uuid: string) => eventually(async () => expect(await life.steps(uuid)).toEqual([]));
-/** Until it was called, and is to be called again in minutes. */
+/** Waits until it was called, and is to be called again in minutes. */
 const putOff = (uuid: string) =>
   eventually(async () => expect((await step(uuid))?.seconds).toBeGreaterThan(500));
-/** Called at once, once more, and put off again. */
+/** Makes it due now, and waits until it was called again and put off. */
 async function again(uuid: string): Promise<void> {
   const before = calls(uuid, "finish").length;
   await life.hurry(uuid);
   await eventually(() => calls(uuid, "finish").length > before);
   await putOff(uuid);
 }
-/** As if the step had been tried so often, so long ago. */
+/** Changes the step's number of attempts and its age. */
 const asIf = (uuid: string, { attempts, hours = 0 }: { attempts: number; hours?: number }) =>
   life.world.rows(
     `UPDATE steps SET attempts = $2, created_at = now() - make_interval(hours => $3) WHERE uuid = $1 AND kind IN ('finish', 'clean_up')`,
@@ -176,7 +176,7 @@ describe("finish that answers later for a plan change", () => {
     says("finish", { ...firing, againInSeconds: 600 }, 3);
     expect((await life.control.changePlan(uuid, "premium")).response.status).toBe(202);
     await putOff(uuid);
-    // It may have stood in line for as long as it liked.
+    // The time that it waited in the queue does not count.
     await asIf(uuid, { attempts: 0, hours: 12 });
     await again(uuid);
     expect(stuck(uuid)).toEqual([]);
@@ -239,7 +239,7 @@ it("deprovision that fails for the twelfth time raises one alarm, and is retried
 });
 
 describe("a twelfth attempt that ends without a failure of its own", () => {
-  /** A step that has failed eleven times, and whose next call does this. */
+  /** A step that has failed eleven times, and the behaviour of its next call. */
   async function twelfth(work: () => Promise<never>): Promise<string> {
     says("finish", { ...firing, againInSeconds: 600 });
     const { addon } = await life.control.install({ plan: "dedicated" });

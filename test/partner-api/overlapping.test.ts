@@ -20,7 +20,7 @@ import { teapots } from "../support/teapots/index.ts";
 import { Secret } from "../../src/secret.ts";
 import { eventually } from "../support/world.ts";
 
-// What comes while something else of the same resource is under way, or was left behind by a process that died.
+// Requests that arrive while other work on the resource is under way, or was left by a process that died.
 
 const onPostgresql = process.env["TEST_DATABASE_URL"] ? it : it.skip;
 
@@ -62,7 +62,7 @@ describe("slow updates of config vars at the platform", () => {
 });
 
 describe("a provision", () => {
-  /** What is there of it: written by a process that died or froze, and not answered. */
+  /** The rows of a provision that a dead or frozen process stored and did not answer. */
   const unanswered = async (age: string) => {
     const uuid = randomUUID();
     const [step] = await life.world.rows<{ id: number }>(
@@ -113,7 +113,7 @@ describe("a provision", () => {
 describe("a plan change", () => {
   it("that was made by a process that died before it answered can be reverted", async () => {
     const uuid = await life.settled();
-    // What a killed process leaves: begun, and not acknowledged.
+    // The state that a killed process leaves: begun, and not acknowledged.
     await life.world.rows(
       `INSERT INTO steps (uuid, kind, detail, due_at, attempts, lease, leased_until)
        VALUES ($1, 'change_plan', '{"previousPlan": "basic", "plan": "premium"}', now(), 1, 1, now())`,
@@ -129,14 +129,14 @@ describe("a plan change", () => {
 
   it("that must be repeated for a process that died is followed by the change that reverts it", async () => {
     const uuid = await life.settled();
-    // Longer than the requests that take it back wait for it.
+    // Longer than the requests that revert it wait for it.
     await life.world.rows(
       `INSERT INTO steps (uuid, kind, detail, due_at, attempts, lease, leased_until)
        VALUES ($1, 'change_plan', '{"previousPlan": "basic", "plan": "premium"}', now(), 1, 1, now() + interval '30 seconds')`,
       [uuid],
     );
     expect((await life.platform.changePlan(uuid, { plan: "basic" })).status).toBe(202);
-    // Delivered again it changes nothing more.
+    // A repeated delivery changes nothing more.
     expect((await life.platform.changePlan(uuid, { plan: "basic" })).status).toBe(200);
     expect(await life.steps(uuid)).toEqual(["change_plan", "change_plan"]);
     await life.hurry(uuid);
@@ -182,7 +182,7 @@ describe("a plan change", () => {
     });
     const first = life.control.changePlan(uuid, "dedicated");
     await eventually(async () => expect(await life.steps(uuid)).toEqual(["change_plan"]));
-    // What another process writes that waited long enough for the first.
+    // What another process writes after waiting for the first.
     await life.world.rows(
       `WITH queued AS (INSERT INTO steps (uuid, kind, detail, due_at)
          VALUES ($1, 'change_plan', '{"previousPlan": "basic", "plan": "premium"}', now()))
@@ -210,7 +210,7 @@ describe("a plan change", () => {
       [uuid],
     );
     await eventually(() => expect(life.vendor.callsOf(uuid, "changePlan")).toHaveLength(1));
-    // What another process does that is just queueing a change, and has not committed it.
+    // What another process does that is queueing a change, and has not committed it.
     const other = new pg.Client({ connectionString: life.world.environment["DATABASE_URL"] });
     await other.connect();
     await other.query(`BEGIN`);
@@ -305,7 +305,7 @@ describe("a plan change", () => {
 
   it("that is queued behind a provision that is then refused is not made", async () => {
     const uuid = randomUUID();
-    // What another process is at: written, and not decided.
+    // A provision that another process is deciding: stored, and not decided.
     await life.world.rows(
       `WITH made AS (INSERT INTO resources (uuid, plan, applied_plan) VALUES ($1, 'basic', 'basic')),
          without AS (INSERT INTO credentials (uuid, state) VALUES ($1, 'no_grant'))
@@ -337,7 +337,7 @@ onPostgresql("tokens that arrive while a provision fails are not stored (needs P
     `UPDATE credentials SET state = 'grant_lost', due_at = NULL, sealed_grant_code = NULL WHERE uuid = $1`,
     [uuid],
   );
-  // The failure waits for that, and the tokens wait behind it: their statement began before either.
+  // The failure waits for that, and the tokens wait behind it: their statement started before both.
   const failed = createFailure(db, vault).failStranded(uuid);
   await wait(300);
   const stored = createCredentialStore(db).storeTokens({

@@ -18,7 +18,7 @@ beforeAll(async () => {
 afterAll(() => life.world.close());
 afterEach(() => life.vendor.asUsual());
 
-/** A provisioned resource, made by hand: its grant is none of the sandbox's. */
+/** A provisioned resource by a request made by hand: the sandbox does not know its grant. */
 async function provisioned(plan = "basic"): Promise<string> {
   const request = aProvisionRequest({ plan });
   expect((await life.platform.provision(request)).status).toBe(200);
@@ -97,11 +97,11 @@ describe("PUT /resources/:uuid", () => {
     const ask = (uuid: string) => life.platform.changePlan(uuid, { plan: "basic" });
     for (const uuid of [often, often, often, seldom, seldom, seldom]) await ask(uuid);
     expect(alarms()).toEqual([]);
-    // An hour ago is long ago.
+    // Changes of more than an hour ago do not count.
     await life.world.rows(`UPDATE events SET at = at - interval '61 minutes' WHERE uuid = $1`, [seldom]);
     for (const uuid of [often, seldom, often, seldom]) expect((await ask(uuid)).status).toBe(200);
     expect(alarms()).toEqual([often]);
-    // However long it goes on: no more alarms, and no more rows.
+    // However often it is repeated: no more alarms, and no more rows.
     for (let calls = 0; calls < 5; calls++) expect((await ask(often)).status).toBe(200);
     expect(alarms()).toEqual([often]);
     expect((await life.events(often)).filter((type) => type === "plan_unchanged")).toHaveLength(4);
@@ -148,7 +148,7 @@ describe("PUT /resources/:uuid", () => {
     ]);
     await eventually(() => !("TEAPOT_TOKEN" in life.control.configVars(app.name)));
 
-    // And the plan after that, which wants it again, gets it back.
+    // A later plan that has the var sets it again.
     await life.control.changePlan(uuid, "basic");
     await eventually(() => "TEAPOT_TOKEN" in life.control.configVars(app.name));
   });
@@ -173,7 +173,7 @@ describe("simultaneous plan changes", () => {
     const called = life.vendor.callsOf(uuid, "changePlan").map(({ plan }) => plan);
     expect(await life.resource(uuid)).toMatchObject({ plan: answered.at(-1) });
     expect(called.at(-1)).toBe(answered.at(-1));
-    // Those that found their plan in place already called nobody.
+    // Requests that found their plan in place called no function.
     expect(called).toEqual(answered.filter((plan, i) => plan !== (answered[i - 1] ?? "basic")));
   });
 });
@@ -251,7 +251,7 @@ describe("a plan change whose function", () => {
     const { response } = await life.control.changePlan(uuid, "premium");
     expect(response.status).toBe(202);
     expect(response.ms).toBeLessThan(10_000);
-    // The next one finds it still running, and is queued behind it.
+    // The next change finds it still running, and is queued behind it.
     const next = life.platform.changePlan(uuid, { plan: "basic" });
     gate.open();
     expect((await next).status).toBeLessThan(300);
@@ -276,7 +276,7 @@ describe("a plan change whose function", () => {
     expect(life.control.addon(addon.id)).toMatchObject({ state: "provisioned" });
   });
 
-  // Not yet: the announcement of the change before it, which waits for a token, holds it up for good.
+  // Not yet: the update of the change before it, which waits for a token, blocks it for good.
   it("fails: retried although no token ever came", async () => {
     const request = aProvisionRequest({ oauth_grant: null });
     await life.platform.provision(request);

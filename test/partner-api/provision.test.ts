@@ -10,7 +10,7 @@ import { aLifecycle, type LifecycleWorld } from "../support/lifecycle.ts";
 import { eventually } from "../support/world.ts";
 
 let life: LifecycleWorld;
-/** A statement that finds no database. */
+/** A statement that finds the database unreachable. */
 let failing: string | null = null;
 beforeAll(async () => {
   const wrapDatabase = (database: Database): Database => ({
@@ -35,7 +35,7 @@ describe("a provision delivered 50 times at the same moment", () => {
       await wait(300);
       return teapots.provision(resource);
     });
-    // The first delivery is lost on its way, so that the platform has an add-on and a grant to deliver again.
+    // The first delivery is lost, so that the platform has an add-on and a grant to deliver again.
     control.fault("> POST /resources", { reset: "before" });
     const { addon } = await control.install();
     const request = life.requestFor(addon.id);
@@ -153,7 +153,7 @@ describe("a provision delivered again", () => {
   it("with a new code, when tokens are stored, has nothing exchanged", async () => {
     const uuid = await life.settled();
     expect((await life.control.redeliver(uuid, { newCode: true })).response.status).toBe(200);
-    // A later grant's exchange shows that the sweep has passed this one by.
+    // The exchange of a later grant shows that the sweep has skipped this one.
     await life.settled();
     expect(life.exchangesOf(life.requestFor(uuid).oauth_grant.code)).toEqual([]);
     expect(await life.credential(uuid)).toEqual({ state: "active", generation: 1 });

@@ -15,7 +15,7 @@ beforeAll(async () => {
 afterAll(() => life.world.close());
 afterEach(() => life.vendor.asUsual());
 
-/** The next call of `finish` does nothing until this is opened. */
+/** The next call of `finish` waits until this is opened. */
 function finishWaits() {
   const gate = aGate();
   life.vendor.next("finish", async (resource, platform) => {
@@ -58,7 +58,7 @@ describe("a provision that is answered with later", () => {
         .config.map(({ name }) => name)
         .sort(),
     ).toEqual(["TEAPOT_TOKEN", "TEAPOT_URL"]);
-    // Nothing can be there yet.
+    // Nothing can be set yet.
     expect(
       life.entries(since).filter(({ method, path }) => method === "GET" && path.endsWith("/config")),
     ).toEqual([]);
@@ -67,7 +67,7 @@ describe("a provision that is answered with later", () => {
     expect(await life.resource(addon.id)).toMatchObject({ state: "provisioned", answer_status: 202 });
     expect(life.entries(since).flatMap(({ complaints }) => complaints ?? [])).toEqual([]);
 
-    // Delivered again after all that, it gets the first answer still.
+    // A delivery after all that still gets the first answer.
     expect((await life.control.redeliver(addon.id)).response).toMatchObject({
       status: 202,
       body: response.body as object,
@@ -168,7 +168,7 @@ describe("a provision that is answered with later", () => {
 });
 
 describe("a provision not known to be done after 11 hours", () => {
-  /** As a process leaves it that dies between being told so by the platform and writing it down. */
+  /** The state after a process died between the platform's confirmation and storing it. */
   async function forgotten(): Promise<string> {
     const uuid = await life.settled("dedicated");
     await life.world.rows(
@@ -209,7 +209,7 @@ describe("a provision not known to be done after 11 hours", () => {
     expect(life.vendor.callsOf(uuid, "deprovision")).toEqual([]);
   });
 
-  /** Given up, with a credential that is in this state. */
+  /** A resource that was given up, with a credential in this state. */
   async function givenUpWith(state: string): Promise<string> {
     const uuid = await life.settled("dedicated");
     await life.world.rows(
@@ -224,7 +224,7 @@ describe("a provision not known to be done after 11 hours", () => {
     return uuid;
   }
 
-  /** Given up, with tokens that are put aside for want of a key; it waits for them. */
+  /** A resource that was given up, with tokens that are quarantined for a missing key; its step waits for them. */
   async function givenUpPutAside(): Promise<string> {
     const uuid = await givenUpWith("quarantined");
     await eventually(async () =>
@@ -278,14 +278,14 @@ describe("a provision that is given up while finish still runs", () => {
     const gate = finishWaits();
     const { addon } = await life.control.install({ plan: "dedicated" });
     await eventually(() => life.vendor.callsOf(addon.id, "finish").length === 1);
-    // Found by its app meanwhile, or not: what is left is what runs.
+    // Whether its app was found by then or not, only the running step is left.
     await eventually(async () => expect(await life.steps(addon.id)).toEqual(["finish"]));
     await life.world.rows(`${giveUp} WHERE uuid = $1`, [addon.id]);
     await eventually(async () => expect(await life.steps(addon.id)).toEqual([next]));
     expect(await seconds(addon.id)).toBeGreaterThan(5);
     expect(life.vendor.callsOf(addon.id, "deprovision")).toEqual([]);
     gate.open();
-    // Again where that came too early: what is left to do changes meanwhile.
+    // Repeated if it came too early, because the remaining steps change meanwhile.
     await eventually(async () => {
       if (life.vendor.callsOf(addon.id, "deprovision").length === 0) await life.hurry(addon.id);
       return life.vendor.callsOf(addon.id, "deprovision").length > 0;
@@ -383,7 +383,7 @@ it("a request whose process stops during the vendor's call is answered 202, and 
   life.vendor.next("finish", lasts);
   const { addon: lasting } = await life.control.install({ plan: "dedicated" });
   await eventually(() => life.vendor.callsOf(lasting.id, "finish").length === 1);
-  // As long as something lasts, a stop waits for 10 seconds.
+  // A stop waits 10 seconds for a call that continues.
   const stopped = life.world.service.services.lifecycle.runner.settled();
   await wait(8_500);
   life.vendor.next("provision", lasts);

@@ -15,7 +15,7 @@ import { Secret } from "../../src/secret.ts";
 import { aLifecycle, type LifecycleWorld } from "../support/lifecycle.ts";
 import { eventually } from "../support/world.ts";
 
-// What a process leaves that dies, or stops, between writing a provision down and deciding it; no sweep comes by.
+// The state after a process dies, or stops, between storing a provision and deciding it; no sweep runs.
 
 let life: LifecycleWorld;
 beforeAll(async () => {
@@ -85,10 +85,10 @@ it("a repeated provision whose caller is gone does not replace a grant that was 
   ].join("\r\n");
   const { hostname, port } = new URL(life.world.service.url!);
   const connection = connect(Number(port), hostname);
-  // All that was sent, and the end: so a process finds it that stood still for as long as the platform waits.
+  // The complete request and the end of the stream: what a process finds that was suspended until the platform gave up.
   connection.end(`${request}\r\n\r\n${body}`);
   await once(connection.resume(), "close");
-  // One by one for each resource: that one is over when this is.
+  // Requests of one resource are handled one by one: the first is over when this one is.
   expect((await life.control.redeliver(addon.id)).response.status).toBe(200);
   expect(await grantOf(addon.id)).toEqual(before);
 });

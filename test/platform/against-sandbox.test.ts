@@ -4,7 +4,7 @@ import { Secret } from "../../src/secret.ts";
 import { aWorld, type TestWorld } from "../sandbox/world.ts";
 import { MEDIA_TYPE } from "./api-client.ts";
 
-/** Two readings of one document, which share no code: each endpoint of the client meets a platform that is strict. */
+/** The client and the sandbox share no code: each endpoint of the client is called on a strict platform. */
 let world: TestWorld;
 let http: Http;
 let api: ResourceApi;

@@ -9,7 +9,7 @@ import { type Answering, aServer } from "./local-server.ts";
 const MEDIA_TYPE = "application/vnd.svc+json; version=3";
 const TOKEN = new Secret("SVCK-the-token-a-user-has");
 
-/** The record as the platform document describes it, with a member it does not. */
+/** The record of the platform document, with one additional member. */
 const RECORD = {
   id: "01234567-89ab-cdef-0123-456789abcdef",
   access_token: { expires_in: null, id: "1", token: "SVCK-new-access" },

@@ -4,7 +4,7 @@ import { aBench, type Bench, MEDIA_TYPE, UUID } from "./api-client.ts";
 import type { Answering } from "./local-server.ts";
 
 type Kind = "one" | "many" | "vars" | "done";
-/** Where the path says KEY stands whatever the platform names the thing by: an id, a name, an e-mail, a URL, a token. */
+/** KEY in a path stands for any name of the object: an id, a name, an e-mail, a URL, a token. */
 type Row = [
   method: string,
   path: string,
@@ -55,7 +55,7 @@ const ROWS: Row[] = [
   ["POST", `/addons/${UUID}/actions/deprovision`, "done", (api) => api.actions.deprovision()],
 ];
 
-/** What a key is in the path. Written out, so that no encoder is tested with itself. */
+/** Each key and its encoded form, written out, so that no encoder is tested with itself. */
 const KEYS: [key: string, segment: string][] = [
   [UUID, UUID],
   ["my-app", "my-app"],

@@ -300,7 +300,7 @@ describe("whether a failed request may have arrived", () => {
 
 describe("a process that was suspended", () => {
   it("reads an answer that has arrived meanwhile instead of timing out", async () => {
-    // In a thread of its own, for this one will stand still.
+    // In a thread of its own, because this one is suspended.
     const script = `
       const server = require("node:http").createServer((_, response) => setTimeout(() => response.end("tokens"), 100));
       server.listen(0, "127.0.0.1", () => require("node:worker_threads").parentPort.postMessage(server.address().port));`;
@@ -309,7 +309,7 @@ describe("a process that was suspended", () => {
     const [port] = (await once(server, "message")) as [number];
     const answer = anHttp({ timeoutMs: 1_000 }).send({ method: "POST", url: `http://127.0.0.1:${port}/` });
     await new Promise((resolve) => setTimeout(resolve, 50));
-    // In the phase of the event loop after which timers come before sockets.
+    // In the phase of the event loop after which timers run before sockets.
     await new Promise((resolve) => setImmediate(resolve));
     const until = performance.now() + 1_500;
     while (performance.now() < until);

@@ -5,7 +5,7 @@ import { createTokenEndpoint } from "../../src/platform/oauth.ts";
 import { Secret } from "../../src/secret.ts";
 import { aTokenSource, MEDIA_TYPE, UUID } from "./api-client.ts";
 
-/** Over https and through nock, as the tests of the whole service meet the platform when it misbehaves. */
+/** Over https through nock, as the tests of the whole service simulate a faulty platform. */
 describe("the platform mocked with nock", () => {
   const http = createHttp({ timeoutMs: 1_000 });
   const api = createPlatformApi({ http, apiUrl: "https://api.example", mediaType: MEDIA_TYPE });

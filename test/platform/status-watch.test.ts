@@ -95,7 +95,7 @@ describe("the watch on the status feed", () => {
     watch.close();
     expect(await asked).toMatchObject({ last: null, failure: expect.any(String) });
     await Promise.all([watch.look(), watch.next()]);
-    // Less than a call may take.
+    // Less than the time limit of a call.
     expect(performance.now() - begun).toBeLessThan(10_000);
     expect(seen).toHaveLength(1);
   });

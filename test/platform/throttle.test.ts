@@ -11,7 +11,7 @@ const answer = (remaining?: number | string, status = 200, headers = {}) => ({
   body: "",
 });
 
-/** A bucket as the platform keeps it: refilled one per 800 ms of the clock. Counts what comes when it is empty. */
+/** A bucket like the platform's: refilled by one per 800 ms of the clock. Counts calls that find it empty. */
 function aBucket(clock: ReturnType<typeof aClock>, size: number) {
   let filledAt = clock.nowMs();
   let count = size;

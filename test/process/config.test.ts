@@ -32,7 +32,7 @@ interface Shop {
 
 const KEY = "0123456789abcdef0123456789abcdef";
 
-/** Settings with which the service would start. */
+/** Settings with which the service starts. */
 const good: Environment = {
   ADDON_ID: "teapots",
   ADDON_PASSWORD: "a-password-of-tests",
@@ -42,7 +42,7 @@ const good: Environment = {
   ENCRYPTION_KEY: KEY,
 };
 
-/** The message that settings are refused with. */
+/** The error message for these settings. */
 function refusalOf(change: Environment): string {
   try {
     readConfig({ ...good, ...change });
@@ -548,7 +548,7 @@ describe("the sources of settings", () => {
   });
 });
 
-/** A client secret must reach the token endpoint exactly as it is. */
+/** A client secret must reach the token endpoint unchanged. */
 describe("CLIENT_SECRET", () => {
   let world: World;
   afterEach(() => world.close());
@@ -687,7 +687,7 @@ describe("the start of the process", () => {
 
   it("exits with 78 and one sentence of advice when it may not listen on the port", async () => {
     const database = await aFreshDatabase();
-    // Who may listen where is a matter of the machine.
+    // Which ports are allowed depends on the machine.
     const refuse = `import { Server } from "node:net";
       const { listen } = Server.prototype;
       Server.prototype.listen = function (...words) {

@@ -2,14 +2,14 @@ import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { expect, it } from "@jest/globals";
 
-// As on a machine with plenty of memory, whatever this one has.
+// Heap limits as on a machine with much memory, whatever this one has.
 const PLENTY = "--max-old-space-size=4096";
-/** As `npm start` and the Procfile have it. */
+/** The option of `npm start` and the Procfile. */
 const NURSERY = "--max-semi-space-size=16";
 
 const read = (file: string) => readFileSync(new URL(`../../${file}`, import.meta.url), "utf8");
 
-/** The largest heap, in MB, of a process in which 40 MB are alive, and each of its objects is soon another. */
+/** The largest heap, in MB, of a process with 40 MB of live objects that are continually replaced. */
 function largestHeap(before: string, ...flags: string[]): number {
   const script = `
     ${before}

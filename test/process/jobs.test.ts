@@ -8,7 +8,7 @@ import { createScrubber } from "../../src/logging/scrubber.ts";
 import { eventually } from "../support/world.ts";
 
 const RUNS = 10_000;
-/** Less than the smallest thing that could be kept of each run. */
+/** Less than the smallest object that a run could leak. */
 const MOST_BYTES_A_RUN = 20;
 
 let jobs: Jobs;
@@ -97,7 +97,7 @@ describe("a job", () => {
       gc();
       return process.memoryUsage().heapUsed;
     };
-    // What is kept once for all is there after the first.
+    // What is allocated once exists after the first round.
     const atFirst = await heapAfterRuns();
     const grownBy = (await heapAfterRuns()) - atFirst;
     expect(runs).toBe(2 * RUNS);

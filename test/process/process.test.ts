@@ -14,7 +14,7 @@ import { program } from "../support/program.ts";
 import { offer } from "../support/teapots/plans.ts";
 import { eventually } from "../support/world.ts";
 
-// What happens to a process as a whole: signals, errors nobody caught, clocks, and a log that nobody takes.
+// Signals, uncaught errors, clocks, and a log that nobody reads, with real processes.
 
 let life: ProcessWorld;
 beforeAll(async () => {
@@ -101,7 +101,7 @@ it("a stop that takes too long is counted among the alarms before the process en
     `SELECT value FROM metric_totals WHERE sample = 'addon_alarms_total' AND labels LIKE '%stop_incomplete%'`,
   );
   expect(counted).toEqual([{ value: 1 }]);
-  // The platform's answer is to stand in nobody else's count.
+  // The platform's answer must not be counted for another test.
   await eventually(() => life.issuedSince(since) === 1);
 }, 60_000);
 
@@ -135,7 +135,7 @@ describe("time and clocks", () => {
     await life.makeDue(known).catch(() => life.makeDue(known));
     await life.become(known, 2);
     expect(life.issuedSince(since)).toBe(10);
-    // And the log says so in its own form: once to the operator, for a block of five seconds.
+    // The log reports a block of five seconds once.
     expect(web.output()).toMatch(/missed/);
     expect(web.output()).toMatch(/"alarm":"event_loop_blocked","ms":\d{4}/);
     for (const line of web.output().trim().split("\n")) expect(JSON.parse(line)).toEqual(expect.any(Object));
@@ -152,7 +152,7 @@ describe("time and clocks", () => {
       await wait(500);
     }
     await life.become(await life.install(1), 1);
-    // On a busy machine it may have been at work when one of them came, hardly each time.
+    // On a busy machine it may have been working during one of them, but hardly during all.
     expect(web.output().split("event_loop_blocked").length - 1).toBeLessThan(freezes);
   }, 60_000);
 
@@ -177,7 +177,7 @@ describe("time and clocks", () => {
       const since = life.position();
       await life.become(await life.install(3), 1);
       await wait(2_000);
-      // Nothing else fell due by it.
+      // Nothing else has become due.
       expect(life.issuedSince(since)).toBe(3);
       await life.makeDue(known);
       await life.become(known, generation, 30_000);
@@ -186,14 +186,14 @@ describe("time and clocks", () => {
   }, 90_000);
 });
 
-/** What the kernel allows; null where it is another one. */
+/** The kernel's limit; null on other systems. */
 function somaxconn(): number | null {
   const file = "/proc/sys/net/core/somaxconn";
   return existsSync(file) ? Number(readFileSync(file, "utf8")) : null;
 }
 
 it("a burst of a thousand connections is queued by the kernel while the process is busy", async () => {
-  // Elsewhere the kernel has its own limit, below what is asked for.
+  // Other kernels have a lower limit of their own.
   if ((somaxconn() ?? 0) < 1_100) return;
   const web = await life.start();
   const { hostname, port } = new URL(web.url!);
@@ -246,7 +246,7 @@ describe("the log's output stream", () => {
 
   it("is written completely and in order although its reader starts only when the process exits", async () => {
     const file = program("src/logging/log-output.ts");
-    // What has an ear for errors of its output is never held up by it.
+    // A process that handles errors of its output is not blocked by it.
     const flood = `const { logOutput } = await import(${JSON.stringify(file)});
       process.stdout.on("error", () => undefined);
       const log = logOutput();

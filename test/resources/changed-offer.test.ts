@@ -55,7 +55,7 @@ describe("a new config var", () => {
       return (await life.resource(later.id))?.state === "provisioned";
     });
     expect(await onPlatform(later.id)).toContain(NEW);
-    // What was left out is known to be wanted, so it is missing and can be pushed.
+    // What was left out is known to be wanted, so it is reported as missing and can be pushed.
     const { vars } = await diffConfig(needs(), atOnce.id);
     expect(vars).toContainEqual(expect.objectContaining({ name: NEW, state: "missing" }));
     expect(await pushShown(needs(), atOnce.id, { shown: vars, overwrite: [] })).toEqual([NEW]);
@@ -76,7 +76,7 @@ describe("a new config var", () => {
     expect((await diffConfig(needs(), set)).vars).toContainEqual(
       expect.objectContaining({ name: NEW, state: "same" }),
     );
-    // The next plan change takes away what the service does not return.
+    // The next plan change removes what the service does not return.
     await life.control.changePlan(set, "premium");
     await life.world.quiet([set]);
     expect(await onPlatform(set)).not.toContain(NEW);

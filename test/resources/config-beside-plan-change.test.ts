@@ -1,4 +1,4 @@
-// An operator sets or pushes config vars while a plan change tells the platform other ones.
+// An operator sets or pushes config vars while a plan change sets other ones at the platform.
 
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
 import { diffConfig, isDifferent } from "../../src/operator/config-diff.ts";
@@ -30,7 +30,7 @@ async function changePlan(): Promise<void> {
   await eventually(async () => expect(await life.steps(uuid)).toEqual([]));
 }
 
-/** A client whose first update comes while a plan change, or something else, is carried out: before that or after. */
+/** A client whose first update happens during a plan change or other work: before or after it. */
 function overtaken(at: "before" | "after", by: () => Promise<unknown> = changePlan): PlatformFor {
   let isFirst = true;
   return (wanted) => {

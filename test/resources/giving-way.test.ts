@@ -9,7 +9,7 @@ import { createScrubber } from "../../src/logging/scrubber.ts";
 import { aGate, aVendor } from "../support/a-vendor.ts";
 import { aWorld, eventually, type World } from "../support/world.ts";
 
-/** A pool whose rows are under way until they are ended by hand. */
+/** A pool whose rows are under way until the test ends them. */
 function aPool(rows: number, { concurrency, forNow }: { concurrency: number; forNow?: () => number }) {
   const left = Array.from({ length: rows }, (_, row) => row);
   const ends: (() => void)[] = [];
@@ -54,7 +54,7 @@ it("a backlog ends a second after the pool was last full", () => {
   expect(backlog.ageMs()).toBe(0);
   expect(sawAfter(0, false)).toBe(0);
   expect(sawAfter(0, true)).toBe(0);
-  // Nobody can look while all places are taken.
+  // Nothing is claimed while all places are taken.
   expect(((now += 5_000), backlog.ageMs())).toBe(5_000);
   expect(sawAfter(0, false)).toBe(5_000);
   expect(sawAfter(900, false)).toBe(5_900);
@@ -99,11 +99,11 @@ it("a worker pool with a lowered limit checks the limit about ten times a second
 let world: World;
 const vendor = aVendor();
 const finishing = aGate();
-/** Calls that the token endpoint was let have; the first and the seventh wait for the line to be opened. */
+/** The number of calls that reached the token endpoint; the first and the seventh wait for `line`. */
 let answered = 0;
 let line = aGate();
 beforeAll(async () => {
-  // One call at a time, two grants taken for it.
+  // One call at a time; two grants are claimed for it.
   world = await aWorld({
     parts: {
       vendor,
@@ -149,7 +149,7 @@ it("while grants wait, one step that calls the vendor runs beside them; afterwar
     expect(row).toEqual({ active: 6 });
   });
   await eventually(() => expect(running).toBe(1));
-  // Long enough for the others, were they let.
+  // Long enough for the others to start, if they were allowed to.
   await wait(1_000);
   expect(running).toBe(1);
 

@@ -9,12 +9,12 @@ import { aLifecycle, type LifecycleWorld } from "../support/lifecycle.ts";
 import { teapotConfig, teapotParts } from "../support/sellers.ts";
 import { eventually } from "../support/world.ts";
 
-// A statement takes effect, and its acknowledgement is lost: who tries again must not take their own work for another's.
+// A statement takes effect, and its acknowledgement is lost: a retry must not take its own work for another process's.
 
 let life: LifecycleWorld;
-/** Statements whose next acknowledgement is lost, and how long after, or after what. */
+/** Statements whose next acknowledgement is lost, and after how long, or after what. */
 const lost = new Map<string, number | (() => Promise<unknown>)>();
-/** What happens after the next transaction that queues a plan change, before its acknowledgement is lost. */
+/** Runs after the next transaction that queues a plan change, before its acknowledgement is lost. */
 let afterQueued: (() => Promise<unknown>) | null = null;
 beforeAll(async () => {
   const wrapDatabase = (database: Database): Database => ({
@@ -117,7 +117,7 @@ describe("a stored plan change, when the acknowledgement is lost", () => {
   ])("that was $what is not answered as for a deprovisioned resource", async (it) => {
     const uuid = await life.settled();
     if (it.instead) life.vendor.next("changePlan", it.instead);
-    // Longer than it takes until somebody is at the next step.
+    // Longer than it takes until the next step is started.
     lost.set(it.statement, 2_500);
     const { response } = await life.control.changePlan(uuid, "premium");
     expect(response.status).toBe(it.status);
@@ -134,7 +134,7 @@ describe("a stored plan change, when the acknowledgement is lost", () => {
     const { addon } = await life.control.install({ plan: "dedicated" });
     const uuid = addon.id;
     await eventually(() => expect(calls(uuid)).toContain("finish"));
-    // As if the step before had ended, and somebody else had taken this one.
+    // As if the step before had ended, and another process had claimed this one.
     afterQueued = () =>
       life.world.rows(
         `WITH ended AS (DELETE FROM steps WHERE uuid = $1 AND kind = 'finish')

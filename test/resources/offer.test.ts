@@ -51,7 +51,7 @@ describe("an inconsistent offer", () => {
   });
 
   it("makes the start, kit manifest write and kit doctor exit with 78 and the message", async () => {
-    // Beside the others, where what they import is found.
+    // Beside the other files, so that its imports are found.
     const programs = path.resolve(program("src/web.ts"), "../..");
     const folder = await mkdtemp(`${programs}.misfit-`);
     await cp(programs, folder, { recursive: true });

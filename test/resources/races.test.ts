@@ -9,14 +9,14 @@ import { aGate } from "../support/a-vendor.ts";
 import { aLifecycle, type LifecycleWorld } from "../support/lifecycle.ts";
 import { eventually } from "../support/world.ts";
 
-// Things that meet: each test makes two of them happen in the order that once lost something.
+// Races: each test makes two events happen in the order that once lost something.
 
 let life: LifecycleWorld;
-/** Runs before a statement of this name; used up by it. */
+/** Runs once, before a statement of this name. */
 const before = new Map<string, () => Promise<unknown>>();
-/** Runs when a statement of this name has found rows, before they are known to the service; used up by it. */
+/** Runs once, when a statement of this name has returned rows, before the service has them. */
 const after = new Map<string, () => Promise<unknown>>();
-/** Holds the next exchange's answer back, after the platform has given it. */
+/** Delays the next exchange's answer after the platform has given it. */
 let exchangeHeld: Promise<void>[] = [];
 
 beforeAll(async () => {
@@ -150,7 +150,7 @@ describe("a deprovision", () => {
     await life.world.rows(`INSERT INTO steps (uuid, kind) VALUES ($1, 'announce')`, [uuid]);
     await life.control.deprovision(uuid);
     await life.world.rows(`INSERT INTO steps (uuid, kind, due_at) VALUES ($1, 'change_plan', now())`, [uuid]);
-    // Where a sweep had just begun the announcement, the clean-up waits for its lease: 30 s, which the test does not.
+    // If a sweep had just started the update, the clean-up would wait 30 s for its lease, which the test does not.
     await life.world.rows(
       `UPDATE steps SET leased_until = NULL WHERE uuid = $1 AND kind = 'clean_up' AND attempts = 0`,
       [uuid],
@@ -172,7 +172,7 @@ describe("a provision that was put off", () => {
 
   it("is answered 202 to a repeated request when the process that had it is gone", async () => {
     const uuid = await life.settled();
-    // As if another process held the request: the row is there, undecided, and its step is taken.
+    // As if another process handled the request: the row exists, undecided, and its step is leased.
     await life.world.rows(
       `WITH r AS (UPDATE resources SET state = 'provisioning', answer_status = NULL, sealed_answer = NULL WHERE uuid = $1)
        INSERT INTO steps (uuid, kind, due_at, lease, leased_until) VALUES ($1, 'provision', now(), 1, now() + interval '30 seconds')`,

@@ -8,7 +8,7 @@ import { aGate } from "../support/a-vendor.ts";
 import { aLifecycle, type LifecycleWorld } from "../support/lifecycle.ts";
 import { teapots } from "../support/teapots/index.ts";
 
-// Requests for one resource stand in line, and the database goes away under them.
+// Requests for one resource wait for each other, and the database goes away meanwhile.
 
 const UUID = "01234567-89ab-cdef-0123-456789abcdef";
 const ago = (seconds: number) => performance.now() - seconds * 1_000;
@@ -41,7 +41,7 @@ describe("a request that waits for another of the same uuid", () => {
     const first = runExclusive(UUID, ago(8.2), () => Promise.reject(away()));
     const second = runExclusive(UUID, ago(8.1), async () => void done.push("second"));
     const third = runExclusive(UUID, ago(8.1), async () => void done.push("third"));
-    // Its time is not over: the database may be back for it.
+    // Its time is not over: the database may come back in time.
     const fourth = runExclusive(UUID, ago(4), async () => void done.push("fourth"));
     const refused = await Promise.allSettled([first, second, third]);
     expect(refused.map(({ status }) => status)).toEqual(["rejected", "rejected", "rejected"]);
@@ -55,7 +55,7 @@ describe("a request that waits for another of the same uuid", () => {
     const runExclusive = createResourceMutex();
     const first = runExclusive(UUID, ago(10), async () => "an answer");
     const second = runExclusive(UUID, ago(10), async (withinDeadline) =>
-      // What is written for it together with others is written only while there is time.
+      // A write that it shares with others happens only while there is time.
       withinDeadline(async (wait) => (hasPassed(wait) ? "nothing" : "the same")),
     );
     expect(await Promise.all([first, second])).toEqual(["an answer", "the same"]);
@@ -87,7 +87,7 @@ describe("a request that waits for another of the same uuid", () => {
 
 describe("several deliveries for one uuid", () => {
   let life: LifecycleWorld;
-  /** Whether the database is out of reach. */
+  /** Whether the database is unreachable. */
   let isAway: () => boolean = () => false;
   beforeAll(async () => {
     const silent = () => new Promise<never>((_, reject) => setTimeout(reject, 3_000, new Error("Query read timeout"))); // prettier-ignore
@@ -104,7 +104,7 @@ describe("several deliveries for one uuid", () => {
   });
   afterAll(() => life.world.close());
 
-  /** So many answers to one request, delivered at nearly the same moment, and how long each took. */
+  /** The answers to this many deliveries of one request at nearly the same moment, and how long each took. */
   const manyTimes = <Response>(times: number, send: () => Promise<Response>) =>
     Promise.all(
       Array.from({ length: times }, async (_, index) => {

@@ -13,7 +13,7 @@ import type { Browser } from "../sign-in/browser.ts";
 import { aWorldOfPeople, type PeopleWorld } from "../sign-in/people.ts";
 import { basic } from "../support/partner-calls.ts";
 
-// docs/rotate.md, in its own orders. The client secret and the encryption key have tests of their own, which it names.
+// The procedures of docs/rotate.md. The client secret and the encryption key have tests of their own, which it names.
 
 const fresh = () => randomBytes(24).toString("hex");
 const OPERATOR = fresh();
@@ -32,7 +32,7 @@ beforeAll(async () => {
 }, 60_000);
 afterAll(() => people.close());
 
-/** Settings as they are changed, one after the other. */
+/** The settings, changed one after the other. */
 let settings: Environment;
 beforeEach(() => void (settings = people.settings));
 const restartWith = (change: Environment) =>
@@ -62,7 +62,7 @@ describe("rotation of the add-on's password", () => {
       expect(answer.status).toBe(401);
     }
 
-    /** One process after the other gets the new settings, and in between each has its own. */
+    /** The processes get the new settings one after the other; in between they differ. */
     async function roll(change: Environment): Promise<void> {
       await restartWith(change);
       await provisions();
@@ -132,7 +132,7 @@ describe("rotation of the OAuth client's secret", () => {
     await people.signIn(browser);
     expect(await page()).toBe("You are signed in");
     const { secret } = await reset();
-    // Between the two they stay signed in; that the platform cannot be asked is all that changes.
+    // Between the two they stay signed in, but the platform cannot be asked.
     expect(await page()).toBe("You are signed in");
     await restartWith({ OAUTH_CLIENT_SECRET: secret });
     expect(await page()).toBe("You are signed in");

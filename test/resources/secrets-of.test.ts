@@ -38,7 +38,7 @@ describe("secretsOf(resource)", () => {
     ["sealedLogDrainToken", ["https://logs.example/input", "teapot://key@host"]],
     ["sealedConfig", ["https://logs.example/input", "d.drain-token"]],
   ])("leaves out only %s when that cannot be decrypted", (column, others) => {
-    // Sealed in another place.
+    // Encrypted for another place.
     expect(revealed({ ...resource, [column]: sealedIn("sealed_answer", "[]") })).toEqual(others);
   });
 

@@ -10,7 +10,7 @@ import { Secret } from "../../src/secret.ts";
 
 const vault = await createVault({ encryptionKey: new Secret("a-key-of-more-than-thirty-two-characters") });
 
-/** A claimed step of the resource with this number; the ids of steps say nothing about the order of resources. */
+/** A claimed step of the resource with this number; the order of step ids differs from that of the resources. */
 const stepOf = (resource: number) =>
   ({
     id: 100 - resource,
@@ -20,7 +20,7 @@ const stepOf = (resource: number) =>
     resource: { uuid: `01234567-89ab-4def-8123-${String(resource).padStart(12, "0")}`, sealedConfig: null },
   }) as Step;
 
-/** A database that knows every step but one, at its first claim, and no resource; it notes in which order steps came. */
+/** A database that has every step but one, at its first claim, and no resource; it records the order of the steps. */
 function aDatabase(unknownId: number) {
   const given: number[][] = [];
   const query = async ({ name }: Statement, values: readonly unknown[] = []) => {

@@ -4,7 +4,7 @@ import { aProvisionRequest } from "../support/a-provision-request.ts";
 import { partnerCalls } from "../support/partner-calls.ts";
 import { aWorld, eventually, type World } from "../support/world.ts";
 
-/** Fault G5: the status feed is for information, and no fault of it reaches grants, refreshes or the log. */
+/** Fault G5: the status feed is only information; none of its faults affects grants, refreshes or the log. */
 let world: World;
 beforeAll(async () => {
   world = await aWorld();
@@ -17,7 +17,7 @@ afterEach(async () => {
   closing = [];
 });
 
-/** What a call to the feed may take. */
+/** The time limit of a call to the feed. */
 const LONGEST_CALL_MS = 5_000;
 
 const LIES = {

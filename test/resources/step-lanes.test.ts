@@ -6,23 +6,23 @@ import { aGate } from "../support/a-vendor.ts";
 import { aLifecycle, type LifecycleWorld } from "../support/lifecycle.ts";
 import { eventually } from "../support/world.ts";
 
-// The vendor's functions may wait for minutes. What only tells or asks the platform something takes a moment, and has
-// places of its own.
+// The vendor's functions may take minutes. Steps that only call the platform are short, and use
+// places of their own.
 
-/** More than the places for the vendor's functions, 16, and the quarter of them that is filled together. */
+/** More than the 16 places for the vendor's functions, and the quarter of them that is filled together. */
 const MANY = 20;
-/** Far less than the next sweep is away. */
+/** Far less than the time until the next sweep. */
 const SOON_MS = 5_000;
 
 let life: LifecycleWorld;
 let settled: string;
 let finishing: string[];
-/** One for each call of `finish`, in the order in which they came. */
+/** A gate for each call of `finish`, in the order of the calls. */
 const gates: ReturnType<typeof aGate>[] = [];
 const called: string[] = [];
 
 beforeAll(async () => {
-  // No sweep comes to help: what is due must be looked for when it falls due.
+  // No sweep runs: what is due must be found when it falls due.
   life = await aLifecycle({ environment: { SWEEP_CRON: "0 0 1 1 *" } });
   settled = await life.settled("basic");
   for (let i = 0; i < MANY; i++) {
@@ -56,7 +56,7 @@ it("while slow vendor's functions use all their places, config vars of other res
   const since = life.position();
   expect((await life.control.changePlan(settled, "premium")).response.status).toBe(200);
   await eventually(async () => expect(await life.steps(settled)).toEqual([]), SOON_MS);
-  // The platform has taken them from the answer already; it is asked all the same.
+  // The platform has them from the answer already; it is called all the same.
   expect(life.entries(since).map(({ path }) => path)).toContain(`/addons/${settled}/config`);
 });
 

@@ -9,12 +9,12 @@ import { aLifecycle, type LifecycleWorld } from "../support/lifecycle.ts";
 import { teapots } from "../support/teapots/index.ts";
 import { eventually } from "../support/world.ts";
 
-// The vendor's function was called for a plan change, and what came of it cannot be stored while the platform waits.
+// The vendor's function was called for a plan change, and its result cannot be stored while the platform waits.
 
 let life: LifecycleWorld;
-/** Statements that fail as one does whose table is locked. */
+/** Statements that fail as on a locked table. */
 let locked: string[] = [];
-/** A statement that takes effect, and nobody hears of it. */
+/** A statement that takes effect without an acknowledgement. */
 let unheard = "";
 beforeAll(async () => {
   const wrapDatabase = (database: Database): Database => ({
@@ -65,7 +65,7 @@ it("a plan change whose result cannot be stored is answered 202 and finished lat
     if (response.status === 202)
       expect(response.body).toEqual({ message: "The change to premium takes a little longer." });
   }
-  // Whatever becomes of their steps meanwhile: nobody takes back what the platform was told.
+  // Whatever happens to their steps meanwhile, what the platform was told stays.
   locked = [];
   gate.open();
   for (const [index, { plan }] of outcomes.entries()) {
@@ -84,7 +84,7 @@ it("a plan change that was answered 202, could not be stored for long, and is re
   locked = ENDS;
   expect((await life.control.changePlan(uuid, "premium")).response.status).toBe(202);
   gate.open();
-  // Longer than one statement's worth of waiting.
+  // Longer than one statement may wait.
   await wait(11_000);
   const alarms = () =>
     life.world
@@ -104,7 +104,7 @@ it("a plan change that was answered 202, could not be stored for long, and is re
 }, 90_000);
 
 it("a plan change that was stored without an acknowledgement does not override the change after it", async () => {
-  // Without a token the announcement stays: the step is there, and is no plan change any more.
+  // Without a token the update at the platform stays: the step exists, and is no plan change any more.
   const request = aProvisionRequest({ oauth_grant: null });
   expect((await life.platform.provision(request)).status).toBe(200);
   unheard = "settle_done";

@@ -6,7 +6,7 @@ import { anEmbeddedDatabase } from "../support/database.ts";
 import { program } from "../support/program.ts";
 import { teapotConfig, teapotParts } from "../support/sellers.ts";
 
-// The vendor's own code, which may throw as it is made.
+// The vendor's code may throw while the service is created.
 jest.unstable_mockModule("../../src/your-service/index.ts", () => ({
   createYourService() {
     throw new Error("The shop is closed.");
@@ -27,7 +27,7 @@ it("when createYourService throws, no database stays open that would keep a comm
   const database = await anEmbeddedDatabase();
   const config = teapotConfig({ ...settings, ...database.environment });
   await expect(createServices(config, "owner")).rejects.toThrow("The shop is closed.");
-  // Fails where it is still open.
+  // Fails if the database is still open.
   await database.close();
 });
 
@@ -40,7 +40,7 @@ it("when the vendor's close throws, the database is closed too, and the error is
   await database.close();
 });
 
-/** The same in a process; it quotes a setting, and a token of the platform's. */
+/** The same in a process; the error quotes a setting and a token of the platform. */
 const THROWS = `
   import { register } from "node:module";
   const service = "export function createYourService() {" +

@@ -12,7 +12,7 @@ beforeEach(async () => {
 });
 afterEach(() => world.close());
 
-/** As far as the page that asks. */
+/** Signs in, up to the page that asks for consent. */
 async function signIn(user = "colleague@example.com", members: Record<string, string> = {}) {
   await browser.visit(monitor.authorizeUrl(members));
   await browser.press("user", user);

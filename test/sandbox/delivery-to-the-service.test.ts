@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/glob
 import { aLifecycle, type LifecycleWorld } from "../support/lifecycle.ts";
 import { eventually } from "../support/world.ts";
 
-/** The sandbox's worse days, as the service of this kit lives through them. */
+/** Faults and late answers of the sandbox, with the service of this kit. */
 let life: LifecycleWorld;
 beforeAll(async () => void (life = await aLifecycle()));
 afterEach(() => {

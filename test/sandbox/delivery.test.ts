@@ -21,7 +21,7 @@ async function control(method: string, path: string, json?: unknown) {
   return { status: response.status, body: (await response.json()) as { message: string } };
 }
 
-/** A provision that is on its way: sent late by a fault, already on the platform's books. */
+/** A provision under way: delayed by a fault, and already recorded at the platform. */
 function provisionUnderWay(delayMs: number) {
   world.control.fault(PROVISION, { delayMs });
   const delivery = world.control.install();
@@ -363,7 +363,7 @@ it("faults, settings, clock and partner survive a restart; values given at the s
   rmSync(folder, { recursive: true });
 });
 
-/** Everything that comes over the wire, until it ends. */
+/** All bytes of the connection until it ends. */
 function rawGet(path: string): Promise<string> {
   const { hostname, port } = new URL(world.sandbox.url);
   return new Promise((resolve) => {

@@ -1,4 +1,4 @@
-// What is over for a resource stays over, whatever its service answers later; and the names it had are free.
+// A resource that has ended stays ended, whatever its service answers later, and its names are free.
 
 import { type PartnerAnswer, success } from "./partner.ts";
 import { aWorld, type TestWorld } from "./world.ts";

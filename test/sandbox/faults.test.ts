@@ -134,7 +134,7 @@ describe("a fault on a call to the service", () => {
     world.control.fault(PROVISION, { status: 502, body: "Bad gateway" });
     const response = await install();
     expect(response).toMatchObject({ status: 502, body: "Bad gateway" });
-    // It is nothing that the service could be blamed for.
+    // The service is not to blame for it, so there is no complaint.
     expect(response).not.toHaveProperty("complaints");
     expect(world.partner.requests).toHaveLength(0);
   });

@@ -3,12 +3,12 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { success } from "./partner.ts";
 import { aWorld, type TestWorld } from "./world.ts";
 
-/** What nobody sends who means well, at every door of the sandbox: a clear refusal, and the sandbox goes on. */
+/** Malicious input at every endpoint of the sandbox: it is refused with a clear message, and the sandbox continues. */
 let world: TestWorld;
 let token: string;
 let addon: { id: string };
 beforeEach(async () => {
-  // Told of each call, as the command is: whatever is in a call must be showable.
+  // With a listener for each call, as in the command: every call must be printable.
   world = await aWorld({ onEntry: () => undefined, addonManifest: null });
   world.control.createApp({ name: "shop" });
   ({ addon, token } = await world.installed({ app: "shop" }));

@@ -157,7 +157,7 @@ it("the ledger masks the address and token of a log drain, by whichever key it i
     `${drains}/[secret]`,
   ]);
 
-  // Nor where a refusal repeats the path, or the address stands in it as it is.
+  // Nor when a refusal repeats the path, or the address itself appears in it.
   const remove = { method: "DELETE" };
   for (const name of [encodeURIComponent(url), `${encodeURIComponent(url)}%`, `${url}?let-me-in`]) {
     const { status } = await world.call(token, `/addons/${addon.id}/log-drains/${name}`, remove);

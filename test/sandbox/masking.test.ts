@@ -1,7 +1,7 @@
 import { isSecretName, withoutSecretQuery } from "../../sandbox/wire/secret-names.ts";
 import { aWorld, type TestWorld } from "./world.ts";
 
-/** Secrets that the sandbox has never seen: mistyped, or of another platform. */
+/** Secrets that the sandbox does not know: mistyped, or of another platform. */
 const FOREIGN = "an-unknown-secret";
 
 let world: TestWorld;

@@ -175,7 +175,7 @@ describe("GET /vendor/resources/:uuid/oauth-grant", () => {
     const given = { ...options, addonId, addonPassword, clientSecret, legacyGrants: true };
     const first = await startSandbox(given);
     const { addon } = first.control.installWithoutProvision();
-    // Everything is written by now; what follows is the call's alone.
+    // Everything is saved by now; what follows is caused by the call.
     await new Promise((resolve) => setTimeout(resolve, 50));
     const headers = {
       authorization: basic(addonId, addonPassword),

@@ -197,7 +197,7 @@ describe("the sign-on page", () => {
     expect(form).toMatchObject({ resource_id: id, email: "owner@example.com", app: "shop" });
     expect(form["user_scoped_resource_token"]).toMatch(/^[0-9a-f]{64}$/);
     expect(page.text).not.toContain(form["resource_token"]);
-    // The service may send the browser on to wherever it likes.
+    // The service may redirect the browser to any address.
     expect(page.headers.get("content-security-policy")).toContain("form-action 'self' http: https:");
   });
 

@@ -12,7 +12,7 @@ afterAll(() => world.close());
 
 const apps = () => world.control.state().apps;
 
-/** A request under any name, which `fetch` does not allow. */
+/** A request with any Host header, which `fetch` does not allow. */
 function statusUnder(
   host: string,
   path = "/",

@@ -133,7 +133,7 @@ it("the ETag of a last page changes when another page follows it", async () => {
     });
   const alone = { asc: await get("asc"), desc: await get("desc") };
   const second = world.control.attach(own.id, { app: world.control.createApp().id });
-  // Ids are random: the new one stands behind the first in one order or the other.
+  // Ids are random: the new object is last in one of the two orders.
   const order = second.id > first!.id ? "asc" : "desc";
   const before = alone[order];
   const after = await get(order, { "if-none-match": before.headers.get("etag")! });

@@ -3,7 +3,7 @@ import { aWorld, stopTime, type TestWorld } from "./world.ts";
 type Row = Record<string, unknown> & { id: string; name: string };
 type Endpoint = [method: string, path: string, answers: "one" | "many", body?: object];
 
-/** Every path variable in each form the document allows; filled in with what the world below holds. */
+/** Every path variable in each form that the document allows, replaced by values of the world below. */
 const ENDPOINTS: Endpoint[] = [
   ["GET", "/addons/{addon id}", "one"],
   ["GET", "/addons/{addon name}", "one"],
@@ -90,7 +90,7 @@ beforeAll(async () => {
   const users = await world.call<Row[]>(token, "/apps/team-shop/collaborators");
   const owner = users.body.map(({ user }) => user as Record<string, string>).find(isOwner)!;
   Object.assign(known, { "user id": owner["id"], "user email": owner["email"] });
-  // So that the time of an answer and the time of what it is about differ.
+  // So that the time of the answer differs from the time of the last change.
   world.control.advanceClock(100);
 });
 afterAll(async () => {
@@ -118,13 +118,13 @@ it.each(ENDPOINTS)("%s %s answers the object with the standard headers", async (
   expect(Date.parse(headers.get("last-modified")!)).toBe(lastUpdate(body) ?? (await ownUpdate()));
 });
 
-/** A config is as old as its add-on. */
+/** The time of change of a config is that of its add-on. */
 async function ownUpdate(): Promise<number> {
   const { body } = await world.call<Row>(token, filled("/addons/{addon id}"));
   return Date.parse(String(body["updated_at"]));
 }
 
-/** What the answer itself says; a config says nothing of the kind. */
+/** The time in the body of an answer; a config has none. */
 function lastUpdate(body: unknown): number | undefined {
   const times = [body as Row | Row[]].flat().map((row) => Date.parse(String(row["updated_at"])));
   return Number.isNaN(times[0]) ? undefined : Math.max(...times);

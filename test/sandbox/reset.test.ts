@@ -4,7 +4,9 @@ import { join } from "node:path";
 import { startSandbox } from "../../sandbox/index.ts";
 import { aWorld, client } from "./world.ts";
 
-/** A client secret that was reset, and then everything is forgotten: the given one is current again, as in a test suite. */
+/**
+ * After a reset of the client secret and of the sandbox, the configured secret is current again, as test suites need.
+ */
 const given = { clientSecret: "given-at-the-start" };
 
 it("after a reset the client secret of the start is current again, and no secret is a former one", async () => {
@@ -30,7 +32,7 @@ it("the same is true of a generated one, or one given at run time; the partner s
   world.control.resetClientSecret();
   world.control.reset();
   expect(world.sandbox.settings).toMatchObject(partner);
-  // What is changed beside it gives no secret.
+  // Other members change, but no secret is given.
   const { secret } = world.control.resetClientSecret();
   world.control.partner({ resourcesPath: "/v3" });
   expect(world.sandbox.settings.clientSecret).toBe(secret);
@@ -44,7 +46,7 @@ describe("a reset after a restart", () => {
   beforeEach(() => void (statePath = join(mkdtempSync(join(tmpdir(), "sandbox-")), "state.json")));
   afterEach(() => rmSync(join(statePath, ".."), { recursive: true }));
 
-  /** What the client secret is after a start on the state file, and after a reset then. */
+  /** The client secret after a start on the state file, and after a reset then. */
   async function secretsOf(settings: { clientSecret?: string }) {
     const sandbox = await startSandbox({ statePath, ...settings });
     const atStart = sandbox.settings.clientSecret;

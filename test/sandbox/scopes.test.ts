@@ -17,7 +17,7 @@ const all = ["global", "identity", "read", "write", "read-protected", "write-pro
 const readers = ["global", "read", "write", "read-protected", "write-protected"];
 const config = { json: { GREETING: "hello" } };
 
-/** "Scopes" of the platform document: which of them open a call. */
+/** The scopes that allow each call, by the section "Scopes" of the platform document. */
 const calls: [call: string, open: string[], init?: { json?: unknown }][] = [
   ["GET /account", ["global", "identity"]],
   ["GET /apps", readers],

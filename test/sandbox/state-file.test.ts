@@ -229,7 +229,7 @@ describe("a second sandbox on the same state file", () => {
     expect(readdirSync(folder)).toEqual([]);
   });
 
-  /** As a process leaves it that is killed. */
+  /** Leaves the files as a killed process does. */
   async function leaveSocket(path: string) {
     const server = createServer();
     await new Promise<void>((listening) => server.listen(`${path}.1`, listening));

@@ -212,7 +212,7 @@ it("the ledger and the state show no secret of the web flow", async () => {
   const code = new URL(location!).searchParams.get("code")!;
   const { body } = await monitor.exchange(code);
   await monitor.refresh(body.refresh_token);
-  // Where no secret belongs: refused, and hidden all the same.
+  // Secrets in places where they do not belong are refused, and masked too.
   await browser.visit(`/oauth/token?client_secret=${monitor.secret}`, { method: "POST" });
   const session = browser.cookies.get("platform_session")!;
   const shown = JSON.stringify([world.control.ledger(), world.control.state()]);

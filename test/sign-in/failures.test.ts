@@ -8,13 +8,13 @@ import type { Browser, Shown } from "./browser.ts";
 import { eventually } from "../support/world.ts";
 import { aWorldOfPeople, type PeopleWorld } from "./people.ts";
 
-// Every way in which signing in can fail ends on a page that says so, and leaves nothing behind.
+// Every failure of a sign-in ends on a page that explains it, and leaves no session behind.
 
 let people: PeopleWorld;
 let browser: Browser;
 /** Whether the database refuses connections. */
 let isAway = false;
-/** What happens to these statements, by their names. */
+/** Errors of statements, by the statement's name. */
 const broken = new Map<string, Error>();
 
 beforeAll(async () => {
@@ -41,7 +41,7 @@ afterAll(() => people.close());
 
 const REFUSED = Object.assign(new Error("connect ECONNREFUSED"), { code: "ECONNREFUSED" });
 
-/** A page that says what happened, with no session and no row behind it. */
+/** Expects a page that explains the failure, with no session and no row. */
 async function expectPage(shown: Shown, status: number, title: string): Promise<void> {
   expect({ status: shown.status, title: /<h1>(.*?)<\/h1>/.exec(shown.text)?.[1] }).toEqual({ status, title });
   expect(shown.headers.get("content-type")).toBe("text/html; charset=utf-8");
@@ -340,7 +340,7 @@ describe("GET /oauth/me", () => {
     people.control.fault("GET /account", { status, body: { id: "no" } });
     const shown = await browser.get("/oauth/me");
     expect(shown.text).toContain(`refuses to tell this service who you are now; ${SAID_BEFORE}`);
-    // With another answer than 403 it does not say that this helps.
+    // Only the page for 403 says that another attempt helps.
     expect(shown.text.includes("Sign in again, and allow it")).toBe(status === 403);
     expect(shown.text).not.toContain("could not be asked");
   });

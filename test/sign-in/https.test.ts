@@ -10,7 +10,7 @@ import { aBrowser, type Browser } from "./browser.ts";
 import { aWorldOfPeople, type PeopleWorld } from "./people.ts";
 import { teapotConfig, teapotParts } from "../support/sellers.ts";
 
-// Behind a proxy that ends https, as in life; and with a second web process on the same database.
+// Behind a proxy that terminates https, as in production, and with a second web process on the same database.
 
 let people: PeopleWorld;
 const PROXY = { TRUST_PROXY: "1", WEB_JOBS: "off" };
@@ -99,7 +99,7 @@ describe("sign-in with two web processes on one database", () => {
     await services.close();
   });
 
-  /** One browser whose requests go now to the one process, now to the other. */
+  /** One browser whose requests go alternately to the two processes. */
   function aBrowserOfBoth(): { one: Browser; other: Browser } {
     const one = people.browser();
     return { one, other: aBrowser(() => url, {}, one.cookies) };

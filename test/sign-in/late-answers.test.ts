@@ -8,8 +8,8 @@ import { eventually } from "../support/world.ts";
 import type { Browser } from "./browser.ts";
 import { aWorldOfPeople, type PeopleWorld } from "./people.ts";
 
-// What the platform answers to a refresh after the person signed out, and in again: their row is another one by then,
-// and counts its pairs and leases from the start.
+// Answers to a refresh that arrive after the person has signed out and in again: their row is a new one by then,
+// whose generation and lease start again.
 
 let people: PeopleWorld;
 let browser: Browser;
@@ -30,7 +30,7 @@ afterEach(() => {
 afterAll(() => people.close());
 
 const person = async () => (await people.people())[0]!;
-/** What is stored of them; no two seals are alike. */
+/** The stored values of a person; encryption makes each different. */
 async function tokens() {
   const { sealed_access_token: access, sealed_refresh_token: refresh, ...row } = await person();
   return { ...row, access: access?.toString("base64"), refresh: refresh?.toString("base64") };
@@ -44,7 +44,7 @@ async function claimed(): Promise<ClaimedTokens> {
   const { uuid } = await person();
   return (await store.claimOne((await store.read(uuid))!))!;
 }
-/** A pair as a refresh of this row brings it. */
+/** A token pair as a refresh of this row returns it. */
 function pairFor({ uuid, generation }: ClaimedTokens, isReplaced: boolean) {
   const { vault } = people.world.service.services;
   const sealed = (column: "sealed_access_token" | "sealed_refresh_token") =>

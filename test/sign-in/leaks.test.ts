@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, expect, it } from "@jest/globals";
 import { aWorldOfPeople, type PeopleWorld } from "./people.ts";
 
-// Good and bad days of people who sign in; then every secret of them is looked for in the log, on the pages, in the
+// Sign-ins that succeed and fail; then every secret of them is searched for in the log, on the pages, in the
 // addresses and in every column.
 
 let people: PeopleWorld;
-/** By what they are, in plain. */
+/** The secrets by their kind, unencrypted. */
 const secrets = new Map<string, string>();
 let shown = "";
 
@@ -46,7 +46,7 @@ async function failInManyWays(): Promise<void> {
       const back = people.atPlatform(await browser.get("/oauth/login"));
       const code = new URL(back).searchParams.get("code")!;
       secrets.set(`a code met by ${call} ${JSON.stringify(fault)}`, code);
-      // Of the account's endpoint nobody expects that it knows a code.
+      // The account's endpoint knows no code, so one there is hidden by nobody.
       const told = { status: 403, body: { id: "forbidden", message: `Not with ${code}` } };
       people.control.fault(call, call === "GET /account" && fault.status === 500 ? told : fault);
       shown += (await browser.get(back)).text;
@@ -60,7 +60,7 @@ async function failInManyWays(): Promise<void> {
   }
 }
 
-/** What the platform sent and got: tokens and codes, of whoever. */
+/** Tokens and codes that the platform sent and received, for any person. */
 function note(request: { body: unknown }, response: { body: unknown } | null): void {
   for (const body of [request.body, response?.body] as (Record<string, unknown> | null | undefined)[])
     for (const name of ["access_token", "refresh_token", "code", "session_nonce"])

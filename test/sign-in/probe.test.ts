@@ -7,7 +7,7 @@ import { KitError } from "../../src/errors.ts";
 import { Secret } from "../../src/secret.ts";
 import { aWorldOfPeople, type PeopleWorld } from "./people.ts";
 
-// Whether the platform takes our client again is found out by one refresh, however many are due.
+// One refresh finds out whether the platform accepts the OAuth client again, however many are due.
 
 let people: PeopleWorld;
 beforeAll(async () => void (people = await aWorldOfPeople({ environment: { WEB_JOBS: "off" } })));

@@ -7,7 +7,7 @@ import type { Person } from "../../src/sign-in/sign-in.ts";
 import { aBrowser } from "./browser.ts";
 import { aWorldOfPeople, type PeopleWorld } from "./people.ts";
 
-// What other parts build on: routes for signed-in people, for some of them, and for what they allowed.
+// Routes for signed-in people, for some of them, and for certain scopes, on which other parts build.
 
 let people: PeopleWorld;
 let server: Server;

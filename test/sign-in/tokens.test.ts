@@ -13,7 +13,7 @@ import type { Browser } from "./browser.ts";
 import { aWorldOfPeople, type PeopleWorld } from "./people.ts";
 import { teapotConfig, teapotParts } from "../support/sellers.ts";
 
-// A person's tokens: sealed, refreshed before they run out, and by one at a time.
+// A person's tokens: encrypted, refreshed before they expire, and by one process at a time.
 
 let people: PeopleWorld;
 let browser: Browser;
@@ -151,7 +151,7 @@ describe("refresh of a person's tokens", () => {
 
   describe("that brought another refresh token", () => {
     let before: Buffer | null = null;
-    /** Refreshes, and does something between the platform's answer and its storing. */
+    /** Refreshes, and runs something between the platform's answer and its storing. */
     async function refreshWhile(meanwhile: () => Promise<unknown>) {
       before = (await person()).sealed_access_token;
       await makeDue();
@@ -161,7 +161,7 @@ describe("refresh of a person's tokens", () => {
       await meanwhile();
       await people.job("refresh-people");
     }
-    /** The stored pair is the platform's last one, and good for another. */
+    /** The stored pair is the platform's latest, and its refresh token works. */
     async function expectAlive(): Promise<void> {
       expect(await person()).toMatchObject({ state: "active", reason: null, generation: 2 });
       expect(await page()).toEqual(SIGNED_IN);
@@ -400,7 +400,7 @@ describe("encryption keys", () => {
     );
     Object.assign(people.world.environment, { ENCRYPTION_KEY: newKey });
     await people.world.restart({ environment: { ENCRYPTION_KEY: newKey } });
-    // A session is known by a hash with the key that began it, so it ends with that key; its tokens do not.
+    // A session is stored as a hash with the key of its start, so it ends with that key; its tokens do not.
     expect((await page()).status).toBe(401);
     await makeDue();
     await people.job("refresh-people");
@@ -435,7 +435,7 @@ describe("encryption keys", () => {
     expect(await person()).toMatchObject({ state: "quarantined", reason: "key_missing" });
     expect(refreshes(since)).toEqual([]);
     expect(people.world.logged()).toMatch(/"alarm":"quarantined"/);
-    // They are still who they are.
+    // They are still signed in.
     expect(await page()).toEqual(SIGNED_IN);
     await people.job("reopen-people");
     expect((await person()).state).toBe("quarantined");

@@ -57,7 +57,7 @@ describe("a sealed (encrypted) value", () => {
       for (let bit = 0; bit < 8; bit++) {
         const changed = sealed.slice();
         changed[byte]! ^= 1 << bit;
-        // The key's id stands in bytes 1 to 8: flipped there, it names a key we do not have.
+        // Bytes 1 to 8 are the key's id: with a flipped bit it names an unknown key.
         const expected = byte >= 1 && byte <= 8 ? KeyMissing : SealBroken;
         expect(() => vault.open(place, changed)).toThrow(expected);
       }
@@ -131,7 +131,7 @@ describe("a key ring", () => {
   it("derives a key's id from the key: equal in every process, different for another key", async () => {
     expect((await createVault({ encryptionKey: OLD })).keyId).toBe(vault.keyId);
     expect((await createVault({ encryptionKey: NEW })).keyId).not.toBe(vault.keyId);
-    // What was sealed by an earlier release must still open.
+    // Values that an earlier release encrypted must still be decrypted.
     const fixed = await createVault({ encryptionKey: new Secret("0123456789abcdef0123456789abcdef") });
     expect(fixed.keyId).toBe("6cd9c3a4426caaca");
     expect(
