@@ -24,7 +24,7 @@ const addonOf = (app: string) =>
     .state()
     .addons.findLast((addon) => addon.app.name === app)!;
 
-whereThereIsOne("a person at the marketplace", () => {
+whereThereIsOne("the sandbox's pages in a browser", () => {
   beforeAll(async () => {
     world = await aWorld({
       sandbox: { ssoSalt: "a-sign-on-salt-of-this-test" },
@@ -61,7 +61,7 @@ whereThereIsOne("a person at the marketplace", () => {
     const { context, page } = await aVisitor({ browser });
     await page.goto(base());
     await page.keyboard.press("Tab");
-    expect(await focused(page)).toBe("To the content");
+    expect(await focused(page)).toBe("Skip to the content");
     await page.keyboard.press("Enter");
     while ((await focused(page)) !== "create-app-name") await page.keyboard.press("Tab");
     await page.keyboard.type("by-keyboard");
@@ -89,7 +89,7 @@ whereThereIsOne("a person at the marketplace", () => {
     await context.close();
   }, 120_000);
 
-  describe("pages of the sandbox", () => {
+  describe("every page", () => {
     const looks = [
       ["a wide screen, light", { viewport: { width: 1280, height: 800 }, colorScheme: "light" }],
       ["a phone, dark", { viewport: { width: 360, height: 740 }, colorScheme: "dark" }],
@@ -126,10 +126,10 @@ whereThereIsOne("a person at the marketplace", () => {
     const { addon } = await control().install({ plan: "basic" });
     const { context, page } = await aVisitor({ browser });
     await page.goto(`${base()}/marketplace/addons/${addon.name}`);
-    await page.getByText("Live: this page shows what happens.").waitFor();
+    await page.getByText("Live: this page updates itself.").waitFor();
     control().reset();
     await page.getByText("That did not work").waitFor();
-    expect(await page.title()).toMatch(/^Not here/);
+    expect(await page.title()).toMatch(/^Error/);
     const loads: string[] = [];
     page.on("framenavigated", (frame) => loads.push(frame.url()));
     await control().install({ plan: "basic" });
@@ -162,7 +162,7 @@ async function story(
     await page.goto(base());
     await page.getByLabel("Name").fill(name);
     await press("Create the app");
-    await page.getByText(`The app ${name} is there.`).waitFor();
+    await page.getByText(`The app ${name} was created.`).waitFor();
   }
 
   await page.getByLabel("premium").check();
@@ -184,7 +184,7 @@ async function story(
   await eventually(() => addonOf(shop).plan.name === "teapots:basic");
 
   await press("Open the add-on's page");
-  await press("Go on to the add-on");
+  await press("Continue to the add-on");
   await page.waitForURL(`${world.service.url}/customer/**`);
 
   await addonPage();
@@ -194,25 +194,25 @@ async function story(
   await eventually(() => delivered() === once + 1);
   await page.getByLabel("And the answer").selectOption("lost");
   await press("Deliver the provision request again");
-  await see("a fault was played");
+  await see("a fault was applied");
   await see("no answer");
   expect(addonOf(shop).state).toBe("provisioned");
 
   await platformPage();
-  await open("Reset it…");
+  await open("Reset…");
   await press("Reset the client secret");
   await page.getByText("The client secret was reset.").waitFor();
-  const secret = await page.getByLabel("It is shown this once").inputValue();
+  const secret = await page.getByLabel("Shown only once").inputValue();
   expect(addonOf(shop).tokens.at(-1)).toMatchObject({ state: "revoked" });
   await world.restart({ environment: { CLIENT_SECRET: secret } });
 
   const before = Date.parse(control().state().now);
-  await press("Move the clock");
-  await page.getByText("At the platform it is").waitFor();
+  await press("Advance the clock");
+  await page.getByText("The platform's clock is now at").waitFor();
   expect(Date.parse(control().state().now) - before).toBeGreaterThanOrEqual(8 * 3_600_000);
 
-  await page.getByLabel("What happens").fill("Config changes are slow");
-  await press("Post it");
+  await page.getByLabel("Title").fill("Config changes are slow");
+  await press("Post to the feed");
   await see("investigating");
   await shoot(page, "sandbox-platform");
   await press("Resolve");
@@ -229,7 +229,7 @@ async function story(
   await press(`Uninstall ${addonOf(shop).name}`);
   await eventually(() => addonOf(shop).state === "deprovisioned");
   await addonPage();
-  await see("It is gone");
+  await see("This add-on was on");
 }
 
 /** How often the platform has sent the provision request of a resource. */

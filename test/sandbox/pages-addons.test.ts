@@ -30,12 +30,12 @@ describe("the page of an add-on", () => {
     const late = world.control.state().addons.at(-1)!;
     world.control.advanceClock(300);
     const expired = await person.visit(`/marketplace/addons/${late.name}`);
-    expect(expired.text).toContain("your service said yes");
+    expect(expired.text).toContain("your service accepted");
     expect(expired.text).toContain("the grant is expired");
     const old = world.control.installWithoutProvision({ app: "shop", as: "OLD" });
     const { text } = await person.visit(`/marketplace/addons/${old.addon.name}`);
     expect(text).toContain("there is no grant");
-    expect(text).not.toContain("within 5 minutes");
+    expect(text).not.toContain("due within 5 minutes");
   });
 
   it("distinguishes a person's code from a grant", async () => {
@@ -129,15 +129,15 @@ describe("the forms of an add-on's page", () => {
     ["new", "exchangeable"],
   ])("deliver the provision request again with the %s grant", async (code, state) => {
     const page = await person.send(at("/redeliver"), { code, fault: "" });
-    expect(page.text).toContain("Provision, again: your service answered 200");
+    expect(page.text).toContain("Repeated provision: your service answered 200");
     expect([calls(), addon().grant?.state]).toEqual([["POST /resources", "POST /resources"], state]);
   });
 
   it("can lose the answer to a repeated delivery", async () => {
     const page = await person.send(at("/redeliver"), { code: "same", fault: "lost" });
-    expect(page.text).toContain("Provision, again: there was no answer.");
+    expect(page.text).toContain("Repeated provision: there was no answer.");
     expect([calls().length, world.control.ledger().entries.at(-1)!.response]).toEqual([2, null]);
-    expect(page.text).toContain("a fault was played");
+    expect(page.text).toContain("a fault was applied");
   });
 
   it("leave no fault behind when nothing can be delivered", async () => {
@@ -165,7 +165,7 @@ describe("the forms of an add-on's page", () => {
     const page = await person.send(at("/uninstall"), {});
     expect([page.at, addon().state]).toEqual(["/marketplace/apps/shop", "deprovisioned"]);
     const { text, html } = await person.visit(at());
-    expect(text).toContain("It is gone");
+    expect(text).toContain("This add-on was on");
     expect(html).not.toContain(at("/uninstall"));
   });
 

@@ -58,7 +58,7 @@ describe("the form that creates an app", () => {
     const form = { name: "shop", region: "eu", generation: "newer", team: "kettles" };
     const page = await person.send("/marketplace/apps", form);
     expect([page.status, page.at]).toEqual([200, "/marketplace/apps/shop"]);
-    expect(page.text).toContain("The app shop is there.");
+    expect(page.text).toContain("The app shop was created.");
     expect(apps()).toMatchObject([
       { name: "shop", region: { name: "eu" }, generation: { name: "newer" }, team: { name: "kettles" } },
     ]);
@@ -74,7 +74,7 @@ describe("the form that creates an app", () => {
     ["team", "a team of one letter", "K", /A team's name has/],
     ["region", "a region that is not offered", "moon", /There is no region moon/],
     ["generation", "a strange generation", "middle", /no generation middle/],
-    ["manifest", "what is no JSON", "{", /This is no JSON/],
+    ["manifest", "what is no JSON", "{", /This is not JSON/],
     ["manifest", "what is no object", "[]", /in braces/],
     ["manifest", "a name that is no string", '{"name": 7}', /\/name/],
     ["manifest", "a pit of brackets", deep, /nested too deep/],
@@ -128,9 +128,9 @@ describe("the form that creates an app", () => {
       GREETING: "good day",
       WIDGET_URL: expect.any(String) as string,
     });
-    for (const words of ["GADGET", "What its app.json made of it", "buildpacks ruby"])
+    for (const words of ["GADGET", "Result of its app.json", "buildpacks ruby"])
       expect(page.text).toContain(words);
-    for (const name of ["GREETING", "SESSION"]) expect(page.text).toContain(`${name} of the app itself`);
+    for (const name of ["GREETING", "SESSION"]) expect(page.text).toContain(`${name} set on the app`);
     for (const name of ["WIDGET_URL", "POSTGRESQL_URL"])
       expect(page.text).toContain(`${name} from an add-on`);
     expect(page.text).not.toContain("good day");
@@ -219,7 +219,7 @@ describe("the form that installs the add-on", () => {
     const path = page.at;
     while (world.control.ledger().entries.length === 0)
       await new Promise((resolve) => setTimeout(resolve, 20));
-    expect((await person.visit(path)).text).toContain("your service said yes");
+    expect((await person.visit(path)).text).toContain("your service accepted");
   });
 });
 

@@ -38,7 +38,7 @@ describe("the sandbox's pages are protected from other sites", () => {
       const page = await person.send("/marketplace/apps", { name: "shop" }, { origin });
       expect([page.status, page.text, apps()]).toEqual([
         403,
-        expect.stringContaining("page of the sandbox"),
+        expect.stringContaining("the sandbox's own pages"),
         [],
       ]);
     },
