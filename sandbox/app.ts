@@ -16,7 +16,7 @@ import { incidentPages } from "./status/incident-pages.tsx";
 import { recordCalls } from "./wire/recorder.ts";
 
 /**
- * The control side and the platform's services on one port. Faults, checks and the ledger apply only to calls of the
+ * The control API and the platform's services on one port. Faults, checks and the ledger apply only to calls of the
  * services.
  */
 export function createApp(platform: Platform, control: Control): Express {

@@ -86,7 +86,7 @@ export async function startSandbox({
     },
   };
   const control = createControl(platform);
-  // After the control side is created, which stores the current settings as those that a reset restores.
+  // After the control API is created, which stores the current settings as those that a reset restores.
   if (settings.statePath !== null) stateFile = await openStateFile(settings.statePath, world, given);
   server.on("request", createApp(platform, control));
   await listen(server, settings).catch(async (error: unknown) => {

@@ -104,7 +104,7 @@ export function openFront(needs: {
 }
 
 /**
- * The sandbox's control side and its pages have no authentication, because only this machine reaches them. This port
+ * The sandbox's control API and its pages have no authentication, because only this machine reaches them. This port
  * may be open to others (`--platform-host`), so it serves the platform's endpoints alone. The path is normalized first,
  * as it is when the call is forwarded.
  */

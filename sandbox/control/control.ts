@@ -7,7 +7,7 @@ import { createPeople } from "./people.ts";
 import { createIncidentControl } from "./incidents.ts";
 import { createWorldControl } from "./world-control.ts";
 
-/** The control side as functions in the same process; each method is one call of `/sandbox/…` and returns the same. */
+/** The control API as functions in the same process; each method is one call of `/sandbox/…` and returns the same. */
 export function createControl(platform: Platform) {
   return {
     ...createWorldControl(platform),

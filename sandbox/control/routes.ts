@@ -18,7 +18,7 @@ const seconds: Check = (value) => {
 };
 const faultMembers = { match: asItIs, action: asItIs, times: asItIs };
 
-/** The control side over HTTP, for people, tests in other languages and scripts. */
+/** The control API over HTTP, for people, tests in other languages and scripts. */
 export function controlRoutes(control: Control): Router {
   const router = Router();
   router.use(express.json({ limit: "1mb", type: () => true }));

@@ -33,7 +33,7 @@ export function ConsentPage({ asked, user, search, formToken }: Consent) {
               Deny
             </button>
           </div>
-          <small>Either way you go back to {new URL(asked.redirectUri).origin}.</small>
+          <small>In both cases you return to {new URL(asked.redirectUri).origin}.</small>
         </form>
         <footer>
           <form method="post" action={`/oauth/authorize/sign-out${search}`}>

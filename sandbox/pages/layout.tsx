@@ -17,14 +17,14 @@ export function Layout({ title, isNarrow = false, children }: Layout) {
         <meta charset="utf-8" />
         <meta name="viewport" content="width=device-width, initial-scale=1" />
         <meta name="color-scheme" content="light dark" />
-        <title>{`${title} · The platform, played locally`}</title>
+        <title>{`${title} · Sandbox of the platform`}</title>
         <link rel="icon" href="data:," />
         <link rel="stylesheet" href={`${ASSETS}/pico.css`} />
         <link rel="stylesheet" href={`${ASSETS}/pages.css`} />
       </head>
       <body>
         <header class={width}>
-          <small>The platform, played locally: a sandbox. No account here is real.</small>
+          <small>Sandbox: a simulated platform on this machine. No account here is real.</small>
         </header>
         <main class={width}>{children}</main>
       </body>

@@ -28,7 +28,7 @@ function listen() {
     void renew();
   };
   source.onerror = () => {
-    announcement.textContent = "The sandbox does not answer; this page goes on when it does.";
+    announcement.textContent = "The sandbox does not answer. This page updates again when it does.";
     document.body.dataset.live = "off";
   };
   source.onmessage = () => void renew();

@@ -14,7 +14,7 @@ export function RefusalPage({ message, retryAt }: Refusal) {
         <h1>This did not work</h1>
         <p>{message}</p>
         <p>
-          <small>You were not sent back to the application, and it was given nothing.</small>
+          <small>You were not redirected to the application, and it received nothing.</small>
         </p>
         {retryAt !== undefined && <a href={retryAt}>Start again</a>}
       </article>

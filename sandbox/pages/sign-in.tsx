@@ -21,7 +21,7 @@ export function SignInPage({ asked, users, search, formToken }: SignIn) {
         <hgroup>
           <h1>Sign in</h1>
           <p>
-            to go on to <strong>{asked.client.name}</strong>
+            to continue to <strong>{asked.client.name}</strong>
           </p>
         </hgroup>
         <form method="post" action={action} class="choices">
@@ -38,7 +38,7 @@ export function SignInPage({ asked, users, search, formToken }: SignIn) {
           <label>
             Or by e-mail
             <input type="email" name="user" required autocomplete="username" placeholder="you@example.com" />
-            <small>An address that is new gets an account.</small>
+            <small>A new address gets an account.</small>
           </label>
           <button type="submit">Sign in</button>
         </form>

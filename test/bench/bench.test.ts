@@ -44,7 +44,7 @@ function aBuiltService(parts = "{}", kit = ""): string {
   return folder;
 }
 
-/** One row of those that were just answered is gone again. */
+/** Deletes one row of those that were just answered. */
 const LOSES_A_ROW = `{ wrapDatabase: (db) => {
   let isLost = false;
   const query = async (asked, values) => {
@@ -58,7 +58,7 @@ const LOSES_A_ROW = `{ wrapDatabase: (db) => {
   return { ...db, query };
 } }`;
 
-/** Of a refreshed resource the tokens before are stored once more. */
+/** Stores the earlier tokens of a refreshed resource again. */
 const KEEPS_OLD_TOKENS = `{ wrapDatabase: (db) => {
   const query = async (asked, values) => {
     if (asked.name !== "store_tokens") return db.query(asked, values);
@@ -71,7 +71,7 @@ const KEEPS_OLD_TOKENS = `{ wrapDatabase: (db) => {
   return { ...db, query };
 } }`;
 
-/** Only the schema is made; every other command fails at once. */
+/** Creates only the schema; every other command fails at once. */
 const FAILS = `if (process.argv[2] !== "migrate") { console.error("no such kiln"); process.exit(1); }\n`;
 
 const main = fileURLToPath(new URL("bench/main.ts", root));
@@ -113,7 +113,7 @@ withPostgresql("npm run bench (with TEST_DATABASE_URL: it measures on PostgreSQL
     [sound, broken, forgetful, failing].forEach((folder) => rmSync(folder, { recursive: true })),
   );
 
-  it("compares the service with its floor, having found each answer in the database", () => {
+  it("reports the service relative to its baseline, after it has checked each answer in the database", () => {
     const { status, stdout, stderr } = bench(sound, "--only", "provision-202");
     if (status !== 0) throw new Error(`The bench ended with ${status}:\n${stderr}`);
     const { lines, faults } = JSON.parse(stdout) as { lines: Line[]; faults: string[] };
@@ -124,27 +124,27 @@ withPostgresql("npm run bench (with TEST_DATABASE_URL: it measures on PostgreSQL
       expect(figure).toBeGreaterThan(0);
   }, 120_000);
 
-  it("fails and says why when a row is missing, however fast the answers were", () => {
+  it("fails with the reason when a row is missing, however fast the answers were", () => {
     const { status, stdout, stderr } = bench(broken, "--only", "provision-202");
     expect(status).toBe(1);
     expect(stderr).toMatch(/WRONG {2}provision-202: 1 of \d+ that were answered have no row/);
     expect(JSON.parse(stdout)).toMatchObject({ lines: [] });
   }, 120_000);
 
-  it("opens every token pair that was refreshed or re-sealed", () => {
+  it("decrypts every token pair that was refreshed or re-encrypted", () => {
     const { stdout, stderr } = bench(sound, "--only", "refresh-0ms", "--only", "reseal");
     const { lines, faults } = JSON.parse(stdout || `{ "faults": [] }`) as { lines: Line[]; faults: string[] };
     expect({ faults, stderr }).toEqual({ faults: [], stderr: expect.not.stringContaining("WRONG") });
     expect(lines).toHaveLength(2);
   }, 300_000);
 
-  it("fails when what a refresh brought is not what is stored", () => {
+  it("fails when the stored tokens are not those of the refresh", () => {
     const { status, stderr } = bench(forgetful, "--only", "refresh-0ms");
     expect(stderr).toMatch(/WRONG {2}refresh-0ms: Token pair \d+ of [0-9a-f-]{36} is not stored/);
     expect(status).toBe(1);
   }, 300_000);
 
-  it("fails when a command that is to run beside does not", () => {
+  it("fails when a command that should run in parallel fails", () => {
     const { status, stderr } = bench(failing, "--only", "mixed");
     expect(stderr).toMatch(/WRONG {2}mixed: a command beside ended with 1:\nno such kiln/);
     expect(status).toBe(1);
@@ -167,14 +167,14 @@ withPostgresql("npm run bench (with TEST_DATABASE_URL: it measures on PostgreSQL
     120_000,
   );
 
-  it("refuses a name that it does not know, and says which it does", () => {
+  it("refuses an unknown name, and lists the known ones", () => {
     const { status, stderr } = bench(sound, "--only", "provision-teapot");
     expect(status).toBe(2);
     expect(stderr).toContain("There is no provision-teapot.");
     expect(stderr).toContain("NAME: provision-202, ");
   }, 60_000);
 
-  it("refuses an option that it does not know in words, and says which it does", () => {
+  it("refuses an unknown option, and lists the known ones", () => {
     const { status, stderr } = bench(sound, "--teapot");
     expect(status).toBe(2);
     expect(stderr).toMatch(/^Unknown option '--teapot'.*\nnpm run bench \[-- --quick\]/);
@@ -182,8 +182,8 @@ withPostgresql("npm run bench (with TEST_DATABASE_URL: it measures on PostgreSQL
   }, 60_000);
 });
 
-describe("what the bench takes for right", () => {
-  it("is the token pair of this refresh, not one before", async () => {
+describe("checks of the bench", () => {
+  it("accept only the token pair of this refresh, not an earlier one", async () => {
     const rows: Record<string, unknown>[] = [];
     const ask = async (text: string, values: unknown[] = []) => {
       const [uuids = [], access = [], refresh = []] = values as [string[]?, Uint8Array[]?, Uint8Array[]?];
@@ -199,7 +199,7 @@ describe("what the bench takes for right", () => {
     await expect(checkTokens({ ask }, uuids, 2)).rejects.toThrow(/^Token pair 2 of .* is not stored$/);
   });
 
-  it("is an answer with the id, and of 200 with config vars", () => {
+  it("require the id in each answer, and config vars in a 200", () => {
     const { next, uuids } = provisions({ plan: "basic", status: 200 });
     const { bytes, isRight } = next();
     const [, id] = /"uuid":"([^"]+)"/.exec(bytes.toString())!;
@@ -210,7 +210,7 @@ describe("what the bench takes for right", () => {
     expect(uuids).toEqual([id]);
   });
 
-  it("is measured there and back, and of both the middle", async () => {
+  it("measure both directions and take the median of each", async () => {
     const order: number[] = [];
     const measured = await thereAndBack([1, 2, 3], async (step) => {
       order.push(step);
@@ -221,18 +221,18 @@ describe("what the bench takes for right", () => {
   });
 });
 
-describe("the plan of a claim", () => {
+describe("the check of a claim's query plan", () => {
   const scan = { "Node Type": "Index Scan", "Index Name": "credentials_refresh_due", "Actual Loops": 1 };
   const planOf = (node: object) => [
     { Plan: { "Node Type": "Limit", "Actual Rows": 64, "Actual Loops": 1, Plans: [node] } },
   ];
   const check = (node: object) => () => expectBoundedPlan("claim", planOf(node), 64);
 
-  it("may read its queue by an index, no further than the batch", () => {
+  it("accepts an index scan of the queue that is limited to the batch", () => {
     expect(check({ ...scan, "Actual Rows": 64 })).not.toThrow();
   });
 
-  it("may neither read a whole table, nor more than the batch, nor go without the queue's index", () => {
+  it("refuses a table scan, a read beyond the batch, and a plan without the queue's index", () => {
     const whole = {
       "Node Type": "Seq Scan",
       "Relation Name": "credentials",
@@ -247,35 +247,35 @@ describe("the plan of a claim", () => {
   });
 });
 
-describe("what the bench reports", () => {
+describe("the report of the bench", () => {
   const line = (change: Partial<Line>): Line => ({
     ...{ work: "provision", unit: "req/s", floor: { name: "bare", value: 1000 }, subject: 1500, ratio: 1.5 },
     ...{ target: { atLeast: 1.3 }, ...change },
   });
 
-  it("says of each line whether its target was met, and nothing where there is none", () => {
+  it("says for each line whether its target was met, and nothing without a target", () => {
     const lines = [line({}), line({ ratio: 1.2 }), line({ target: { atMost: 1 } }), line({ target: {} })];
     const ends = table(lines).split("\n").slice(1).map((row) => row.trim().split(/ +/).at(-1)); // prettier-ignore
     expect(ends).toEqual(["met", "MISSED", "MISSED", "1.5"].map((end, i) => (i === 3 ? "1.50" : end)));
   });
 
-  it("draws what grows as SVG, one drawing for each way to grow", () => {
+  it("draws one SVG for each growing quantity", () => {
     const point = (x: number) => ({ plot: "processes" as const, x });
     const drawn = plots([line({ point: point(1) }), line({ point: point(2), subject: 2900 }), line({})]);
     expect(Object.keys(drawn)).toEqual(["processes.svg"]);
     expect(drawn["processes.svg"]!.svg).toMatch(/^<svg[^>]*xmlns[\s\S]*2900[\s\S]*<\/svg>$/);
   });
 
-  describe("of a profile", () => {
+  describe("profile", () => {
     let folder: string;
     beforeAll(() => mkdirSync((folder = path.join(tmpdir(), `bench-profile-${process.pid}`))));
     afterAll(() => rmSync(folder, { recursive: true }));
 
-    it("says so where no process was looked at", () => {
+    it("says so when no process was profiled", () => {
       expect(profileText(readProfiles(folder))).toContain("No process of the service ran here");
     });
 
-    it("is each function's own time, without what was idle, by function and by package", () => {
+    it("contains the self time of each function, without idle time, by function and by package", () => {
       const node = (id: number, functionName: string, url: string) => ({
         id,
         callFrame: { functionName, url },

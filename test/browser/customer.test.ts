@@ -4,7 +4,7 @@ import { h } from "preact";
 import { aWorldOfCustomers, type CustomersWorld, type Form } from "../customer/customers.ts";
 import { aVisitor, chromiumPath, seriousFindings, startChromium } from "../support/chromium.ts";
 
-// A customer with a real browser, who comes from another site: cookies, redirect and policy are the browser's to judge.
+// A customer with a real browser, coming from another site: the browser applies cookies, redirect and policy.
 
 const DASHBOARD = "https://dashboard.example/";
 
@@ -13,7 +13,7 @@ let browser: Browser;
 let uuid: string;
 
 (chromiumPath ? describe : describe.skip)(
-  "a customer with a browser (Chromium; CHROMIUM_PATH names one)",
+  "the customer's page in a browser (Chromium; CHROMIUM_PATH names one)",
   () => {
     beforeAll(async () => {
       customers = await aWorldOfCustomers();
@@ -28,7 +28,7 @@ let uuid: string;
     it.each([
       ["on a desk", { viewport: { width: 1280, height: 800 } }],
       ["on a phone, in the dark", { viewport: { width: 360, height: 740 }, colorScheme: "dark" as const }],
-    ])("signs on, sees the page, and signs out: %s", async (where, look) => {
+    ])("sign-on, page and sign-out work: %s", async (where, look) => {
       const { context, page, problems } = await aVisitor({ browser, bypassCSP: true, ...look });
       await fromDashboard(page, customers.signedForm(uuid, `${where.replace(/\W+/g, "-")}@example.com`));
       await page.waitForURL(`${customers.url()}/customer/${uuid}`);
@@ -46,7 +46,7 @@ let uuid: string;
       await context.close();
     });
 
-    it("needs no JavaScript, and is told when a way in is used again", async () => {
+    it("works without JavaScript, and says when a sign-on form was used before", async () => {
       const { context, page } = await aVisitor({ browser, javaScriptEnabled: false });
       const form = customers.signedForm(uuid, "without@example.com");
       await fromDashboard(page, form);
@@ -54,12 +54,12 @@ let uuid: string;
       await fromDashboard(page, form);
       await page.waitForURL(`${customers.url()}/sso/login`);
       expect(await page.textContent("h1")).toBe("You are not signed on");
-      // The first sign-on goes on: nobody can end it with a form.
+      // The first sign-on stays valid: nobody can end it with a form.
       expect((await page.goto(`${customers.url()}/customer/${uuid}`))!.status()).toBe(200);
       await context.close();
     });
 
-    it("scrolls a vendor's wide table within the page, on a phone", async () => {
+    it("scrolls a vendor's wide table inside the page on a phone", async () => {
       const cells = Array.from({ length: 12 }, (_, index) => h("td", null, `teapot-number-${index}`));
       const content = h("table", null, h("tbody", null, h("tr", null, cells)));
       await customers.world.restart({ parts: { customerPage: () => ({ title: "Wide", content }) } });
@@ -85,7 +85,7 @@ async function fromDashboard(page: Page, form: Form): Promise<void> {
   await page.getByRole("button", { name: "Open" }).click();
 }
 
-/** How many pixels of the page stand out on the right. */
+/** How many pixels of the page are clipped on the right. */
 function overflow(page: Page): Promise<number> {
   return page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth");
 }

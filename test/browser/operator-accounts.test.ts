@@ -4,14 +4,14 @@ import type { Browser, Page } from "playwright-core";
 import { aWorldOfOperators, type OperatorsWorld } from "../operator-pages/signed-in.ts";
 import { aVisitor, chromiumPath, seriousFindings, startChromium } from "../support/chromium.ts";
 
-// An operator who signs in at the platform with a real browser: redirects, cookies and policies are the browser's to judge.
+// An operator who signs in at the platform with a real browser, which applies redirects, cookies and policies.
 
 let operators: OperatorsWorld;
 let browser: Browser;
 let uuid: string;
 
 (chromiumPath ? describe : describe.skip)(
-  "an operator with an account and a browser (Chromium; CHROMIUM_PATH names one)",
+  "the operator's pages with accounts, in a browser (Chromium; CHROMIUM_PATH names one)",
   () => {
     beforeAll(async () => {
       operators = await aWorldOfOperators("owner@example.com");
@@ -33,7 +33,7 @@ let uuid: string;
     it.each([
       ["on a desk", { viewport: { width: 1280, height: 800 } }],
       ["on a phone, in the dark", { viewport: { width: 360, height: 740 }, colorScheme: "dark" as const }],
-    ])("is refused, becomes somebody else, comes in, and goes out: %s", async (where, look) => {
+    ])("refuse one account, let the person change it, sign in and sign out: %s", async (where, look) => {
       const { context, page, problems } = await aVisitor({ browser, bypassCSP: true, ...look });
       const address = `${operators.url()}/operator/resources/${uuid}`;
       await page.goto(address);
@@ -66,7 +66,7 @@ let uuid: string;
       await context.close();
     });
 
-    it("acts without JavaScript, under the policies as they are", async () => {
+    it("work without JavaScript, under the Content-Security-Policy", async () => {
       const { context, page } = await aVisitor({ browser, javaScriptEnabled: false });
       await page.goto(`${operators.url()}/operator/resources/${uuid}/refresh`);
       await page.getByRole("button", { name: "Sign in" }).click();
@@ -80,7 +80,7 @@ let uuid: string;
       await context.close();
     });
 
-    it("sees on an open page that their session ended, without loading it again", async () => {
+    it("show on an open page that the session has ended, without a reload", async () => {
       const { context, page } = await aVisitor({ browser });
       await page.goto(`${operators.url()}/operator`);
       await page.getByRole("button", { name: "Sign in" }).click();
@@ -91,7 +91,7 @@ let uuid: string;
       await context.close();
     });
 
-    it("uses the password where they choose it, on every page from then on", async () => {
+    it("use the password on every page once the person has chosen it", async () => {
       const { context, page } = await aVisitor({
         browser,
         httpCredentials: { username: "operator", password: "a-password-of-the-operator" },
@@ -114,7 +114,7 @@ async function atPlatform(page: Page, email: string): Promise<void> {
   await page.getByRole("button", { name: "Allow" }).click();
 }
 
-/** Nothing that an accessibility check finds serious, nothing beyond the edge; kept, where SCREENSHOTS names a folder. */
+/** Expects no serious accessibility fault and no clipped content; saves a picture if SCREENSHOTS names a folder. */
 async function looksWell(page: Page, name: string, where: string): Promise<void> {
   await page.waitForLoadState("load");
   const folder = process.env["SCREENSHOTS"];

@@ -5,7 +5,7 @@ import type { Browser, Page } from "playwright-core";
 import { aWorldOfAnOperator, PASSWORD, type OperatorWorld } from "../operator-pages/operator.ts";
 import { aVisitor, chromiumPath, seriousFindings, startChromium } from "../support/chromium.ts";
 
-// An operator with a real browser: the password prompt, the policy, the script and the keyboard are the browser's.
+// An operator with a real browser: the password prompt, the policy, the script and the keyboard.
 
 const LOOKS = [
   ["on a desk", { viewport: { width: 1280, height: 800 } }],
@@ -17,7 +17,7 @@ let browser: Browser;
 let uuid: string;
 
 (chromiumPath ? describe : describe.skip)(
-  "an operator with a browser (Chromium; CHROMIUM_PATH names one)",
+  "the operator's pages in a browser (Chromium; CHROMIUM_PATH names one)",
   () => {
     beforeAll(async () => {
       operator = await aWorldOfAnOperator({ environment: { LEGACY_GRANTS: "on" } });
@@ -40,7 +40,7 @@ let uuid: string;
     const anOperator = (look: object) =>
       aVisitor({ browser, httpCredentials: { username: "operator", password: PASSWORD }, ...look });
 
-    it.each(LOOKS)("sees what there is, and finds a resource: %s", async (where, look) => {
+    it.each(LOOKS)("show the overview and find a resource: %s", async (where, look) => {
       const { context, page, problems } = await anOperator({ ...look, bypassCSP: true });
       const begun = (await operator.press(`/resources/${uuid}/refresh`)).location!;
       for (const [name, path] of [
@@ -70,7 +70,7 @@ let uuid: string;
       await context.close();
     });
 
-    it.each(LOOKS)("keeps on the page what is long, and without a blank: %s", async (_where, look) => {
+    it.each(LOOKS)("wrap long text within the page, without large gaps: %s", async (_where, look) => {
       const { context, page } = await anOperator(look);
       const long = "long".repeat(75);
       await operator.world.rows(
@@ -94,20 +94,23 @@ let uuid: string;
       await context.close();
     });
 
-    it.each(["light", "dark"] as const)("can read a button that is used: %s", async (colorScheme) => {
-      const { context, page } = await anOperator({ colorScheme, reducedMotion: "reduce" });
-      await page.goto(`${operator.url()}/operator`);
-      const button = page.getByRole("button", { name: "Refresh all tokens" });
-      await page.keyboard.press("Tab");
-      await button.focus();
-      expect(await page.evaluate("getComputedStyle(document.activeElement).outlineStyle")).toBe("solid");
-      expect(await page.evaluate(`(${CONTRAST})(document.activeElement)`)).toBeGreaterThan(4.5);
-      await button.hover();
-      expect(await page.evaluate(`(${CONTRAST})(document.activeElement)`)).toBeGreaterThan(4.5);
-      await context.close();
-    });
+    it.each(["light", "dark"] as const)(
+      "keep a button readable while it is pressed: %s",
+      async (colorScheme) => {
+        const { context, page } = await anOperator({ colorScheme, reducedMotion: "reduce" });
+        await page.goto(`${operator.url()}/operator`);
+        const button = page.getByRole("button", { name: "Refresh all tokens" });
+        await page.keyboard.press("Tab");
+        await button.focus();
+        expect(await page.evaluate("getComputedStyle(document.activeElement).outlineStyle")).toBe("solid");
+        expect(await page.evaluate(`(${CONTRAST})(document.activeElement)`)).toBeGreaterThan(4.5);
+        await button.hover();
+        expect(await page.evaluate(`(${CONTRAST})(document.activeElement)`)).toBeGreaterThan(4.5);
+        await context.close();
+      },
+    );
 
-    it("does something with the keyboard alone, without JavaScript", async () => {
+    it("allow an action with the keyboard alone, without JavaScript", async () => {
       const { context, page } = await anOperator({ javaScriptEnabled: false });
       await page.goto(`${operator.url()}/operator/resources/${uuid}`);
       await page.getByRole("button", { name: "Refresh its token" }).focus();
@@ -121,7 +124,7 @@ let uuid: string;
       await context.close();
     });
 
-    it("sees by itself how an action ends, under the policy as it is", async () => {
+    it("show the result of an action without a reload, under the Content-Security-Policy", async () => {
       const { context, page, problems } = await anOperator({});
       operator.control.fault("POST /oauth/token", { delayMs: 5_000 }, 2);
       await page.goto(`${operator.url()}/operator/refresh-all`);
@@ -129,7 +132,7 @@ let uuid: string;
       await page.waitForURL(/\/operator\/actions\/\d+$/);
       const told = page.getByRole("status");
       expect(await told.textContent()).toBe("running");
-      // What a screen reader watches is there before, and nothing happens in it while there is nothing to say.
+      // The live region exists before, and stays unchanged while there is nothing to report.
       await page.evaluate(`(${WATCH})(document.querySelector("[role=status]"))`);
       await page.getByText("2 refreshed.").waitFor();
       expect(await told.textContent()).toMatch(/^done2 refreshed\./);
@@ -138,7 +141,7 @@ let uuid: string;
       await context.close();
     });
 
-    it("keeps on the page what the platform said, while the rest is looked at again", async () => {
+    it("keep the platform's answer on the page while the rest is updated", async () => {
       const { context, page, problems } = await anOperator({});
       await page.goto(`${operator.url()}/operator/resources/${uuid}`);
       await page.getByText("TEAPOT_URL").first().waitFor();
@@ -154,7 +157,7 @@ let uuid: string;
       await context.close();
     });
 
-    it("keeps what is marked while a page looks again", async () => {
+    it("keep selected text while a page updates itself", async () => {
       const { context, page } = await anOperator({});
       await page.goto(`${operator.url()}/operator/resources/${uuid}`);
       const marked = () => page.evaluate("getSelection().toString()");
@@ -170,7 +173,7 @@ let uuid: string;
       await context.close();
     });
 
-    it("is told of what needs attention without loading the page again", async () => {
+    it("show new problems without a reload", async () => {
       const { context, page, problems } = await anOperator({});
       await page.goto(`${operator.url()}/operator`);
       await page.getByText("1 resource grant_lost").waitFor();
@@ -185,7 +188,7 @@ let uuid: string;
   },
 );
 
-/** Of an element's text with what is behind it, as WCAG has it. */
+/** The contrast of an element's text with its background, as WCAG defines it. */
 const CONTRAST = `(each) => {
   const numbers = (colour) => colour.match(/[\\d.]+/g).map(Number);
   const { color, backgroundColor } = getComputedStyle(each);
@@ -215,7 +218,7 @@ async function screenshot(page: Page, name: string, where: string): Promise<void
   await page.screenshot({ path: `${folder}/operator-${name}${suffix}.png`, fullPage: isFolder ?? false });
 }
 
-/** How many pixels of the page stand out on the right. */
+/** How many pixels of the page are clipped on the right. */
 function overflow(page: Page): Promise<number> {
   return page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth");
 }

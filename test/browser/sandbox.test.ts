@@ -4,7 +4,7 @@ import type { Browser, Page } from "playwright-core";
 import { aVisitor, chromiumPath, seriousFindings, startChromium } from "../support/chromium.ts";
 import { aWorld, eventually, type World } from "../support/world.ts";
 
-/** With SCREENSHOTS set, what docs/images shows is made anew. */
+/** With SCREENSHOTS set, the pictures of docs/images are taken again. */
 const wantsScreenshots = Boolean(process.env["SCREENSHOTS"]);
 const images = fileURLToPath(new URL("../../docs/images/", import.meta.url));
 const LARGEST_IMAGE = 150_000;
@@ -24,7 +24,7 @@ const addonOf = (app: string) =>
     .state()
     .addons.findLast((addon) => addon.app.name === app)!;
 
-whereThereIsOne("a person at the marketplace", () => {
+whereThereIsOne("the sandbox's pages in a browser", () => {
   beforeAll(async () => {
     world = await aWorld({
       sandbox: { ssoSalt: "a-sign-on-salt-of-this-test" },
@@ -37,7 +37,7 @@ whereThereIsOne("a person at the marketplace", () => {
     await world.close();
   });
 
-  it("plays the whole story, and sees what happens as it happens", async () => {
+  it("shows the whole life of an add-on as it happens", async () => {
     const { context, page, problems } = await aVisitor({ browser });
     await story(page, "shop", "blog", async (words) => {
       await page.getByText(words).first().waitFor();
@@ -46,7 +46,7 @@ whereThereIsOne("a person at the marketplace", () => {
     expect(problems).toEqual([]);
   }, 240_000);
 
-  it("plays the same story without a script, and loads a page again to see what is new", async () => {
+  it("works without JavaScript, with reloads", async () => {
     const { context, page } = await aVisitor({ browser, javaScriptEnabled: false });
     await story(page, "kiosk", "stall", async (words) => {
       await eventually(async () => {
@@ -57,11 +57,11 @@ whereThereIsOne("a person at the marketplace", () => {
     await context.close();
   }, 240_000);
 
-  it("reaches and presses everything with the keyboard alone", async () => {
+  it("can be used with the keyboard alone", async () => {
     const { context, page } = await aVisitor({ browser });
     await page.goto(base());
     await page.keyboard.press("Tab");
-    expect(await focused(page)).toBe("To the content");
+    expect(await focused(page)).toBe("Skip to the content");
     await page.keyboard.press("Enter");
     while ((await focused(page)) !== "create-app-name") await page.keyboard.press("Tab");
     await page.keyboard.type("by-keyboard");
@@ -75,7 +75,7 @@ whereThereIsOne("a person at the marketplace", () => {
     await context.close();
   }, 120_000);
 
-  it("is led to the field that is wrong, and keeps the place when the page renews itself", async () => {
+  it("moves the focus to a wrong field, and keeps the scroll position when the page updates itself", async () => {
     const { context, page } = await aVisitor({ browser });
     await page.goto(base());
     await page.getByLabel("Name").fill("Not a name");
@@ -89,14 +89,14 @@ whereThereIsOne("a person at the marketplace", () => {
     await context.close();
   }, 120_000);
 
-  describe("on every page", () => {
+  describe("every page", () => {
     const looks = [
       ["a wide screen, light", { viewport: { width: 1280, height: 800 }, colorScheme: "light" }],
       ["a phone, dark", { viewport: { width: 360, height: 740 }, colorScheme: "dark" }],
     ] as const;
 
     it.each(looks)(
-      "finds no serious fault of accessibility, and nothing out of sight, on %s",
+      "have no serious accessibility fault and no clipped content: %s",
       async (_look, options) => {
         const { context, page } = await aVisitor({ browser, bypassCSP: true, ...options });
         const { addon } = await control().install({ plan: "premium" });
@@ -122,14 +122,14 @@ whereThereIsOne("a person at the marketplace", () => {
     );
   });
 
-  it("is shown that what was looked at is not there any more", async () => {
+  it("says that an add-on no longer exists after a reset", async () => {
     const { addon } = await control().install({ plan: "basic" });
     const { context, page } = await aVisitor({ browser });
     await page.goto(`${base()}/marketplace/addons/${addon.name}`);
-    await page.getByText("Live: this page shows what happens.").waitFor();
+    await page.getByText("Live: this page updates itself.").waitFor();
     control().reset();
     await page.getByText("That did not work").waitFor();
-    expect(await page.title()).toMatch(/^Not here/);
+    expect(await page.title()).toMatch(/^Error/);
     const loads: string[] = [];
     page.on("framenavigated", (frame) => loads.push(frame.url()));
     await control().install({ plan: "basic" });
@@ -139,10 +139,10 @@ whereThereIsOne("a person at the marketplace", () => {
   }, 120_000);
 });
 
-/** Everything that can be opened; of calls only the first, for one is like the other. */
+/** Opens everything that can be opened; of the calls only the first, because they are alike. */
 const openAll = `for (const each of document.querySelectorAll("details")) each.open = !each.matches("li + li > *");`;
 
-/** What stands in the issue: one story from the first app to the end of the add-on. `see` waits for words on the page. */
+/** One story from the first app to the end of the add-on. `see` waits for a text on the page. */
 async function story(
   page: Page,
   shop: string,
@@ -162,7 +162,7 @@ async function story(
     await page.goto(base());
     await page.getByLabel("Name").fill(name);
     await press("Create the app");
-    await page.getByText(`The app ${name} is there.`).waitFor();
+    await page.getByText(`The app ${name} was created.`).waitFor();
   }
 
   await page.getByLabel("premium").check();
@@ -184,7 +184,7 @@ async function story(
   await eventually(() => addonOf(shop).plan.name === "teapots:basic");
 
   await press("Open the add-on's page");
-  await press("Go on to the add-on");
+  await press("Continue to the add-on");
   await page.waitForURL(`${world.service.url}/customer/**`);
 
   await addonPage();
@@ -194,25 +194,25 @@ async function story(
   await eventually(() => delivered() === once + 1);
   await page.getByLabel("And the answer").selectOption("lost");
   await press("Deliver the provision request again");
-  await see("a fault was played");
+  await see("a fault was applied");
   await see("no answer");
   expect(addonOf(shop).state).toBe("provisioned");
 
   await platformPage();
-  await open("Reset it…");
+  await open("Reset…");
   await press("Reset the client secret");
   await page.getByText("The client secret was reset.").waitFor();
-  const secret = await page.getByLabel("It is shown this once").inputValue();
+  const secret = await page.getByLabel("Shown only once").inputValue();
   expect(addonOf(shop).tokens.at(-1)).toMatchObject({ state: "revoked" });
   await world.restart({ environment: { CLIENT_SECRET: secret } });
 
   const before = Date.parse(control().state().now);
-  await press("Move the clock");
-  await page.getByText("At the platform it is").waitFor();
+  await press("Advance the clock");
+  await page.getByText("The platform's clock is now at").waitFor();
   expect(Date.parse(control().state().now) - before).toBeGreaterThanOrEqual(8 * 3_600_000);
 
-  await page.getByLabel("What happens").fill("Config changes are slow");
-  await press("Post it");
+  await page.getByLabel("Title").fill("Config changes are slow");
+  await press("Post to the feed");
   await see("investigating");
   await shoot(page, "sandbox-platform");
   await press("Resolve");
@@ -229,7 +229,7 @@ async function story(
   await press(`Uninstall ${addonOf(shop).name}`);
   await eventually(() => addonOf(shop).state === "deprovisioned");
   await addonPage();
-  await see("It is gone");
+  await see("This add-on was on");
 }
 
 /** How often the platform has sent the provision request of a resource. */
@@ -245,7 +245,7 @@ function focused(page: Page): Promise<string> {
   return page.evaluate("document.activeElement.id || document.activeElement.textContent.trim()");
 }
 
-/** As wide as a desk and as narrow as a phone; only where a script runs, so that there is one of each. */
+/** Takes a picture in a wide and in a narrow window; only in the run with JavaScript, so that there is one of each. */
 async function shoot(page: Page, name: string): Promise<void> {
   if (!wantsScreenshots || (await page.locator("[data-live='on']").count()) === 0) return;
   mkdirSync(images, { recursive: true });

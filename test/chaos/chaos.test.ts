@@ -7,7 +7,7 @@ import type { TokenCall } from "../../chaos/token-calls.ts";
 import { refreshesOf } from "../../chaos/verdict.ts";
 import type { LedgerEntry } from "../../sandbox/index.ts";
 
-// The verdict of `npm run chaos` can find something: here it is given what it must not accept.
+// The checks of `npm run chaos` are given what they must reject.
 
 const call = (change: Partial<TokenCall> = {}): TokenCall => ({
   ...{
@@ -29,8 +29,8 @@ const load = {
   ...{ megabytes: 250, mostMegabytes: 250 },
 };
 
-describe("the verdict on bounded work", () => {
-  it("accepts what stays within its bounds", () => {
+describe("the check of load limits", () => {
+  it("accepts values within the limits", () => {
     const fair = [
       ...calls(40),
       ...calls(40, { credential: "d" }),
@@ -46,7 +46,7 @@ describe("the verdict on bounded work", () => {
     ["connections beyond the pool", [], { ...load, connections: 9 }, "9 connections of one process; at most 8 were allowed"],
     ["connections beyond two pools while some are cut off", [], { ...load, connectionsInTrouble: 17 }, "9 connections of one process; at most 8 were allowed"],
     ["memory that grows", [], { ...load, megabytes: 251 }, "a process took 251 MB; at most 250 were allowed"],
-  ])("finds %s", (_, made, seen, found) => {
+  ])("reports %s", (_, made, seen, found) => {
     expect(unbounded(made, seen)).toEqual([found]);
   }); // prettier-ignore
 });
@@ -58,7 +58,7 @@ const from = (fromSecond: number, toSecond: number): Span => ({
   fromMs: seconds(fromSecond),
   toMs: seconds(toSecond),
 });
-/** What was done to the service, at which seconds of the run. */
+/** The faults of the run, in seconds of the run. */
 interface Done {
   database?: Span[];
   renewals?: Span[];
@@ -75,8 +75,8 @@ const explainedBy = ({ database = [], renewals = [], killedTokens = [], kills = 
     },
   ); // prettier-ignore
 
-describe("the verdict on lost tokens", () => {
-  it("excuses an answer that the platform harmed", () => {
+describe("the check of lost tokens", () => {
+  it("excuses a loss when the platform's answer was damaged", () => {
     expect(explainedBy({}).isLoss({ ...issued, isHarmed: true })).toBe(true);
   });
 
@@ -86,7 +86,7 @@ describe("the verdict on lost tokens", () => {
     ["right after the answer", { kills: [["web-1", 105]] }],
     ["while the database was away", { kills: [["web-1", 112]], database: [from(103, 109)] }],
     ["after trouble upon trouble", { kills: [["web-1", 116]], database: [from(108, 112)], freezes: [["web-1", from(103, 107)]] }],
-  ])("excuses a pair whose process was killed %s", (_, done) => {
+  ])("excuses a loss when the process was killed %s", (_, done) => {
     expect(explainedBy(done).isLoss(issued)).toBe(true);
   }); // prettier-ignore
 
@@ -100,23 +100,23 @@ describe("the verdict on lost tokens", () => {
     ["long after its process was killed", { kills: [["web-1", 97]] }],
     ["long before it was killed, and the database was back", { kills: [["web-1", 108]], database: [from(99, 102)] }],
     ["long before it was killed, and another was frozen", { kills: [["web-1", 112]], freezes: [["web-2", from(103, 109)]] }],
-  ])("finds a pair that was lost %s", (_, done) => {
+  ])("reports a loss %s", (_, done) => {
     expect(explainedBy(done).isLoss(issued)).toBe(false);
   }); // prettier-ignore
 
-  it("excuses a pair of nobody knows whom by whoever was killed", () => {
+  it("when the caller is unknown, excuses a loss by any process that was killed", () => {
     expect(explainedBy({ kills: [["worker-1", 100.5]] }).isLoss({ ...issued, by: null })).toBe(true);
   });
 });
 
-describe("the verdict on refreshes", () => {
+describe("the check of early refreshes", () => {
   const lifeSeconds = 60;
   const refreshAt = (second: number, change: Partial<TokenCall> = {}) =>
     call({ kind: "refresh", fromMs: seconds(second), toMs: seconds(second), isIssued: true, ...change });
   const judged = (again: TokenCall, done: Done = {}) =>
     refreshesOf([issued, again], { lifeSeconds, explained: explainedBy(done) });
 
-  it("accepts one at half the life of a token", () => {
+  it("accepts a refresh at half the life of a token", () => {
     expect(judged(refreshAt(130))).toEqual({ refreshes: 1, periods: 1, early: 0, needless: [] });
   });
 
@@ -127,7 +127,7 @@ describe("the verdict on refreshes", () => {
     ["a process that was frozen until its tokens counted no more", { freezes: [["web-1", from(99, 117)]] }],
     ["a process that made its call after a long freeze", { freezes: [["web-1", from(50, 100)]] }],
     ["a database that was away for as long as tokens are held", { database: [from(101, 106), from(108, 112), from(113, 118)] }],
-  ])("accepts one for %s", (_, done) => {
+  ])("accepts an early refresh for %s", (_, done) => {
     expect(judged(refreshAt(120), done)).toMatchObject({ early: 1, needless: [] });
   }); // prettier-ignore
 
@@ -141,7 +141,7 @@ describe("the verdict on refreshes", () => {
     ["another's token that the platform killed", { killedTokens: [{ uuid: "v", atMs: seconds(110) }] }],
     ["a client secret of long before", { renewals: [from(80, 93)] }],
     ["trouble that was over", { database: [from(60, 95)] }],
-  ])("finds one for %s", (_, done) => {
+  ])("reports an early refresh for %s", (_, done) => {
     expect(judged(refreshAt(120), done).needless).toHaveLength(1);
   });
 });
@@ -157,23 +157,23 @@ describe("the search for secrets", () => {
     ["after an escaped line end", JSON.stringify(`the token:\n${accessToken}`)],
     ["in an address", `https://platform.example/?t=${accessToken}`],
     ["as the whole text", accessToken],
-  ])("finds one %s", (_, text) => {
+  ])("finds a secret %s", (_, text) => {
     expect(holdsSecret(text)).toBe(true);
   });
 
-  it("finds no part of one, and no other", () => {
+  it("finds neither a part of a secret nor another token", () => {
     expect(holdsSecret(refreshToken.slice(0, -1))).toBe(false);
     expect(holdsSecret(`refresh_token=${refreshToken.replace("09", "10")}&client_secret=c`)).toBe(false);
   });
 
-  it("is done with ten megabytes and a thousand secrets within seconds", () => {
+  it("searches ten megabytes for a thousand secrets within seconds", () => {
     const many = Array.from({ length: 1_000 }, (_, index) => `SVCK-0123456789-${index}-abcdef`);
     const startedAt = performance.now();
     expect(createSearch(many)("SVCK-0123456789 ".repeat(655_360))).toBe(false);
     expect(performance.now() - startedAt).toBeLessThan(10_000);
   });
 
-  it("knows the config vars that a provision was answered with, but for addresses", () => {
+  it("knows the config vars of provision answers, except addresses", () => {
     const config = {
       TEAPOT_TOKEN: "0123456789abcdef0123",
       TEAPOT_URL: "https://teapots.example/1",

@@ -16,7 +16,7 @@ const aFleet = async (program: string) => {
   return startFleet({ names: ["worker-1"], settings: () => ({}), folder, programs: folder });
 };
 
-it("A process that ends at each start is started three times, and then stays down", async () => {
+it("a process that exits at each start is started three times and then left stopped", async () => {
   const fleet = await aFleet("process.exit(78);");
   expect(fleet.unaskedEnds).toEqual(Array.from({ length: 3 }, () => ({ name: "worker-1", code: 78 })));
   await fleet.restart(fleet.members[0]!);
@@ -25,7 +25,7 @@ it("A process that ends at each start is started three times, and then stays dow
   await fleet.stop();
 }, 30_000);
 
-it("What was done to a process is known by its name, until it goes on", async () => {
+it("a fault is recorded for the process by name until it continues", async () => {
   const fleet = await aFleet(`console.log('{"msg":"Ready"}'); setInterval(() => {}, 1000);`);
   const [worker] = fleet.members;
   fleet.freeze(worker!);
@@ -44,11 +44,11 @@ it.each([
   ["--resources", "0"],
   ["--resources", "2.5"],
   ["--seed", ""],
-])("A run is not begun with %s %s", (name, value) => {
+])("npm run chaos refuses %s %s", (name, value) => {
   expect(() => readOptions([`${name}=${value}`])).toThrow(`${name} must be a`);
 });
 
-it("A run is begun as it is asked for", () => {
+it("npm run chaos accepts valid options", () => {
   expect(readOptions(["--minutes", "0.5", "--seed", "42", "--resources", "7"])).toEqual({
     ...{ minutes: 0.5, seed: 42, resources: 7 },
   });

@@ -14,7 +14,7 @@ const mutantOf = (patch: string) =>
 const hasGit = spawnSync("git", ["--version"]).status === 0;
 
 describe("the mutants", () => {
-  it("are the eighteen that the suite must notice", () => {
+  it("are the eighteen that the tests must detect", () => {
     const numbers = Array.from({ length: 18 }, (_, index) => `M${String(index + 1).padStart(2, "0")}`);
     expect(patches.map((name) => name.slice(0, 3))).toEqual(numbers);
   });
@@ -24,7 +24,7 @@ describe("the mutants", () => {
     expect(readFileSync(path.join(root, file), "utf8")).toContain(title);
   });
 
-  (hasGit ? it : it.skip).each(patches)("%s still fits the code", (patch) => {
+  (hasGit ? it : it.skip).each(patches)("%s still applies to the code", (patch) => {
     const { diff } = mutantOf(patch);
     const { stderr } = spawnSync("git", ["apply", "--check", "-"], {
       cwd: root,
@@ -35,7 +35,7 @@ describe("the mutants", () => {
   });
 });
 
-describe("a named test", () => {
+describe("running a named test", () => {
   const fails = "throw new Error('noticed');";
   it.each([
     ["passes", "", "", "passed"],
@@ -56,7 +56,7 @@ describe("a named test", () => {
   });
 });
 
-it("a mutant that does not exist is not left out silently", () => {
+it("an unknown mutant is an error", () => {
   const run = spawnSync(process.execPath, ["--import", "tsx", "mutants/run.ts", "M02", "M99", "m03"], {
     ...{ cwd: root, encoding: "utf8", env: { PATH: process.env["PATH"] } },
   });

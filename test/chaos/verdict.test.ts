@@ -11,7 +11,7 @@ import type { LedgerEntry, Sandbox } from "../../sandbox/index.ts";
 import { Secret } from "../../src/secret.ts";
 import { createVault, type Vault } from "../../src/vault/vault.ts";
 
-// A run in which nothing is wrong, and what the verdict must find when one thing is.
+// A run without a fault, and what the verdict must report for each fault.
 
 const KEY = "a key that is long enough for a vault";
 const KEPT = "11111111-1111-4111-8111-111111111111";
@@ -116,7 +116,7 @@ function aRun() {
 }
 type Run = ReturnType<typeof aRun>;
 
-/** What is found against it, each with its promise's letter. */
+/** The findings, each with the letter of its promise. */
 async function verdictOn(run: Run) {
   const { kept, history } = run;
   theirConfig = run.config;
@@ -158,8 +158,8 @@ const lasting = (entry: LedgerEntry, ms: number): LedgerEntry => ({ ...entry, ms
 const unavailable = { status: 503, body: { id: "unavailable", message: "Later." } };
 const refused = { status: 410, body: { id: "gone", message: "It is gone." } };
 
-describe("The verdict of a run", () => {
-  it("finds nothing against one in which nothing is wrong", async () => {
+describe("the verdict of a chaos run", () => {
+  it("reports nothing for a run without faults", async () => {
     const { found, exitCode, report } = await verdictOn(aRun());
     expect(found).toEqual([]);
     expect(exitCode).toBe(0);
@@ -195,7 +195,7 @@ describe("The verdict of a run", () => {
     ["that forgets a plan change", `I9 ${KEPT}: its plan is basic`, ({ kept }) => Object.assign(kept, { plan: "basic", appliedPlan: "basic" })],
     ["that does not make the plan it sold", `I9 ${KEPT}: its plan is premium, and basic was made`, ({ kept }) => (kept.appliedPlan = "basic")],
     ["that keeps other config vars than the platform", `I9 ${KEPT}: the platform has another TEAPOT_TOKEN`, (run) => (run.config = [])],
-  ])("finds a service %s", async (_, expected, spoil) => {
+  ])("reports a service %s", async (_, expected, spoil) => {
     const run = aRun();
     spoil(run);
     const { found, exitCode } = await verdictOn(run);
@@ -209,7 +209,7 @@ describe("The verdict of a run", () => {
       "a process that stops late",
       ({ history }) => history.stops.push({ name: "web-1", code: 0, ms: 30_000 }),
     ],
-  ])("tells %s, which a slow machine explains, by another exit code", async (_, spoil) => {
+  ])("uses another exit code for %s, which a slow machine explains", async (_, spoil) => {
     const run = aRun();
     spoil(run);
     const { found, exitCode } = await verdictOn(run);

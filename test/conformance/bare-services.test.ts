@@ -1,4 +1,4 @@
-// Services that go wrong in ways that the example cannot: in what becomes of a connection, and of JSON.
+// Services with faults that the example cannot have: in connections, and in JSON.
 
 import { expect, it } from "@jest/globals";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
@@ -14,7 +14,7 @@ type Serve = (request: IncomingMessage, response: ServerResponse, server: Server
 
 const find = (id: string) => rules.find((rule) => rule.id === id)!;
 
-/** What one rule says about a service of a line. */
+/** The verdict of one rule on a service of one line. */
 async function verdictOn(rule: Rule, serve: Serve): Promise<Pick<Verdict, "status" | "reason">> {
   const server = createServer((request, response) => serve(request, response, server));
   await new Promise<void>((resolve) => void server.listen(0, "127.0.0.1", resolve));
@@ -41,7 +41,7 @@ const large =
       ? serve(request, response, server)
       : answering("{}")(request, response);
 
-it("5 MB may be hung up on, but neither end the service nor keep anybody waiting", async () => {
+it("REQ-15 accepts a closed connection after 5 MB, but no service that stops or does not answer afterwards", async () => {
   const [hangsUp, ends, waits, doesNotRead] = await Promise.all(
     [
       large(({ socket }) => void socket.destroy()),
@@ -59,11 +59,11 @@ it("5 MB may be hung up on, but neither end the service nor keep anybody waiting
     status: "failed",
     reason: "5 MB were neither answered nor refused. There was no answer within 20 s.",
   });
-  // Whoever reads slowly is not to blame, and a slow line looks the same.
+  // A service that reads slowly is not at fault, and a slow network looks the same.
   expect(doesNotRead).toEqual({ status: "skipped", reason: expect.stringContaining("the way") });
 }, 60_000);
 
-it("A provision that nobody answers is told as one, and hides no rule behind it", async () => {
+it("a provision without an answer fails its own rule, and other rules that need it are skipped", async () => {
   const mute: Serve = ({ method }, response) => void (method === "POST" || response.writeHead(204).end());
   const verdicts = await Promise.all(["PROV-01", "EXCH-01", "ERR-01"].map((id) => verdictOn(find(id), mute)));
   expect(verdicts).toEqual([
@@ -73,7 +73,7 @@ it("A provision that nobody answers is told as one, and hides no rule behind it"
   ]);
 }, 60_000);
 
-it("That a 204 has no body is said of one that was seen, also where the rule is asked for alone", async () => {
+it("HTTP-06 judges only a 204 that it has seen, also when it is the only rule", async () => {
   const deaf = await verdictOn(find("HTTP-06"), (_request, response) => void response.writeHead(500).end());
   expect(deaf).toEqual({ status: "skipped", reason: expect.stringContaining("500") });
   const without: Serve = (request, response) =>
@@ -86,7 +86,7 @@ it("That a 204 has no body is said of one that was seen, also where the rule is 
   expect(good).toMatchObject({ status: "passed", reason: null });
 }, 30_000);
 
-it("A service behind https is called by TLS on a connection that is kept, too", async () => {
+it("a service behind https is called by TLS on kept connections too", async () => {
   const firstBytes: number[] = [];
   const server = createTcpServer((socket) => {
     socket.on("error", () => undefined);
@@ -103,10 +103,13 @@ it("A service behind https is called by TLS on a connection that is kept, too", 
   server.close();
 });
 
-it.each(["{'id': 'x'}", "[]", "null", ""])("An answer of %j is no JSON object", async (text) => {
-  const verdict = await verdictOn(find("PROV-02"), answering(text));
-  expect(verdict).toEqual({ status: "failed", reason: "The body is no JSON object." });
-});
+it.each(["{'id': 'x'}", "[]", "null", ""])(
+  "PROV-02 accepts no answer of %j as a JSON object",
+  async (text) => {
+    const verdict = await verdictOn(find("PROV-02"), answering(text));
+    expect(verdict).toEqual({ status: "failed", reason: "The body is no JSON object." });
+  },
+);
 
 it.each([
   [
@@ -120,17 +123,17 @@ it.each([
   ["ASP.NET", "System.Exception: x\r\n   at Shop.Store.Find(String id) in C:\\new\\Store.cs:line 12"],
   ["ASP.NET in JSON", JSON.stringify({ trace: "x\r\n   at Shop.Find() in C:\\new\\Store.cs:line 12" })],
   ["Java in JSON", JSON.stringify({ trace: "x\r\n\tat com.shop.Store.find(Store.java:12)\r\n" })],
-])("A stack of calls is seen as %s shows it", async (_language, text) => {
+])("ERR-03 recognises a stack trace of %s", async (_language, text) => {
   const verdict = await verdictOn(find("ERR-03"), answering(text));
   expect(verdict).toEqual({ status: "failed", reason: "The body of a 200 shows a stack of calls." });
 });
 
-it("An address in a line of its own is no stack of calls", async () => {
+it("ERR-03 does not take an address on a line of its own for a stack trace", async () => {
   const verdict = await verdictOn(find("ERR-03"), answering("Your shop is<br> at shop.example.com:5432"));
   expect(verdict).toEqual({ status: "passed", reason: null });
 });
 
-it("A fault of the checker is told as one, quotes no answer, and is not the service's", async () => {
+it("an error in the checker is reported as its own, without quoting an answer", async () => {
   const failing = (check: Rule["check"]) => verdictOn({ ...find("PROV-02"), check }, answering("{}"));
   const status = "checker_failed";
   const parsing = await failing(() => Promise.resolve(void JSON.parse("a-secret")));

@@ -2,7 +2,7 @@ import { beforeAll, describe, expect, it } from "@jest/globals";
 import type { BrokenService } from "./broken/break.ts";
 import { atATime, brokenRules } from "./judged.ts";
 
-/** Declares the tests of these services: each fault must be caught by the rule it names, and must break no other. */
+/** Declares the tests of these services: each fault must fail the rule that it names, and no other. */
 export function eachIsCaught(where: string, services: Record<string, BrokenService>): void {
   const names = Object.keys(services);
   const faults = Object.entries(services).flatMap(([service, breaks]) =>
@@ -15,12 +15,12 @@ export function eachIsCaught(where: string, services: Record<string, BrokenServi
     found = await atATime(4, names, (name) => brokenRules(services[name]!));
   }, 240_000);
 
-  describe(`a service with a fault in ${where}`, () => {
-    it.each(faults)("is caught by $rule: $what", ({ service, rule }) => {
+  describe(`conformance of a service with a fault in ${where}`, () => {
+    it.each(faults)("fails $rule: $what", ({ service, rule }) => {
       expect([...found.get(service)!.keys()]).toContain(rule);
     });
 
-    it.each(names)("breaks no other rule: %s", (name) => {
+    it.each(names)("fails no other rule: %s", (name) => {
       const named = services[name]!.flatMap(({ rule, also = [] }) => [rule, ...also]);
       const others = [...found.get(name)!].filter(([rule]) => !named.includes(rule));
       expect(others).toEqual([]);

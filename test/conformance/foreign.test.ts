@@ -1,4 +1,4 @@
-// The checker as it is run against a service in another language: as a command, on a service that is none of ours.
+// The checker as a command, on a service of another implementation.
 
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { spawn } from "node:child_process";
@@ -24,7 +24,7 @@ afterAll(() => rm(folder, { recursive: true }));
 
 const TSX = createRequire(import.meta.url).resolve("tsx");
 
-/** `npm run conformance -- …`, with none of our settings in its environment, nor a developer's in a .env beside it. */
+/** `npm run conformance -- …`, without our settings in its environment or a developer's .env. */
 async function conformance(...words: string[]) {
   const args = ["--import", TSX, at("../../dev/conformance.ts"), ...words];
   const env = { PATH: process.env["PATH"], TSX_TSCONFIG_PATH: at("../../tsconfig.json") };
@@ -51,8 +51,8 @@ const judged = (...words: string[]) =>
     ...JUDGED_BY,
   );
 
-describe("npm run conformance against somebody else's service", () => {
-  it("finds its mistake and no other, and holds nothing against it that it does not offer", async () => {
+describe("npm run conformance against a service of another implementation", () => {
+  it("finds its one fault, and counts nothing that it does not offer", async () => {
     const junit = path.join(folder, "report.xml");
     const { code, stdout, stderr } = await judged("--json", "--junit", junit);
     expect({ code, stderr }).toEqual({ code: 1, stderr: "" });
@@ -68,7 +68,7 @@ describe("npm run conformance against somebody else's service", () => {
     expect((await readFile(junit, "utf8")).match(/<failure/g)).toHaveLength(1);
   });
 
-  it("tells a person so in 80 columns, without a bar where there is no terminal", async () => {
+  it("prints the report in 80 columns, without a progress bar when there is no terminal", async () => {
     const { code, stdout, stderr } = await judged();
     expect({ code, stderr }).toEqual({ code: 1, stderr: "" });
     expect(stdout.split("\n").filter((line) => line.length > 80)).toEqual([]);
@@ -79,7 +79,7 @@ describe("npm run conformance against somebody else's service", () => {
     expect(stdout).toContain("\nThe service is not fit for the platform yet.\nBroken: AUTH-03.\n");
   });
 
-  it("says what a service said last that could not be started, and stops at once", async () => {
+  it("stops at once with the last output of a service that cannot be started", async () => {
     const { code, stdout, stderr } = await conformance("--command", "echo no database; exit 3", "--id", "x");
     expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
     expect(stderr).toContain(
@@ -92,7 +92,7 @@ describe("npm run conformance against somebody else's service", () => {
     });
   });
 
-  it("says what a service said last that ended in the middle, and which resources that leaves", async () => {
+  it("reports the last output of a service that exits during the run, and the resources that remain", async () => {
     const words = ["--plan", "small", "--only", "PROV-01", "REQ"];
     const { code, stdout, stderr } = await conformance(
       "--command",
@@ -105,7 +105,7 @@ describe("npm run conformance against somebody else's service", () => {
     );
   });
 
-  it("lists its rules for machines too, all of them or those that are named", async () => {
+  it("lists its rules as JSON, all or selected ones", async () => {
     const { code, stdout } = await conformance("--list", "--json", "--only", "AUTH-08", "TOMB");
     expect(code).toBe(0);
     const { rules } = JSON.parse(stdout) as { rules: { id: string }[] };
@@ -117,7 +117,7 @@ describe("npm run conformance against somebody else's service", () => {
     });
   });
 
-  it("judges nobody else who listens where the command is to", async () => {
+  it("does not judge another process that listens at the address of the command", async () => {
     const other = createServer((_request, response) => void response.end());
     await once(other.listen(0, "127.0.0.1"), "listening");
     const url = `http://127.0.0.1:${(other.address() as AddressInfo).port}`;
@@ -127,7 +127,7 @@ describe("npm run conformance against somebody else's service", () => {
     expect(stderr).toContain(`✗ Somebody answers at ${url} already, before the command is started.`);
   });
 
-  it("says why nobody answers, and what to do where a certificate is not trusted", async () => {
+  it("says why the service does not answer, and what to do about an untrusted certificate", async () => {
     const pem = await readFile(at("untrusted.pem"));
     const server = createTlsServer({ key: pem, cert: pem }, (_request, response) => void response.end());
     await once(server.listen(0, "127.0.0.1"), "listening");
@@ -143,7 +143,7 @@ describe("npm run conformance against somebody else's service", () => {
     expect(nobody.stderr).toMatch(/✗ Nobody answers at http:\/\/127\.0\.0\.1:\d+: .*ECONNREFUSED/);
   });
 
-  it("refuses a place where no report can be written before it begins", async () => {
+  it("refuses a report file that cannot be written before it starts", async () => {
     const junit = path.join(folder, "no-such-folder", "report.xml");
     const { code, stdout, stderr } = await conformance("--command", "exit 3", "--id", "x", "--junit", junit);
     expect({ code, stdout }).toEqual({ code: 2, stdout: "" });

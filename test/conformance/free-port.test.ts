@@ -4,12 +4,12 @@ import { expect, it } from "@jest/globals";
 import { startExample } from "../../conformance/examples/service/service.ts";
 import { freePort } from "../../conformance/free-port.ts";
 
-it("A port for a process that is yet to start is none that the system may give to another meanwhile", async () => {
+it("freePort returns no port that the system may assign to another process meanwhile", async () => {
   const ports = await Promise.all(Array.from({ length: 50 }, freePort));
   expect(ports.filter((port) => port < 1024 || port >= 32_768)).toEqual([]);
 });
 
-it("An example on a port that is taken says so at once", async () => {
+it("the example service says at once when its port is taken", async () => {
   const taken = createServer();
   await new Promise<void>((resolve) => void taken.listen(0, "127.0.0.1", resolve));
   const { port } = taken.address() as AddressInfo;

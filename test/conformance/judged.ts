@@ -58,7 +58,7 @@ export async function judgedExample(
   }
 }
 
-/** A checker that fails counts as a fault too. */
+/** A failure of the checker counts as a fault too. */
 export const isFault = (status: Verdict["status"]) => status === "failed" || status === "checker_failed";
 
 /** The ids of the rules that a service with these faults breaks, each with the reason. */

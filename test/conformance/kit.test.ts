@@ -14,7 +14,7 @@ afterAll(async () => {
   for (const close of toClose.reverse()) await close();
 });
 
-it("keeps every rule that can be judged, should and must", async () => {
+it("passes every rule that can be judged, must and should", async () => {
   const database = await aFreshDatabase();
   toClose.push(() => database.close());
   const port = await freePort();
@@ -42,7 +42,7 @@ it("keeps every rule that can be judged, should and must", async () => {
     teapotConfig({
       PORT: String(port),
       ...{ DATA_DIR: dataDir, ...(url && { DATABASE_URL: url }) },
-      // Its tokens live for seconds: what a busy moment makes it miss must not wait for a quarter of a minute.
+      // Its tokens live for seconds: a sweep that is missed on a busy machine must be repeated soon.
       SWEEP_CRON: "* * * * * *",
       ADDON_ID: exampleSettings.addonId,
       ADDON_PASSWORD: exampleSettings.addonPassword,

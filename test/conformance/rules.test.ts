@@ -36,8 +36,8 @@ const report: Report = {
   ],
 };
 
-describe("the rules", () => {
-  it("have ids of their own and say all that helps", () => {
+describe("the conformance rules", () => {
+  it("have unique ids, titles, sections and advice", () => {
     expect(new Set(rules.map(({ id }) => id)).size).toBe(rules.length);
     for (const { id, title, section, mend } of rules)
       expect({ id, isTold: title.length > 15 && section.length > 5 && mend.length > 15 }).toEqual({
@@ -46,7 +46,7 @@ describe("the rules", () => {
       });
   });
 
-  it("stand in docs/conformance.md, each as it is", () => {
+  it("are listed in docs/conformance.md with their titles", () => {
     const page = readFileSync(new URL("../../docs/conformance.md", import.meta.url), "utf8");
     const untold = rules.filter(({ id, title }) => !page.includes(id) || !page.includes(title));
     expect(untold.map(({ id }) => id)).toEqual([]);
@@ -54,20 +54,20 @@ describe("the rules", () => {
     expect(named.filter((id) => !rules.some((rule) => rule.id === id))).toEqual([]);
   });
 
-  it("ask for no config vars of an add-on that declares none", async () => {
+  it("expect no config vars from an add-on that declares none", async () => {
     const manifest = { id: "silent", plans: [{ name: "basic" }], config_vars: [] };
     const stage = { settings: { manifest, asyncPlan: "basic" } } as unknown as Stage;
     for (const id of ["ASYNC-04", "ASYNC-05", "ASYNC-06"])
       await expect(async () => find(id).check(stage)).rejects.toThrow("declares no config vars");
   });
 
-  it("ask for them without a manifest where the answer to another plan has some", async () => {
+  it("without a manifest expect config vars if the answer for another plan has some", async () => {
     const silent: Habits = { ...good, finish: (uuid, config) => good.finish(uuid, config).slice(1) };
     const [verdict] = await judgedExample(silent, [find("ASYNC-04")], { manifest: null });
     expect(verdict).toMatchObject({ status: "failed", reason: "No config vars were set." });
   }, 60_000);
 
-  it("are each broken by somebody in these tests", () => {
+  it("are each failed by a broken service in these tests", () => {
     const faults = [answers, lives, tokens].flatMap((services) =>
       Object.values<BrokenService>(services).flat(),
     );
@@ -76,13 +76,13 @@ describe("the rules", () => {
     expect(faults.filter(({ rule }) => !find(rule))).toEqual([]);
   });
 
-  it("can be chosen by id or by group, and not by another name", () => {
+  it("can be selected by id or group, and an unknown name is refused", () => {
     expect(chosenRules(["auth-03"]).map(({ id }) => id)).toEqual(["AUTH-03"]);
     expect(chosenRules(["TOMB"]).length).toBeGreaterThan(3);
     expect(() => chosenRules(["AUTH-99"])).toThrow("There is no rule AUTH-99");
   });
 
-  it("are all kept by the example", async () => {
+  it("are all passed by the example service", async () => {
     const verdicts = await judgedExample();
     expect(
       verdicts.filter(({ status }) => status !== "passed").map(({ rule, reason }) => [rule.id, reason]),
@@ -94,8 +94,8 @@ const to =
   (location: (uuid: string, session: string) => string): Habits["welcome"] =>
   (uuid, session) => ({ status: 302, headers: { location: location(uuid, session) } });
 
-describe("what is only unusual", () => {
-  it("breaks no rule: no config vars, no manifest, a mark in an address, a list of types, a password that is a word, a 401 with a number of its own, a 501 to other methods", async () => {
+describe("an unusual but correct service", () => {
+  it("fails no rule: no config vars, no manifest, a query in an address, a list in Accept, a common word as password, extra members in a 401, 501 for other methods", async () => {
     const unusual: Habits = {
       ...good,
       unauthorized(request, isKnown) {
@@ -130,19 +130,19 @@ describe("what is only unusual", () => {
       "a ticket in the page's address, and no cookie",
       { shows: () => true, welcome: to((uuid, ticket) => `/customer/${uuid}?ticket=${ticket}`) },
     ],
-  ])("breaks no rule of sign-on: %s", async (_, habits) => {
+  ])("fails no sign-on rule: %s", async (_, habits) => {
     const verdicts = await judgedExample({ ...good, ...habits }, signOnAlone);
     expect(verdicts.filter(({ status }) => isFault(status))).toEqual([]);
   });
 
-  it("breaks no rule that is asked for alone: other resources are watched later then", async () => {
+  it("fails no rule that is selected alone", async () => {
     const [verdict] = await judgedExample(good, [find("TOK-05")]);
     expect(verdict).toMatchObject({ status: "passed", reason: null });
   }, 60_000);
 });
 
-describe("a password of characters that no header holds as they are", () => {
-  it("is sent as UTF-8 in Basic, and breaks no rule", async () => {
+describe("a password with characters outside ASCII", () => {
+  it("is sent as UTF-8 in Basic, and fails no rule", async () => {
     const judgedBy = rules.filter(({ id }) => /^AUTH-/.test(id));
     const addonPassword = "€uro-pass-日本-123";
     const verdicts = await judgedExample(good, judgedBy, { addonPassword });
@@ -152,14 +152,14 @@ describe("a password of characters that no header holds as they are", () => {
   }, 60_000);
 });
 
-describe("what is watched for", () => {
-  it("is as slow as the advice: 20 s are waited for a token endpoint, 10 are too few", async () => {
+describe("the time that a rule observes the service", () => {
+  it("covers a token endpoint that takes 20 s: a service that waits only 10 s fails", async () => {
     const hurried: Habits = { ...good, timeoutMs: () => 10_000 };
     const [verdict] = await judgedExample(hurried, [find("FAIL-04")], { patience: usualPatience });
     expect(verdict).toMatchObject({ status: "failed", reason: expect.stringContaining("sent again") });
   }, 60_000);
 
-  it("is as late as the service may be: work that is done now and then is seen with --patience", async () => {
+  it("is extended by --patience, so that work at longer intervals is seen", async () => {
     const nowAndThen: Habits = { ...good, stopsExchanging: false, waitMs: () => 5_000 };
     const words = ["--url", "http://127.0.0.1:1", "--id", "x", "--patience", "7"];
     const { patience } = await readSettings(readOptions(words)!, {}, () => Promise.resolve("password"));
@@ -167,7 +167,7 @@ describe("what is watched for", () => {
     expect(verdict).toMatchObject({ status: "failed", reason: expect.stringContaining("was sent after") });
   }, 60_000);
 
-  it("is a storm only where the calls come at once, however long the rest is watched", async () => {
+  it("does not turn spread calls into a burst, however long it is", async () => {
     const steady: Habits = { ...good, waitMs: () => 900 };
     const patience = { ...exampleSettings.patience, quietMs: 9_000 };
     const [verdict] = await judgedExample(steady, [find("FAIL-08")], { patience });
@@ -175,8 +175,8 @@ describe("what is watched for", () => {
   }, 60_000);
 });
 
-describe("a call after the end", () => {
-  it("may have been under way before it, where the service is busy and answers late", async () => {
+describe("a call after the deprovision", () => {
+  it("is accepted if it may have been under way before it", async () => {
     const busy: Habits = {
       ...good,
       stopsExchanging: false,
@@ -189,8 +189,8 @@ describe("a call after the end", () => {
   }, 60_000);
 });
 
-describe("a refresh after the end", () => {
-  it("is seen, be it the only one and come it soon", async () => {
+describe("a refresh after the deprovision", () => {
+  it("is detected, even a single early one", async () => {
     const persistent: Habits = {
       ...good,
       stopsRefreshing: false,
@@ -204,7 +204,7 @@ describe("a refresh after the end", () => {
 });
 
 describe("the report", () => {
-  it("fits 80 columns, and what a service says does not steer the terminal", () => {
+  it("fits 80 columns, and escapes control characters of the service", () => {
     const text = humanReport(report, plainText);
     expect(text.split("\n").filter((line) => line.length > 80)).toEqual([]);
     expect(text).not.toContain("\u001b");
@@ -213,7 +213,7 @@ describe("the report", () => {
     expect(text).toContain("  – SSO-01 to SSO-02: not applicable: no sign-on salt was given (SSO_SALT).\n");
   });
 
-  it("counts a broken must, a broken should, what was skipped and what does not apply apart", () => {
+  it("counts failed must rules, failed should rules, skipped and not applicable ones separately", () => {
     const counts = { ok: false, passed: 1, broken: 1, warnings: 1, skipped: 1, notApplicable: 2 };
     expect(jsonReport(report)).toMatchObject(counts);
   });
@@ -224,7 +224,7 @@ describe("the report", () => {
     return [isFit(part), told];
   };
 
-  it("calls a service unfit for a broken must alone, and says so where nothing could be judged", () => {
+  it("calls a service unfit only for a failed must rule, and says when nothing could be judged", () => {
     const holds = "Every must-rule that could be judged holds.";
     expect(fitness("AUTH-01", "AUTH-08", "EXCH-03", "SSO-01")).toEqual([true, holds]);
     expect(fitness("AUTH-08")).toEqual([true, holds]);
@@ -233,7 +233,7 @@ describe("the report", () => {
       expect(fitness(...ids)).toEqual([false, "Nothing could be judged."]);
   });
 
-  it("holds a fault of the checker against nobody, and calls nobody fit with one", () => {
+  it("counts an error in the checker against nobody, and calls no service fit then", () => {
     const reason = "the checker failed: it could not read something.";
     const failed = { rule: find("AUTH-03"), status: "checker_failed" as const, reason, ms: 1 };
     const passed = report.verdicts.slice(0, 1);
@@ -251,18 +251,18 @@ describe("the report", () => {
     expect(isFit({ ...report, verdicts: [failed] })).toBe(false);
   });
 
-  it("is read by a CI server: one failure, three that were not judged", () => {
+  it("as JUnit has one failure and three skipped tests", () => {
     const xml = junitReport(report);
     expect(xml.match(/<failure/g)).toHaveLength(1);
     expect(xml.match(/<skipped/g)).toHaveLength(3);
   });
 });
 
-describe("the command line", () => {
+describe("options of npm run conformance", () => {
   const read = (words: string[], env = {}, password = "") =>
     readSettings(readOptions(words)!, env, () => Promise.resolve(password));
 
-  it("refuses what it does not know, and what is not enough", async () => {
+  it("are refused when unknown or incomplete", async () => {
     expect(() => readOptions(["--no-such-option"])).toThrow(UsedWrongly);
     await expect(read([])).rejects.toThrow("--url");
     await expect(read(["--url", "http://127.0.0.1:1", "--id", "x"])).rejects.toThrow("password is missing");
@@ -271,7 +271,7 @@ describe("the command line", () => {
     ).rejects.toThrow("--patience");
   });
 
-  it("takes the environment's secrets for the environment's add-on alone", async () => {
+  it("use the secrets of the environment only for the add-on of the environment", async () => {
     const env = { ADDON_ID: "mine", ADDON_PASSWORD: "my-password", CLIENT_SECRET: "my-secret" };
     const mine = await read(["--url", "http://127.0.0.1:1"], env);
     expect(mine).toMatchObject({ addonPassword: "my-password", clientSecret: "my-secret" });
@@ -279,7 +279,7 @@ describe("the command line", () => {
     expect(other).toMatchObject({ addonPassword: "piped", clientSecret: null });
   });
 
-  it("says what is wrong with an address or a manifest, whatever it is", async () => {
+  it("are refused with the reason when an address or manifest is invalid", async () => {
     const words = ["--url", "http://127.0.0.1:1", "--id", "mine", "--password", "p"];
     const elsewhere = await read([...words, "--platform-url", "http://judge.example.com:4000/"]);
     expect(elsewhere).toMatchObject({ platformUrl: "http://judge.example.com:4000" });
@@ -288,7 +288,7 @@ describe("the command line", () => {
       await expect(read([...words, "--manifest", manifest])).rejects.toThrow(UsedWrongly);
   });
 
-  it("takes from the manifest a region that is sold, and a plan to grow into", async () => {
+  it("are completed from the manifest with an offered region and a plan to change to", async () => {
     const plans = ["small", "large", "huge", "slow"].map((name) => ({ name }));
     const manifest = JSON.stringify({ id: "mine", plans, default_plan: "large", regions: ["eu", "tokyo"] });
     const words = ["--url", "http://127.0.0.1:1", "--id", "mine", "--password", "p"];

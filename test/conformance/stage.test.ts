@@ -9,7 +9,7 @@ import { openStage, type Stage } from "../../conformance/stage/stage.ts";
 import { aPartner, type Partner } from "../sandbox/partner.ts";
 import { exampleSettings } from "./judged.ts";
 
-describe("the platform that is played", () => {
+describe("the simulated platform of npm run conformance", () => {
   let partner: Partner;
   let stage: Stage;
   beforeEach(async () => {
@@ -24,7 +24,7 @@ describe("the platform that is played", () => {
   const callbackOf = (nth: number) =>
     (JSON.parse(partner.requests[nth]!.body) as { callback_url: string }).callback_url;
 
-  it("names in a provision the resource's address at the platform that the service was told of", async () => {
+  it("names in a provision the address at the platform that the service was given", async () => {
     const { uuid } = await stage.install();
     const address = callbackOf(0);
     expect(address).toBe(`${stage.platformUrl}/addons/${uuid}`);
@@ -32,7 +32,7 @@ describe("the platform that is played", () => {
     expect(stage.books.calls.map(({ method, path }) => `${method} ${path}`)).toEqual([`GET /addons/${uuid}`]);
   });
 
-  it("names the address that the service finds it at, where that is another than it listens on", async () => {
+  it("uses the public address when the service reaches it at another one than it listens on", async () => {
     const platformUrl = "http://judge.example.com:4000";
     const elsewhere = await openStage({ ...exampleSettings, url: partner.url, platformUrl });
     const { uuid } = await elsewhere.install();
@@ -51,11 +51,11 @@ describe("the platform that is played", () => {
     ["GET", "/sandbox/assets/pages.css"],
     ["GET", "/marketplace/ledger"],
     ["GET", "/"],
-  ])("shows whoever reaches it nothing of the sandbox behind it: %s %s", async (method, path) => {
+  ])("reveals nothing of the sandbox behind it: %s %s", async (method, path) => {
     expect(await statusOf(method, path)).toBe(404);
   });
 
-  it("counts a call of the service from its arrival, however slowly the rest of it comes", async () => {
+  it("records a call of the service at its arrival, however slowly its body arrives", async () => {
     const { hostname, port } = new URL(stage.platformUrl);
     const headers = { "content-length": "4" };
     const slow = request({ hostname, port, method: "POST", path: "/oauth/token", headers });
@@ -69,7 +69,7 @@ describe("the platform that is played", () => {
     expect(stage.books.calls[0]!.at).toBeLessThan(laterAt);
   });
 
-  it("asks for a token where a path of the sandbox is written so that it is none", async () => {
+  it("requires a token also for unusual spellings of the sandbox's paths", async () => {
     expect(await statusOf("GET", "/%73andbox/state")).toBe(401);
     expect(await statusOf("GET", "/sandboxes")).toBe(401);
   });
@@ -88,7 +88,7 @@ describe("the platform that is played", () => {
   }
 });
 
-it("A redirect points to where the service found the platform, which may be another address than it was opened on", async () => {
+it("a redirect uses the address at which the service reaches the platform", async () => {
   const port = await freePort();
   const { addonId, addonPassword } = exampleSettings;
   const stage = await openStage({ ...exampleSettings, url: `http://127.0.0.1:${port}` });
@@ -108,7 +108,7 @@ it("A redirect points to where the service found the platform, which may be anot
   expect(redirects.map(({ headers }) => headers.location)).toEqual([`${found}/elsewhere`]);
 }, 30_000);
 
-it("The example goes on where a caller hangs up in the middle of a body", async () => {
+it("the example service continues when a caller closes the connection during a body", async () => {
   const service = await startExample({
     ...{ port: 0, addonId: "x", addonPassword: "y", clientSecret: "z", ssoSalt: null },
     ...{ platformApiUrl: "http://127.0.0.1:9", platformAuthUrl: "http://127.0.0.1:9" },

@@ -1,4 +1,4 @@
-// What a run has made at a service is taken down before it ends, however it ends; and what a person sees of that.
+// A run removes everything that it created at a service before it ends, however it ends; and shows that.
 
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
 import { spawn } from "node:child_process";
@@ -39,7 +39,7 @@ function conformance(foreign: string, only: readonly string[] = JUDGED_BY, more:
   return { child, ended };
 }
 
-/** The uuids that the service made, and those it took away. */
+/** The uuids that the service created, and those that it removed. */
 async function booked() {
   const lines = (await readFile(book, "utf8")).trim().split("\n");
   const of = (what: string) =>
@@ -57,14 +57,14 @@ describe("npm run conformance", () => {
   it.each([
     ["a good service", "good", 0],
     ["one with a mistake, which broke a rule", "", 1],
-  ])("leaves nothing at %s, whoever asked for it", async (_, foreign, exitCode) => {
-    // What the mistake lets in counts too: it was made.
+  ])("leaves nothing behind at %s, whoever stops it", async (_, foreign, exitCode) => {
+    // Resources that the service wrongly created count too.
     const { code, stderr } = await conformance(foreign).ended;
     expect({ code, stderr }).toEqual({ code: exitCode, stderr: "" });
     await expectNothingLeft(20);
   });
 
-  it("names what a service does not let go of", async () => {
+  it("lists what the service does not remove", async () => {
     const { code, stdout } = await conformance("lets nothing go", ["PROV-01"]).ended;
     expect(code).toBe(0);
     const { made } = await booked();
@@ -75,14 +75,14 @@ describe("npm run conformance", () => {
   });
 
   it.each(["SIGINT", "SIGTERM", "SIGHUP"] as const)(
-    "leaves nothing when a %s ends it, not even the service",
+    "leaves nothing behind, not even the service, when a %s ends it",
     async (name) => {
       const { child, ended } = conformance("");
       await eventually(async () => (await booked()).made.length > 5);
       child.kill(name);
-      // What a terminal sends to all, npm sends on to its child.
+      // npm forwards to its child the signal that the terminal has already sent to all.
       setTimeout(() => child.kill(name), 5);
-      // A terminal that is closed may say so again, by way of the shell.
+      // When a terminal is closed, the shell may send SIGHUP again.
       if (name === "SIGHUP") setTimeout(() => child.kill(name), 1_200);
       const { code, stdout, stderr } = await ended;
       expect({ code, stdout }).toEqual({ code: 130, stdout: "" });
@@ -93,7 +93,7 @@ describe("npm run conformance", () => {
     },
   );
 
-  it("stops a service that is only just being started, and says so in JSON too", async () => {
+  it("stops a service that is still starting, and says so in JSON too", async () => {
     const started = path.join(folder, "started");
     const command = `echo $$ > ${started}; exec sleep 600`;
     const args = ["--import", "tsx", at("../../dev/conformance.ts"), "--command", command, "--json"];
@@ -110,11 +110,11 @@ describe("npm run conformance", () => {
   });
 });
 
-describe("the bar of npm run conformance", () => {
+describe("the progress bar of npm run conformance", () => {
   const onTerminal = (only: readonly string[]) =>
     programOnTerminal(words(only), { environment: environment("good"), folder: at("../..") });
 
-  it("counts the rules, and leaves nothing behind but the report", async () => {
+  it("counts the rules, and leaves only the report", async () => {
     const { code, sent, screen } = await onTerminal(["AUTH-01", "AUTH-02", "PROV-01", "DEPR-06"]).ended();
     expect(code).toBe(0);
     expect(sent).toMatch(/█░+ 3 of 4 rules · \d+s/);
@@ -124,7 +124,7 @@ describe("the bar of npm run conformance", () => {
     expect(sent).not.toMatch(/\[\?/);
   });
 
-  it("makes room for what is said when it is stopped", async () => {
+  it("is cleared for the message when the run is stopped", async () => {
     const terminal = onTerminal(["AUTH-01", "AUTH-02", "PROV-01", "DEPR-06"]);
     await terminal.type(CTRL_C, /█░+ 3 of 4 rules/);
     const { code, screen } = await terminal.ended();
@@ -138,7 +138,7 @@ describe("the bar of npm run conformance", () => {
     await expectNothingLeft();
   });
 
-  it("does not end it before all is taken down when its terminal is closed", async () => {
+  it("does not prevent the clean-up when the terminal is closed", async () => {
     await onTerminal(["AUTH-01", "AUTH-02", "PROV-01", "DEPR-06"]).hangUp(/█░+ 3 of 4 rules/);
     await eventually(() => expectNothingLeft().then(() => true), 20_000);
   });

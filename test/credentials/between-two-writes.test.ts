@@ -6,12 +6,12 @@ import type { NotIssued, TokenEndpoint } from "../../src/platform/oauth.ts";
 import { aLifecycle, type LifecycleWorld } from "../support/lifecycle.ts";
 import { eventually } from "../support/world.ts";
 
-// What comes between a call's answer and what is written about it: another code, and a database that is away.
+// Events between a call's answer and its database write: another code, and a database that is away.
 
 let life: LifecycleWorld;
-/** What happens before the next statement of this name. Where it throws, that is all that comes of the statement. */
+/** Work that runs before the next statement of this name. If it throws, the statement is not executed. */
 const before = new Map<string, () => Promise<unknown>>();
-/** What the next exchange comes to, whatever the platform answers. */
+/** The result of the next exchange, whatever the platform answers. */
 let exchanged: (() => Promise<NotIssued>) | null = null;
 
 beforeAll(async () => {
@@ -52,8 +52,8 @@ const uuidOfLast = async () =>
   (await life.world.rows<{ uuid: string }>(`SELECT uuid FROM resources ORDER BY created_at DESC LIMIT 1`))[0]!
     .uuid;
 
-describe("a grant", () => {
-  it("whose code was refused while the database was away is tried again soon, and not thought half done", async () => {
+describe("grant exchange, interrupted between the platform's answer and the database write", () => {
+  it("retries a refused code soon when the database was away, and does not record an unknown outcome", async () => {
     life.control.fault("POST /oauth/token", { status: 400, body: { error: "invalid_grant" } }, 1_000);
     before.set("put_off_grant", away);
     const { addon } = await life.control.install({ plan: "basic" });
@@ -64,7 +64,7 @@ describe("a grant", () => {
     await eventually(async () => expect(await life.credential(addon.id)).toMatchObject({ state: "active" }));
   });
 
-  it("is tried again soon where our secret was refused while the database was away", async () => {
+  it("retries soon when the client secret was rejected while the database was away", async () => {
     life.control.fault("POST /oauth/token", { status: 401, body: { error: "invalid_client" } });
     before.set("release_credential", away);
     const { addon } = await life.control.install({ plan: "basic" });
@@ -78,7 +78,7 @@ describe("a grant", () => {
     await eventually(async () => expect(await life.credential(addon.id)).toMatchObject({ state: "active" }));
   });
 
-  it("that came again while nobody knows what came of the first keeps that in mind", async () => {
+  it("keeps the mark of an unknown outcome when a new code is delivered during the call", async () => {
     life.control.fault(
       "POST /oauth/token",
       { status: 503, body: { error: "temporarily_unavailable" } },
@@ -100,7 +100,7 @@ describe("a grant", () => {
     );
   });
 
-  it("that was put aside, for its code does not open, is replaced by the code of a repeated provision", async () => {
+  it("replaces a quarantined code that cannot be decrypted by the code of a repeated provision", async () => {
     life.control.fault("POST /oauth/token", { status: 400, body: { error: "invalid_grant" } }, 1_000);
     const { addon } = await life.control.install({ plan: "basic" });
     const flip = "set_byte(sealed_grant_code, 60, get_byte(sealed_grant_code, 60) # 1)";
@@ -111,7 +111,7 @@ describe("a grant", () => {
     await eventually(async () => expect(await life.credential(addon.id)).toMatchObject({ state: "active" }));
   });
 
-  it("that came again at the moment of its end is exchanged without waiting for a lease", async () => {
+  it("exchanges a new code that arrives while the old grant is being given up, without waiting for a lease", async () => {
     life.control.fault("POST /oauth/token", { status: 400, body: { error: "invalid_grant" } }, 1_000);
     const { addon } = await life.control.install({ plan: "basic" });
     await eventually(async () => expect((await credential(addon.id))!.attempts).toBeGreaterThan(0));
@@ -130,7 +130,7 @@ describe("a grant", () => {
   });
 });
 
-it("a fresh pair is not put aside for the one before, which did not open, and is used at once", async () => {
+it("a fresh token pair is not quarantined because the previous one could not be decrypted", async () => {
   const uuid = await life.settled();
   const flip = "set_byte(sealed_access_token, 60, get_byte(sealed_access_token, 60) # 1)";
   await life.world.rows(`UPDATE credentials SET sealed_access_token = ${flip} WHERE uuid = $1`, [uuid]);
@@ -139,7 +139,7 @@ it("a fresh pair is not put aside for the one before, which did not open, and is
   expect(await life.credential(uuid)).toMatchObject({ state: "active", generation: 2 });
 });
 
-it("a refresh that was refused while the database was away is remembered, and its row is free", async () => {
+it("a refresh that was refused while the database was away is recorded, and its lease is released", async () => {
   const uuid = await life.settled();
   life.control.fault("POST /oauth/token", { status: 400, body: { error: "invalid_grant" } });
   before.set("put_off_refresh", away);
@@ -152,7 +152,7 @@ it("a refresh that was refused while the database was away is remembered, and it
   expect(row).toEqual({ state: "active", attempts: 1, refused: true, held: false });
 });
 
-it("a token that came too late has the stored one probed, also where the database is away at that moment", async () => {
+it("a token that arrives after the lease was lost has the stored token verified, even if the database is away then", async () => {
   const uuid = await life.settled();
   before.set("store_tokens", () =>
     life.world.rows(`UPDATE credentials SET lease = lease + 1, leased_until = NULL WHERE uuid = $1`, [uuid]),

@@ -15,13 +15,13 @@ beforeAll(async () => {
     const [row] = await world.rows(`SELECT count(*)::int AS active FROM credentials WHERE state = 'active'`);
     expect(row).toEqual({ active: 12 });
   });
-  // From here on the tests alone look for due work.
+  // From here on only the tests look for due work.
   await world.service.services.jobs.stop();
 }, 60_000);
 afterAll(() => world.close());
 
-describe("a claim", () => {
-  it("is of rows that nobody else gets meanwhile, and marks token pairs: from now on a call may have left", async () => {
+describe("claims on credentials", () => {
+  it("gives each row to one claimant only, and marks token pairs as possibly sent", async () => {
     await world.rows(`UPDATE credentials SET due_at = now()`);
 
     const { refreshes, refresh } = createClaims(world.service.services.db, () => undefined);
@@ -37,7 +37,7 @@ describe("a claim", () => {
     ).toEqual([{ sent: true, count: 12 }]);
   });
 
-  it("of one that is not due makes it due: a sweep finds it, should its holder die", async () => {
+  it("makes a row that was not due due, so that a sweep finds it if its claimant dies", async () => {
     const [uuid] = uuids as [string];
     await world.rows(
       `UPDATE credentials SET due_at = now() + interval '4 hours', leased_until = NULL, sent_at = NULL WHERE uuid = $1`,
@@ -49,7 +49,7 @@ describe("a claim", () => {
     expect((await refreshes(12)).map((row) => row.uuid)).toContain(uuid);
   });
 
-  it("of one that is not due, given back, leaves it due as it was", async () => {
+  it("restores the due time of a row that was not due when it is released", async () => {
     const [uuid] = uuids as [string];
     const { db } = world.service.services;
     await world.rows(
@@ -68,7 +68,7 @@ describe("a claim", () => {
       `due_at = now(), state = 'grant_pending', grant_deadline = now() + interval '1 minute'`,
       "grant_pending",
     ],
-  ])("of one that is not due, given back when %s, leaves it due", async (_, change, state) => {
+  ])("leaves the row due if, before the release, %s", async (_, change, state) => {
     const [uuid] = uuids as [string];
     const { db } = world.service.services;
     await world.rows(
@@ -85,7 +85,7 @@ describe("a claim", () => {
     expect(row).toEqual({ state, due: true, leased_until: null });
   });
 
-  it("of which there was another since is not marked, also where both ask at the same moment", async () => {
+  it("are not marked as sent after a later claim, even when both ask at the same moment", async () => {
     const [uuid] = uuids as [string];
     const [row] = await world.rows<{ lease: number }>(
       `UPDATE credentials SET leased_until = now() + interval '45 seconds' WHERE uuid = $1 RETURNING lease`,
@@ -96,7 +96,7 @@ describe("a claim", () => {
     expect(await Promise.all(asked)).toEqual([false, true]);
   });
 
-  it("of a grant marks nothing: of a call that was never made nobody says that its outcome is unknown", async () => {
+  it("do not mark grants as sent: a call that was never made has no unknown outcome", async () => {
     await world.rows(
       `UPDATE credentials SET state = 'grant_pending', due_at = now(), grant_deadline = now() + interval '1 minute',
          leased_until = NULL, sent_at = NULL`,
@@ -117,8 +117,11 @@ describe("a claim", () => {
     ["of before the machine slept, when one clock stood still", "active", 5, 60_000, false],
     ["of before the clock was set back", "active", 5, -60_000, false],
   ];
-  it.each(ages)("%s, is a mark or not", (_, state, passedMs, wallMs, expected) => {
-    const claimedAt = { monotonicMs: performance.now() - passedMs, wallMs: Date.now() - wallMs };
-    expect(isMarked({ state, claimedAt } as ClaimedCredential)).toBe(expected);
-  });
+  it.each(ages)(
+    "isMarked tells whether the claim itself was the mark: %s",
+    (_, state, passedMs, wallMs, expected) => {
+      const claimedAt = { monotonicMs: performance.now() - passedMs, wallMs: Date.now() - wallMs };
+      expect(isMarked({ state, claimedAt } as ClaimedCredential)).toBe(expected);
+    },
+  );
 });

@@ -12,7 +12,7 @@ import { createServices } from "../../src/services.ts";
 import { aWorld, eventually, type World } from "../support/world.ts";
 import { teapotConfig, teapotParts } from "../support/sellers.ts";
 
-// The client secret is reset while tokens are refreshed, differs between processes, and holds odd characters.
+// The client secret is reset during refreshes, differs between processes, and contains unusual characters.
 
 const onPostgresql = process.env["TEST_DATABASE_URL"] ? it : it.skip;
 
@@ -59,7 +59,7 @@ async function active(many: number): Promise<string[]> {
   return uuids;
 }
 
-/** The stored token of each works as it is. */
+/** Each stored token works without a refresh. */
 async function expectAlive(uuids: string[]): Promise<void> {
   const since = position();
   for (const uuid of uuids)
@@ -67,8 +67,8 @@ async function expectAlive(uuids: string[]): Promise<void> {
   expect(tokenCalls(since)).toEqual([]);
 }
 
-describe("a client secret that is reset", () => {
-  it("in the middle of a sweep changes no row, stops the calls, and with the new one all tokens are fresh", async () => {
+describe("reset of the client secret", () => {
+  it("in the middle of a sweep changes no row and stops the calls; with the new secret all tokens are refreshed", async () => {
     const uuids = await active(80);
     world.sandbox.control.fault("POST /oauth/token", { delayMs: 100 }, 80);
     await world.rows(`UPDATE credentials SET due_at = now() WHERE uuid = ANY($1::uuid[])`, [uuids]);
@@ -83,7 +83,7 @@ describe("a client secret that is reset", () => {
     });
     await new Promise((resolve) => setTimeout(resolve, 3_000));
     expect(await count(uuids, `state = 'active' AND rejected_at IS NULL AND attempts = 0`)).toBe(80);
-    // What was in flight, and not one more.
+    // Only the calls that were under way.
     expect(tokenCalls(since).length).toBeLessThanOrEqual(16);
     const { version } = await world.service.services.credentials.secrets.set(new Secret(secret));
     world.service.services.jobs.wakeAll();
@@ -91,7 +91,7 @@ describe("a client secret that is reset", () => {
     await expectAlive(uuids);
   }, 60_000);
 
-  it("is sent by no call that waited its turn while it was found out", async () => {
+  it("sends no queued call with the rejected secret", async () => {
     const uuids = await active(32);
     const since = position();
     world.sandbox.control.fault("POST /oauth/token", { delayMs: 2_000 }, 8);
@@ -105,7 +105,7 @@ describe("a client secret that is reset", () => {
     await eventually(async () => expect(await count(uuids, `secret_version = ${version}`)).toBe(32));
   }, 60_000);
 
-  it("and was wrongly rejected is known to be good by a token that is refused with it", async () => {
+  it("lifts a wrong rejection when the token endpoint refuses a refresh token sent with that secret", async () => {
     const [uuid] = (await active(1)) as [string];
     world.sandbox.control.revoke(uuid, "refresh");
     const newest = `version = (SELECT max(version) FROM client_secrets)`;
@@ -123,7 +123,7 @@ describe("a client secret that is reset", () => {
     await world.sandbox.control.deprovision(uuid);
   }, 60_000);
 
-  it("seems so to one whose token is answered 401 stops nobody else for long, and that one is refused for itself", async () => {
+  it("a 401 for one token stops the others only briefly, and is then recorded as a refusal of that token", async () => {
     const [refused, ...uuids] = (await active(6)) as [string, ...string[]];
     const [row] = await world.rows<{ sealed: Buffer }>(
       `SELECT sealed_refresh_token AS sealed FROM credentials WHERE uuid = $1`,
@@ -156,7 +156,7 @@ describe("a client secret that is reset", () => {
     await world.sandbox.control.deprovision(refused);
   }, 60_000);
 
-  it("revives nobody whom the platform has ended, and is no news of them", async () => {
+  it("does not revive credentials that the platform has ended, and raises no alarm about them", async () => {
     const [uuid] = (await active(1)) as [string];
     await world.rows(
       `UPDATE credentials SET state = 'needs_reauth', reason = 'refresh_token_rejected', attempts = 3,
@@ -175,7 +175,7 @@ describe("a client secret that is reset", () => {
     await world.sandbox.control.deprovision(uuid);
   }, 60_000);
 
-  it("is an alarm of the service too where somebody else found it out", async () => {
+  it("raises the alarm also in a process that learns of the rejection from another one", async () => {
     const [uuid] = (await active(1)) as [string];
     await world.restart();
     const since = world.logged().length;
@@ -190,7 +190,7 @@ describe("a client secret that is reset", () => {
     await eventually(async () => expect(await count([uuid], `secret_version = ${version}`)).toBe(1));
   }, 60_000);
 
-  it("is what whoever needs a token meanwhile is told, however often, and keeps nobody waiting afterwards", async () => {
+  it("makes calls for a token fail with client_secret_rejected, and delays nobody once the new secret is set", async () => {
     const [uuid] = (await active(1)) as [string];
     const { platformFor, credentials } = world.service.services;
     const { secret } = world.sandbox.control.resetClientSecret();
@@ -200,7 +200,7 @@ describe("a client secret that is reset", () => {
     expect((await platformFor(uuid).addons.own()).id).toBe(uuid);
   }, 60_000);
 
-  it("is no alarm where the new one is set already, and was only not known yet", async () => {
+  it("raises no alarm when the new secret is already stored and this process had not read it yet", async () => {
     const [uuid] = (await active(1)) as [string];
     await world.restart({ environment: { WEB_JOBS: "off" } });
     const { credentials } = world.service.services;
@@ -222,7 +222,7 @@ describe("a client secret that is reset", () => {
   }, 60_000);
 
   onPostgresql(
-    "makes all older tokens due but one that somebody holds, and that one as soon as it is free (needs PostgreSQL)",
+    "makes all older tokens due, and a row that is locked as soon as it is free (needs PostgreSQL)",
     async () => {
       const [held, ...others] = (await active(4)) as [string, string, string, string];
       const holder = new pg.Client({ connectionString: world.environment["DATABASE_URL"] });
@@ -242,7 +242,7 @@ describe("a client secret that is reset", () => {
     60_000,
   );
 
-  it("is known to a process with the old one in its environment as soon as one with the new one starts", async () => {
+  it("reaches processes that have the old secret in their environment once a process starts with the new one", async () => {
     const uuids = await active(20);
     const { secret } = world.sandbox.control.resetClientSecret();
     const lines: string[] = [];
@@ -264,13 +264,13 @@ describe("a client secret that is reset", () => {
     const later = await active(5);
     expect(await count(later, `secret_version = ${row!.version}`)).toBe(5);
     await other.stop();
-    // A restart of the old one brings nothing back.
+    // A restart of the process with the old secret does not restore it.
     await world.restart();
     expect(await world.rows(`SELECT max(version) AS version FROM client_secrets`)).toEqual([row]);
     expect(lines.join("") + world.logged()).not.toContain(secret);
   }, 60_000);
 
-  it("and comes with a start keeps no provision waiting while the older tokens fall due, and these are refreshed then", async () => {
+  it("at a start delays no provision while older tokens are made due, and these are refreshed afterwards", async () => {
     const [uuid] = (await active(1)) as [string];
     const { secret } = world.sandbox.control.resetClientSecret();
     let goOn = () => {};
@@ -282,7 +282,7 @@ describe("a client secret that is reset", () => {
         return database.query(statement, values);
       },
     });
-    // No sweep comes to help.
+    // No sweep runs.
     const environment = { CLIENT_SECRET: secret, SWEEP_CRON: "0 0 1 1 *" };
     const restarted = world.restart({ environment, parts: { wrapDatabase } });
     const isReady = await Promise.race([restarted.then(() => true), sleep(10_000, false, { ref: false })]);
@@ -304,7 +304,7 @@ describe("a client secret that is reset", () => {
     "geheim-ünïcode-🫖",
     `"quoted" \\ 'and' <more>`,
     "with/slashes:and@signs,~.",
-  ])("to %s is sent as it is", async (secret) => {
+  ])("sends the secret unchanged: %s", async (secret) => {
     world.sandbox.control.partner({ clientSecret: secret });
     await world.service.services.credentials.secrets.set(new Secret(secret));
     await active(1);

@@ -5,7 +5,7 @@ import type { TokenEndpoint } from "../../src/platform/oauth.ts";
 import { aWorld, eventually, type World } from "../support/world.ts";
 
 let world: World;
-/** What holds an answer of the token endpoint back, after the platform has given it. */
+/** Delays an answer of the token endpoint after the platform has given it. */
 let onTheWay = Promise.resolve();
 beforeAll(async () => {
   const wrapTokenEndpoint = (endpoint: TokenEndpoint): TokenEndpoint => ({
@@ -52,15 +52,15 @@ const exchanges = (since: number) =>
 
 const position = () => world.sandbox.control.ledger().next;
 
-/** The grant's five minutes pass. */
+/** Ends the five minutes of the grant. */
 const ageGrant = (uuid: string) =>
   world.rows(
     `UPDATE credentials SET grant_deadline = now() - interval '1 second', due_at = now() - interval '1 second' WHERE uuid = $1`,
     [uuid],
   );
 
-describe("exchanging a grant", () => {
-  it("happens only after the answer has gone out, and once", async () => {
+describe("grant exchange", () => {
+  it("happens once, after the answer to the provision has been sent", async () => {
     const since = position();
     const uuid = await install();
     await becomes(uuid, "active");
@@ -71,7 +71,7 @@ describe("exchanging a grant", () => {
     expect(exchanges(since)).toHaveLength(1);
   });
 
-  it("goes on while the platform has not registered our answer yet", async () => {
+  it("retries while the platform has not registered our answer yet", async () => {
     world.sandbox.control.settings({ acceptDelayMs: 1_800 });
     const uuid = await install();
     await becomes(uuid, "active");
@@ -98,13 +98,13 @@ describe("exchanging a grant", () => {
     await becomes(await install(), "active");
   });
 
-  it("recovers tokens whose answer was lost where the platform replays it", async () => {
+  it("stores the tokens after a lost answer if the platform replays it", async () => {
     world.sandbox.control.settings({ replayTokens: true });
     world.sandbox.control.fault("POST /oauth/token", { reset: "after" });
     await becomes(await install(), "active");
   });
 
-  it("ends as outcome_unknown, with an alarm, when an answer was lost and the platform does not replay it", async () => {
+  it("ends as outcome_unknown, with an alarm, if an answer was lost and the platform does not replay it", async () => {
     world.sandbox.control.fault("POST /oauth/token", { reset: "after" });
     const uuid = await install();
     await eventually(async () => expect((await credential(uuid)).attempts).toBeGreaterThan(0));
@@ -113,7 +113,7 @@ describe("exchanging a grant", () => {
     expect(world.logged()).toMatch(new RegExp(`"alarm":"grant_lost","uuid":"${uuid}"`));
   });
 
-  it("stays outcome_unknown when the same code is delivered again, which the platform has spent", async () => {
+  it("stays outcome_unknown when the spent code is delivered again", async () => {
     world.sandbox.control.fault("POST /oauth/token", { reset: "after" });
     const uuid = await install();
     await eventually(async () => expect((await credential(uuid)).attempts).toBeGreaterThan(0));
@@ -125,7 +125,7 @@ describe("exchanging a grant", () => {
     expect(await becomes(uuid, "grant_lost")).toMatchObject({ reason: "outcome_unknown" });
   });
 
-  it("ends as never_accepted when the platform refused the code to the end, and a redelivery revives it", async () => {
+  it("ends as never_accepted when the platform refuses the code until its deadline; a redelivery revives it", async () => {
     world.sandbox.control.settings({ acceptDelayMs: 3_600_000 });
     const uuid = await install();
     await eventually(async () => expect((await credential(uuid)).last_error).toMatch(/invalid_grant/));
@@ -136,7 +136,7 @@ describe("exchanging a grant", () => {
     await becomes(uuid, "active");
   });
 
-  it("ends as expired when the platform could not be reached to the end", async () => {
+  it("ends as expired when the platform cannot be reached until the deadline", async () => {
     world.sandbox.control.fault(
       "POST /oauth/token",
       { status: 503, body: { error: "temporarily_unavailable" } },
@@ -189,7 +189,7 @@ describe("exchanging a grant", () => {
 });
 
 describe("a rejected client secret", () => {
-  it("touches no row, stops the calls, and heals once the right one is known", async () => {
+  it("changes no row and stops the calls; work resumes once the right secret is known", async () => {
     const right = world.sandbox.control.resetClientSecret().secret;
     const since = position();
     const uuids = await Promise.all([install(), install(), install()]);

@@ -4,7 +4,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/glob
 import { aProcessWorld, type ProcessWorld } from "../support/process-world.ts";
 import { eventually } from "../support/world.ts";
 
-// A process that is stopped in the middle of a refresh, thought dead, and goes on later.
+// A process that is frozen during a refresh, considered dead, and continues later.
 const onPostgresql = process.env["TEST_DATABASE_URL"] ? describe : describe.skip;
 
 let life: ProcessWorld;
@@ -17,12 +17,12 @@ afterEach(async () => {
 });
 afterAll(() => life.world.close());
 
-onPostgresql("a frozen process", () => {
+onPostgresql("a worker process that is frozen during a refresh", () => {
   it.each([
     ["before the platform answers", 1_500],
     ["when the platform has answered", 0],
   ])(
-    "%s leaves no dead token, once it goes on",
+    "frozen %s: leaves no dead token after it continues",
     async (_, delayMs) => {
       const web = await life.start("web", { WEB_JOBS: "off" });
       const frozen = await life.start("worker");
@@ -52,7 +52,7 @@ onPostgresql("a frozen process", () => {
       });
       expect(life.issuedSince(since)).toBeLessThanOrEqual(30);
       web.signal("SIGTERM");
-      // Every stored token is the one that the platform counts as valid: an ordinary call needs no refresh.
+      // Every stored token is valid at the platform: an ordinary call needs no refresh.
       await life.world.restart();
       const before = life.position();
       for (const uuid of uuids)

@@ -4,7 +4,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/glob
 import { aWorld, eventually, type World } from "../support/world.ts";
 import type { FaultAction } from "../../sandbox/index.ts";
 
-// Many grants at once, and how many calls they cost.
+// Many grants at once, and the number of calls for them.
 
 let world: World;
 let slowest: ReturnType<typeof aSlowPlatform>;
@@ -45,7 +45,7 @@ describe("a platform that registers our answers late", () => {
   it.each([
     [300, 1.1],
     [1_800, 3],
-  ])("by %d ms costs no grant, and %f calls for each at most", async (acceptDelayMs, most) => {
+  ])("loses no grant when it is %d ms late, with at most %f calls for each", async (acceptDelayMs, most) => {
     world.sandbox.control.settings({ acceptDelayMs });
     const since = position();
     const uuids = await install(40);
@@ -57,7 +57,7 @@ describe("a platform that registers our answers late", () => {
 it.each([
   ["ten minutes behind", -600],
   ["ten minutes ahead", 600],
-])("A platform whose clock is %s sends grants that are exchanged all the same", async (_, seconds) => {
+])("grants are exchanged although the platform's clock is %s", async (_, seconds) => {
   world.sandbox.control.advanceClock(seconds);
   try {
     await become(await install(10), "active");
@@ -66,7 +66,7 @@ it.each([
   }
 });
 
-it("A burst of provisions at a slow token endpoint loses no grant, and asks once for each", async () => {
+it("a burst of provisions at a slow token endpoint loses no grant, with one call for each", async () => {
   world.sandbox.control.fault("POST /oauth/token", { delayMs: 2_000 }, 100);
   const since = position();
   const uuids = await install(100);
@@ -74,39 +74,36 @@ it("A burst of provisions at a slow token endpoint loses no grant, and asks once
   expect(calls(since)).toBe(100);
 }, 90_000);
 
-describe("tokens whose answer was lost", () => {
+describe("a lost answer of the token endpoint", () => {
   const lost: [string, FaultAction][] = [
     ["cut off before its first byte", { reset: "after" }],
     ["cut off in its middle", { truncate: true }],
   ];
 
-  it.each(lost)(
-    "by an answer that was %s end as outcome_unknown, each of them, and none as active",
-    async (_, action) => {
-      world.sandbox.control.fault("POST /oauth/token", action, 1_000);
-      const uuids = await install(20);
-      await eventually(async () => {
-        const [row] = await world.rows(
-          `SELECT count(*)::int AS tried FROM credentials WHERE uuid = ANY($1::uuid[]) AND outcome_unknown AND attempts > 0`,
-          [uuids],
-        );
-        expect(row).toEqual({ tried: 20 });
-      });
-      await world.rows(
-        `UPDATE credentials SET grant_deadline = now() - interval '1 second', due_at = now() - interval '1 second' WHERE uuid = ANY($1::uuid[])`,
-        [uuids],
-      );
-      world.service.services.jobs.wakeAll();
-      await become(uuids, "grant_lost");
+  it.each(lost)("ends every grant as outcome_unknown and none as active: %s", async (_, action) => {
+    world.sandbox.control.fault("POST /oauth/token", action, 1_000);
+    const uuids = await install(20);
+    await eventually(async () => {
       const [row] = await world.rows(
-        `SELECT array_agg(DISTINCT reason) AS reasons FROM credentials WHERE uuid = ANY($1::uuid[])`,
+        `SELECT count(*)::int AS tried FROM credentials WHERE uuid = ANY($1::uuid[]) AND outcome_unknown AND attempts > 0`,
         [uuids],
       );
-      expect(row).toEqual({ reasons: ["outcome_unknown"] });
-    },
-  );
+      expect(row).toEqual({ tried: 20 });
+    });
+    await world.rows(
+      `UPDATE credentials SET grant_deadline = now() - interval '1 second', due_at = now() - interval '1 second' WHERE uuid = ANY($1::uuid[])`,
+      [uuids],
+    );
+    world.service.services.jobs.wakeAll();
+    await become(uuids, "grant_lost");
+    const [row] = await world.rows(
+      `SELECT array_agg(DISTINCT reason) AS reasons FROM credentials WHERE uuid = ANY($1::uuid[])`,
+      [uuids],
+    );
+    expect(row).toEqual({ reasons: ["outcome_unknown"] });
+  });
 
-  it("come again where the platform gives the same answer again", async () => {
+  it("is recovered where the platform replays the answer", async () => {
     world.sandbox.control.settings({ replayTokens: true });
     world.sandbox.control.fault("POST /oauth/token", { truncate: true }, 20);
     await become(await install(20), "active");
@@ -114,14 +111,14 @@ describe("tokens whose answer was lost", () => {
   });
 });
 
-describe("the slowest of the platform's answers", () => {
-  it("is waited for 19 seconds, with one call; one that never comes is asked for again, once 20 have passed", async () => {
+describe("a slow answer of the token endpoint", () => {
+  it("is awaited for 19 seconds with one call; after 20 seconds without an answer the call is repeated", async () => {
     const { uuids, slow } = await slowest;
     await slow.quiet(uuids);
     const { entries } = slow.sandbox.control.ledger();
     const asked = entries.filter(({ path }) => path === "/oauth/token");
     expect(asked).toHaveLength(3 + 2 + 2);
-    // The three were heard to their end, not given up and asked again.
+    // The three answers were awaited to the end, without another call.
     const heard = asked.filter(({ fault, ms }) => fault?.delayMs && ms >= 19_000);
     expect(heard.map(({ response }) => response?.status)).toEqual([200, 200, 200]);
   });

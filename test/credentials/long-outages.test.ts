@@ -60,14 +60,14 @@ async function fiveMinutes(trouble: (second: number) => FaultAction | null) {
   }
 }
 
-describe("a grant outlives", () => {
+describe("grants are exchanged after", () => {
   it("a token endpoint that is away for four minutes", async () => {
     const { state, tries } = await fiveMinutes((second) => (second < 240 ? unavailable : null));
     expect(state).toBe("active");
     expect(tries.filter((second) => second > 180 && second < 240).length).toBeGreaterThanOrEqual(3);
   });
 
-  it("a platform that is back after minutes, and only then registers our answer", async () => {
+  it("an outage of minutes after which the platform still has to register our answer", async () => {
     const late = { status: 400, body: { error: "invalid_grant" } };
     const { state } = await fiveMinutes((second) =>
       second < 200 ? unavailable : second < 220 ? late : null,
@@ -75,13 +75,13 @@ describe("a grant outlives", () => {
     expect(state).toBe("active");
   });
 
-  it("a platform that asks for a rest longer than the grant has", async () => {
+  it("a Retry-After that is longer than the rest of the grant's life", async () => {
     const rest = { status: 429, headers: { "retry-after": "1000000000" } };
     expect(await fiveMinutes((second) => (second < 150 ? rest : null))).toMatchObject({ state: "active" });
   });
 });
 
-it("A grant that the platform never accepts is asked for 15 times at most, until its last minute", async () => {
+it("a grant that the platform never accepts is tried at most 15 times, until its last minute", async () => {
   world.sandbox.control.settings({ acceptDelayMs: 3_600_000 });
   for (let grant = 0; grant < 5; grant++) {
     const since = position();
@@ -93,7 +93,7 @@ it("A grant that the platform never accepts is asked for 15 times at most, until
   }
 });
 
-/** Resources with tokens, and nothing due. */
+/** Resources with tokens, of which none is due. */
 async function active(count: number): Promise<string[]> {
   const uuids = await Promise.all(Array.from({ length: count }, install));
   await world.rows(`UPDATE credentials SET due_at = now() WHERE uuid = ANY($1::uuid[])`, [uuids]);
@@ -111,7 +111,7 @@ async function states(uuids: string[]): Promise<Record<string, number>> {
   return Object.fromEntries(rows.map(({ state, count }) => [state, count]));
 }
 
-/** Everything that was written down about these rows happened this much earlier. */
+/** Moves all times in these rows into the past. */
 const age = (uuids: string[], by: string) =>
   world.rows(
     `UPDATE credentials SET due_at = due_at - $2::interval, issued_at = issued_at - $2::interval,
@@ -122,14 +122,14 @@ const age = (uuids: string[], by: string) =>
 const makeDue = (uuids: string[]) =>
   world.rows(`UPDATE credentials SET due_at = now() WHERE uuid = ANY($1::uuid[])`, [uuids]);
 
-/** Each stored token works at the platform, and no other of the resource does. */
+/** Each stored token is valid at the platform, and no other token of the resource is. */
 async function expectAlive(uuids: string[]): Promise<void> {
   for (const uuid of uuids)
     expect((await world.service.services.platformFor(uuid).addons.own()).id).toBe(uuid);
 }
 
-describe("tokens outlive", () => {
-  it("a token endpoint that is away for ten hours: few calls, no end, and all fresh a minute after it is back", async () => {
+describe("tokens are refreshed after", () => {
+  it("a token endpoint that is away for ten hours: few calls, none given up, all fresh within a minute", async () => {
     const uuids = await active(12);
     const now = performance.now.bind(performance);
     let later = 0;
@@ -166,7 +166,7 @@ describe("tokens outlive", () => {
     expect(calls(before)).toBe(0);
   });
 
-  it("a day during which nothing ran", async () => {
+  it("a day during which no process ran", async () => {
     const uuids = await active(20);
     await age(uuids, "24 hours");
     world.sandbox.control.advanceClock(86_400);
@@ -177,7 +177,7 @@ describe("tokens outlive", () => {
     await expectAlive(uuids);
   });
 
-  it("a backup of yesterday that is put back", async () => {
+  it("the restore of yesterday's backup", async () => {
     const uuids = await active(10);
     await world.rows(`CREATE TABLE yesterday AS SELECT * FROM credentials WHERE uuid = ANY($1::uuid[])`, [
       uuids,
@@ -187,7 +187,7 @@ describe("tokens outlive", () => {
     await world.rows(`DELETE FROM credentials WHERE uuid = ANY($1::uuid[])`, [uuids]);
     await world.rows(`INSERT INTO credentials SELECT * FROM yesterday`);
     await world.rows(`DROP TABLE yesterday`);
-    // The access tokens that it holds were replaced since; half of them are found by use, half by the next sweep.
+    // Its access tokens have been replaced since; half of them are detected on use, half by the next sweep.
     await expectAlive(uuids.slice(0, 5));
     await age(uuids.slice(5), "24 hours");
     await lookForRefreshes();
@@ -197,7 +197,7 @@ describe("tokens outlive", () => {
 });
 
 describe("refused refresh tokens", () => {
-  it("that are few are given up one by one, and nobody else is", async () => {
+  it("are given up one by one when they are few, and affect no other token", async () => {
     const uuids = await active(40);
     const revoked = uuids.slice(0, 3);
     for (const uuid of revoked) world.sandbox.control.revoke(uuid, "refresh");
@@ -211,7 +211,7 @@ describe("refused refresh tokens", () => {
     expect(await states(revoked)).toEqual({ needs_reauth: 3 });
   });
 
-  it("that are many are the platform's trouble, however long that lasts: none is given up", async () => {
+  it("are not given up when they are many, however long the platform refuses them", async () => {
     await world.rows(`DELETE FROM credentials`);
     const uuids = await active(30);
     world.sandbox.control.fault(TOKENS, { status: 400, body: { error: "invalid_grant" } }, 10_000);
@@ -221,7 +221,7 @@ describe("refused refresh tokens", () => {
       expect(await states(uuids)).toEqual({ active: 30 });
       await age(uuids.slice(0, 10), passes);
     }
-    // One line tells of them all.
+    // One log line covers all of them.
     expect(world.logged().match(/"alarm":"mass_refusal"/g)).toHaveLength(1);
     world.sandbox.control.clearFaults();
     await lookForRefreshes();
@@ -229,9 +229,9 @@ describe("refused refresh tokens", () => {
   });
 });
 
-describe("refused refresh tokens of a platform that refuses everybody", () => {
-  // Due over hours, fewer than a twentieth of all are refused within ten minutes.
-  it("are the platform's trouble, though of all tokens they are few", async () => {
+describe("a platform that refuses every refresh token", () => {
+  // They fall due over hours: fewer than a twentieth of all are refused within ten minutes.
+  it("ends no credential, even if only few tokens are due", async () => {
     await world.rows(`DELETE FROM credentials`);
     const uuids = await active(8);
     await world.rows(
@@ -253,7 +253,7 @@ describe("refused refresh tokens of a platform that refuses everybody", () => {
   });
 });
 
-describe("a wave among the latest answers", () => {
+describe("detection of a wave of refusals among the latest answers", () => {
   const none = () => Promise.resolve(0);
   const waveAfter = async (answers: string, agoMs = 0) => {
     let now = 0;
@@ -271,11 +271,11 @@ describe("a wave among the latest answers", () => {
     ["many, and then twenty that went well", "xxxxxxxxxx....................", false],
   ])("%s", async (_, answers, isWave) => expect(await waveAfter(answers)).toBe(isWave));
 
-  it("is over after an hour", async () => expect(await waveAfter("xxxxx", 3_600_000)).toBe(false));
+  it("ends after an hour", async () => expect(await waveAfter("xxxxx", 3_600_000)).toBe(false));
 });
 
-describe("the breaker for refreshes", () => {
-  it("lets four calls a minute through while the token endpoint fails, and all once one succeeds", () => {
+describe("circuit breaker for refreshes", () => {
+  it("lets four calls a minute through while the token endpoint fails, and all after one success", () => {
     let now = 0;
     const breaker = createCircuitBreaker(() => now);
     expect(breaker.allowance()).toBe(Infinity);
@@ -292,7 +292,7 @@ describe("the breaker for refreshes", () => {
     expect(breaker.allowance()).toBe(Infinity);
   });
 
-  it("tells that refreshes are held back for as long as an outage lasts, and not at its beginning alone", () => {
+  it("logs repeatedly during an outage that refreshes are held back", () => {
     let now = 0;
     let heldBack = 0;
     const breaker = createCircuitBreaker(
@@ -308,7 +308,7 @@ describe("the breaker for refreshes", () => {
     expect(heldBack).toBe(40);
   });
 
-  it("waits as long as the platform asks", () => {
+  it("honours the platform's Retry-After", () => {
     let now = 0;
     const breaker = createCircuitBreaker(() => now);
     breaker.failed(60_000);
@@ -318,7 +318,7 @@ describe("the breaker for refreshes", () => {
     expect(breaker.allowance()).toBeGreaterThan(0);
   });
 
-  it("rests though a call succeeds that was under way when it was asked to, and until a later one does", () => {
+  it("keeps waiting when a call that was already under way succeeds, until a later one does", () => {
     let now = 1_000;
     const breaker = createCircuitBreaker(() => now);
     breaker.failed(60_000);
@@ -330,7 +330,7 @@ describe("the breaker for refreshes", () => {
   });
 });
 
-it("What was put off by an outage is done within a minute after it", async () => {
+it("work that an outage delayed is done within a minute after it", async () => {
   const uuids = await active(1);
   world.sandbox.control.fault(TOKENS, unavailable, 10_000);
   for (let failure = 0; failure < 12; failure++) {

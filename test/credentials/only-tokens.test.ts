@@ -8,10 +8,10 @@ import { Secret } from "../../src/secret.ts";
 import { aLifecycle, type LifecycleWorld } from "../support/lifecycle.ts";
 import { eventually } from "../support/world.ts";
 
-// Tokens that nobody can have a second time: of a grant, and in place of a refresh token that the platform has replaced.
+// Tokens that cannot be obtained a second time: those of a grant, and a refresh token that replaces another.
 
 let life: LifecycleWorld;
-/** What storing tokens fails with, for as long as it is set. */
+/** The error of storing tokens, while it is set. */
 let hindrance: object | null = null;
 let hindered = 0;
 /** Whether the platform leaves out the refresh token of a grant. */
@@ -54,13 +54,13 @@ afterEach(() => {
 });
 
 const refreshNow = (uuid: string) => life.world.service.services.credentials.refresh.now(uuid);
-/** And no sweep comes before whoever asks for this row. */
+/** No sweep runs before the caller that asks for this row. */
 const leaseEnds = (uuid: string) =>
   life.world.rows(
     `UPDATE credentials SET leased_until = now(), due_at = now() + interval '1 hour' WHERE uuid = $1`,
     [uuid],
   );
-/** The stored pair is the platform's last one, and good for another. */
+/** The stored pair is the platform's latest, and its refresh token works. */
 async function expectAlive(uuid: string): Promise<void> {
   expect((await life.world.service.services.platformFor(uuid).addons.own()).id).toBe(uuid);
   expect(await refreshNow(uuid)).toMatchObject({ done: "stored" });
@@ -72,20 +72,25 @@ describe("tokens of a grant", () => {
     ["a right that is missing", { severity: "ERROR", code: "42501" }],
     ["a system without buffers", { code: "ENOBUFS", syscall: "connect" }],
     ["nobody knows what", {}],
-  ])("are held until they can be stored, whatever hinders it, and it is told: %s", async (_, error) => {
-    hindrance = error;
-    const { addon } = await life.control.install({ plan: "basic" });
-    await eventually(() => expect(hindered).toBeGreaterThan(2));
-    hindrance = null;
-    await eventually(async () => expect(await life.credential(addon.id)).toMatchObject({ state: "active" }));
-    expect(life.exchangesOf(life.requestFor(addon.id).oauth_grant.code)).toHaveLength(1);
-    await expectAlive(addon.id);
-    const told = `"uuid":"${addon.id}","requestId":"[^"]+","error":{[^\n]*"msg":"Tokens cannot be stored; they are held`;
-    expect(life.world.logged().match(new RegExp(told, "g"))).toHaveLength(1);
-  });
+  ])(
+    "are kept in memory with an alarm until they can be stored, after any database error: %s",
+    async (_, error) => {
+      hindrance = error;
+      const { addon } = await life.control.install({ plan: "basic" });
+      await eventually(() => expect(hindered).toBeGreaterThan(2));
+      hindrance = null;
+      await eventually(async () =>
+        expect(await life.credential(addon.id)).toMatchObject({ state: "active" }),
+      );
+      expect(life.exchangesOf(life.requestFor(addon.id).oauth_grant.code)).toHaveLength(1);
+      await expectAlive(addon.id);
+      const told = `"uuid":"${addon.id}","requestId":"[^"]+","error":{[^\n]*"msg":"Tokens cannot be stored; they are held`;
+      expect(life.world.logged().match(new RegExp(told, "g"))).toHaveLength(1);
+    },
+  );
 });
 
-it("a grant without a refresh token is an alarm, and its access token is kept", async () => {
+it("a grant without a refresh token raises an alarm, and its access token is kept", async () => {
   withoutRefresh = true;
   const { addon } = await life.control.install({ plan: "basic" });
   await eventually(async () => expect(await life.credential(addon.id)).toMatchObject({ state: "active" }));
@@ -97,8 +102,8 @@ it("a grant without a refresh token is an alarm, and its access token is kept", 
   expect((await life.world.service.services.platformFor(addon.id).addons.own()).id).toBe(addon.id);
 });
 
-describe("a refresh token that came in place of the one we have", () => {
-  it("is stored though the lease was lost, and another process was refused with the old one", async () => {
+describe("a refresh token that replaces the stored one", () => {
+  it("is stored although the lease was lost and another process was refused with the old one", async () => {
     const uuid = await life.settled();
     life.control.settings({ refreshToken: "new" });
     meanwhile = async () => {
@@ -112,7 +117,7 @@ describe("a refresh token that came in place of the one we have", () => {
     await expectAlive(uuid);
   });
 
-  it("is not stored where a newer pair came between", async () => {
+  it("is not stored if a newer pair was stored in between", async () => {
     const uuid = await life.settled();
     life.control.settings({ refreshToken: "new" });
     meanwhile = async () => {
@@ -124,7 +129,7 @@ describe("a refresh token that came in place of the one we have", () => {
     expect(await refreshNow(uuid)).toMatchObject({ done: "not_ours" });
   });
 
-  it("is stored though somebody who lacks a key put the row aside meanwhile", async () => {
+  it("is stored although a process without the key has quarantined the row", async () => {
     const uuid = await life.settled();
     life.control.settings({ refreshToken: "new" });
     meanwhile = () =>
@@ -133,7 +138,7 @@ describe("a refresh token that came in place of the one we have", () => {
     await expectAlive(uuid);
   });
 
-  it("is the one that is stored where a late one comes at the same moment", async () => {
+  it("wins over an older answer that arrives at the same moment", async () => {
     const uuid = await life.settled();
     const { db, vault } = life.world.service.services;
     const [row] = await life.world.rows<{ lease: number; generation: number }>(
@@ -159,7 +164,7 @@ describe("a refresh token that came in place of the one we have", () => {
     );
   });
 
-  it("is held for longer than others while the database is away", async () => {
+  it("is kept in memory longer than other tokens while the database is away", async () => {
     const uuid = await life.settled();
     life.control.settings({ refreshToken: "new" });
     hindrance = { code: "ECONNREFUSED", syscall: "connect" };
@@ -169,7 +174,7 @@ describe("a refresh token that came in place of the one we have", () => {
   });
 });
 
-it("tokens that wait behind a held row are stored, however long ago whoever brought them gave up", async () => {
+it("tokens that wait for a locked row are stored, even after the caller has stopped waiting", async () => {
   const tries: string[][] = [];
   const query = async (_: unknown, [uuids, leases]: readonly unknown[] = []) => {
     tries.push(uuids as string[]);
@@ -194,12 +199,12 @@ it("tokens that wait behind a held row are stored, however long ago whoever brou
   expect(tries).toEqual([["one", "two"], ["one"], ["two"]]);
 });
 
-it("a token that a refresh brings again is not refreshed without end", async () => {
+it("a refresh that returns the same access token is not repeated endlessly", async () => {
   const uuid = await life.settled();
   const { tokensOf } = life.world.service.services.credentials;
   const stored = await tokensOf(uuid).current();
   const since = life.position();
-  // As a platform would that makes a token live on instead of replacing it.
+  // As a platform does that extends a token's life instead of replacing it.
   await life.world.rows(
     `CREATE FUNCTION keep_token() RETURNS trigger LANGUAGE plpgsql AS
        $$ BEGIN NEW.sealed_access_token = OLD.sealed_access_token; RETURN NEW; END $$`,

@@ -30,7 +30,7 @@ const held =
     return call(...given);
   };
 
-describe("calls to the token endpoint", () => {
+describe("concurrent calls to the token endpoint", () => {
   let world: World;
   beforeAll(async () => {
     world = await aWorld({
@@ -54,7 +54,7 @@ describe("calls to the token endpoint", () => {
     return (await Promise.all(installed)).map(({ addon }) => addon.id);
   };
 
-  it("are no more at once than TOKEN_CONCURRENCY, grants and refreshes together, and grants go first", async () => {
+  it("are limited to TOKEN_CONCURRENCY for grants and refreshes together, grants first", async () => {
     const uuids = await install(8);
     await world.quiet(uuids);
     isHeld = true;
@@ -83,8 +83,8 @@ describe("calls to the token endpoint", () => {
   });
 });
 
-describe("who waits in line", () => {
-  it("is let go at once when told to stop, and the place goes to who was not", async () => {
+describe("a queued call", () => {
+  it("is released at once when its caller stops, and its place goes to the next", async () => {
     const { forGrant, forRefresh } = createPrioritySemaphore(1);
     const [stopping, other] = [new AbortController(), new AbortController()];
     const giveBack = await forRefresh(other.signal)();
@@ -98,16 +98,16 @@ describe("who waits in line", () => {
   });
 });
 
-describe("a token that somebody waits for", () => {
+describe("a token that a caller waits for", () => {
   const MANY = 70;
   let server: Server;
   let world: World;
-  /** Refreshes whose answers wait until so many have come. */
+  /** Refreshes whose answers wait until a number of calls has arrived. */
   const waiting: (() => void)[] = [];
   let isLate = false;
 
   beforeAll(async () => {
-    // A platform that answers late, and only when all calls have come.
+    // A platform that answers only when all calls have arrived.
     server = createServer((request, response) => {
       request.resume().on("end", () => {
         const answer = () =>
@@ -134,14 +134,14 @@ describe("a token that somebody waits for", () => {
     server.close();
   });
 
-  it("is called for at once: no call spends its time waiting for a connection", async () => {
+  it("is requested at once, without waiting for a free connection", async () => {
     const platform = partnerCalls(world);
     const requests = Array.from({ length: MANY }, () => aProvisionRequest());
     await Promise.all(requests.map((request) => platform.provision(request)));
     await eventually(async () =>
       expect(await world.rows(`SELECT 1 FROM credentials WHERE state = 'active'`)).toHaveLength(MANY),
     );
-    // From here on the test alone asks for tokens.
+    // From here on only the test asks for tokens.
     await world.service.services.jobs.stop();
     isLate = true;
     const { refresh } = world.service.services.credentials;

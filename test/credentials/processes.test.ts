@@ -10,7 +10,7 @@ let world: World;
 const running: ServiceProcess[] = [];
 beforeAll(async () => {
   world = await aWorld();
-  // The world's own service makes room for processes that can be killed.
+  // The world's own service stops, so that processes that can be killed take its place.
   await world.service.stop();
 });
 afterEach(async () => {
@@ -61,7 +61,7 @@ function tokenCalls(since: number, grantType: string) {
 }
 
 describe("a killed process", () => {
-  it("loses no grant: whoever comes next finds it", async () => {
+  it("loses no grant: the next process exchanges it", async () => {
     const web = await start("web");
     const since = world.sandbox.control.ledger().next;
     const uuids = await install(20);
@@ -73,7 +73,7 @@ describe("a killed process", () => {
     expect(tokenCalls(since, "authorization_code")).toHaveLength(20);
   }, 90_000);
 
-  it("in the middle of a refresh leaves a token that the next one replaces", async () => {
+  it("in the middle of a refresh leaves a token that the next process replaces", async () => {
     const web = await start("web");
     const [uuid] = await install(1);
     await allActive([uuid!]);
@@ -82,7 +82,7 @@ describe("a killed process", () => {
     await eventually(() => world.sandbox.control.faults().length === 0);
     web.signal("SIGKILL");
     await web.ended;
-    // Its lease runs out.
+    // Its lease ends.
     await world.rowsApart(`UPDATE credentials SET leased_until = now() WHERE uuid = $1`, [uuid]);
     await start("web");
     await eventually(async () => {
@@ -94,8 +94,8 @@ describe("a killed process", () => {
   }, 90_000);
 });
 
-describe("a process asked to stop", () => {
-  it("finishes the exchange that was sent, stores the tokens, and exits with 0", async () => {
+describe("a process that receives SIGTERM", () => {
+  it("completes the exchange that it has sent, stores the tokens, and exits with 0", async () => {
     const web = await start("web");
     world.sandbox.control.fault("POST /oauth/token", { delayMs: 4_000 });
     const [uuid] = await install(1);
@@ -113,8 +113,8 @@ describe("a process asked to stop", () => {
   }, 60_000);
 });
 
-describe("a process asked to stop while a request is still arriving", () => {
-  it("answers it, and does not wait for its connection to be closed by the other side", async () => {
+describe("a process that receives SIGTERM while a request is arriving", () => {
+  it("answers it without waiting for the client to close the connection", async () => {
     const web = await start("web");
     const { addonId, addonPassword } = world.sandbox.settings;
     const body = JSON.stringify({ uuid: crypto.randomUUID(), plan: "basic", region: "us" });
@@ -137,7 +137,7 @@ describe("a process asked to stop while a request is still arriving", () => {
 
 if (severalCanShare) {
   describe("several processes on one PostgreSQL", () => {
-    it("share the exchanges and refreshes: one call for each token, whoever makes it", async () => {
+    it("share exchanges and refreshes, with one call for each token", async () => {
       await start("web", { WEB_JOBS: "off" });
       await Promise.all([start("worker"), start("worker"), start("web")]);
       const since = world.sandbox.control.ledger().next;
@@ -179,7 +179,7 @@ if (severalCanShare) {
       await allActive(uuids, 90_000);
     }, 180_000);
 
-    it("give equal answers to one provision delivered to two of them at the same moment", async () => {
+    it("give equal answers to one provision that is delivered to two of them at once", async () => {
       const [one, two] = [await start("web"), await start("web")];
       const { addonId, addonPassword } = world.sandbox.settings;
       const body = JSON.stringify({

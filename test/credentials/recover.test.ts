@@ -6,7 +6,7 @@ import { recoverAllGrants, recoverGrants } from "../../src/operator/grants/recov
 import { importInstallations } from "../../src/operator/import/import-resources.ts";
 import { aWorld, eventually, type World } from "../support/world.ts";
 
-// What `kit grants recover` does, called as kit calls it, beside a running service that exchanges on its own as well.
+// `kit grants recover`, called as kit calls it, beside a running service that also exchanges grants.
 
 const UNKNOWN = "01234567-89ab-cdef-0123-456789abcdef";
 
@@ -68,9 +68,9 @@ const calls = (since: number, path: RegExp) =>
     .entries.filter((entry) => entry.direction === "in" && path.test(`${entry.method} ${entry.path}`));
 const GRANTS = /^GET \/vendor\/resources\/.+\/oauth-grant$/;
 
-describe("recovering grants", () => {
+describe("recovery of lost grants", () => {
   it.each(["expired", "never_accepted", "outcome_unknown"])(
-    "revives a grant that was lost because it was %s, if the platform exchanged none",
+    "recovers a grant that was lost as %s, unless it was exchanged at the platform",
     async (reason) => {
       const [uuid] = await imported(1);
       await world.rows(`UPDATE credentials SET state = 'grant_lost', reason = $2 WHERE uuid = $1`, [
@@ -82,7 +82,7 @@ describe("recovering grants", () => {
     },
   );
 
-  it("exchanges the grant that is still alive, and a new one where that has expired", async () => {
+  it("exchanges a stored grant that is still valid, and a new one where it has expired", async () => {
     const [alive, expired] = await imported(2);
     await asIfAskedBefore(alive!);
     await asIfAskedBefore(expired!);
@@ -100,7 +100,7 @@ describe("recovering grants", () => {
     ]);
   });
 
-  it("recovers by name what needs_reauth too, where the platform gives a grant, and never with --all", async () => {
+  it("recovers a needs_reauth resource when it is named and the platform gives a grant, never with --all", async () => {
     const [revoked] = await imported(1);
     await world.rows(
       `UPDATE credentials SET state = 'needs_reauth', reason = 'refresh_token_rejected' WHERE uuid = $1`,
@@ -110,7 +110,7 @@ describe("recovering grants", () => {
     expect(await recover([revoked!])).toEqual({ done: [revoked], failed: [], skipped: [] });
   });
 
-  it("takes nothing from one that needs_reauth: its access token works on, and the daily question goes on", async () => {
+  it("keeps the access token and the daily retry of a needs_reauth resource", async () => {
     const { addon } = await world.sandbox.control.install({ plan: "basic" });
     const uuid = addon.id;
     await eventually(async () => expect(await credential(uuid)).toMatchObject({ state: "active" }));
@@ -140,7 +140,7 @@ describe("recovering grants", () => {
     );
     expect(await recovering).toMatchObject({ failed: [{ uuid, id: "needs_reauth" }] });
     expect(await credential(uuid)).toMatchObject({ state: "needs_reauth", reason: "refresh_token_rejected" });
-    // The grant's time was over, which is no new refusal: several of those would look like a mass refusal.
+    // The grant had expired, which is not counted as a refusal: several refusals would look like a mass refusal.
     const refusedSince = await world.rows(
       `SELECT uuid FROM credentials WHERE uuid = $1 AND rejected_at > now() - interval '10 minutes'`,
       [uuid],
@@ -151,7 +151,7 @@ describe("recovering grants", () => {
     expect(await world.service.services.credentials.refresh.now(uuid)).toMatchObject({ done: "stored" });
   });
 
-  it("leaves a put-off provision failed whose grant was lost", async () => {
+  it("does not revive an asynchronous provision that failed because its grant was lost", async () => {
     const { addon } = await world.sandbox.control.install({ plan: "dedicated" });
     await eventually(async () => expect(await credential(addon.id)).toMatchObject({ state: "active" }));
     await world.rows(
@@ -164,7 +164,7 @@ describe("recovering grants", () => {
     expect((await recover([addon.id])).skipped).toEqual([{ uuid: addon.id, reason: "failed" }]);
   });
 
-  it("takes a 403 for one resource's own once another got its grant", async () => {
+  it("treats a 403 as the fault of one resource after another one got its grant", async () => {
     const uuids = await imported(4);
     world.sandbox.control.fault(`GET /vendor/resources/${uuids[3]}/oauth-grant`, {
       status: 403,
@@ -185,13 +185,13 @@ describe("recovering grants", () => {
     ["half an answer", { truncate: true }],
     ["HTML", { status: 200, body: "<html>", headers: { "content-type": "text/html" } }],
     ["an answer without a code", { status: 200, body: { oauth_grant: { type: "authorization_code" } } }],
-  ])("asks again after %s", async (_, action) => {
+  ])("retries after %s", async (_, action) => {
     const uuids = await imported(3);
     world.sandbox.control.fault(`GET /vendor/resources/${uuids[1]}/oauth-grant`, action);
     expect(await recover("all")).toEqual({ done: uuids, failed: [], skipped: [] });
   });
 
-  it("is not led elsewhere with its credentials", async () => {
+  it("follows no redirect with its credentials", async () => {
     const [uuid] = await imported(1);
     const elsewhere = `${world.sandbox.url}/vendor/resources/${UNKNOWN}/oauth-grant`;
     world.sandbox.control.fault(
@@ -208,7 +208,7 @@ describe("recovering grants", () => {
     expect(await credential(uuid!)).toMatchObject({ state: "no_grant" });
   });
 
-  it("asks for no grant while the platform rejects our client secret", async () => {
+  it("asks for no grant while the platform rejects the client secret", async () => {
     await imported(2);
     await secrets().rejected(await secrets().current());
     const since = position();
@@ -217,7 +217,7 @@ describe("recovering grants", () => {
     await secretIsAccepted();
   });
 
-  it("stops when the secret turns out to be rejected by the exchange", async () => {
+  it("stops when the exchange shows that the client secret is rejected", async () => {
     const uuids = await imported(30);
     world.sandbox.control.fault("POST /oauth/token", { status: 401, body: { error: "invalid_client" } }, 50);
     const since = position();
@@ -231,7 +231,7 @@ describe("recovering grants", () => {
     expect(again.done).toEqual(uuids);
   });
 
-  it("seals the code before anything else happens to it", async () => {
+  it("encrypts the code before anything else happens to it", async () => {
     const [uuid] = await imported(1);
     world.sandbox.control.fault("POST /oauth/token", { status: 503 });
     const since = position();
@@ -255,7 +255,7 @@ describe("recovering grants", () => {
     await recovering;
   });
 
-  it("waits for an exchange that is put off, and for one that never comes says how it ended", async () => {
+  it("waits for a delayed exchange, and reports how it ended if it never succeeds", async () => {
     const [late, never] = await imported(2);
     world.sandbox.control.fault("POST /oauth/token", { status: 503 }, 2);
     expect(await recover([late!])).toEqual({ done: [late], failed: [], skipped: [] });
@@ -276,7 +276,7 @@ describe("recovering grants", () => {
     ]);
   });
 
-  it("can be stopped: what was fetched is kept and exchanged, the rest is left alone", async () => {
+  it("can be stopped: fetched grants are kept and exchanged, the rest is untouched", async () => {
     const uuids = await imported(10);
     const stopping = new AbortController();
     world.sandbox.control.fault(`GET /vendor/resources/${uuids[1]}/oauth-grant`, { delayMs: 300 });
@@ -290,7 +290,7 @@ describe("recovering grants", () => {
     for (const uuid of uuids) expect(await credential(uuid)).toMatchObject({ state: "active" });
   });
 
-  it("meets a deprovision in the middle: no grant is kept for what is gone", async () => {
+  it("keeps no grant for a resource that is deprovisioned meanwhile", async () => {
     const [uuid] = await imported(1);
     world.sandbox.control.fault(`GET /vendor/resources/${uuid}/oauth-grant`, { delayMs: 400 });
     const recovering = recover([uuid!]);
@@ -303,7 +303,7 @@ describe("recovering grants", () => {
     expect(await credential(uuid!)).toMatchObject({ state: "erased" });
   });
 
-  it("gives way to a repeated provision that brought a grant meanwhile: one exchange, no failure", async () => {
+  it("makes one exchange and reports no failure when a repeated provision brings a grant meanwhile", async () => {
     const [uuid] = await imported(1);
     world.sandbox.control.fault(`GET /vendor/resources/${uuid}/oauth-grant`, { delayMs: 2_500 });
     const since = position();
@@ -338,7 +338,7 @@ describe("recovering that is off, or pointless because the platform rejects our 
   });
 });
 
-/** Asks the platform for a grant and does nothing with it. */
+/** Asks the platform for a grant without using it. */
 async function asIfAskedBefore(uuid: string): Promise<void> {
   const { ADDON_ID, ADDON_PASSWORD } = world.environment;
   const authorization = `Basic ${Buffer.from(`${ADDON_ID}:${ADDON_PASSWORD}`).toString("base64")}`;

@@ -7,10 +7,10 @@ import type { TokenEndpoint } from "../../src/platform/oauth.ts";
 import { shareOfLife } from "../../src/resources/credentials/verdict.ts";
 import { aWorld, eventually, type World } from "../support/world.ts";
 
-// Refreshes that meet something: another process, a deprovision, callers, a platform that wants rest.
+// Refreshes that coincide with another process, a deprovision, callers, or a Retry-After.
 
 let world: World;
-/** Runs when the platform has answered a refresh, before anybody here knows; used up by it. */
+/** Runs once, after the platform has answered a refresh and before the service has the answer. */
 let onAnswer: (() => Promise<unknown>) | null = null;
 let inFlight = 0;
 let mostInFlight = 0;
@@ -68,8 +68,8 @@ const position = () => world.sandbox.control.ledger().next;
 const tokenCalls = (since: number) =>
   world.sandbox.control.ledger({ since }).entries.filter(({ path }) => path === "/oauth/token");
 
-describe("a refresh", () => {
-  it("that is refused because somebody else changed the row meanwhile says nothing about it", async () => {
+describe("refresh of a token", () => {
+  it("ignores a refusal when another process has changed the row meanwhile", async () => {
     const [uuid] = (await active(1)) as [string];
     world.sandbox.control.fault("POST /oauth/token", { status: 400, body: { error: "invalid_grant" } });
     onAnswer = () =>
@@ -89,7 +89,7 @@ describe("a refresh", () => {
     expect(row).toEqual({ state: "active", generation: 2, rejected_at: null, attempts: 0 });
   });
 
-  it("whose answer comes after a deprovision leaves nothing", async () => {
+  it("stores nothing when its answer arrives after a deprovision", async () => {
     const [uuid] = (await active(1)) as [string];
     onAnswer = () => world.sandbox.control.deprovision(uuid);
     await makeDue([uuid]);
@@ -104,11 +104,11 @@ describe("a refresh", () => {
     expect(row).toEqual({ state: "erased", left: 0 });
   });
 
-  it("that comes too late, but before the one that was stored, costs no further call", async () => {
+  it("makes no further call for a late answer that is older than the stored pair", async () => {
     const [uuid] = (await active(1)) as [string];
     const since = position();
     onAnswer = async () => {
-      // Another process takes over and stores the newest token; ours is an older one. No sweep comes before it.
+      // Another process takes over and stores the newest token; this answer is older. No sweep runs before it.
       await world.rows(
         `UPDATE credentials SET leased_until = NULL, sent_at = NULL, due_at = now() + interval '1 hour' WHERE uuid = $1`,
         [uuid],
@@ -134,7 +134,7 @@ describe("a refresh", () => {
     expect(tokenCalls(since)).toHaveLength(2);
   });
 
-  it("waits as long as the platform asks, and is then made", async () => {
+  it("waits as long as the platform's Retry-After asks, and is then made", async () => {
     const [uuid] = (await active(1)) as [string];
     const since = position();
     world.sandbox.control.fault("POST /oauth/token", { status: 429, headers: { "retry-after": "7" } });
@@ -144,7 +144,7 @@ describe("a refresh", () => {
     expect(second! - first!).toBeGreaterThanOrEqual(7_000);
   });
 
-  it("is waited for by who finds the old token dead before the new one is stored, however often", async () => {
+  it("makes callers that find the old token dead wait until the new one is stored", async () => {
     const [uuid] = (await active(1)) as [string];
     for (const generation of [2, 3, 4, 5]) {
       const since = position();
@@ -163,10 +163,10 @@ describe("a refresh", () => {
     }
   });
 
-  it("is found by a client that has just read the token before it, and reads none twice", async () => {
+  it("gives the new token to a client that has just read the old one, with no extra read", async () => {
     const [uuid] = (await active(1)) as [string];
     const since = position();
-    // Three calls that take more than a second say nothing.
+    // Calls that take more than a second in total prove nothing.
     const client = await eventually(async () => {
       const asking = platform(uuid);
       reads = 0;
@@ -179,8 +179,8 @@ describe("a refresh", () => {
     expect(tokenCalls(since)).toHaveLength(1);
   });
 
-  it("is noticed by none of those who call the platform meanwhile", async () => {
-    // The callers ask without pause; on a slow day a resource's usual calls are too few for three sweeps.
+  it("causes no failed call for those who call the platform meanwhile", async () => {
+    // The callers do not pause; on a slow machine the usual number of calls would not cover three sweeps.
     world.sandbox.control.settings({ rateLimit: 1_000_000 });
     const [uuid] = (await active(1)) as [string];
     let isOver = false;
@@ -195,7 +195,7 @@ describe("a refresh", () => {
     for (const generation of [2, 3, 4]) {
       await makeDue([uuid]);
       await become([uuid], generation);
-      // A call is tried twice, and no token in the world is replaced twice while one call is on its way.
+      // A call is tried twice, and a token is never replaced twice during one call.
       const before = calls;
       await eventually(() => expect(calls).toBeGreaterThan(before + 2 * 20));
     }
@@ -208,8 +208,8 @@ describe("a refresh", () => {
   });
 });
 
-describe("many tokens of one moment", () => {
-  it("are refreshed no more at a time than TOKEN_CONCURRENCY", async () => {
+describe("many tokens that were issued at the same moment", () => {
+  it("are refreshed at most TOKEN_CONCURRENCY at a time", async () => {
     const uuids = await active(40);
     mostInFlight = 0;
     world.sandbox.control.fault("POST /oauth/token", { delayMs: 50 }, 40);
@@ -218,7 +218,7 @@ describe("many tokens of one moment", () => {
     expect(mostInFlight).toBe(8);
   });
 
-  it("are not begun any more by a process that stops: those that waited for their call are free at once", async () => {
+  it("are released at once, without a call, by a process that is stopping", async () => {
     const uuids = await active(16);
     const state = () =>
       world.rowsApart(
@@ -254,7 +254,7 @@ describe("many tokens of one moment", () => {
   });
 });
 
-it("Without sweeps anywhere, tokens are refreshed on use", async () => {
+it("tokens are refreshed on use when no process runs sweeps", async () => {
   const uuids = await active(10);
   await world.restart({ environment: { WEB_JOBS: "off" } });
   await world.rows(

@@ -6,7 +6,7 @@ import { refreshTokens } from "../../src/operator/tokens.ts";
 import { aWorld, eventually, type World } from "../support/world.ts";
 
 let world: World;
-/** What holds an answer to a refresh back, after the platform has given it. */
+/** Delays an answer to a refresh after the platform has given it. */
 let onTheWay: Promise<void> = Promise.resolve();
 beforeAll(async () => {
   const wrapTokenEndpoint = (endpoint: TokenEndpoint): TokenEndpoint => ({
@@ -69,7 +69,7 @@ const refreshes = (since: number) =>
 
 const platform = (uuid: string) => world.service.services.platformFor(uuid);
 
-describe("refreshing a token", () => {
+describe("refresh of a token", () => {
   it("falls due at 45 to 55 % of its life, which is 8 hours whatever the platform claims", async () => {
     world.sandbox.control.settings({ expiresIn: 2_592_000 });
     const { life, due } = await credential(await anActiveResource());
@@ -98,14 +98,14 @@ describe("refreshing a token", () => {
         await hasGeneration(uuid, generation);
       }
       await platform(uuid).addons.own();
-      // None is what a refresh may bring: the one we have goes on.
+      // A refresh may answer no refresh token: the stored one stays valid.
       expect(await world.rows(`SELECT flags FROM credentials WHERE uuid = $1`, [uuid])).toEqual([
         { flags: [] },
       ]);
     },
   );
 
-  it("is repeated when the answer was lost, with the same refresh token", async () => {
+  it("is repeated with the same refresh token when the answer was lost", async () => {
     const uuid = await anActiveResource();
     world.sandbox.control.fault("POST /oauth/token", { reset: "after" });
     await makeDue(uuid);
@@ -116,7 +116,7 @@ describe("refreshing a token", () => {
     await platform(uuid).addons.own();
   });
 
-  it("believes that a refresh token is revoked only at the second refusal a minute later, and says so once", async () => {
+  it("gives up a refresh token only at the second refusal a minute later, with one alarm", async () => {
     const uuid = await anActiveResource();
     world.sandbox.control.revoke(uuid, "refresh");
     await makeDue(uuid);
@@ -131,7 +131,7 @@ describe("refreshing a token", () => {
     expect(world.logged().match(new RegExp(`"alarm":"needs_reauth","uuid":"${uuid}"`, "g"))).toHaveLength(1);
   });
 
-  it("puts a row aside whose token does not open, and goes on with the others", async () => {
+  it("quarantines a row whose token cannot be decrypted, and continues with the others", async () => {
     const [poisoned, healthy] = [await anActiveResource(), await anActiveResource()];
     await world.rows(
       `UPDATE credentials SET sealed_refresh_token = set_byte(sealed_refresh_token, 60, get_byte(sealed_refresh_token, 60) # 1),
@@ -143,7 +143,7 @@ describe("refreshing a token", () => {
     await eventually(async () => expect(await credential(poisoned)).toMatchObject({ state: "quarantined" }));
   });
 
-  it("takes a row back whose missing key is in the ring again", async () => {
+  it("takes a row out of quarantine when its missing key is available again", async () => {
     const uuid = await anActiveResource();
     const flipKeyId = () =>
       world.rows(
@@ -161,7 +161,7 @@ describe("refreshing a token", () => {
     await hasGeneration(uuid, 2);
   });
 
-  it("puts a row aside whose access token belongs to another resource, and calls nobody with it", async () => {
+  it("quarantines a row whose access token belongs to another resource, without a call", async () => {
     const [one, other] = [await anActiveResource(), await anActiveResource()];
     await world.rows(
       `UPDATE credentials SET sealed_access_token = (SELECT sealed_access_token FROM credentials WHERE uuid = $2) WHERE uuid = $1`,
@@ -173,7 +173,7 @@ describe("refreshing a token", () => {
     expect(await credential(one)).toMatchObject({ state: "quarantined" });
   });
 
-  it("brings fresh tokens to a row that was put aside, where its refresh token opens and somebody names it", async () => {
+  it("on request, refreshes a quarantined row whose refresh token can be decrypted", async () => {
     const uuid = await anActiveResource();
     const flip = (column: string) =>
       world.rows(
@@ -198,21 +198,21 @@ describe("refreshing a token", () => {
     expect((await platform(uuid).addons.own()).id).toBe(uuid);
   });
 
-  it("verifies the stored token when a success comes after its lease was lost", async () => {
+  it("verifies the stored token when a success arrives after its lease was lost", async () => {
     const uuid = await anActiveResource();
     let arrive = () => {};
     onTheWay = new Promise((resolve) => (arrive = resolve));
     const since = position();
     await makeDue(uuid);
     await eventually(() => expect(refreshes(since)).toHaveLength(1));
-    // Another process takes over, as after a freeze, and its row moves on while our answer is still on its way.
+    // Another process takes over, as after a freeze, and updates the row while this answer is still under way.
     await world.rows(
       `UPDATE credentials SET lease = lease + 1, leased_until = NULL, sent_at = NULL, due_at = now() + interval '1 hour' WHERE uuid = $1`,
       [uuid],
     );
     onTheWay = Promise.resolve();
     arrive();
-    // The stored token is the one that the late answer killed: an ordinary call finds out, and heals it.
+    // The stored token is the one that the late answer invalidated: an ordinary call detects that and refreshes it.
     await eventually(async () => {
       const [row] = await world.rows(
         `SELECT verify_at IS NOT NULL AS suspected FROM credentials WHERE uuid = $1`,
@@ -231,7 +231,7 @@ describe("refreshing a token", () => {
   });
 });
 
-describe("a call whose token is dead", () => {
+describe("a call to the platform with a dead token", () => {
   it("causes one refresh, however many callers found it dead", async () => {
     const uuid = await anActiveResource();
     world.sandbox.control.revoke(uuid, "access");
@@ -241,7 +241,7 @@ describe("a call whose token is dead", () => {
     expect(refreshes(since)).toHaveLength(1);
   });
 
-  it("is not refreshed again by a caller who read it before somebody else replaced it", async () => {
+  it("causes no second refresh by a caller that read the token before it was replaced", async () => {
     const uuid = await anActiveResource();
     await makeDue(uuid);
     await hasGeneration(uuid, 2);
@@ -264,7 +264,7 @@ describe("a call whose token is dead", () => {
     expect(refreshes(since)).toHaveLength(2);
   });
 
-  it("is not refreshed for a 403: the call of a team's app fails, and works once the team allows it again", async () => {
+  it("causes no refresh on a 403: the call fails, and works once the team allows it again", async () => {
     const { control } = world.sandbox;
     const app = control.createApp({ team: "makers" });
     const { addon } = await control.install({ app: app.id, plan: "basic" });
@@ -278,7 +278,7 @@ describe("a call whose token is dead", () => {
     expect((await call()).id).toBe(app.id);
   });
 
-  it("is stored fresh when the service stops meanwhile and nobody waits for the call any more", async () => {
+  it("stores the refreshed token when the service stops and the caller no longer waits", async () => {
     const uuid = await anActiveResource();
     world.sandbox.control.settings({ refreshToken: "new" });
     let arrive = () => {};
@@ -294,7 +294,7 @@ describe("a call whose token is dead", () => {
     expect(await world.service.services.credentials.refresh.now(uuid)).toMatchObject({ done: "stored" });
   });
 
-  it("is refreshed on use when it expired while everything slept", async () => {
+  it("refreshes an expired token on use", async () => {
     const uuid = await anActiveResource();
     await world.rows(
       `UPDATE credentials SET expires_at = now() - interval '1 hour', due_at = now() + interval '1 hour' WHERE uuid = $1`,
@@ -305,7 +305,7 @@ describe("a call whose token is dead", () => {
   });
 });
 
-describe("resetting the client secret", () => {
+describe("reset of the client secret", () => {
   it("makes exactly the tokens of the older secret due, and the resources work again", async () => {
     const uuids = [await anActiveResource(), await anActiveResource(), await anActiveResource()];
     const before = await Promise.all(uuids.map(credential));

@@ -10,7 +10,7 @@ const massRefusal = { saw: () => undefined, wave: async () => null };
 type RefreshNeeds = Parameters<typeof createRefresh>[0];
 type SourceNeeds = Parameters<typeof createTokenSources>[0];
 
-it("a refresh token that is refused says that the token endpoint is there again", async () => {
+it("a refused refresh token shows that the token endpoint is reachable again", async () => {
   let now = 0;
   const breaker = createCircuitBreaker(() => now);
   for (let i = 0; i < 5; i++) breaker.failed();
@@ -35,7 +35,7 @@ it("a refresh token that is refused says that the token endpoint is there again"
   expect(breaker.allowance()).toBe(Infinity);
 });
 
-it("a call that was not sent, for the secret was replaced meanwhile, is made again and not called a rejected secret", async () => {
+it("a call that was not sent because the secret was replaced is repeated, and is no rejection of the secret", async () => {
   let generation = 1;
   const results = [{ done: "not_sent" }, { done: "stored", refreshInSeconds: 60 }];
   const needs = {
@@ -64,7 +64,7 @@ it("a call that was not sent, for the secret was replaced meanwhile, is made aga
   expect(results).toEqual([]);
 });
 
-it("what the platform does not understand is an alarm, once for all of it", async () => {
+it("a token answer that is an unknown refusal raises one alarm for all of them", async () => {
   const lines: string[] = [];
   const row = { uuid: "u", state: "active", attempts: 0, rejectedForSeconds: null, wasRefused: false };
   let outcome = "not_issued";

@@ -5,7 +5,7 @@ let world: World;
 beforeAll(async () => {
   world = await aWorld({ environment: { SWEEP_CRON: "* * * * * *" } });
 });
-// A rest that the platform asks for holds back every refresh of a process, so each case has one of its own.
+// A Retry-After delays every refresh of a process, so each case has a process of its own.
 beforeEach(async () => {
   await world.rows(`UPDATE credentials SET due_at = now() + interval '1 hour'`);
   await world.restart();
@@ -28,7 +28,7 @@ it.each<[string, () => string | undefined, { least: number; most: number }]>([
   ["that is negative", () => "-5", { least: 0, most: 60 }],
   ["of a billion seconds", () => "1000000000", { least: 860, most: 901 }],
 ])(
-  "A refresh that meets 429 with a Retry-After %s is put off for as long, and no grant is",
+  "a 429 with a Retry-After %s delays refreshes for as long as it says, and no grant",
   async (_, wish, { least, most }) => {
     const [uuid, other] = [await active(), await active()];
     const after = wish();
@@ -46,7 +46,7 @@ it.each<[string, () => string | undefined, { least: number; most: number }]>([
     expect(put).toMatchObject({ state: "active", generation: 1 });
     expect(put.inSeconds).toBeGreaterThan(least);
     expect(put.inSeconds).toBeLessThan(most);
-    // Grants have minutes: they go on, and so do the tokens that are there.
+    // Grants have only minutes: they are exchanged, and existing tokens keep working.
     await active();
     expect((await world.service.services.platformFor(other).addons.own()).id).toBe(other);
   },

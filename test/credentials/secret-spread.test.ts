@@ -13,7 +13,7 @@ const opened = anOpenDatabase();
 const ask = <Row>(name: string, text: string) => opened.database.query<Row>(statement(name, text));
 
 onPostgresql(
-  "a new client secret is spread once by two processes that begin at the same moment (needs PostgreSQL)",
+  "two processes that start together make older tokens due for a new client secret once (needs PostgreSQL)",
   async () => {
     await ask(
       "make_resources",
@@ -36,7 +36,7 @@ onPostgresql(
 );
 
 onPostgresql(
-  "a token that was being stored behind a held row while a new client secret was spread falls due a little later",
+  "a token whose storing waits for a locked row while a new client secret is set is made due a little later",
   async () => {
     const [held, behind] = ["00000000-0000-0000-0000-00000000000a", "00000000-0000-0000-0000-00000000000b"];
     await ask("forget_credentials", "TRUNCATE credentials, client_secrets");
@@ -77,13 +77,13 @@ onPostgresql(
     );
     await createSecretSpread(opened.database)();
     expect(await ask("none_due", `SELECT uuid FROM credentials WHERE due_at > now()`)).toEqual([]);
-    // It is done with that.
+    // The pass is complete.
     expect(await createSecretSpread(opened.database)()).toBe(0);
   },
 );
 
 onPostgresql(
-  "a new client secret whose spreading took long is spread a second time too",
+  "older tokens are made due a second time when the first pass took long",
   async () => {
     await ask("forget_all", "TRUNCATE credentials, client_secrets");
     await ask(
@@ -109,7 +109,7 @@ onPostgresql(
   30_000,
 );
 
-it("goes on where it was stopped, or where the database failed it", async () => {
+it("the pass resumes where it was stopped, or where the database failed", async () => {
   const begunAt: unknown[] = [];
   const stopping = new AbortController();
   const pages: (() => object)[] = [

@@ -4,14 +4,14 @@ import { aWorld, eventually, type World } from "../support/world.ts";
 
 let world: World;
 beforeAll(async () => {
-  // One call at a time, so that the order shows.
+  // One call at a time, so that the order is visible.
   world = await aWorld({ environment: { TOKEN_CONCURRENCY: "1", WEB_JOBS: "off" } });
 });
 afterAll(() => world.close());
 
-it("exchanges the grant whose time is over first, first, in whatever order they fell due", async () => {
+it("grants are exchanged in the order of their deadlines, whatever the order in which they fell due", async () => {
   const { control } = world.sandbox;
-  // The platform is away: all are tried, and none is exchanged.
+  // The platform is unreachable: all grants are tried, and none is exchanged.
   control.fault("POST /oauth/token", { status: 503, body: { error: "temporarily_unavailable" } }, 1_000);
   const installed = await Promise.all(Array.from({ length: 8 }, () => control.install({ plan: "basic" })));
   const uuids = installed.map(({ addon }) => addon.id);
@@ -22,19 +22,19 @@ it("exchanges the grant whose time is over first, first, in whatever order they 
     );
     expect(row).toEqual({ tried: 8 });
   });
-  // From here on the test alone looks for due work.
+  // From here on only the test looks for due work.
   await world.service.services.jobs.stop();
   await world.rows(`UPDATE credentials SET lease = lease + 1, leased_until = now() + interval '1 hour'`);
   control.clearFaults();
   const since = control.ledger().next;
-  // All at once: the last to fall due have the least time, and all are due.
+  // All are due; the last ones to fall due have the earliest deadline.
   await world.rows(
     `UPDATE credentials c SET leased_until = NULL, due_at = now() - make_interval(secs => i.life), grant_deadline = now() + make_interval(secs => i.life)
      FROM unnest($1::uuid[], $2::float8[]) AS i(uuid, life) WHERE c.uuid = i.uuid`,
     [uuids, left],
   );
   const byUrgency = uuids.toSorted((one, other) => left[uuids.indexOf(one)]! - left[uuids.indexOf(other)]!);
-  // Also those of one claim, for fewer calls may be under way than were claimed for them.
+  // Also within one claim, because fewer calls may be under way than rows were claimed.
   const claimed = await createClaims(world.service.services.db, () => undefined).grants(8);
   expect(claimed.map(({ uuid }) => uuid)).toEqual(byUrgency);
   await world.rows(`UPDATE credentials SET lease = lease + 1, leased_until = NULL`);
@@ -53,7 +53,7 @@ it("exchanges the grant whose time is over first, first, in whatever order they 
   expect(codes.map(uuidOf)).toEqual(byUrgency);
 });
 
-/** Whose grant a code was, from the provision request that carried it. */
+/** The resource of a code, from the provision request that contained it. */
 function uuidOf(code: string): string {
   const sent = world.sandbox.control
     .ledger({ reveal: true })

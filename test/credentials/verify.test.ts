@@ -10,7 +10,7 @@ import type { PlatformFor } from "../../src/resources/platform-for.ts";
 const call = { method: "GET", url: new URL("https://platform.example/addons/1") };
 const refused = (status: number) => new PlatformRefused(call, { status, headers: {}, body: "" }, []);
 
-/** Whether a suspected token is not probed again, once its probe came to this. */
+/** Whether a suspected token is not verified again after this result. */
 async function isCleared(outcome: Error | null): Promise<boolean> {
   const asked: string[] = [];
   const query = async ({ name }: { name: string }) => {
@@ -33,7 +33,7 @@ it.each<[string, Error | null]>([
   ["it is out of reach (403)", refused(403)],
   ["the resource is gone there (404)", refused(404)],
   ["there is no token any more, and none will come", new NoToken("needs_reauth", "Dead.", true)],
-])("A suspected token is probed no more where %s", async (_, outcome) => {
+])("a suspected token is not verified again where %s", async (_, outcome) => {
   expect(await isCleared(outcome)).toBe(true);
 });
 
@@ -47,6 +47,6 @@ it.each<[string, Error]>([
   ["nothing was answered", new TimedOut(call, 15_000)],
   ["what was answered cannot be read", new UnreadableAnswer(call, 200, "an object")],
   ["a new one may come", new NoToken("busy", "Being refreshed.")],
-])("A suspected token is probed again where %s", async (_, outcome) => {
+])("a suspected token is verified again where %s", async (_, outcome) => {
   expect(await isCleared(outcome)).toBe(false);
 });

@@ -18,7 +18,7 @@ async function aCustomer(plan = "basic") {
   return { uuid, browser, page: () => browser.get(`/customer/${uuid}`) };
 }
 
-describe("a customer's page", () => {
+describe("GET /customer/:uuid", () => {
   it("shows plan, region, state and app, and who is signed on", async () => {
     const { uuid, page } = await aCustomer();
     const { status, text } = await page();
@@ -29,13 +29,13 @@ describe("a customer's page", () => {
     expect(text).toContain("<strong>owner@example.com</strong>");
   });
 
-  it("shows the plan of now, not of then", async () => {
+  it("shows the current plan after a plan change", async () => {
     const { uuid, page } = await aCustomer();
     await customers.control.changePlan(uuid, "premium");
     await eventually(async () => expect((await page()).text).toContain("premium: A teapot for six"));
   });
 
-  it("says that a resource is still being made", async () => {
+  it("says that a resource is still being provisioned", async () => {
     const { addon } = await customers.control.install({ plan: "dedicated" });
     await customers.world.rows(`UPDATE resources SET state = 'provisioning' WHERE uuid = $1`, [addon.id]);
     const browser = customers.browser();
@@ -44,7 +44,7 @@ describe("a customer's page", () => {
     await customers.world.quiet([addon.id]);
   });
 
-  it("says how far it is, in the words of the service", async () => {
+  it("shows the progress message of the service", async () => {
     customers.life.vendor.next("finish", async () => ({
       later: "Half of it is fired.",
       againInSeconds: 600,
@@ -60,7 +60,7 @@ describe("a customer's page", () => {
     await eventually(shows("nothing"));
   });
 
-  it("says that a plan is being changed until the service is done with it", async () => {
+  it("says that the plan is being changed until the service has finished", async () => {
     const { uuid, page } = await aCustomer();
     const { vendor } = customers.life;
     vendor.next("changePlan", async () => ({ later: "Kneading the clay." }));
@@ -74,7 +74,7 @@ describe("a customer's page", () => {
     expect((await page()).text).not.toContain("the change is under way");
   });
 
-  it("is for that resource alone: with its cookie no other opens", async () => {
+  it("opens only for the resource of its cookie", async () => {
     const [one, other] = [await aCustomer(), await aCustomer()];
     const { value } = [...one.browser.cookies.values()][0]!;
     for (const name of [...one.browser.cookies.keys(), ...other.browser.cookies.keys()]) {
@@ -85,14 +85,14 @@ describe("a customer's page", () => {
     }
   });
 
-  it("of two resources is open in one browser, each by its own sign-on", async () => {
+  it("shows two resources in one browser, each with its own sign-on", async () => {
     const { uuid, browser } = await aCustomer();
     const second = await customers.life.settled();
     await customers.signOn(browser, customers.signedForm(second));
     for (const each of [uuid, second]) expect((await browser.get(`/customer/${each}`)).status).toBe(200);
   });
 
-  it("is dead with its resource, at once, and nothing of the customer is kept", async () => {
+  it("ends at once with its resource, and nothing of the customer is kept", async () => {
     const { uuid, page } = await aCustomer();
     await customers.control.deprovision(uuid);
     const { status, text } = await page();
@@ -103,7 +103,7 @@ describe("a customer's page", () => {
     expect(left).toEqual([]);
   });
 
-  it("runs out, and what ran out is forgotten", async () => {
+  it("expires, and expired sessions are deleted", async () => {
     const { uuid, page } = await aCustomer();
     await customers.world.rows(`UPDATE customer_sessions SET expires_at = now() WHERE uuid = $1`, [uuid]);
     await customers.world.rows(`UPDATE used_sign_ons SET expires_at = now()`);
@@ -115,7 +115,7 @@ describe("a customer's page", () => {
   });
 
   it.each(["", "teapot", "01234567-89ab-cdef-0123-456789abcdef/", "01234567-89AB-CDEF-0123-456789ABCDEF"])(
-    "opens for no stranger: /customer/%s",
+    "is refused without a session: /customer/%s",
     async (path) => {
       const { status } = await customers.browser().get(`/customer/${path}`);
       expect(status).toBe(path === "" ? 404 : 401);
@@ -124,7 +124,7 @@ describe("a customer's page", () => {
 });
 
 describe("signing out", () => {
-  it("ends the session here and everywhere, with a page that says how to come back", async () => {
+  it("ends the session on the server, with a page that says how to come back", async () => {
     const { uuid, browser, page } = await aCustomer();
     const before = new Map(browser.cookies);
     const out = await browser.post(`/customer/${uuid}/sign-out`, { origin: customers.url() });
@@ -135,7 +135,7 @@ describe("signing out", () => {
     expect((await page()).status).toBe(401);
   });
 
-  it("cannot be done by another site", async () => {
+  it("is refused from another site", async () => {
     const { uuid, browser, page } = await aCustomer();
     const out = await browser.post(`/customer/${uuid}/sign-out`, { origin: "https://evil.example" });
     expect(out.status).toBe(403);
@@ -143,10 +143,10 @@ describe("signing out", () => {
   });
 });
 
-describe("a vendor's page", () => {
+describe("customerPage of the service", () => {
   const restart = (customerPage: CustomerPage) => customers.world.restart({ parts: { customerPage } });
 
-  it("is shown as the vendor makes it, what is in it is escaped, and what it throws stays inside", async () => {
+  it("is rendered as returned, with escaped text, and its errors stay internal", async () => {
     const { page } = await aCustomer();
     await restart(({ plan }) => ({ title: "Kettle", content: `<b>${plan}</b>` }));
     expect((await page()).text).toContain("&lt;b>basic&lt;/b>");
@@ -164,7 +164,7 @@ describe("a vendor's page", () => {
     expect(cutOff.text).not.toContain("its database");
   });
 
-  it("that fails is logged with its resource, and one that returns nothing with what is missing", async () => {
+  it("is logged with its resource when it fails, and named when it returns nothing", async () => {
     const { uuid, page } = await aCustomer();
     const failed = () =>
       customers.world
@@ -186,7 +186,7 @@ describe("a vendor's page", () => {
     expect(failed()).toHaveLength(4);
   });
 
-  it("that never comes is waited for no longer than a person waits", async () => {
+  it("is abandoned when it does not answer in time", async () => {
     const { uuid, page } = await aCustomer();
     await restart(() => new Promise(() => undefined));
     const { status, text, headers } = await page();
@@ -200,7 +200,7 @@ describe("a vendor's page", () => {
   });
 });
 
-it("nothing secret of all this stands in the log, on a page or in the database", async () => {
+it("no secret of these tests is in the log, on a page or in the database", async () => {
   const { uuid, browser } = await aCustomer();
   const form = customers.signedAt(uuid, -100);
   const answers = [await customers.signOn(browser, form), await customers.signOn(browser, form)];

@@ -17,11 +17,11 @@ afterAll(() => customers.close());
 
 const send = (form: Form | string) => customers.signOn(customers.browser(), form);
 const fresh = (user?: string) => customers.signedForm(uuid, user);
-/** Of a second of its own: one that was used in this second would be refused for that, whatever else is wrong with it. */
+/** Form with an unused time: a form of the same second would be refused as used, whatever else is wrong with it. */
 const unused = () => customers.signedAt(uuid, 0);
 
-describe("a sign-on from the platform's dashboard", () => {
-  it("leads to the resource's page, with a cookie that scripts and other pages do not get", async () => {
+describe("POST /sso/login", () => {
+  it("redirects to the resource's page, with a cookie that scripts and other pages cannot read", async () => {
     const browser = customers.browser();
     const answer = await customers.signOn(browser, fresh());
     expect(answer).toMatchObject({ status: 303, location: `/customer/${uuid}`, text: "" });
@@ -31,13 +31,13 @@ describe("a sign-on from the platform's dashboard", () => {
     expect((await browser.get(answer.location!)).status).toBe(200);
   });
 
-  it("is taken with the user-scoped token alone, and then knows who the customer is", async () => {
+  it("accepts the user-scoped token alone, and then knows the customer", async () => {
     const browser = customers.browser();
     const { location } = await customers.signOn(browser, without(fresh("ann@example.com"), "resource_token"));
     expect((await browser.get(location!)).text).toContain("<strong>ann@example.com</strong>");
   });
 
-  it("is taken with the older token alone, and then believes nobody's name", async () => {
+  it("accepts the older token alone, and then trusts no name in the form", async () => {
     const browser = customers.browser();
     const form = without(customers.signedAt(uuid, -1), "user_scoped_resource_token");
     const { status, location } = await customers.signOn(browser, { ...form, email: "eve@example.com" });
@@ -45,19 +45,19 @@ describe("a sign-on from the platform's dashboard", () => {
     expect((await browser.get(location!)).text).not.toContain("eve@example.com");
   });
 
-  it("may be five minutes old and a minute ahead, but for what the way takes", async () => {
+  it("accepts a form that is up to five minutes old or a minute ahead, with a tolerance for transport", async () => {
     for (const seconds of [-270, 50])
       expect({ seconds, status: (await send(customers.signedAt(uuid, seconds))).status }).toEqual({ seconds, status: 303 }); // prettier-ignore
   });
 
-  it("is asked for by a client that waits to be asked", async () => {
+  it("sends 100 Continue to a client that expects it", async () => {
     const body = new URLSearchParams(unused()).toString();
     const head = `Host: x\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: ${body.length}`;
     const request = `POST /sso/login HTTP/1.1\r\n${head}\r\nExpect: 100-continue\r\n\r\n${body}`;
     expect((await rawHttp(customers.url(), request)).statuses).toEqual([100, 303]);
   });
 
-  it("is recognised by what the platform's documentation shows as an example", () => {
+  it("accepts the example of the platform's documentation", () => {
     const form = {
       resource_id: "01234567-89ab-cdef-0123-456789abcdef",
       timestamp: "1267597772",
@@ -71,8 +71,8 @@ describe("a sign-on from the platform's dashboard", () => {
   });
 });
 
-describe("a sign-on", () => {
-  it("when the database is lost for a moment is to be begun again, and not sent again", async () => {
+describe("a database that fails during a sign-on", () => {
+  it("gets an answer that asks the customer to sign on again from the dashboard", async () => {
     const wrapDatabase = (database: Database): Database => ({
       ...database,
       query: (statement, values) =>
@@ -89,7 +89,7 @@ describe("a sign-on", () => {
   });
 });
 
-describe("behind https, where a browser sends the cookies of all resources along,", () => {
+describe("cookies of many resources behind https", () => {
   const VIA_PROXY = { "x-forwarded-proto": "https", "x-forwarded-host": "addon.example.com" };
   const attributes = "Path=/; HttpOnly; Secure; SameSite=Lax";
   const nameOf = (each: string) => `__Host-kit_customer_${each}`;
@@ -97,7 +97,7 @@ describe("behind https, where a browser sends the cookies of all resources along
   beforeAll(() => customers.world.restart({ environment: { TRUST_PROXY: "1" } }));
   afterAll(() => customers.world.restart());
 
-  /** A browser with cookies of so many resources, the last of them first set a moment ago, and one that is no customer's. */
+  /** A browser with cookies of these resources, oldest first, and one cookie that belongs to no customer. */
   function aBrowserWith(uuids: string[]) {
     const browser = customers.browser(VIA_PROXY);
     for (const each of uuids) browser.cookies.set(nameOf(each), { value, attributes });
@@ -106,7 +106,7 @@ describe("behind https, where a browser sends the cookies of all resources along
   }
   const others = (count: number) => Array.from({ length: count }, () => randomUUID());
 
-  it("the page that a sign-on leads to keeps to thirty of them", async () => {
+  it("are limited to thirty by the page after a sign-on", async () => {
     const uuids = others(35);
     const browser = aBrowserWith(uuids);
     const { location } = await customers.signOn(browser, unused());
@@ -116,7 +116,7 @@ describe("behind https, where a browser sends the cookies of all resources along
     expect((await browser.get(location!)).headers.getSetCookie()).toEqual([]);
   });
 
-  it("the one that is looked at stays, though it was the first of all", async () => {
+  it("keep that of the page in use, although it was the first of all", async () => {
     const uuids = others(30);
     const browser = aBrowserWith([uuid, ...uuids]);
     const { location } = await customers.signOn(browser, unused());
@@ -162,8 +162,8 @@ const refusals: [string, () => Form | string][] = [
   ["that is empty", () => ""],
 ]; // prettier-ignore
 
-describe("a sign-on that is refused", () => {
-  it.each(refusals)("%s, in words that do not say what was wrong", async (_, form) => {
+describe("a sign-on is refused", () => {
+  it.each(refusals)("when it is %s, without saying what was wrong", async (_, form) => {
     const sessions = (await customers.sessions()).length;
     const browser = customers.browser();
     const { status, text, headers } = await customers.signOn(browser, form());
@@ -176,7 +176,7 @@ describe("a sign-on that is refused", () => {
   });
 
   it.each(["gzip", "deflate", "br"])(
-    "is packed as %s, and is not: 403, and no fault of ours",
+    "with 403 and no error in the log when it claims the encoding %s and is not",
     async (encoding) => {
       const headers = { "Content-Type": "application/x-www-form-urlencoded", "Content-Encoding": encoding };
       const before = customers.world.logged().length;
@@ -187,7 +187,7 @@ describe("a sign-on that is refused", () => {
     },
   );
 
-  it("was used before, also by another process, and also of two at the same moment only one is taken", async () => {
+  it("when the form was used before, also in another process or at the same moment", async () => {
     const form = customers.signedAt(uuid, -20);
     const statuses = await Promise.all(Array.from({ length: 4 }, async () => (await send(form)).status));
     expect(statuses.sort()).toEqual([303, 403, 403, 403]);
@@ -195,19 +195,19 @@ describe("a sign-on that is refused", () => {
     expect((await send(form)).status).toBe(403);
   });
 
-  it("is the weaker half of one that was used", async () => {
+  it("when its other token was used before", async () => {
     const form = customers.signedAt(uuid, -30);
     expect((await send(form)).status).toBe(303);
     expect((await send(without(form, "user_scoped_resource_token"))).status).toBe(403);
   });
 
-  it("does not keep two customers from coming in the same second", async () => {
+  it("only for a used form: two customers may sign on in the same second", async () => {
     const timestamp = String(Math.floor(Date.now() / 1_000) - 40);
     const forms = ["ann@example.com", "bob@example.com"].map((user) => signed({ ...fresh(user), timestamp }));
     expect([(await send(forms[0]!)).status, (await send(forms[1]!)).status]).toEqual([303, 303]);
   });
 
-  it("tells the operator's log what was wrong", async () => {
+  it("with the reason in the operator's log", async () => {
     await send(customers.signedAt(uuid, -400));
     await send(signed(fresh(), "another-salt-than-ours-for-these-tests"));
     const logged = customers.world.logged();
@@ -215,12 +215,12 @@ describe("a sign-on that is refused", () => {
     expect(logged).toContain("does not fit SSO_SALT");
     const line = logged.split("\n").findLast((each) => each.includes('"problem":"sign_on_refused"'))!;
     expect(JSON.parse(line)).toMatchObject({ level: "info", error: { id: "wrong_token" } });
-    // A stack says nothing of a form that somebody sent, and anybody can send many.
+    // Anybody can send such forms in large numbers, so no stack is logged.
     expect(line).not.toContain("stack");
     expect(line.length).toBeLessThan(400);
   });
 
-  it("by the hundred fills no log", async () => {
+  it("in large numbers without filling the log", async () => {
     await customers.world.restart();
     const before = customers.world.logged().length;
     await Promise.all(Array.from({ length: 60 }, () => send("x=1")));
@@ -229,7 +229,7 @@ describe("a sign-on that is refused", () => {
     expect(linesOf(`"problem":"sign_on_refused"`)).toBe(20);
   });
 
-  it("is no form: nothing but POST can be used, and the answer is JSON as everywhere", async () => {
+  it("with JSON when the method is not POST", async () => {
     const browser = customers.browser();
     const query = new URLSearchParams(fresh()).toString();
     const { status, headers, text } = await browser.get(`/sso/login?${query}`);
@@ -237,7 +237,7 @@ describe("a sign-on that is refused", () => {
     expect(JSON.parse(text)).toMatchObject({ id: "method_not_allowed" });
   });
 
-  it("is for a resource that was removed a moment ago", async () => {
+  it("for a resource that was removed a moment ago", async () => {
     const gone = await customers.life.settled();
     const form = customers.signedForm(gone);
     await customers.control.deprovision(gone);
@@ -246,14 +246,14 @@ describe("a sign-on that is refused", () => {
 });
 
 describe("the settings of sign-on", () => {
-  it("can want that each customer is named", async () => {
+  it("can require the user-scoped token", async () => {
     await customers.world.restart({ environment: { SSO_REQUIRE_USER: "on" } });
     const form = customers.signedAt(uuid, -60);
     expect((await send(without(form, "user_scoped_resource_token"))).status).toBe(403);
     expect((await send(form)).status).toBe(303);
   });
 
-  it("serve nothing without a salt", async () => {
+  it("turn it off when there is no salt", async () => {
     await customers.world.restart({ environment: { SSO_SALT: "" } });
     const browser = customers.browser();
     for (const answer of [await customers.signOn(browser, fresh()), await browser.get(`/customer/${uuid}`)]) {

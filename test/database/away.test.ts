@@ -7,10 +7,10 @@ import { aFreshDatabase } from "../support/database.ts";
 import { teapotConfig, teapotParts } from "../support/sellers.ts";
 import { aWorld, eventually, type World } from "../support/world.ts";
 
-// The database refuses connections, fills up, or swallows the acknowledgement of a commit, as the service sees it.
+// The database refuses connections, is full, or loses the acknowledgement of a commit, as the service sees it.
 
 let world: World;
-/** What happens to a statement instead of its execution; null: nothing. */
+/** What replaces the execution of a statement; null: nothing. */
 let trouble: ((name: string, execute: () => Promise<unknown[]>) => Promise<unknown[]>) | null = null;
 
 beforeAll(async () => {
@@ -42,8 +42,8 @@ const becomesActive = (uuid: string) =>
     expect(row).toEqual({ state: "active" });
   });
 
-describe("a provision", () => {
-  it("waits inside the request while the database is away for a moment", async () => {
+describe("POST /resources while the database is away", () => {
+  it("waits inside the request for a short outage", async () => {
     const back = performance.now() + 2_000;
     trouble = (_, execute) => (performance.now() < back ? Promise.reject(refused()) : execute());
     const { addon, response } = await world.sandbox.control.install({ plan: "basic" });
@@ -52,7 +52,7 @@ describe("a provision", () => {
     await becomesActive(addon.id);
   });
 
-  it("is answered 503 with Retry-After when the database stays away, and a later delivery succeeds", async () => {
+  it("answers 503 with Retry-After during a long outage, and a later delivery succeeds", async () => {
     trouble = () => Promise.reject(refused());
     const { addon, response } = await world.sandbox.control.install({ plan: "basic" });
     trouble = null;
@@ -64,7 +64,7 @@ describe("a provision", () => {
   });
 
   it.each(["basic", "dedicated"])(
-    "of %s happens once when the commits' acknowledgements are lost",
+    "provisions the %s once when the acknowledgements of its commits are lost",
     async (plan) => {
       const lost = new Set<string>();
       trouble = async (name, execute) => {
@@ -85,7 +85,7 @@ describe("a provision", () => {
   );
 });
 
-describe("a provision that meets a start", () => {
+describe("POST /resources during the start of the service", () => {
   /** What it is answered, if it comes when the service has looked for its database so often, which is back `backInMs` later. */
   async function answerAfter(
     looks: number,
@@ -124,31 +124,31 @@ describe("a provision that meets a start", () => {
     return { status, ms, counted: await registry.getSingleMetricAsString("addon_provisions_total") };
   }
 
-  it("waits as long for the database as one that meets a running service", async () => {
+  it("waits for the database as long as a running service does", async () => {
     expect((await answerAfter(1, 6_000)).status).toBe(200);
   }, 30_000);
 
-  it("does not wait as long once more when the database goes away again", async () => {
+  it("does not wait that long again when the database goes away once more", async () => {
     const { status, ms } = await answerAfter(1, 6_000, { isWritable: false });
     expect(status).toBe(503);
     expect(ms).toBeLessThan(10_000);
   }, 30_000);
 
-  it("counts as failed when it waited in vain: that sale is lost", async () => {
+  it("counts the provision as failed after waiting in vain", async () => {
     const { status, counted } = await answerAfter(1, 11_000);
     expect(status).toBe(503);
     expect(counted).toContain('addon_provisions_total{result="failed"} 1');
   }, 30_000);
 
-  it("is answered as soon as the database is back, however long it was away before", async () => {
+  it("answers as soon as the database is back, however long it was away before", async () => {
     const { status, ms } = await answerAfter(6, 50);
     expect(status).toBe(200);
     expect(ms).toBeLessThan(4_000);
   }, 30_000);
 });
 
-describe("an exchange", () => {
-  it("is not sent while the disk is full, for the mark before it is a write", async () => {
+describe("grant exchange while the database is away", () => {
+  it("is not sent while the disk is full, because the mark before it is a write", async () => {
     const since = world.sandbox.control.ledger().next;
     let tries = 0;
     trouble = (name, execute) => {
@@ -165,7 +165,7 @@ describe("an exchange", () => {
     await becomesActive(addon.id);
   });
 
-  it("keeps the tokens in memory until the database takes them", async () => {
+  it("keeps the tokens in memory until the database accepts them", async () => {
     const back = performance.now() + 6_000;
     const since = world.sandbox.control.ledger().next;
     trouble = (name, execute) =>

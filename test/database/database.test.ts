@@ -7,12 +7,12 @@ import { anOpenDatabase } from "../support/open-database.ts";
 
 const opened = anOpenDatabase();
 
-test("without an address the database is the embedded one", () => {
+test("without DATABASE_URL the embedded database is used", () => {
   expect(opened.database.kind).toBe(testServerUrl ? "postgresql" : "embedded");
 });
 
 (testServerUrl ? test : test.skip)(
-  "an address with options of its own takes nothing from ours, but what it names",
+  "options in DATABASE_URL override only the settings of ours that they name",
   async () => {
     const { url, ...settings } = opened.settings;
     const address = new URL(url!);
@@ -26,12 +26,12 @@ test("without an address the database is the embedded one", () => {
   },
 );
 
-test("it answers, and is up to date", async () => {
+test("the database answers and its schema is up to date", async () => {
   await opened.database.ping();
   expect(await opened.database.pendingMigrations()).toEqual([]);
 });
 
-test("lists of every type that our statements pass survive the way there and back, nulls included", async () => {
+test("arrays of every type in our statements are stored and read back unchanged, nulls included", async () => {
   const rows = await opened.database.query(
     statement(
       "round_trip",
@@ -67,7 +67,7 @@ test.each([
   { of: "nothing at all", list: [null, null] },
   { of: "no element", list: [] },
   { of: "a part of something larger", list: [new Uint8Array([1, 2, 3, 4]).subarray(1, 3)] },
-])("a list of byte strings, $of, is the same list in PostgreSQL", async ({ list }) => {
+])("an array of byte strings, $of, is the same array in PostgreSQL", async ({ list }) => {
   const echo = statement(
     "echo_bytes",
     `SELECT b FROM unnest($1::bytea[]) WITH ORDINALITY AS t(b, at) ORDER BY at`,
@@ -76,7 +76,7 @@ test.each([
   expect(rows.map(({ b }) => b && [...b])).toEqual(list.map((each) => each && [...each]));
 });
 
-test("a bigint that a number cannot hold is an error, not a rounded number", async () => {
+test("reading a bigint that a number cannot hold throws instead of rounding", async () => {
   await expect(
     opened.database.query(statement("too_big", `SELECT 9007199254740993::bigint`)),
   ).rejects.toThrow(RangeError);

@@ -23,7 +23,7 @@ const INSERT = `INSERT INTO heartbeats (name) VALUES ($1)`;
 const insert = statement("insert_heartbeat", INSERT);
 const count = statement("count_heartbeats", COUNT);
 
-test("commands in other processes work beside the running service, and nothing is lost", async () => {
+test("commands in other processes work beside the running service, and no write is lost", async () => {
   const { settings } = closing(await anEmbeddedDatabase());
   const web = closing(await openDatabase(settings));
   const guest = { ...settings, role: "guest" as const };
@@ -38,7 +38,7 @@ test("commands in other processes work beside the running service, and nothing i
   expect(await one.query(COUNT)).toEqual([{ n: 300 }]);
 });
 
-test("a command opens the database itself when no service runs, and the service waits for it to finish", async () => {
+test("a command opens the embedded database itself when no service runs, and a service that starts waits for it", async () => {
   const { settings } = closing(await anEmbeddedDatabase());
   const command = closing(await aDatabaseProcess({ ...settings, role: "guest" }));
   await command.query(INSERT, ["by the command"]);
@@ -49,7 +49,7 @@ test("a command opens the database itself when no service runs, and the service 
   expect(await web.query(count)).toEqual([{ n: 1 }]);
 });
 
-test("when the owner goes, a guest takes its place", async () => {
+test("when the process that owns the embedded database exits, a guest takes over", async () => {
   const { settings } = closing(await anEmbeddedDatabase());
   const owner = closing(await aDatabaseProcess(settings));
   const guest = closing(await openDatabase({ ...settings, role: "guest" }));
@@ -59,7 +59,7 @@ test("when the owner goes, a guest takes its place", async () => {
   expect(await retryWhileDatabaseAway(() => guest.query(count))).toEqual([{ n: 1 }]);
 });
 
-test("killed in the middle of writing, the owner leaves everything it had confirmed, and its place is free at once", async () => {
+test("when the owner is killed while it writes, everything it confirmed is kept and another process can take over at once", async () => {
   const { settings } = closing(await anEmbeddedDatabase());
   const owner = closing(await aDatabaseProcess(settings));
   const confirmed: string[] = [];
@@ -72,7 +72,7 @@ test("killed in the middle of writing, the owner leaves everything it had confir
   while (confirmed.length < 200) await sleep(5);
   owner.signal("SIGKILL");
   await Promise.all(writing);
-  // Without any waiting for its place.
+  // Without a wait for ownership.
   await (await openEmbedded({ ...settings, log: { warn: () => undefined }, waitMs: 0 })).close();
   const next = closing(await openDatabase(settings));
   const rows = await next.query<{ name: string }>(statement("all_heartbeats", `SELECT name FROM heartbeats`));
@@ -80,7 +80,7 @@ test("killed in the middle of writing, the owner leaves everything it had confir
   expect(confirmed.filter((name) => !names.has(name))).toEqual([]);
 });
 
-test("a second service on the same folder is refused, even while the first is stopped and only looks dead", async () => {
+test("a second service on the same folder is refused, even while the first is suspended", async () => {
   const { settings } = closing(await anEmbeddedDatabase());
   const owner = closing(await aDatabaseProcess(settings));
   owner.signal("SIGSTOP");
@@ -91,7 +91,7 @@ test("a second service on the same folder is refused, even while the first is st
   owner.signal("SIGCONT");
 });
 
-test("of many that come at once, one becomes the owner and the others its guests", async () => {
+test("of many processes that start at once, one becomes the owner and the others its guests", async () => {
   const { settings } = closing(await anEmbeddedDatabase());
   const crowd = await Promise.all(
     Array.from({ length: 6 }, () => openDatabase({ ...settings, role: "guest" })),
@@ -101,7 +101,7 @@ test("of many that come at once, one becomes the owner and the others its guests
   expect(await crowd[0]?.query(count)).toEqual([{ n: 6 }]);
 });
 
-test("the folder is for its owner's eyes only, and may have a long path", async () => {
+test("only the folder's owner can read it, and its path may be long", async () => {
   const { settings } = closing(await anEmbeddedDatabase());
   const dataDir = path.join(settings.dataDir, "a-rather-long-name".repeat(6), "and-another-one".repeat(6));
   await mkdir(dataDir, { recursive: true });

@@ -22,7 +22,7 @@ afterAll(async () => {
 const guestOf = ({ settings }: FreshDatabase) => ({ ...settings, role: "guest" as const });
 const countOf = statement("count_of", `SELECT count(*) AS n FROM heartbeats WHERE name LIKE $1`);
 
-test("20 clients at once, with values of every size, and each gets the answer to its own question", async () => {
+test("20 concurrent clients with values of every size each get the answer to their own query", async () => {
   const clients = await Promise.all(Array.from({ length: 20 }, () => openDatabase(guestOf(fresh))));
   const short = statement("short", `SELECT $1::int AS i, length($2) AS size`);
   const long = statement("long", `SELECT $1::int AS i, $3::text AS t, length($2) AS size`);
@@ -55,7 +55,7 @@ test("transactions of several clients do not mix", async () => {
   await Promise.all(guests.map((guest) => guest.close()));
 });
 
-test("one's error is nobody else's", async () => {
+test("an error of one client does not affect the others", async () => {
   const insert = statement("insert_twice", `INSERT INTO heartbeats (name) VALUES ($1)`);
   const answers = await Promise.allSettled(
     Array.from({ length: 100 }, (_, i) => database.query(insert, [`twice ${i % 50}`])),
@@ -79,7 +79,7 @@ test("a large result arrives whole, and Prisma works beside it", async () => {
   expect(resources).toEqual([]);
 });
 
-test("a client killed inside a transaction leaves nothing behind, and holds nobody up", async () => {
+test("a client that is killed inside a transaction leaves nothing behind and blocks nobody", async () => {
   const command = await aDatabaseProcess(guestOf(fresh));
   await command.beginAndStay(`INSERT INTO heartbeats (name) VALUES ('half done') RETURNING name`);
   const waiting = database.query(countOf, ["half done"]);
@@ -89,7 +89,7 @@ test("a client killed inside a transaction leaves nothing behind, and holds nobo
   await command.close();
 });
 
-test("a client that falls silent inside a transaction is cut off after a few seconds", async () => {
+test("a client that stalls inside a transaction is disconnected after a few seconds", async () => {
   const command = await aDatabaseProcess(guestOf(fresh));
   await command.beginAndStay(`INSERT INTO heartbeats (name) VALUES ('asleep') RETURNING name`);
   command.signal("SIGSTOP");
@@ -98,7 +98,7 @@ test("a client that falls silent inside a transaction is cut off after a few sec
   await command.close();
 });
 
-test("a client that dies after half a question does no harm to the next", async () => {
+test("a client that dies after half a message does not affect the next one", async () => {
   const socket = await aBareConnection(fresh);
   socket.write(Buffer.concat([message("P", "\0selec nonsense\0\0\0"), message("B", "\0")]));
   await sleep(50);
@@ -106,7 +106,7 @@ test("a client that dies after half a question does no harm to the next", async 
   await database.ping();
 });
 
-/** A connection that has been welcomed, to send raw messages over. */
+/** A connection after its start-up messages, for sending raw messages. */
 async function aBareConnection({ settings }: FreshDatabase): Promise<Socket> {
   const socket = connect(path.join(settings.dataDir, "postgresql", ".s.PGSQL.5432"));
   const startUp = Buffer.from("\0\0\0\0\0\x03\0\0user\0postgres\0\0");

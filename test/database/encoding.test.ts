@@ -7,7 +7,7 @@ import { administer, databaseUrl, testServerUrl } from "../support/database.ts";
 
 const onPostgresql = testServerUrl ? describe : describe.skip;
 
-onPostgresql("a database whose encoding is not UTF-8", () => {
+onPostgresql("kit migrate on a database whose encoding is not UTF-8", () => {
   const name = `addon_encoding_${process.pid}`;
   const make = async (encoding: string) => {
     await administer(testServerUrl!, (ask) =>
@@ -23,7 +23,7 @@ onPostgresql("a database whose encoding is not UTF-8", () => {
     return look({ db } as Services).finally(() => db.close());
   };
 
-  it.each(["LATIN1", "EUC_JP"])("%s is refused by kit migrate before anything is made", async (encoding) => {
+  it.each(["LATIN1", "EUC_JP"])("refuses %s before it creates anything", async (encoding) => {
     const url = await make(encoding);
     const { code, stderr } = await kit({ DATABASE_URL: url }, ["migrate"]);
     expect({ code, stderr }).toEqual({ code: 78, stderr: expect.stringContaining(`text as ${encoding}`) });
@@ -32,7 +32,7 @@ onPostgresql("a database whose encoding is not UTF-8", () => {
     expect(await checkUp(url)).toMatchObject({ ok: false, fix: expect.stringContaining("ENCODING 'UTF8'") });
   });
 
-  it("that was migrated before goes on being migrated", async () => {
+  it("still migrates one that was migrated before, and kit doctor reports the fault", async () => {
     const url = await make("LATIN1");
     await administer(url, (ask) =>
       ask(`CREATE TABLE _prisma_migrations (id VARCHAR(36) PRIMARY KEY NOT NULL, checksum VARCHAR(64) NOT NULL,
@@ -43,7 +43,7 @@ onPostgresql("a database whose encoding is not UTF-8", () => {
     expect((await checkUp(url)).ok).toBe(false);
   });
 
-  it("but keeps the bytes it is given is warned of", async () => {
+  it("accepts SQL_ASCII, which keeps bytes unchanged, and kit doctor warns", async () => {
     const url = await make("SQL_ASCII");
     expect(await kitJson({ DATABASE_URL: url }, ["migrate"])).toMatchObject({ code: 0 });
     expect(await checkUp(url)).toMatchObject({ ok: true, fix: expect.stringContaining("UTF8") });

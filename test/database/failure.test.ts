@@ -13,7 +13,7 @@ import { anOpenDatabase } from "../support/open-database.ts";
 
 const fromPostgresql = (code: string, message = "") =>
   Object.assign(new Error(message), { code, severity: "ERROR" });
-/** As a server says it that ends the connection with that. */
+/** The error of a server that ends the connection. */
 const refused = (code: string) => Object.assign(new Error(), { code, severity: "FATAL" });
 const fromNode = (code: string, syscall = "connect") => Object.assign(new Error(code), { code, syscall });
 const fromPrisma = (code: string, originalCode?: string, message = "") =>
@@ -25,13 +25,13 @@ it.each<[string, Error, boolean]>([
   ["the certificate has run out", fromNode("CERT_HAS_EXPIRED"), true],
   ["the password is another", refused("28P01"), true],
 ])(
-  "%s: worth another try while we run, and at a start only if waiting may mend it",
+  "is transient while the service runs, and a start waits only if waiting may help: %s",
   (_, error, isOfAddress) => {
     expect([isTransient(error), isConnectionConfigError(error)]).toEqual([true, isOfAddress]);
   },
 );
 
-describe("worth another try", () => {
+describe("isTransient is true for", () => {
   test.each<[string, Error]>([
     ["the connection was lost", fromPostgresql("08006")],
     ["too many connections", fromPostgresql("53300")],
@@ -88,7 +88,7 @@ describe("worth another try", () => {
   });
 });
 
-describe("not worth another try", () => {
+describe("isTransient is false for", () => {
   test.each<[string, unknown]>([
     ["a NUL in a text", fromPostgresql("22021")],
     ["a NUL in a JSON text", fromPostgresql("22P05")],
@@ -111,7 +111,7 @@ describe("not worth another try", () => {
   ])("%s", (_, error) => expect(isTransient(error)).toBe(false));
 });
 
-describe("as the drivers really say it", () => {
+describe("errors as the drivers really raise them", () => {
   const opened = anOpenDatabase();
 
   const raised = async (state: string) => {
@@ -123,7 +123,7 @@ describe("as the drivers really say it", () => {
     ];
   };
 
-  test.each(["57P01", "25006", "53100", "40P01", "40001", "53300"])("%s is passing", async (state) => {
+  test.each(["57P01", "25006", "53100", "40P01", "40001", "53300"])("%s is transient", async (state) => {
     for (const error of await raised(state)) expect(isTransient(error)).toBe(true);
   });
 
@@ -131,12 +131,12 @@ describe("as the drivers really say it", () => {
     for (const error of await raised(state)) expect(isConflict(error)).toBe(true);
   });
 
-  test.each(["22021", "23505", "23514"])("%s is the data's fault", async (state) => {
+  test.each(["22021", "23505", "23514"])("%s is an error in the data", async (state) => {
     const [error] = await raised(state);
     expect([isDataError(error), isTransient(error)]).toEqual([true, false]);
   });
 
-  test("a server that is not there", async () => {
+  test("a server that is not there is transient", async () => {
     const nowhere = await openDatabase({
       ...opened.settings,
       url: "postgresql://nobody@127.0.0.1:1/nothing",

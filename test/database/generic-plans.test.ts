@@ -15,38 +15,41 @@ import { anOpenDatabase } from "../support/open-database.ts";
 
 const onPostgresql = testServerUrl ? test : test.skip;
 
-// Of eight connections four are for statements with generic plans; asked one at a time, it is always the same one.
+// Four of eight connections are for statements with generic plans; sequential ones always use the same connection.
 const opened = anOpenDatabase({ poolSize: 8 });
 
 const stepsOf = `SELECT s.id FROM unnest($1::uuid[]) AS i(uuid) JOIN steps s USING (uuid)`;
 const uuids = ["01234567-89ab-4def-8123-456789abcdef"];
 
-test("a statement with a generic plan answers like any other, on every kind of database", async () => {
+test("a statement with a generic plan returns the same rows as any other, on every kind of database", async () => {
   const doubled = genericPlanStatement("doubled", `SELECT n * 2 AS n FROM unnest($1::int[]) AS n`);
   expect(await opened.database.query(doubled, [[1, 2, 3]])).toEqual([{ n: 2 }, { n: 4 }, { n: 6 }]);
 });
 
-onPostgresql("its plan is kept, while any other statement is planned for its values each time", async () => {
-  const plans = `SELECT generic_plans::int AS kept, custom_plans::int AS made FROM pg_prepared_statements WHERE name = $1`;
-  const kept = genericPlanStatement("kept_steps", stepsOf);
-  const anew = statement("new_steps", stepsOf);
-  for (let i = 0; i < 3; i++) for (const each of [kept, anew]) await opened.database.query(each, [uuids]);
-  expect(await opened.database.query(genericPlanStatement("busy_plans", plans), ["kept_steps"])).toEqual([
-    { kept: 3, made: 0 },
-  ]);
-  expect(await opened.database.query(statement("other_plans", plans), ["new_steps"])).toEqual([
-    { kept: 0, made: 3 },
-  ]);
-});
+onPostgresql(
+  "a statement with a generic plan keeps its plan, while any other statement is planned for its values each time",
+  async () => {
+    const plans = `SELECT generic_plans::int AS kept, custom_plans::int AS made FROM pg_prepared_statements WHERE name = $1`;
+    const kept = genericPlanStatement("kept_steps", stepsOf);
+    const anew = statement("new_steps", stepsOf);
+    for (let i = 0; i < 3; i++) for (const each of [kept, anew]) await opened.database.query(each, [uuids]);
+    expect(await opened.database.query(genericPlanStatement("busy_plans", plans), ["kept_steps"])).toEqual([
+      { kept: 3, made: 0 },
+    ]);
+    expect(await opened.database.query(statement("other_plans", plans), ["new_steps"])).toEqual([
+      { kept: 0, made: 3 },
+    ]);
+  },
+);
 
-onPostgresql("a plan is kept for a second, and then made for the tables as they are by then", async () => {
+onPostgresql("a plan is kept for a second, and then made again for the tables as they are", async () => {
   const plan = async () => {
     await opened.database.query(genericPlanStatement("busy_steps", stepsOf), [uuids]);
     const explain = genericPlanStatement("explained", `EXPLAIN EXECUTE busy_steps('{}')`);
     const rows = await opened.database.query<{ "QUERY PLAN": string }>(explain);
     return rows.map((row) => row["QUERY PLAN"]).join("\n");
   };
-  // What PostgreSQL knows of a table that has just been emptied.
+  // The planner's statistics of a table that has just been emptied.
   await opened.database.query(statement("forget", `VACUUM ANALYZE steps`));
   await sleep(1_100);
   const forFew = await plan();
@@ -67,7 +70,7 @@ onPostgresql.each([
   { lane: "platform", mostly: "finish" },
   { lane: "platform", mostly: "discover" },
 ] as const)(
-  "of thousands that are due, mostly $mostly, the claim of $lane steps reads the head of its own queue, though its plan knows of no number",
+  "with thousands due, mostly $mostly, the claim of $lane steps reads its own queue by an index, under a generic plan",
   async ({ lane, mostly }) => {
     await opened.database.query(statement("none_due", `DELETE FROM steps`));
     const due = statement(
@@ -100,26 +103,23 @@ onPostgresql.each([
   },
 );
 
-onPostgresql(
-  "a statement with a generic plan that would wait behind a line of others is given an idle connection",
-  async () => {
-    const db = await openDatabase({ ...opened.settings, role: "guest", poolSize: 8 });
-    try {
-      await db.query(statement("opened", `SELECT 1`));
-      const slow = Array.from({ length: 8 }, () =>
-        db.query(genericPlanStatement("slow", `SELECT pg_sleep(1)`)),
-      );
-      await eventually(() => expect(db.connections()).toEqual({ inUse: 4, idle: 1, waiting: 4 }));
-      const asked = db.query(genericPlanStatement("quick", `SELECT 1 AS n`));
-      expect(await Promise.race([asked, ...slow])).toEqual([{ n: 1 }]);
-      await Promise.all(slow);
-    } finally {
-      await db.close();
-    }
-  },
-);
+onPostgresql("a statement with a generic plan that would queue gets an idle connection", async () => {
+  const db = await openDatabase({ ...opened.settings, role: "guest", poolSize: 8 });
+  try {
+    await db.query(statement("opened", `SELECT 1`));
+    const slow = Array.from({ length: 8 }, () =>
+      db.query(genericPlanStatement("slow", `SELECT pg_sleep(1)`)),
+    );
+    await eventually(() => expect(db.connections()).toEqual({ inUse: 4, idle: 1, waiting: 4 }));
+    const asked = db.query(genericPlanStatement("quick", `SELECT 1 AS n`));
+    expect(await Promise.race([asked, ...slow])).toEqual([{ n: 1 }]);
+    await Promise.all(slow);
+  } finally {
+    await db.close();
+  }
+});
 
-test("with few connections they serve everything", async () => {
+test("a small pool serves all statements", async () => {
   const few = await openDatabase({ ...opened.settings, role: "guest", poolSize: 7 });
   try {
     for (const each of [genericPlanStatement("one", `SELECT 1 AS n`), statement("two", `SELECT 1 AS n`)])
@@ -130,7 +130,7 @@ test("with few connections they serve everything", async () => {
   }
 });
 
-onPostgresql("DATABASE_POOL is how many there are in all", async () => {
+onPostgresql("DATABASE_POOL limits all connections together", async () => {
   const db = await openDatabase({ ...opened.settings, poolSize: 9 });
   try {
     const slow = [
@@ -158,19 +158,22 @@ onPostgresql.each([
     first: statement("c", `SELECT 1`),
     then: genericPlanStatement("d", `SELECT 2 AS n`),
   },
-])("where $has have all that the server allows, they serve as $needs", async ({ first, then }) => {
-  const url = new URL(opened.settings.url!);
-  url.username = `addon_one_${process.pid}`;
-  await administer(opened.settings.url!, (ask) =>
-    ask(`CREATE ROLE ${url.username} LOGIN CONNECTION LIMIT 1`),
-  );
-  const db = await openDatabase({ ...opened.settings, url: url.href, poolSize: 8 });
-  try {
-    await db.query(first);
-    expect(await db.query(then)).toEqual([{ n: 2 }]);
-    expect(await db.transaction((tx) => tx.query(then))).toEqual([{ n: 2 }]);
-  } finally {
-    await db.close();
-    await administer(opened.settings.url!, (ask) => ask(`DROP ROLE ${url.username}`));
-  }
-});
+])(
+  "when $has use all connections that the server allows, they also serve $needs",
+  async ({ first, then }) => {
+    const url = new URL(opened.settings.url!);
+    url.username = `addon_one_${process.pid}`;
+    await administer(opened.settings.url!, (ask) =>
+      ask(`CREATE ROLE ${url.username} LOGIN CONNECTION LIMIT 1`),
+    );
+    const db = await openDatabase({ ...opened.settings, url: url.href, poolSize: 8 });
+    try {
+      await db.query(first);
+      expect(await db.query(then)).toEqual([{ n: 2 }]);
+      expect(await db.transaction((tx) => tx.query(then))).toEqual([{ n: 2 }]);
+    } finally {
+      await db.close();
+      await administer(opened.settings.url!, (ask) => ask(`DROP ROLE ${url.username}`));
+    }
+  },
+);

@@ -54,7 +54,7 @@ async function oneByOne(commit: (row: number) => Promise<number>, rows: number[]
   return results;
 }
 
-test("while few rows are under way, nobody waits; three statements may be", async () => {
+test("while few rows are being written a row starts at once, in up to three concurrent statements", async () => {
   const { write, batches, finish } = aSlowWriter();
   const commit = createGroupCommit({ ...LIMITS, write });
   const results = await oneByOne(commit, [1, 2, 3, 4, 5]);
@@ -67,7 +67,7 @@ test("while few rows are under way, nobody waits; three statements may be", asyn
 
 const TEN = Array.from({ length: 10 }, (_, row) => row);
 
-test("what arrives while ten rows are under way makes up the next statement, which begins when they are done", async () => {
+test("rows that arrive while ten are being written go into the next statement, which starts when those are done", async () => {
   // The two milliseconds after which it would begin anyway do not pass here.
   jest.useFakeTimers({ doNotFake: ["setImmediate", "clearImmediate", "nextTick", "queueMicrotask"] });
   try {
@@ -87,18 +87,18 @@ test("what arrives while ten rows are under way makes up the next statement, whi
   }
 });
 
-test("ten rows that take long, for somebody holds one, do not hold up the next for long", async () => {
+test("ten rows that take long because one is locked do not delay the next rows for long", async () => {
   const { write, batches, finish } = aSlowWriter();
   const commit = createGroupCommit({ ...LIMITS, write });
   const results = TEN.map(commit);
   results.push(...(await oneByOne(commit, [11, 12])));
-  // Together, or one by one where this process was held up between the two.
+  // Together, or one by one if this process was delayed between the two.
   await eventually(() => expect([batches[0], batches.slice(1).flat()]).toEqual([TEN, [11, 12]]));
   await finish();
   expect(await Promise.all(results)).toEqual([...TEN, 11, 12].map((row) => row * 10));
 });
 
-test("ten rows wait for nothing, as long as a statement may begin; three may be under way", async () => {
+test("ten rows start at once as long as fewer than three statements run", async () => {
   const { write, batches, finish } = aSlowWriter();
   const commit = createGroupCommit({ ...LIMITS, write });
   const rows = Array.from({ length: 45 }, (_, row) => row);
@@ -113,7 +113,7 @@ test("ten rows wait for nothing, as long as a statement may begin; three may be 
   expect(await results).toEqual(rows.map((row) => row * 10));
 });
 
-test("a batch never exceeds its size", async () => {
+test("a batch never exceeds its maximum size", async () => {
   const { write, batches, finish } = aSlowWriter();
   const commit = createGroupCommit({ ...LIMITS, maxRows: 2, write });
   const results = Promise.all([1, 2, 3, 4, 5].map(commit));
@@ -122,7 +122,7 @@ test("a batch never exceeds its size", async () => {
   expect(await results).toHaveLength(5);
 });
 
-test("a bad row fails alone", async () => {
+test("an invalid row fails alone", async () => {
   const write = async (rows: number[]) => {
     if (rows.includes(2)) throw duplicate();
     return rows;
@@ -131,7 +131,7 @@ test("a bad row fails alone", async () => {
   expect(answers.map(({ status }) => status)).toEqual(["fulfilled", "rejected", "fulfilled"]);
 });
 
-test("a batch that was chosen to end a deadlock is written row by row", async () => {
+test("a batch that was the victim of a deadlock is written row by row", async () => {
   const tries: number[][] = [];
   const write = async (rows: number[]) => {
     tries.push(rows);
@@ -143,7 +143,7 @@ test("a batch that was chosen to end a deadlock is written row by row", async ()
   expect(tries).toEqual([[1, 2], [1], [2]]);
 });
 
-/** What PostgreSQL says where somebody holds a row. */
+/** PostgreSQL's error for a locked row. */
 const locked = () =>
   Object.assign(new Error("canceling statement due to lock timeout"), { code: "55P03", severity: "ERROR" });
 
@@ -169,7 +169,7 @@ function ofThoseWhoWait(finish: (rows: number[]) => Promise<void>, maxFlushes = 
   return { tries, write };
 }
 
-test("a row that nobody waits for any more when its turn comes is not written", async () => {
+test("a queued row whose caller no longer waits is not written", async () => {
   let isFree = () => {};
   const free = new Promise<void>((resolve) => (isFree = resolve));
   const { tries, write } = ofThoseWhoWait(() => free);
@@ -183,7 +183,7 @@ test("a row that nobody waits for any more when its turn comes is not written", 
   expect(tries).toEqual([[1], [3]]);
 });
 
-test("of a batch in which somebody holds a row, only those are tried alone that are still waited for, and the others hear why", async () => {
+test("when a batch fails on a locked row, only rows whose callers still wait are retried alone; the others get the error", async () => {
   const { tries, write } = ofThoseWhoWait(async (rows) => {
     if (rows.length === 1) return;
     await sleep(200);
@@ -196,7 +196,7 @@ test("of a batch in which somebody holds a row, only those are tried alone that 
   expect(tries).toEqual([[1, 2, 3], [1], [3]]);
 });
 
-test("one that is given up while another of its batch is tried alone hears what its batch was told, and is not tried", async () => {
+test("a row whose caller gives up while another row of its batch is retried gets the batch's error, and is not retried", async () => {
   const { tries, write } = ofThoseWhoWait(async (rows) => {
     if (rows.length > 1) throw locked();
     await sleep(2_500);
@@ -208,7 +208,7 @@ test("one that is given up while another of its batch is tried alone hears what 
   expect(tries).toEqual([[1, 2], [1]]);
 });
 
-test("without somebody who waits for it a row is written however late", async () => {
+test("a row without a deadline is written however late its turn comes", async () => {
   const tries: number[][] = [];
   const commit = createGroupCommit<number, number>({
     ...LIMITS,
@@ -229,7 +229,7 @@ test("without somebody who waits for it a row is written however late", async ()
   expect(tries).toEqual([[1, 2], [1], [2]]);
 });
 
-test("when the database is gone, all of the batch learn it, and nothing is written row by row", async () => {
+test("when the database is gone, all rows of the batch fail and none is retried alone", async () => {
   const tries: number[] = [];
   const write = async (rows: number[]): Promise<number[]> => {
     tries.push(rows.length);
@@ -240,7 +240,7 @@ test("when the database is gone, all of the batch learn it, and nothing is writt
   expect(tries).toEqual([3]);
 });
 
-test("when too many wait, the next is refused, and later ones are welcome again", async () => {
+test("when too many rows wait, the next is refused; later rows are accepted again", async () => {
   const { write, finish } = aSlowWriter();
   const commit = createGroupCommit({ maxRows: 1, maxQueued: 1, maxFlushes: 1, write });
   const first = [commit(1), commit(2)];
@@ -252,14 +252,14 @@ test("when too many wait, the next is refused, and later ones are welcome again"
   expect(await later).toBe(40);
 });
 
-test("a writer that loses count is found out", async () => {
+test("a write function that returns the wrong number of results is an error", async () => {
   const commit = createGroupCommit({ ...LIMITS, write: async () => [] });
   await expect(commit(1)).rejects.toThrow("0 results for 1 rows");
 });
 
 const opened = anOpenDatabase();
 
-test("on a real database: whoever was answered finds his row, and a bad one harms only its sender", async () => {
+test("on a real database every confirmed row is stored, and an invalid row fails only its own caller", async () => {
   const insert = statement(
     "insert_group",
     `INSERT INTO heartbeats (name) SELECT * FROM unnest($1::text[]) ON CONFLICT DO NOTHING RETURNING name`,

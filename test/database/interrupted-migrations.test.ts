@@ -1,4 +1,4 @@
-// Migrations of which the process dies, or that cannot have a table at once. Only PostgreSQL has others beside.
+// Migrations whose process dies, or that cannot lock a table at once. Only PostgreSQL has concurrent sessions.
 
 import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
 import { cp, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
@@ -15,7 +15,7 @@ import { startDatabaseProxy } from "../support/database-proxy.ts";
 const NAME = "29990101000000_more";
 const COLUMN = "ALTER TABLE credentials ADD COLUMN more INT";
 
-(testServerUrl ? describe : describe.skip)("a migration", () => {
+(testServerUrl ? describe : describe.skip)("an interrupted or blocked migration", () => {
   let fresh: FreshDatabase;
   let folder: string;
   let client: pg.Client;
@@ -60,7 +60,7 @@ const COLUMN = "ALTER TABLE credentials ADD COLUMN more INT";
   const columns = async () =>
     (await client.query("SELECT 1 FROM information_schema.columns WHERE column_name = 'more'")).rowCount;
 
-  it("that a failover cut off is begun again by the next, also by that of the release before", async () => {
+  it("that a failover cut off is started again by the next run, also by that of the previous release", async () => {
     await withScript(`SELECT pg_sleep(1); ${COLUMN}`);
     const cutOff = applyMigrations(address(), folder).catch((error: unknown) => error);
     await client.query("SELECT pg_terminate_backend($1)", [await untilItRuns()]);
@@ -70,7 +70,7 @@ const COLUMN = "ALTER TABLE credentials ADD COLUMN more INT";
     expect(await columns()).toBe(1);
   }, 30_000);
 
-  it("that PostgreSQL carries out after its process died is not made a second time", async () => {
+  it("that PostgreSQL completes after its process died is not applied twice", async () => {
     await withScript(`SELECT pg_sleep(1); ${COLUMN} -- the end`);
     const proxy = await startDatabaseProxy(fresh.settings.url!);
     const cutOff = applyMigrations({ connectionString: proxy.url }, folder).catch((error: unknown) => error);
@@ -82,14 +82,14 @@ const COLUMN = "ALTER TABLE credentials ADD COLUMN more INT";
   }, 30_000);
 
   it.each([
-    ["waits for who reads a table without keeping everybody else from it", COLUMN],
+    ["waits for readers of a table without blocking other statements behind it", COLUMN],
     [
-      "does so whatever its comments, strings and functions say of a COMMIT",
+      "does so although a comment, string or function contains COMMIT",
       `-- No COMMIT; none.
        CREATE FUNCTION one() RETURNS TEXT LANGUAGE plpgsql AS $$ BEGIN RETURN '; COMMIT; '; END; $$; ${COLUMN}`,
     ],
     [
-      "does so where a function has its body as SQL has it",
+      "does so with a function that has an SQL body",
       `CREATE FUNCTION two() RETURNS INT LANGUAGE SQL BEGIN ATOMIC SELECT 2; END; ${COLUMN}`,
     ],
   ])(
@@ -116,14 +116,14 @@ const COLUMN = "ALTER TABLE credentials ADD COLUMN more INT";
   );
 
   it.each([
-    ["is a transaction of its own is begun again like any other", `BEGIN; ${COLUMN}; COMMIT;`],
+    ["is one transaction of its own is started again like any other", `BEGIN; ${COLUMN}; COMMIT;`],
     [
-      "is several transactions waits, for it could not be begun again",
+      "is several transactions waits, because it could not be started again",
       `BEGIN; CREATE TABLE a (); COMMIT; ${COLUMN};`,
     ],
-    ["is several transactions in other words waits too", `BEGIN; CREATE TABLE a (); END; ${COLUMN};`],
+    ["is several transactions ended by END waits too", `BEGIN; CREATE TABLE a (); END; ${COLUMN};`],
     [
-      "hides that behind a quote waits as well",
+      "hides several transactions behind a quote waits too",
       `BEGIN; CREATE TABLE a (); SELECT E'it\\'s'; COMMIT; ${COLUMN};`,
     ],
   ])(
@@ -139,7 +139,7 @@ const COLUMN = "ALTER TABLE credentials ADD COLUMN more INT";
     30_000,
   );
 
-  it("that PostgreSQL ends as a deadlock, with the service for example, steps back and is begun again", async () => {
+  it("that PostgreSQL aborts as a deadlock releases its locks and is started again", async () => {
     await withScript(
       "LOCK TABLE steps IN SHARE MODE; LOCK TABLE credentials IN SHARE MODE; CREATE TABLE more ()",
     );
@@ -152,7 +152,7 @@ const COLUMN = "ALTER TABLE credentials ADD COLUMN more INT";
     expect(await migrating).toEqual({ applied: [NAME] });
   }, 30_000);
 
-  it("does nothing before it has the tables that it wants for itself, so that it makes no index in vain", async () => {
+  it("does nothing before it has the table locks that it needs, so that it builds no index in vain", async () => {
     await client.query("CREATE SEQUENCE tries");
     const before = `CREATE INDEX more ON credentials (lease); SELECT nextval('tries')`;
     await withScript(`${before}; DROP INDEX credentials_state_idx; ALTER TABLE steps ADD COLUMN more INT`);
@@ -167,7 +167,7 @@ const COLUMN = "ALTER TABLE credentials ADD COLUMN more INT";
   }, 30_000);
 
   it.each([
-    ["makes tables and indexes", "CREATE TABLE more (); CREATE INDEX one ON credentials (lease)"],
+    ["creates tables and indexes", "CREATE TABLE more (); CREATE INDEX one ON credentials (lease)"],
     ["sets how a table is stored", "ALTER TABLE credentials SET (fillfactor = 40)"],
   ])("that only %s does not wait for readers", async (_, script) => {
     await withScript(script);
@@ -176,7 +176,7 @@ const COLUMN = "ALTER TABLE credentials ADD COLUMN more INT";
     await other.query("COMMIT");
   });
 
-  it("that goes on after a COMMIT of its own is not begun again after a deadlock", async () => {
+  it("that continues after a COMMIT of its own is not started again after a deadlock", async () => {
     await withScript(
       "BEGIN; CREATE TABLE a (); COMMIT; LOCK TABLE steps IN SHARE MODE; LOCK TABLE credentials IN SHARE MODE; SELECT 1",
     );
@@ -188,27 +188,27 @@ const COLUMN = "ALTER TABLE credentials ADD COLUMN more INT";
     expect(await failing).toMatchObject({ message: expect.stringContaining("deadlock") });
   }, 30_000);
 
-  it("may be what no transaction can hold", async () => {
+  it("may contain statements that cannot run in a transaction", async () => {
     await withScript("CREATE INDEX CONCURRENTLY more ON credentials (lease)");
     expect(await applyMigrations(address(), folder)).toEqual({ applied: [NAME] });
   }, 30_000);
 
-  describe("of a role that is to cut off its statements soon, as the service's is behind a pooler,", () => {
+  describe("under a role with short statement timeouts, as behind a pooler,", () => {
     beforeEach(async () => {
       const { rows } = await client.query<{ name: string }>("SELECT quote_ident(current_database()) AS name");
       for (const limit of ["statement_timeout", "lock_timeout", "idle_in_transaction_session_timeout"])
         await client.query(`ALTER ROLE CURRENT_USER IN DATABASE ${rows[0]!.name} SET ${limit} = '400ms'`);
     });
 
-    it("takes as long as it takes", async () => {
+    it("may take longer than those timeouts", async () => {
       await withScript(`SELECT pg_sleep(1); ${COLUMN}`);
       expect(await applyMigrations(address(), folder)).toEqual({ applied: [NAME] });
     }, 30_000);
 
     it.each([
-      ["that is several transactions waits", `BEGIN; CREATE TABLE a (); COMMIT; ${COLUMN};`],
+      ["waits with a script of several transactions", `BEGIN; CREATE TABLE a (); COMMIT; ${COLUMN};`],
       [
-        "that makes an index beside everybody's work waits, and leaves no half of one",
+        "waits with CREATE INDEX CONCURRENTLY, and leaves no invalid index",
         "CREATE INDEX CONCURRENTLY IF NOT EXISTS more ON credentials (lease)",
       ],
     ])(
@@ -227,7 +227,7 @@ const COLUMN = "ALTER TABLE credentials ADD COLUMN more INT";
     );
   });
 
-  it("that `prisma migrate` is carrying out is not taken for one that was cut off", async () => {
+  it("that `prisma migrate` is applying is not taken for an interrupted one", async () => {
     await withScript("CREATE TABLE more (more INT)");
     await other.query("SELECT pg_advisory_lock(72707369)");
     await other.query(
@@ -242,7 +242,7 @@ const COLUMN = "ALTER TABLE credentials ADD COLUMN more INT";
     expect(await migrating).toEqual({ applied: [] });
   }, 30_000);
 
-  it("that waits for everybody's statements does not wait for who waits to migrate", async () => {
+  it("that waits for all running statements does not wait for another migrator that waits for it", async () => {
     const script = "CREATE INDEX CONCURRENTLY more ON credentials (lease)";
     await withScript(script);
     await other.query("BEGIN; LOCK TABLE credentials IN ROW EXCLUSIVE MODE");
@@ -255,7 +255,7 @@ const COLUMN = "ALTER TABLE credentials ADD COLUMN more INT";
     expect(await Promise.all([first, second])).toEqual([{ applied: [NAME] }, { applied: [] }]);
   }, 30_000);
 
-  describe("tells what it waits for", () => {
+  describe("reports what it waits for", () => {
     const waits: LockWait[] = [];
     const onWait = (wait: LockWait) => void waits.push(wait);
     beforeEach(async () => {
@@ -271,10 +271,10 @@ const COLUMN = "ALTER TABLE credentials ADD COLUMN more INT";
       (await other.query<{ pid: number }>("SELECT pg_backend_pid() AS pid")).rows[0]!.pid;
 
     it.each([
-      ["and steps back for", COLUMN],
-      ["and is not to step back for", `BEGIN; CREATE TABLE a (); COMMIT; ${COLUMN};`],
+      ["with retries", COLUMN],
+      ["without retries", `BEGIN; CREATE TABLE a (); COMMIT; ${COLUMN};`],
     ])(
-      "a table that it wants %s: which, and who has it, once",
+      "once: the table that it locks %s, and the process that holds it",
       async (_, script) => {
         await withScript(script);
         await other.query("BEGIN; SELECT count(*) FROM credentials");
@@ -293,7 +293,7 @@ const COLUMN = "ALTER TABLE credentials ADD COLUMN more INT";
       30_000,
     );
 
-    it("a transaction, where it makes an index beside everybody's work", async () => {
+    it("a transaction, when it builds an index concurrently", async () => {
       await withScript("CREATE INDEX CONCURRENTLY more ON credentials (lease)");
       await other.query("BEGIN; LOCK TABLE credentials IN ROW EXCLUSIVE MODE");
       const pid = await pidOfOther();
@@ -303,7 +303,7 @@ const COLUMN = "ALTER TABLE credentials ADD COLUMN more INT";
       expect(await migrating).toEqual({ applied: [NAME] });
     }, 30_000);
 
-    it("at once what it waits for next", async () => {
+    it("the next cause at once when the first one has ended", async () => {
       await withScript(COLUMN);
       await other.query("BEGIN; SELECT count(*) FROM credentials");
       await other.query("SELECT pg_advisory_lock(x'6164646f6e'::bigint)");
@@ -316,7 +316,7 @@ const COLUMN = "ALTER TABLE credentials ADD COLUMN more INT";
       expect(await migrating).toEqual({ applied: [NAME] });
     }, 30_000);
 
-    it("another migration, again after ten seconds; `kit migrate` says it on standard error", async () => {
+    it("another migration, repeated after ten seconds; `kit migrate` prints it on standard error", async () => {
       await other.query("SELECT pg_advisory_lock(x'6164646f6e'::bigint)");
       const migrating = applyMigrations(address(), undefined, onWait);
       const command = kit({ ...fresh.environment }, ["migrate"]);

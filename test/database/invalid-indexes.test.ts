@@ -1,4 +1,5 @@
-// An index that somebody makes by hand, CONCURRENTLY, and that is cut off. Only PostgreSQL has others beside.
+// An index that somebody creates by hand with CONCURRENTLY, and that is interrupted. Only PostgreSQL has concurrent
+// sessions.
 
 import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
 import pg from "pg";
@@ -12,7 +13,7 @@ const MIGRATION = "20260407000000_attention_by_uuid";
 const NEW_INDEX = `"credentials_state_new" ON "credentials"("state", "uuid")
   WHERE ("state" = ANY (ARRAY['grant_lost'::text, 'needs_reauth'::text, 'no_grant'::text, 'quarantined'::text]))`;
 
-(testServerUrl ? describe : describe.skip)("a half-made index of ours", () => {
+(testServerUrl ? describe : describe.skip)("an invalid index on one of our tables", () => {
   let fresh: FreshDatabase;
   let client: pg.Client;
   let other: pg.Client;
@@ -27,7 +28,7 @@ const NEW_INDEX = `"credentials_state_new" ON "credentials"("state", "uuid")
     await fresh.close();
   });
 
-  /** The schema as it was before the migration that the index is to be made for. */
+  /** The schema before the migration that creates the index. */
   async function beforeTheMigration(): Promise<void> {
     await client.query(`DELETE FROM _prisma_migrations WHERE migration_name = '${MIGRATION}'`);
     await client.query("DROP INDEX credentials_state_idx");
@@ -54,7 +55,7 @@ const NEW_INDEX = `"credentials_state_new" ON "credentials"("state", "uuid")
     return rows;
   };
 
-  it("is not taken for a whole one: `kit migrate` says which it is, and what to run, and begins nothing", async () => {
+  it("makes `kit migrate` refuse to start: it names the index and the command to run", async () => {
     await beforeTheMigration();
     await cutOff(NEW_INDEX);
     const { code, stderr } = await kit({ ...fresh.environment }, ["migrate"]);
@@ -74,7 +75,7 @@ const NEW_INDEX = `"credentials_state_new" ON "credentials"("state", "uuid")
   }, 30_000);
 
   it.each(["DROP INDEX CONCURRENTLY", "REINDEX INDEX CONCURRENTLY"])(
-    "is out of the way after the %s that it names",
+    "is gone after the %s that the message names",
     async (command) => {
       await beforeTheMigration();
       await cutOff(NEW_INDEX);
@@ -91,7 +92,7 @@ const NEW_INDEX = `"credentials_state_new" ON "credentials"("state", "uuid")
     30_000,
   );
 
-  it("is a warning of `kit doctor`, and no reason to stop a release, where nothing is to be migrated", async () => {
+  it("is only a warning of `kit doctor` when there is nothing to migrate", async () => {
     await cutOff(`"By hand" ON credentials (lease)`);
     expect(await doctor()).toMatchObject({
       ok: true,
@@ -104,14 +105,14 @@ const NEW_INDEX = `"credentials_state_new" ON "credentials"("state", "uuid")
     });
   }, 30_000);
 
-  it("that a REINDEX left behind is only to be removed, for the whole one is still there", async () => {
+  it("that a REINDEX left behind is only to be dropped, because the valid one is still there", async () => {
     await cutOff(`credentials_due_ccnew ON credentials (lease)`);
     const { fix } = await doctor();
     expect(fix).toContain("DROP INDEX CONCURRENTLY credentials_due_ccnew;");
     expect(fix).not.toContain("REINDEX");
   }, 30_000);
 
-  it("is nobody's business here where it is of another's table", async () => {
+  it("is ignored on tables that are not ours", async () => {
     await client.query("CREATE TABLE drawers (height INT)");
     await beforeTheMigration();
     await client.query("INSERT INTO drawers VALUES (1), (1)");

@@ -10,14 +10,14 @@ import { harmfulTo } from "../support/expanding.ts";
 import { aLifecycle, type LifecycleWorld } from "../support/lifecycle.ts";
 import { eventually } from "../support/world.ts";
 
-// A release is rolled out while the one before it still runs, on the schema of the newer one. So a migration only adds;
-// what it makes needless is taken away by a later release.
+// During a rolling release the previous build still runs on the schema of the newer one. So a migration only adds;
+// what becomes unnecessary is removed by a later release.
 
 const FOLDER = "prisma/migrations";
 const read = (name: string) => readFile(path.join(FOLDER, name, "migration.sql"), "utf8");
 
-describe("the migrations", () => {
-  /** What databases out there have had; a fork adds its own behind them. */
+describe("migrations", () => {
+  /** The migrations that databases in production have had; a fork adds its own after them. */
   const landed: Record<string, string> = {
     "20260101000000_resources_and_credentials": "3458da0c9edf0fc2",
     "20260201000000_people_and_sessions": "cc22cfbecf9abfad",
@@ -34,13 +34,13 @@ describe("the migrations", () => {
     "20260407000002_tokens_nobody_refreshes": "48e96fbb57e5b0cc",
   };
 
-  it("are all known here, up to the last that landed", async () => {
+  it("are all listed here, up to the last that landed", async () => {
     const last = Object.keys(landed).sort().at(-1)!;
     const names = await migrationNames();
     expect(names.filter((name) => name <= last).sort()).toEqual(Object.keys(landed).sort());
   });
 
-  it.each(Object.entries(landed))("%s stands as it landed", async (name, hash) => {
+  it.each(Object.entries(landed))("%s is unchanged since it landed", async (name, hash) => {
     expect(
       createHash("sha256")
         .update(await read(name))
@@ -49,7 +49,7 @@ describe("the migrations", () => {
     ).toBe(hash);
   });
 
-  it("after the first do no harm to the build before them", async () => {
+  it("after the first are compatible with the build before them", async () => {
     const [, ...later] = await migrationNames();
     expect(later.length).toBeGreaterThan(0);
     for (const name of later) expect([name, ...harmfulTo(await read(name))]).toEqual([name]);
@@ -64,12 +64,12 @@ describe("the migrations", () => {
     `ALTER TABLE "events" ADD CONSTRAINT "few" CHECK ("id" < 9)`,
     `CREATE UNIQUE INDEX "one" ON "events"("uuid")`,
     `UPDATE "events" SET "detail" = '{}'`,
-  ])("would not be allowed: %s", (sql) => {
+  ])("are checked for changes that break the build before them: %s", (sql) => {
     expect(harmfulTo(`CREATE TABLE "fine" ("id" INT);\n${sql};`)).toEqual([sql]);
   });
 });
 
-describe("a build that still runs when a later one has migrated the database", () => {
+describe("a build that still runs after a later one has migrated the database", () => {
   let life: LifecycleWorld;
   let folder: string;
   beforeAll(async () => {
@@ -81,8 +81,8 @@ describe("a build that still runs when a later one has migrated the database", (
     await rm(folder, { recursive: true });
   });
 
-  it("goes on with what it knows, and can be started again", async () => {
-    // Every statement that it keeps prepared on its connections has been used.
+  it("keeps working, and can be started again", async () => {
+    // Every prepared statement on its connections has been used.
     const before = await life.settled();
     await life.control.changePlan(before, "premium");
     await life.control.deprovision(await life.settled("dedicated"));
@@ -114,7 +114,7 @@ describe("a build that still runs when a later one has migrated the database", (
     expect(life.world.logged()).not.toMatch(/"level":"error"/);
   }, 90_000);
 
-  /** Adds to every table what a later build might: columns, one of them never empty, an index, another table. */
+  /** Adds to every table what a later build may add: columns, one of them NOT NULL, an index, and another table. */
   async function migrateAsALaterBuild(tables: string[]): Promise<void> {
     const sql = tables.flatMap((table) => [
       `ALTER TABLE "${table}" ADD COLUMN "later" TEXT, ADD COLUMN "later_always" INTEGER NOT NULL DEFAULT 7`,

@@ -4,7 +4,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/glob
 import { administer, testServerUrl } from "../support/database.ts";
 import { aWorld, eventually, type World } from "../support/world.ts";
 
-// PostgreSQL runs and says no to whoever comes: while a password is changed, or the database is put back from a backup.
+// PostgreSQL runs and rejects every login: while a password is changed, or a backup is restored.
 const onPostgresql = testServerUrl ? describe : describe.skip;
 
 const role = `addon_locked_${randomBytes(5).toString("hex")}`;
@@ -14,7 +14,7 @@ const onServer = (...texts: string[]) =>
   administer(testServerUrl!, async (ask) => {
     for (const text of texts) await ask(text);
   });
-/** Whoever is in is thrown out. */
+/** Ends all existing sessions. */
 const throwOut = () =>
   `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname IN ('${name}', '${name}_away')`;
 
@@ -62,7 +62,7 @@ const TROUBLES: [string, () => string[], () => string[]][] = [
 ];
 
 onPostgresql.each(TROUBLES)("a database that %s", (_, begin, end) => {
-  it("for some seconds costs no provision, says so once, and the jobs go on", async () => {
+  it("for some seconds loses no provision, is logged once, and the jobs continue", async () => {
     const before = world.logged().length;
     undo = end();
     await onServer(...begin(), throwOut());
@@ -89,8 +89,8 @@ onPostgresql.each(TROUBLES)("a database that %s", (_, begin, end) => {
   }, 60_000);
 });
 
-onPostgresql("a database that lets nobody in for longer", () => {
-  it("is answered for with 503 and Retry-After", async () => {
+onPostgresql("a database that rejects logins for longer", () => {
+  it("makes provisions fail with 503 and Retry-After", async () => {
     undo = [`ALTER ROLE ${role} LOGIN`];
     await onServer(`ALTER ROLE ${role} NOLOGIN`, throwOut());
     const { response } = await world.sandbox.control.install({ plan: "basic" });

@@ -26,7 +26,7 @@ const MANY = 20_000;
 const run = (text: string) =>
   opened.database.query(statement(`test_${text.length}_${text.slice(0, 20)}`, text));
 
-/** Nearly all are in good order, as they are in life. */
+/** Nearly all rows are in good order, as in production. */
 async function fill(many = MANY): Promise<void> {
   await run(`TRUNCATE resources, credentials, customer_sessions`);
   await run(`INSERT INTO resources (uuid, plan, applied_plan, state, created_at)
@@ -38,7 +38,7 @@ async function fill(many = MANY): Promise<void> {
   await run(`ANALYZE resources, credentials, customer_sessions`);
 }
 
-/** What `work` asks the database, with the values it asks with. */
+/** The statements of `work`, with their values. */
 async function askedBy(work: (db: Database) => Promise<unknown>): Promise<[Statement, readonly unknown[]][]> {
   const asked: [Statement, readonly unknown[]][] = [];
   const query: Queryable["query"] = (what, values = []) => {
@@ -49,7 +49,7 @@ async function askedBy(work: (db: Database) => Promise<unknown>): Promise<[State
   return asked;
 }
 
-/** How PostgreSQL would find the rows of each, planned as the service has it planned. */
+/** PostgreSQL's plan for each statement, with the planner settings of the service. */
 async function plansOf(asked: [Statement, readonly unknown[]][]): Promise<Map<string, string>> {
   const plans = new Map<string, string>();
   await administer(opened.settings.url!, async (ask) => {
@@ -72,7 +72,7 @@ function inSql(value: unknown): string {
 
 const services = (db: Database) => ({ db, config: {} }) as unknown as Services;
 
-describe("among many rows", () => {
+describe("queries on large tables", () => {
   onPostgresql.each<[string, (db: Database) => Promise<unknown>]>([
     ["the doctor's look at tokens", (db) => tokens(services(db))],
     ["the doctor's look at what needs attention", (db) => attention(services(db))],
@@ -98,7 +98,7 @@ describe("among many rows", () => {
           },
         }),
     ],
-  ])("%s reads no table from end to end", async (_, work) => {
+  ])("%s reads no whole table", async (_, work) => {
     await fill();
     const plans = await plansOf(await askedBy(work));
     expect(plans.size).toBeGreaterThan(0);
@@ -106,7 +106,7 @@ describe("among many rows", () => {
       expect([name, plan]).toEqual([name, expect.not.stringMatching(/Seq Scan on (resources|credentials)/)]);
   });
 
-  onPostgresql("the metrics find what is due by its indexes, and so what stands before it", async () => {
+  onPostgresql("the metrics find due work, and work that waits behind it, by indexes", async () => {
     await fill();
     await run(
       `INSERT INTO steps (uuid, kind, due_at) SELECT uuid, 'finish', now() + interval '1 hour' FROM resources`,
@@ -120,7 +120,7 @@ describe("among many rows", () => {
     await run(`TRUNCATE steps`);
   });
 
-  onPostgresql("the many of one state do not hide the few of the next from the metrics", async () => {
+  onPostgresql("many resources in one state do not hide the few in the next from the metrics", async () => {
     await fill();
     await run(`UPDATE credentials SET state = 'grant_lost', due_at = NULL
       WHERE uuid IN (SELECT uuid FROM credentials ORDER BY uuid LIMIT 12000)`);
@@ -137,35 +137,37 @@ describe("among many rows", () => {
     );
   });
 
+  onPostgresql("many failed resources do not hide the one that a customer waits for", async () => {
+    await fill();
+    await run(`UPDATE credentials SET state = 'grant_lost', due_at = NULL
+      WHERE uuid IN (SELECT uuid FROM resources ORDER BY uuid LIMIT 12001)`);
+    await run(
+      `UPDATE resources SET state = 'failed' WHERE uuid IN (SELECT uuid FROM resources ORDER BY uuid LIMIT 12000)`,
+    );
+    expect((await attention(services(opened.database))).message).toBe("1 resource grant_lost.");
+  });
+
   onPostgresql(
-    "the many of resources that failed do not hide the one for which a customer waits",
+    "everything that was quarantined for a missing key is reopened, however many rows",
     async () => {
       await fill();
-      await run(`UPDATE credentials SET state = 'grant_lost', due_at = NULL
-      WHERE uuid IN (SELECT uuid FROM resources ORDER BY uuid LIMIT 12001)`);
-      await run(
-        `UPDATE resources SET state = 'failed' WHERE uuid IN (SELECT uuid FROM resources ORDER BY uuid LIMIT 12000)`,
-      );
-      expect((await attention(services(opened.database))).message).toBe("1 resource grant_lost.");
+      await run(`UPDATE credentials SET state = 'quarantined', reason = 'key_missing', due_at = NULL
+      WHERE uuid IN (SELECT uuid FROM credentials ORDER BY uuid LIMIT 2500)`);
+      await run(`UPDATE credentials SET sealed_access_token = '\\x01' || decode('00112233445566770000', 'hex'), sealed_refresh_token = NULL
+      WHERE state = 'quarantined'`);
+      const { reopen } = createCredentialStore(opened.database);
+      const sizes: number[] = [];
+      do sizes.push((await reopen(["0011223344556677"])).length);
+      while (sizes.at(-1)! > 0);
+      expect(sizes).toEqual([1_000, 1_000, 500, 0]);
+      // Rows that cannot be refreshed are not made due.
+      expect(await run(`SELECT count(*) AS due FROM credentials WHERE due_at <= now()`)).toEqual([
+        { due: 0 },
+      ]);
     },
   );
 
-  onPostgresql("all that was put aside for a key is taken back, however much it is", async () => {
-    await fill();
-    await run(`UPDATE credentials SET state = 'quarantined', reason = 'key_missing', due_at = NULL
-      WHERE uuid IN (SELECT uuid FROM credentials ORDER BY uuid LIMIT 2500)`);
-    await run(`UPDATE credentials SET sealed_access_token = '\\x01' || decode('00112233445566770000', 'hex'), sealed_refresh_token = NULL
-      WHERE state = 'quarantined'`);
-    const { reopen } = createCredentialStore(opened.database);
-    const sizes: number[] = [];
-    do sizes.push((await reopen(["0011223344556677"])).length);
-    while (sizes.at(-1)! > 0);
-    expect(sizes).toEqual([1_000, 1_000, 500, 0]);
-    // What nobody can refresh is not due for it.
-    expect(await run(`SELECT count(*) AS due FROM credentials WHERE due_at <= now()`)).toEqual([{ due: 0 }]);
-  });
-
-  onPostgresql("steps that wait are looked at in turn, so many at a time", async () => {
+  onPostgresql("waiting steps are examined in turn, a limited number at a time", async () => {
     await fill();
     const [late] = (await run(`SELECT max(uuid::text) AS uuid FROM credentials`)) as { uuid: string }[];
     await run(`UPDATE credentials SET state = 'no_grant', due_at = NULL WHERE uuid <> '${late!.uuid}'`);
@@ -175,7 +177,7 @@ describe("among many rows", () => {
     await run(`TRUNCATE steps`);
   });
 
-  onPostgresql("a state that is rare is listed whole and in order, page by page", async () => {
+  onPostgresql("a rare state is listed completely and in order, page by page", async () => {
     await fill();
     await run(
       `UPDATE resources SET state = 'failed' WHERE uuid IN (SELECT uuid FROM resources ORDER BY created_at LIMIT 150)`,
@@ -188,7 +190,7 @@ describe("among many rows", () => {
     expect(new Set([...first.resources, ...second.resources].map(({ uuid }) => uuid)).size).toBe(150);
   });
 
-  onPostgresql("a state that most of the older ones are in is found behind the newest", async () => {
+  onPostgresql("a state that mainly older resources have is found behind the newest ones", async () => {
     await fill();
     await run(`UPDATE credentials c SET state = 'no_grant', due_at = NULL FROM resources r
       WHERE r.uuid = c.uuid AND r.created_at < now() - interval '7500 seconds'`);
@@ -198,7 +200,7 @@ describe("among many rows", () => {
   });
 });
 
-describe("a wave of refusals", () => {
+describe("detection of a wave of refusals by counting", () => {
   const waveOf = (refused: number, all: number) => {
     const asked: number[] = [];
     const count = (rows: number) => async (most: number) => (asked.push(most), Math.min(rows, most));
@@ -212,22 +214,22 @@ describe("a wave of refusals", () => {
     ["a twentieth", 5, 100, false],
     ["a twentieth of very many", 10_000, 10_000_000, false],
     ["more than anybody loses at once", 10_001, 10_000_000, true],
-  ])("is or is not told by how many are refused: %s", async (_, refused, all, isWave) => {
+  ])("depends on how many are refused: %s", async (_, refused, all, isWave) => {
     const { look, asked } = waveOf(refused, all);
     expect((await look()) !== null).toBe(isWave);
-    // No more are ever counted.
+    // The count is limited to this.
     expect(Math.max(...asked)).toBeLessThanOrEqual(200_000);
   });
 
-  it("is looked for once for all who ask at the same time", async () => {
+  it("runs once for all who ask at the same time", async () => {
     const { look, asked } = waveOf(50, 100);
     await Promise.all(Array.from({ length: 64 }, look));
     expect(asked).toEqual([10_001, 1_000]);
   });
 });
 
-describe("a table that is read as a whole", () => {
-  it("is met row by row, on every kind of database", async () => {
+describe("reading a whole table in pieces", () => {
+  it("returns every row, on every kind of database", async () => {
     await fill(1_000);
     const count = statement(
       "test_pieces",
@@ -241,7 +243,7 @@ describe("a table that is read as a whole", () => {
   });
 
   onPostgresql(
-    "is met as it was at the first piece: each row once, though they move to other pages meanwhile",
+    "returns each row as of the first piece and once, even if rows move to other pages meanwhile",
     async () => {
       await fill();
       const claims = createClaims(opened.database, () => undefined);
@@ -253,7 +255,7 @@ describe("a table that is read as a whole", () => {
       await readWhole(opened.database, async ({ pieces }) => {
         for await (const piece of pieces<{ uuid: string }>("credentials", uuids, [], 50)) {
           met.push(...piece.map(({ uuid }) => uuid));
-          // Claimed and put off, a row leaves its page.
+          // A row that is claimed and put off moves to another page.
           await run(
             `UPDATE credentials SET due_at = now() WHERE uuid IN (SELECT uuid FROM credentials ORDER BY random() LIMIT 500)`,
           );

@@ -4,13 +4,13 @@ import { neededAlone } from "../../src/database/migration-locks.ts";
 
 const landed = (name: string) => readFileSync(`prisma/migrations/${name}/migration.sql`, "utf8");
 
-describe("what a migration locks before it begins", () => {
+describe("the tables that a migration locks before it starts", () => {
   it.each([
     ["20260401000000_metrics_and_request_ids", ['"credentials"', '"steps"']],
     ["20260404000000_who_acted", ['"operator_actions"']],
     ["20260406000000_names_that_fit_an_index", ['"resources_name_idx"', '"resources_app_name_idx"']],
     ["20260407000000_attention_by_uuid", ['"credentials_state_idx"']],
-  ])("is what %s wants for itself", (name, wanted) => {
+  ])("are those that %s locks exclusively", (name, wanted) => {
     expect(neededAlone(landed(name))).toEqual(wanted);
   });
 
@@ -20,7 +20,7 @@ describe("what a migration locks before it begins", () => {
     "20260405000000_room_beside_credentials",
     "20260407000000_lanes_of_steps",
     "20260407000001_what_fails",
-  ])("is nothing for %s, which lets readers through", (name) => {
+  ])("are none for %s, which lets readers through", (name) => {
     expect(neededAlone(landed(name))).toEqual([]);
   });
 
@@ -38,7 +38,7 @@ describe("what a migration locks before it begins", () => {
     ["ALTER TABLE a SET (fillfactor = 50, autovacuum_enabled = on), VALIDATE CONSTRAINT c", []],
     ["ALTER TABLE a DETACH PARTITION b CONCURRENTLY", []],
     ["ALTER INDEX one RENAME TO two", []],
-  ])("of the script %s is %j", (script, wanted) => {
+  ])("are for the script %s: %j", (script, wanted) => {
     expect(neededAlone(script)).toEqual(wanted);
   });
 });

@@ -24,7 +24,7 @@ afterEach(async () => {
   for (const close of toClose.splice(0).reverse()) await close();
 });
 
-/** How the driver reaches a fresh, migrated database. */
+/** The driver's address of a fresh, migrated database. */
 async function anAddress(): Promise<pg.PoolConfig> {
   const fresh = await aFreshDatabase();
   toClose.push(fresh.close);
@@ -44,7 +44,7 @@ async function withClient<T>(address: pg.PoolConfig, work: (client: pg.Client) =
   return work(client).finally(() => client.end());
 }
 
-test("the embedded database is migrated when it is opened; an up-to-date one has nothing pending", async () => {
+test("the embedded database is migrated when it is opened; one that is up to date has nothing pending", async () => {
   const fresh = await aFreshDatabase();
   toClose.push(fresh.close);
   const empty = { ...fresh.settings, dataDir: path.join(fresh.settings.dataDir, "new") };
@@ -54,7 +54,7 @@ test("the embedded database is migrated when it is opened; an up-to-date one has
   expect(await database.query(statement("resources", `SELECT uuid FROM resources`))).toEqual([]);
 }, 60_000);
 
-test("beside a service of an older build, which has it open, a command says so, and kit migrate too", async () => {
+test("a command reports that a service of an older build has the database open, and so does kit migrate", async () => {
   const fresh = await anEmbeddedDatabase();
   toClose.push(fresh.close);
   const older = await openDatabase(fresh.settings);
@@ -69,11 +69,11 @@ test("beside a service of an older build, which has it open, a command says so, 
   expect(await older.pendingMigrations()).toHaveLength(1);
 }, 60_000);
 
-test("migrating again finds nothing to do", async () => {
+test("a second migration run finds nothing to do", async () => {
   expect(await applyMigrations(await anAddress())).toEqual({ applied: [] });
 });
 
-test("a migration that fails leaves nothing half done, and says what was wrong", async () => {
+test("a failed migration is rolled back, and its error is reported", async () => {
   const address = await anAddress();
   const folder = await mkdtemp(path.join(tmpdir(), "addon-migrations-"));
   toClose.push(() => rm(folder, { recursive: true }));
@@ -90,7 +90,7 @@ test("a migration that fails leaves nothing half done, and says what was wrong",
   expect(rows).toEqual([{ name: null }]);
 });
 
-test("a migration that is a transaction of its own says what was wrong too, and can be put right", async () => {
+test("a failed migration with a transaction of its own reports its error, and can be repaired", async () => {
   const address = await anAddress();
   const folder = await mkdtemp(path.join(tmpdir(), "addon-migrations-"));
   toClose.push(() => rm(folder, { recursive: true }));
@@ -106,7 +106,7 @@ test("a migration that is a transaction of its own says what was wrong too, and 
   });
 });
 
-test("a migration that a killed process began is begun again", async () => {
+test("a migration that a killed process started is started again", async () => {
   const address = await anAddress();
   const folder = await mkdtemp(path.join(tmpdir(), "addon-migrations-"));
   toClose.push(() => rm(folder, { recursive: true }));
@@ -161,7 +161,7 @@ async function describeSchema(client: pg.Client, schema: string): Promise<string
 }
 
 (testServerUrl ? test : test.skip)(
-  "of five that migrate at once, one applies and the others find nothing to do",
+  "of five concurrent runs, one applies the migrations and the others find nothing to do",
   async () => {
     const name = `addon_test_migrate_${process.pid}`;
     const server = testServerUrl as string;

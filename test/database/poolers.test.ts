@@ -25,7 +25,7 @@ const EVERYBODYS = ["application_name", "client_encoding", "DateStyle", "extra_f
 const onPostgresql = process.env["TEST_DATABASE_URL"] ? it : it.skip;
 
 onPostgresql(
-  "docs/scale.md tells a role behind a pooler exactly what a connection of ours sets by itself",
+  "docs/scale.md sets on a role behind a pooler exactly what our connections set themselves",
   async () => {
     const database = await aFreshDatabase();
     const db = await openDatabase({ ...database.settings, role: "guest" });

@@ -7,13 +7,14 @@ import { administer, databaseUrl } from "../support/database.ts";
 import { startDatabaseProxy, type DatabaseProxy } from "../support/database-proxy.ts";
 import { aWorld, eventually, type World } from "../support/world.ts";
 
-// A real PostgreSQL at the worst moment: gone just as tokens arrive, held by somebody, short of connections.
+// A real PostgreSQL that fails at the worst moments: unreachable just as tokens arrive, locked, or short of
+// connections.
 const serverUrl = process.env["TEST_DATABASE_URL"];
 const onPostgresql = serverUrl ? describe : describe.skip;
 
 let world: World;
 let proxy: DatabaseProxy;
-/** Runs when the platform has answered a call to the token endpoint, before anybody here knows; used up by it. */
+/** Runs once, after the platform has answered a call to the token endpoint and before the service has the answer. */
 let onAnswer: (() => void) | null = null;
 beforeAll(async () => {
   if (!serverUrl) return;
@@ -50,7 +51,7 @@ const issuedSince = (since: number) =>
     .entries.filter(({ path, response }) => path === "/oauth/token" && (response?.status ?? 500) < 300)
     .length;
 
-/** A claim whose call could not be made stands until its lease ends. */
+/** A claim whose call was not made lasts until its lease ends. */
 const become = (uuids: string[], generation: number, withinMs = 80_000) =>
   eventually(async () => {
     const found = await world.rows(
@@ -60,7 +61,7 @@ const become = (uuids: string[], generation: number, withinMs = 80_000) =>
     expect(found).toEqual([{ state: "active", generation, count: uuids.length }]);
   }, withinMs);
 
-/** The one token that the platform counts as valid is the one that is stored. */
+/** The stored token is the one that is valid at the platform. */
 async function expectAlive(uuids: string[]): Promise<void> {
   const since = position();
   for (const uuid of uuids)
@@ -68,7 +69,7 @@ async function expectAlive(uuids: string[]): Promise<void> {
   expect(issuedSince(since)).toBe(0);
 }
 
-/** A statement in a transaction that stays open until the answer is called. */
+/** Runs a statement in a transaction that stays open until the returned function is called. */
 async function held(text: string): Promise<() => Promise<void>> {
   const client = new pg.Client({ connectionString: world.environment["DATABASE_URL"]! });
   await client.connect();
@@ -80,9 +81,9 @@ async function held(text: string): Promise<() => Promise<void>> {
   };
 }
 
-onPostgresql("a database that goes away", () => {
+onPostgresql("a database that goes away while tokens arrive", () => {
   it.each(["black-hole", "refuse"] as const)(
-    "(%s) exactly when the tokens of grants arrive costs none, and no second exchange",
+    "(%s) loses no token of a grant, and causes no second exchange",
     async (mode) => {
       const since = position();
       onAnswer = () => proxy.mode(mode);
@@ -97,7 +98,7 @@ onPostgresql("a database that goes away", () => {
     120_000,
   );
 
-  it("exactly when refreshed tokens arrive leaves no dead token", async () => {
+  it("leaves no dead token after a refresh", async () => {
     const uuids = uuidsOf(await install(10));
     await become(uuids, 1);
     onAnswer = () => proxy.mode("refuse");
@@ -110,8 +111,8 @@ onPostgresql("a database that goes away", () => {
   }, 120_000);
 });
 
-onPostgresql("a row that somebody holds", () => {
-  it("keeps nobody else from anything, and is not lost", async () => {
+onPostgresql("a locked row", () => {
+  it("delays no other row, and its own update is not lost", async () => {
     const [stuck, free] = uuidsOf(await install(2)) as [string, string];
     await become([stuck, free], 1);
     const release = await held(
@@ -123,7 +124,7 @@ onPostgresql("a row that somebody holds", () => {
     const [another] = await install(1);
     expect(another!.response.status).toBe(200);
     await become([another!.addon.id], 1);
-    // Its own deprovision is answered, however that turns out, and once more succeeds.
+    // Its own deprovision gets an answer, of whatever status, and a repeated one succeeds.
     const first = await gone;
     expect([503, 204]).toContain(first?.response.status);
     await release();
@@ -134,16 +135,16 @@ onPostgresql("a row that somebody holds", () => {
   });
 });
 
-onPostgresql("a table that somebody holds", () => {
-  it("leaves nothing of the provisions that were refused meanwhile, and the log says what they waited for", async () => {
+onPostgresql("a locked table", () => {
+  it("leaves nothing of the provisions that were refused meanwhile, and the log names the lock", async () => {
     const release = await held(`LOCK TABLE credentials IN ACCESS EXCLUSIVE MODE`);
     const logged = world.logged().length;
     const refused = await install(60);
     expect(refused.map(({ response }) => response.status)).toEqual(refused.map(() => 503));
-    // What was sent before they were refused ends by itself.
+    // Statements that were sent before the refusal end by themselves.
     await sleep(4_000);
     await release();
-    // One that comes now is written behind whatever was left to be written before it.
+    // A new provision is written after everything that was still to be written.
     const [next] = await install(1);
     expect(next!.response.status).toBe(200);
     await sleep(1_000);
@@ -162,8 +163,8 @@ onPostgresql("a table that somebody holds", () => {
   }, 60_000);
 });
 
-onPostgresql("connections", () => {
-  it("are not kept by slow calls to the platform: provisions go on with two", async () => {
+onPostgresql("database connections", () => {
+  it("are not held during slow calls to the platform: provisions continue with two", async () => {
     await world.restart({ environment: { DATABASE_POOL: "2", TOKEN_CONCURRENCY: "50" } });
     world.sandbox.control.fault("POST /oauth/token", { delayMs: 5_000 }, 50);
     const slow = uuidsOf(await install(50));
@@ -177,7 +178,7 @@ onPostgresql("connections", () => {
     await become([...slow, ...uuidsOf(quick)], 1);
   }, 120_000);
 
-  it("that the server does not have are waited for: no start fails and no provision", async () => {
+  it("beyond the server's limit are waited for: no start and no provision fails", async () => {
     const role = `addon_few_${process.pid}`;
     const name = new URL(world.environment["DATABASE_URL"]!).pathname.slice(1);
     await world.rows(`CREATE ROLE ${role} LOGIN CONNECTION LIMIT 3`);
@@ -200,7 +201,7 @@ onPostgresql("connections", () => {
 });
 
 onPostgresql("kit migrate", () => {
-  it("run three times at once applies each migration once", async () => {
+  it("applies each migration once when three run at the same time", async () => {
     const name = `addon_migrate_${process.pid}`;
     await administer(serverUrl!, (ask) => ask(`CREATE DATABASE ${name}`));
     try {

@@ -7,7 +7,7 @@ import { aWaitingRoom, DatabaseUnavailable, retryWhileDatabaseAway } from "../..
 const lost = () => new Error("Connection terminated unexpectedly");
 const deadlock = () => Object.assign(new Error("deadlock detected"), { code: "40P01", severity: "ERROR" });
 
-/** Fails so many times, then succeeds. */
+/** Fails a number of times, then succeeds. */
 function failing(times: number, error: () => unknown) {
   let tries = 0;
   const work = async () => {
@@ -17,19 +17,19 @@ function failing(times: number, error: () => unknown) {
   return { work, tries: () => tries };
 }
 
-test("work is done again until the database is back", async () => {
+test("repeats the work until the database is back", async () => {
   const { work, tries } = failing(3, lost);
   expect(await retryWhileDatabaseAway(work)).toBe("done");
   expect(tries()).toBe(4);
 });
 
-test("an error that waiting does not cure is thrown at once", async () => {
+test("throws at once an error that waiting does not cure", async () => {
   const { work, tries } = failing(3, () => new TypeError("a mistake"));
   await expect(retryWhileDatabaseAway(work)).rejects.toThrow(TypeError);
   expect(tries()).toBe(1);
 });
 
-test("at the deadline it gives up, with the last error as the cause", async () => {
+test("gives up at the deadline, with the last error as the cause", async () => {
   const error = await retryWhileDatabaseAway(failing(Infinity, lost).work, { upToMs: 300 }).catch(
     (thrown: unknown) => thrown,
   );
@@ -37,13 +37,13 @@ test("at the deadline it gives up, with the last error as the cause", async () =
   expect(error).toMatchObject({ id: "database_unavailable", cause: { message: lost().message } });
 });
 
-test("it gives up on a try that hangs", async () => {
+test("gives up on an attempt that hangs", async () => {
   await expect(retryWhileDatabaseAway(() => new Promise(() => undefined), { upToMs: 50 })).rejects.toThrow(
     DatabaseUnavailable,
   );
 });
 
-test("where a try hangs, what ended the one before it is the cause", async () => {
+test("when an attempt hangs, reports the error of the attempt before it as the cause", async () => {
   let tries = 0;
   const work = () => ((tries += 1) > 1 ? new Promise(() => undefined) : Promise.reject(lost()));
   await expect(retryWhileDatabaseAway(work, { upToMs: 200 })).rejects.toMatchObject({
@@ -52,7 +52,7 @@ test("where a try hangs, what ended the one before it is the cause", async () =>
   });
 });
 
-/** As a process that is stopped, or whose container is frozen: nothing runs, and time passes. */
+/** Blocks as a suspended process or frozen container does: nothing runs, and time passes. */
 const standStill = (ms: number) => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
 const LONGER_THAN_THE_DEADLINE_MS = 2_000;
 
@@ -82,12 +82,12 @@ test.each<[string, (tries: number) => Promise<string>]>([
         setTimeout(() => resolve("done"), 1_400);
       }),
   ],
-])("a process that stood still beyond the deadline %s tries once more", async (_, work) => {
+])("a process that was suspended beyond the deadline %s tries once more", async (_, work) => {
   let tries = 0;
   expect(await retryWhileDatabaseAway(() => work((tries += 1)), { upToMs: 300 })).toBe("done");
 });
 
-test("a process that stood still, and finds no database, gives up soon", async () => {
+test("a process that was suspended gives up soon when there is no database", async () => {
   const work = async () => {
     standStill(LONGER_THAN_THE_DEADLINE_MS);
     throw lost();
@@ -95,14 +95,14 @@ test("a process that stood still, and finds no database, gives up soon", async (
   await expect(retryWhileDatabaseAway(work, { upToMs: 300 })).rejects.toThrow(DatabaseUnavailable);
 });
 
-test("conflicts are waited out like everything else: an answer that fails is final for the platform", async () => {
+test("conflicts are retried like other transient errors, because a failed answer is final for the platform", async () => {
   expect(await retryWhileDatabaseAway(failing(5, deadlock).work)).toBe("done");
   await expect(retryWhileDatabaseAway(failing(Infinity, deadlock).work, { upToMs: 300 })).rejects.toThrow(
     DatabaseUnavailable,
   );
 });
 
-test("when the waiting room is full, whoever would have to wait fails at once, and seats become free again", async () => {
+test("when too many callers wait, the next fails at once; places become free again", async () => {
   const room = aWaitingRoom(2);
   const wait = () => retryWhileDatabaseAway(failing(Infinity, lost).work, { upToMs: 400, room });
   const waiting = [wait(), wait()].map((one) => one.catch((error: unknown) => error));

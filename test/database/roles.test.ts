@@ -15,7 +15,7 @@ const [asAdministrator, asOwner, forOldTables, afterMigrating] = statementsOf("d
   ...[string[], string[], string[], string[]],
 ];
 
-onPostgresql("a service whose role may change no schema, set up as docs/database.md says", () => {
+onPostgresql("a service whose role cannot change the schema, set up as docs/database.md says", () => {
   const toClose: (() => Promise<unknown>)[] = [];
   let roles: ReturnType<typeof twoRoles>;
   let people: PeopleWorld;
@@ -50,7 +50,7 @@ onPostgresql("a service whose role may change no schema, set up as docs/database
         ),
       ).toEqual([{ state: "provisioned", credential: "active" }]),
     );
-  /** What a command answered; it must have done what it was asked for. */
+  /** The output of a command, which must have succeeded. */
   const kit = async (words: string[], input?: string) => {
     const { code, data } = await kitJson(settings, words, input);
     expect({ words, code, data }).toEqual({ words, code: 0, data });
@@ -86,12 +86,12 @@ onPostgresql("a service whose role may change no schema, set up as docs/database
     await kit(["resources", "erase", before.uuid, "--yes"]);
   });
 
-  it("takes a new client secret, for which it locks a table", async () => {
+  it("sets a new client secret, for which it locks a table", async () => {
     const { secret } = people.control.resetClientSecret();
     expect(await kit(["secret", "set"], secret)).toMatchObject({ version: 2 });
   });
 
-  it("lets people in and out", async () => {
+  it("signs people in and out", async () => {
     const browser = people.browser();
     expect(await people.signIn(browser)).toMatchObject({ status: 303, location: "/oauth/me" });
     expect((await browser.get("/oauth/me")).text).toContain("owner@example.com");
@@ -99,7 +99,7 @@ onPostgresql("a service whose role may change no schema, set up as docs/database
     expect(await people.signIn(people.browser())).toMatchObject({ status: 303 });
   });
 
-  it("seals everything with another key", async () => {
+  it("re-encrypts everything with another key", async () => {
     const change = {
       ENCRYPTION_KEY: randomBytes(24).toString("hex"),
       DECRYPTION_KEYS: settings["ENCRYPTION_KEY"]!,
@@ -116,7 +116,7 @@ onPostgresql("a service whose role may change no schema, set up as docs/database
     await eventually(async () => expect(await look(`SELECT 1 FROM steps`)).toEqual([]));
   });
 
-  it("ran every job there is, and was refused nothing in all of this", async () => {
+  it("runs every job without a permission error", async () => {
     const jobs = await look<{ name: string }>(`SELECT name FROM heartbeats ORDER BY name`);
     expect(jobs.map(({ name }) => name)).toEqual(
       expect.arrayContaining([
@@ -138,7 +138,7 @@ onPostgresql("a service whose role may change no schema, set up as docs/database
     ["USAGE ON SEQUENCE steps_id_seq, events_id_seq", "USAGE on sequence events_id_seq, steps_id_seq"],
     ["SELECT ON _prisma_migrations", "SELECT on _prisma_migrations"],
     ["USAGE ON SCHEMA public", "USAGE on schema public"],
-  ])("without %s is not fit, and the check-up says how to grant it", async (right, lacked) => {
+  ])("fails kit doctor without %s, which says how to grant it", async (right, lacked) => {
     const look = async () => {
       const { data } = await kitJson<{ checks: { id: string; ok: boolean; message: string; fix: string }[] }>(
         settings,
@@ -156,7 +156,7 @@ onPostgresql("a service whose role may change no schema, set up as docs/database
     expect((await look()).ok).toBe(true);
   });
 
-  it("is asked for its rights on every table of ours, and on none that a partner has put beside", async () => {
+  it("has its rights checked on all tables of the kit, and on no others", async () => {
     const schema = await readFile(new URL("../../prisma/schema.prisma", import.meta.url), "utf8");
     const mapped = [...schema.matchAll(/@@map\("(\w+)"\)/g)].map(([, name]) => name!);
     expect([...OUR_TABLES].sort()).toEqual([...mapped, "_prisma_migrations"].sort());
@@ -186,11 +186,11 @@ onPostgresql("a service whose role may change no schema, set up as docs/database
     "UPDATE _prisma_migrations SET finished_at = NULL",
     "SET ROLE addon_owner",
     "CREATE ROLE mine",
-  ])("may not: %s", async (text) => {
+  ])("is not allowed to run: %s", async (text) => {
     await expect(roles.ask("service", [text])).rejects.toMatchObject({ code: "42501" });
   });
 
-  it("uses what the next migration makes without a new grant", async () => {
+  it("uses what the next migration creates without a new grant", async () => {
     await roles.ask("owner", [`CREATE TABLE next (id bigserial PRIMARY KEY, what text)`]);
     const rows = await roles.ask("service", [
       `INSERT INTO next (what) VALUES ('a'), ('b')`,
@@ -208,7 +208,7 @@ onPostgresql("a database that was migrated before it had two roles", () => {
   beforeAll(() => void (roles = twoRoles(testServerUrl!)));
   afterAll(() => roles.close());
 
-  it("serves after the grants for the tables it has, and not before", async () => {
+  it("serves only after the grants for its existing tables", async () => {
     await roles.ask("server", asAdministrator);
     await migrate({ url: roles.ownerUrl });
     await roles.ask("owner", asOwner);
@@ -223,6 +223,6 @@ onPostgresql("a database that was migrated before it had two roles", () => {
   }, 60_000);
 });
 
-it("docs/database.md has the four pieces that were tried here", () => {
+it("docs/database.md has the four blocks of SQL that these tests run", () => {
   expect(statementsOf("database.md").map(({ length }) => length)).toEqual([5, 4, 2, 1]);
 });

@@ -16,7 +16,7 @@ const full = () =>
     ...{ code: "53100", severity: "ERROR" },
   });
 
-/** A database whose disk may be full: then nothing that allocates is done, and what fits into what is there still is. */
+/** A database whose disk may be full: then writes that need new blocks fail, and others work. */
 function aFillingDatabase() {
   const disk = { isFull: false, spills: 0 };
   const client = Object.assign(new EventEmitter(), {
@@ -34,12 +34,12 @@ function aFillingDatabase() {
 }
 const provision = statement("provision", "INSERT");
 
-describe("a disk that is full", () => {
+describe("a full disk", () => {
   it.each([
     ["a statement", (db: ReturnType<typeof aFillingDatabase>["db"]) => db.query(provision)],
     ["a transaction", (db) => db.transaction((tx) => tx.query(provision))],
   ] as [string, (db: ReturnType<typeof aFillingDatabase>["db"]) => Promise<unknown>][])(
-    "is known from %s that failed for it, until there is room again",
+    "is detected by %s that fails, until there is room again",
     async (_, write) => {
       const { disk, db } = aFillingDatabase();
       disk.isFull = true;
@@ -55,7 +55,7 @@ describe("a disk that is full", () => {
     },
   );
 
-  it("is what the check-up says of a database that answers", async () => {
+  it("is reported by the check-up although the database answers", async () => {
     const { disk, db } = aFillingDatabase();
     const services = { db, config: {} } as Services;
     expect(await look(services)).toMatchObject({ ok: true, fix: null });
@@ -68,8 +68,8 @@ describe("a disk that is full", () => {
   });
 });
 
-describe("trying whether there is room", () => {
-  it("leaves the connection as it was", async () => {
+describe("the test for free disk space", () => {
+  it("leaves the connection unchanged", async () => {
     const fresh = await aFreshDatabase();
     const db = await openDatabase({ ...fresh.settings, poolSize: 1 });
     const setting = statement("settings_of_memory", `SELECT current_setting('work_mem') AS memory`);
@@ -83,7 +83,7 @@ describe("trying whether there is room", () => {
     }
   });
 
-  onPostgresql("has blocks written, and is no fault where a setting forbids that", async () => {
+  onPostgresql("writes blocks to disk, and reports no fault where a setting forbids that", async () => {
     const fresh = await aFreshDatabase();
     const db = await openDatabase({ ...fresh.settings, poolSize: 1 });
     const written = statement(

@@ -24,7 +24,7 @@ async function pageOfEach(): Promise<Map<string, number>> {
   return new Map(rows.map(({ uuid, page }) => [uuid, page]));
 }
 
-test("no index of credentials names what a claim, a mark or a re-seal writes, or each would have to write it", async () => {
+test("no index of credentials covers a column that a claim, a mark or a re-seal writes, so that these updates can be HOT", async () => {
   const rows = await opened.database.query<{ indexdef: string }>(
     statement("indexes", `SELECT indexdef FROM pg_indexes WHERE tablename = 'credentials'`),
   );
@@ -33,7 +33,7 @@ test("no index of credentials names what a claim, a mark or a re-seal writes, or
     expect(indexdef).not.toMatch(/lease|sent_at|outcome_unknown|sealed_|generation|secret_version|issued_at/);
 });
 
-/** How many of 100 claimed credentials had to go to another page: for the claim, and then for the mark. */
+/** How many of 100 claimed credentials were moved to another page: by the claim, and then by the mark. */
 async function movedByClaimAndMark(): Promise<[claim: number, mark: number]> {
   await opened.database.query(statement("forget", "TRUNCATE credentials"));
   await opened.database.query(fill, [MANY]);
@@ -52,7 +52,7 @@ async function movedByClaimAndMark(): Promise<[claim: number, mark: number]> {
 
 // The mark takes the place of what the claim replaced, unless a transaction that is older than the claim is still
 // running, in whatever database of the server: so this waits for a moment without one.
-test("a credential that is claimed stays on its page, with the mark too, so that no index has to hear of it", async () => {
+test("a claim and its mark keep the row on its page, so that no index changes", async () => {
   await eventually(async () => {
     const [claim, mark] = await movedByClaimAndMark();
     expect(claim).toBeLessThan(MANY / 10);

@@ -9,7 +9,7 @@ import { Misconfigured } from "../../src/errors.ts";
 
 const PEM = "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n";
 
-test("without DATABASE_CA the address alone decides", () => {
+test("without DATABASE_CA the address alone decides about TLS", () => {
   const url = "postgresql://u:p@db.example/addon?sslmode=verify-full";
   expect(withCa(url, undefined)).toEqual({ connectionString: url });
 });
@@ -19,14 +19,14 @@ test.each([
   ["?sslmode=require&application_name=a", "?application_name=a"],
   ["?application_name=a&sslmode=verify-full", "?application_name=a"],
   ["", ""],
-])("a CA of our own is trusted, and nobody else: %s", (query, left) => {
+])("only the CA of DATABASE_CA is trusted: %s", (query, left) => {
   expect(withCa(`postgresql://db.example/addon${query}`, PEM)).toEqual({
     connectionString: `postgresql://db.example/addon${left}`,
     ssl: { ca: PEM, rejectUnauthorized: true },
   });
 });
 
-/** What the driver makes of it, which lets an address win over what stands beside it. */
+/** The driver's resulting settings; in the driver an address overrides other options. */
 const tlsOf = (query: string, ca: string) => {
   const client = new pg.Client(withCa(`postgresql://db.example/addon${query}`, ca));
   return (client as unknown as { connectionParameters: { ssl: unknown } }).connectionParameters.ssl;
@@ -41,13 +41,13 @@ test.each([
   "?sslnegotiation=direct",
   "?sslmode=verify-full&sslrootcert=/no/such/file",
   "?uselibpqcompat=true&sslmode=require",
-])("an address does not overrule it: %s", (query) => {
+])("the address cannot override DATABASE_CA: %s", (query) => {
   expect(tlsOf(query, PEM)).toEqual({ ca: PEM, rejectUnauthorized: true });
   expect(tlsOf(query, "no-verify")).toEqual({ rejectUnauthorized: false });
 });
 
 test.each(["pa%ss", "100%", "pa ss", "pa%20ss", "p%40ss"])(
-  "what is added to an address leaves its password: %s",
+  "adding options to an address keeps its password: %s",
   (word) => {
     const url = `postgresql://somebody:${word}@db.example/addon`;
     const added = withQuery(url, (query) => query.set("options", "-c one=1"));
@@ -61,16 +61,16 @@ test.each(["pa%ss", "100%", "pa ss", "pa%20ss", "p%40ss"])(
   },
 );
 
-test("a certificate of the client's own that cannot be read is a fault of the address", () => {
+test("an unreadable client certificate is reported as an error in the address", () => {
   expect(() => tlsOf("?sslcert=/no/such/file", PEM)).toThrow(/^DATABASE_URL: the file of its sslcert/);
 });
 
-test("a certificate of the client's own stays the address's matter", async () => {
+test("a client certificate in the address is kept", async () => {
   const folder = await mkdtemp(path.join(tmpdir(), "addon-tls-"));
   const file = path.join(folder, "client.pem");
   await writeFile(file, "one of ours");
   const tls = tlsOf(`?sslcert=${file}&sslkey=${file}`, PEM) as { key: string };
-  // The driver hides the key from whoever lists the members.
+  // The driver makes the key non-enumerable.
   expect({ ...tls, key: tls.key }).toEqual({
     ca: PEM,
     rejectUnauthorized: true,
@@ -80,7 +80,7 @@ test("a certificate of the client's own stays the address's matter", async () =>
   await rm(folder, { recursive: true });
 });
 
-test("no-verify encrypts without asking who answers; nothing else does", () => {
+test("only no-verify encrypts without checking the server's certificate", () => {
   expect(withCa("postgresql://db.example/addon", "no-verify").ssl).toEqual({ rejectUnauthorized: false });
 });
 
@@ -89,7 +89,7 @@ test.each(["sslmode=disable", "ssl=0"])("an address that turns TLS off stays as 
   expect(withCa(url, PEM)).toEqual({ connectionString: url });
 });
 
-test("a CA that is neither a certificate nor a file is refused by the setting's name, not its value", () => {
+test("a DATABASE_CA that is neither a certificate nor a file is refused by the setting's name, without its value", () => {
   expect(() => withCa("postgresql://db.example/addon", "/no/such/file")).toThrow(Misconfigured);
   expect(() => withCa("postgresql://db.example/addon", "/no/such/file")).toThrow(/^DATABASE_CA must be/);
 });

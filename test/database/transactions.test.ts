@@ -14,7 +14,7 @@ const insert = statement("insert", `INSERT INTO heartbeats (name) VALUES ($1)`);
 const list = statement("list", `SELECT name FROM heartbeats ORDER BY name`);
 const onPostgresql = testServerUrl ? test : test.skip;
 
-test("what a transaction wrote is there once it has resolved", async () => {
+test("a transaction's writes are stored when it resolves", async () => {
   const result = await opened.database.transaction(async (tx) => {
     await tx.query(insert, ["one"]);
     await tx.query(insert, ["two"]);
@@ -34,7 +34,7 @@ test("a transaction whose work throws leaves nothing, and throws that error", as
   expect(await opened.database.query(list)).toEqual([]);
 });
 
-test("a transaction that swallowed an error does not pass for a success", async () => {
+test("a transaction that swallowed an error does not resolve as a success", async () => {
   const work = opened.database.transaction(async (tx) => {
     await tx.query(insert, ["one"]);
     await tx.query(insert, ["one"]).catch(() => undefined);
@@ -43,7 +43,7 @@ test("a transaction that swallowed an error does not pass for a success", async 
   expect(await opened.database.query(list)).toEqual([]);
 });
 
-test("an error leaves the connections as they were, however many there are", async () => {
+test("errors leave the connections usable, however many occur", async () => {
   const mistakes = Array.from({ length: 20 }, (_, i) =>
     i % 2
       ? opened.database.query(statement("mistake", `SELECT 1 / $1::int`), [0])
@@ -54,7 +54,7 @@ test("an error leaves the connections as they were, however many there are", asy
   await opened.database.ping();
 });
 
-onPostgresql("killed sessions, idle or at work, cost a retry and nothing more", async () => {
+onPostgresql("sessions that are killed, idle or busy, cost only a retry", async () => {
   const sleeping = Array.from({ length: 3 }, () =>
     retryWhileDatabaseAway(() => opened.database.query(statement("sleep", `SELECT pg_sleep(0.5)`))),
   );
@@ -75,7 +75,7 @@ onPostgresql("killed sessions, idle or at work, cost a retry and nothing more", 
   expect(await opened.database.query(list)).toEqual([{ name: "survivor" }]);
 });
 
-onPostgresql("a statement that takes too long is given up, and ends on the server too", async () => {
+onPostgresql("a statement that takes too long is abandoned, and also ends on the server", async () => {
   await expect(opened.database.query(statement("too_long", `SELECT pg_sleep(30)`))).rejects.toThrow(
     /timeout/,
   );
@@ -88,7 +88,7 @@ onPostgresql("a statement that takes too long is given up, and ends on the serve
   expect(left).toEqual([]);
 });
 
-onPostgresql("a connection given back inside a transaction is never given to the next", async () => {
+onPostgresql("a connection that is returned inside a transaction is never reused", async () => {
   const pool = createPool({ connectionString: opened.settings.url, max: 1 });
   const careless = await pool.connect();
   await careless.query("BEGIN");

@@ -4,8 +4,8 @@ import { kitJson } from "../kit/kit.ts";
 import { startDatabaseProxy, type DatabaseProxy } from "../support/database-proxy.ts";
 import { aWorld, eventually, type World } from "../support/world.ts";
 
-// A real PostgreSQL that is cut off, silent, read-only, full or in a deadlock. The proxy stands before the service
-// alone: the test asks the database directly.
+// A real PostgreSQL that is unreachable, silent, read-only, full or in a deadlock. Only the service uses the proxy; the
+// test queries the database directly.
 const onPostgresql = process.env["TEST_DATABASE_URL"] ? describe : describe.skip;
 
 let world: World;
@@ -35,7 +35,7 @@ const becomesActive = (uuid: string, withinMs = 60_000) =>
 const exchanges = (since: number) =>
   world.sandbox.control.ledger({ since }).entries.filter(({ path }) => path === "/oauth/token");
 
-/** From now on writes to a table fail with this SQLSTATE, all or some of them. */
+/** From now on all or some writes to a table fail with this SQLSTATE. */
 async function failing(table: "credentials" | "resources", sqlState: string, share = 1): Promise<void> {
   await world.rows(`
     CREATE OR REPLACE FUNCTION trouble() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -48,8 +48,8 @@ async function failing(table: "credentials" | "resources", sqlState: string, sha
   );
 }
 
-onPostgresql("a database that", () => {
-  it("refuses for five seconds costs no provision", async () => {
+onPostgresql("database trouble", () => {
+  it("connections refused for five seconds: no provision is lost", async () => {
     proxy.mode("refuse");
     const answers = Promise.all(Array.from({ length: 10 }, install));
     await sleep(5_000);
@@ -60,7 +60,7 @@ onPostgresql("a database that", () => {
     }
   }, 60_000);
 
-  it("is silent is answered for with 503 within ten seconds, and nothing is half done", async () => {
+  it("a silent server: 503 within ten seconds, and nothing half done", async () => {
     proxy.mode("black-hole");
     const [{ addon, response }, health] = await Promise.all([
       install(),
@@ -78,7 +78,7 @@ onPostgresql("a database that", () => {
     await becomesActive(addon.id);
   }, 60_000);
 
-  it("hears us but is not heard does nothing twice", async () => {
+  it("answers that do not arrive: nothing is done twice", async () => {
     const calls = world.sandbox.control.ledger().next;
     proxy.mode("drop-replies");
     const answer = install();
@@ -90,7 +90,7 @@ onPostgresql("a database that", () => {
     expect(exchanges(calls)).toHaveLength(1);
   }, 60_000);
 
-  it("commits and cannot say so gives one resource, one answer, one exchange", async () => {
+  it("commits whose acknowledgement is lost: one resource, one answer, one exchange", async () => {
     const calls = world.sandbox.control.ledger().next;
     proxy.mode("cut-after-commit");
     const answers = Promise.all(Array.from({ length: 20 }, install));
@@ -102,7 +102,7 @@ onPostgresql("a database that", () => {
     expect(exchanges(calls)).toHaveLength(20);
   }, 60_000);
 
-  it("is restarted ends no process, and its work goes on", async () => {
+  it("a restart of the server: no process exits, and work continues", async () => {
     const installs = Promise.all(
       Array.from({ length: 10 }, async (_, index) => {
         await sleep(index * 100);
@@ -119,7 +119,7 @@ onPostgresql("a database that", () => {
     }
   }, 60_000);
 
-  it("takes no writes is not ready, the check-up says why, and both are well when it takes them again", async () => {
+  it("a read-only server: /readyz and kit doctor report it, and recover with it", async () => {
     const name = new URL(world.environment["DATABASE_URL"]!).pathname.slice(1);
     const ready = async () => (await fetch(`${world.service.url}/readyz`)).status;
     const checkUp = async () => {
@@ -145,7 +145,7 @@ onPostgresql("a database that", () => {
     ["is full", "53100"],
     ["is read-only, for it was failed over", "25006"],
   ])(
-    "%s: no provision is acknowledged, no exchange is sent, and it goes on afterwards",
+    "a server that %s: no provision is acknowledged, no exchange is sent, and work continues afterwards",
     async (_, sqlState) => {
       await failing("resources", sqlState);
       const { response } = await install();
@@ -163,7 +163,7 @@ onPostgresql("a database that", () => {
     90_000,
   );
 
-  it("deadlocks now and then is asked again, and nobody notices", async () => {
+  it("occasional deadlocks: the statements are retried, and no caller gets an error", async () => {
     await failing("resources", "40P01", 0.3);
     const deliveries = await Promise.all(Array.from({ length: 50 }, install));
     expect(deliveries.filter(({ response }) => response.status !== 200)).toEqual([]);

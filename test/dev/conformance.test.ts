@@ -1,4 +1,4 @@
-// `npm run conformance` without a word: this very service, with its own database in a temporary folder.
+// `npm run conformance` without arguments: the kit's own service, with a database in a temporary folder.
 
 import { afterEach, describe, expect, it } from "@jest/globals";
 import { mkdtemp, readdir, rm } from "node:fs/promises";
@@ -13,7 +13,7 @@ afterEach(() => Promise.all(folders.splice(0).map((folder) => rm(folder, { recur
 async function conformance(...only: string[]) {
   const folder = await mkdtemp(path.join(tmpdir(), "conformance-run-"));
   folders.push(folder);
-  /** Of its databases; what runs TypeScript keeps something too. */
+  /** Temporary folders of its databases; tsx keeps others. */
   async function left() {
     const names = await readdir(folder, { recursive: true });
     return names.filter((name) => name.startsWith("conformance-"));
@@ -21,8 +21,8 @@ async function conformance(...only: string[]) {
   return { ...run("conformance", { TMPDIR: folder }, ["--only", ...only]), left };
 }
 
-describe("npm run conformance of this service", () => {
-  it("waits until the service has taken down its last product, and leaves nothing behind", async () => {
+describe("npm run conformance against this service", () => {
+  it("waits until the service has removed its last product, and leaves nothing behind", async () => {
     const { ended, output, left } = await conformance("PROV-01", "DEPR-01");
     expect(await ended).toBe(0);
     expect(output()).not.toContain("Not all that follows a deprovision was done");
@@ -30,9 +30,9 @@ describe("npm run conformance of this service", () => {
     expect(await left()).toEqual([]);
   });
 
-  it("leaves nothing behind when Ctrl-C stops it in the middle", async () => {
+  it("leaves nothing behind when it is stopped by Ctrl-C", async () => {
     const { ended, end, output, left } = await conformance("PROV-01", "DEPR-06");
-    // The service has begun to write its database.
+    // The service has started to create its database.
     await eventually(async () => (await left()).length > 1);
     expect(await end("SIGINT")).toBe(130);
     await ended;

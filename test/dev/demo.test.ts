@@ -1,4 +1,4 @@
-// `npm run demo` and `npm run sandbox:run` with a product that is as unlike the teapots as the contract lets it be.
+// `npm run demo` and `npm run sandbox:run` with a product that differs from the teapots as much as the contract allows.
 
 import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
 import { spawn, spawnSync } from "node:child_process";
@@ -13,13 +13,13 @@ import { run } from "./dev-run.ts";
 
 const { PATH, HOME } = process.env;
 const KILNS = "test/support/kilns/your-service";
-/** Its settings are required. */
+/** A service whose settings are required. */
 const DRAWERS = "examples/postgres-product/your-service";
 
 let TMPDIR: string;
 beforeEach(async () => void (TMPDIR = await mkdtemp(path.join(tmpdir(), "demo-test-"))));
 afterEach(() => rm(TMPDIR, { recursive: true }));
-/** Of its databases; what runs TypeScript keeps something too. */
+/** Temporary folders of its databases; tsx keeps others. */
 const left = async () => (await readdir(TMPDIR)).filter((name) => name.startsWith("addon-demo-"));
 
 async function selling(service: string, file: string, ...words: string[]) {
@@ -30,7 +30,7 @@ async function selling(service: string, file: string, ...words: string[]) {
   return { status, said: (stdout + stderr).replace(/\s+/g, " ") };
 }
 
-it("the demonstration holds where all comes later, a plan change is refused and there is no config var", async () => {
+it("npm run demo succeeds for a service that always answers later, refuses a plan change and has no config vars", async () => {
   const { status, said } = await selling(KILNS, "dev/demo.ts");
   expect(said).toMatch(/answered 202, and nothing came when it was made/);
   expect(said).toMatch(/refused, and the plan stays: A kiln stays what it is\./);
@@ -42,7 +42,7 @@ it.each([
   ["where npm sends on to it the Ctrl-C that it had itself", "SIGINT"],
   ["when its terminal is closed", "SIGHUP"],
 ] as const)(
-  "the demonstration takes down what it made also %s",
+  "npm run demo removes what it created also %s",
   async (_, signal) => {
     const { until, end } = run("demo", { TMPDIR });
     await until("✓");
@@ -56,7 +56,7 @@ it.each([
 );
 
 describe.each(["dev/demo.ts", "dev/sandbox-run.ts"])("%s", (file) => {
-  it("ends at once, and leaves nothing behind, where Ctrl-C comes while it starts", async () => {
+  it("exits at once and leaves nothing behind when it is stopped by Ctrl-C during its start", async () => {
     const program = await programsSelling(KILNS);
     const child = spawn(process.execPath, [program(file), "true"], { env: { PATH, HOME, TMPDIR } });
     let said = "";
@@ -71,7 +71,7 @@ describe.each(["dev/demo.ts", "dev/sandbox-run.ts"])("%s", (file) => {
     expect(await left()).toEqual([]);
   }, 60_000);
 
-  it("says in a sentence which of your settings is missing, and leaves nothing behind", async () => {
+  it("says which vendor's setting is missing, and leaves nothing behind", async () => {
     const { status, said } = await selling(DRAWERS, file, "true");
     expect(said).toMatch(/\bPRODUCT_DATABASE_URL is required/);
     expect(said).not.toMatch(/ at \S+:\d+/);
@@ -80,8 +80,8 @@ describe.each(["dev/demo.ts", "dev/sandbox-run.ts"])("%s", (file) => {
   });
 });
 
-// Its clean-up waits for the lease of what is under way.
-it("what COMMAND leaves in the middle of a plan change is taken down all the same", async () => {
+// Its clean-up waits for the lease of the work under way.
+it("npm run sandbox:run removes its resource when COMMAND leaves a plan change unfinished", async () => {
   const script = `
     const { SANDBOX_URL, RESOURCE_UUID } = process.env;
     const body = JSON.stringify({ plan: "glass" });

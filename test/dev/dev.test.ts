@@ -33,7 +33,7 @@ function dev(more = {}): Run {
 }
 const settings = async () => parseEnv(await readFile(path.join(folder, "dev.env"), "utf8"));
 
-it("installs the sample, tells the story while one plays with it, and goes on where it was killed, showing no secret", async () => {
+it("npm run dev installs the sample, shows the calls as they happen, continues after a kill, and prints no secret", async () => {
   const first = dev();
   const story = await first.until("Ready.");
   expect(story).toMatch(/platform → you {2}POST \/resources +200/);
@@ -49,7 +49,7 @@ it("installs the sample, tells the story while one plays with it, and goes on wh
   await changesThePlan(first, story);
 
   const made = await settings();
-  // The platform's own memory is a little behind.
+  // The platform's state file is written with a small delay.
   const remembered = () => readFile(path.join(folder, "sandbox.json"), "utf8");
   await eventually(async () => expect(await remembered()).toContain("premium"));
   await first.end("SIGKILL");
@@ -81,7 +81,7 @@ async function changesThePlan({ until }: Run, story: string): Promise<void> {
   expect((await stateOf(ports)).addons[0]!.plan.name).toBe("teapots:premium");
 }
 
-/** Neither on the screen nor in the log; and only their owner can read where they are kept. */
+/** No secret is on the screen or in the log, and only their owner can read their file. */
 async function showsNoSecret(screen: string): Promise<void> {
   const { ADDON_PASSWORD, CLIENT_SECRET, ENCRYPTION_KEY, OAUTH_CLIENT_SECRET } = await settings();
   const log = await readFile(path.join(folder, "service.log"), "utf8");
@@ -93,7 +93,10 @@ async function showsNoSecret(screen: string): Promise<void> {
     expect((await stat(path.join(folder, file))).mode & 0o777).toBe(0o600);
 }
 
-/** As somebody types them in a second terminal, up to the first that fails; `npm run kit` needs no build of this folder. */
+/**
+ * Runs the commands as typed in a second terminal, up to the first that fails; `npm run kit` needs no build of this
+ * folder.
+ */
 function typed(lines: string) {
   const { PATH, HOME } = process.env;
   const known = `curl() { command curl --fail "$@"; }\nnpm() { shift 4; node ${program("src/kit.ts")} "$@"; }\n`;
@@ -103,7 +106,7 @@ function typed(lines: string) {
   return { status, said: stdout + stderr };
 }
 
-it("what it and docs/test-it.md say to try can be copied line by line, in this order, and each line succeeds", async () => {
+it("the commands that npm run dev and docs/test-it.md suggest succeed when copied in order", async () => {
   const story = await dev().until("Ready.");
   const platform = story.split(/^ {2}Be the platform.*$/m)[1]!.split("\n\n")[0]!;
   const rows = [...platform.matchAll(/^ {4}\S.*? {2,}(.+)$/gm)].map(([, line]) => line!);
@@ -119,7 +122,7 @@ it("what it and docs/test-it.md say to try can be copied line by line, in this o
   expect(addons).toMatchObject([{ state: "provisioned" }]);
 }, 180_000);
 
-it("delivers what the last run left open to its own service, and not to whoever listens where the last one did", async () => {
+it("npm run dev delivers unfinished requests of the last run to its own service only", async () => {
   let calls = 0;
   const before = createHttpServer(() => calls++).listen(0);
   await once(before, "listening");
@@ -135,8 +138,8 @@ it("delivers what the last run left open to its own service, and not to whoever 
   await once(before.close(), "close");
 }, 60_000);
 
-it("stopped before it is ready, ends without a list of what to try", async () => {
-  // The platform takes no grant for as long as the service waits for what the sample add-on still lacks.
+it("npm run dev prints no suggestions when it is stopped before it is ready", async () => {
+  // The platform accepts no grant while the service waits for what the sample add-on still lacks.
   const last = await startSandbox({ statePath: path.join(folder, "sandbox.json") });
   last.control.settings({ acceptDelayMs: 60_000 });
   await last.close();
@@ -147,7 +150,7 @@ it("stopped before it is ready, ends without a list of what to try", async () =>
   expect(output()).not.toMatch(/Ready\.|What runs/);
 }, 60_000);
 
-it("says which port is taken, in one sentence", async () => {
+it("npm run dev says in one sentence which port is taken", async () => {
   const other: Server = createServer().listen(Number(ports.PORT));
   await once(other, "listening");
   const { ended, output } = dev();
@@ -156,7 +159,7 @@ it("says which port is taken, in one sentence", async () => {
   await once(other.close(), "close");
 });
 
-it("says in one sentence that the platform's memory is damaged, and what to do", async () => {
+it("npm run dev says in one sentence that its state file is damaged, and what to do", async () => {
   const file = path.join(folder, "sandbox.json");
   await writeFile(file, '{"tables": {"a');
   const { ended, output } = dev();
@@ -165,7 +168,7 @@ it("says in one sentence that the platform's memory is damaged, and what to do",
   expect(output()).not.toMatch(/^ +at /m);
 });
 
-it("does not play with somebody else's platform", async () => {
+it("npm run dev refuses to use another sandbox that is already running", async () => {
   const { ended, output } = dev({ PLATFORM_API_URL: "https://api.example.com" });
   expect(await ended).toBe(78);
   expect(output()).toMatch(/names another platform in PLATFORM_API_URL/);

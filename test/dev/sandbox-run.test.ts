@@ -15,13 +15,13 @@ async function sandboxRun(...words: string[]) {
 }
 const script = (text: string) => [process.execPath, "--input-type=module", "-e", text];
 
-/** The service refuses to deprovision: so it is seen that it was asked to. */
+/** The service refuses to deprovision, which shows that it was asked to. */
 const WATCH = `
   await fetch(process.env.SANDBOX_URL + "/sandbox/faults", { method: "POST",
     body: JSON.stringify({ match: ">DELETE /resources/*", action: { status: 507 }, times: 9 }) });`;
 
 describe("npm run sandbox:run -- COMMAND", () => {
-  it("gives COMMAND the add-on's config vars and all addresses, and ends with its exit code", async () => {
+  it("gives COMMAND the add-on's config vars and all addresses, and exits with its exit code", async () => {
     const { ended, output, left } = await sandboxRun(
       ...script(`
         const { SANDBOX_URL, RESOURCE_UUID, SERVICE_URL, TEAPOT_URL } = process.env;
@@ -40,7 +40,7 @@ describe("npm run sandbox:run -- COMMAND", () => {
   it.each([
     ["by Ctrl-C", "SIGINT", 130],
     ["by a terminal that is closed", "SIGHUP", 129],
-  ] as const)("told to stop %s, stops COMMAND, and deprovisions all the same", async (_, signal, code) => {
+  ] as const)("when it is stopped %s, stops COMMAND and still deprovisions", async (_, signal, code) => {
     const words = script(`${WATCH} console.log("ready"); setInterval(() => {}, 1000);`);
     const { until, end, output, left } = await sandboxRun(...words);
     await until("ready");
@@ -49,7 +49,7 @@ describe("npm run sandbox:run -- COMMAND", () => {
     expect(await left()).toEqual([]);
   });
 
-  it("deprovisions after a COMMAND that was killed", async () => {
+  it("deprovisions after COMMAND was killed", async () => {
     const { ended, output } = await sandboxRun(
       ...script(`${WATCH} process.kill(process.pid, "SIGKILL"); setInterval(() => {}, 1000);`),
     );
@@ -57,14 +57,14 @@ describe("npm run sandbox:run -- COMMAND", () => {
     expect(output()).toContain("The deprovision was answered with 507.");
   });
 
-  it("says so where COMMAND cannot be run, and leaves nothing behind", async () => {
+  it("reports a COMMAND that cannot be run, and leaves nothing behind", async () => {
     const { ended, output, left } = await sandboxRun("/no/such/command");
     expect(await ended).toBe(1);
     expect(output()).toMatch(/^✗ \/no\/such\/command cannot be run: /);
     expect(await left()).toEqual([]);
   });
 
-  it("says which plans there are where SANDBOX_RUN_PLAN names another", async () => {
+  it("lists the plans when SANDBOX_RUN_PLAN is unknown", async () => {
     const { ended, output } = run("sandboxRun", { SANDBOX_RUN_PLAN: "nope" }, ["true"]);
     expect(await ended).toBe(78);
     expect(output()).toBe(
@@ -72,7 +72,7 @@ describe("npm run sandbox:run -- COMMAND", () => {
     );
   });
 
-  it("wants a COMMAND, and explains itself", async () => {
+  it("requires a COMMAND, and prints its usage", async () => {
     const { ended, output } = await sandboxRun();
     expect(await ended).toBe(2);
     expect(output()).toContain("npm run sandbox:run -- COMMAND");

@@ -10,9 +10,9 @@ let folder: string;
 beforeEach(async () => void (folder = await mkdtemp(path.join(tmpdir(), "addon-test-"))));
 afterEach(() => rm(folder, { recursive: true }));
 
-it("the sandbox alone knows the plans, and the credentials that npm run dev made", async () => {
+it("npm run sandbox uses the plans and credentials that npm run dev created", async () => {
   const ports = await freePorts();
-  // Relative to the folder that both work in.
+  // Relative to the folder in which both run.
   const DATA_DIR = path.basename(folder);
   devSettings({ DATA_DIR }, tmpdir());
   const { until, end } = run("sandbox", { ...ports, DATA_DIR });
@@ -23,7 +23,7 @@ it("the sandbox alone knows the plans, and the credentials that npm run dev made
   expect(await end("SIGINT")).toBe(0);
 });
 
-it("the sandbox alone takes all of its settings from .env too", async () => {
+it("npm run sandbox reads all its settings from .env too", async () => {
   const { SANDBOX_PORT } = await freePorts();
   const lines = [
     `SANDBOX_PORT=${SANDBOX_PORT}`,
@@ -44,7 +44,7 @@ it("the sandbox alone takes all of its settings from .env too", async () => {
 it.each([
   ["where npm sends on to it the Ctrl-C that it had itself", "SIGINT"],
   ["when its terminal is closed", "SIGHUP"],
-] as const)("the sandbox keeps its state also %s", async (_, signal) => {
+] as const)("npm run sandbox saves its state also %s", async (_, signal) => {
   const { SANDBOX_PORT } = await freePorts();
   const SANDBOX_STATE = path.join(folder, "state.json");
   const settings = { SANDBOX_PORT, SANDBOX_STATE, PARTNER_URL: "http://localhost:9" };
@@ -58,12 +58,12 @@ it.each([
   const ended = end(signal);
   await sleep(2);
   void end(signal);
-  // When all is kept it may have let go of its signals already.
+  // When the state is saved it may have removed its signal handlers already.
   expect([0, signal]).toContain(await ended);
   expect(await readFile(SANDBOX_STATE, "utf8")).toContain("kept-to-the-end");
 });
 
-it("a second sandbox on one state file is refused in one sentence; after a kill the next one starts at once", async () => {
+it("a second sandbox on the same state file is refused with one sentence; after a kill the next one starts at once", async () => {
   const [ports, others] = [await freePorts(), await freePorts()];
   const SANDBOX_STATE = path.join(folder, "state.json");
   const start = ({ SANDBOX_PORT }: typeof ports) =>
@@ -81,7 +81,7 @@ it("a second sandbox on one state file is refused in one sentence; after a kill 
   expect(await third.end("SIGINT")).toBe(0);
 });
 
-it("a manifest that is named registers the add-on, above what npm run dev made up", async () => {
+it("npm run sandbox prefers ADDON_MANIFEST to what npm run dev created", async () => {
   const { SANDBOX_PORT } = await freePorts();
   devSettings({}, folder);
   const manifest = {

@@ -7,7 +7,7 @@ import { openServiceLog } from "../../dev/service-log.ts";
 const folder = await mkdtemp(path.join(tmpdir(), "service-log-"));
 afterAll(() => rm(folder, { recursive: true }));
 
-it("the story tells what a warning is about, whatever was thrown", async () => {
+it("the output of npm run dev shows the cause of a warning, whatever was thrown", async () => {
   const told: string[] = [];
   const file = path.join(folder, "service.log");
   const log = openServiceLog(file, (_at, _isError, text) => told.push(text));

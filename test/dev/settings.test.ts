@@ -11,21 +11,21 @@ let folder: string;
 beforeEach(async () => void (folder = await mkdtemp(path.join(tmpdir(), "addon-test-"))));
 afterEach(() => rm(folder, { recursive: true }));
 
-it("makes the secrets up once", () => {
+it("npm run dev generates its secrets once", () => {
   const first = devSettings({}, folder);
   const second = devSettings({}, folder);
   expect([first.isFirstRun, second.isFirstRun]).toEqual([true, false]);
   expect(second.environment).toEqual(first.environment);
 });
 
-it("keeps them in the standard folder where DATA_DIR is empty, as the service does with its database", () => {
+it("npm run dev keeps them in the default folder when DATA_DIR is empty", () => {
   const { dataDir, environment } = devSettings({ DATA_DIR: "" }, folder);
   expect(dataDir).toBe(readConfig(environment, ["dataDir"]).dataDir);
   expect(existsSync(path.join(folder, dataDir, "dev.env"))).toBe(true);
   expect(existsSync(path.join(folder, "dev.env"))).toBe(false);
 });
 
-it("lets the environment and .env win, and does not copy them", async () => {
+it("the environment and .env override generated values, and are not copied", async () => {
   await writeFile(path.join(folder, ".env"), "ADDON_ID=kettles\n");
   const { environment, keepAddresses } = devSettings({ ADDON_PASSWORD: "from the environment" }, folder);
   keepAddresses();
@@ -35,13 +35,13 @@ it("lets the environment and .env win, and does not copy them", async () => {
   );
 });
 
-it("takes the sandbox's port from .env too", async () => {
+it("the sandbox's port is read from .env too", async () => {
   await writeFile(path.join(folder, ".env"), "SANDBOX_PORT=4003\n");
   expect(devSettings({}, folder).sandboxPort).toBe(4003);
   expect(devSettings({ SANDBOX_PORT: "4004" }, folder).sandboxPort).toBe(4004);
 });
 
-it("tells the command line where the platform listens, once it does", () => {
+it("commands of kit get the platform's address once it listens", () => {
   devSettings({ SANDBOX_PORT: "4001" }, folder);
   const moved = devSettings({ SANDBOX_PORT: "4002" }, folder);
   const address = () => readEnvironment({}, folder)["PLATFORM_API_URL"];
@@ -50,7 +50,7 @@ it("tells the command line where the platform listens, once it does", () => {
   expect(address()).toBe("http://127.0.0.1:4002");
 });
 
-it("serves a PostgreSQL too, whose commands do not read the file", () => {
+it("secrets are generated for a service on PostgreSQL too", () => {
   const { environment } = devSettings({ DATABASE_URL: "postgresql://somewhere/db" }, folder);
   const again = devSettings({ DATABASE_URL: "postgresql://somewhere/db" }, folder);
   expect(environment["ENCRYPTION_KEY"]).toBeDefined();

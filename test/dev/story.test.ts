@@ -75,28 +75,28 @@ const table: [call: LedgerEntry, meaning: RegExp][] = [
   [aCall("in GET /somewhere/else", 200), /^$/],
 ];
 
-describe("a call's meaning", () => {
-  it.each(table)("%#", (entry, meaning) => {
+describe("the description of a call in the output of npm run dev", () => {
+  it.each(table)("is right for each kind of call: %#", (entry, meaning) => {
     expect(meaningOf(entry, "/resources", known)).toMatch(meaning);
   });
 
-  it("is known below another path too", () => {
+  it("is the same below another base path", () => {
     const entry = aCall(`out DELETE /teapots/v1/${UUID}`, 204, null);
     expect(meaningOf(entry, "/teapots/v1", known)).toMatch(/removed/);
   });
 
-  it("is another one for a request that is delivered again", () => {
+  it("differs for a request that is delivered again", () => {
     const entry = aCall("out POST /resources", 200, { config }, { plan: "basic" });
     expect(meaningOf(entry, "/resources", { ...known, isExchanged: true })).toMatch(/delivered again/);
   });
 });
 
-describe("a plan to change to", () => {
+describe("the plan that npm run demo changes to", () => {
   const [small, large] = [{ description: "" }, { description: "" }];
   const slow = { description: "", later: "It is being made." };
   const from = (plan: string, plans: Record<string, typeof small>) => otherPlan({ ...offer, plans }, plan);
 
-  it("is the next one, or else one before it; one that takes longer only where there is no other", () => {
+  it("is the next one, or else an earlier one; one that takes longer only if there is no other", () => {
     expect(from("small", { small, slow, large })).toBe("large");
     expect(from("large", { small, slow, large })).toBe("small");
     expect(from("small", { small, slow })).toBe("slow");
@@ -104,20 +104,20 @@ describe("a plan to change to", () => {
   });
 });
 
-describe("the story", () => {
-  it("tells a call in lines that fit a terminal", () => {
+describe("the output of npm run dev", () => {
+  it("describes a call in lines that fit a terminal", () => {
     const told = tellCall(aCall(`out PUT /resources/${UUID}`, 200), "word ".repeat(60).trim());
     const lines = told.split("\n");
     expect(lines[0]).toMatch(/^\d\d:\d\d:\d\d {2}platform → you {2}PUT \/resources\/01234567… +200 +12 ms$/);
     expect(Math.max(...lines.map(({ length }) => length))).toBeLessThanOrEqual(96);
   });
 
-  it("tells what a person does at the authorize page apart, without what their browser carries along", () => {
+  it("describes the authorize page separately, without the browser's cookies", () => {
     const told = tellCall(aCall("in GET /oauth/authorize?client_id=1&state=abc", 200), "");
     expect(told).toMatch(/they → platform {2}GET \/oauth\/authorize\?… +200/);
   });
 
-  it("counts what repeats instead of telling it again and again", () => {
+  it("counts repeated calls instead of listing them", () => {
     const printed: string[] = [];
     const narrator = createNarrator(
       (text) => void printed.push(text),

@@ -18,7 +18,7 @@ const mayImport: Record<string, readonly string[]> = {
   "close-all": [],
   // Around every request: refused bodies and methods, the server, its end.
   http: ["errors"],
-  // What is written to the log, and what never is.
+  // What is written to the log, and the scrubber.
   logging: ["secret"],
   // The environment becomes settings, and these one checked configuration.
   environment: ["errors"],
@@ -35,7 +35,7 @@ const mayImport: Record<string, readonly string[]> = {
   // Refusals, and settings of its own; the kit gives it the rest when it calls.
   "your-service": ["errors", "secret", "setting", "setting-kinds"],
   "partner-api": ["resources", "errors", "secret", "logging", "uuid", "json-object", "http"],
-  // What people see: the frame of every page. And people coming in.
+  // The frame of every page, and the sign-in of people.
   pages: ["database", "errors", "logging", "http"],
   "sign-in": ["due-work", "pages", "platform", "vault", "database", "errors", "secret", "logging", "http"],
   // What is counted and timed, around the parts that do the work.
@@ -137,7 +137,7 @@ const mayImport: Record<string, readonly string[]> = {
   worker: ["config", "environment", "errors", "process"],
 };
 
-/** Types alone: what a room may know of another without needing it to run. */
+/** Type imports only: types that a folder may use of another without needing it at run time. */
 const mayImportTypes: Record<string, readonly string[]> = {
   "your-service": ["resources", "customer"],
   operator: ["services", "config", "settings"],
@@ -155,8 +155,8 @@ interface Import {
 const files = sourceFiles(path.join(root, "src"));
 const imports = files.flatMap(importsOf);
 
-describe("the house", () => {
-  it("has only the arrows of the table", () => {
+describe("the imports between folders", () => {
+  it("follow the table of allowed imports", () => {
     const strange = imports
       .map(({ from, to, isType }) => ({ from: roomOf(from), to: roomOf(to), isType, file: from }))
       .filter(({ from, to }) => from !== to)
@@ -165,12 +165,12 @@ describe("the house", () => {
     expect(strange).toEqual([]);
   });
 
-  it("has no row in the table for a room that is gone", () => {
+  it("have no row in the table for a folder that does not exist", () => {
     const rooms = new Set(files.map((file) => roomOf(file)));
     expect(Object.keys(mayImport).filter((room) => !rooms.has(room))).toEqual([]);
   });
 
-  it("reaches nothing outside src but packages, and the sandbox knows nothing of src", () => {
+  it("leave src only for packages, and the sandbox imports nothing of src", () => {
     expect(imports.filter(({ to }) => !to.startsWith("src/"))).toEqual([]);
     const inSandbox = sourceFiles(path.join(root, "sandbox")).flatMap(importsOf);
     expect(inSandbox.filter(({ to }) => to.startsWith("src/"))).toEqual([]);
@@ -193,7 +193,7 @@ describe("the house", () => {
     },
   );
 
-  it("keeps the conformance checker apart: of the sandbox it knows the front door, of src nothing, and nobody needs it", () => {
+  it("keep the conformance checker separate: it imports only sandbox/index.ts, and nothing imports it", () => {
     const inChecker = sourceFiles(path.join(root, "conformance")).flatMap(importsOf);
     const outward = inChecker.map(({ to }) => to).filter((to) => !to.startsWith("conformance/"));
     expect([...new Set(outward)]).toEqual(["sandbox/index.ts"]);
@@ -203,7 +203,7 @@ describe("the house", () => {
     expect(others.filter(({ to }) => to.startsWith("conformance/"))).toEqual([]);
   });
 
-  it("has an example of a service that leans on nothing but Node", () => {
+  it("of the conformance example are of Node alone", () => {
     const example = sourceFiles(path.join(root, "conformance/examples"));
     expect(example.flatMap(importsOf).filter(({ to }) => !to.startsWith("conformance/examples/"))).toEqual(
       [],
@@ -214,8 +214,8 @@ describe("the house", () => {
     expect(packages.filter((name) => !name.startsWith("node:"))).toEqual([]);
   });
 
-  it("keeps the field's libraries in one place each", () => {
-    // What yours stands on is yours to choose.
+  it("use each library in one place", () => {
+    // The libraries of your service are your choice.
     const ours = files.filter((file) => roomOf(file) !== "your-service");
     const users = (name: string) => ours.filter((file) => read(file).includes(`from "${name}`));
     expect(users("node-cron")).toEqual(["src/jobs/run.ts"]);
@@ -225,36 +225,36 @@ describe("the house", () => {
     expect(users("zod").every((file) => file.startsWith("src/manifest/"))).toBe(true);
   });
 
-  it("loads the manifest's schema, which takes its time, only for those who ask for it", () => {
+  it("load the manifest's schema only dynamically outside src/manifest", () => {
     const others = files.filter((file) => roomOf(file) !== "manifest");
     const atStart = /^(?:import|export)\s+(?!type\s)[^;]*?from\s+"[^"]*\/manifest\//m;
     expect(others.filter((file) => atStart.test(read(file)))).toEqual([]);
   });
 
-  it("reads the environment in one file", () => {
+  it("leave process.env to one file", () => {
     expect(files.filter((file) => read(file).includes("process.env"))).toEqual(["src/environment.ts"]);
   });
 
-  it("is tested with a vendor of the tests, so that a fork which sells something else stays green", () => {
+  it("of the kit's tests do not include src/your-service", () => {
     const tests = sourceFiles(path.join(root, "test")).filter(
       (file) => !file.startsWith("test/your-service/"),
     );
     const users = tests.filter((file) =>
       importsOf(file).some(({ to }) => to.startsWith("src/your-service/")),
     );
-    // The one lets a fork's own tests have its service; the other looks at the fork's files, whatever they say.
+    // The one lets a fork's own tests use its service; the other reads the fork's files, whatever they contain.
     expect(users.sort()).toEqual(["test/docs/deploy-files.test.ts", "test/support/sellers.ts"]);
   });
 
-  it("has no drawer for odds and ends", () => {
+  it("lead to no folder for miscellaneous code", () => {
     const drawers = /(^|\/)(utils?|helpers?|lib|common|core|managers?|misc)(\/|\.ts$)/;
     const ours = [...files, ...sourceFiles(path.join(root, "sandbox"))];
-    // How yours is put away is yours to choose too.
+    // The file names of your service are your choice too.
     expect(ours.filter((file) => roomOf(file) !== "your-service" && drawers.test(file))).toEqual([]);
   });
 });
 
-/** The room of a file: its folder below src/, or its own name. */
+/** The folder of a file below src/, or its own name. */
 function roomOf(file: string): string {
   const [, first = ""] = file.split("/");
   return first.replace(/\.tsx?$/, "");

@@ -33,7 +33,7 @@ const known = Object.values({ ...settings, ...yourSettings }).map(({ name, about
   standard,
 }));
 const required = known.filter(({ standard }) => standard === undefined).map(({ name }) => name);
-/** Not required of a service whose database holds one, but of every new one. */
+/** Not required if the database holds one, but required for every new service. */
 const wanted = [...required, "CLIENT_SECRET"];
 
 interface Setting {
@@ -49,7 +49,7 @@ const processes = Object.fromEntries(
     .map((line) => /^(\w+): (.+)$/.exec(line)!.slice(1)),
 ) as Record<string, string>;
 
-it("no setting of src/your-service has a name that the kit has taken, or that no variable can have", () => {
+it("no setting of src/your-service has a reserved or invalid name", () => {
   expect(wrongNames(yourSettings)).toEqual([]);
 });
 
@@ -62,7 +62,7 @@ describe(".env.example", () => {
     return { isSet: out === undefined, name, value: value?.replace(/^"|"$/g, ""), about };
   });
 
-  it("has one line for every setting there is, in the settings' own words, and no other", () => {
+  it("has one line for every setting, with the setting's own description, and no other", () => {
     const byName = (a: { name?: string | undefined }, b: { name?: string | undefined }) =>
       a.name! < b.name! ? -1 : 1;
     expect(shown.map(({ name, about }) => ({ name, about })).sort(byName)).toEqual(
@@ -70,7 +70,7 @@ describe(".env.example", () => {
     );
   });
 
-  it("asks for what is required, and shows what counts in place of the rest", () => {
+  it("shows required settings empty, and others with their default", () => {
     expect(
       shown
         .filter(({ isSet }) => isSet)
@@ -83,7 +83,7 @@ describe(".env.example", () => {
       );
   });
 
-  it("starts nothing as it is, and says of everything required that it is", () => {
+  it("starts nothing unchanged, and reports every required setting", () => {
     const asItIs = parseEnv(read(".env.example")) as Environment;
     for (const name of required) expect(() => readConfig(asItIs)).toThrow(`\n  ${name} is required`);
     const uncommented = parseEnv(lines.map((line) => line.replace(/^# /, "")).join("\n")) as Environment;
@@ -92,24 +92,27 @@ describe(".env.example", () => {
 });
 
 describe("app.json", () => {
-  it("breaks no rule of the platform's", () => {
+  it("is a valid app manifest", () => {
     expect(faults.filter(({ severity }) => severity === "error")).toEqual([]);
   });
 
-  it("fits where it is shown", () => {
+  it("has a description of at most 100 characters", () => {
     expect(manifest.description!.length).toBeLessThanOrEqual(100);
   });
 
-  it.each(Object.keys(apps) as AppName[])("describes each variable of %s, a setting there is", (name) => {
-    for (const [variable, about] of variablesOf(name)) {
-      // What Node and npm read themselves, such as NODE_OPTIONS, is no setting of ours.
-      if (!/^(NODE|NPM)_/.test(variable)) expect(known.map((each) => each.name)).toContain(variable);
-      expect(about).toMatchObject({ description: expect.any(String) });
-    }
-  });
+  it.each(Object.keys(apps) as AppName[])(
+    "describes each variable of %s, which is a known setting",
+    (name) => {
+      for (const [variable, about] of variablesOf(name)) {
+        // Variables of Node and npm themselves, such as NODE_OPTIONS, are no settings of the kit.
+        if (!/^(NODE|NPM)_/.test(variable)) expect(known.map((each) => each.name)).toContain(variable);
+        expect(about).toMatchObject({ description: expect.any(String) });
+      }
+    },
+  );
 
   it.each(["base", "review"] as const)(
-    "asks, gives or makes up everything that a new service of %s needs",
+    "asks for, sets or generates everything that a new service of %s needs",
     (name) => {
       const env = variablesOf(name);
       const asked = env.filter(([, { required }]) => required !== false).map(([variable]) => variable);
@@ -119,12 +122,12 @@ describe("app.json", () => {
         variable,
         value ?? (generator ? randomBytes(32).toString("hex") : typedIn(variable)),
       ]);
-      // What may stand in yours is not known here; that they are asked for is.
+      // Valid values of a fork's settings are not known here, only that they are asked for.
       expect(() => readConfig(Object.fromEntries(filled) as Environment, undefined, {})).not.toThrow();
     },
   );
 
-  it("makes up what nobody else must know, and writes no secret down", () => {
+  it("generates secrets, and contains none", () => {
     for (const name of Object.keys(apps) as AppName[]) {
       for (const [variable, about] of variablesOf(name))
         if (isSecret(variable)) expect(about).not.toHaveProperty("value");
@@ -132,7 +135,7 @@ describe("app.json", () => {
     expect(manifest.env!["ENCRYPTION_KEY"]).toMatchObject({ generator: "secret" });
   });
 
-  it("forms the processes of the Procfile, and runs only what is there", () => {
+  it("has the processes of the Procfile, and starts only existing files", () => {
     expect(Object.keys(processes).sort()).toEqual([...Object.keys(manifest.formation!), "release"].sort());
     const commands = [...Object.values(processes), ...(Object.values(manifest.scripts!) as string[])];
     expect(Object.keys(manifest.scripts!)).toEqual(["postdeploy"]);
@@ -143,7 +146,7 @@ describe("app.json", () => {
   });
 });
 
-/** As your settings read it; the kit's own are known by their names. */
+/** As your settings read it; the kit's own are recognised by their names. */
 function isSecret(variable: string): boolean {
   const yours = Object.values<Reader>(yourSettings).find(({ name }) => name === variable);
   return yours ? becomesSecret(yours) : /KEY|SECRET|PASSWORD/.test(variable);
@@ -165,7 +168,7 @@ function becomesSecret({ read }: Reader): boolean {
   });
 }
 
-/** What a person puts into the form that asks for it. */
+/** A value that a person types into the form. */
 function typedIn(variable: string): string {
   return /_URL$/.test(variable) ? "https://api.example.com" : "typed-in-by-a-person";
 }

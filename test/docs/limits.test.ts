@@ -40,15 +40,15 @@ const valueOf = (file: string, name: string) =>
   told.find((limit) => limit.file === file && limit.name === name)!.values[0]!;
 
 describe("docs/limits.md", () => {
-  it("has every limit of the code with its value, and none that the code has not", () => {
+  it("has every limit of the code with its value, and no other", () => {
     expect(lines(told.filter(({ file }) => file !== "src/settings.ts"))).toEqual(lines(limitsInCode()));
   });
 
-  it("says why, of each", () => {
+  it("gives a reason for each", () => {
     expect(told.filter(({ why }) => why.length < 10)).toEqual([]);
   });
 
-  it("has the settings' own standard values", () => {
+  it("has the default values of the settings", () => {
     expect(valueOf("src/settings.ts", "DATABASE_POOL")).toBe(Number(settings.databasePool.standard));
     expect(valueOf("src/settings.ts", "TOKEN_CONCURRENCY")).toBe(Number(settings.tokenConcurrency.standard));
     const seconds = valueOf("src/settings.ts", "SWEEP_CRON") / 1_000;
@@ -56,19 +56,19 @@ describe("docs/limits.md", () => {
   });
 });
 
-describe("what the table says is what counts", () => {
+describe("the limits of docs/limits.md are in effect", () => {
   const toClose: (() => unknown)[] = [];
   afterAll(async () => {
     for (const close of toClose) await close();
   });
 
-  it("for the HTTP server", () => {
+  it("in the HTTP server", () => {
     const server = createHttpServer(express());
     for (const name of ["headersTimeout", "requestTimeout", "keepAliveTimeout"] as const)
       expect(`${name} ${server[name]}`).toBe(`${name} ${valueOf("src/http/server.ts", name)}`);
   });
 
-  it("for the pool of connections", async () => {
+  it("in the connection pool", async () => {
     const pool = createPool({});
     toClose.push(() => pool.end());
     expect(pool.options.connectionTimeoutMillis).toBe(
@@ -77,7 +77,7 @@ describe("what the table says is what counts", () => {
     expect(pool.options.query_timeout).toBe(valueOf("src/database/pool.ts", "query_timeout"));
   });
 
-  (testServerUrl ? test : test.skip)("for a connection, as PostgreSQL itself sees it", async () => {
+  (testServerUrl ? test : test.skip)("on a connection, as PostgreSQL reports them", async () => {
     const pool = createPool({ connectionString: testServerUrl });
     toClose.push(() => pool.end());
     for (const name of ["statement_timeout", "lock_timeout", "idle_in_transaction_session_timeout"]) {
@@ -89,7 +89,7 @@ describe("what the table says is what counts", () => {
     }
   });
 
-  (testServerUrl ? test : test.skip)("for the number of connections, which is a setting", async () => {
+  (testServerUrl ? test : test.skip)("on the number of connections, which is a setting", async () => {
     const poolSize = Number(settings.databasePool.standard);
     const database = await openDatabase({ url: testServerUrl, dataDir: "", role: "owner", poolSize });
     toClose.push(() => database.close());
@@ -102,7 +102,7 @@ describe("what the table says is what counts", () => {
     expect(used.size).toBe(poolSize);
   });
 
-  it("for connections to the platform: no more at once than the client may have", async () => {
+  it("on simultaneous connections to the platform", async () => {
     let [open, most] = [0, 0];
     const platform = http.createServer((_request, response) => void setTimeout(() => response.end("{}"), 50));
     platform.on("connection", (socket) => {

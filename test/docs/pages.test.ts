@@ -31,7 +31,7 @@ const kitWords = (text: string) =>
     words!.trim().split(/ +/),
   );
 
-/** What kit does not have of these words: a command, or one of its options. Null: it has all of them. */
+/** The first unknown command or option in these words; null if there is none. */
 function unknownOf(words: readonly string[], program: Command): string | null {
   let command = program;
   for (const word of words) {
@@ -53,7 +53,7 @@ describe.each(documents)("%s", (file) => {
     const files = code(file).filter((text) =>
       /^(src|test|sandbox|docs|dev|prisma|examples|ops)\/[\w./-]*$|^[\w.-]+\.(md|json)$/.test(text),
     );
-    // What a fork has in these is its own; that their excerpts are true is tried beside them.
+    // A fork's own files there are its own matter; another test checks the excerpts.
     const kept = files.filter((name) => !/^(src|test|docs)\/your-service\//.test(name));
     expect(kept.filter((name) => !existsSync(path.join(root, name)))).toEqual([]);
   });
@@ -78,7 +78,7 @@ describe.each(documents)("%s", (file) => {
 
   it("names settings that exist", () => {
     const words = code(file).filter((text) => /^[A-Z][A-Z]+(_[A-Z]+)+$/.test(text));
-    // This page is about names in the code; test/docs/limits.test.ts holds it to them.
+    // This page is about names in the code, which test/docs/limits.test.ts checks.
     const limits = file === "docs/limits.md" ? limitsInCode().map(({ name }) => name) : [];
     const others = [
       "NO_COLOR",
@@ -101,17 +101,17 @@ describe.each(documents)("%s", (file) => {
 
 describe.each(documents)("the excerpts of %s", (file) => {
   const ours = excerptsIn(read(file)).filter((excerpt) => !/^(src|test)\/your-service\//.test(excerpt.file));
-  it("occur in the files they name", () => {
+  it("match the files they name", () => {
     expect(ours.filter((excerpt) => !isIn(read(excerpt.file), excerpt)).map(({ file }) => file)).toEqual([]);
   });
 });
 
-it("the worked example has excerpts that are looked for", () => {
+it("docs/make-it-yours.md has excerpts", () => {
   expect(excerptsIn(read("docs/make-it-yours.md")).length).toBeGreaterThanOrEqual(5);
 });
 
 describe("docs/operate.md", () => {
-  it("says of every alarm in the code what to do, and of no other", () => {
+  it("says for every alarm in the code what to do, and names no other", () => {
     const told = [...read("docs/operate.md").matchAll(/^\| `(\w+)`/gm)].map(([, alarm]) => alarm!);
     expect(alarmWords()).toEqual([...told].sort());
   });
@@ -130,7 +130,7 @@ describe.each(["docs/rotate.md", "docs/scale.md"])("%s", (file) => {
   });
 
   if (file === "docs/rotate.md") {
-    it("proves each order of changing a secret, and says how to see that it is done", () => {
+    it("cites a test for each rotation, and says how to see that it is complete", () => {
       const orders = chapters.slice(0, -1);
       expect(
         orders.filter((chapter) => shownBy(chapter).length !== 1 || !chapter.includes("**Done:**")),
@@ -168,13 +168,13 @@ describe("docs/assumed.md", () => {
       .flatMap((text) => [...text.matchAll(REFERENCE)].flatMap(([, ...numbers]) => numbers))
       .filter((number) => number !== undefined);
     expect(referred.length).toBeGreaterThan(50);
-    // By this name went another document, which no reader has.
+    // This name belonged to another document, which readers do not have.
     expect(texts.filter((text) => /\bdecisions, (section )?\d/.test(text))).toEqual([]);
     const numbers = headings.map(([, number]) => number!);
     expect([...new Set(referred)].filter((number) => !numbers.includes(number))).toEqual([]);
   });
 
-  it("has the titles that the conformance checker gives its sections", () => {
+  it("has the section titles that the conformance checker uses", () => {
     for (const number of [1, 2, 3, 4, 6] as const)
       expect(headings.map(([, n, title]) => `docs/assumed.md, section ${n} (${title})`)).toContain(
         assumed(number),
@@ -183,10 +183,10 @@ describe("docs/assumed.md", () => {
 });
 
 describe("docs/decisions.md", () => {
-  it("gives a reason for every package the kit runs on", () => {
+  it("gives a reason for every runtime dependency", () => {
     const { dependencies } = JSON.parse(read("package.json")) as { dependencies: Record<string, string> };
     const text = read("docs/decisions.md");
-    // What only your service stands on is yours to choose.
+    // Packages that only your service uses are your choice.
     const kits = Object.keys(dependencies).filter((name) => !isYoursAlone(name));
     expect(kits.filter((name) => !text.includes(`**${name}**`))).toEqual([]);
   });

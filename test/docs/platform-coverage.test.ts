@@ -24,7 +24,7 @@ const endpoints = [...document.matchAll(/`((?:GET|POST|PUT|PATCH|DELETE) \/[^`]*
 const documented = new Set(endpoints.map(plain));
 
 describe("docs/platform-coverage.md", () => {
-  it("has no empty cell, and no row without a side that keeps it", () => {
+  it("has no empty cell, and no row without code in the kit or the sandbox", () => {
     expect(covered.length).toBeGreaterThan(100);
     expect(rows.filter(({ length }) => length !== 4 && length !== 2)).toEqual([]);
     expect(rows.filter((cells) => cells.some((cell) => cell.trim() === ""))).toEqual([]);
@@ -46,13 +46,13 @@ describe("docs/platform-coverage.md", () => {
     expect(wrongCitations(tests)).toEqual([]);
   });
 
-  it("names every endpoint that the kit's client asks for", async () => {
+  it("names every endpoint that the kit's client calls", async () => {
     const asked = await clientEndpoints();
     expect(asked.length).toBeGreaterThan(35);
     expect(asked.map(plain).filter((endpoint) => !documented.has(endpoint))).toEqual([]);
   });
 
-  it("knows each path that is written in the kit", async () => {
+  it("names each path in the kit's source", async () => {
     const asked = (await clientEndpoints()).map((endpoint) => plain(endpoint).split(" ")[1]);
     const written = sources("src").flatMap((file) => [...read(file).matchAll(/\bpath`(\/[^`]*)`/g)]);
     const paths = written.map(([, text]) => text!.replace(/\$\{[^}]+\}/g, ":"));
@@ -91,7 +91,7 @@ describe("the sandbox", () => {
   });
 
   it.each(["GET /apps/x/kettles", "PUT /addons/x/config", "GET /api/v4/kettles", "POST /api/v4/incidents"])(
-    "would say so of what it does not serve: %s",
+    "answers unknown endpoints as such: %s",
     async (endpoint) => {
       expect(await answerOf(endpoint)).toMatch(UNKNOWN);
     },
@@ -104,7 +104,7 @@ function sources(folder: string): string[] {
     .map((name) => path.join(folder, name));
 }
 
-/** What the sandbox's routers say; the control side is no part of the platform. */
+/** The routes of the sandbox's routers; the control API is no part of the platform. */
 function servedEndpoints(): string[] {
   const mounted = [...read("sandbox/app.ts").matchAll(/app\.use\("(\/[^"]+)", (\w+)\(/g)];
   return sources("sandbox")

@@ -12,7 +12,7 @@ const rows = [...document.matchAll(/^\| ((?:(?:AU|[A-K])\d+(?:, )?)+) \| (.+) \|
   ([, faults, promise, shownBy]) => ({ faults: faults!, promise: promise!, shownBy: shownBy! }),
 );
 
-/** How many faults there are of each letter; D11 was never one. */
+/** The number of faults of each letter; D11 never existed. */
 const counts = { A: 20, B: 20, C: 17, D: 13, E: 12, F: 12, G: 7, H: 20, AU: 7, J: 6, K: 3 };
 const faults = Object.entries(counts)
   .flatMap(([letter, count]) => Array.from({ length: count }, (_, index) => `${letter}${index + 1}`))
@@ -24,7 +24,7 @@ describe("docs/reliability.md", () => {
     expect(rows.flatMap((row) => row.faults.split(", ")).sort()).toEqual([...faults].sort());
   });
 
-  it.each(rows)("names tests that exist, or says that there is none: $faults", ({ shownBy }) => {
+  it.each(rows)("names existing tests, or says that there is none: $faults", ({ shownBy }) => {
     expect(shownBy.startsWith("not shown by a test: ") ? [] : wrongCitations(shownBy)).toEqual([]);
   });
 
@@ -39,7 +39,7 @@ describe("docs/reliability.md", () => {
   });
 });
 
-it("the title of a test that is never run is none", () => {
+it("testTitles ignores tests that are skipped", () => {
   const folder = mkdtempSync(path.join(tmpdir(), "titles-"));
   const file = path.join(folder, "a.test.ts");
   writeFileSync(

@@ -9,7 +9,7 @@ const root = new URL("../../", import.meta.url);
 /** One page is about the platform's own routes. */
 const pages = kitPages.filter((page) => page !== "docs/platform-coverage.md");
 
-/** Paths of the service that a page names between backticks. The sandbox's own are others. */
+/** Paths of the service that a page names between backticks, without those of the sandbox. */
 const ROUTE =
   /`(?:GET |POST )?(\/(?:operator|oauth|sso|customer|metrics|healthz|readyz|resources)\b[^`\s]*)`/g;
 const named = pages
@@ -30,7 +30,7 @@ beforeAll(async () => {
 }, 60_000);
 afterAll(() => people.close());
 
-it.each(named)("%s names a route that is served: %s", async (_, path) => {
+it.each(named)("%s names an existing route: %s", async (_, path) => {
   const { addonId, addonPassword } = people.world.sandbox.settings;
   const isPlatforms = path.startsWith("/resources");
   const authorization = isPlatforms ? basic(addonId, addonPassword) : basic("operator", PASSWORD);

@@ -5,7 +5,7 @@ import { controlRoutes } from "../../sandbox/control/routes.ts";
 import { defaultBehaviour } from "../../sandbox/settings.ts";
 import { aWorld, type TestWorld } from "../sandbox/world.ts";
 
-/** docs/sandbox-control.md says of the sandbox's control side what there is, and nothing else. */
+/** docs/sandbox-control.md describes the whole control API of the sandbox, and nothing else. */
 const page = readFileSync(new URL("../../docs/sandbox-control.md", import.meta.url), "utf8");
 const chapter = (title: string) => page.split(/^## /m).find((text) => text.startsWith(`${title}\n`)) ?? "";
 
@@ -34,7 +34,7 @@ async function send(call: string, body: object) {
   return { status: response.status, message };
 }
 
-/** The names that a call's refusal of an unknown one lists; none where it takes no body. */
+/** The names that a call's refusal of an unknown member lists; none if it takes no body. */
 async function namesTaken(call: string, body: object = { nonsense: 1 }): Promise<string[]> {
   const { message } = await send(call, body);
   return /(?:there are|some of:) ([\w, ]+)\.$/.exec(message)?.[1]?.split(", ") ?? [];
@@ -43,12 +43,12 @@ async function namesTaken(call: string, body: object = { nonsense: 1 }): Promise
 const sorted = (names: readonly string[]) => [...names].sort();
 
 describe("docs/sandbox-control.md", () => {
-  it("has every call of the control side, and no other", () => {
+  it("has every call of the control API, and no other", () => {
     expect(sorted(told.map(({ call }) => call))).toEqual(sorted(calls));
   });
 
   it.each(told.filter(({ call }) => !call.startsWith("GET")))(
-    "says what $call takes",
+    "lists the members of $call",
     async ({ call, members }) => {
       const { id } = world.control.openIncident({ title: "Down" });
       const taken = await namesTaken(call.replace("incidents/:id", `incidents/${id}`));
@@ -57,7 +57,7 @@ describe("docs/sandbox-control.md", () => {
     },
   );
 
-  it("says which calls ignore what they are sent", async () => {
+  it("says which calls ignore their body", async () => {
     const [sentence = ""] = /`POST[^.]+ have none, and ignore/.exec(page) ?? [];
     const named = codeIn(sentence);
     const changing = calls.filter((call) => !call.startsWith("GET"));
@@ -75,13 +75,13 @@ describe("docs/sandbox-control.md", () => {
     [413, { body: JSON.stringify({ name: "x".repeat(1024 * 1024) }) }],
     [415, { body: "{}", headers: { "content-type": "application/json; charset=latin9" } }],
     [415, { body: "{}", headers: { "content-encoding": "unknown" } }],
-  ])("says what is refused with %i", async (status, init) => {
+  ])("lists what is refused with %i", async (status, init) => {
     const refusal = await fetch(`${world.sandbox.url}/sandbox/apps`, { method: "POST", ...init });
     expect(refusal.status).toBe(status);
     expect(page).toContain(`${status} for`);
   });
 
-  it("has every action of a fault, in examples that are taken, and forms of a match too", async () => {
+  it("has every action of a fault with a valid example, and the forms of a match", async () => {
     const examples = firstCodes("Faults").filter((code) => code.startsWith("{"));
     const actions = examples.map((example) => JSON.parse(example) as object);
     for (const action of actions)
@@ -107,7 +107,7 @@ describe("docs/sandbox-control.md", () => {
     expect(sorted(firstCodes("Settings"))).toEqual(sorted(await namesTaken("POST /sandbox/settings")));
   });
 
-  it("has every member of the partner, with the variable that it also goes by", async () => {
+  it("has every member of the partner, with its environment variable", async () => {
     expect(sorted(firstCodes("Partner"))).toEqual(sorted(await namesTaken("PUT /sandbox/partner")));
     for (const [name, variable] of rowsOf("Partner").map((cells) => cells.map((cell) => codeIn(cell)[0]!))) {
       const { status, message } = await send("PUT /sandbox/partner", { [variable!]: 5 });

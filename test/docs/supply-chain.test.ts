@@ -31,8 +31,8 @@ const shipped = locked.filter(
   ({ dev, optional, devOptional, peer }) => !(dev || optional || devOptional || peer),
 );
 
-describe("what npm ci brings", () => {
-  it("is the registry's, in one exact version each, known by its hash", () => {
+describe("packages that npm ci installs", () => {
+  it("come from the registry, in one exact version each, with a hash", () => {
     const strange = locked.filter(
       ({ integrity, resolved = "https://registry.npmjs.org/", link }) =>
         link || !/^sha512-/.test(integrity ?? "") || !resolved.startsWith("https://registry.npmjs.org/"),
@@ -44,7 +44,7 @@ describe("what npm ci brings", () => {
     expect(ranges).toEqual([]);
   });
 
-  it("runs no script: ours are none, others' are switched off, and what ships has none to run", () => {
+  it("run no install script", () => {
     const atInstall = [
       "preinstall",
       "install",
@@ -59,15 +59,15 @@ describe("what npm ci brings", () => {
     expect(shipped.filter(({ hasInstallScript }) => hasInstallScript)).toEqual([]);
   });
 
-  it("has left no trace of a script here, where these tests run", () => {
-    // esbuild's puts a binary in the place of this file, and Prisma's downloads its engines.
+  it("have run no install script here", () => {
+    // The script of esbuild replaces this file by a binary, and that of Prisma downloads its engines.
     expect(read("node_modules/esbuild/bin/esbuild").slice(0, 19)).toBe("#!/usr/bin/env node");
     const engines = readdirSync(path.join(root, "node_modules/@prisma/engines"));
     expect(engines.filter((name) => /^(lib)?(schema|query)[-_]engine/.test(name))).toEqual([]);
   });
 });
 
-describe("what the service runs on", () => {
+describe("runtime dependencies", () => {
   const sources = readdirSync(path.join(root, "src"), { recursive: true, encoding: "utf8" })
     .filter((name) => /\.tsx?$/.test(name))
     .map((name) => read(`src/${name}`));
@@ -79,11 +79,11 @@ describe("what the service runs on", () => {
     ),
   );
 
-  it("is used: each package is imported in src/, or by the client that Prisma generates there", () => {
+  it("are used: each is imported in src/ or by the generated Prisma client", () => {
     expect(Object.keys(dependencies).filter((name) => !asked.has(name))).toEqual([]);
   });
 
-  it("is declared: src/ imports no package that only development brings", () => {
+  it("are declared: src/ imports no development dependency", () => {
     expect([...asked].filter((name) => !dependencies[name])).toEqual([]);
   });
 });
@@ -97,7 +97,7 @@ describe("npm run sbom", () => {
     dependencies: { ref: string; dependsOn: string[] }[];
   };
 
-  it("names everything that ships, and nothing else, each with its hash and its licence", () => {
+  it("lists every runtime package, and no other, each with hash and licence", () => {
     expect(sbom.bomFormat).toBe("CycloneDX");
     const told = sbom.components.map(({ purl }) => decodeURIComponent(purl));
     expect(told.sort()).toEqual(
@@ -107,14 +107,14 @@ describe("npm run sbom", () => {
     expect(bare.map(({ name }) => name)).toEqual([]);
   });
 
-  it("names what the service asks for by itself, down to the driver of its database", () => {
+  it("lists the direct dependencies, including the database driver", () => {
     const names = sbom.components.map(({ name }) => name);
     expect(Object.keys(dependencies).filter((name) => !names.includes(name))).toEqual([]);
     expect(names).toEqual(expect.arrayContaining(["pg-protocol", "libsodium", "body-parser"]));
     expect(names).not.toContain("jest");
   });
 
-  it("leads from each package to those it needs", () => {
+  it("links each package to its dependencies", () => {
     const { dependsOn } = sbom.dependencies.find(({ ref }) => ref.startsWith("pg@"))!;
     expect(dependsOn).toEqual(expect.arrayContaining([expect.stringMatching(/^pg-pool@/)]));
   });

@@ -1,4 +1,4 @@
-// The recipe of docs/upgrade.md, done with its own commands by git in a temporary folder: a small kit and a fork of it.
+// The procedure of docs/upgrade.md, run with its own git commands in a temporary folder: a small kit and a fork of it.
 
 import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
 import { spawnSync } from "node:child_process";
@@ -9,7 +9,7 @@ import path from "node:path";
 
 const page = readFileSync(new URL("../../docs/upgrade.md", import.meta.url), "utf8");
 
-/** The lines for git of each code block below a heading of the page. */
+/** The git commands of each code block below a heading of the page. */
 function blocksBelow(heading: string): string[] {
   const part = page.split(`\n## ${heading}\n`)[1]!.split("\n## ")[0]!;
   return [...part.matchAll(/```sh\n([^]*?)```/g)].map(([, block]) =>
@@ -37,7 +37,7 @@ const KIT = {
   "test/your-service/sample.test.ts": "it.todo('sells');\n",
   "prisma/migrations/1/migration.sql": "CREATE TABLE one ();\n",
 };
-/** The kit moves on: in the sample too, in its middle and at its edges. */
+/** A new release of the kit, which also changes the sample, in its middle and at its edges. */
 const LATER = {
   "CHANGELOG.md": "# Changelog\n\nWhat a fork must know.\n",
   "README.md": "# The kit, second edition\n",
@@ -50,7 +50,7 @@ const LATER = {
   "test/your-service/sample.test.ts": "it.todo('sells more');\n",
   "prisma/migrations/2/migration.sql": "CREATE TABLE two ();\n",
 };
-/** A fork writes its own service, throws parts of the sample away, and has settings of its own. */
+/** A fork with its own service and settings, which has removed parts of the sample. */
 const FORK = {
   "app.json": KIT["app.json"].replace('"env": {}', '"env": { "DRAWERS": {} }'),
   "src/your-service/index.ts": "export const drawers = 1;\n",
@@ -59,7 +59,7 @@ const FORK = {
   "test/your-service/sample.test.ts": null,
   "test/your-service/drawers.test.ts": "it.todo('opens');\n",
 };
-/** What is whose: these stay as the fork has them, and these come as the kit has them. */
+/** The files that stay as in the fork, and those that come from the kit. */
 const YOURS = "src/your-service test/your-service";
 const THEIRS = "CHANGELOG.md src/app.ts src/metrics.ts prisma";
 
@@ -76,7 +76,7 @@ beforeEach(async () => {
 });
 afterEach(() => rm(folder, { recursive: true, force: true }));
 
-/** A shell, as a reader of the page types into it; nothing of this machine's git settings counts. */
+/** A shell for the page's commands, without this machine's git settings. */
 function shell(where: string, script: string) {
   const who = (role: string) => ({
     [`GIT_${role}_NAME`]: "A fork",
@@ -92,14 +92,14 @@ function shell(where: string, script: string) {
   });
 }
 
-/** The same, where each line has to succeed; what was said. */
+/** The same, where each line must succeed; returns the output. */
 function git(where: string, script: string): string {
   const { status, stdout, stderr } = shell(where, `set -e\n${script}`);
   if (status !== 0) throw new Error(`${script}\n${stdout}${stderr}`);
   return stdout.trim();
 }
 
-/** Writes these files, takes away those that are null, and commits. */
+/** Writes these files, deletes those that are null, and commits. */
 async function change(where: string, files: Record<string, string | null>): Promise<void> {
   for (const [name, text] of Object.entries(files)) {
     const file = path.join(where, name);
@@ -109,17 +109,17 @@ async function change(where: string, files: Record<string, string | null>): Prom
   git(where, "git add -A && git commit -q -m change");
 }
 
-/** The page's commands up to the moment at which a person looks what is left. */
+/** The page's commands up to the point at which a person checks what is left. */
 async function upgraded(yours: Record<string, string | null>, answer = keepYours): Promise<string> {
   await change(fork, yours);
   const before = git(fork, "git rev-parse HEAD");
   git(fork, once.replace("ADDRESS-OF-THE-KIT", kit));
   await change(kit, LATER);
-  // That it stops at conflicts is no failure.
+  // Stopping at conflicts is no failure.
   const said = shell(fork, merge);
   expect(said.stdout).toContain("+What a fork must know.");
   expect(git(fork, "git branch --show-current")).toBe("upgrade");
-  // Nor that one of the lines finds nothing to bring back.
+  // Nor is a line that finds nothing to restore.
   shell(fork, answer);
   return before;
 }
@@ -127,8 +127,8 @@ async function upgraded(yours: Record<string, string | null>, answer = keepYours
 const conflicts = () => git(fork, "git diff --name-only --diff-filter=U");
 const differing = (from: string, what: string) => git(fork, `git diff --name-only ${from} -- ${what}`);
 
-describe("an upgrade by the page", () => {
-  it("leaves nothing to decide in a fork that keeps to its own files, and each side has its own", async () => {
+describe("an upgrade by docs/upgrade.md", () => {
+  it("merges without conflicts in a fork that changed only its own files, and keeps both sides", async () => {
     const before = await upgraded(FORK);
     expect(conflicts()).toBe("");
     git(fork, commit);
@@ -137,11 +137,11 @@ describe("an upgrade by the page", () => {
     expect(readFileSync(path.join(fork, "app.json"), "utf8")).toMatch(/"DRAWERS"[^]*"web"/);
     expect(git(fork, "git status --porcelain")).toBe("");
     expect(git(fork, "git rev-list --parents -1 HEAD").split(" ")).toHaveLength(3);
-    // The next time there is nothing to merge.
+    // The next merge has nothing to do.
     expect(git(fork, "git merge upstream/main")).toBe("Already up to date.");
   });
 
-  it("needs these lines: without them the sample is in the way", async () => {
+  it("needs the commands that keep the own files of the fork: without them the sample causes conflicts", async () => {
     await upgraded(FORK, "true");
     expect(conflicts().split("\n")).toEqual([
       "src/your-service/customer-page.tsx",
@@ -151,7 +151,7 @@ describe("an upgrade by the page", () => {
     expect(existsSync(path.join(fork, "src/your-service/usage.ts"))).toBe(true);
   });
 
-  it("leaves for the table what both changed elsewhere", async () => {
+  it("leaves conflicts in other files that both sides changed", async () => {
     await upgraded({ ...FORK, "README.md": "# Drawers\n" });
     expect(conflicts()).toBe("README.md");
     expect(page).toMatch(/^\| `README\.md` +\| keep yours/m);
@@ -159,7 +159,7 @@ describe("an upgrade by the page", () => {
     expect(readFileSync(path.join(fork, "README.md"), "utf8")).toBe("# Drawers\n");
   });
 
-  it("goes for a fork without tests of its own, as one is from before they had a folder", async () => {
+  it("works for a fork without test/your-service/", async () => {
     const { "test/your-service/drawers.test.ts": _, ...none } = FORK;
     const before = await upgraded(none);
     expect(conflicts()).toBe("");
@@ -167,15 +167,15 @@ describe("an upgrade by the page", () => {
     expect(differing(before, YOURS)).toBe("");
   });
 
-  it("shows a file of the kit's sample that a fork lacks", async () => {
+  it("shows a file of the kit's sample that the fork lacks", async () => {
     await upgraded(FORK);
     const [show] = /git show upstream\/main:\S+(?=`)/.exec(page)!;
     expect(git(fork, show)).toBe("export const yourSettings = {};");
   });
 });
 
-describe("a way back by the page", () => {
-  it("leads before the commit to where the fork was", async () => {
+describe("undoing an upgrade by docs/upgrade.md", () => {
+  it("before the commit restores the fork's files", async () => {
     const before = await upgraded(FORK);
     expect(page).toContain("Before the commit, run `git merge --abort`");
     git(fork, "git merge --abort");
@@ -183,14 +183,14 @@ describe("a way back by the page", () => {
     expect(git(fork, "git status --porcelain")).toBe("");
   });
 
-  it("leads after it to the files that the fork had; and by a revert of the revert to the upgrade again", async () => {
+  it("after the commit restores the fork's files; reverting the revert restores the upgrade", async () => {
     const before = await upgraded(FORK);
     git(fork, commit);
     const merged = git(fork, "git rev-parse HEAD");
     const [revert] = /git revert -m 1 MERGE/.exec(page)!;
     git(fork, revert.replace("MERGE", merged));
     expect(differing(before, ".")).toBe("");
-    // What was reverted does not come by a merge again.
+    // A merge does not restore what was reverted.
     expect(git(fork, "git merge upstream/main")).toBe("Already up to date.");
     git(fork, "git revert HEAD");
     expect(differing(merged, ".")).toBe("");

@@ -10,8 +10,9 @@ import { before } from "../support/process-world.ts";
 import { eventually } from "../support/world.ts";
 import { as, aWorldOfDrawers } from "./drawers.ts";
 
-// The example of docs/make-it-yours.md, through the front door: real processes, a platform, a PostgreSQL. The embedded
-// one lets everybody in as the same role, so what a customer may not do is tried with TEST_DATABASE_URL alone.
+// The example of docs/make-it-yours.md with real processes, a sandbox and a PostgreSQL. The embedded database lets
+// every
+// client in as the same role, so a customer's restrictions are tested only with TEST_DATABASE_URL.
 const onPostgresql = testServerUrl ? it : it.skip;
 
 let drawers: Awaited<ReturnType<typeof aWorldOfDrawers>>;
@@ -40,11 +41,11 @@ async function roleOf({ role }: { role: string }) {
 }
 const schemas = () => drawers.rows(`SELECT nspname FROM pg_namespace WHERE nspname LIKE 'drawer%'`);
 
-/** As much as the plan small has room for, and more. */
+/** As much data as the plan small allows, and more. */
 const FILL = `CREATE TABLE filled AS SELECT repeat(md5(n::text), 50) AS text FROM generate_series(1, 8000) AS n`;
 
-describe("a drawer", () => {
-  it("is there when the platform is answered, and its address lets the customer in", async () => {
+describe("a drawer of the example product", () => {
+  it("exists when the platform is answered, and its address lets the customer connect", async () => {
     const drawer = await installed("small");
     expect(drawer.response).toMatchObject({ status: 200, body: { config: { DRAWER_URL: drawer.url() } } });
     expect(await roleOf(drawer)).toEqual({ limit: 3, login: true });
@@ -52,7 +53,7 @@ describe("a drawer", () => {
     expect(await as(drawer.url(), `SELECT text FROM ${drawer.role}.notes`)).toEqual([{ text: "mine" }]);
   });
 
-  onPostgresql("is its customer's alone, and has the connections of its plan", async () => {
+  onPostgresql("is accessible to its customer only, and allows the connections of its plan", async () => {
     const [mine, other] = [await installed("small"), await installed("small")];
     await as(mine.url(), `CREATE TABLE notes AS SELECT 'mine' AS text`);
     await expect(as(other.url(), `SELECT * FROM ${mine.role}.notes`)).rejects.toThrow("permission denied");
@@ -66,7 +67,7 @@ describe("a drawer", () => {
     }
   });
 
-  it("has more connections after a change of plan, at the same address", async () => {
+  it("allows more connections after a plan change, at the same address", async () => {
     const drawer = await installed("small");
     const url = drawer.url();
     const { response } = await drawers.control.changePlan(drawer.uuid, "large");
@@ -75,7 +76,7 @@ describe("a drawer", () => {
     expect(drawer.url()).toBe(url);
   });
 
-  it("does not go into a smaller plan than it fits in, and the customer is told why", async () => {
+  it("refuses a plan that is too small for its content, with the reason", async () => {
     const drawer = await installed("large");
     await as(drawer.url(), FILL.replace("filled", `${drawer.role}.filled`));
     const { response, addon } = await drawers.control.changePlan(drawer.uuid, "small");
@@ -87,7 +88,7 @@ describe("a drawer", () => {
     expect(await roleOf(drawer)).toMatchObject({ limit: 20 });
   });
 
-  it("that is reserved opens later", async () => {
+  it("with a plan that takes longer is created later", async () => {
     const drawer = await installed("reserved");
     expect(drawer.response.status).toBe(202);
     await eventually(() => drawers.control.addon(drawer.uuid).state === "provisioned");
@@ -95,13 +96,13 @@ describe("a drawer", () => {
     expect(await as(drawer.url(), `SELECT 1 AS one`)).toEqual([{ one: 1 }]);
   });
 
-  it("becomes a reserved one later, too", async () => {
+  it("can change to a plan that takes longer", async () => {
     const drawer = await installed("small");
     expect((await drawers.control.changePlan(drawer.uuid, "reserved")).response.status).toBe(202);
     await eventually(async () => expect(await roleOf(drawer)).toMatchObject({ limit: 50 }));
   });
 
-  it("shows its customers how full it is", async () => {
+  it("shows the customer how full it is", async () => {
     const { uuid } = await installed("small");
     const browser = aBrowser(() => serviceUrl);
     const { form } = drawers.control.signOnForm(uuid);
@@ -109,34 +110,37 @@ describe("a drawer", () => {
     expect((await browser.get(location!)).text).toContain("0 of 10 MB, and 3 connections at once");
   });
 
-  onPostgresql("that is removed while it is still being made is waited for, and leaves nothing", async () => {
-    const uuid = randomUUID();
-    const role = `drawer_${uuid.replaceAll("-", "")}`;
-    const making = new pg.Client({ connectionString: drawers.productUrl });
-    await making.connect();
-    const product = createProduct({
-      productDatabaseUrl: new Secret(drawers.productUrl),
-      productPasswordKey: new Secret("a-key-of-more-than-thirty-two-characters"),
-    });
-    try {
-      // As `make` does it, in a statement whose client has given up waiting.
-      await making.query(
-        `BEGIN; SELECT pg_advisory_xact_lock(hashtext('${role}')); CREATE ROLE ${role} LOGIN`,
-      );
-      await making.query(`GRANT ${role} TO CURRENT_USER; CREATE SCHEMA ${role} AUTHORIZATION ${role}`);
-      const dropped = product.drop(uuid, new AbortController().signal);
-      await expect(Promise.race([dropped, sleep(500, "waits")])).resolves.toBe("waits");
-      await making.query(`COMMIT`);
-      await dropped;
-      expect(await roleOf({ role })).toBeUndefined();
-      expect(await schemas()).not.toContainEqual({ nspname: role });
-    } finally {
-      await making.end();
-      await product.close();
-    }
-  });
+  onPostgresql(
+    "that is removed while it is still being created is waited for, and leaves nothing",
+    async () => {
+      const uuid = randomUUID();
+      const role = `drawer_${uuid.replaceAll("-", "")}`;
+      const making = new pg.Client({ connectionString: drawers.productUrl });
+      await making.connect();
+      const product = createProduct({
+        productDatabaseUrl: new Secret(drawers.productUrl),
+        productPasswordKey: new Secret("a-key-of-more-than-thirty-two-characters"),
+      });
+      try {
+        // As `make` does, in a statement whose client has stopped waiting.
+        await making.query(
+          `BEGIN; SELECT pg_advisory_xact_lock(hashtext('${role}')); CREATE ROLE ${role} LOGIN`,
+        );
+        await making.query(`GRANT ${role} TO CURRENT_USER; CREATE SCHEMA ${role} AUTHORIZATION ${role}`);
+        const dropped = product.drop(uuid, new AbortController().signal);
+        await expect(Promise.race([dropped, sleep(500, "waits")])).resolves.toBe("waits");
+        await making.query(`COMMIT`);
+        await dropped;
+        expect(await roleOf({ role })).toBeUndefined();
+        expect(await schemas()).not.toContainEqual({ nspname: role });
+      } finally {
+        await making.end();
+        await product.close();
+      }
+    },
+  );
 
-  it("is gone with all that is in it once it is removed, also while somebody uses it", async () => {
+  it("is removed with all its content, also while somebody is connected", async () => {
     const drawer = await installed("small");
     const customer = new pg.Client({ connectionString: drawer.url() });
     customer.on("error", () => undefined);
@@ -150,7 +154,7 @@ describe("a drawer", () => {
   });
 });
 
-/** Dies once the product's database has done what these words ask for, before anybody else knows of it. */
+/** Dies once the product's database has executed a statement with this text, before the result is known elsewhere. */
 const diesAfter = (words: string) =>
   before(`
     import { createRequire } from "node:module";
@@ -162,12 +166,12 @@ const diesAfter = (words: string) =>
       return result;
     };`);
 
-/** Nobody holds what the dead process was at: otherwise that is waited for, 45 s. */
+/** Ends the lease of the dead process; otherwise the next one waits 45 s for it. */
 const hurry = (uuid: string) =>
   drawers.world.rowsApart(`UPDATE steps SET due_at = now(), leased_until = NULL WHERE uuid = $1`, [uuid]);
 
-describe("a service that is killed between two steps", () => {
-  it("makes no second drawer when it is asked again, and gives the same address", async () => {
+describe("a process of the example product that is killed between two steps", () => {
+  it("creates no second drawer when it is called again, and returns the same address", async () => {
     await drawers.killAll();
     const count = (await schemas()).length;
     const dying = await drawers.start("web", diesAfter("CREATE ROLE"));
@@ -176,14 +180,14 @@ describe("a service that is killed between two steps", () => {
     expect(await schemas()).toHaveLength(count + 1);
     await hurry(drawer.uuid);
     serviceUrl = (await drawers.start()).url!;
-    // A sweep may be at it already: then it is "later".
+    // If a sweep is working on it already, the answer is "later".
     expect((await drawers.control.redeliver(drawer.uuid)).response.status).toBeLessThan(300);
     await eventually(() => drawer.url() !== undefined);
     expect(await schemas()).toHaveLength(count + 1);
     expect(await as(drawer.url(), `SELECT 1 AS one`)).toEqual([{ one: 1 }]);
   });
 
-  it("goes on taking a drawer down where it stopped", async () => {
+  it("continues removing a drawer where it stopped", async () => {
     const drawer = await installed("small");
     await drawers.killAll();
     const dying = await drawers.start("web", diesAfter("NOLOGIN"));

@@ -28,7 +28,7 @@ afterEach(() => {
   server.close();
 });
 
-/** Resolves with what an answer says of its connection, or with the code of the error that came instead. */
+/** Resolves with the Connection header of the answer, or with the code of the error. */
 function ask(by = agent): Promise<string> {
   const options = { host: "127.0.0.1", port, method: "POST", agent: by };
   return new Promise((resolve) => {
@@ -39,7 +39,7 @@ function ask(by = agent): Promise<string> {
   });
 }
 
-/** The head of a request whose body is sent by and by. */
+/** The head of a request whose body is sent slowly. */
 async function begin(): Promise<{ socket: Socket; said(): string }> {
   const socket = connect(port, "127.0.0.1");
   let said = "";
@@ -50,8 +50,8 @@ async function begin(): Promise<{ socket: Socket; said(): string }> {
   return { socket, said: () => said };
 }
 
-describe("a server that is closed", () => {
-  it("answers who asks in that moment on an open connection, says that it was the last, and takes no other", async () => {
+describe("graceful close of the HTTP server", () => {
+  it("answers a request on an open connection with Connection: close, and accepts no further one", async () => {
     expect(await ask()).toBe("keep-alive");
     const closed = close();
     expect(await ask()).toBe("close");
@@ -59,14 +59,14 @@ describe("a server that is closed", () => {
     await closed;
   });
 
-  it("lets in who has connected by then", async () => {
+  it("answers clients that have already connected", async () => {
     const askers = Array.from({ length: 20 }, () => ask(new Agent()));
     await turn();
     await close();
     expect(new Set(await Promise.all(askers))).toEqual(new Set(["close"]));
   });
 
-  it("says so too with the answer to a request that came before", async () => {
+  it("sends Connection: close also with the answer to an earlier request", async () => {
     const { socket, said } = await begin();
     const closed = close();
     socket.write("x");
@@ -77,7 +77,7 @@ describe("a server that is closed", () => {
     socket.destroy();
   });
 
-  it("resets nobody who goes on asking", async () => {
+  it("resets no client that keeps sending requests", async () => {
     const askers = Array.from({ length: 16 }, () => new Agent({ keepAlive: true, maxSockets: 1 }));
     expect(new Set(await Promise.all(askers.map(ask)))).toEqual(new Set(["keep-alive"]));
     const asking = askers.map(async (asker) => {
@@ -93,13 +93,13 @@ describe("a server that is closed", () => {
     expect(new Set(await Promise.all(asking))).toEqual(new Set(["close"]));
   });
 
-  it("is closed at once where nobody is connected", async () => {
+  it("ends at once when nobody is connected", async () => {
     const from = performance.now();
     await close();
     expect(performance.now() - from).toBeLessThan(450);
   });
 
-  it("closes connections on which nobody asks, or ever asked", async () => {
+  it("closes idle connections, used or not", async () => {
     expect(await ask()).toBe("keep-alive");
     const silent = connect(port, "127.0.0.1");
     const ended = once(silent, "close");
@@ -109,7 +109,7 @@ describe("a server that is closed", () => {
     await ended;
   });
 
-  it("is let go of", () => {
+  it("keeps no reference to the server", () => {
     const script = `
       const express = (await import("express")).default;
       const { createHttpServer } = await import("./src/http/server.ts");

@@ -4,11 +4,11 @@ import type { Database } from "../../src/database/database.ts";
 import { aGate } from "../support/a-vendor.ts";
 import { aWorld, eventually, type World } from "../support/world.ts";
 
-// GET /healthz says that the process lives, whatever else is; GET /readyz whether provisions can be answered.
+// GET /healthz says whether the process is alive; GET /readyz whether it can answer provisions.
 
 let world: World;
 let isDatabaseAway = false;
-/** What comes of reading the client secrets; null: they are read. */
+/** Replaces reading the client secrets; null: they are read. */
 let secretsMeet: (() => Promise<never>) | null = null;
 let migrationsKnown: Promise<void> = Promise.resolve();
 beforeAll(async () => {
@@ -33,12 +33,12 @@ const ask = async (path: string, url = world.service.url) => {
   return `${response.status} ${((await response.json()) as { status: string }).status}`;
 };
 
-describe("a service that", () => {
-  it("can answer provisions is ready", async () => {
+describe("GET /healthz and GET /readyz", () => {
+  it("report a service that can answer provisions as ready", async () => {
     expect([await ask("/healthz"), await ask("/readyz")]).toEqual(["200 alive", "200 ready"]);
   });
 
-  it("is asked for what is not there fills no log with it, however often", async () => {
+  it("do not fill the log when unknown paths are requested often", async () => {
     await world.restart();
     const before = world.logged().length;
     const asked = Array.from({ length: 60 }, () => fetch(`${world.service.url}/nothing`));
@@ -47,14 +47,14 @@ describe("a service that", () => {
     await eventually(() => expect(lines()).toBe(20));
   });
 
-  it("has lost its database lives, and is not ready until it is back", async () => {
+  it("report a service without its database as alive, and not ready until it is back", async () => {
     isDatabaseAway = true;
     expect([await ask("/healthz"), await ask("/readyz")]).toEqual(["200 alive", "503 unavailable"]);
     isDatabaseAway = false;
     expect(await ask("/readyz")).toBe("200 ready");
   });
 
-  it("has a client secret that the platform refuses stays ready, for provisions go on", async () => {
+  it("report a service whose client secret is rejected as ready, because provisions work", async () => {
     const { control } = world.sandbox;
     const { secret } = control.resetClientSecret();
     await control.install();
@@ -66,10 +66,10 @@ describe("a service that", () => {
   it.each([
     ["cannot read its client secrets", () => Promise.reject(new Error("permission denied for table"))],
     ["waits for whoever has locked them", () => new Promise<never>(() => undefined)],
-  ])("%s is degraded and no more, for provisions go on", async (_, meets) => {
+  ])("when the service %s, report it as degraded, because provisions work", async (_, meets) => {
     await world.restart();
     secretsMeet = meets;
-    // What it knows of them is believed for five seconds.
+    // The service keeps what it has read for five seconds.
     await eventually(async () => expect(await ask("/readyz")).toBe("200 degraded"));
     const { response } = await world.sandbox.control.install();
     expect(response.status).toBeLessThan(300);
@@ -77,12 +77,12 @@ describe("a service that", () => {
     expect(await ask("/readyz")).toBe("200 ready");
   });
 
-  it("has not yet looked at its database and keys lives, and is not ready", async () => {
+  it("report a service that has not yet checked its database and keys as alive and not ready", async () => {
     const gate = aGate();
     migrationsKnown = gate.opened;
     const before = world.service.url!;
     const restarting = world.restart();
-    // The address of the one that is just starting stands in its log.
+    // The address of the starting service is in its log.
     const url = await eventually(async () => {
       const last = [...world.logged().matchAll(/"url":"(http:[^"]+)"/g)].at(-1)![1]!;
       expect(last).not.toBe(before);
@@ -95,7 +95,7 @@ describe("a service that", () => {
     expect(await ask("/readyz", url)).toBe("200 ready");
   });
 
-  it("is stopping lives, takes no more provisions, and ends each connection with its answer", async () => {
+  it("while stopping report it as alive, refuse provisions, and close each connection after its answer", async () => {
     const answers = await Promise.all(
       ["/healthz", "/readyz"].map((path) => halfAsked(world.service.url!, path)),
     );
@@ -109,7 +109,7 @@ describe("a service that", () => {
   });
 });
 
-/** Sends a request, and of another all but its end: once the first is answered, the connection is no idle one. */
+/** Sends a request, and another one without its end: so the connection is not idle after the first answer. */
 function halfAsked(url: string, path: string): Promise<{ complete(): void; answer: Promise<string> }> {
   const socket = connect(Number(new URL(url).port), "localhost");
   let text = "";

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { aProcessWorld, type ProcessWorld } from "../support/process-world.ts";
 import { eventually } from "../support/world.ts";
 
-// How quick it is, `npm run bench` measures; here is what must hold on any machine.
+// `npm run bench` measures the speed; this must hold on any machine.
 const onPostgresql = process.env["TEST_DATABASE_URL"] ? describe : describe.skip;
 
 let life: ProcessWorld;
@@ -14,8 +14,8 @@ beforeAll(async () => {
 afterEach(() => life?.killAll());
 afterAll(() => life?.world.close());
 
-onPostgresql("under load", () => {
-  it("each of 300 provisions a hundredth of a second apart, at two web processes, is answered 200 and exchanged once", async () => {
+onPostgresql("load on two web processes", () => {
+  it("300 provisions, one each 10 ms: each is answered 200 and exchanged once", async () => {
     const webs = await Promise.all([life.start("web"), life.start("web")]);
     const since = life.position();
     const installs = [];
@@ -34,7 +34,7 @@ onPostgresql("under load", () => {
     expect(life.issuedSince(since)).toBe(300);
   }, 120_000);
 
-  it("sweeps over ten thousand resources read those that are due, and no others", async () => {
+  it("sweeps over ten thousand resources read only the due rows", async () => {
     await life.start("web", { WEB_JOBS: "off" });
     const uuids = await life.install(20);
     await life.become(uuids, 1);
@@ -50,18 +50,18 @@ onPostgresql("under load", () => {
       [model],
     );
     await life.world.rowsApart(`ANALYZE`);
-    // What is done once for each client secret has been done: it goes through all resources.
+    // The pass over all resources that follows a new client secret is complete.
     await life.world.rowsApart(`UPDATE client_secrets SET spread_at = created_at + interval '1 minute'`);
     const since = life.position();
     const read = await rowsScanned();
     await life.start("worker");
     await life.makeDue(uuids);
     await life.become(uuids, 2);
-    // Some sweeps that find nothing.
+    // A few sweeps that find nothing.
     const beats = await heartbeats();
     await eventually(async () => expect(await heartbeats()).toBeGreaterThan(beats + 3));
     expect(life.issuedSince(since)).toBe(20);
-    // Each sweep that went through all of them would have read ten thousand.
+    // A sweep over the whole table would have read ten thousand rows.
     expect((await rowsScanned()) - read).toBeLessThan(10_000);
   }, 120_000);
 
@@ -74,7 +74,7 @@ onPostgresql("under load", () => {
     return row!.count;
   }
 
-  /** Seconds of the latest beat of the refresh sweep. */
+  /** The time in seconds of the refresh sweep's last heartbeat. */
   async function heartbeats(): Promise<number> {
     const [row] = await life.world.rowsApart<{ at: number }>(
       `SELECT extract(epoch FROM at)::float8 AS at FROM heartbeats WHERE name = 'refresh-tokens'`,

@@ -21,7 +21,7 @@ function socketTo(): Socket {
   return socket;
 }
 
-/** Sends the beginning, then a byte now and then; answers how many seconds the service bore it, and what it said. */
+/** Sends the head, then a byte at intervals; returns after how many seconds the service closed, and its answer. */
 async function drip(beginning: string): Promise<{ seconds: number; said: string }> {
   const begun = performance.now();
   const socket = socketTo();
@@ -34,7 +34,7 @@ async function drip(beginning: string): Promise<{ seconds: number; said: string 
   return { seconds: (performance.now() - begun) / 1000, said };
 }
 
-it("Clients that send a byte at a time are cut off, and with hundreds that say nothing provisions are answered", async () => {
+it("clients that send a byte at a time are cut off, and hundreds of idle ones delay no provision", async () => {
   const { addonId, addonPassword } = world.sandbox.settings;
   const head = "POST /resources HTTP/1.1\r\nHost: x\r\n";
   const login = `Authorization: ${basic(addonId, addonPassword)}\r\nContent-Type: application/json\r\n`;

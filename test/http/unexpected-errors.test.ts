@@ -33,7 +33,7 @@ it.each([
     new Error("Invalid `prisma.resource.create()` invocation in /srv/app/src/rows.ts:12:3"),
   ],
   ["of our own", new TypeError("Cannot read properties of undefined (reading 'SVCK-secret-of-ours')")],
-])("An error %s is answered with a request id and nothing of the inside", async (_, error) => {
+])("an error %s is answered with a request id and no internal detail", async (_, error) => {
   trouble = error;
   const platform = partnerCalls(world);
   const request = aProvisionRequest();

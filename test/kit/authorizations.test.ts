@@ -31,7 +31,7 @@ const run = (words: string[], input = `${USERS_TOKEN}\n`) => kit(environment, wo
 const runJson = (words: string[], input = `${USERS_TOKEN}\n`) => kitJson(environment, words, input);
 
 describe("kit authorizations create", () => {
-  it("shows the new token this once, to people and in the record", async () => {
+  it("shows the new token once, in text and in JSON", async () => {
     const { code, stdout, stderr } = await run(CREATE);
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
     expect(stdout).toMatch(/shown this once.*\n\nSVCK-brand-new\n\n/);
@@ -42,7 +42,7 @@ describe("kit authorizations create", () => {
   });
 
   it.each([1e15, 9e11])(
-    "shows the token, and that it never expires, also where its life is %d s",
+    "shows the token and that it never expires, whatever its life: %d s",
     async (life) => {
       answer = inOrder({ ...RECORD, access_token: { ...RECORD.access_token, expires_in: life } });
       const { code, stdout, stderr } = await run(CREATE);
@@ -51,7 +51,7 @@ describe("kit authorizations create", () => {
     },
   );
 
-  it("sends description and scopes, with the token of standard input", async () => {
+  it("sends description and scopes, with the token from standard input", async () => {
     const { stderr } = await run([
       ...CREATE,
       "--scope",
@@ -68,7 +68,7 @@ describe("kit authorizations create", () => {
     expect(server.seen[0]!.headers.authorization).toBe(`Bearer ${USERS_TOKEN}`);
   });
 
-  it("asks for a scope it has never heard of all the same, and says so", async () => {
+  it("sends an unknown scope too, with a warning", async () => {
     const { code, stderr } = await run([...CREATE, "--scope", "tomorrow"]);
     expect({ code, stderr }).toEqual({ code: 0, stderr: expect.stringContaining("tomorrow") });
     expect(JSON.parse(server.seen[0]!.body)).toMatchObject({ scope: ["tomorrow"] });
@@ -80,14 +80,14 @@ describe("kit authorizations create", () => {
     ["no token", CREATE, "\n"],
     ["a token of two words", CREATE, "Bearer SVCK-of-the-user"],
     ["a token as an argument", [...CREATE, "SVCK-of-the-user"], ""],
-  ])("is used wrongly with %s", async (_, words, input) => {
+  ])("is a usage error with %s", async (_, words, input) => {
     const { code, data } = await runJson(words, input);
     expect({ code, data }).toMatchObject({ code: 2, data: { id: "used_wrongly" } });
     expect(data["message"]).not.toContain("of-the-user");
     expect(server.seen).toEqual([]);
   });
 
-  it("needs an address, and says which", async () => {
+  it("names the missing setting of the platform's address", async () => {
     const { code, stderr } = await kit({}, CREATE, USERS_TOKEN);
     expect({ code, stderr }).toEqual({ code: 78, stderr: expect.stringContaining("PLATFORM_API_URL") });
     expect(stderr).not.toMatch(/DATABASE|ADDON|ENCRYPTION/);
@@ -95,7 +95,7 @@ describe("kit authorizations create", () => {
 });
 
 describe("kit authorizations revoke", () => {
-  it("ends it, and shows none of the tokens it ends", async () => {
+  it("revokes the authorization, and shows none of its tokens", async () => {
     const { code, data } = await runJson(["authorizations", "revoke", "an id/of theirs"]);
     expect({ code, data }).toMatchObject({ code: 0, data: { id: ID, client: { name: "you" } } });
     expect(JSON.stringify(data)).not.toContain("brand-new");
@@ -107,19 +107,19 @@ describe("kit authorizations revoke", () => {
     expect(human).toEqual({ code: 0, stdout: `Revoked ${ID}: its tokens are blocked.\n`, stderr: "" });
   });
 
-  it("is used wrongly with an id that is none", async () => {
+  it("is a usage error with an invalid id", async () => {
     expect(await runJson(["authorizations", "revoke", ".."])).toMatchObject({ code: 2 });
     expect(server.seen).toEqual([]);
   });
 });
 
-describe("a refusal", () => {
+describe("an error answer of the platform", () => {
   it.each([
     [401, "user_token_rejected", "get a new one"],
     [403, "user_token_forbidden", "scope is global"],
     [404, "unknown_authorization", "Check the id"],
     [422, "authorization_refused", "Mend the description"],
-  ])("with %i is told in a sentence with what to do next", async (status, id, advice) => {
+  ])("with %i is printed in one sentence with advice", async (status, id, advice) => {
     answer = inOrder(status);
     const { code, data } = await runJson(["authorizations", "revoke", ID]);
     expect({ code, data }).toEqual({ code: 1, data: { id, message: expect.stringContaining(`${status}`) } });
@@ -128,7 +128,7 @@ describe("a refusal", () => {
     expect(stderr.replace(/\s+/g, " ")).toContain(advice);
   });
 
-  it("does not repeat the token that the platform echoes", async () => {
+  it("is printed without the echoed token", async () => {
     answer = ({ headers }, response) =>
       response.writeHead(401).end(JSON.stringify({ id: "unauthorized", message: headers.authorization }));
     const { stdout, stderr } = await run(CREATE);
@@ -136,7 +136,7 @@ describe("a refusal", () => {
     expect(stdout + stderr).not.toContain("of-the-user");
   });
 
-  it("is told from an answer that was lost, after which there may be a token that nobody saw", async () => {
+  it("is distinguished from a lost answer, after which an unknown token may exist", async () => {
     answer = (_, response) => void response.destroy();
     const { code, stderr } = await run(CREATE);
     expect(code).toBe(1);

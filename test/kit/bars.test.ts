@@ -1,4 +1,4 @@
-// The bar of each command that works through many: what it counts, and what is left on the screen when it is gone.
+// The progress bar of each bulk command: what it counts, and what is left on the screen afterwards.
 
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
 import { randomBytes } from "node:crypto";
@@ -24,12 +24,12 @@ beforeAll(async () => {
 afterEach(() => world.sandbox.control.clearFaults());
 afterAll(() => world.close());
 
-/** One after the other, so that there is something to see. */
+/** One after the other, so that the progress is visible. */
 const slowly = () => ({ ...world.environment, TOKEN_CONCURRENCY: "1" });
 const slow = (calls: string, delayMs = 500) => world.sandbox.control.fault(calls, { delayMs }, 100);
 
-describe("kit secret set", () => {
-  /** The portal's reset, and a person who types what it shows. */
+describe("kit secret set with a progress bar", () => {
+  /** Resets the secret as the portal does, and types the new one. */
   async function typed() {
     const { secret } = world.sandbox.control.resetClientSecret();
     slow("POST /oauth/token");
@@ -38,7 +38,7 @@ describe("kit secret set", () => {
     return { terminal, secret };
   }
 
-  it("counts the tokens that are fresh, and leaves nothing of the bar or of the secret behind", async () => {
+  it("counts the refreshed tokens, and leaves neither bar nor secret on the screen", async () => {
     const { terminal, secret } = await typed();
     const { code, sent, screen } = await terminal.ended();
     expect(code).toBe(0);
@@ -50,7 +50,7 @@ describe("kit secret set", () => {
     ]);
   });
 
-  it("says when it is stopped how many are fresh, and who refreshes the rest", async () => {
+  it("when it is stopped says how many are refreshed, and that the service refreshes the rest", async () => {
     const { terminal, secret } = await typed();
     await terminal.type(CTRL_C, /░ [12] of 5 ·/);
     const { code, screen } = await terminal.ended();
@@ -66,8 +66,8 @@ describe("kit secret set", () => {
   });
 });
 
-describe("kit config push --all", () => {
-  /** A var of each resource is gone, and the platform is slow. */
+describe("kit config push --all with a progress bar", () => {
+  /** Removes a var of each resource, and makes the platform slow. */
   async function missing() {
     const { platformFor } = world.service.services;
     for (const uuid of uuids) await platformFor(uuid).config.update([{ name: "TEAPOT_URL", value: null }]);
@@ -78,7 +78,7 @@ describe("kit config push --all", () => {
     different: unknown[];
   }
 
-  it("counts twice, what it compares and what it sets, with a question between that no bar disturbs", async () => {
+  it("counts the comparison and the update separately, with the question between them", async () => {
     await missing();
     const terminal = onTerminal(slowly(), ["config", "push", "--all"]);
     await terminal.type("y\r", /Go on\? \(y\/N\) /);
@@ -95,7 +95,7 @@ describe("kit config push --all", () => {
     expect(screen.filter((line) => /[█░]|\d of 5/.test(line))).toEqual([]);
   });
 
-  it("says what is left when it is stopped, and the same command goes on", async () => {
+  it("when it is stopped says what is left, and the same command continues", async () => {
     await missing();
     const terminal = onTerminal(slowly(), ["config", "push", "--all", "--yes"]);
     await terminal.type(CTRL_C, /5 resources to change\.[^]*░ [12] of 5 ·/);
@@ -114,7 +114,7 @@ describe("kit config push --all", () => {
     expect((await lacking()).different).toEqual([]);
   });
 
-  it("says in one JSON document what was done when a script's is stopped, and nothing else", async () => {
+  it("in a script prints one JSON document of what was done when it is stopped", async () => {
     await missing();
     const since = world.sandbox.control.ledger({}).next;
     const child = startKit(slowly(), ["config", "push", "--all", "--yes", "--json"]);
@@ -132,8 +132,8 @@ describe("kit config push --all", () => {
   });
 });
 
-describe("a script's work on all that is stopped", () => {
-  /** Runs it until the platform has been called, and stops it there. */
+describe("a bulk command that is stopped in a script", () => {
+  /** Runs the command until it has called the platform, and stops it there. */
   async function stopped(words: string[], calls: string) {
     const since = world.sandbox.control.ledger({}).next;
     slow(calls);
@@ -152,21 +152,21 @@ describe("a script's work on all that is stopped", () => {
     expect(done).toBeLessThan(5);
   });
 
-  it("says how many resources were not compared, for which it exits like one that differs", async () => {
+  it("says how many resources were not compared, and exits as for a difference", async () => {
     const { code, data } = await stopped(["config", "diff", "--all"], "* /addons/*");
     const checked = data["checked"] as number;
     expect({ code, data }).toMatchObject({ code: 1, data: { failed: [], skipped: [], left: 5 - checked } });
     expect(checked).toBeLessThan(5);
   });
 
-  it("says of a push that was stopped while it compared that all are left that it did not get to", async () => {
+  it("counts all resources as left when a push is stopped during the comparison", async () => {
     const { code, data } = await stopped(["config", "push", "--all", "--yes"], "* /addons/*");
     expect({ code, data }).toMatchObject({ code: 1, data: { done: [], failed: [], skipped: [] } });
     expect(data["left"]).toBeGreaterThan(0);
   });
 });
 
-describe("kit keys reseal", () => {
+describe("kit keys reseal with a progress bar", () => {
   const key = randomBytes(24).toString("hex");
   const rotated = () => ({
     ...world.environment,
@@ -174,7 +174,7 @@ describe("kit keys reseal", () => {
   });
   const reseal = () => onTerminal(rotated(), ["keys", "reseal"]);
 
-  /** A row that is busy is tried again and again. */
+  /** A locked row is tried repeatedly. */
   beforeAll(() =>
     world.rows(`CREATE FUNCTION leave_alone() RETURNS trigger AS 'BEGIN RETURN NULL; END' LANGUAGE plpgsql`),
   );
@@ -185,7 +185,7 @@ describe("kit keys reseal", () => {
   const letGo = () => world.rows(`DROP TRIGGER IF EXISTS busy ON credentials`);
   afterEach(letGo);
 
-  it("counts the rows, says what it leaves to do when it is stopped, and leaves nothing of the bar behind", async () => {
+  it("counts the rows, and when it is stopped says what is left", async () => {
     await holdOne();
     const terminal = reseal();
     await terminal.type(CTRL_C, /█ 10 of 10 · \d+s/);
@@ -197,7 +197,7 @@ describe("kit keys reseal", () => {
     );
   });
 
-  it("fails where a row was busy to the end, and says that it still needs an older key", async () => {
+  it("exits with 1 when a row stays locked, and says that an older key is still needed", async () => {
     await holdOne();
     const { code, stdout, stderr } = await kit(rotated(), ["keys", "reseal"]);
     expect({ code, stderr }).toEqual({ code: 1, stderr: "" });
@@ -206,7 +206,7 @@ describe("kit keys reseal", () => {
     );
   }, 60_000);
 
-  it("ends with the keys that are in use, and no bar, when a busy row is free", async () => {
+  it("ends with the list of the keys in use when a locked row is free again", async () => {
     await holdOne();
     const terminal = reseal();
     await terminal.type("", /█ 10 of 10 ·/);

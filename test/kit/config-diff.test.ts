@@ -16,7 +16,7 @@ beforeAll(async () => {
 afterAll(() => life.world.close());
 beforeEach(() => change(...Object.entries(wanted).map(([name, value]) => ({ name, value }))));
 
-/** Somebody changes the config vars on the platform by hand. */
+/** Changes config vars at the platform by hand. */
 const change = (...vars: ConfigVar[]) => life.world.service.services.platformFor(uuid).config.update(vars);
 
 async function onPlatform(): Promise<Record<string, string>> {
@@ -35,7 +35,7 @@ interface Told {
   platform: { value: string; fingerprint: string } | null;
 }
 
-it("tells the same from the different, the missing and what is too much, without a value", async () => {
+it("config diff shows equal, different, missing and extra vars, without values", async () => {
   expect(await run("config", "diff", uuid)).toMatchObject({
     code: 0,
     data: [
@@ -65,7 +65,7 @@ it("tells the same from the different, the missing and what is too much, without
   });
 });
 
-it("shows a table that fits 80 columns, and the command that helps", async () => {
+it("config diff prints a table in 80 columns, and the command that helps", async () => {
   await change({ name: "TEAPOT_URL", value: "https://by-hand.example" });
   const { code, stdout } = await say("config", "diff", uuid);
   expect(code).toBe(1);
@@ -79,7 +79,7 @@ it("shows a table that fits 80 columns, and the command that helps", async () =>
   );
 });
 
-it("pushes what is missing, and keeps what was changed by hand", async () => {
+it("config push sets missing vars, and keeps those that were changed by hand", async () => {
   await change(
     { name: "TEAPOT_URL", value: "https://by-hand.example" },
     { name: "TEAPOT_TOKEN", value: null },
@@ -100,7 +100,7 @@ it("pushes what is missing, and keeps what was changed by hand", async () => {
   expect(await onPlatform()).toEqual(wanted);
 });
 
-it("removes what is too much only where it is named", async () => {
+it("config push removes an extra var only when it is named", async () => {
   await run("config", "set", uuid, "--unset", "TEAPOT_TOKEN");
   await change({ name: "TEAPOT_TOKEN", value: "by-hand" });
   expect((await run<Told[]>("config", "diff", uuid)).data[0]).toMatchObject({ state: "extra", value: null });
@@ -116,7 +116,7 @@ it.each([
   ["and has not spoken of since", "left"],
   ["where somebody changed it by hand", "as it was"],
 ])(
-  "removes a var that the service no longer declares, %s, by the command that it prints, and by its name alone",
+  "config push removes a var that is no longer declared, %s, by the printed command and by name",
   async (_, value) => {
     const { vault, offer } = life.world.service.services;
     const manifest = addonManifest("teapots", offer);
@@ -152,7 +152,7 @@ it.each([
     });
     expect(await run("config", "push", "--all", "--overwrite", "KETTLE", "--yes")).toMatchObject({ code: 2 });
 
-    // The platform has let go of it, and would not take it back: nothing is missing.
+    // The platform has removed it and would refuse it: nothing is missing.
     expect(await run("config", "diff", uuid)).toMatchObject({ code: 0 });
     await change({ name: "TEAPOT_TOKEN", value: null });
     expect(await run("config", "push", uuid, "--yes")).toMatchObject({ code: 0 });
@@ -166,7 +166,7 @@ it.each([
   },
 );
 
-it("changes nothing that nobody said yes to, and nothing where a name is wrong", async () => {
+it("config push changes nothing without a yes, and nothing when a name is wrong", async () => {
   await change({ name: "TEAPOT_TOKEN", value: null });
   const unasked = await say("config", "push", uuid);
   expect(unasked).toMatchObject({
@@ -181,7 +181,7 @@ it("changes nothing that nobody said yes to, and nothing where a name is wrong",
   expect(await onPlatform()).not.toHaveProperty("TEAPOT_TOKEN");
 });
 
-it("goes through all resources: those that differ, that cannot be asked, and that are fine", async () => {
+it("config diff --all lists resources that differ, that could not be asked, and that are fine", async () => {
   const [fine, mute] = [await life.settled(), await life.settled()];
   await life.world.rows(`UPDATE credentials SET state = 'grant_lost', reason = 'expired' WHERE uuid = $1`, [
     mute,
@@ -203,7 +203,7 @@ it("goes through all resources: those that differ, that cannot be asked, and tha
 
   const since = life.position();
   expect(await run("config", "push", "--all")).toMatchObject({ code: 2 });
-  // Whoever cannot be asked hears of it before everybody's config vars are read.
+  // Resources that cannot be asked are reported before all config vars are read.
   expect(life.entries(since)).toEqual([]);
   expect(await run("config", "push", "--all", "--yes")).toEqual({
     code: 0,
@@ -212,7 +212,7 @@ it("goes through all resources: those that differ, that cannot be asked, and tha
   expect(await onPlatform()).toEqual(wanted);
 });
 
-it("says of a resource that never was, and of a platform that is away, what to do next", async () => {
+it("config diff says what to do for an unknown resource, and when the platform is away", async () => {
   const unknown = await say("config", "diff", "01234567-89ab-cdef-0123-456789abcdef");
   expect(unknown).toMatchObject({ code: 1, stderr: expect.stringContaining("kit resources list") });
   life.control.fault("GET /addons/*", { status: 503 }, 9);
@@ -225,7 +225,7 @@ it("says of a resource that never was, and of a platform that is away, what to d
 it.each<[string, () => Promise<{ later: string }>]>([
   ["said later", async () => ({ later: "Kneading the clay." })],
   ["failed", () => Promise.reject(new Error("The kiln is cold."))],
-])("does not say that nothing is wanted of a provision that %s", async (_, made) => {
+])("config diff skips a provision that %s, instead of expecting no vars", async (_, made) => {
   life.vendor.next("provision", made);
   for (const what of ["finish", "provision"] as const)
     life.vendor.next(what, () => new Promise<never>(() => undefined));
@@ -238,9 +238,9 @@ it.each<[string, () => Promise<{ later: string }>]>([
   await life.control.deprovision(addon.id);
 });
 
-it("takes nothing away that was set before the kit, and finds no difference in it", async () => {
+it("config diff and push leave vars alone that were set before the kit", async () => {
   const imported = await life.settled();
-  // As an import leaves it.
+  // The state after an import.
   await life.world.rows(`UPDATE resources SET sealed_config = NULL WHERE uuid = $1`, [imported]);
   const theirs = () => life.world.service.services.platformFor(imported).config.get();
   const before = await theirs();

@@ -60,7 +60,7 @@ async function doctor(change: Record<string, string> = {}) {
 }
 
 describe("kit doctor", () => {
-  it("finds a running service fit", async () => {
+  it("finds no fault in a running service", async () => {
     const { code, ok, ids, of } = await doctor();
     expect({ code, ok, ids }).toEqual({ code: 0, ok: true, ids: IDS });
     expect(of("keys")).toEqual({ id: "keys", ok: true, message: expect.any(String), fix: null });
@@ -73,26 +73,26 @@ describe("kit doctor", () => {
     expect(human.stdout).toContain("Fit for work.");
   });
 
-  it("warns of a weak password without its value", async () => {
+  it("warns of a weak password without showing it", async () => {
     const { code, of } = await doctor({ ADDON_PASSWORD: "short-and-weak" });
     expect(code).toBe(0);
     expect(of("passwords")).toMatchObject({ ok: true, fix: expect.any(String) });
     expect(of("passwords").message).not.toContain("short");
     const operators = (await doctor({ OPERATOR_PASSWORD: "short-too" })).of("passwords");
     expect(operators.message).toMatch(/^OPERATOR_PASSWORD has fewer than 16 characters/);
-    // With it and a form that any customer is sent, it is found out at home.
+    // With the salt, a password can be guessed offline from a form that a customer is sent.
     const salt = (await doctor({ SSO_SALT: "tea7" })).of("passwords");
     expect(salt.message).toMatch(/^SSO_SALT has fewer than 16 characters/);
   });
 
-  it("warns of two secrets that are one", async () => {
+  it("warns of two equal secrets", async () => {
     const { ADDON_PASSWORD } = world.environment;
     const { code, of } = await doctor({ OPERATOR_PASSWORD: ADDON_PASSWORD! });
     expect(code).toBe(0);
     expect(of("passwords").message).toMatch(/^ADDON_PASSWORD and OPERATOR_PASSWORD are the same/);
   });
 
-  it("warns of a plan that a customer has and that is not sold any more", async () => {
+  it("warns of a plan in use that is no longer on offer", async () => {
     await world.rows(`UPDATE resources SET plan = 'bygone' WHERE uuid = $1`, [uuid]);
     const { code, of } = await doctor();
     await world.rows(`UPDATE resources SET plan = 'basic' WHERE uuid = $1`, [uuid]);
@@ -104,7 +104,7 @@ describe("kit doctor", () => {
     });
   });
 
-  it("warns of a line end behind the client secret", async () => {
+  it("warns of a line end after the client secret", async () => {
     const { code, of } = await doctor({ CLIENT_SECRET: `${world.environment["CLIENT_SECRET"]}\n` });
     expect({ code, settings: of("settings") }).toMatchObject({
       code: 0,
@@ -112,7 +112,7 @@ describe("kit doctor", () => {
     });
   });
 
-  it("runs when a key is missing, and says which", async () => {
+  it("runs when a key is missing, and names it", async () => {
     const { code, of } = await doctor({ ENCRYPTION_KEY: "a-key-that-sealed-nothing-".repeat(2) });
     expect(code).toBe(1);
     expect(of("keys").message).toContain(world.service.services.vault.keyId);
@@ -125,15 +125,15 @@ describe("kit doctor", () => {
     expect(other).toMatchObject({ code: 78, data: { id: "misconfigured" } });
   });
 
-  it("says when an old key can be dropped", async () => {
+  it("says when an old key can be removed", async () => {
     const { ok, of } = await doctor({ DECRYPTION_KEYS: "an-old-key-that-is-not-in-use-".repeat(2) });
     expect(ok).toBe(true);
     expect(of("keys").fix).toContain("can be dropped 12 hours after");
-    // At the first step of a change of keys it is the new one that stands there.
+    // At the first step of a key change the new key is in DECRYPTION_KEYS.
     expect(of("keys").fix).toContain("A new one stays");
   });
 
-  it("looks at the app manifest, where there is one", async () => {
+  it("checks the app manifest if there is one", async () => {
     const folder = await mkdtemp(path.join(tmpdir(), "doctor-"));
     try {
       expect(await manifest(folder)).toMatchObject({ ok: true, fix: null });
@@ -170,7 +170,7 @@ describe("kit doctor", () => {
       { status: 404, body: "Nothing here" },
       "PLATFORM_API_URL answers 404 without JSON",
     ],
-  ])("warns of a platform that answers and %s, and does not call that fit", async (_, answer, said) => {
+  ])("warns of a platform that answers and %s", async (_, answer, said) => {
     world.sandbox.control.fault("* /*", answer, 100);
     const { stdout } = await kit(world.environment, ["doctor"]);
     const { code, ok, of } = await doctor();
@@ -186,7 +186,7 @@ describe("kit doctor", () => {
     expect(stdout.split("\n").at(-2)).toMatch(/^No check failed; to look at: .*\bplatform\b/);
   });
 
-  it("waits for a slow platform once, and not check by check", async () => {
+  it("waits for a slow platform once, not in every check", async () => {
     const { services } = world.service;
     world.sandbox.control.fault("* /*", { delayMs: 4_000 }, 100);
     const begunAt = performance.now();
@@ -202,7 +202,7 @@ describe("kit doctor", () => {
     expect(tookMs).toBeLessThan(8_000);
   });
 
-  it("asks whether people can sign in, where they are meant to", async () => {
+  it("checks the OAuth client when sign-in is configured", async () => {
     expect((await doctor()).of("sign-in")).toMatchObject({
       ...{ ok: true, fix: null, message: expect.stringContaining("Nobody can sign in") },
     });
@@ -226,7 +226,7 @@ describe("kit doctor", () => {
     });
   });
 
-  it("says who may open the operator's pages, and names what half a way in lacks", async () => {
+  it("says who may open the operator's pages, and names missing settings", async () => {
     const told = async (settings: Record<string, string>) => {
       const { code, of } = await doctor(settings);
       const { ok, message, fix } = of("operators") ?? of("settings");
@@ -269,7 +269,7 @@ describe("kit doctor", () => {
     expect(half.message).not.toContain("example.com");
   });
 
-  it("tries the client secret, whatever is known of it", async () => {
+  it("tries the client secret at the platform", async () => {
     expect((await doctor()).of("secret").message).toContain("the platform accepts it");
     const unanswered = (await doctor({ PLATFORM_AUTH_URL: NOWHERE })).of("secret");
     expect(unanswered).toMatchObject({ ok: true, message: expect.stringContaining("could not be asked") });
@@ -285,11 +285,11 @@ describe("kit doctor", () => {
     world.sandbox.control.partner({ clientSecret });
     expect({ code, secret: of("secret") }).toMatchObject({ code: 1, secret: { ok: false } });
     expect(of("secret").fix).toContain("kit secret set");
-    // It looks, and changes nothing.
+    // The check changes nothing.
     expect(await world.rows(`SELECT 1 FROM client_secrets WHERE rejected_at IS NOT NULL`)).toEqual([]);
   });
 
-  it("tells of an open incident, and takes neither that nor a feed that is away for a fault", async () => {
+  it("mentions an open incident, which is no fault, as is an unreachable status feed", async () => {
     expect((await doctor()).of("status")).toMatchObject({ ok: true, fix: null });
     const { id } = world.sandbox.control.openIncident({ title: "Slow builds" });
     const troubled = (await doctor()).of("status");
@@ -312,7 +312,7 @@ describe("kit doctor", () => {
     expect(list.stderr).not.toContain("hidden-password");
   });
 
-  it("tells a database that says no from one that does not answer", async () => {
+  it("distinguishes a database that rejects the login from one that does not answer", async () => {
     const words = 'password authentication failed for user "shop"';
     const database = await aRefusingDatabase("28P01", words);
     try {
@@ -329,7 +329,7 @@ describe("kit doctor", () => {
     }
   });
 
-  it("names DATABASE_CA where it is the database's TLS", async () => {
+  it("names DATABASE_CA when TLS to the database fails", async () => {
     const database = await aRefusingDatabase("", "");
     try {
       const { of } = await doctor({ DATABASE_URL: `${database.url}?sslmode=verify-full` });
@@ -342,7 +342,7 @@ describe("kit doctor", () => {
     }
   });
 
-  it("makes no database where there is none", async () => {
+  it("creates no database", async () => {
     const dataDir = path.join(tmpdir(), `doctor-${process.pid}`);
     const { code, of } = await doctor({ DATABASE_URL: "", DATA_DIR: dataDir });
     expect(code).toBe(1);
@@ -354,7 +354,7 @@ describe("kit doctor", () => {
     expect(existsSync(dataDir)).toBe(false);
   });
 
-  it("counts those whose access ends with the token they have", async () => {
+  it("counts resources whose access ends with their current token", async () => {
     const [row] = await world.rows<{ sealed: Buffer; due: Date }>(
       `SELECT sealed_refresh_token AS sealed, due_at AS due FROM credentials WHERE uuid = $1`,
       [uuid],
@@ -375,7 +375,7 @@ describe("kit doctor", () => {
     });
   });
 
-  it("tells of grants that run out and of tokens that are not refreshed, with what the platform said last", async () => {
+  it("reports grants close to their deadline and tokens that are not refreshed, with the platform's last answer", async () => {
     expect((await doctor()).of("tokens")).toMatchObject({ ok: true, fix: null });
     const changed = (assignments: string) =>
       world.rows(
@@ -414,7 +414,7 @@ describe("kit doctor", () => {
     );
   });
 
-  it("finds late whichever job has never ended a run, where no process has run any", async () => {
+  it("reports every job that has never completed a run as late when no process runs", async () => {
     await world.rows(`DELETE FROM heartbeats`);
     await world.restart({ environment: { WEB_JOBS: "off" } });
     const before = (await doctor()).of("sweeps");
@@ -429,7 +429,7 @@ describe("kit doctor", () => {
     expect(message).not.toContain("of-another-build");
   });
 
-  it("names the resources that need attention", async () => {
+  it("lists the resources that need attention", async () => {
     await world.rows(`UPDATE credentials SET state = 'needs_reauth', due_at = NULL WHERE uuid = $1`, [uuid]);
     const { code, of } = await doctor();
     expect(code).toBe(1);

@@ -1,4 +1,4 @@
-// The script `kit` of package.json, in a folder with a compiler that writes down that it ran.
+// The script `kit` of package.json, in a folder with a compiler that records that it ran.
 
 import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
 import { spawn } from "node:child_process";
@@ -13,7 +13,7 @@ const { scripts } = JSON.parse(
   readFileSync(new URL("../../package.json", import.meta.url), "utf8"),
 ) as { scripts: { kit: string } }; // prettier-ignore
 const FIRST_BUILD = fileURLToPath(new URL("../../dev/first-build.mjs", import.meta.url));
-/** Takes a moment in which only a part of the build is there. */
+/** The compiler takes a moment in which only a part of the build exists. */
 const COMPILER = `#!/bin/sh
 echo building
 mkdir -p "$4" && echo 'import "./part.js"; console.log("new")' > "$4/kit.js" && sleep 0.5 && echo > "$4/part.js"
@@ -47,14 +47,14 @@ const aBuild = (writtenSecondsAgo: number) =>
 async function kit(...words: string[]) {
   const child = spawn("npm", ["run", "--silent", "kit", "--", ...words], { cwd: folder });
   const [ran, said] = await Promise.all([text(child.stdout), text(child.stderr)]);
-  // Told first: the wait is what it explains.
+  // Printed before the wait that it explains.
   const hasBuilt = /^Building dist\/.*\nbuilding\n/.test(said);
   return { ran: ran.trim(), hasBuilt, isTold: said.includes("npm run build") };
 }
 const OLD = { ran: "old", hasBuilt: false, isTold: false };
 
 describe("npm run kit", () => {
-  it("builds what was never built, and not what is as new as its sources", async () => {
+  it("builds when there is no build, and not when the build is up to date", async () => {
     await aCheckout();
     expect(await kit()).toEqual({ ran: "new", hasBuilt: true, isTold: false });
     expect(await kit()).toEqual({ ran: "new", hasBuilt: false, isTold: false });
@@ -63,7 +63,7 @@ describe("npm run kit", () => {
   });
 
   it.each(["src/your-service/plans.ts", "prisma/schema.prisma", "tsconfig.build.json"])(
-    "leaves the build that a service may be running after a change of %s, and says so",
+    "keeps a build that a service may be using after a change of %s, with a warning",
     async (file) => {
       await aCheckout();
       await aBuild(30);
@@ -72,14 +72,14 @@ describe("npm run kit", () => {
     },
   );
 
-  it("takes the generated client for no change", async () => {
+  it("ignores changes of the generated client", async () => {
     await aCheckout();
     await aBuild(30);
     await put("src/database/client/client.ts", "", 10);
     expect(await kit()).toEqual(OLD);
   });
 
-  it("run twice at once, gives both a whole build, and leaves nothing beside it", async () => {
+  it("run twice at once, gives both a complete build", async () => {
     await aCheckout();
     const started = await Promise.all([kit(), kit(), kit()]);
     expect(started.map(({ ran }) => ran)).toEqual(["new", "new", "new"]);
@@ -87,13 +87,13 @@ describe("npm run kit", () => {
     expect((await readdir(path.join(folder, "dist"))).sort()).toEqual(["kit.js", "part.js"]);
   });
 
-  it("runs nothing that could not be built, and leaves nothing of it", async () => {
+  it("does not run when the build fails, and leaves no partial build", async () => {
     await aCheckout(`${COMPILER}exit 2\n`);
     expect(await kit()).toEqual({ ran: "", hasBuilt: true, isTold: false });
     expect((await readdir(folder)).filter((name) => name.startsWith("dist"))).toEqual([]);
   });
 
-  it("never builds where the service is deployed: without the compiler, or with nothing but the build", async () => {
+  it("never builds in a deployed service, without the compiler or the sources", async () => {
     await aBuild(30);
     expect(await kit()).toEqual(OLD);
     await put("src/your-service/plans.ts", "", 10);

@@ -17,11 +17,11 @@ const UNKNOWN = "01234567-89ab-cdef-0123-456789abcdef";
 
 let world: World;
 let vendor: Vendor;
-/** Everything any command said here. */
+/** The output of all commands in this file. */
 const said: string[] = [];
 beforeAll(async () => {
   vendor = aVendor();
-  // The sweeps stay out of it: what happens, kit does.
+  // Without sweeps, so that only kit acts.
   world = await aWorld({
     environment: { WEB_JOBS: "off", LEGACY_GRANTS: "on" },
     sandbox: { legacyGrants: true },
@@ -85,7 +85,7 @@ const EXCHANGES = /^POST \/oauth\/token$/;
 const works = (uuid: string) => world.service.services.platformFor(uuid).addons.own();
 
 describe("kit grants recover", () => {
-  it("refuses while LEGACY_GRANTS is off, and says what to do", async () => {
+  it("is refused while LEGACY_GRANTS is off, with advice", async () => {
     const since = position();
     const { code, data } = await recover(["--all"], { LEGACY_GRANTS: "off" });
     expect({ code, data }).toMatchObject({ code: 1, data: { id: "legacy_grants_off" } });
@@ -95,7 +95,7 @@ describe("kit grants recover", () => {
     expect(calls(since, GRANTS)).toEqual([]);
   });
 
-  it("brings the tokens of all imported installations, each with one grant and one exchange", async () => {
+  it("recovers the tokens of all imported installations, with one grant and one exchange each", async () => {
     const uuids = await imported(30);
     const since = position();
     expect(await recover(["--all"])).toEqual({ code: 0, data: { done: uuids, failed: [], skipped: [] } });
@@ -114,7 +114,7 @@ describe("kit grants recover", () => {
     expect(await recover(["--all"])).toEqual({ code: 0, data: { done: [], failed: [], skipped: [] } });
   });
 
-  it("sends the legacy API's Basic credentials and nothing else that is secret", async () => {
+  it("sends the legacy API's Basic credentials, and no other secret", async () => {
     const [uuid] = await imported(1);
     const since = position();
     await recover([uuid!.toUpperCase()]);
@@ -128,7 +128,7 @@ describe("kit grants recover", () => {
     expect(JSON.stringify(call!.request)).not.toContain(CLIENT_SECRET);
   });
 
-  it("fails for a resource whose grant was exchanged, says that nothing can be done, and leaves it as it is", async () => {
+  it("fails for a resource whose grant was exchanged, with no possible remedy, and leaves it unchanged", async () => {
     const [lost] = [await installed()];
     const [good] = await imported(1);
     await world.rows(
@@ -150,7 +150,7 @@ describe("kit grants recover", () => {
     expect(calls(since, GRANTS)).toHaveLength(2);
   });
 
-  it("skips what needs no grant or wants none, with the reason, and fails for what it does not know", async () => {
+  it("skips resources that need no grant, with the reason, and fails for unknown ones", async () => {
     const active = await installed();
     const gone = await installed();
     await world.sandbox.control.deprovision(gone);
@@ -175,7 +175,7 @@ describe("kit grants recover", () => {
     expect(calls(since, GRANTS)).toEqual([]);
   });
 
-  it("says once that the endpoint is closed, and stops", async () => {
+  it("stops after one message when the endpoint is not enabled", async () => {
     const uuids = await imported(5);
     world.sandbox.control.settings({ legacyGrants: false });
     const since = position();
@@ -188,7 +188,7 @@ describe("kit grants recover", () => {
     expect(data).toMatchObject({ id: "grants_closed" });
   });
 
-  it("says once that our credentials are wrong, and stops", async () => {
+  it("stops after one message when the credentials are wrong", async () => {
     await imported(5);
     const since = position();
     const { code, data } = await recover(["--all"], { ADDON_PASSWORD: "not-the-right-password" });
@@ -197,7 +197,7 @@ describe("kit grants recover", () => {
     expect(JSON.stringify(data)).not.toContain("not-the-right-password");
   });
 
-  it("stops early when the endpoint answers nobody, and the same command goes on later", async () => {
+  it("stops early when the endpoint does not answer, and can be continued later", async () => {
     const uuids = await imported(12);
     const rest = { status: 503, headers: { "retry-after": "1" } };
     world.sandbox.control.fault("GET /vendor/*", rest, 100);
@@ -213,7 +213,7 @@ describe("kit grants recover", () => {
     expect((await recover(["--all"])).data.done).toEqual(uuids);
   }, 60_000);
 
-  it("told to stop while the platform asks for a rest, stops at once and asks nobody again", async () => {
+  it("stops at once during the platform's Retry-After", async () => {
     const uuids = await imported(3);
     world.sandbox.control.fault(
       "GET /vendor/resources/*/oauth-grant",
@@ -227,7 +227,7 @@ describe("kit grants recover", () => {
     const toldAt = performance.now();
     child.kill("SIGINT");
     const [code] = (await once(child, "close")) as [number];
-    // Before the rest is over.
+    // Before the Retry-After has passed.
     expect(performance.now() - toldAt).toBeLessThan(20_000);
     expect(code).toBe(1);
     expect(await output).toContain("Stopped: 3 resources left. The same command goes on.");
@@ -236,15 +236,15 @@ describe("kit grants recover", () => {
     expect((await recover(["--all"])).data.done).toEqual(uuids);
   }, 60_000);
 
-  it("wants names or --all, and uuids for names", async () => {
+  it("requires uuids or --all", async () => {
     expect((await recover([])).code).toBe(2);
     expect((await recover(["--all", UNKNOWN])).code).toBe(2);
     expect((await recover(["teapots"])).code).toBe(2);
   });
 });
 
-describe("two commands at the same moment", () => {
-  it("exchange each grant once, and both say that all is done", async () => {
+describe("two kit grants recover at the same time", () => {
+  it("exchange each grant once, and both report success", async () => {
     const uuids = await imported(20);
     const since = position();
     const [one, two] = await Promise.all([recover(["--all"]), recover(uuids)]);
@@ -257,8 +257,8 @@ describe("two commands at the same moment", () => {
   }, 60_000);
 });
 
-describe("a command killed in the middle", () => {
-  it("leaves the grant sealed, and the next one exchanges it without asking for another", async () => {
+describe("kit grants recover that is killed", () => {
+  it("leaves the encrypted grant, which the next run exchanges without asking for another", async () => {
     const [uuid] = await imported(1);
     world.sandbox.control.fault("POST /oauth/token", { hang: "before" });
     const since = position();
@@ -273,7 +273,7 @@ describe("a command killed in the middle", () => {
     );
     expect(row!.state).toBe("grant_pending");
     expect(row!.sealed.includes(Buffer.from(code))).toBe(false);
-    // Its lease runs out.
+    // Its lease ends.
     await world.rows(`UPDATE credentials SET leased_until = now() WHERE uuid = $1`, [uuid]);
     expect((await recover(["--all"])).data).toEqual({ done: [uuid], failed: [], skipped: [] });
     expect(calls(since, GRANTS)).toHaveLength(1);
@@ -282,8 +282,8 @@ describe("a command killed in the middle", () => {
   });
 });
 
-describe("what kit says of grants", () => {
-  it("holds no code, no password and no token", () => {
+describe("the output of kit grants", () => {
+  it("contains no code, no password and no token", () => {
     const { ADDON_PASSWORD, ADDON_ID, CLIENT_SECRET } = world.environment;
     const codes = world.sandbox.control
       .ledger({ reveal: true })

@@ -48,7 +48,7 @@ async function stored(uuid: string) {
 }
 
 describe("kit resources import", () => {
-  it("writes installations as provisioned resources without a grant, and raises no alarm for it", async () => {
+  it("stores installations as provisioned resources without a grant, and raises no alarm", async () => {
     const [one, two] = [installation(), { uuid: randomUUID(), plan: "premium" }];
     expect(await importing(one, two)).toEqual({ code: 0, data: { imported: 2, skipped: [] } });
     expect(await stored(one.uuid)).toEqual({
@@ -66,14 +66,14 @@ describe("kit resources import", () => {
     expect(vendor.callsOf(one.uuid, "provision")).toEqual([]);
   });
 
-  it("takes upper-case uuids, the platform's way of writing a plan, members it does not know, and odd white space", async () => {
+  it("accepts upper-case uuids, plans with the service's name, unknown members and unusual white space", async () => {
     const { uuid } = installation();
     const line = `\ufeff  ${JSON.stringify({ uuid: uuid.toUpperCase(), plan: "teapots:basic", app: { id: 1 } })} \r`;
     expect(await importing(line, "", "   ")).toEqual({ code: 0, data: { imported: 1, skipped: [] } });
     expect(await stored(uuid)).toMatchObject({ plan: "basic" });
   });
 
-  it("never changes what exists: imported again, live, failed or deprovisioned", async () => {
+  it("never changes an existing resource, whatever its state", async () => {
     const { addon } = await world.sandbox.control.install({ plan: "basic" });
     const { addon: gone } = await world.sandbox.control.install({ plan: "basic" });
     await world.sandbox.control.deprovision(gone.id);
@@ -92,7 +92,7 @@ describe("kit resources import", () => {
     expect(await stored(gone.id)).toMatchObject({ state: "deprovisioned", credential: "erased" });
   });
 
-  it("skips lines it cannot use, says which and why, imports the others, and exits with 1", async () => {
+  it("skips invalid lines with line number and reason, imports the others, and exits with 1", async () => {
     const [good, twice] = [installation(), installation()];
     const unusable: [unknown, string | null, string][] = [
       ["{not json", null, "not_json"],
@@ -117,7 +117,7 @@ describe("kit resources import", () => {
     ]);
   });
 
-  it("reads each line by itself: bytes that are no UTF-8 spoil no other line", async () => {
+  it("reads each line separately: invalid UTF-8 affects only its own line", async () => {
     const old = installation();
     const { code, stdout } = await kit(
       world.environment,
@@ -130,7 +130,7 @@ describe("kit resources import", () => {
     );
   });
 
-  it("tells people in sentences what is wrong with a line", async () => {
+  it("prints the fault of a line in a sentence", async () => {
     const { uuid } = installation();
     const lines = [
       { plan: "basic" },
@@ -153,14 +153,14 @@ describe("kit resources import", () => {
     );
   });
 
-  it("told to stop while it waits for more lines, ends with what was imported", async () => {
+  it("stopped while it waits for input, reports what was imported", async () => {
     const [half, ...whole] = Array.from({ length: 501 }, () => installation());
     const child = startKit(world.environment, ["resources", "import"]);
     const output = text(child.stdout!);
     const told = text(child.stderr!);
     const ended = once(child, "close");
     child.stdin!.on("error", () => undefined).write(`${lines(...whole)}\n${JSON.stringify(half)}`);
-    // As many as are written at once; from now on it waits.
+    // As many lines as are written at once; then it waits.
     await eventually(async () => expect(await stored(whole[0]!.uuid)).toBeDefined());
     child.kill("SIGINT");
     expect(await ended).toEqual([1, null]);
@@ -169,11 +169,11 @@ describe("kit resources import", () => {
     expect(await stored(half!.uuid)).toBeUndefined();
   });
 
-  it("imports nothing from nothing", async () => {
+  it("accepts empty input", async () => {
     expect(await importing()).toEqual({ code: 0, data: { imported: 0, skipped: [] } });
   });
 
-  it("takes thousands of lines, and a second run finds them all", async () => {
+  it("imports thousands of lines, and finds them all in a second run", async () => {
     const many = Array.from({ length: 3_000 }, () => installation());
     expect(await importing(...many)).toEqual({ code: 0, data: { imported: 3_000, skipped: [] } });
     const again = await importing(...many, installation());
@@ -193,7 +193,7 @@ describe("an imported resource", () => {
     return addon.id;
   }
 
-  it("can change its plan: the vendor's function is called with both plans", async () => {
+  it("can change its plan: changePlan gets both plans", async () => {
     const uuid = await anImported();
     const { response } = await world.sandbox.control.changePlan(uuid, "premium");
     expect(response.status).toBe(200);
@@ -201,14 +201,14 @@ describe("an imported resource", () => {
     expect(await stored(uuid)).toMatchObject({ plan: "premium", applied_plan: "premium" });
   });
 
-  it("can be deprovisioned, and the vendor's function cleans up", async () => {
+  it("can be deprovisioned: deprovision is called", async () => {
     const uuid = await anImported();
     expect((await world.sandbox.control.deprovision(uuid)).response.status).toBe(204);
     await eventually(() => expect(vendor.callsOf(uuid, "deprovision")).toHaveLength(1));
     expect(await stored(uuid)).toMatchObject({ state: "deprovisioned", credential: "erased" });
   });
 
-  it("answers a repeated provision with success, and exchanges the grant that it brings", async () => {
+  it("answers a repeated provision with success, and exchanges its grant", async () => {
     const uuid = await anImported();
     const { response } = await world.sandbox.control.redeliver(uuid, { newCode: true });
     expect(response).toMatchObject({ status: 200, body: { id: uuid } });
@@ -217,8 +217,8 @@ describe("an imported resource", () => {
   });
 });
 
-describe("an import beside a provision of the same uuid", () => {
-  it("leaves one resource, whichever comes first, and the provision is answered with success", async () => {
+describe("kit resources import and a provision of the same uuid", () => {
+  it("leave one resource in either order, and the provision succeeds", async () => {
     const { provision } = partnerCalls(world);
     const requests = Array.from({ length: 60 }, () =>
       aProvisionRequest({ oauth_grant: aGrant(), region: "eu" }),

@@ -40,7 +40,7 @@ it.each([
   ["Ctrl-C", 1],
   ["Ctrl-C, which npm sends on to it once more,", 2],
 ])(
-  "A command that is stopped by %s while a token is on its way stores it first",
+  "a command stopped by %s stores a token that is being refreshed first",
   async (_, signals) => {
     const { uuid, child, said, ended } = await withATokenOnItsWay((id) => ["config", "get", id]);
     for (let sent = 0; sent < signals; sent++) {
@@ -55,7 +55,7 @@ it.each([
   30_000,
 );
 
-it("A command that ends in order counts the Ctrl-C that npm sends on to it as one, too", async () => {
+it("a command counts a Ctrl-C that npm forwards as one", async () => {
   const { uuid, child, ended, said } = await withATokenOnItsWay((id) => ["tokens", "refresh", id]);
   child.kill("SIGINT");
   await sleep(2);
@@ -70,7 +70,7 @@ it.each([
   ["config", "get", [null, "SIGINT"]],
   ["tokens", "refresh", [1, null]],
 ] as const)(
-  "A command is stopped at once by another Ctrl-C: kit %s %s",
+  "a second Ctrl-C stops a command at once: kit %s %s",
   async (noun, verb, how) => {
     const { uuid, child, ended } = await withATokenOnItsWay((id) => [noun, verb, id], 6_000);
     child.kill("SIGINT");
@@ -82,12 +82,12 @@ it.each([
   30_000,
 );
 
-// What a connection that drops leaves behind: the shell tells of it, and nobody reads any more.
+// The effect of a dropped connection: the shell sends SIGHUP, and nobody reads the output.
 it.each([
   ["config", "get", [null, "SIGHUP"]],
   ["tokens", "refresh", [0, null]],
 ] as const)(
-  "A command whose terminal hangs up stores the token that is on its way: kit %s %s",
+  "a command whose terminal is closed stores a token that is being refreshed first: kit %s %s",
   async (noun, verb, how) => {
     const { uuid, child, said, ended } = await withATokenOnItsWay((id) => [noun, verb, id], 3_000);
     said.catch(() => undefined);
@@ -95,7 +95,7 @@ it.each([
     child.stderr!.destroy();
     child.kill("SIGHUP");
     await sleep(1_500);
-    // The kernel and the shell both tell of it, some time apart: nobody means to hurry by that.
+    // The kernel and the shell both send SIGHUP, at different times: that is not a second request to stop.
     child.kill("SIGHUP");
     expect(await ended).toEqual(how);
     expect(await generation(uuid)).toBe(2);
@@ -103,7 +103,7 @@ it.each([
   30_000,
 );
 
-it("A command that ends in order does so though nobody reads what it says any more", async () => {
+it("a command that is stopped ends in order although nobody reads its output", async () => {
   const { uuid, child, said, ended } = await withATokenOnItsWay((id) => ["tokens", "refresh", id]);
   said.catch(() => undefined);
   child.stderr!.destroy();

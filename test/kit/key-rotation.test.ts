@@ -19,7 +19,7 @@ afterEach(() => other?.stop());
 afterAll(() => world.close());
 
 onPostgresql(
-  "The encryption key is changed in a fleet that is never all of one mind, under load, without an error",
+  "the encryption key is changed under load, with different keys in different processes, without an error",
   async () => {
     const [old, fresh] = [world.environment["ENCRYPTION_KEY"]!, randomBytes(24).toString("hex")];
     const installs = Array.from({ length: 20 }, () => world.sandbox.control.install({ plan: "basic" }));

@@ -33,7 +33,7 @@ beforeAll(async () => {
 });
 afterAll(() => world.close());
 
-/** Takes its time with each table whose rows are counted by their keys. */
+/** Makes counting the rows of each table by key slow. */
 const COUNTS_SLOWLY = before(`
   import { createRequire } from "node:module";
   import { setTimeout as sleep } from "node:timers/promises";
@@ -44,7 +44,7 @@ const COUNTS_SLOWLY = before(`
     return asked?.text?.includes("by_keys") ? sleep(2_500).then(ask) : ask();
   };`);
 
-it("a key that is no longer given is looked for in all rows, for as long as that takes", async () => {
+it("a command with fewer keys searches all rows for the removed one, however long that takes", async () => {
   await world.rows(`INSERT INTO sealing_keys (key_id) VALUES ('0123456789abcdef')`);
   const { code, data } = await kitJson({ ...world.environment, ...COUNTS_SLOWLY }, [
     "tokens",
@@ -90,7 +90,7 @@ async function countFresh(): Promise<number> {
 }
 
 describe("kit keys reseal", () => {
-  it("goes on where it was killed, and leaves nothing on the old key", async () => {
+  it("continues after it was killed, and leaves nothing encrypted with the old key", async () => {
     const uuids = await manyResources(MANY);
     const child = startKit(rotated(), ["keys", "reseal", "--json"]);
     const closed = once(child, "close");
@@ -120,7 +120,8 @@ describe("kit keys reseal", () => {
     const again = await kit(rotated(), ["keys", "reseal"]);
     expect(again).toMatchObject({ code: 0, stderr: "", stdout: expect.stringContaining("0 rows resealed.") });
 
-    // The old key can go now, and the client secret is still known by its hash: none is imported a second time.
+    // The old key can be removed now, and the client secret is recognised by its hash: it is not imported a second
+    // time.
     oldKey = newKey;
     await world.restart({ environment: { ENCRYPTION_KEY: newKey } });
     world.environment = { ...world.environment, ENCRYPTION_KEY: newKey };
@@ -165,7 +166,7 @@ describe("kit keys reseal", () => {
     expect(tokens.get(other!)).toBe(`sealed_access_token of ${other}`);
   });
 
-  it("leaves alone and reports what does not open, and then exits with 1", async () => {
+  it("leaves values that cannot be decrypted unchanged, lists them, and exits with 1", async () => {
     // Only the first few are shown, so nothing else may be wrong.
     await world.rows(`DELETE FROM credentials`);
     const [broken, lost] = await manyResources(2);

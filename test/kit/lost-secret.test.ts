@@ -8,7 +8,7 @@ import { teapotConfig, teapotParts } from "../support/sellers.ts";
 import { aWorld, type World } from "../support/world.ts";
 import { kitJson } from "./kit.ts";
 
-// A stored client secret that does not open: a byte of it was damaged, or the key that sealed it is gone.
+// A stored client secret that cannot be decrypted: a byte of it is damaged, or its key is missing.
 
 let world: World;
 beforeAll(async () => {
@@ -27,7 +27,7 @@ const versions = () =>
   world.rows<Row>(`SELECT version, sealed_secret AS sealed FROM client_secrets ORDER BY version`);
 const run = <Data>(words: string[], input?: string) => kitJson<Data>(world.environment, words, input);
 
-/** What a process that starts now, without CLIENT_SECRET, says of the database. */
+/** The database error of a process that starts now, without CLIENT_SECRET. */
 async function start(): Promise<string> {
   const config = teapotConfig({ ...world.environment, CLIENT_SECRET: "" });
   const services = await createServices(config, "guest", {
@@ -64,13 +64,13 @@ async function loseTheKey(): Promise<void> {
     ]);
 }
 
-describe("kit secret set, where what is stored does not open", () => {
+describe("kit secret set when the stored client secret cannot be decrypted", () => {
   it.each<[string, () => Promise<void>]>([
     ["for a byte of it was changed", () => damage(50)],
     ["for a byte of its key's id was changed", () => damage(3)],
     ["for a byte of its format was changed", () => damage(0)],
     ["for its key is gone", loseTheKey],
-  ])("%s, cures a service that cannot start", async (_, lose) => {
+  ])("%s, repairs a service that cannot start", async (_, lose) => {
     const [newest] = (await versions()).slice(-1);
     await lose();
     expect(await start()).toMatch(/^Misconfigured: /);
@@ -79,7 +79,7 @@ describe("kit secret set, where what is stored does not open", () => {
     expect({ code, data }).toEqual({ code: 0, data: { version: expect.any(Number), due: 2, fresh: 2 } });
     expect(data.version).toBeGreaterThan(newest!.version);
     expect(await start()).toBe("fit");
-    // The old value in CLIENT_SECRET is not new to anybody: it does not come back.
+    // The old value in CLIENT_SECRET is known, so it is not set again.
     await world.restart();
     const current = await world.service.services.credentials.secrets.current();
     expect({ version: current.version, value: current.value.reveal() }).toEqual({ version: data.version, value: secret }); // prettier-ignore
@@ -88,7 +88,7 @@ describe("kit secret set, where what is stored does not open", () => {
     expect(ills).toEqual([]);
   });
 
-  it("changes nothing when the platform rejects the new one", async () => {
+  it("changes nothing when the platform rejects the new secret", async () => {
     await damage(50);
     const before = await versions();
     expect(await run(["secret", "set"], "not-the-right-secret")).toMatchObject({
@@ -99,7 +99,7 @@ describe("kit secret set, where what is stored does not open", () => {
     await damage(50);
   });
 
-  it("changes nothing when other things do not open either: then the key is to come back", async () => {
+  it("changes nothing when other values cannot be decrypted either, and asks for the missing key", async () => {
     const before = await versions();
     const environment = { ...world.environment, ENCRYPTION_KEY: "a-key-that-sealed-nothing-".repeat(2) };
     const { clientSecret } = world.sandbox.settings;

@@ -29,7 +29,7 @@ const read = (name: string) => JSON.parse(readFileSync(at(name), "utf8")) as Rec
 const modeOf = (name: string) => (statSync(at(name)).mode & 0o777).toString(8);
 
 describe("kit manifest write", () => {
-  it("says what is on offer and where it is, and holds no secret unless it is asked to", async () => {
+  it("writes the offer and the addresses, and no secret without --reveal", async () => {
     const { code, data } = await kitJson({ ...secret }, ["manifest", "write"]);
     expect({ code, data }).toEqual({
       code: 0,
@@ -44,7 +44,7 @@ describe("kit manifest write", () => {
     expect(bare.data).not.toHaveProperty("sso_url");
   });
 
-  it("writes the secrets into a file that only its owner can read, and shows them nowhere else", async () => {
+  it("with --reveal writes a file that only its owner can read, and prints no secret", async () => {
     const words = ["manifest", "write", at("whole.json"), "--reveal"];
     const { code, stdout, stderr } = await kit(secret, words);
     expect({ code, stderr, mode: modeOf("whole.json") }).toEqual({ code: 0, stderr: "", mode: "600" });
@@ -58,7 +58,7 @@ describe("kit manifest write", () => {
     });
   });
 
-  it("replaces no file unless it is told to, and then leaves nobody the old one's rights", async () => {
+  it("overwrites a file only with --overwrite, and then makes it readable by its owner only", async () => {
     writeFileSync(at("kept.json"), "mine", { mode: 0o644 });
     const words = ["manifest", "write", at("kept.json"), "--reveal"];
     const { code, data } = await kitJson(secret, words);
@@ -76,14 +76,14 @@ describe("kit manifest write", () => {
     ["PUBLIC_URL", { ADDON_ID: "teapots" }, []],
     ["ADDON_ID", { PUBLIC_URL: "https://addon.example.com" }, []],
     ["ADDON_PASSWORD", settings, ["--reveal"]],
-  ])("wants %s, and then writes nothing", async (name, environment, options) => {
+  ])("requires %s, and writes nothing without it", async (name, environment, options) => {
     const { code, stderr } = await kit(environment, ["manifest", "write", at("never.json"), ...options]);
     expect(code).toBe(78);
     expect(stderr).toContain(`${name} is required`);
     expect(existsSync(at("never.json"))).toBe(false);
   });
 
-  it("reveals nothing that npm run dev made up: those are the secrets of no platform but the sandbox", async () => {
+  it("with --reveal refuses the secrets that npm run dev generated", async () => {
     writeFileSync(at("dev.env"), "ADDON_ID=teapots\nADDON_PASSWORD=made-up\nSSO_SALT=made-up-too\n");
     const { PUBLIC_URL } = settings;
     const write = (environment: Record<string, string>, ...options: string[]) =>
@@ -105,7 +105,7 @@ describe("kit manifest write", () => {
     expect((await write({}, "--overwrite")).code).toBe(0);
   });
 
-  it("says of a place where nothing can be written why", async () => {
+  it("says why a file cannot be written", async () => {
     const { code, data } = await kitJson<{ message: string }>(secret, [
       "manifest",
       "write",
@@ -115,7 +115,7 @@ describe("kit manifest write", () => {
     expect(data.message).toContain("there is no such folder");
   });
 
-  it("warns of an address at which the password could be read on the way", async () => {
+  it("warns of an address over which the password could be read", async () => {
     const { code, stderr } = await kit({ ...settings, PUBLIC_URL: "http://addon.example.com" }, [
       "manifest",
       "write",
@@ -124,7 +124,7 @@ describe("kit manifest write", () => {
   });
 });
 
-describe("the add-on's manifest", () => {
+describe("the manifest of the add-on", () => {
   it.each([
     [["TEAPOT_URL", "TEAPOT_TOKEN"], "TEAPOT"],
     [["TEAPOT_URL"], "TEAPOT"],
@@ -133,18 +133,18 @@ describe("the add-on's manifest", () => {
     [["TEAPOT_URL", "TEAPOTS_URL"], undefined],
     [["URL"], undefined],
     [[], undefined],
-  ])("names the first words that config vars share, and that none is without: %j", (configVars, prefix) => {
+  ])("has the common prefix of the config vars: %j", (configVars, prefix) => {
     expect(addonManifest("teapots", { ...offer, configVars }).config_vars_prefix).toBe(prefix);
   });
 
-  it("asks the platform for what the offer says", () => {
+  it("contains the offer", () => {
     expect(addonManifest("teapots", offer)).not.toHaveProperty("requires");
     const asking = addonManifest("teapots", { ...offer, requires: ["log_input"] });
     expect(asking.requires).toEqual(["log_input"]);
   });
 });
 
-describe("a platform that was registered with the file alone", () => {
+describe("a sandbox registered by the manifest file alone", () => {
   let world: World;
   beforeAll(async () => {
     await kit(secret, ["manifest", "write", at("registered.json"), "--reveal"]);
@@ -153,7 +153,7 @@ describe("a platform that was registered with the file alone", () => {
       partnerUrl: "https://addon.example.com",
       resourcesPath: "/v2/resources",
     });
-    // The service's password is the platform's there, which has it from the file.
+    // The service's password there is the platform's, which has it from the file.
     world = await aWorld({
       sandbox: registered,
       environment: { RESOURCES_PATH: "/v2/resources", SSO_SALT: SALT, SWEEP_CRON: "* * * * * *" },
@@ -161,7 +161,7 @@ describe("a platform that was registered with the file alone", () => {
   }, 60_000);
   afterAll(() => world.close());
 
-  it("installs every plan; together they set the config vars that are declared, and no others", async () => {
+  it("installs every plan; together they set the declared config vars, and no others", async () => {
     const { control } = world.sandbox;
     const set = new Set<string>();
     for (const plan of Object.keys(offer.plans)) {
@@ -175,7 +175,7 @@ describe("a platform that was registered with the file alone", () => {
     expect(control.ledger().entries.flatMap(({ complaints = [] }) => complaints)).toEqual([]);
   }, 60_000);
 
-  it("signs its customers on with the salt of the file", async () => {
+  it("signs customers on with the salt of the file", async () => {
     const { addon } = await world.sandbox.control.install({ plan: offer.defaultPlan });
     const { form } = world.sandbox.control.signOnForm(addon.id);
     expect(form).toEqual(signed(form, SALT));
@@ -183,7 +183,7 @@ describe("a platform that was registered with the file alone", () => {
     expect((await fetch(`${world.service.url}/sso/login`, sent)).status).toBe(303);
   });
 
-  it("shows the secrets of the file to nobody who looks at it", () => {
+  it("shows the secrets of the file nowhere", () => {
     const shown = JSON.stringify([world.sandbox.control.state(), world.sandbox.control.partner({})]);
     for (const each of [PASSWORD, SALT]) expect(shown).not.toContain(each);
   });

@@ -22,7 +22,7 @@ function file(name: string, content: unknown): string {
 
 // Without any settings and without a database: kit() gives none.
 describe("kit manifest check", () => {
-  it("names every fault with its pointer, and exits with 1 on an error", async () => {
+  it("lists every fault with its JSON pointer, and exits with 1 on an error", async () => {
     const { code, data } = await kitJson({}, ["manifest", "check", file("broken.json", broken)]);
     expect({ code, data }).toEqual({
       code: 1,
@@ -36,12 +36,12 @@ describe("kit manifest check", () => {
     });
   });
 
-  it("exits with 0 where there are only warnings", async () => {
+  it("exits with 0 when there are only warnings", async () => {
     const { code, data } = await kitJson({}, ["manifest", "check", file("fair.json", { addons: ["redis"] })]);
     expect({ code, data }).toMatchObject({ code: 0, data: { ok: true, faults: [{ severity: "warning" }] } });
   });
 
-  it("shows people where to look, aligned, with a line that sums up", async () => {
+  it("prints the positions aligned, and a summary", async () => {
     const at = file("broken.json", broken);
     const { code, stdout, stderr } = await kit({}, ["manifest", "check", at]);
     expect({ code, stderr }).toEqual({ code: 1, stderr: "" });
@@ -69,7 +69,7 @@ describe("kit manifest check", () => {
     });
   });
 
-  it("lets nothing of a file move a terminal's cursor", async () => {
+  it("escapes control characters of the file", async () => {
     const at = file("coloured.json", { name: "x", "\u001b[2J\u001b[31m": 1 });
     const { stdout } = await kit({}, ["manifest", "check", at]);
     expect(stdout).toContain("[2J");
@@ -80,18 +80,18 @@ describe("kit manifest check", () => {
     ["a file that is not there", () => path.join(folder, "nowhere.json"), "no such file"],
     ["a folder", () => folder, "a folder"],
     ["a file larger than any manifest", () => file("huge.json", " ".repeat(600 * 1024)), "larger than"],
-  ])("says so of %s", async (_, at, why) => {
+  ])("reports the fault of %s", async (_, at, why) => {
     const { code, data } = await kitJson<{ message: string }>({}, ["manifest", "check", at()]);
     expect({ code, data }).toMatchObject({ code: 1, data: { id: "unreadable" } });
     expect(data.message).toContain(why);
   });
 
-  it("leaves a file's name as it was given", async () => {
+  it("prints the file's name as given", async () => {
     const { stderr } = await kit({}, ["manifest", "check", "nowhere"]);
     expect(stderr).toBe("✗ The file nowhere cannot be read: there is no such file.\n");
   });
 
-  it("finds our own manifest in order", async () => {
+  it("finds no fault in the kit's own manifest", async () => {
     const { code, data } = await kitJson({}, ["manifest", "check", OURS]);
     expect({ code, data }).toMatchObject({ code: 0, data: { ok: true } });
   });
@@ -108,7 +108,7 @@ describe("kit manifest resolve", () => {
     [[], { A: "1", B: "2" }],
     [["--environment", "test"], { A: "3" }],
     [["--environment", "review"], {}],
-  ])("prints what the platform makes an app of: %j", async (options, env) => {
+  ])("prints the effective manifest of an environment: %j", async (options, env) => {
     const words = ["manifest", "resolve", file("app.json", manifest), ...options];
     const { code, data } = await kitJson({}, words);
     expect({ code, data }).toEqual({ code: 0, data: { name: "x", env } });
@@ -117,12 +117,12 @@ describe("kit manifest resolve", () => {
     expect(stdout.split("\n").length).toBeGreaterThan(3);
   });
 
-  it("knows no other environments", async () => {
+  it("refuses unknown environments", async () => {
     const words = ["manifest", "resolve", file("app.json", manifest), "--environment", "production"];
     expect(await kitJson({}, words)).toMatchObject({ code: 2, data: { id: "used_wrongly" } });
   });
 
-  it("makes nothing of a broken manifest, and names its faults where they spoil no output", async () => {
+  it("prints no result for an invalid manifest, and its faults on standard error", async () => {
     const words = ["manifest", "resolve", file("broken.json", broken)];
     const { code, data } = await kitJson<{ faults: object[] }>({}, words);
     expect({ code, data }).toMatchObject({ code: 1, data: { id: "manifest_broken" } });

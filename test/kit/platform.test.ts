@@ -20,7 +20,7 @@ afterAll(() => world.close());
 const run = <Data>(words: string[], input?: string) => kitJson<Data>(world.environment, words, input);
 
 describe("kit apps", () => {
-  it("names the primary app and every attachment", async () => {
+  it("lists the primary app and every attachment", async () => {
     const other = world.sandbox.control.createApp({});
     world.sandbox.control.attach(uuid, { app: other.id, name: "SPARE_TEAPOT" });
     const { code, data } = await run<{ attachments: object[] }>(["apps", uuid]);
@@ -37,7 +37,7 @@ describe("kit apps", () => {
 });
 
 describe("kit config", () => {
-  it("masks the values unless they are to be revealed", async () => {
+  it("masks values without --reveal", async () => {
     const masked = await run(["config", "get", uuid]);
     expect(masked).toEqual({
       code: 0,
@@ -52,7 +52,7 @@ describe("kit config", () => {
     expect(stdout).not.toContain("https://");
   });
 
-  it("sets single vars so that a later push does not undo it", async () => {
+  it("set keeps a single var, so that a later push does not undo it", async () => {
     const values = ["TEAPOT_URL=https://moved.example/a=b", "TEAPOT_TOKEN=-"];
     const changed = await run(["config", "set", uuid, ...values, "--reveal"], "from-standard-input\n");
     const wanted = [
@@ -63,13 +63,13 @@ describe("kit config", () => {
     expect((await run(["config", "push", uuid, "--reveal"])).data).toEqual(wanted);
   });
 
-  it("removes a var, and a push does not bring it back", async () => {
+  it("set --unset removes a var, and a push does not restore it", async () => {
     await run(["config", "set", uuid, "--unset", "TEAPOT_TOKEN"]);
     const pushed = await run(["config", "push", uuid]);
     expect(pushed.data).toEqual([{ name: "TEAPOT_URL", value: "[secret]" }]);
   });
 
-  it("pushes what was changed on the platform, where it is told to", async () => {
+  it("push overwrites what was changed at the platform when it is told to", async () => {
     await world.service.services
       .platformFor(uuid)
       .config.update([{ name: "TEAPOT_URL", value: "https://wrong.example" }]);
@@ -85,13 +85,13 @@ describe("kit config", () => {
 });
 
 describe("kit api", () => {
-  it("answers with what the platform said", async () => {
+  it("prints the platform's answer", async () => {
     const { code, data } = await run(["api", "get", `/addons/${uuid}`, "--resource", uuid]);
     expect({ code, data }).toMatchObject({ code: 0, data: { status: 200, body: { id: uuid } } });
     expect(data).toHaveProperty(["headers", "request-id"]);
   });
 
-  it("sends data, and calls a refusal a failure", async () => {
+  it("sends data, and exits with 1 on an error answer", async () => {
     const config = JSON.stringify({ config: [{ name: "KETTLE", value: "on" }] });
     const words = ["api", "PATCH", `/addons/${uuid}/config`, "--resource", uuid, "--data", config];
     expect(await run(words)).toMatchObject({
@@ -102,12 +102,12 @@ describe("kit api", () => {
     expect(human).toMatchObject({ code: 1, stdout: expect.stringMatching(/^422\n\{/) });
   });
 
-  it("sends data with a DELETE, too, and shows the answer to that call", async () => {
+  it("sends data with DELETE, and prints the answer", async () => {
     const words = ["api", "DELETE", `/addons/${uuid}/nothing`, "--resource", uuid, "--data", '{"a":1}'];
     expect((await run(words)).data).toMatchObject({ status: 404, body: { id: "not_found" } });
   });
 
-  it("says what a path needs that is a slash alone", async () => {
+  it("says what is missing in the path /", async () => {
     const { code, data } = await run<{ message: string }>(["api", "GET", "/", "--resource", uuid]);
     expect({ code, data }).toMatchObject({
       code: 2,
@@ -115,7 +115,7 @@ describe("kit api", () => {
     });
   });
 
-  it("masks the token that the platform repeats, also one without the prefix, unless it is to be revealed", async () => {
+  it("masks tokens in the answer, also without the prefix, unless --reveal is given", async () => {
     const { credentials, vault } = world.service.services;
     const token = (await credentials.tokensOf(uuid).current()).reveal();
     const echo = (said: string) =>
@@ -148,7 +148,7 @@ describe("kit api", () => {
     await world.service.services.credentials.refresh.now(uuid);
   });
 
-  it("masks what is secret by its name: config vars, tokens, addresses of logs, unless it is to be revealed", async () => {
+  it("masks secret members by name: config vars, tokens, log addresses, unless --reveal is given", async () => {
     const config = ["api", "GET", `/addons/${uuid}/config`, "--resource", uuid];
     const { data: revealed } = await run<{ body: { name: string; value: string }[] }>([
       ...config,
@@ -181,7 +181,7 @@ describe("kit api", () => {
     expect((await run([...words, "--reveal"])).data).toMatchObject({ body: answer("hidden") });
   });
 
-  it("masks every value of an app's config vars, which have no other names than their own", async () => {
+  it("masks all values of an app's config vars", async () => {
     world.sandbox.control.fault("GET /apps/*/config-vars", { status: 200, body: { KETTLE: "hidden", POT: "hidden" } }); // prettier-ignore
     const { data } = await run(["api", "GET", "/apps/teapots/config-vars?x=1", "--resource", uuid]);
     expect(data).toMatchObject({ body: { KETTLE: "[secret]", POT: "[secret]" } });
@@ -189,7 +189,7 @@ describe("kit api", () => {
     expect(refused.data).toMatchObject({ body: { id: expect.not.stringContaining("[secret]") } });
   });
 
-  it("repeats neither a token nor a secret of ours from a refusal, in whatever form it is told", async () => {
+  it("masks tokens and our secrets in an error answer of any form", async () => {
     const token = (await world.service.services.credentials.tokensOf(uuid).current()).reveal();
     const secret = world.environment["ADDON_PASSWORD"]!;
     const refused = {

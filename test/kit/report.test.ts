@@ -3,7 +3,7 @@ import { expect, it } from "@jest/globals";
 import { failures } from "../../src/kit/report.ts";
 import { screenOf } from "../../src/kit/screen.ts";
 
-it("What failed for the same reason stands together, however many it is, and is told at once", () => {
+it("failures with the same reason are grouped and printed without delay, however many", () => {
   const uuids = Array.from({ length: 50_000 }, () => randomUUID());
   const failed = uuids.map((uuid) => ({ uuid, id: "x", message: `The platform refuses ${uuid}.` }));
   const since = performance.now();

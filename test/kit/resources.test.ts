@@ -6,7 +6,7 @@ import { kit, kitJson } from "./kit.ts";
 
 const UNKNOWN = "01234567-89ab-cdef-0123-456789abcdef";
 
-/** Cursors that look like ours, and name no time or no resource. */
+/** Cursors that look valid, and contain no time or no resource. */
 const NOWHERE = [
   `2024-99-99 10:00:00+00|${UNKNOWN}`,
   `2024-02-31 10:00:00+00|${UNKNOWN}`,
@@ -36,7 +36,7 @@ afterAll(() => world.close());
 const list = (...words: string[]) => kitJson<Listed>(world.environment, ["resources", "list", ...words]);
 
 describe("kit resources", () => {
-  it("shows a resource with its credential, its app and its events", async () => {
+  it("show prints a resource with its credential, its app and its events", async () => {
     const { code, data } = await kitJson(world.environment, ["resources", "show", uuid]);
     expect(code).toBe(0);
     const time = expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/);
@@ -57,22 +57,22 @@ describe("kit resources", () => {
     });
   });
 
-  it("shows people the same, in lines that fit a terminal", async () => {
+  it("show prints the same as text, in lines that fit a terminal", async () => {
     const { code, stdout, stderr } = await kit(world.environment, ["resources", "show", uuid]);
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
     expect(stdout).toContain(`Resource ${uuid}`);
     expect(Math.max(...stdout.split("\n").map((line) => line.length))).toBeLessThanOrEqual(80);
   });
 
-  it("knows none of another uuid", async () => {
+  it("show reports an unknown uuid", async () => {
     for (const word of ["show", "erase"]) {
       const { code, data } = await kitJson(world.environment, ["resources", word, UNKNOWN]);
       expect({ code, id: data["id"] }).toEqual({ code: 1, id: "not_found" });
     }
   });
 
-  it("lists page by page, the newest first, each resource once", async () => {
-    // Many are born in the same microsecond: the uuid decides.
+  it("list prints page by page, the newest first, each resource once", async () => {
+    // Many are created in the same microsecond: the uuid decides.
     await world.rows(
       `WITH born AS (
          INSERT INTO resources (uuid, plan, applied_plan, state, created_at)
@@ -93,7 +93,7 @@ describe("kit resources", () => {
     expect(all).toEqual(byTime!.uuids);
   });
 
-  it("lists those in a state, of the business or of the credential", async () => {
+  it("list filters by the state of the resource or of the credential", async () => {
     const active = await list("--state", "active");
     expect(active.data).toMatchObject({ resources: [{ uuid }], next: null });
     const failed = await list("--state", "failed");
@@ -104,13 +104,13 @@ describe("kit resources", () => {
     expect(human.stdout).toContain("kit resources list --state grant_lost --after ");
   });
 
-  it("refuses a state or a place in the list that does not exist", async () => {
+  it("list refuses an unknown state or position", async () => {
     expect(await list("--state", "asleep")).toMatchObject({ code: 2, data: { id: "used_wrongly" } });
     for (const place of ["teapot", ...NOWHERE])
       expect(await list("--after", place)).toMatchObject({ code: 2, data: { id: "used_wrongly" } });
   });
 
-  it("works when keys are missing, even all of them", async () => {
+  it("list and show work without the encryption keys", async () => {
     const wrongKey = {
       ...world.environment,
       ENCRYPTION_KEY: "another key, which sealed nothing at all".replaceAll(/[ ,]/g, "-"),
@@ -120,7 +120,7 @@ describe("kit resources", () => {
     expect((await kitJson(noKey, ["resources", "list"])).code).toBe(0);
   });
 
-  it("says of a tombstone without a plan that it was never provisioned", async () => {
+  it("show says of a tombstone without a plan that it was never provisioned", async () => {
     await world.rows(
       `WITH made AS (INSERT INTO resources (uuid, plan, applied_plan, state) VALUES ($1, '', '', 'deprovisioned') RETURNING uuid)
        INSERT INTO credentials (uuid, state) SELECT uuid, 'erased' FROM made`,
@@ -137,14 +137,14 @@ describe("kit resources", () => {
     await world.rows(`DELETE FROM resources WHERE uuid = $1`, [UNKNOWN]);
   });
 
-  it("erases what the platform no longer asks about, and a tombstone stays", async () => {
+  it("erase removes what the platform no longer needs, and keeps a tombstone", async () => {
     await world.rows(
       `INSERT INTO events (uuid, type, detail) VALUES ($1, 'noted', '{"who": "a customer"}')`,
       [uuid],
     );
     const erased = await kitJson(world.environment, ["resources", "erase", uuid.toUpperCase(), "--yes"]);
     expect(erased).toEqual({ code: 0, data: { erased: uuid } });
-    // Of a tombstone it takes the rest.
+    // Of a tombstone it removes the remaining data.
     expect((await kitJson(world.environment, ["resources", "erase", uuid, "--yes"])).code).toBe(0);
     const { data } = await kitJson(world.environment, ["resources", "show", uuid]);
     expect(data).toMatchObject({

@@ -47,12 +47,12 @@ const run = (...words: string[]) => kit(environment, ["status", ...words]);
 const runJson = (...words: string[]) => kitJson(environment, ["status", ...words]);
 
 describe("kit status", () => {
-  it("prints the feed's own JSON", async () => {
+  it("prints the feed's own JSON with --json", async () => {
     expect(await runJson()).toEqual({ code: 0, data: CURRENT });
     expect(server.seen).toMatchObject([{ method: "GET", url: "/api/v4/current-status", body: "" }]);
   });
 
-  it("tells people the systems, what is open with its last update, and what is to come", async () => {
+  it("prints the systems, open incidents with their last update, and planned maintenance", async () => {
     const { code, stdout, stderr } = await run();
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
     expect(stdout.split("\n\n")[0]).toBe(
@@ -73,20 +73,20 @@ describe("kit status", () => {
     ["is a text", { status: "green" }],
     ["is empty", { status: [] }],
     ["cannot be read", { status: [null, 5] }],
-  ])("says so where the list of systems %s", async (_, told) => {
+  ])("says so when the list of systems %s", async (_, told) => {
     answer = inOrder({ incidents: [INCIDENT], ...told });
     const { code, stdout } = await run();
     expect(code).toBe(0);
     expect(stdout).toMatch(/^The feed names no systems: how they are is not known\.\n\n1 incident open:\n/);
   });
 
-  it("does not call an incident closed that the feed did not speak of", async () => {
+  it("does not call an incident closed when the feed has no list of incidents", async () => {
     answer = inOrder({ status: CURRENT.status, incidents: "none" });
     const { stdout } = await run();
     expect(stdout).toMatch(/^Apps {3}● Available\n[^]+\n\nThe feed has no list of incidents\.\n$/);
   });
 
-  it("lists the incidents since a day, as many as are wanted", async () => {
+  it("lists a limited number of incidents since a day", async () => {
     answer = inOrder([INCIDENT]);
     expect(await runJson("--since", "2026-01-31", "--per-page", "5")).toEqual({ code: 0, data: [INCIDENT] });
     expect(server.seen[0]!.url).toBe("/api/v4/incidents?since=2026-01-31&per_page=5");
@@ -96,7 +96,7 @@ describe("kit status", () => {
     expect((await run("--per-page", "5")).stdout).toBe("There was no incident.\n");
   });
 
-  it("tells one incident with its whole story", async () => {
+  it("prints one incident with all its updates", async () => {
     answer = inOrder(INCIDENT);
     expect(await runJson("--incident", "7")).toEqual({ code: 0, data: INCIDENT });
     expect(server.seen[0]!.url).toBe("/api/v4/incidents/7");
@@ -112,7 +112,7 @@ describe("kit status", () => {
     ["an incident that is no number", ["--incident", "../current-status"]],
     ["an incident and a day", ["--incident", "7", "--since", "2026-01-31"]],
     ["an argument", ["now"]],
-  ])("is used wrongly with %s", async (_, words) => {
+  ])("is a usage error with %s", async (_, words) => {
     const { code, data } = await runJson(...words);
     expect({ code, data }).toEqual({ code: 2, data: { id: "used_wrongly", message: expect.any(String) } });
     expect(server.seen).toEqual([]);
@@ -124,7 +124,7 @@ describe("kit status", () => {
     ["a redirect", (_, response) => response.writeHead(302, { location: "https://elsewhere.example" }).end()],
     ["more than it may", inOrder(`["${"x".repeat(1_000_001)}"]`)],
     ["a broken line", (_, response) => void response.destroy()],
-  ])("fails with a sentence when the feed answers %s", async (_, broken) => {
+  ])("fails with a message when the feed answers %s", async (_, broken) => {
     answer = broken;
     const { code, data } = await runJson("--per-page", "1");
     expect({ code, data }).toEqual({
@@ -136,7 +136,7 @@ describe("kit status", () => {
     });
   });
 
-  it("fails when nobody is there, when there is no such incident, and when there is no address", async () => {
+  it("fails when the feed is unreachable, the incident unknown, or the address missing", async () => {
     const { code, stderr } = await kit({ ...environment, PLATFORM_STATUS_URL: await aClosedPort() }, [
       "status",
     ]);

@@ -1,4 +1,4 @@
-// What a person at a terminal sees, on a real one; and what a script gets, which is on none.
+// Output on a real terminal, and output in a script, which has no terminal.
 
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
 import { anEmbeddedDatabase } from "../support/database.ts";
@@ -21,7 +21,7 @@ beforeAll(async () => {
 afterEach(() => world.sandbox.control.clearFaults());
 afterAll(() => world.close());
 
-/** The platform cannot be reached, by this one command. */
+/** Makes the platform unreachable for this one command. */
 const platformAway = () => ({
   ...world.environment,
   PLATFORM_API_URL: "http://127.0.0.1:1",
@@ -31,8 +31,8 @@ const platformAway = () => ({
 
 const widest = (text: string) => Math.max(...text.split("\n").map((line) => [...line].length));
 
-describe("a command that takes long", () => {
-  it("shows a bar, and when it is told to stop says what is left and leaves nothing of the bar behind", async () => {
+describe("the progress bar of a long command", () => {
+  it("is shown and removed, and a stopped command says what is left", async () => {
     world.sandbox.control.fault("POST /oauth/token", { delayMs: 2_000 }, 20);
     const terminal = onTerminal({ ...world.environment, TOKEN_CONCURRENCY: "1" }, [
       "tokens",
@@ -50,7 +50,7 @@ describe("a command that takes long", () => {
     expect(more).toEqual([]);
   });
 
-  it("says that it works on, without numbers where there are none, and changes nothing of the terminal", async () => {
+  it("is an activity message when no total is known, and the terminal stays unchanged", async () => {
     world.sandbox.control.fault("GET /addons/*", { delayMs: 2_500 });
     const { code, sent, screen } = await onTerminal(world.environment, ["apps", uuids[0]!]).ended();
     expect(code).toBe(0);
@@ -61,14 +61,14 @@ describe("a command that takes long", () => {
     expect(screen[0]).toMatch(/^Installed on /);
   });
 
-  it("shows none where there is no terminal", async () => {
+  it("is not shown without a terminal", async () => {
     world.sandbox.control.fault("GET /addons/*", { delayMs: 1_500 });
     expect(await kit(world.environment, ["apps", uuids[0]!])).toMatchObject({ code: 0, stderr: "" });
   });
 });
 
-describe("a failure of many", () => {
-  it("is told once with those it hit and what to do, in 80 columns; the log repeats little of it", async () => {
+describe("failures of a bulk command", () => {
+  it("are printed once with the affected resources and advice, in 80 columns; the log repeats few of them", async () => {
     const { code, stdout, stderr } = await kit(platformAway(), ["tokens", "refresh", "--all"]);
     expect(code).toBe(1);
     for (const uuid of uuids) expect(stdout).toContain(`✗ ${uuid}\n`);
@@ -79,7 +79,7 @@ describe("a failure of many", () => {
     expect(widest(stdout + stderr)).toBeLessThanOrEqual(80);
   });
 
-  it("says the same of config vars that could not be compared", async () => {
+  it("are printed in the same way for config vars that could not be compared", async () => {
     const { code, stdout } = await kit(platformAway(), ["config", "diff", "--all"]);
     expect(code).toBe(1);
     expect(stdout).toContain("GET http://127.0.0.1:1/addons/UUID/config could not be sent");
@@ -89,7 +89,7 @@ describe("a failure of many", () => {
 });
 
 describe("kit resources erase", () => {
-  it("asks a person at the terminal, and anything but yes changes nothing", async () => {
+  it("asks at a terminal, and changes nothing without a yes", async () => {
     const terminal = onTerminal(world.environment, ["resources", "erase", uuids[4]!]);
     await terminal.type("n\r", /\(y\/N\) /);
     const { code, screen } = await terminal.ended();
@@ -110,7 +110,7 @@ describe("kit resources erase", () => {
     ["a word that only begins like a yes", "yesterday\r"],
     ["Ctrl-D", "\u0004"],
     ["Ctrl-C", "\u0003"],
-  ])("takes %s for a no", async (_, typed) => {
+  ])("treats %s as a no", async (_, typed) => {
     const terminal = onTerminal(world.environment, ["resources", "erase", uuids[4]!]);
     await terminal.type(typed, /\(y\/N\) /);
     const { code, sent } = await terminal.ended();
@@ -120,7 +120,7 @@ describe("kit resources erase", () => {
     expect(data).toMatchObject({ state: "provisioned" });
   });
 
-  it("is not done by a script that does not say --yes", async () => {
+  it("requires --yes in a script", async () => {
     const { code, data } = await kitJson(world.environment, ["resources", "erase", uuids[4]!]);
     expect({ code, data }).toMatchObject({
       code: 2,
@@ -130,7 +130,7 @@ describe("kit resources erase", () => {
     expect(shown.data).toMatchObject({ state: "provisioned" });
   });
 
-  it("is done after a yes", async () => {
+  it("erases after a yes", async () => {
     const terminal = onTerminal(world.environment, ["resources", "erase", uuids[4]!]);
     await terminal.type("y\r", /\(y\/N\) /);
     const { code, screen } = await terminal.ended();
@@ -143,12 +143,12 @@ describe("kit resources erase", () => {
   });
 });
 
-describe("a secret that a person is asked for", () => {
+describe("the prompt for a secret", () => {
   it.each([
     ["Ctrl-C", "\u0003", ["secret", "set"]],
     ["Ctrl-D", "\u0004", ["secret", "set"]],
     ["Ctrl-C", "\u0003", ["authorizations", "revoke", "some-id"]],
-  ])("is not given with %s, and nothing was changed", async (_, typed, words) => {
+  ])("is cancelled with %s, and nothing changes", async (_, typed, words) => {
     const terminal = onTerminal(world.environment, words);
     await terminal.type(typed, /\(not shown\): /);
     const { code, screen } = await terminal.ended();
@@ -158,7 +158,7 @@ describe("a secret that a person is asked for", () => {
     });
   });
 
-  it("is told on standard output in JSON, too, when it is not given", async () => {
+  it("reports the cancellation in JSON too", async () => {
     const terminal = onTerminal(world.environment, ["secret", "set", "--json"]);
     await terminal.type("\u0003", /\(not shown\): /);
     const { code, screen } = await terminal.ended();
@@ -167,8 +167,8 @@ describe("a secret that a person is asked for", () => {
   });
 });
 
-describe("what is shown of a resource", () => {
-  it("is told whole, however long: what went wrong last is not cut", async () => {
+describe("kit resources show and list", () => {
+  it("print the last error completely, however long", async () => {
     const error = `POST http://platform.example/oauth/token answered ${"503 ".repeat(30)}and ended`;
     await world.rows(`UPDATE credentials SET last_error = $2 WHERE uuid = $1`, [uuids[0], error]);
     await world.rows(`UPDATE resources SET name = repeat('x', 150) WHERE uuid = $1`, [uuids[0]]);
@@ -178,7 +178,7 @@ describe("what is shown of a resource", () => {
     expect(stdout.replace(/\s+/g, "")).toContain("x".repeat(150));
   });
 
-  it("is told with the database that was asked, where it is the embedded one and nothing is in it", async () => {
+  it("name the embedded database when it is the one asked and it is empty", async () => {
     const database = await anEmbeddedDatabase();
     try {
       const { stdout } = await kit(database.environment, ["resources", "list"]);
@@ -192,14 +192,14 @@ describe("what is shown of a resource", () => {
 });
 
 describe("kit config set", () => {
-  it("says what it has done", async () => {
+  it("says what it did", async () => {
     const words = ["config", "set", uuids[1]!, "TEAPOT_URL=https://moved.example", "--unset", "TEAPOT_TOKEN"];
     const { stdout } = await kit(world.environment, words);
     expect(stdout).toMatch(/\n\nSet TEAPOT_URL\. Removed TEAPOT_TOKEN\.\n$/);
   });
 });
 
-describe("a config var's value that would steer a terminal", () => {
+describe("a config var with control characters", () => {
   const value = "one\u001b]0;title\u0007\u001b[2J\u009b31m\ntwo\tthree\u202e";
   const written = "one\\u001b]0;title\\u0007\\u001b[2J\\u009b31m\\ntwo\\tthree\\u202e";
   const get = () => ["config", "get", uuids[2]!, "--reveal"];
@@ -207,21 +207,21 @@ describe("a config var's value that would steer a terminal", () => {
     world.service.services.platformFor(uuids[2]!).config.update([{ name: "TEAPOT_TOKEN", value }]),
   );
 
-  it("is written out on one, and comes as it is where a script reads it", async () => {
+  it("is escaped on a terminal, and unchanged in a script", async () => {
     const { sent } = await onTerminal(world.environment, get()).ended();
     expect(sent).toContain(`TEAPOT_TOKEN=${written}\r\nTEAPOT_URL=`);
     const piped = await kit(world.environment, get());
     expect(piped.stdout).toContain(`TEAPOT_TOKEN=${value}\nTEAPOT_URL=`);
   });
 
-  it("is written out in what config diff and config push show, too", async () => {
+  it("is escaped in config diff and config push too", async () => {
     for (const command of ["diff", "push"]) {
       const terminal = onTerminal(world.environment, ["config", command, uuids[2]!, "--reveal"]);
       expect((await terminal.ended()).sent).toContain(written);
     }
   });
 
-  it("is the same in JSON, in which nothing steers a terminal either", async () => {
+  it("is escaped as JSON", async () => {
     const { sent } = await onTerminal(world.environment, [...get(), "--json"]).ended();
     const [token] = JSON.parse(sent) as { value: string }[];
     expect(token).toEqual({ name: "TEAPOT_TOKEN", value });
@@ -232,18 +232,18 @@ describe("a config var's value that would steer a terminal", () => {
 });
 
 describe("colours", () => {
-  it("are there on a terminal and not elsewhere", async () => {
+  it("are used on a terminal only", async () => {
     expect((await onTerminal({}, ["teapots"]).ended()).sent).toContain(COLOURED);
     expect((await kit({}, ["teapots"])).stderr).not.toContain(COLOURED);
   });
 
-  it("are there where FORCE_COLOR wants them, but never in a JSON document", async () => {
+  it("are used with FORCE_COLOR, but never in JSON", async () => {
     expect((await kit({ FORCE_COLOR: "1" }, ["teapots"])).stderr).toContain(COLOURED);
     const json = await kit({ FORCE_COLOR: "1" }, ["teapots", "--json"]);
     expect(json.stdout + json.stderr).not.toContain(COLOURED);
   });
 
-  it("are not there with NO_COLOR, nor on a terminal that knows none", async () => {
+  it("are not used with NO_COLOR or TERM=dumb", async () => {
     expect((await onTerminal({ NO_COLOR: "1" }, ["teapots"]).ended()).sent).not.toContain(COLOURED);
     expect((await onTerminal({ TERM: "dumb" }, ["teapots"]).ended()).sent).not.toContain(COLOURED);
   });

@@ -18,10 +18,10 @@ interface Report {
 
 let world: World;
 let uuids: string[];
-/** Everything any command said here. */
+/** The output of all commands in this file. */
 const said: string[] = [];
 beforeAll(async () => {
-  // The sweeps stay out of it: what happens, kit does.
+  // Without sweeps, so that only kit acts.
   world = await aWorld({ environment: { WEB_JOBS: "off" } });
   const installed = await Promise.all([1, 2, 3].map(() => world.sandbox.control.install({ plan: "basic" })));
   uuids = installed.map(({ addon }) => addon.id).sort();
@@ -41,7 +41,7 @@ async function run<Data>(words: string[], input?: string) {
 }
 
 describe("kit tokens refresh", () => {
-  it("refreshes the named ones, and says why others were not", async () => {
+  it("refreshes the named resources, and says why others were not", async () => {
     await world.rows(`UPDATE credentials SET state = 'grant_lost' WHERE uuid = $1`, [uuids[1]]);
     const { code, data } = await run<Report>(["tokens", "refresh", uuids[0]!, uuids[1]!, UNKNOWN]);
     expect(code).toBe(1);
@@ -53,7 +53,7 @@ describe("kit tokens refresh", () => {
     expect((await generations()).map(({ generation }) => generation)).toEqual([2, 1, 1]);
   });
 
-  it("refreshes all that have working tokens", async () => {
+  it("refreshes all working tokens with --all", async () => {
     const { code, data } = await run<Report>(["tokens", "refresh", "--all"]);
     expect({ code, ...data, done: data.done.sort() }).toEqual({
       ...{ code: 0, done: [uuids[0], uuids[2]], failed: [] },
@@ -62,7 +62,7 @@ describe("kit tokens refresh", () => {
     await world.rows(`UPDATE credentials SET state = 'active' WHERE uuid = $1`, [uuids[1]]);
   });
 
-  it("leaves a working token alone that came without a refresh token", async () => {
+  it("skips a working token that has no refresh token", async () => {
     const [before] = await world.rows(
       `SELECT sealed_refresh_token AS sealed FROM credentials WHERE uuid = $1`,
       [uuids[0]],
@@ -76,7 +76,7 @@ describe("kit tokens refresh", () => {
     ]);
   });
 
-  it("names what failed, for people, and says what to do", async () => {
+  it("prints failures with advice", async () => {
     const body = { id: "service_unavailable", message: "Come back later." };
     world.sandbox.control.fault("POST /oauth/token", { status: 503, body });
     const { code, stdout, stderr } = await kit(world.environment, ["tokens", "refresh", uuids[0]!]);
@@ -88,13 +88,13 @@ describe("kit tokens refresh", () => {
   });
 });
 
-describe("what kit says to do", () => {
+describe("the advice of kit", () => {
   const saidOf = async (words: string[]) => {
     const { stdout, stderr } = await kit(world.environment, words);
     return (stdout + stderr).replace(/\s+/g, " ");
   };
 
-  it("fits what is wrong with the platform's answer", async () => {
+  it("depends on the platform's answer", async () => {
     const { control } = world.sandbox;
     control.fault("GET /addons/*", { status: 200, body: "<h1>Hello</h1>" });
     expect(await saidOf(["apps", uuids[0]!])).toContain("Does the platform stand there? kit doctor looks.");
@@ -113,13 +113,13 @@ describe("what kit says to do", () => {
   it.each([
     ["integrity", "kit tokens refresh UUID may bring fresh tokens"],
     ["key_missing", "kit doctor says which key is missing"],
-  ])("fits why a credential was put aside: %s", async (reason, advice) => {
+  ])("depends on why a credential is quarantined: %s", async (reason, advice) => {
     await world.rows(`UPDATE credentials SET state = 'quarantined', reason = $2 WHERE uuid = $1`, [
       uuids[1],
       reason,
     ]);
     expect(await saidOf(["apps", uuids[1]!])).toContain(advice);
-    // In a report on many, which tells no reason, it is both.
+    // A report on many resources has no reason, so the advice covers both.
     const all = await saidOf(["tokens", "refresh", "--all"]);
     expect(all).toContain("kit resources show UUID says why");
     await saidOf(["tokens", "refresh", uuids[1]!]);
@@ -127,7 +127,7 @@ describe("what kit says to do", () => {
 });
 
 describe("kit secret set", () => {
-  it("takes over a secret that was reset: every token is fresh when it ends", async () => {
+  it("sets a secret that was reset: every token is fresh when it ends", async () => {
     const { secret } = world.sandbox.control.resetClientSecret();
     const { code, data } = await run(["secret", "set"], `${secret}\n`);
     expect({ code, data }).toEqual({ code: 0, data: { version: 2, due: 3, fresh: 3 } });
@@ -137,13 +137,13 @@ describe("kit secret set", () => {
     expect(said.join("")).not.toContain(secret);
   });
 
-  it("set again, goes on where it stopped instead of beginning anew", async () => {
+  it("repeated, continues where it stopped", async () => {
     const { clientSecret } = world.sandbox.settings;
     const { data } = await run(["secret", "set"], clientSecret);
     expect(data).toEqual({ version: 2, due: 0, fresh: 0 });
   });
 
-  it("set again, makes due what a command that was killed did not live to, with no service beside", async () => {
+  it("repeated after a kill, makes tokens due that the first run did not, without a running service", async () => {
     await world.rows(
       `UPDATE client_secrets SET spread_at = NULL WHERE version = (SELECT max(version) FROM client_secrets)`,
     );
@@ -152,7 +152,7 @@ describe("kit secret set", () => {
     expect({ code, data }).toEqual({ code: 0, data: { version: expect.any(Number), due: 3, fresh: 3 } });
   }, 20_000);
 
-  it("changes nothing when the platform rejects it", async () => {
+  it("changes nothing when the platform rejects the secret", async () => {
     const before = await generations();
     const { code, data } = await run(["secret", "set"], "not-the-right-secret");
     expect({ code, data }).toEqual({
@@ -167,7 +167,7 @@ describe("kit secret set", () => {
     );
   });
 
-  it("changes nothing when the platform cannot be asked, and the one in use may be good", async () => {
+  it("changes nothing when the platform cannot be asked and the current secret may be valid", async () => {
     world.sandbox.control.fault("POST /oauth/token", { status: 503 });
     const { code, data } = await run(["secret", "set"], "perhaps-the-right-secret");
     expect({ code, data }).toEqual({
@@ -180,7 +180,7 @@ describe("kit secret set", () => {
   it.each([
     ["is not there", { status: 404, body: { id: "not_found" } }],
     ["is shut off by a firewall", { status: 403, body: "<h1>Forbidden</h1>" }],
-  ])("changes nothing when what should be the token endpoint %s, and says what came", async (_, answer) => {
+  ])("changes nothing when the token endpoint %s, and prints the answer", async (_, answer) => {
     world.sandbox.control.fault("POST /oauth/token", answer);
     const { code, data } = await run(["secret", "set"], "perhaps-the-right-secret");
     expect({ code, data }).toEqual({
@@ -193,14 +193,14 @@ describe("kit secret set", () => {
     expect(await world.rows(`SELECT version FROM client_secrets ORDER BY version`)).toHaveLength(2);
   });
 
-  it("takes a complaint of anything but the client for a yes", async () => {
+  it("accepts an error that is not about the client as proof of the secret", async () => {
     world.sandbox.control.fault("POST /oauth/token", { status: 400, body: { error: "invalid_request" } });
     const { clientSecret } = world.sandbox.settings;
     const trial = await triedSecret(world.sandbox.url, new Secret(clientSecret));
     expect(trial).toEqual({ outcome: "accepted" });
   });
 
-  it("is taken over when the platform cannot be asked, and the one in use is rejected", async () => {
+  it("sets the secret when the platform cannot be asked and the current one is rejected", async () => {
     world.sandbox.control.fault("POST /oauth/token", { status: 503 });
     const { clientSecret } = world.sandbox.settings;
     await world.rows(`UPDATE client_secrets SET rejected_at = now(), probe_at = now() WHERE version = 2`);
@@ -208,7 +208,7 @@ describe("kit secret set", () => {
     expect({ code, data }).toEqual({ code: 0, data: { version: 3, due: 3, fresh: 3 } });
   });
 
-  it("says so when it is in use and the platform rejects it, and --no-wait returns at once", async () => {
+  it("reports a secret that is in use and rejected; --no-wait returns at once", async () => {
     const wrong = await kit(world.environment, ["secret", "set", "--no-check"], "not-the-right-secret");
     said.push(wrong.stdout, wrong.stderr);
     expect(wrong).toMatchObject({ code: 1, stdout: "" });
@@ -221,7 +221,7 @@ describe("kit secret set", () => {
     expect(human.stdout).toBe("The client secret is version 5 now. 3 tokens refreshed.\n");
   });
 
-  it("counts no token that nothing can refresh, neither as due nor as one that is left", async () => {
+  it("does not count tokens that cannot be refreshed", async () => {
     const lone = [uuids[0]];
     const read = `SELECT sealed_refresh_token AS sealed FROM credentials WHERE uuid = $1`;
     const [before] = await world.rows<{ sealed: Buffer }>(read, lone);
@@ -240,7 +240,7 @@ describe("kit secret set", () => {
     expect(again.data).toMatchObject({ due: 0, fresh: 0 });
   });
 
-  it("goes on waiting when a connection to the database is lost meanwhile", async () => {
+  it("keeps waiting when a database connection is lost", async () => {
     const { db, credentials } = world.service.services;
     await world.rows(`UPDATE credentials SET secret_version = 1, due_at = now()`);
     const { version } = await credentials.secrets.current();
@@ -263,7 +263,7 @@ describe("kit secret set", () => {
     expect(asked).toBeGreaterThan(2);
   }, 20_000);
 
-  it("ends when somebody else sets one meanwhile that the platform rejects", async () => {
+  it("ends when another process sets a secret that the platform rejects", async () => {
     const { db, credentials } = world.service.services;
     await world.rows(`UPDATE credentials SET secret_version = 1`);
     const { version } = await credentials.secrets.set(new Secret("not-the-right-secret"));
@@ -277,8 +277,8 @@ describe("kit secret set", () => {
   }, 20_000);
 });
 
-describe("what kit says of tokens and secrets", () => {
-  it("holds none of them", () => {
+describe("the output of kit tokens and kit secret", () => {
+  it("contains no token and no secret", () => {
     const { ADDON_PASSWORD, CLIENT_SECRET, ENCRYPTION_KEY } = world.environment;
     for (const secret of [ADDON_PASSWORD, CLIENT_SECRET, ENCRYPTION_KEY, "SVCK-", "not-the-right-secret"]) {
       expect(said.join("\n")).not.toContain(secret);

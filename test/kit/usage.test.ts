@@ -18,7 +18,7 @@ function commandsIn(command: Command, words: string[] = []): [string, Command][]
   return command.commands.length > 0 ? inner : [[words.join(" "), command]];
 }
 
-/** Help as 80 columns show it. */
+/** The help in 80 columns. */
 function helpOf(command: Command): string {
   let shown = "";
   command.configureOutput({ writeOut: (text) => (shown += text), getOutHelpWidth: () => 80 });
@@ -26,11 +26,11 @@ function helpOf(command: Command): string {
   return shown;
 }
 
-describe("kit's help", () => {
+describe("kit --help", () => {
   const program = createProgram(() => () => Promise.resolve());
   const commands = commandsIn(program);
 
-  it("names everything that can be done, on one screen", () => {
+  it("lists all commands on one screen", () => {
     const help = helpOf(program);
     for (const [words] of commands) {
       const [group, inner] = words.split(" ");
@@ -43,7 +43,7 @@ describe("kit's help", () => {
   });
 
   it.each([["kit itself", program] as [string, Command], ...commands])(
-    "fits 80 columns, teaches with an example, and explains what it takes: %s",
+    "fits 80 columns, with an example and an explanation of the arguments: %s",
     (words, command) => {
       const help = helpOf(command);
       expect(help.split("\n").filter((line) => line.length > 80)).toEqual([]);
@@ -55,8 +55,8 @@ describe("kit's help", () => {
   );
 });
 
-describe("kit whose output nobody gets", () => {
-  /** What is said where it still can be, and the exit code. */
+describe("kit whose output cannot be written", () => {
+  /** The output that could be written, and the exit code. */
   async function ended(words: string[], stdio: StdioOptions) {
     const child = startKit({}, words, stdio);
     child.stdout?.destroy();
@@ -65,7 +65,7 @@ describe("kit whose output nobody gets", () => {
     return { code, said: await said };
   }
 
-  it.each([[[]], [["--json"]]])("fails, and says so, where it cannot be written: %j", async (how) => {
+  it.each([[[]], [["--json"]]])("fails with a message: %j", async (how) => {
     const full = await open("/dev/full", "w");
     try {
       const { code, said } = await ended(["tokens", "--help", ...how], ["ignore", full.fd, "pipe"]);
@@ -79,32 +79,32 @@ describe("kit whose output nobody gets", () => {
     }
   });
 
-  it("is content where who read it has gone", async () => {
+  it("exits normally when the reader has closed the pipe", async () => {
     expect(await ended(["--help"], ["ignore", "pipe", "pipe"])).toEqual({ code: 0, said: "" });
   });
 });
 
 describe("kit without any settings", () => {
-  it("explains a command of a group, also as a question for help", async () => {
+  it("prints the help of a command group", async () => {
     const asked = await kit({}, ["help", "tokens", "refresh"]);
     expect(asked).toEqual(await kit({}, ["tokens", "refresh", "--help"]));
     expect(asked.stdout).toMatch(/^Usage: kit tokens refresh /);
     expect((await kit({}, ["tokens", "--help"])).stdout).toContain("kit tokens COMMAND --help says more");
   });
 
-  it("takes what stands behind -- for an argument, --json too", async () => {
+  it("takes words after -- as arguments, even --json", async () => {
     const { code, stdout, stderr } = await kit({}, ["teapots", "--", "--json"]);
     expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
     expect(stderr).toMatch(/^✗ Unknown command 'teapots'/);
   });
 
-  it("prints help as one JSON document, too", async () => {
+  it("prints help as one JSON document with --json", async () => {
     const { code, data } = await kitJson({}, ["resources", "list", "--help"]);
     expect({ code, data }).toEqual({ code: 0, data: { help: expect.stringMatching(/^Usage: /) } });
     expect(data["help"]).toContain("grant_lost");
   });
 
-  it("asks whether something similar was meant, in a sentence", async () => {
+  it("suggests a similar command in a sentence", async () => {
     const { data } = await kitJson({}, ["tokens", "refesh"]);
     expect(data["message"]).toBe("Unknown command 'refesh'. Did you mean refresh?");
     const { stderr } = await kit({}, ["resources", "list", "--sate", "failed"]);
@@ -113,7 +113,7 @@ describe("kit without any settings", () => {
     );
   });
 
-  it("says what helps where a database does not answer or cannot be migrated", async () => {
+  it("gives advice when a database does not answer or cannot be migrated", async () => {
     const away = { DATABASE_URL: "postgresql://nobody@127.0.0.1:1/none" };
     const { stderr } = await kit(away, ["resources", "list"]);
     expect(stderr).toMatch(/^✗ The database did not answer[^]+\n {2}Is it running\? kit doctor/);
@@ -124,7 +124,7 @@ describe("kit without any settings", () => {
     );
   });
 
-  it("makes a database only by kit migrate, which says where it is", async () => {
+  it("creates a database only in kit migrate, which says where it is", async () => {
     const folder = await mkdtemp(path.join(tmpdir(), "kit-migrate-"));
     const DATA_DIR = path.join(folder, "data");
     try {
@@ -162,13 +162,13 @@ describe("kit without any settings", () => {
     }
   }, 120_000);
 
-  it.each([[[]], [["tokens"]]])("shows how it is used when the command is missing: %j", async (words) => {
+  it.each([[[]], [["tokens"]]])("prints usage when the command is missing: %j", async (words) => {
     const { code, stdout, stderr } = await kit({}, words);
     expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
     expect(stderr).toMatch(/^Usage: kit/);
   });
 
-  it("explains each command with an example", async () => {
+  it("has an example for each command", async () => {
     const { code, stdout } = await kit({}, ["config", "set", "--help"]);
     expect(code).toBe(0);
     expect(stdout).toContain("--json");
@@ -191,26 +191,29 @@ describe("kit without any settings", () => {
     ["data for a call that only reads", ["api", "get", "/addons", "--resource", UUID, "--data", "{}"]],
     ["data that is no JSON", ["api", "POST", "/apps", "--resource", UUID, "--data", "{"]],
     ["an empty secret", ["secret", "set"]],
-  ])("is used wrongly with %s", async (_, words) => {
+  ])("reports a usage error for %s", async (_, words) => {
     const { code, data } = await kitJson({}, words, "\n");
     expect(code).toBe(2);
-    // A sentence or the beginning of one, not a word of the parser's own.
+    // A sentence of the kit, not a message of the parser.
     expect(data).toEqual({ id: "used_wrongly", message: expect.stringMatching(/^[^()]+$/) });
   });
 
-  it.each([[[]], [["--no-check"]]])("takes no file for a client secret: secret set %j", async (how) => {
-    const started = startKit({}, ["secret", "set", "--json", ...how]);
-    const said = text(started.stdout!);
-    // Nobody ends the input: what is too much is refused before its end.
-    started.stdin!.on("error", () => undefined).write(Buffer.alloc(5_000_000));
-    const [code] = (await once(started, "close")) as [number | null];
-    expect({ code, said: JSON.parse(await said) }).toEqual({
-      code: 2,
-      said: { id: "used_wrongly", message: expect.stringContaining("more than 4096 bytes") },
-    });
-  });
+  it.each([[[]], [["--no-check"]]])(
+    "does not accept a file as a client secret: secret set %j",
+    async (how) => {
+      const started = startKit({}, ["secret", "set", "--json", ...how]);
+      const said = text(started.stdout!);
+      // The input never ends: input that is too long is refused before its end.
+      started.stdin!.on("error", () => undefined).write(Buffer.alloc(5_000_000));
+      const [code] = (await once(started, "close")) as [number | null];
+      expect({ code, said: JSON.parse(await said) }).toEqual({
+        code: 2,
+        said: { id: "used_wrongly", message: expect.stringContaining("more than 4096 bytes") },
+      });
+    },
+  );
 
-  it("names every missing setting, and never a value", async () => {
+  it("names every missing setting, without values", async () => {
     const { code, stderr, stdout } = await kit({ ADDON_PASSWORD: "pass\u0007word" }, ["apps", UUID]);
     expect({ code, stdout }).toEqual({ code: 78, stdout: "" });
     expect(stderr).toContain("ADDON_ID is required");
@@ -218,7 +221,7 @@ describe("kit without any settings", () => {
     expect(stderr).not.toContain("word\n");
   });
 
-  it("finds the settings at fault as a doctor, too", async () => {
+  it("reports faulty settings in kit doctor too", async () => {
     const { code, data } = await kitJson<{ ok: boolean; checks: object[] }>({}, ["doctor"]);
     expect(code).toBe(78);
     expect(data).toMatchObject({

@@ -8,7 +8,7 @@ interface Made {
   scope: string[];
 }
 
-/** What a person does for themselves at the platform: a token by `kit authorizations`, and a look at `kit status`. */
+/** A user's own actions at the platform: a token by `kit authorizations`, and `kit status`. */
 let sandbox: Sandbox;
 beforeAll(async () => {
   sandbox = await startSandbox({});
@@ -26,8 +26,8 @@ async function create(token: string, ...words: string[]) {
   return kitJson<Made>(environment(), all, token);
 }
 
-describe("a token made by kit at the platform", () => {
-  it("works, does not expire, and is dead once it is revoked", async () => {
+describe("kit authorizations against the sandbox", () => {
+  it("creates a token that works and does not expire, and revokes it", async () => {
     const { token } = sandbox.control.userToken();
     const { code, data } = await create(token, "--scope", "identity");
     expect({ code, data }).toMatchObject({ code: 0, data: { scope: ["identity"] } });
@@ -46,7 +46,7 @@ describe("a token made by kit at the platform", () => {
     expect(await accountOf(fresh.token)).toBe(200);
   });
 
-  it("is not made with a dead token, nor with a scope the platform does not have", async () => {
+  it("is refused with an invalid token or an unknown scope", async () => {
     expect(await create("SVCK-no-such-token")).toMatchObject({
       code: 1,
       data: { id: "user_token_rejected" },
@@ -56,7 +56,7 @@ describe("a token made by kit at the platform", () => {
     expect(odd).toMatchObject({ code: 1, data: { id: "authorization_refused" } });
   });
 
-  it("cannot be revoked under an id that does not exist", async () => {
+  it("cannot revoke an unknown id", async () => {
     const { token } = sandbox.control.userToken();
     const unknown = "01234567-89ab-cdef-0123-456789abcdef";
     const { code, data } = await kitJson(environment(), ["authorizations", "revoke", unknown], token);
@@ -64,11 +64,11 @@ describe("a token made by kit at the platform", () => {
   });
 });
 
-describe("the platform's status by kit", () => {
+describe("kit status against the sandbox", () => {
   const status = (...words: string[]) =>
     kitJson({ PLATFORM_STATUS_URL: sandbox.url, ALLOW_INSECURE_PLATFORM: "on" }, ["status", ...words]);
 
-  it("follows an incident from its opening to its end", async () => {
+  it("shows an incident from its start to its end", async () => {
     const { control } = sandbox;
     const { id } = control.openIncident({ title: "Apps are slow", systems: ["Apps"] });
     expect(await status()).toMatchObject({ code: 0, data: { incidents: [{ id, resolved: false }] } });

@@ -11,7 +11,7 @@ import { aProvisionRequest } from "../support/a-provision-request.ts";
 import { basic } from "../support/partner-calls.ts";
 import { eventually } from "../support/world.ts";
 
-/** Stands in every line of the log: hidden, it would break them all. */
+/** A text that is in every log line: if it were hidden, all lines would be damaged. */
 const IN_EVERY_LINE = '"level":"';
 
 let people: PeopleWorld;
@@ -22,7 +22,7 @@ afterAll(() => people.close());
 
 const scrub = (text: string) => people.world.service.services.scrubber.scrub(text);
 
-/** Sends a request and is gone before it is answered; compressed, the body takes longer to read than that. */
+/** Sends a request and disconnects before the answer; a compressed body takes longer to read than that. */
 async function askAndGo(head: string, headers: Record<string, string>, body?: string): Promise<void> {
   const packed = body === undefined ? Buffer.alloc(0) : gzipSync(body);
   const sent = body === undefined ? {} : { "Content-Encoding": "gzip", "Content-Length": packed.length };
@@ -37,8 +37,8 @@ async function askAndGo(head: string, headers: Record<string, string>, body?: st
   await once(socket, "close");
 }
 
-describe("what a stranger sends to the log's scrubber", () => {
-  it("as the tokens of a sign-on, is not hidden: they are not ours", async () => {
+describe("values that strangers send are not hidden in the log", () => {
+  it("as the tokens of a sign-on", async () => {
     const form = new URLSearchParams({
       resource_token: IN_EVERY_LINE,
       user_scoped_resource_token: "password",
@@ -49,7 +49,7 @@ describe("what a stranger sends to the log's scrubber", () => {
     expect(scrub('{"level":"info","msg":"the password"}')).toBe('{"level":"info","msg":"the password"}');
   });
 
-  it("as the code of a sign-in, is not hidden: not while the platform is asked, and not afterwards", async () => {
+  it("as the code of a sign-in, during and after the call to the platform", async () => {
     const browser = people.browser();
     const begun = await browser.get("/oauth/login");
     const state = new URL(begun.location!).searchParams.get("state")!;
@@ -65,8 +65,8 @@ describe("what a stranger sends to the log's scrubber", () => {
   });
 });
 
-describe("what the platform sends", () => {
-  it("is hidden no longer than its request is worked on, also when the caller has gone away", async () => {
+describe("secrets that the platform sends", () => {
+  it("are hidden only while their request is handled, also when the caller has gone away", async () => {
     const { addonId, addonPassword } = people.world.sandbox.settings;
     const request = aProvisionRequest({ log_input_url: "https://logs.example/input-of-a-caller-who-left" });
     const headers = {
@@ -84,12 +84,12 @@ describe("what the platform sends", () => {
   });
 });
 
-describe("a secret that is hidden while something is done", () => {
+describe("a temporarily hidden secret", () => {
   const secret = new Secret("correct-horse-battery-staple");
   const scrubber = createScrubber("");
   const shown = () => scrubber.scrub(secret.reveal());
 
-  it("is hidden until that is over, and until whoever asked has heard what came of it", async () => {
+  it("is hidden until the work is over and its caller has the result", async () => {
     let told = "";
     const work = hideWhile(scrubber, async (hide) => {
       hide(secret);

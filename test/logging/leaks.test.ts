@@ -20,7 +20,7 @@ const pgDump = process.env["TEST_DATABASE_URL"]
 
 const onPostgresql = pgDump ? it : it.skip;
 
-/** The secrets that we can choose; the platform's own are read from its ledger. */
+/** The secrets that the test chooses; the platform's own are read from its ledger. */
 const chosen = {
   addonPassword: "canary/password+of=the&add-on",
   formerPassword: "canary-password-of-yesterday",
@@ -55,7 +55,7 @@ beforeAll(async () => {
 }, 60_000);
 afterAll(() => life.world.close());
 
-/** Good days and bad ones: whatever is likely to put a secret where it does not belong. */
+/** Successes and failures: everything that is likely to put a secret where it does not belong. */
 async function liveThroughMuch(): Promise<void> {
   const { control, vendor, platform } = life;
   const install = async (plan: string) => {
@@ -70,7 +70,7 @@ async function liveThroughMuch(): Promise<void> {
       expect(credential.generation).toBeGreaterThanOrEqual(generation);
     });
 
-  /** What failed is tried again at once. */
+  /** Repeats failed work at once. */
   const settled = (uuid: string) =>
     eventually(async () => {
       await life.world.rows(`UPDATE steps SET due_at = now() WHERE uuid = $1 AND leased_until IS NULL`, [
@@ -80,7 +80,7 @@ async function liveThroughMuch(): Promise<void> {
       await active(uuid);
     });
 
-  // A plain life, with refreshes and a plan change.
+  // A normal life, with refreshes and a plan change.
   control.settings({ expiresIn: 3 });
   const plain = await install("basic");
   await active(plain.uuid, 2);
@@ -89,7 +89,7 @@ async function liveThroughMuch(): Promise<void> {
   vendor.next("changePlan", () => Promise.resolve({ config }));
   await control.changePlan(plain.uuid, "premium");
 
-  // A vendor that takes longer than the platform waits, and then quotes what it was given.
+  // A vendor's function that takes longer than the platform waits, and then quotes its arguments.
   const late = async (error: Error) => {
     await sleep(VENDOR_TIME_MS + 200);
     throw error;
@@ -104,7 +104,7 @@ async function liveThroughMuch(): Promise<void> {
   });
   await eventually(async () => expect(await life.world.rows(`SELECT kind FROM steps`)).toEqual([]));
 
-  // Config vars set by PATCH, at an API that quotes them and cuts connections.
+  // Config vars set by PATCH, at an API that echoes them and cuts connections.
   const refusal = { id: chosen.configValue, message: `Not allowed: ${chosen.configValue}` };
   control.fault("PATCH /addons/*/config", { status: 422, body: refusal });
   control.fault("PATCH /addons/*/config", { status: 500, body: JSON.stringify(config) });
@@ -113,7 +113,7 @@ async function liveThroughMuch(): Promise<void> {
   const dedicated = await install("dedicated");
   await settled(dedicated.uuid);
 
-  // A token endpoint that quotes what it was sent, in every place, and then loses its answer.
+  // A token endpoint that echoes what it was sent, in every place, and then loses its answer.
   // Nobody else is to call there meanwhile.
   await life.world.rows(
     `UPDATE credentials SET due_at = now() + interval '1 hour', expires_at = now() + interval '2 hours'`,
@@ -134,7 +134,7 @@ async function liveThroughMuch(): Promise<void> {
   control.settings({ replayTokens: true });
   await active(quoted.uuid);
 
-  // A platform that asks wrongly: strangers, broken bodies, secrets in the path.
+  // Wrong requests: strangers, invalid bodies, secrets in the path.
   const { oauth_grant: grant, ...rest } = life.requestFor(plain.uuid);
   const strange = JSON.stringify({ ...rest, uuid: "none", oauth_grant: grant });
   await platform.provision(strange);
@@ -152,7 +152,7 @@ async function liveThroughMuch(): Promise<void> {
   await eventually(() => life.world.logged().includes("client_secret_rejected"));
 }
 
-/** Everything that must not be seen, by what it is. */
+/** Every value that must not appear, by its kind. */
 function secrets(): [string, string][] {
   const sealed = /^(code|access_token|refresh_token|log_input_url|log_drain_token|client_secret)$/;
   const found: [string, string][] = [];
@@ -173,7 +173,7 @@ function secrets(): [string, string][] {
   return [...Object.entries(chosen), ...platforms];
 }
 
-/** Which secrets stand in a text: as they are, in JSON, in URLs, in base64. */
+/** The secrets that a text contains: unchanged, in JSON, in URLs, in base64. */
 function seenIn(text: string, except: readonly string[] = []): string[] {
   return secrets()
     .filter(([name]) => !except.includes(name))
@@ -186,7 +186,7 @@ function seenIn(text: string, except: readonly string[] = []): string[] {
     .map(([name, value]) => `${name} ${value}`);
 }
 
-/** Every row of every table, bytes both in hexadecimal and as the text they might be. */
+/** Every row of every table, with bytes both in hexadecimal and as text. */
 async function dump(): Promise<string> {
   const tables = await life.world.rows<{ name: string }>(
     `SELECT table_name AS name FROM information_schema.tables WHERE table_schema = 'public'`,
@@ -198,7 +198,7 @@ async function dump(): Promise<string> {
   return withBytesOf(JSON.stringify(rows));
 }
 
-/** A text, and the bytes that stand in it in hexadecimal as the text they might be. */
+/** A text, with bytes that it has in hexadecimal also as text. */
 function withBytesOf(text: string): string {
   const bytes = [...text.matchAll(/\\\\x([0-9a-f]+)/g)].map(([, hex]) => Buffer.from(hex!, "hex"));
   return [
@@ -208,7 +208,7 @@ function withBytesOf(text: string): string {
   ].join("\n");
 }
 
-describe("after all that", () => {
+describe("after provisions, calls, sign-ons and failures of all kinds", () => {
   it("the platform has given and received secrets of every kind", () => {
     const kinds = new Set(secrets().map(([name]) => name));
     const expected = [
@@ -226,18 +226,18 @@ describe("after all that", () => {
     );
   });
 
-  it("none of them stands in the log", () => {
+  it("no secret is in the log", () => {
     const logged = life.world.logged();
     expect(logged.split("\n").length).toBeGreaterThan(30);
     expect(seenIn(logged)).toEqual([]);
     expect(logged).not.toContain("SVCK-");
   });
 
-  it("none of them stands in the database, in whatever column", async () => {
+  it("no secret is in the database, in any column", async () => {
     expect(seenIn(await dump())).toEqual([]);
   });
 
-  onPostgresql("none of them stands in a dump that pg_dump makes (needs PostgreSQL and its pg_dump)", () => {
+  onPostgresql("no secret is in a pg_dump of the database (needs PostgreSQL and its pg_dump)", () => {
     const { stdout, status } = spawnSync(pgDump!, ["--dbname", life.world.environment["DATABASE_URL"]!], {
       encoding: "utf8",
       maxBuffer: 64 * 1024 * 1024,
@@ -248,13 +248,13 @@ describe("after all that", () => {
     expect(seenIn(withBytesOf(stdout))).toEqual([]);
   });
 
-  it("the answers hold the config vars that were asked for, and no other secret", () => {
+  it("the answers contain the config vars that were asked for, and no other secret", () => {
     expect(answers.length).toBeGreaterThan(5);
     const given = JSON.stringify(answers.map(({ response }) => response));
     expect(seenIn(given, ["configValue"])).toEqual([]);
   });
 
-  it("none of them stands in the metrics, and neither does any resource", async () => {
+  it("no secret and no resource is in the metrics", async () => {
     const { ask, basic, metrics } = operator(life.world);
     const text = await metrics();
     expect(text).toContain(`addon_alarms_total{alarm="client_secret_rejected"} 1`);
@@ -264,7 +264,7 @@ describe("after all that", () => {
     expect(seenIn(await (await ask(basic("operator", chosen.addonPassword))).text())).toEqual([]);
   });
 
-  it("none of them ever stood in an address or a header but Authorization", () => {
+  it("no secret was in an address, or in a header other than Authorization", () => {
     const sent = life.entries().map(({ path, direction, request: { headers } }) => {
       const { authorization: _authorization, ...others } = headers;
       return { path, others: direction === "in" ? others : {} };
@@ -272,7 +272,7 @@ describe("after all that", () => {
     expect(seenIn(JSON.stringify(sent))).toEqual([]);
   });
 
-  it("a deprovision leaves nothing sealed behind", async () => {
+  it("a deprovision leaves no encrypted value behind", async () => {
     for (const uuid of uuids) expect((await life.control.deprovision(uuid)).response.status).toBe(204);
     const columns = await life.world.rows<{ table: string; column: string }>(
       `SELECT table_name AS "table", column_name AS "column" FROM information_schema.columns

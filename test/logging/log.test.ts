@@ -17,7 +17,7 @@ function aLog(level = "trace") {
   return { log, scrubber, lines, alarms, text: () => lines.join("") };
 }
 
-/** Every way in which a secret got into somebody's log. */
+/** Ways in which secrets get into logs. */
 const ways: Record<string, (log: Log, secret: string) => void> = {
   "as the message": (log, secret) => log.info(secret),
   "in the middle of a message": (log, secret) => log.info(`the token is ${secret}, keep it`),
@@ -93,7 +93,7 @@ const ways: Record<string, (log: Log, secret: string) => void> = {
     log.info(Buffer.from(`${secret}:more of it`).toString("base64")),
 };
 
-/** What a secret can look like. The first is known by its prefix alone, the others must be told to the scrubber. */
+/** Forms of secrets. The first is recognised by its prefix, the others must be registered with the scrubber. */
 const secrets: Record<string, string> = {
   "an access token": "SVCK-5f2a9c1e-77d0-4b8e-a3c4-9d1e2f3a4b5c",
   "a uuid": "7c9e6679-7425-40de-944b-e07fc1f90ae7",
@@ -118,7 +118,7 @@ describe.each(Object.entries(secrets))("the scrubber hides a secret that is %s",
   });
 });
 
-/** A line as it stands, and as whoever has it could read it. */
+/** A line, and the forms in which a reader could decode it. */
 function readings(text: string): string[] {
   const unescaped = text.replace(/\\(?:u([0-9a-f]{4})|(.))/g, (_all, code: string, sign: string) =>
     code
@@ -140,7 +140,7 @@ function readings(text: string): string[] {
 describe("the scrubber", () => {
   const secret = new Secret("correct-horse-battery-staple");
 
-  it("leaves everything else as it is", () => {
+  it("leaves other text unchanged", () => {
     const { scrub, hide } = createScrubber("SVCK-");
     hide(secret);
     const line =
@@ -155,7 +155,7 @@ describe("the scrubber", () => {
     for (const line of lines) expect(JSON.parse(line)).toEqual(expect.any(Object));
   });
 
-  it("hides a value for as long as it was asked to, by everyone who asked", () => {
+  it("hides a value until everyone who asked for that has released it", () => {
     const { scrub, hide } = createScrubber("SVCK-");
     const [first, second] = [hide(secret), hide(secret)];
     first();
@@ -165,7 +165,7 @@ describe("the scrubber", () => {
     expect(scrub(secret.reveal())).toBe(secret.reveal());
   });
 
-  it("does not mistake every short word for a secret", () => {
+  it("does not hide every short word", () => {
     const { scrub, hide } = createScrubber("");
     hide(new Secret("abc"), new Secret('":'), new Secret(""));
     const line = String.raw`abc SVCK-0123456789 YWJj %22%3A {"msg":"{\"a\":\"{\\\"b\\\":1}\"}"}`;
@@ -180,7 +180,7 @@ describe("the scrubber", () => {
     ["https://me:hunter2@hunter2@host", "https://me:[secret]@host"],
     ["https://me:hunter2@a https://you:hunter2:hunter2@b", "https://me:[secret]@a https://you:[secret]@b"],
     ["mongodb://me:hunter2@one:27017,two:27017/x", "mongodb://me:[secret]@one:27017,two:27017/x"],
-  ])("takes the password out of an address, wherever it stands: %s", (text, shown) => {
+  ])("hides the password in an address: %s", (text, shown) => {
     const { log, lines } = aLog();
     expect(createScrubber("").scrub(text)).toBe(shown);
     log.warn({ error: new Error(text, { cause: new Error(text) }), to: [text] }, text);
@@ -198,11 +198,11 @@ describe("the scrubber", () => {
     "http://a.example:80 told me@b.example",
     "ssh://git@host.example:22/x and mailto:me@b.example",
     "https://a.example#b:c@d",
-  ])("leaves an address without a password as it is: %s", (text) => {
+  ])("leaves an address without a password unchanged: %s", (text) => {
     expect(createScrubber("").scrub(text)).toBe(text);
   });
 
-  it("looks for addresses in a long line no longer than the line is", () => {
+  it("scans a long line for addresses in linear time", () => {
     const { scrub } = createScrubber("");
     const began = performance.now();
     for (const part of ["://a:b", "://:::::"]) scrub(`@${part.repeat(50_000)}`);
@@ -210,7 +210,7 @@ describe("the scrubber", () => {
     expect(performance.now() - began).toBeLessThan(5_000);
   });
 
-  it("knows values of plain characters by how they begin in base64, wherever they stand in it", () => {
+  it("finds the base64 form of a known value at any offset", () => {
     const plain = "ABCXYZabcxyz0189_.-";
     for (let round = 0; round < 2_000; round++) {
       const length = 4 + (round % 9);
@@ -233,7 +233,7 @@ describe("the log", () => {
     ["a bell and a backspace", "\u0007\b\b"],
     ["separators of JavaScript", "a\u2028b\u2029c"],
     ["half a surrogate pair", "\ud83d"],
-  ])("writes one line for one event, whatever stands in it: %s", (_case, text) => {
+  ])("writes one line for one event, whatever it contains: %s", (_case, text) => {
     const { log, lines } = aLog();
     log.warn({ plan: text, [text]: 1, error: new Error(text) }, text);
     expect(lines).toHaveLength(1);
@@ -248,7 +248,7 @@ describe("the log", () => {
     ["an error's message", (log, text) => log.warn({ error: new Error(text) }, "x")],
     ["an error under another name", (log, text) => log.warn({ reason: new Error(text) }, "x")],
     ["a text that was thrown", (log, text) => log.warn({ error: text }, "x")],
-  ])("cuts a megabyte in %s", (_case, write) => {
+  ])("truncates a megabyte in %s", (_case, write) => {
     const { log, lines } = aLog();
     write(log, "x".repeat(1_000_000));
     expect(lines[0]!.length).toBeLessThan(8_000);
@@ -260,7 +260,7 @@ describe("the log", () => {
     ["the message", (log, text) => log.warn(text)],
     ["what a message is made of", (log, text) => log.warn("asked %s", text)],
     ["an error", (log, text) => log.warn({ error: new Error(text) }, "x")],
-  ])("cuts %s without leaving the beginning of a secret there", (_case, write) => {
+  ])("truncates %s without leaving the beginning of a secret", (_case, write) => {
     const secret = "correct-horse-battery-staple";
     const token = "SVCK-0123456789abcdef";
     const { log, scrubber, text } = aLog();
@@ -273,7 +273,7 @@ describe("the log", () => {
     expect(ends.filter((end) => /^(corr|SVCK)/.test(end!))).toEqual([]);
   });
 
-  it("says of an error, under whatever name, its type, id, message, causes and where it came from", () => {
+  it("writes type, id, message, causes and stack of an error under any name", () => {
     const { log, lines } = aLog();
     const error = new Refusal("The kiln is full.", { id: "kiln_full", cause: new Error("No clay.") });
     log.error({ error, reason: error }, "x");
@@ -285,7 +285,7 @@ describe("the log", () => {
     expect(JSON.parse(lines[0]!)).toMatchObject({ error: shown, reason: shown });
   });
 
-  it("says what the platform calls the request that it refused, whatever was made of the refusal", () => {
+  it("writes the platform's request id of a refusal, however the error is wrapped", () => {
     const { log, lines, scrubber } = aLog();
     const call = { method: "GET", url: new URL("https://api.example/addons/1") };
     const refusalWith = (id: string, sent: string[] = []) =>
@@ -302,7 +302,7 @@ describe("the log", () => {
     expect(lines[1]).not.toMatch(/sent-secret|a-secret-of-ours/);
   });
 
-  it("ends where a value nests in a circle", () => {
+  it("handles circular values", () => {
     const { log, lines } = aLog();
     const circle: Record<string, unknown> = { a: 1 };
     circle["again"] = circle;
@@ -310,14 +310,14 @@ describe("the log", () => {
     expect(JSON.parse(lines[0]!)).toMatchObject({ circle: { a: 1, again: { a: 1 } }, msg: "x" });
   });
 
-  it("shows no secret that is wrapped, at any depth", () => {
+  it("hides wrapped secrets at any depth", () => {
     const { log, text } = aLog();
     log.info({ secret: new Secret("wrapped-secret"), a: { b: [new Secret("wrapped-secret")] } }, "x");
     expect(text()).not.toContain("wrapped-secret");
     expect(text()).toContain('"secret":"[secret]"');
   });
 
-  it("keeps quiet below its level", () => {
+  it("writes nothing below its level", () => {
     const { log, text } = aLog("warn");
     log.info("quiet");
     log.warn("loud");
@@ -331,7 +331,7 @@ describe("an alarm", () => {
     ["error", ["error", "fatal"]],
     ["fatal", ["fatal"]],
     ["silent", []],
-  ])("is heard of where the log is %s, whatever of it is written", (level, written) => {
+  ])("is counted where the log is %s, whatever is written", (level, written) => {
     const { log, lines, alarms } = aLog(level);
     log.warn("only a warning");
     log.error({ alarm: "grant_lost" }, "x");
@@ -341,8 +341,8 @@ describe("an alarm", () => {
   });
 });
 
-describe("a log line under a command's output", () => {
-  it("names the incident that the platform reports", () => {
+describe("a log line during a command", () => {
+  it("names the open incident of the platform", () => {
     const line = {
       level: "warn",
       msg: "A grant ended",

@@ -13,7 +13,7 @@ function aSample() {
   return { sample, isWritten: () => sample.isWritten({}), lines };
 }
 
-it("Twenty refused requests in ten seconds are written down, and how many more there were", () => {
+it("of many refused requests twenty in ten seconds are logged, with the number of the others", () => {
   const { isWritten, lines } = aSample();
   const written = Array.from({ length: 1_000 }, isWritten).filter(Boolean);
   expect(written).toHaveLength(20);
@@ -28,7 +28,7 @@ it("Twenty refused requests in ten seconds are written down, and how many more t
   expect(isWritten()).toBe(true);
 });
 
-it("A flood of requests for what is not there leaves room for wrong passwords", () => {
+it("many requests for unknown paths do not displace the log lines of wrong passwords", () => {
   const { sample, lines } = aSample();
   for (let times = 0; times < 1_000; times++) sample.isWritten({}, "not_found");
   expect(sample.isWritten({})).toBe(true);
@@ -38,14 +38,14 @@ it("A flood of requests for what is not there leaves room for wrong passwords", 
   ]);
 });
 
-it("A few are written down, each of them, and nothing is said about more", () => {
+it("a few refused requests are all logged, without a summary", () => {
   const { isWritten, lines } = aSample();
   expect(Array.from({ length: 20 }, isWritten)).not.toContain(false);
   jest.advanceTimersByTime(60_000);
   expect(lines).toEqual([]);
 });
 
-it("All that is said of a request is written down, or nothing of it", () => {
+it("all lines of a request are logged, or none", () => {
   const { sample } = aSample();
   const requests = Array.from({ length: 30 }, () => ({}));
   const written = requests.map((request) => [sample.isWritten(request), sample.isWritten(request)]);

@@ -20,16 +20,16 @@ const lines = (): Line[] =>
     .trim()
     .split("\n")
     .map((line) => JSON.parse(line) as Line);
-/** What the log says of a request, and of what followed from it. */
+/** The log lines of a request, and of work that followed from it. */
 const ofRequest = (id: string) => lines().filter(({ req, requestId }) => (req?.id ?? requestId) === id);
 const toldOf = (id: string) => ofRequest(id).map(({ msg }) => msg);
 
-/** The id of the request with which the sandbox asked for something last. */
+/** The id of the sandbox's last request. */
 const lastRequest = () =>
   life.entries().findLast(({ direction }) => direction === "out")!.response!.headers["request-id"] as string;
 
 describe("a request's id", () => {
-  it("follows a provision from the request to the stored tokens and all that comes with them", async () => {
+  it("is in all log lines from a provision to its stored tokens and config", async () => {
     const uuid = await life.settled("dedicated");
     const { request, response } = life
       .entries()
@@ -42,11 +42,11 @@ describe("a request's id", () => {
       "POST answered 202",
       "The platform knows the config vars",
     ]);
-    // Nothing that was told of this resource is without it.
+    // Every log line of this resource has it.
     expect(lines().filter((line) => line.uuid === uuid && line.requestId !== id)).toEqual([]);
   });
 
-  it("is another one for each request of the same resource, and stays with the work that was put off", async () => {
+  it("differs for each request of a resource, and stays with the steps of that request", async () => {
     const uuid = await life.settled();
     const provisioned = lastRequest();
     life.vendor.next("changePlan", () => Promise.reject(new Error("The kiln is cold.")));
@@ -80,7 +80,7 @@ describe("a request's id", () => {
     ["Request-Id", "short", false],
     ["Request-Id", "x".repeat(65), false],
     ["Request-Id", 'a "quoted" one', false],
-  ])("comes from %s: %s, if it is fit for a log (%s)", async (header, given, isTaken) => {
+  ])("comes from %s: %s, if it is valid in a log (%s)", async (header, given, isTaken) => {
     const answer = await fetch(`${life.world.service.url}/nowhere`, { headers: { [header]: given } });
     const id = answer.headers.get("request-id")!;
     expect(id === given).toBe(isTaken);

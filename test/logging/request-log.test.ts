@@ -19,7 +19,7 @@ const server = http.createServer((request, response) => {
 beforeAll(() => once(server.listen(0), "listening"));
 afterAll(() => void server.close());
 
-/** Asks, and goes away when the service is at work on it, or has sent something. */
+/** Sends a request, and disconnects while the service handles it, or after a part of the answer. */
 async function askAndGo(): Promise<void> {
   const socket = connect((server.address() as AddressInfo).port, "localhost");
   socket.write("POST /resources?code=1 HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n");
@@ -29,7 +29,7 @@ async function askAndGo(): Promise<void> {
 
 const lineOf = () => eventually(() => (lines.length > 0 ? (JSON.parse(lines.pop()!) as object) : null));
 
-it("A request whose caller goes away before the answer is written down as not answered", async () => {
+it("a request whose caller leaves before the answer is logged as not answered", async () => {
   respond = () => undefined;
   await askAndGo();
   expect(await lineOf()).toMatchObject({
@@ -38,14 +38,14 @@ it("A request whose caller goes away before the answer is written down as not an
   });
 });
 
-it("One that is answered afterwards all the same is written down once, as not answered", async () => {
+it("a request that is answered after its caller left is logged once, as not answered", async () => {
   respond = (response) => void response.on("close", () => response.writeHead(201).end());
   await askAndGo();
   expect(await lineOf()).toMatchObject({ level: "warn", res: { status: null } });
   expect(lines).toEqual([]);
 });
 
-it("One that is answered has the status it was answered with, also if the caller takes but a part of it", async () => {
+it("an answered request is logged with its status, also if the caller reads only a part", async () => {
   respond = (response) => void response.writeHead(202).end();
   await askAndGo();
   expect(await lineOf()).toMatchObject({ level: "info", msg: "POST answered 202", res: { status: 202 } });

@@ -2,8 +2,8 @@ import { describe, expect, it } from "@jest/globals";
 import { readManifest } from "../../sandbox/manifest/manifest.ts";
 import { checkManifest } from "../../src/manifest/check.ts";
 
-// The kit's check and the sandbox are two readings of one section of the platform document ("App manifest"). What one
-// calls sound the other must take, and what is wrong must be wrong for both, at the same place.
+// The kit's check and the sandbox implement one section of the platform document ("App manifest") independently. What
+// one accepts the other must accept, and what is wrong must be wrong for both, at the same place.
 
 const long = "n".repeat(31);
 
@@ -130,8 +130,8 @@ const refusedAtTheTop: [pointer: string, manifest: unknown][] = [
   ["/environments/__proto__", JSON.parse('{ "environments": { "__proto__": {} } }')],
 ];
 
-describe("the kit's check and the sandbox", () => {
-  it.each([...accepted, ...accepted.map(inReview), ...acceptedAtTheTop])("both take %s", (_, manifest) => {
+describe("kit manifest check and the sandbox", () => {
+  it.each([...accepted, ...accepted.map(inReview), ...acceptedAtTheTop])("both accept %s", (_, manifest) => {
     expect(readings(manifest)).toEqual({ kit: [], sandbox: undefined });
   });
 
@@ -144,7 +144,7 @@ describe("the kit's check and the sandbox", () => {
     },
   );
 
-  it("name every place of a manifest with many faults", () => {
+  it("report the same places of a manifest with many faults", () => {
     const manifest = { name: long, env: { A: 1, "": "x" }, addons: ["a b", {}], scripts: { postdeploy: {} } };
     const { kit, sandbox } = readings(manifest);
     expect(kit).toHaveLength(6);
@@ -188,7 +188,7 @@ const places = [
   ...["environments/test", "environments/review", "environments/other", "environments/test/environments"],
 ];
 
-it.each(places)("whatever stands at /%s, the two agree on it", (place) => {
+it.each(places)("both agree on random values at /%s", (place) => {
   for (const value of values) {
     const manifest = manifestWith(place.split("/"), value);
     const { kit, sandbox } = readings(manifest);
@@ -197,7 +197,7 @@ it.each(places)("whatever stands at /%s, the two agree on it", (place) => {
   }
 });
 
-/** The pointers of the kit's errors, and with what words the sandbox refuses. */
+/** The pointers of the kit's errors, and the message with which the sandbox refuses. */
 function readings(manifest: unknown): { kit: string[]; sandbox: string | undefined } {
   const { ok, faults } = checkManifest(manifest);
   const errors = faults.filter(({ severity }) => severity === "error");

@@ -19,7 +19,7 @@ describe("the manifest of an environment", () => {
     },
   };
 
-  it("has each key of the environment whole, nothing merged and an empty one too", () => {
+  it("replaces each key of the environment as a whole, also by an empty value", () => {
     expect(effectiveManifest(manifest, "test")).toEqual({
       name: "Bookshop",
       env: { COLOUR: "blue" },
@@ -28,7 +28,7 @@ describe("the manifest of an environment", () => {
     });
   });
 
-  it("keeps what the environment leaves alone, as it was written", () => {
+  it("keeps the keys that the environment does not override", () => {
     const { name, env, addons, scripts } = base;
     expect(effectiveManifest(manifest, "review")).toEqual({
       ...{ name, env, addons, scripts },
@@ -47,12 +47,12 @@ describe("the manifest of an environment", () => {
     },
   );
 
-  it("has no environments, nor what an editor needs, even where the environment names some", () => {
+  it("has no environments key and no key for editors, even if the environment names some", () => {
     const review = { $schema: 5, stack: "newest", environments: { test: {} } };
     expect(effectiveManifest({ environments: { review } }, "review")).toEqual({ stack: "newest" });
   });
 
-  it("leaves the manifest as it was", () => {
+  it("does not modify the original", () => {
     const before = structuredClone(manifest);
     effectiveManifest(manifest, "test");
     expect(manifest).toEqual(before);

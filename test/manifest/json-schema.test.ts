@@ -18,16 +18,16 @@ interface Schema {
 }
 
 describe("app.schema.json", () => {
-  it("says what the check says (else: node --import tsx dev/manifest-schema.ts)", () => {
+  it("equals what dev/manifest-schema.ts generates (to update: node --import tsx dev/manifest-schema.ts)", () => {
     expect(published).toEqual(JSON.parse(JSON.stringify(manifestJsonSchema())));
   });
 
-  it("is of the draft that editors know, and lists every key", () => {
+  it("uses a JSON Schema draft that editors support, and lists every key", () => {
     expect(published.$schema).toBe("http://json-schema.org/draft-07/schema#");
     expect(Object.keys(published.properties!)).toEqual(Object.keys(manifestSchema.shape));
   });
 
-  it("describes every key there is, for the person who writes one", () => {
+  it("describes every key for authors", () => {
     const places = [published, ...Object.values(published.definitions!)];
     for (const { properties = {} } of places) {
       for (const [key, property] of Object.entries(properties))
@@ -35,7 +35,7 @@ describe("app.schema.json", () => {
     }
   });
 
-  it("refuses the names that no config var can have, and limits no others", () => {
+  it("refuses invalid names of config vars, and no others", () => {
     const limits = Object.values(published.definitions!).flatMap(({ propertyNames }) => propertyNames ?? []);
     expect(limits).toEqual([{ type: "string", pattern: expect.any(String) }]);
     const pattern = new RegExp(limits[0]!.pattern!, "u");
@@ -43,7 +43,7 @@ describe("app.schema.json", () => {
     expect(["", "A=B", "A\0"].filter((name) => pattern.test(name))).toEqual([]);
   });
 
-  it("offers an environment no environments of its own", () => {
+  it("allows no environments inside an environment", () => {
     expect(published.definitions!["environment"]!.properties).not.toHaveProperty("environments");
   });
 });

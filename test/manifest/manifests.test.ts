@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@jest/globals";
 import { checkManifest } from "../../src/manifest/check.ts";
 
-// Manifests as people write them, each with all that is to be said about it: "error" or "warning", and where.
+// Manifests as people write them, each with its faults: "error" or "warning", and where.
 
 const BILLED_FORMATION = "warning /formation";
 const BILLED_SCRIPTS = "warning /scripts";
@@ -211,14 +211,14 @@ const manifests: [name: string, manifest: object, faults: readonly string[]][] =
   ],
 ];
 
-describe("a manifest", () => {
+describe("checking a manifest", () => {
   it.each(manifests)("with %s", (_, manifest, expected) => {
     const { ok, faults } = checkManifest(manifest);
     expect(faults.map(({ severity, pointer }) => `${severity} ${pointer}`)).toEqual(expected);
     expect(ok).toBe(!expected.some((fault) => fault.startsWith("error")));
   });
 
-  it("is left as it was given", () => {
+  it("does not modify it", () => {
     for (const [, manifest] of manifests) {
       const before = JSON.stringify(manifest);
       checkManifest(manifest);
@@ -227,7 +227,7 @@ describe("a manifest", () => {
   });
 });
 
-describe("an unknown key", () => {
+describe("advice for an unknown key", () => {
   it.each([
     [{ succes_url: "/" }, "success_url"],
     [{ Website: "https://example.com" }, "website"],
@@ -236,21 +236,21 @@ describe("an unknown key", () => {
     [{ env: { A: { desc: "x" } } }, "description"],
     [{ scripts: { "pr-predeploy": "x" } }, "pr-predestroy"],
     [{ buildpack: [] }, "buildpacks"],
-  ])("gets the key that was meant: %j", (manifest, meant) => {
+  ])("names the intended key: %j", (manifest, meant) => {
     expect(checkManifest(manifest).faults).toMatchObject([
       { message: expect.stringContaining(`"${meant}"`) },
     ]);
   });
 
   it.each([{ name: "x", healthchecks: {} }, { scripts: { release: "x" } }, { name: "x", names: "y" }])(
-    "gets no advice that is far from it or there already: %j",
+    "is absent when no known key is similar, or that one is present: %j",
     (manifest) => {
       const [fault] = checkManifest(manifest).faults;
       expect(fault!.message).not.toContain("Did you mean");
     },
   );
 
-  it("in a short list gets what can stand there", () => {
+  it("lists the allowed keys where there are few", () => {
     const { faults } = checkManifest({ scripts: { release: "x" } });
     expect(faults).toMatchObject([{ message: expect.stringContaining("postdeploy, pr-predestroy") }]);
   });

@@ -52,7 +52,7 @@ const wrong = Object.entries(types).flatMap(([pointer, right]) =>
     .filter((type) => !right.includes(type as TypeName))
     .map((type) => [pointer, type] as const),
 );
-/** The same keys again where an environment replaces them. */
+/** The same keys inside an environment. */
 const everywhere = [
   ...wrong,
   ...wrong
@@ -61,7 +61,7 @@ const everywhere = [
 ];
 
 describe("a manifest with one value of a wrong type", () => {
-  it.each(everywhere)("has one error, at %s, when it holds this: %s", (pointer, type) => {
+  it.each(everywhere)("has one error, at %s, for %s", (pointer, type) => {
     const { ok, faults } = checkManifest(manifestWith(pointer, oneOfEachType[type as TypeName]));
     const errors = faults.filter(({ severity }) => severity === "error");
     expect(ok).toBe(false);
@@ -70,7 +70,7 @@ describe("a manifest with one value of a wrong type", () => {
   });
 });
 
-describe("each rule", () => {
+describe("each rule of the manifest", () => {
   const table: [name: string, pointer: string, good: readonly unknown[], bad: readonly unknown[]][] = [
     ["a name has at most 30 characters", "/name", ["a".repeat(30), "é😀".repeat(15)], ["a".repeat(31)]],
     ["secret is the only generator", "/env/KEY/generator", ["secret"], ["uuid", "Secret", ""]],
@@ -98,7 +98,7 @@ describe("each rule", () => {
     ["/buildpacks/0/url", { buildpacks: [{}] }],
     ["/scripts/postdeploy/command", { scripts: { postdeploy: { size: "small" } } }],
     ["/environments/review/scripts/pr-predestroy/command", inReview({ scripts: { "pr-predestroy": {} } })],
-  ])("says that %s is missing", (pointer, manifest) => {
+  ])("requires %s", (pointer, manifest) => {
     const { faults } = checkManifest(manifest);
     expect(faults).toContainEqual({
       pointer,
@@ -107,24 +107,24 @@ describe("each rule", () => {
     });
   });
 
-  it("gives a name to one attachment only, whatever its case", () => {
+  it("allows each attachment name once, ignoring case", () => {
     const named = (...names: string[]) => ({ addons: names.map((as) => ({ plan: "redis", as })) });
     expect(errorsOf(named("ONE", "TWO", "", ""))).toEqual([]);
     expect(errorsOf(named("ONE", "TWO", "one", "ONE"))).toEqual(["/addons/2/as", "/addons/3/as"]);
   });
 
-  it.each([[[]], ["app"], [null], [5], [undefined]])("refuses what is no object at all: %j", (value) => {
+  it.each([[[]], ["app"], [null], [5], [undefined]])("refuses a value that is not an object: %j", (value) => {
     expect(errorsOf(value)).toEqual([""]);
   });
 
-  it("asks for nothing: every key may be left out", () => {
+  it("requires no key at the top level", () => {
     expect(checkManifest({})).toEqual({ ok: true, faults: [], manifest: {} });
     const empty = { env: {}, formation: {}, addons: [], buildpacks: [], scripts: {}, environments: {} };
     expect(checkManifest(empty).faults).toEqual([]);
   });
 });
 
-describe("a sentence", () => {
+describe("the message of an error", () => {
   it.each([
     ["a number where a string belongs", { env: { PORT: { value: 5000 } } }, "put it in quotes"],
     ["a boolean as a config var", { env: { DEBUG: true } }, "put it in quotes"],
@@ -136,13 +136,13 @@ describe("a sentence", () => {
     ["a success_url that leads nowhere", { success_url: "welcome" }, "begins with /"],
     ["a command that is empty", { scripts: { postdeploy: " " } }, "give a command, or leave it out"],
     ["an attachment's empty name", { addons: [{ plan: "a", as: "" }] }, "leave it out"],
-  ])("says what to do about %s", (_, manifest, advice) => {
+  ])("says how to fix %s", (_, manifest, advice) => {
     expect(checkManifest(manifest).faults.map(({ message }) => message)).toEqual([
       expect.stringContaining(advice),
     ]);
   });
 
-  it("never repeats what a variable holds", () => {
+  it("never contains the value of a variable", () => {
     const env = { KEY: { value: 8675309, generator: "s3cret-in-the-wrong-place" }, OTHER: ["8675309"] };
     expect(JSON.stringify(checkManifest({ env }).faults)).not.toMatch(/8675309|s3cret/);
   });
@@ -158,7 +158,7 @@ function inReview(manifest: object) {
   return { environments: { review: manifest } };
 }
 
-/** A manifest that is sound but for the value at one place: what is required beside it is there. */
+/** A manifest that is valid except for the value at one place, with all required members. */
 function manifestWith(pointer: string, value: unknown): unknown {
   const beside: Record<string, object> = {
     as: { plan: "redis" },

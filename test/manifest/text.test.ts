@@ -2,7 +2,7 @@ import { describe, expect, it } from "@jest/globals";
 import { checkManifestText } from "../../src/manifest/check.ts";
 import { NotJson, readJson } from "../../src/manifest/json-text.ts";
 
-describe("a text that is no JSON", () => {
+describe("a manifest that is not valid JSON", () => {
   it.each([
     ["nothing", "", "1:1", "nothing in it"],
     ["only lines", "\n \n", "1:1", "nothing in it"],
@@ -27,7 +27,7 @@ describe("a text that is no JSON", () => {
     ["a tab in a string", '{ "name": "a\tb" }', "1:13", "\\t"],
     ["a number as people write it", '{ "formation": { "web": { "quantity": 01 } } }', "1:39", "no number"],
     ["too many levels", "[".repeat(5000), "1:101", "deeper than 100 levels"],
-  ])("is told where and why: %s", (_, text, where, why) => {
+  ])("is reported with place and reason: %s", (_, text, where, why) => {
     const { ok, faults } = checkManifestText(text);
     const [line, column] = where.split(":").map(Number);
     expect(ok).toBe(false);
@@ -45,20 +45,20 @@ describe("a text that is no JSON", () => {
   it.each([
     ["bytes of another encoding", Buffer.from('{ "name": "caf\u00e9" }', "latin1")],
     ["UTF-16", Buffer.from('\ufeff{ "name": "x" }', "utf16le")],
-  ])("has to be UTF-8, unlike %s", (_, bytes) => {
+  ])("must be UTF-8, unlike %s", (_, bytes) => {
     expect(checkManifestText(bytes)).toEqual({
       ok: false,
       faults: [{ pointer: "", severity: "error", message: expect.stringContaining("UTF-8") }],
     });
   });
 
-  it("is not repeated where it is told of", () => {
+  it("is not quoted in the message", () => {
     expect(JSON.stringify(checkManifestText('{ "env": { "KEY": s3cret } }').faults)).not.toContain("s3cret");
   });
 });
 
 describe("the text of a manifest", () => {
-  it("gives every fault its place, in the order of the text", () => {
+  it("gives every fault its position, in the order of the text", () => {
     const text =
       '{\n  "env": {\n    "A": 1\n  },\n  "nmae": "x",\n  "addons": ["a",\n    5, {}],\n  "name": null\n}';
     const { faults } = checkManifestText(text);
@@ -72,7 +72,7 @@ describe("the text of a manifest", () => {
     ]);
   });
 
-  it("warns of keys that are there twice, and judges the last one", () => {
+  it("causes a warning for duplicate keys, and the last one counts", () => {
     const text = '{ "env": { "A": 1, "A": "x" }, "name": "x", "addons": [], "name": 5 }';
     const { faults } = checkManifestText(text);
     expect(faults.map(({ pointer, severity, place }) => [pointer, severity, place?.column])).toEqual([
@@ -82,7 +82,7 @@ describe("the text of a manifest", () => {
     ]);
   });
 
-  it("may begin with a byte order mark, with a warning, and counts columns as if it did not", () => {
+  it("may begin with a byte order mark, with a warning, which counts as no column", () => {
     const { ok, faults } = checkManifestText(Buffer.from('\ufeff{ "nmae": "x" }'));
     expect(ok).toBe(true);
     expect(faults).toMatchObject([
@@ -91,7 +91,7 @@ describe("the text of a manifest", () => {
     ]);
   });
 
-  it("may be broken in a thousand places without anyone reading more", () => {
+  it("causes at most 1,000 errors", () => {
     const variables = Array.from({ length: 3000 }, (_, index) => `"V${index}": 1`);
     const { ok, faults } = checkManifestText(`{ "env": { ${variables.join()} } }`);
     expect(ok).toBe(false);
@@ -99,7 +99,7 @@ describe("the text of a manifest", () => {
   });
 });
 
-describe("reading JSON", () => {
+describe("the JSON reader", () => {
   const texts = [
     '{"a":[1,-0,2.5e-3,1E+9,true,false,null,"\\u00e9\\n\\"\\/",{}],"":{"__proto__":[]}}',
     " [ ] ",
@@ -109,11 +109,11 @@ describe("reading JSON", () => {
     '{"a":{"b":[[],[{}]]}}',
   ];
 
-  it.each(texts)("takes what JSON.parse takes: %j", (text) => {
+  it.each(texts)("accepts what JSON.parse accepts: %j", (text) => {
     expect(readJson(text).value).toEqual(JSON.parse(text));
   });
 
-  it("agrees with JSON.parse about every text that is one character away", () => {
+  it("agrees with JSON.parse about every text that differs by one character", () => {
     const signs = [..."{}[],:\"\\ \n\t/-+.05eEtnru'#\u0000\u00a0\ufeff"];
     const changed = texts.flatMap((text) =>
       Array.from({ length: text.length + 1 }, (_, at) =>

@@ -4,12 +4,12 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { describe, expect, it } from "@jest/globals";
 
-// What Prometheus itself makes of the rules. Its promtool is no npm package: without it these are skipped.
+// The rules as Prometheus evaluates them. promtool is no npm package: without it these tests are skipped.
 
 const RULES = path.resolve("ops/alerts.yml");
 const hasPromtool = spawnSync("promtool", ["--version"]).status === 0;
 
-/** Series as promtool has them, a sample a minute for an hour: `1x60` is one that stays, `0+2x60` one that grows. */
+/** Series in promtool's notation, a sample a minute for an hour: `1x60` is constant, `0+2x60` grows. */
 type Series = Record<string, string>;
 
 const ages = (labels: string, counts: [le: string, count: string][]): Series =>
@@ -35,7 +35,7 @@ const answers = (rows: { status: string; quick: number; slow: number }[]): Serie
 
 const UP: Series = { addon_database_up: "1x60" };
 
-/** What must be told of within the hour, and what must not. */
+/** What must fire within the hour, and what must not. */
 const cases: Record<string, { fires: Series[]; stays: Series[] }> = {
   AddonAlarm: {
     fires: [{ 'addon_alarms_total{alarm="no_grant"}': "0x30 1x30" }],
@@ -46,10 +46,10 @@ const cases: Record<string, { fires: Series[]; stays: Series[] }> = {
     fires: [
       { addon_database_up: "1x30 0x30" },
       { 'addon_database_up{instance="a"}': "1x60", 'addon_database_up{instance="b"}': "1x30 0x30" },
-      // One of three, behind a router.
+      // One of three processes behind a router.
       { addon_database_up: `1x30 ${"0 1 1 ".repeat(10)}` },
     ],
-    // A failover is short, and one scrape that fails is nothing.
+    // A failover is short, and one failed scrape is no outage.
     stays: [UP, { addon_database_up: "1x30 0 1x30" }],
   },
   AddonClientSecretRejected: {
@@ -135,7 +135,7 @@ const cases: Record<string, { fires: Series[]; stays: Series[] }> = {
   },
 };
 
-/** Whether the alert fired at any minute of the hour, by promtool's own words. */
+/** Whether promtool reports that the alert fired at any minute of the hour. */
 function promtool(alert: string, series: Series, fires: boolean): string {
   const folder = mkdtempSync(path.join(tmpdir(), "addon-alerts-"));
   try {
@@ -162,8 +162,8 @@ function promtool(alert: string, series: Series, fires: boolean): string {
   }
 }
 
-describe("the alerts, as Prometheus understands them", () => {
-  it("have each a case here", () => {
+describe("alert rules, evaluated by Prometheus", () => {
+  it("each have a case in this test", () => {
     const named = [...readFileSync(RULES, "utf8").matchAll(/alert: (\w+)/g)].map(([, name]) => name!);
     expect(Object.keys(cases).sort()).toEqual(named.sort());
   });

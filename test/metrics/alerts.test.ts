@@ -15,7 +15,7 @@ interface Alert {
   runbook: string;
 }
 
-/** The rules, read line by line: each of their members stands on one line of its own, and nothing else may stand there. */
+/** The rules, read line by line: each member is on a line of its own, and no other lines are allowed. */
 const alerts: Alert[] = read("ops/alerts.yml")
   .split(/^ {6}- /m)
   .slice(1)
@@ -28,7 +28,7 @@ const alerts: Alert[] = read("ops/alerts.yml")
   });
 
 let world: World;
-/** Every name that stands before a sample, or is declared. */
+/** Every name of a sample or a declaration. */
 let names: Set<string>;
 let text: string;
 beforeAll(async () => {
@@ -41,13 +41,13 @@ afterAll(() => world.close());
 const isKnown = (name: string) => names.has(name) || names.has(name.replace(/_(bucket|count|sum)$/, ""));
 
 describe.each(alerts.map((alert) => [alert.name, alert] as const))("%s", (name, alert) => {
-  it("looks at metrics that there are", () => {
+  it("uses existing metrics", () => {
     const used = alert.expr.match(/\b(addon|process|nodejs)_\w+/g)!;
     expect(used.filter((each) => !isKnown(each))).toEqual([]);
     expect(used).not.toEqual([]);
   });
 
-  it("is a whole expression, with a time that can be waited for", () => {
+  it("is a complete expression, with a duration", () => {
     const opened = [...alert.expr].filter((sign) => "({[".includes(sign)).length;
     const closed = [...alert.expr].filter((sign) => ")}]".includes(sign)).length;
     expect(opened).toBe(closed);
@@ -55,7 +55,7 @@ describe.each(alerts.map((alert) => [alert.name, alert] as const))("%s", (name, 
     expect(["page", "ticket"]).toContain(alert.severity);
   });
 
-  it("says what to do at a place that exists", () => {
+  it("links to an existing chapter", () => {
     const [page, anchor] = alert.runbook.split("#") as [string, string];
     const anchors = [...read(page).matchAll(/^#+ (.+)$/gm)].map(([, title]) =>
       title!
@@ -68,8 +68,8 @@ describe.each(alerts.map((alert) => [alert.name, alert] as const))("%s", (name, 
   });
 });
 
-describe("the alerts", () => {
-  it("are all read by this test, and each has a chapter of its own", () => {
+describe("alert rules", () => {
+  it("are all covered by this test, each with its own chapter", () => {
     expect(alerts).toHaveLength(read("ops/alerts.yml").match(/alert: /g)!.length);
     const chapters = [...read("docs/operate.md").matchAll(/^### (Addon\w+)$/gm)].map(([, name]) => name!);
     expect(chapters.sort()).toEqual(
@@ -81,24 +81,24 @@ describe("the alerts", () => {
   });
 });
 
-describe("the alert of all alarms", () => {
-  it("fires at the first of each: a service that was never in need shows every alarm at 0", () => {
+describe("AddonAlarm", () => {
+  it("fires at the first alarm of each kind: a fresh service exports every alarm as 0", () => {
     const shown = [...text.matchAll(/^addon_alarms_total\{alarm="(\w+)"\} (\d+)$/gm)];
     expect(shown.map(([, word, count]) => [word, count])).toEqual(alarmWords().map((word) => [word, "0"]));
   });
 });
 
-it("every alarm is an error to the log, which no level below leaves out", () => {
+it("every alarm is logged as an error, at any LOG_LEVEL", () => {
   expect(quietAlarms()).toEqual([]);
 });
 
 describe("docs/metrics.md", () => {
-  it("names every metric of ours with its labels, and no other", () => {
+  it("names every metric with its labels, and no other", () => {
     const told = [...read("docs/metrics.md").matchAll(/^\| `(addon_\w+)`/gm)].map(([, name]) => name!);
     expect(told.sort()).toEqual([...names].filter((name) => name.startsWith("addon_")).sort());
   });
 
-  it("follows the conventions of names: counters are totals, durations are seconds", () => {
+  it("follows the naming conventions: counters end in _total, durations in _seconds", () => {
     const types = [...text.matchAll(/^# TYPE (addon_\w+) (\w+)$/gm)];
     for (const [, name, type] of types) {
       expect([name, name!.endsWith("_total")]).toEqual([name, type === "counter"]);

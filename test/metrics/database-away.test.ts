@@ -28,7 +28,7 @@ const turnedAway = async () =>
   expect((await fetch(`${world.service.url}/resources`, { method: "POST" })).status).toBe(401);
 const areTold = (count: number) => eventually(async () => expect((await samples()).get(refused)).toBe(count));
 
-it("while the database is away metrics say so, hold what is known without it, and no total that would fall", async () => {
+it("while the database is away, GET /metrics reports it, keeps what needs no database, and lowers no counter", async () => {
   await turnedAway();
   await areTold(1);
   isAway = true;
@@ -38,7 +38,7 @@ it("while the database is away metrics say so, hold what is known without it, an
   expect([...left.keys()].filter((name) => name.startsWith("addon_provisions_total"))).toEqual([]);
 });
 
-it("what was counted meanwhile is told when it is back, once", async () => {
+it("counts from the outage are reported once after it", async () => {
   await turnedAway();
   isAway = false;
   await areTold(2);

@@ -2,8 +2,8 @@ import { describe, expect, it } from "@jest/globals";
 import { endpointOf } from "../../src/metrics/platform-endpoints.ts";
 import { clientEndpoints } from "../support/client-endpoints.ts";
 
-describe("the endpoint of a call", () => {
-  it("is known for everything the client can ask for", async () => {
+describe("endpointOf: the endpoint label of a call", () => {
+  it("is known for every call of the client", async () => {
     const endpoints = await clientEndpoints();
     expect(endpoints.length).toBeGreaterThan(30);
     for (const endpoint of endpoints) {
@@ -15,11 +15,11 @@ describe("the endpoint of a call", () => {
   });
 
   it.each(["/", "/somebody", "/addons-of/somebody", "/apps/somebody/releases", "/addons/a/b/c/d/e"])(
-    "is other for %s, which nobody has heard of",
+    "is other for the unknown path %s",
     (path) => expect(endpointOf("GET", `https://platform.example${path}`)).toBe("other"),
   );
 
-  it("is other for a method that nobody has heard of", () => {
+  it("is other for an unknown method", () => {
     expect(endpointOf("SOMEBODY", "https://platform.example/addons")).toBe("other");
   });
 });

@@ -4,7 +4,7 @@ import type { ServiceProcess } from "../support/process.ts";
 import { eventually } from "../support/world.ts";
 import { operator, PASSWORD } from "./operator.ts";
 
-// Real processes: what one of them did is told by another. On the embedded database there is but one.
+// Metrics of one process that another reports. On the embedded database there is only one process.
 const severalCanShare = Boolean(process.env["TEST_DATABASE_URL"]);
 
 let life: ProcessWorld;
@@ -14,7 +14,7 @@ beforeAll(async () => {
 afterEach(() => life.killAll());
 afterAll(() => life.world.close());
 
-/** The lines of a process that carry an id: of the request itself, or of what followed from it. */
+/** The log lines of a process with an id, of the request itself or of work that followed from it. */
 function linesOf({ output }: ServiceProcess, id: string): string[] {
   const lines = output()
     .split("\n")
@@ -29,9 +29,9 @@ async function stopped(each: ServiceProcess): Promise<void> {
 }
 
 (severalCanShare ? describe : describe.skip)(
-  "one provision, answered by a web process and finished by a worker",
+  "a provision that a web process answers and a worker finishes",
   () => {
-    it("is told by any web process, and has one id in the log of both", async () => {
+    it("is counted by any web process, and has one request id in both logs", async () => {
       const settings = { WEB_JOBS: "off", SWEEP_CRON: "* * * * * *" };
       const web = await life.start("web", settings);
       const [uuid] = (await life.install(1)) as [string];
@@ -60,8 +60,8 @@ async function stopped(each: ServiceProcess): Promise<void> {
   },
 );
 
-describe("a process that is killed in the middle of a call", () => {
-  it("is told of by whoever takes over its row", async () => {
+describe("a process that is killed during a call", () => {
+  it("has the outcome counted by the process that takes over its row", async () => {
     const settings = { SWEEP_CRON: "* * * * * *" };
     const first = await life.start("web", settings);
     const uuids = await life.install(1);

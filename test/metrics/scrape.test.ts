@@ -12,13 +12,13 @@ beforeAll(async () => {
 });
 afterAll(() => life.world.close());
 
-/** What a scrape says of a series, once it is that. */
+/** Waits until a series has this value in a scrape. */
 const becomes = (series: string, value: number | null) =>
   eventually(async () => expect((await operator(life.world).samples()).get(series) ?? null).toBe(value));
 const valueOf = async (series: string) => (await operator(life.world).samples()).get(series) ?? 0;
 
 describe("GET /metrics", () => {
-  it("is for the operator alone", async () => {
+  it("requires the operator's password", async () => {
     const { ask, basic } = operator(life.world);
     for (const credentials of [null, basic("operator", "guessed"), basic("admin", PASSWORD), "Bearer x"]) {
       const refused = await ask(credentials);
@@ -37,7 +37,7 @@ describe("GET /metrics", () => {
     expect([wrong.status, wrong.headers.get("allow")]).toEqual([405, "GET, HEAD"]);
   });
 
-  it("calls the platform's routes the same whatever their path is", async () => {
+  it("has the same route label for the platform's calls whatever RESOURCES_PATH is", async () => {
     await life.world.restart({ environment: { RESOURCES_PATH: "/v2/addon" } });
     const answer = await fetch(`${life.world.service.url}/v2/addon`, { method: "POST" });
     expect(answer.status).toBe(401);
@@ -48,7 +48,7 @@ describe("GET /metrics", () => {
     await life.world.restart({ environment: { RESOURCES_PATH: "/resources" } });
   });
 
-  it("is not served, and nothing is kept, without a password", async () => {
+  it("does not exist without a password, and nothing is counted then", async () => {
     await life.world.restart({ environment: { OPERATOR_PASSWORD: "" } });
     await life.world.rows(`DELETE FROM metric_totals`);
     const { ask, basic } = operator(life.world);
@@ -58,7 +58,7 @@ describe("GET /metrics", () => {
     expect(await life.world.rows(`SELECT 1 FROM metric_totals`)).toEqual([]);
   });
 
-  it("counts what the platform asked, and what came of it", async () => {
+  it("counts the platform's requests by outcome", async () => {
     const results = ["done", "later", "refused"];
     const series = results.map((result) => `addon_provisions_total{result="${result}"}`);
     const before = await Promise.all(series.map(valueOf));
@@ -75,7 +75,7 @@ describe("GET /metrics", () => {
     await becomes(`addon_deprovisions_total{result="refused"}`, 1);
   });
 
-  it("counts as refused also what is malformed, too large, or no JSON by its type", async () => {
+  it("counts malformed and too large requests, and those of another content type, as refused", async () => {
     const refused = `addon_provisions_total{result="refused"}`;
     const before = await valueOf(refused);
     const { addonId, addonPassword } = life.world.sandbox.settings;
@@ -95,7 +95,7 @@ describe("GET /metrics", () => {
     await becomes(refused, before + 5);
   });
 
-  it("counts exchanges and refreshes by what the platform answered", async () => {
+  it("counts exchanges and refreshes by the platform's answer", async () => {
     const [exchanged, refused] = await Promise.all(
       ["issued", "token_rejected"].map((result) => valueOf(`addon_exchanges_total{result="${result}"}`)),
     );
@@ -108,7 +108,7 @@ describe("GET /metrics", () => {
     await becomes(`addon_refreshes_total{result="issued"}`, refreshed + 1);
   });
 
-  it("times requests by the route, the platform's endpoints and the statements, and by nothing that anybody sent", async () => {
+  it("measures requests by route, endpoint and statement, with no label from a request", async () => {
     const uuid = await life.settled();
     await life.platform.deprovision("no-uuid-at-all", { headers: { authorization: null } });
     const nowhere = [`/${uuid}`, `/resources-${uuid}?a=${uuid}`, "/operatorial", "/metrics.txt"];
@@ -134,7 +134,7 @@ describe("GET /metrics", () => {
     expect(text).not.toContain("teapots");
   });
 
-  it("tells the backlog, the states, the tokens' age and the sweeps from the rows", async () => {
+  it("reports the backlog, the states, the age of tokens and the sweeps from the rows", async () => {
     const [uuid] = [await life.settled(), await life.settled()];
     const lost = randomUUID();
     await life.world.rows(
@@ -152,7 +152,7 @@ describe("GET /metrics", () => {
     await life.world.rows(
       `UPDATE heartbeats SET at = now() - interval '2 hours' WHERE name = 'verify-tokens'`,
     );
-    // One that nobody can refresh, and a job of another build.
+    // One that cannot be refreshed, and a job of another build.
     const ageing = await life.settled();
     await life.world.rows(
       `UPDATE credentials SET issued_at = now() - interval '10 days', due_at = NULL, sealed_refresh_token = NULL
@@ -184,7 +184,7 @@ describe("GET /metrics", () => {
     expect(samples.get(`addon_database_waiting`)).toEqual(expect.any(Number));
   });
 
-  it("tells the age of a grant that is tried in vain and so never due for long, but not of one that is refused", async () => {
+  it("reports the age of a grant that is retried in vain, but not of one that is refused", async () => {
     const uuid = await life.settled();
     await life.world.rows(
       `UPDATE credentials SET state = 'grant_pending', grant_deadline = now() + interval '205 seconds', rejected_at = now(),
@@ -205,9 +205,9 @@ describe("GET /metrics", () => {
     );
   });
 
-  it("does not call late what waits behind an earlier step of its resource", async () => {
+  it("does not report a step as late that waits behind an earlier one of its resource", async () => {
     const [busy, late] = [await life.settled(), await life.settled()];
-    // Nobody takes them up meanwhile.
+    // No process takes them up meanwhile.
     await life.world.restart({ environment: { WEB_JOBS: "off" } });
     const step = (uuid: string, kind: string, due: string) =>
       life.world.rows(`INSERT INTO steps (uuid, kind, due_at) VALUES ($1, $2, now() + $3::interval)`, [
@@ -221,7 +221,7 @@ describe("GET /metrics", () => {
     await life.world.rows(`DELETE FROM steps WHERE kind = 'finish'`);
     await becomes(`addon_due{queue="steps"}`, 2);
     expect(await valueOf(`addon_due_age_seconds{queue="steps"}`)).toBeGreaterThanOrEqual(1_200);
-    // Nor what waited so, once its turn has come and somebody is at it.
+    // Nor a step that waited behind another, once it is being worked on.
     await life.world.rows(`UPDATE steps SET leased_until = now() + interval '1 minute' WHERE uuid = $1`, [
       busy,
     ]);
@@ -231,7 +231,7 @@ describe("GET /metrics", () => {
     await life.world.restart();
   });
 
-  it("counts alarms by their word, and says while the client secret is rejected", async () => {
+  it("counts alarms by their name, and reports a rejected client secret", async () => {
     const uuid = await life.settled();
     life.control.resetClientSecret();
     await life.world.rows(`UPDATE credentials SET due_at = now() WHERE uuid = $1`, [uuid]);

@@ -12,9 +12,9 @@ beforeAll(async () => {
 }, 60_000);
 afterAll(() => operator.close());
 
-describe("who may see the operator's pages", () => {
+describe("access to /operator", () => {
   it.each(["", "/resources", "/actions", "/secret", "/assets/live.js", "/nothing"])(
-    "nobody without the password: /operator%s",
+    "requires the password: /operator%s",
     async (path) => {
       for (const authorization of ["", `Basic ${btoa("operator:wrong")}`, `Basic ${btoa("teapots:x")}`]) {
         const { status, headers, html } = await operator.get(path, { authorization });
@@ -24,7 +24,7 @@ describe("who may see the operator's pages", () => {
     },
   );
 
-  it("may run our script and nothing else, keeps no copy, and shows them in no frame", async () => {
+  it("allows only our own script, no caching and no framing", async () => {
     const { status, headers, html } = await operator.get();
     expect(status).toBe(200);
     expect(headers.get("content-security-policy")).toBe(
@@ -39,7 +39,7 @@ describe("who may see the operator's pages", () => {
     );
   });
 
-  it("has the addresses of its files with what changes with them", async () => {
+  it("uses new addresses for assets when their content changes", async () => {
     const { html } = await operator.get();
     for (const [, path] of html.matchAll(/(?:href|src)="\/operator(\/assets\/[^"]+)"/g)) {
       const { status, headers } = await operator.get(path);
@@ -51,14 +51,14 @@ describe("who may see the operator's pages", () => {
     }
   });
 
-  it("has nothing to show without a password among the settings", async () => {
+  it("does not exist without a password or accounts", async () => {
     await operator.world.restart({ environment: { OPERATOR_PASSWORD: "" } });
     expect((await operator.get()).status).toBe(404);
     await operator.world.restart();
     expect((await operator.get()).status).toBe(200);
   });
 
-  it("answers a wrong method, a wrong uuid and an unknown place in words", async () => {
+  it("answers a wrong method, an invalid uuid and an unknown path with a page", async () => {
     expect((await operator.post("/resources", [])).status).toBe(405);
     expect(await operator.get("/resources/teapot")).toMatchObject({
       status: 400,
@@ -74,7 +74,7 @@ describe("who may see the operator's pages", () => {
   });
 });
 
-describe("a page for what cannot be shown or done", () => {
+describe("an error page of /operator", () => {
   const places = ["Overview", "Resources", "Check-up", "Audit trail"];
   const none = "01234567-89ab-cdef-0123-456789abcdef";
 
@@ -90,7 +90,7 @@ describe("a page for what cannot be shown or done", () => {
     ["a form of another site", 403, () => operator.post("/reseal", [], { "sec-fetch-site": "cross-site" })],
     ["a form that is too long", 400, () => operator.post("/secret", [["secret", "x".repeat(40_000)]])],
     ["what breaks", 500, () => broken(() => operator.get("/actions"))],
-  ] as const)("has the way to all others, as they have: %s", async (_what, status, ask) => {
+  ] as const)("has the same navigation as all others: %s", async (_what, status, ask) => {
     const page = await ask();
     expect(page.status).toBe(status);
     expect(page.html).toMatch(/<link rel="stylesheet" href="\/operator\/assets\/operator\.css/);
@@ -98,12 +98,12 @@ describe("a page for what cannot be shown or done", () => {
     expect([...navigation.matchAll(/<a href="[^"]+"[^>]*>([^<]+)</g)].map(([, name]) => name)).toEqual(
       places,
     );
-    // It is not itself one of these places.
+    // It is not itself one of these pages.
     expect(navigation).not.toContain(`aria-current="page"`);
     expect(page.headers.get("content-security-policy")).toContain("script-src 'self'");
   });
 
-  it("tells nobody of them who was not let in", async () => {
+  it("shows nothing of them to strangers", async () => {
     const { html } = await operator.get("/nothing", { authorization: "" });
     expect(html).not.toContain("<nav");
   });
@@ -118,7 +118,7 @@ describe("a page for what cannot be shown or done", () => {
   }
 });
 
-describe("a form", () => {
+describe("a form of /operator", () => {
   const path = () => `/resources/${uuid}/refresh`;
   const pairs = async () => (await operator.life.credential(uuid))!.generation;
 
@@ -126,7 +126,7 @@ describe("a form", () => {
     ["of another site", { "sec-fetch-site": "cross-site" }],
     ["of a neighbour's site", { "sec-fetch-site": "same-site" }],
     ["of another origin, from an old browser", { origin: "https://elsewhere.example" }],
-  ])("%s does nothing, even with a token of ours", async (_where, headers) => {
+  ])("%s is refused, even with a valid form token", async (_where, headers) => {
     const before = await pairs();
     const fields = hiddenIn((await operator.get(path())).html);
     const { status, text } = await operator.post(path(), fields, headers);
@@ -135,7 +135,7 @@ describe("a form", () => {
     expect(await pairs()).toBe(before);
   });
 
-  it("does nothing without its token, with another page's, or with one that was changed", async () => {
+  it("is refused without its form token, with that of another page, or with a changed one", async () => {
     const [[, token]] = hiddenIn((await operator.get(path())).html) as [[string, string]];
     const [[, ofAnother]] = hiddenIn((await operator.get("/refresh-all")).html) as [[string, string]];
     const [at, form, signature] = token.split(".") as [string, string, string];
@@ -151,7 +151,7 @@ describe("a form", () => {
     expect(await operator.audit()).toEqual([]);
   });
 
-  it("may stay open for an hour, and not for longer", async () => {
+  it("is valid for an hour", async () => {
     const { vault } = operator.world.service.services;
     const tokenOf = (minutesAgo: number) =>
       createFormTokens({
@@ -163,7 +163,7 @@ describe("a form", () => {
     await operator.world.rows(`DELETE FROM operator_actions`);
   });
 
-  it("that is too long or no form is refused in words", async () => {
+  it("that is too long or malformed is refused with a page", async () => {
     expect((await operator.post(path(), [["token", "x".repeat(40_000)]])).status).toBe(400);
     const json = await fetch(`${operator.url()}/operator${path()}`, {
       method: "POST",

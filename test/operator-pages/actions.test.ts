@@ -19,8 +19,8 @@ afterEach(() => operator.control.clearFaults());
 
 const generation = async () => (await operator.life.credential(uuid))!.generation;
 
-describe("an action", () => {
-  it("is asked about on a page of its own, and does nothing before its button is pressed", async () => {
+describe("an action of the operator", () => {
+  it("has a confirmation page, and does nothing before its button is pressed", async () => {
     const before = await generation();
     for (const path of [
       `/resources/${uuid}/refresh`,
@@ -36,14 +36,14 @@ describe("an action", () => {
     expect(await operator.audit()).toEqual([]);
   });
 
-  it("asks a client that waits to be asked for its body, once", async () => {
+  it("sends 100 Continue once to a client that expects it", async () => {
     const authorization = `Authorization: ${basic("operator", PASSWORD)}`;
     const head = `Host: x\r\n${authorization}\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: 3`;
     const request = `POST /operator/refresh-all HTTP/1.1\r\n${head}\r\nExpect: 100-continue\r\n\r\na=b`;
     expect((await rawHttp(operator.url(), request)).statuses).toEqual([100, 403]);
   });
 
-  it("whose form is packed, and is not, is no fault of ours", async () => {
+  it("with an invalid Content-Encoding is refused without an error in the log", async () => {
     const headers = {
       ...{ Authorization: basic("operator", PASSWORD), "Content-Encoding": "gzip" },
       "Content-Type": "application/x-www-form-urlencoded",
@@ -58,7 +58,7 @@ describe("an action", () => {
     expect(operator.world.logged().slice(before)).not.toContain('"level":"error"');
   });
 
-  it("refreshes a token, and stands in the audit trail, the timeline and the log", async () => {
+  it("refreshes a token, and is in the audit trail, the timeline and the log", async () => {
     const before = await generation();
     expect((await operator.done(`/resources/${uuid}/refresh`)).text).toMatch(/done.*1 refreshed\./);
     expect(await generation()).toBe(before + 1);
@@ -68,7 +68,7 @@ describe("an action", () => {
     expect(operator.world.logged()).toMatch(/"operatorAction":"refresh".*An operator began an action/);
   });
 
-  it("that fails says why", async () => {
+  it("that fails shows the reason", async () => {
     operator.control.fault("POST /oauth/token", { status: 503 }, 1);
     const { text } = await operator.done(`/resources/${uuid}/refresh`);
     expect(text).toMatch(/failed .*0 refreshed\. 1 failed:.*503/);
@@ -80,7 +80,7 @@ describe("an action", () => {
     expect(await generation()).toBe(before + 1);
   });
 
-  it("shows how far it is, and can be looked at while it runs", async () => {
+  it("shows its progress while it runs", async () => {
     operator.control.fault("POST /oauth/token", { delayMs: 4_000 }, 1);
     const { location } = await operator.press("/refresh-all");
     const page = await operator.get(location!.replace("/operator", ""));
@@ -94,7 +94,7 @@ describe("an action", () => {
     });
   });
 
-  it("that runs when the service stops is finished first, or says that it was stopped", async () => {
+  it("that runs when the service stops is completed, or marked as stopped", async () => {
     operator.control.fault("POST /oauth/token", { delayMs: 3_000 }, 1);
     await operator.press("/refresh-all");
     expect((await operator.audit()).at(-1)).toMatchObject({ state: "running" });
@@ -104,7 +104,7 @@ describe("an action", () => {
     expect(ended.message).toMatch(/^1 refreshed\.\nStopped, because the service stops\./);
   });
 
-  it("that lost its process says so", async () => {
+  it("whose process was killed is marked as such", async () => {
     await operator.world.rows(
       `INSERT INTO operator_actions (action, form, seen_at) VALUES ('reseal', 'lost', now() - interval '1 hour')`,
     );
@@ -114,7 +114,7 @@ describe("an action", () => {
   });
 });
 
-describe("a push of config vars", () => {
+describe("pushing config vars", () => {
   const vars = async () => {
     const config = await operator.world.service.services.platformFor(uuid).config.get();
     return Object.fromEntries(config.map(({ name, value }) => [name, value]));
@@ -122,7 +122,7 @@ describe("a push of config vars", () => {
   const change = (name: string, value: string | null) =>
     operator.world.service.services.platformFor(uuid).config.update([{ name, value }]);
 
-  it("sets what is missing, and overwrites what differs only where its box is ticked", async () => {
+  it("sets missing vars, and overwrites different ones only when their box is ticked", async () => {
     const wanted = await vars();
     await change("TEAPOT_TOKEN", null);
     await change("TEAPOT_URL", "https://by-hand.example");
@@ -136,7 +136,7 @@ describe("a push of config vars", () => {
     );
   });
 
-  it("leaves alone what changed on the platform since it was shown", async () => {
+  it("does not overwrite what changed at the platform since it was shown", async () => {
     const wanted = await vars();
     await change("TEAPOT_URL", "https://first.example");
     const { html } = await operator.get(`/resources/${uuid}/push`);
@@ -152,8 +152,8 @@ describe("a push of config vars", () => {
   });
 });
 
-describe("a new client secret", () => {
-  it("that is none, or that the platform rejects, changes nothing", async () => {
+describe("setting a client secret", () => {
+  it("changes nothing when the secret is missing or the platform rejects it", async () => {
     expect((await operator.press("/secret", [["secret", " "]])).status).toBe(400);
     const { text } = await operator.done("/secret", [["secret", "wrong-but-well-formed"]]);
     expect(text).toMatch(/failed.*Nothing was changed: the one before is still in use/);
@@ -162,7 +162,7 @@ describe("a new client secret", () => {
   it.each([
     ["nothing", "\r\n"],
     ["more than any client secret", "x".repeat(4_097)],
-  ])("that is %s leads back to the form, and nothing is begun", async (_, typed) => {
+  ])("that is %s leads back to the form without an action", async (_, typed) => {
     const before = await operator.audit();
     const { status, html } = await operator.press("/secret", [["secret", typed]]);
     expect({ status, html }).toEqual({
@@ -172,7 +172,7 @@ describe("a new client secret", () => {
     expect(await operator.audit()).toEqual(before);
   });
 
-  it("may be any text that the platform takes", async () => {
+  it("accepts any text that the platform accepts", async () => {
     const { clientSecret } = operator.world.sandbox.settings;
     operator.control.partner({ clientSecret: "p ss&+%=ü1" });
     expect((await operator.done("/secret", [["secret", "p ss&+%=ü1"]])).text).toContain(
@@ -184,7 +184,7 @@ describe("a new client secret", () => {
     );
   });
 
-  it("that was not taken over is looked for in no later line of the log", async () => {
+  it("stops hiding a secret in the log when it was not set", async () => {
     await operator.done("/secret", [["secret", "operator"]]);
     operator.control.fault("POST /oauth/token", { status: 503 }, 1);
     const { text } = await operator.done("/secret", [["secret", "Listening"]]);
@@ -194,7 +194,7 @@ describe("a new client secret", () => {
     await eventually(() => expect(operator.world.logged().slice(before)).toContain("An operator: Listening"));
   });
 
-  it("is taken over, and all tokens are fresh; it stands on no page and in no log", async () => {
+  it("refreshes all tokens, and shows the secret on no page and in no log", async () => {
     const before = await generation();
     const { secret } = operator.control.resetClientSecret();
     const { text } = await operator.done("/secret", [["secret", secret]]);
@@ -206,7 +206,7 @@ describe("a new client secret", () => {
   });
 });
 
-it("a lost grant is recovered", async () => {
+it("recovers a lost grant", async () => {
   const { addon } = operator.control.installWithoutProvision({ plan: "basic" });
   await operator.world.rows(
     `WITH made AS (INSERT INTO resources (uuid, plan, applied_plan, state) VALUES ($1, 'basic', 'basic', 'provisioned') RETURNING uuid)
@@ -219,7 +219,7 @@ it("a lost grant is recovered", async () => {
   expect((await operator.done("/recover-all")).text).toMatch(/done.*0 recovered\./);
 });
 
-it("everything is sealed anew with a new key", async () => {
+it("re-encrypts everything with a new key", async () => {
   const old = operator.world.environment["ENCRYPTION_KEY"]!;
   const environment = { ENCRYPTION_KEY: randomBytes(24).toString("hex"), DECRYPTION_KEYS: old };
   await operator.world.restart({ environment });

@@ -18,7 +18,7 @@ afterAll(async () => {
   await fresh.close();
 });
 
-/** The database, which loses a connection once: before it carries out the statement of this name, or after. */
+/** A database that loses a connection once: before it executes the statement of this name, or after. */
 function losingTheConnection(at: "before" | "after", name: string): Queryable {
   let isLost = false;
   return {
@@ -36,7 +36,7 @@ it.each([
   ["after", "begin_operator_action"],
   ["before", "end_operator_action"],
 ] as const)(
-  "An action is carried out once, and its end stands in the trail, though the connection was lost %s %s",
+  "an action is carried out once and its end is recorded although the connection was lost %s %s",
   async (at, name) => {
     const audit = createAudit(losingTheConnection(at, name));
     const log = createLog("silent", createScrubber(""));

@@ -29,7 +29,7 @@ afterAll(() => {
   return operator.close();
 });
 
-it("says on every page that the database cannot be reached, and where to look", async () => {
+it("every page says that the database cannot be reached, and where to look", async () => {
   for (const path of ["", "/resources", `/resources/${uuid}`, "/actions"]) {
     const { status, headers, text, html } = await operator.get(path);
     expect([path, status, headers.get("retry-after")]).toEqual([path, 503, "5"]);
@@ -41,7 +41,7 @@ it("says on every page that the database cannot be reached, and where to look", 
   expect([status, text]).toEqual([200, expect.stringContaining("does not answer")]);
 });
 
-it("has its check-up also where the service was started without the database, and keeps no stranger waiting", async () => {
+it("the check-up opens although the service was started without the database, and strangers are refused at once", async () => {
   const { environment } = operator.world;
   const service = await runWeb(
     teapotConfig({ ...environment, DATABASE_URL: "postgres://u:p@127.0.0.1:1/none" }),

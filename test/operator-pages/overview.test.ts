@@ -5,7 +5,7 @@ import { aWorldOfAnOperator, type OperatorWorld } from "./operator.ts";
 
 let operator: OperatorWorld;
 let uuid: string;
-/** What the database is made to answer, by the statement's name. */
+/** Results of statements, by the statement's name. */
 let made: Record<string, unknown[]> = {};
 const wrapDatabase = (database: Database): Database => ({
   ...database,
@@ -17,7 +17,7 @@ beforeAll(async () => {
 }, 60_000);
 afterAll(() => operator.close());
 
-/** What is counted is looked at anew after two seconds. */
+/** Counts are refreshed after two seconds. */
 const overview = (...parts: string[]) =>
   eventually(async () => {
     const { text } = await operator.get();
@@ -25,7 +25,7 @@ const overview = (...parts: string[]) =>
     return text;
   });
 
-it("says that nothing needs attention when all is well, with the platform's status beside it", async () => {
+it("says that nothing needs attention, with the platform's status", async () => {
   const { id } = operator.control.openIncident({ title: "Slow dashboards", contents: "We look into it." });
   operator.control.updateIncident(id, { contents: "A disk was full." });
   const said = "Slow dashboards A disk was full.";
@@ -33,7 +33,7 @@ it("says that nothing needs attention when all is well, with the platform's stat
   await overview("The service refreshed none within the last 24 hours. What kit refreshes is not counted");
 });
 
-it("draws the tokens' ages and the refreshes of each hour, with the numbers in words", async () => {
+it("shows the ages of tokens and the refreshes per hour as charts with text", async () => {
   await operator.done(`/resources/${uuid}/refresh`);
   await operator.world.service.services.keptMetrics.stop();
   await overview("Age of the tokens in use", "0 s to 15 min: 1", "UTC: 1 refreshed, 0 failed");
@@ -41,7 +41,7 @@ it("draws the tokens' ages and the refreshes of each hour, with the numbers in w
   expect(html.match(/<svg [^>]*role="img"/g)).toHaveLength(2);
 });
 
-it("is shown while the platform is in trouble, and so is a resource", async () => {
+it("opens while the platform fails, and so does a resource's page", async () => {
   operator.control.fault("* /*", { status: 503 }, 1_000);
   expect((await operator.get()).status).toBe(200);
   const page = await operator.get(`/resources/${uuid}`);
@@ -52,13 +52,13 @@ it("is shown while the platform is in trouble, and so is a resource", async () =
   operator.control.clearFaults();
 });
 
-it("asks the platform for nothing that needs the client secret, however often it is looked at", async () => {
+it("makes no call that needs the client secret", async () => {
   const since = operator.life.position();
   for (let looks = 0; looks < 3; looks++) expect((await operator.get()).status).toBe(200);
   expect(operator.life.entries(since).filter(({ path }) => path === "/oauth/token")).toEqual([]);
 });
 
-it("looks at everything the service needs, and says of each how it is", async () => {
+it("checks everything that the service needs, with a result for each", async () => {
   const { text, html } = await operator.get("/check-up");
   for (const part of ["database", "migrations", "keys", "secret", "sweeps", "platform"])
     expect(text).toContain(part);
@@ -74,7 +74,7 @@ const LOOKS: Record<string, string> = {
 const looks = (html: string) =>
   [...html.matchAll(/<h2>[\w-]+ <span class="state \w+">(\w+)<\/span><\/h2>/g)].map(([, word]) => word);
 
-it("says that more is due than was counted, and that many credentials are estimated", async () => {
+it("marks limited counts and estimates as such", async () => {
   made = {
     metrics_queues: [
       { queue: "refreshes", due: 10_000, ageSeconds: 7_200 },
@@ -88,7 +88,7 @@ it("says that more is due than was counted, and that many credentials are estima
   expect(await overview("active 1 ")).not.toContain("about");
 });
 
-it("says which tokens are about to end, whatever the reason that nobody refreshes them", async () => {
+it("lists tokens that are about to expire, whatever the reason", async () => {
   await operator.world.restart({ environment: { WEB_JOBS: "off" } });
   const age = (dueAt: string, endsIn: string) =>
     operator.world.rows(
@@ -114,8 +114,8 @@ it("says which tokens are about to end, whatever the reason that nobody refreshe
   await operator.world.restart();
 });
 
-it("says what needs a person, the worst first, and what to do", async () => {
-  // Nobody mends it meanwhile.
+it("lists what needs attention, the worst first, with advice", async () => {
+  // No process repairs it meanwhile.
   await operator.world.restart({ environment: { WEB_JOBS: "off" } });
   await operator.world.rows(
     `WITH made AS (INSERT INTO resources (uuid, plan, applied_plan, state)
@@ -164,7 +164,7 @@ it("says what needs a person, the worst first, and what to do", async () => {
     expect((await operator.get(`/resources?state=${state}`)).text).toContain(state);
 });
 
-it("does not call an incident closed that the feed did not speak of", async () => {
+it("does not call an incident closed when the feed has no list of incidents", async () => {
   const body = { status: [{ system: "Apps", status: "green" }] };
   operator.control.fault("GET /api/v4/current-status", { status: 200, body }, 1_000);
   await operator.world.restart();

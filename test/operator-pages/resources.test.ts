@@ -23,7 +23,7 @@ const row = async (uuid: string) =>
   ))[0]!; // prettier-ignore
 
 describe("a tombstone without a plan", () => {
-  it("was never provisioned, says the list and its page", async () => {
+  it("is shown as never provisioned in the list and on its page", async () => {
     const uuid = "01234567-89ab-cdef-0123-456789abcdef";
     await operator.world.rows(
       `WITH made AS (INSERT INTO resources (uuid, plan, applied_plan, state) VALUES ($1, '', '', 'deprovisioned') RETURNING uuid)
@@ -42,7 +42,7 @@ describe("the list of resources", () => {
     expect(await listed("")).toEqual([...uuids].reverse());
   });
 
-  it("finds by how the uuid, the name or the app's name begins, and by state", async () => {
+  it("finds by the beginning of uuid, name or app name, and by state", async () => {
     const [uuid, other] = uuids as [string, string];
     const { name, app_name: app } = await row(uuid);
     expect(await listed(`text=${uuid}`)).toEqual([uuid]);
@@ -58,7 +58,7 @@ describe("the list of resources", () => {
     );
   });
 
-  it("goes on page by page, without a gap and without a double", async () => {
+  it("has pages without gaps and duplicates", async () => {
     await operator.world.rows(
       `WITH made AS (INSERT INTO resources (uuid, plan, applied_plan, state, name)
          SELECT gen_random_uuid(), 'basic', 'basic', 'provisioned', 'many-' || n FROM generate_series(1, 230) n RETURNING uuid)
@@ -80,14 +80,14 @@ describe("the list of resources", () => {
     await operator.world.rows(`DELETE FROM resources WHERE name LIKE 'many-%'`);
   });
 
-  it("refuses a place in the list that there cannot be", async () => {
+  it("refuses an invalid position", async () => {
     for (const place of [`2024-99-99 10:00:00+00|${uuids[0]}`, `2024-02-01 10:00:00+00|${"-".repeat(36)}`])
       expect(
         (await operator.get(`/resources?after=${Buffer.from(place).toString("base64url")}`)).status,
       ).toBe(400);
   });
 
-  it("says that there may be more where too many begin like what is looked for", async () => {
+  it("says that there may be more when too many begin with the search text", async () => {
     await operator.world.rows(
       `WITH made AS (INSERT INTO resources (uuid, plan, applied_plan, state, name)
          SELECT gen_random_uuid(), 'basic', 'basic', 'provisioned', 'like-' || n FROM generate_series(1000, 2499) n RETURNING uuid, name)
@@ -112,7 +112,7 @@ describe("the list of resources", () => {
 const LIVE = ["record", "steps", "timeline"];
 
 describe("the page of a resource", () => {
-  it("shows its token's age, its next refresh, its apps, what happened, and config vars without a value", async () => {
+  it("shows the age of its token, its next refresh, apps, events, and config vars without values", async () => {
     const [uuid] = uuids as [string];
     const { app_name: app } = await row(uuid);
     const { status, text } = await operator.get(`/resources/${uuid}`);
@@ -121,7 +121,7 @@ describe("the page of a resource", () => {
       expect(text).toContain(part);
   });
 
-  it("changes nothing by being looked at, unless the app is another or has another name", async () => {
+  it("changes nothing, except a renamed or different app", async () => {
     const [uuid] = uuids as [string];
     const stored = async () =>
       (
@@ -137,7 +137,7 @@ describe("the page of a resource", () => {
     expect(after["updated_at"]).not.toBe(before["updated_at"]);
   });
 
-  it("that a script asks for again has what is live, and nothing that the platform is asked for", async () => {
+  it("updated by the script contains the current state, and asks the platform nothing", async () => {
     const [uuid] = uuids as [string];
     const asked = async (headers: Record<string, string>) => {
       const since = operator.life.position();
@@ -150,7 +150,7 @@ describe("the page of a resource", () => {
     expect((await operator.get("/assets/live.js")).html).toContain(`"${LOOKS_AGAIN}": "1"`);
   });
 
-  it("shows text from outside as text", async () => {
+  it("escapes text from outside", async () => {
     const [uuid] = uuids as [string];
     await operator.world.rows(`UPDATE credentials SET last_error = '<b onclick=x>' WHERE uuid = $1`, [uuid]);
     const { html } = await operator.get(`/resources/${uuid}`);
@@ -158,7 +158,7 @@ describe("the page of a resource", () => {
     expect(html).toContain("&lt;b onclick");
   });
 
-  it("is shown, without asking the platform, when the resource is gone", async () => {
+  it("opens for a removed resource without asking the platform", async () => {
     const { addon } = await operator.control.install({ plan: "basic" });
     await operator.world.quiet([addon.id]);
     await operator.control.deprovision(addon.id);
@@ -170,7 +170,7 @@ describe("the page of a resource", () => {
   });
 });
 
-it("no page has shown a secret", async () => {
+it("no page of these tests contained a secret", async () => {
   const ledger = operator.control.ledger({ reveal: true });
   const secrets = JSON.stringify(ledger).match(/SVCK-[\w-]+/g) ?? [];
   const config = await operator.world.service.services.platformFor(uuids[0]!).config.get();

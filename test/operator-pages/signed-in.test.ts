@@ -33,7 +33,7 @@ afterAll(() => operators.close());
 const password = { authorization: basic("operator", PASSWORD) };
 
 describe("an operator with an account", () => {
-  it("signs in at the platform, comes back to the page they wanted, acts, and signs out", async () => {
+  it("signs in at the platform, returns to the page they wanted, acts, and signs out", async () => {
     const browser = operators.browser();
     const path = `/operator/resources/${uuid}`;
     const asked = await browser.get(path);
@@ -64,7 +64,7 @@ describe("an operator with an account", () => {
     expect(await operators.people.sessions()).toEqual([]);
   });
 
-  it("is known by the account's id too, whatever its e-mail is", async () => {
+  it("is recognised by the account's id too, whatever its e-mail", async () => {
     const browser = operators.browser();
     await operators.signIn(browser, { user: "newcomer@example.com" });
     expect((await browser.get("/operator")).status).toBe(403);
@@ -73,7 +73,7 @@ describe("an operator with an account", () => {
     await operators.list(BOTH);
   });
 
-  it("is the same to every page, file and form as one with the password", async () => {
+  it("can use every page, file and form", async () => {
     const browser = operators.browser();
     await operators.signIn(browser);
     for (const path of ["", "/resources", "/check-up", "/actions", "/secret"])
@@ -85,7 +85,7 @@ describe("an operator with an account", () => {
     expect(text).not.toContain(browser.cookies.get("kit_session")!.value);
   });
 
-  it("opens no metrics: those are for the password", async () => {
+  it("cannot open /metrics, which needs the password", async () => {
     const browser = operators.browser();
     await operators.signIn(browser);
     expect((await browser.get("/metrics")).status).toBe(401);
@@ -94,7 +94,7 @@ describe("an operator with an account", () => {
 });
 
 describe("an account that is not listed", () => {
-  it("is told so, sees and does nothing, and can go on as somebody else", async () => {
+  it("is refused with a page that offers another account", async () => {
     const browser = operators.browser();
     const back = await operators.signIn(browser, { user: "newcomer@example.com" });
     expect(back.location).toBe("/operator");
@@ -114,7 +114,7 @@ describe("an account that is not listed", () => {
     expect((await browser.get("/operator")).status).toBe(200);
   });
 
-  it("that was taken off the list is out at once, though its session lives; so are its open forms", async () => {
+  it("that was removed from the list is refused at once, with its open session and forms", async () => {
     const [owner, colleague] = [operators.browser(), operators.browser()];
     await operators.signIn(owner);
     await operators.signIn(colleague, { user: "colleague@example.com" });
@@ -132,7 +132,7 @@ describe("an account that is not listed", () => {
     ["a kelvin sign for a k", "kay@example.com", "\u212Aay@example.com"],
     ["another top-level domain", "owner@example.com", "owner@example.com.evil.example"],
     ["an address before it", "owner@example.com", "x,owner@example.com"],
-  ])("is not taken for one that is, with %s", async (_what, listed, email) => {
+  ])("is not mistaken for a listed one with %s", async (_what, listed, email) => {
     await operators.list(listed);
     const browser = operators.browser();
     await operators.signIn(browser);
@@ -143,7 +143,7 @@ describe("an account that is not listed", () => {
     await operators.list(BOTH);
   });
 
-  it("is not taken for one that is, with the id of that one in the place of its e-mail", async () => {
+  it("is not mistaken for a listed one when its e-mail is the id of that one", async () => {
     const browser = operators.browser();
     await operators.signIn(browser);
     await operators.list(uuid);
@@ -153,8 +153,8 @@ describe("an account that is not listed", () => {
   });
 });
 
-describe("a session", () => {
-  it("ends with its time, and when the platform no longer vouches for the person", async () => {
+describe("a session of an operator", () => {
+  it("ends after its time, and when the platform refuses the person's tokens", async () => {
     const browser = operators.browser();
     await operators.signIn(browser);
     await operators.world.rows(
@@ -167,7 +167,7 @@ describe("a session", () => {
     expect((await browser.get("/operator")).status).toBe(401);
   });
 
-  it("that is made up, is a customer's, or is an id of another purpose, lets nobody in", async () => {
+  it("is required: an invalid one, a customer's, or another kind of id is refused", async () => {
     const browser = operators.browser();
     await operators.signIn(browser);
     const customer = operators.browser();
@@ -182,7 +182,7 @@ describe("a session", () => {
     }
   });
 
-  it("is a new one after signing in, whatever a browser had before", async () => {
+  it("is a new one after signing in", async () => {
     const browser = operators.browser();
     const planted = "A".repeat(43);
     browser.cookies.set("kit_session", { value: planted, attributes: "Path=/" });
@@ -190,20 +190,20 @@ describe("a session", () => {
     expect(browser.cookies.get("kit_session")!.value).not.toBe(planted);
   });
 
-  it("is not ended by another site", async () => {
+  it("cannot be ended by another site", async () => {
     const browser = operators.browser();
     await operators.signIn(browser);
     const { status, text } = await browser.post("/operator/sign-out", { "sec-fetch-site": "cross-site" });
     expect([status, text]).toEqual([403, expect.stringContaining("Nothing was done")]);
-    // The way out is open to everybody, so its pages tell nothing of the others.
+    // The sign-out is open to everybody, so its pages show nothing of the others.
     expect(text).not.toContain("<nav");
     expect((await browser.get("/operator/sign-out")).status).toBe(405);
     expect((await browser.get("/operator")).status).toBe(200);
   });
 });
 
-describe("a form", () => {
-  it("is good for who opened it: not for another operator, not with the password, and not from another site", async () => {
+describe("a form of an operator", () => {
+  it("is valid only for the operator who opened it", async () => {
     const [owner, colleague] = [operators.browser(), operators.browser()];
     await operators.signIn(owner);
     await operators.signIn(colleague, { user: "colleague@example.com" });
@@ -211,7 +211,7 @@ describe("a form", () => {
     const form = new URLSearchParams(hiddenIn((await owner.get(path)).text));
     expect((await colleague.post(path, FROM_OUR_PAGE, form)).status).toBe(403);
     expect((await owner.post(path, { ...FROM_OUR_PAGE, ...password }, form)).status).toBe(403);
-    // From another site the cookie does not even come along; from a neighbour's it does.
+    // A browser does not send the cookie from another site, but does from a sibling subdomain.
     expect((await owner.post(path, { "sec-fetch-site": "cross-site" }, form)).status).toBe(401);
     expect((await owner.post(path, { "sec-fetch-site": "same-site" }, form)).status).toBe(403);
     expect((await owner.post(path, { origin: "https://elsewhere.example" }, form)).status).toBe(403);
@@ -224,8 +224,8 @@ describe("a form", () => {
   });
 });
 
-describe("the password beside it", () => {
-  it("is asked for where it is chosen, and is named as it is", async () => {
+describe("the operator's password beside accounts", () => {
+  it("is asked for on request, and is named in the audit trail", async () => {
     const browser = operators.browser();
     const { text } = await browser.get("/operator/resources");
     const asked = await browser.get(linkTo("Use the operator's password", text));
@@ -238,7 +238,7 @@ describe("the password beside it", () => {
     expect((await withPassword.get("/operator")).text).not.toContain("Sign out");
   });
 
-  it("counts alone where it is sent, right or wrong, whoever is signed in", async () => {
+  it("decides alone when it is sent, right or wrong", async () => {
     const browser = operators.browser();
     await operators.signIn(browser, { user: "newcomer@example.com" });
     expect((await browser.get("/operator", password)).status).toBe(200);
@@ -248,7 +248,7 @@ describe("the password beside it", () => {
     for (const each of [browser, owner]) expect((await each.get("/operator", wrong)).status).toBe(401);
   });
 
-  it("is what a program is asked for, and a browser never unasked", async () => {
+  it("is requested from programs, and from browsers only on request", async () => {
     const ask = (headers: Record<string, string>) => fetch(`${operators.url()}/operator`, { headers });
     const program = await ask({ accept: "*/*" });
     expect([program.status, program.headers.get("www-authenticate")]).toEqual([
@@ -259,7 +259,7 @@ describe("the password beside it", () => {
     expect([stylesheet.status, stylesheet.headers.get("www-authenticate")]).toEqual([401, null]);
   });
 
-  it("is offered while the database is away, to who is signed in as well", async () => {
+  it("is offered while the database is away, also to signed-in people", async () => {
     const [owner, nobody] = [operators.browser(), operators.browser()];
     await operators.signIn(owner);
     isAway = true;
@@ -278,7 +278,7 @@ describe("the password beside it", () => {
     expect((await owner.get("/operator/resources")).status).toBe(200);
   });
 
-  it("need not be: without it there are the accounts, and no metrics", async () => {
+  it("is optional: without it there are the accounts, and no /metrics", async () => {
     await operators.list(BOTH, { OPERATOR_PASSWORD: "" });
     const browser = operators.browser();
     const { status, text } = await browser.get("/operator");
@@ -298,7 +298,7 @@ describe("the password beside it", () => {
   });
 });
 
-it("whoever asks for a page of another server is not sent there after signing in", async () => {
+it("a return address of another server is ignored after signing in", async () => {
   for (const path of [
     "/operator//evil.example",
     "/operator/..//evil.example",

@@ -20,7 +20,7 @@ beforeAll(async () => {
     );
     return row !== undefined;
   });
-  // Nobody tries it meanwhile.
+  // No process runs it meanwhile.
   await operator.world.restart({ environment: { WEB_JOBS: "off" } });
   await tried(7);
 }, 60_000);
@@ -37,8 +37,8 @@ const doctor = async () => {
   return data.checks.find(({ id }) => id === "steps");
 };
 
-describe("work that keeps failing", () => {
-  it("stands with its last error and its next try in kit resources show", async () => {
+describe("a step that keeps failing", () => {
+  it("is shown by kit resources show with its last error and its next try", async () => {
     const { stdout } = await run("resources", "show", uuid);
     expect(stdout).toMatch(/Waiting steps\n {2}finish +7 tries, the next \d{4}-.* \(in [45] min\)\n/);
     expect(stdout).toContain("The kiln is cold.");
@@ -57,12 +57,12 @@ describe("work that keeps failing", () => {
     });
   });
 
-  it("stands on the page of its resource", async () => {
+  it("is shown on the page of its resource", async () => {
     const { text } = await operator.get(`/resources/${uuid}`);
     expect(text).toMatch(/finish 7 .* \(in [45] min\) The kiln is cold\./);
   });
 
-  it("is counted by the check-up: a warning at first, a fault once it has raised an alarm", async () => {
+  it("is counted by the check-up: as a warning, and as a fault after its alarm", async () => {
     const fix = expect.stringContaining(`kit resources show ${uuid}`);
     expect(await doctor()).toMatchObject({ ok: true, message: expect.stringContaining("finish"), fix });
     await tried(12);
@@ -72,15 +72,15 @@ describe("work that keeps failing", () => {
     await tried(7);
   });
 
-  it("needs attention, with the way to its resource", async () => {
+  it("is listed under what needs attention, with a link to its resource", async () => {
     const { html, text } = await operator.get();
     expect(text).toContain("put-off work that does not end");
     expect(html).toContain(`href="/operator/resources/${uuid}"`);
   });
 });
 
-describe("config vars that nobody has named yet", () => {
-  it("are not said to be none", async () => {
+describe("config vars that were never stored", () => {
+  it("are not shown as an empty list", async () => {
     const { code, stdout } = await run("config", "diff", uuid);
     expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringContaining("not known yet") });
     expect(stdout).not.toContain("none are wanted");

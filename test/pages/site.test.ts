@@ -41,8 +41,8 @@ afterAll(
     }),
 );
 
-describe("a page", () => {
-  it("allows nothing but our stylesheet and our forms, is in no cache and in no frame", async () => {
+describe("every HTML page", () => {
+  it("allows only our stylesheet and our forms, and must not be cached or framed", async () => {
     const { headers } = await fetch(`${url}/here/page`);
     expect(headers.get("content-security-policy")).toBe(
       "default-src 'none';style-src 'self';img-src data:;form-action 'self';frame-ancestors 'none';base-uri 'none'",
@@ -57,14 +57,14 @@ describe("a page", () => {
     });
   });
 
-  it("shows text as text, and holds no script and no style of its own", async () => {
+  it("escapes text, and contains no inline script or style", async () => {
     const text = await (await fetch(`${url}/here/page`)).text();
     expect(text).toMatch(/^<!doctype html><html lang="en">/);
     expect(text).toContain("<h1>&lt;i>Hello&lt;/i></h1>&amp; all</main>");
     expect(text).not.toMatch(/<script|<style| style=| on\w+=/);
   });
 
-  it("that breaks says so, and nothing of what is inside", async () => {
+  it("that fails shows an error without internal details", async () => {
     const response = await fetch(`${url}/here/broken`);
     expect(response.status).toBe(500);
     const text = await response.text();
@@ -74,21 +74,21 @@ describe("a page", () => {
   });
 });
 
-it("a connection to the database that was lost is no fault of the service, and the log has it", async () => {
+it("a lost database connection is answered 503 and logged", async () => {
   const response = await fetch(`${url}/here/cut-off`);
   expect([response.status, response.headers.get("retry-after")]).toEqual([503, "5"]);
   expect(await response.text()).toContain("Not available for the moment");
   expect(lines.at(-1)).toMatch(/"level":"info".*ECONNRESET/);
 });
 
-it("an address that is not well formed is not our fault", async () => {
+it("a malformed address is answered 400", async () => {
   const response = await fetch(`${url}/here/things/%zz`);
   expect(response.status).toBe(400);
   expect(await response.text()).toContain("That is no address");
 });
 
 describe("the stylesheet", () => {
-  it("has a name that changes with its content, and may be kept for ever", async () => {
+  it("has a name derived from its content, and may be cached for ever", async () => {
     const [, href] = /<link rel="stylesheet" href="([^"]+)"/.exec(
       await (await fetch(`${url}/here/page`)).text(),
     )!;
@@ -102,7 +102,7 @@ describe("the stylesheet", () => {
     expect(await response.text()).toMatch(/Pico CSS[^]*main dl \{/);
   });
 
-  it("is asked for anew each time under a name that another version of the service gave it", async () => {
+  it("is not cached under the name of another version", async () => {
     for (const name of ["?v=0123456789ab", "?v=", ""]) {
       const response = await fetch(`${url}/assets/style.css${name}`);
       expect([name, response.status, response.headers.get("cache-control")]).toEqual([

@@ -32,7 +32,7 @@ const refusal = {
   message: "Send the add-on's id and password with HTTP Basic authentication.",
 };
 
-describe("credentials that are not right", () => {
+describe("wrong credentials", () => {
   const padded = basic("teapots", PASSWORD);
   it.each<[string, string | null]>([
     ["none", null],
@@ -60,14 +60,14 @@ describe("credentials that are not right", () => {
     ],
     ["10 kB of it", basic("teapots", "x".repeat(7_500))],
     ["control characters", basic("teapots", "a\r\nb\0")],
-  ])("%s: refused like all others", async (_case, authorization) => {
+  ])("are refused like all others: %s", async (_case, authorization) => {
     const answer = await platform.provision(aProvisionRequest(), { headers: { authorization } });
     expect({ status: answer.status, body: answer.body as unknown }).toEqual({ status: 401, body: refusal });
     expect(answer.headers["www-authenticate"]).toBe('Basic realm="add-on partner"');
     expect(answer.headers["content-type"]).toMatch(/^application\/json/);
   });
 
-  it("every beginning of the password, and of the user: refused like all others", async () => {
+  it("are refused like all others: each prefix of the password, and of the user", async () => {
     const beginnings = (text: string) => Array.from(text, (_, length) => text.slice(0, length));
     const wrong = [
       ...beginnings(PASSWORD).map((password) => basic("teapots", password)),
@@ -79,7 +79,7 @@ describe("credentials that are not right", () => {
     }
   });
 
-  it("by the hundred keep no provision from being answered, and ask the database nothing", async () => {
+  it("in large numbers delay no provision, and cause no database query", async () => {
     const headers = { authorization: basic("teapots", "wrong") };
     let isOver = false;
     const refused: number[] = [];
@@ -96,7 +96,7 @@ describe("credentials that are not right", () => {
     isOver = true;
     await flood;
     expect(new Set(refused)).toEqual(new Set([401]));
-    // Nor do they fill the log: twenty lines in ten seconds, and two windows that are cut.
+    // They do not fill the log either: twenty lines in ten seconds, and two cut windows.
     const windows = 2 + (performance.now() - since) / 10_000;
     expect(lines() - before).toBeLessThanOrEqual(20 * windows);
     const kept = await world.rows<{ uuid: string }>(`DELETE FROM resources RETURNING uuid`);
@@ -107,8 +107,8 @@ describe("credentials that are not right", () => {
     ["the right one first", [RIGHT, basic("teapots", "wrong")]],
     ["the right one last", [basic("teapots", "wrong"), RIGHT]],
     ["the right one twice", [RIGHT, RIGHT]],
-  ])("two headers, %s: refused", async (_case, [first, second]) => {
-    // Alone it is let in, and from then on remembered; beside another it is none the better for that.
+  ])("are refused in two headers, %s", async (_case, [first, second]) => {
+    // Alone the right header is accepted, and remembered afterwards; beside another header it is refused all the same.
     expect(await platform.changePlan(randomUUID(), { plan: "premium" })).toMatchObject({ status: 404 });
     const { statuses } = await rawHttp(
       world.service.url!,
@@ -117,7 +117,7 @@ describe("credentials that are not right", () => {
     expect(statuses).toEqual([401]);
   });
 
-  it("bytes that are no text: refused", async () => {
+  it("are refused as bytes that are not text", async () => {
     const { statuses } = await rawHttp(
       world.service.url!,
       Buffer.from(
@@ -128,32 +128,32 @@ describe("credentials that are not right", () => {
     expect(statuses).toEqual([401]);
   });
 
-  it("left nothing behind", async () => {
+  it("leave nothing in the database", async () => {
     expect(await world.rows(`SELECT uuid FROM resources`)).toEqual([]);
   });
 });
 
-describe("credentials that are right", () => {
+describe("right credentials", () => {
   it.each([
     ["as they are", RIGHT],
     ["the scheme in lower case", RIGHT.replace("Basic", "basic")],
     ["the scheme in upper case", RIGHT.replace("Basic", "BASIC")],
     ["two spaces after the scheme", RIGHT.replace(" ", "  ")],
     ["the password that was valid before", basic("teapots", PREVIOUS)],
-  ])("%s: let in", async (_case, authorization) => {
+  ])("are accepted: %s", async (_case, authorization) => {
     const answer = await platform.deprovision(randomUUID(), { headers: { authorization } });
     expect(answer.status).toBe(404);
   });
 });
 
-describe("authentication comes first", () => {
+describe("authentication", () => {
   const wrong = { headers: { authorization: basic("teapots", "wrong") } };
   it.each([
     ["that is broken", '{"uuid":'],
     ["that nests too deep", "[".repeat(30_000)],
     ["that is too large", "x".repeat(200_000)],
     ["of another type", "<xml/>"],
-  ])("before a body %s is read, and the connection ends", async (_case, body) => {
+  ])("happens before a body %s is read, and the connection is closed", async (_case, body) => {
     const answer = await rawHttp(
       world.service.url!,
       `POST /resources HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body.slice(0, 1_000)}`,
@@ -162,7 +162,7 @@ describe("authentication comes first", () => {
     expect(answer.text).toMatch(/^connection: close/im);
   });
 
-  it("before a uuid is looked up, or looked at", async () => {
+  it("happens before the uuid is looked up or validated", async () => {
     const { body } = await platform.provision(aProvisionRequest());
     const { id } = body as { id: string };
     for (const uuid of [id, randomUUID(), "no-uuid", "%zz"]) {
@@ -178,20 +178,20 @@ describe("authentication comes first", () => {
     `POST /resources HTTP/1.1\r\nHost: x\r\nAuthorization: ${authorization}\r\nContent-Type: application/json\r\n` +
     `Content-Length: 4\r\nExpect: 100-continue\r\n\r\n`;
 
-  it("before a client that asks is told to send its body", async () => {
+  it("happens before a client that sends Expect: 100-continue is asked for its body", async () => {
     expect(await rawHttp(world.service.url!, asking(basic("teapots", "wrong")))).toMatchObject({
       statuses: [401],
       closed: true,
     });
   });
 
-  it("after it, a client that asks is told to send its body", async () => {
+  it("is followed by 100 Continue when it succeeds", async () => {
     const { statuses } = await rawHttp(world.service.url!, `${asking(RIGHT)}null`);
     expect(statuses).toEqual([100, 422]);
   });
 });
 
-describe("no environment opens a door", () => {
+describe("authentication is required in every environment", () => {
   const before = process.env["NODE_ENV"];
   afterAll(() => void (process.env["NODE_ENV"] = before));
 
@@ -203,7 +203,7 @@ describe("no environment opens a door", () => {
     expect({ status: answer.status, body: answer.body as unknown }).toEqual({ status: 401, body: refusal });
   });
 
-  it("without ADDON_PASSWORD_PREVIOUS the former password is refused, and so is an empty one", async () => {
+  it("the former password and an empty one are refused without ADDON_PASSWORD_PREVIOUS", async () => {
     await world.restart({ environment: { ADDON_PASSWORD_PREVIOUS: "" } });
     for (const password of [PREVIOUS, ""]) {
       const headers = { authorization: basic("teapots", password) };
@@ -212,11 +212,11 @@ describe("no environment opens a door", () => {
   });
 });
 
-describe("every route", () => {
+describe("routes without credentials", () => {
   const methods = ["get", "head", "post", "put", "patch", "delete", "options", "trace"];
   const open = ["/healthz", "/readyz"];
 
-  it("of the app is among those walked here", () => {
+  it("include every route of the app in this test", () => {
     expect(routesOf(anApp()).sort()).toEqual(["/", "/:uuid", "/healthz", "/readyz"]);
   });
 
@@ -239,7 +239,7 @@ describe("every route", () => {
     "/.env",
   ];
   it.each([...paths, ...elsewhere].flatMap((path) => methods.map((method) => ({ method, path }))))(
-    "$method $path gives nothing to strangers",
+    "reveal nothing: $method $path",
     async ({ method, path }) => {
       const { status } = await platform.send(method, path, undefined, { headers: { authorization: null } });
       if (open.includes(path)) expect(status).toBe(method === "get" ? 200 : 405);
@@ -247,7 +247,7 @@ describe("every route", () => {
     },
   );
 
-  /** The paths of every route in an Express router, as they were written. */
+  /** The paths of every route in an Express router, as they are defined. */
   function routesOf({ stack }: RouterLike): string[] {
     return stack.flatMap(({ route, handle }) =>
       route ? [route.path] : handle && "stack" in handle ? routesOf(handle) : [],

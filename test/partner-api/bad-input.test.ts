@@ -12,10 +12,10 @@ import { aWorld, type World } from "../support/world.ts";
 
 let world: World;
 let platform: PartnerCalls;
-/** Each call of the vendor's functions so far. */
+/** The calls of the vendor's functions so far. */
 const vendorCalls: string[] = [];
 beforeAll(async () => {
-  // The sweeps stay out: the grants made up here are none of the sandbox's.
+  // Without sweeps: the sandbox does not know the grants made up here.
   const counted = Object.fromEntries(
     (Object.keys(teapots) as (keyof typeof teapots)[]).map((name) => [
       name,
@@ -30,7 +30,7 @@ beforeAll(async () => {
 });
 afterAll(() => world.close());
 
-/** What every refusal looks like, and that it changed nothing and showed nothing of the inside. */
+/** Expects a refusal in the standard form, which changed nothing and revealed nothing internal. */
 async function expectRefused(answer: Response, status: number, id?: string): Promise<void> {
   const body = answer.body as { id: string; message: string };
   expect({ status: answer.status, ...body }).toEqual({
@@ -41,7 +41,7 @@ async function expectRefused(answer: Response, status: number, id?: string): Pro
   expect(answer.text).not.toMatch(/node_modules|\bat .*:\d+|SyntaxError|Prisma|postgres/i);
   expect(answer.headers).not.toHaveProperty("x-powered-by");
   expect(await countRows()).toBe(0);
-  // The clean-up of an earlier case may still come in its own time; it is no answer to this one.
+  // The clean-up of an earlier case may still run; it does not belong to this one.
   expect(vendorCalls.filter((name) => name !== "deprovision")).toEqual([]);
 }
 
@@ -96,7 +96,7 @@ const nested = (depth: number) => "[".repeat(depth) + "]".repeat(depth);
 const requestWith = (members: string) =>
   `{"uuid":"${randomUUID()}","plan":"basic"${members && `,${members}`}}`;
 
-describe("a body that is no request is refused", () => {
+describe("a body that is not a valid request is refused", () => {
   const json = { "content-type": "application/json" };
   const cases: [string, unknown, Record<string, string | null>, number, string][] = [
     ["broken JSON", '{"uuid":', json, 400, "bad_request"],
@@ -208,7 +208,7 @@ describe("a body that is no request is refused", () => {
     await expectRefused(await platform.provision(body, { headers }), status, id);
   });
 
-  it("more than 64 kB in pieces, without a length", async () => {
+  it("more than 64 kB in chunks, without a length", async () => {
     const { addonId, addonPassword } = world.sandbox.settings;
     const piece = `8000\r\n${"x".repeat(0x8000)}\r\n`;
     const answer = await rawHttp(
@@ -225,7 +225,7 @@ describe("a body that is no request is refused", () => {
   });
 });
 
-describe("of all members only uuid and plan can be wrong", () => {
+describe("validation of the members", () => {
   const odd: [string, unknown][] = [
     ["missing", undefined],
     ["null", null],
@@ -237,13 +237,13 @@ describe("of all members only uuid and plan can be wrong", () => {
     ["huge", "x".repeat(20_000)],
   ];
 
-  it.each(odd)("a uuid that is %s is refused by name", async (_case, uuid) => {
+  it.each(odd)("names the uuid when it is %s", async (_case, uuid) => {
     const answer = await platform.provision({ ...aProvisionRequest(), uuid });
     await expectRefused(answer, 422, "invalid_params");
     expect(answer.text).toMatch(/uuid/);
   });
 
-  it.each(odd)("a plan that is %s is refused by name", async (_case, plan) => {
+  it.each(odd)("names the plan when it is %s", async (_case, plan) => {
     const answer = await platform.provision({ ...aProvisionRequest(), plan });
     await expectRefused(answer, 422);
     expect(answer.text).toMatch(/plan/);
@@ -260,7 +260,7 @@ describe("of all members only uuid and plan can be wrong", () => {
     "oauth_grant",
     "more",
   ];
-  describe("anything else is accepted", () => {
+  describe("accepts any other member", () => {
     afterEach(gone);
     it.each(others.flatMap((member) => odd.map(([how, value]) => ({ member, how, value }))))(
       "$member that is $how",
@@ -271,13 +271,13 @@ describe("of all members only uuid and plan can be wrong", () => {
       },
     );
 
-    it("a name that no index takes, and what comes at the same moment", async () => {
-      // Not to be compressed, as an x that is repeated is.
+    it("a name too long for an index, and another provision at the same moment", async () => {
+      // Random, because a repeated character would be compressed.
       const name = randomBytes(15_000).toString("base64");
       await Promise.all([{ name }, {}, {}, {}].map((change) => accepted(aProvisionRequest(change))));
     });
 
-    it("nothing but uuid and plan", async () => {
+    it("only uuid and plan", async () => {
       const uuid = randomUUID();
       await accepted({ uuid, plan: "basic" });
       expect(await stored(uuid)).toEqual({
@@ -286,7 +286,7 @@ describe("of all members only uuid and plan can be wrong", () => {
       });
     });
 
-    it("members nobody knows, at every level, and none of them is kept", async () => {
+    it("unknown members at every level, which are not stored", async () => {
       const request = aProvisionRequest({
         oauth_grant: aGrant({ scope: ["x"], issued_by: { id: 1 } }),
         options: { size: "2", unknown: true, answer: 42, ratio: 0.5, nothing: null },
@@ -298,7 +298,7 @@ describe("of all members only uuid and plan can be wrong", () => {
       expect(await stored(request.uuid)).toMatchObject({ state: "provisioned", options: request["options"] });
     });
 
-    it("a plan change with members nobody knows", async () => {
+    it("unknown members in a plan change", async () => {
       const { uuid, ...rest } = aProvisionRequest();
       await accepted({ uuid, ...rest });
       expect(await platform.changePlan(uuid, { plan: "premium", why: ["x"], uuid: "y" })).toMatchObject({
@@ -308,7 +308,7 @@ describe("of all members only uuid and plan can be wrong", () => {
   });
 });
 
-describe("what is only unusual is accepted", () => {
+describe("unusual but valid input", () => {
   afterEach(gone);
 
   it.each<[string, Record<string, string>]>([
@@ -318,19 +318,19 @@ describe("what is only unusual is accepted", () => {
     ["a charset in quotes and capitals", { "content-type": 'Application/JSON; Charset="UTF-8"' }],
     ["an Accept that we never answer", { accept: "application/vnd.svc-addons+json; version=3" }],
     ["an Accept of a picture", { accept: "image/png" }],
-  ])("%s", async (_case, headers) => {
+  ])("is accepted: %s", async (_case, headers) => {
     await accepted(aProvisionRequest(), headers);
   });
 
-  it("a byte order mark", async () => {
+  it("is accepted: a byte order mark", async () => {
     await accepted(`\ufeff${JSON.stringify(aProvisionRequest())}`);
   });
 
-  it("a compressed body", async () => {
+  it("is accepted: a compressed body", async () => {
     await accepted(gzipSync(JSON.stringify(aProvisionRequest())), { "content-encoding": "gzip" });
   });
 
-  it("a body in chunks, without a length", async () => {
+  it("is accepted: a chunked body without a length", async () => {
     const text = JSON.stringify(aProvisionRequest());
     const { addonId, addonPassword } = world.sandbox.settings;
     const answer = await rawHttp(
@@ -342,16 +342,16 @@ describe("what is only unusual is accepted", () => {
     expect(answer.statuses).toEqual([200]);
   });
 
-  it("64 kB to the byte", async () => {
+  it("is accepted: exactly 64 kB", async () => {
     const request = JSON.stringify(aProvisionRequest({ more: "" }));
     await accepted(request.replace('"more":""', `"more":"${"x".repeat(65_536 - request.length)}"`));
   });
 
-  it("20 levels", async () => {
+  it("is accepted: 20 levels of nesting", async () => {
     await accepted(requestWith(`"options":{"a":${nested(18)}}`));
   });
 
-  it("5,000 options", async () => {
+  it("is accepted: 5,000 options", async () => {
     const options = Object.fromEntries(Array.from({ length: 5_000 }, (_, i) => [`k${i}`, i]));
     const request = aProvisionRequest({ options });
     await accepted(request);
@@ -373,7 +373,7 @@ describe("what is only unusual is accepted", () => {
     ["line ends and escapes", "a\r\nb\u001b[31mc\t"],
     ["an array of PostgreSQL", '{"a",NULL}'],
     ["nothing", ""],
-  ])("text is kept as it came: %s", async (_case, text) => {
+  ])("text is stored unchanged: %s", async (_case, text) => {
     const request = aProvisionRequest({
       name: text,
       region: text,
@@ -387,7 +387,7 @@ describe("what is only unusual is accepted", () => {
     });
   });
 
-  it("names that mean something to JavaScript are options like any other", async () => {
+  it("options may have names with a meaning in JavaScript", async () => {
     const uuid = randomUUID();
     const options =
       '{"__proto__":{"x":1},"constructor":{"prototype":{"x":1}},"toString":"t","hasOwnProperty":1}';
@@ -399,11 +399,14 @@ describe("what is only unusual is accepted", () => {
     expect((await platform.send("get", "/healthz")).status).toBe(200);
   });
 
-  it.each(["__proto__", "constructor", "toString", "hasOwnProperty"])("but %s is no plan", async (plan) => {
-    await expectRefused(await platform.provision(aProvisionRequest({ plan })), 422, "unknown_plan");
-  });
+  it.each(["__proto__", "constructor", "toString", "hasOwnProperty"])(
+    "such a name is not a plan: %s",
+    async (plan) => {
+      await expectRefused(await platform.provision(aProvisionRequest({ plan })), 422, "unknown_plan");
+    },
+  );
 
-  it("of two equal keys the last one counts", async () => {
+  it("the last of two equal keys counts", async () => {
     const uuid = randomUUID();
     await accepted(
       `{"uuid":"${randomUUID()}","uuid":"${uuid}","plan":"no","plan":"basic","name":"a","name":"b"}`,
@@ -411,7 +414,7 @@ describe("what is only unusual is accepted", () => {
     expect(await stored(uuid)).toMatchObject({ name: "b" });
   });
 
-  it("numbers beyond all measure", async () => {
+  it("is accepted: numbers out of range", async () => {
     const uuid = randomUUID();
     await accepted(
       `{"uuid":"${uuid}","plan":"basic","options":{"a":1e999,"b":${"9".repeat(400)},"c":-0,"d":1e-400}}`,
@@ -420,7 +423,7 @@ describe("what is only unusual is accepted", () => {
   });
 });
 
-describe("the uuid", () => {
+describe("uuid", () => {
   afterEach(gone);
   const uuid = "01234567-89AB-cdef-0123-456789ABCDEF";
 
@@ -456,7 +459,7 @@ describe("the uuid", () => {
     ["a path", "../../apps"],
     ["with a query", `${uuid}?x`],
   ];
-  it.each(none)("in a body must not be %s", async (_case, one) => {
+  it.each(none)("is refused in a body: %s", async (_case, one) => {
     await expectRefused(await platform.provision(aProvisionRequest({ uuid: one })), 422, "invalid_params");
   });
 
@@ -469,7 +472,7 @@ describe("the uuid", () => {
     ["10 kB", "x".repeat(10_000), 404],
     ["an option", "--help", 404],
     ["a name of JavaScript", "__proto__", 404],
-  ])("in a path that is %s is refused", async (_case, one, status) => {
+  ])("is refused in a path: %s", async (_case, one, status) => {
     await expectRefused(await platform.changePlan(one, { plan: "premium" }), status);
     await expectRefused(await platform.deprovision(one), status);
     const calls = world.sandbox.control.ledger().entries.filter(({ direction }) => direction === "in");
@@ -477,14 +480,14 @@ describe("the uuid", () => {
     expect(calls.filter(({ path }) => !path.startsWith("/api/v4/"))).toEqual([]);
   });
 
-  it.each(["?force=true", "#part", "/", "/?"])("in a path may be followed by %s", async (more) => {
+  it.each(["?force=true", "#part", "/", "/?"])("is accepted in a path followed by %s", async (more) => {
     const request = aProvisionRequest();
     await accepted(request);
     expect((await platform.deprovision(`${request.uuid}${more}`)).status).toBe(204);
   });
 });
 
-describe("the grant", () => {
+describe("oauth_grant", () => {
   afterEach(gone);
   const when = "2035-03-03T18:01:31";
 
@@ -502,7 +505,7 @@ describe("the grant", () => {
     ["an object", {}, null],
     ["null", null, null],
     ["nothing", undefined, null],
-  ])("may expire at %s, and always has its five minutes here", async (_case, expiresAt, kept) => {
+  ])("may expire at %s, and always gets five minutes", async (_case, expiresAt, kept) => {
     const request = aProvisionRequest({ oauth_grant: aGrant({ expires_at: expiresAt }) });
     await accepted(request);
     const credential = await credentialOf(request.uuid);
@@ -533,7 +536,7 @@ describe("the grant", () => {
     });
   });
 
-  it("may be of a type nobody knows", async () => {
+  it("may have an unknown type", async () => {
     const request = aProvisionRequest({ oauth_grant: aGrant({ type: "device_code" }) });
     await accepted(request);
     expect(await credentialOf(request.uuid)).toMatchObject({ state: "grant_pending" });
@@ -548,7 +551,7 @@ describe("the grant", () => {
   });
 });
 
-describe("an unusual request", () => {
+describe("unusual HTTP requests", () => {
   it.each([
     ...["get", "head", "put", "patch", "delete", "options", "trace"].map((method) => [
       method,
@@ -566,26 +569,23 @@ describe("an unusual request", () => {
     expect(answer.headers["allow"]).toBe(allowed);
   });
 
-  it.each(["DELETE", "PUT"])(
-    "whose header overrides its method with %s is taken as it came",
-    async (method) => {
-      const headers = { "x-http-method-override": method, "x-method-override": method };
-      const answer = await platform.send(
-        "post",
-        `/resources/${randomUUID()}?_method=${method}`,
-        {},
-        { headers },
-      );
-      expect(answer.status).toBe(405);
-    },
-  );
+  it.each(["DELETE", "PUT"])("a header that overrides the method with %s is ignored", async (method) => {
+    const headers = { "x-http-method-override": method, "x-method-override": method };
+    const answer = await platform.send(
+      "post",
+      `/resources/${randomUUID()}?_method=${method}`,
+      {},
+      { headers },
+    );
+    expect(answer.status).toBe(405);
+  });
 
-  it("for a deprovision may have a body, even a broken one", async () => {
+  it("a DELETE may have a body, even an invalid one", async () => {
     expect((await platform.send("delete", `/resources/${randomUUID()}`, '{"a":')).status).toBe(404);
   });
 
   const login = () => basic(world.sandbox.settings.addonId, world.sandbox.settings.addonPassword);
-  it("in absolute form is the same as any other", async () => {
+  it("a request in absolute form is the same as any other", async () => {
     const { statuses } = await rawHttp(
       world.service.url!,
       `DELETE http://elsewhere.example.com/resources/${randomUUID()} HTTP/1.1\r\nHost: x\r\nAuthorization: ${login()}\r\n\r\n`,
@@ -606,19 +606,19 @@ describe("an unusual request", () => {
     ["17 kB of headers", `${head}Host: x\r\nX-A: ${"a".repeat(17_000)}\r\n\r\n`, 431],
     ["a method nobody knows", `BREW /resources HTTP/1.1\r\nHost: x\r\n\r\n`, 400],
     ["an expectation nobody knows", `${head}Host: x\r\nExpect: tea\r\n\r\n`, 417],
-  ])("with %s is refused by the server itself", async (_case, bytes, status) => {
+  ])("with %s a request is refused by the HTTP server itself", async (_case, bytes, status) => {
     const answer = await rawHttp(world.service.url!, bytes);
     expect(answer.statuses).toEqual([status]);
   });
 
-  it("that drips is cut off within 15 s, whatever it drips: so say the server's limits", () => {
+  it("a slowly arriving request is cut off within 15 s by the server's timeouts", () => {
     const { headersTimeout, requestTimeout, keepAliveTimeout } = createHttpServer(express());
     expect({ headersTimeout, requestTimeout }).toEqual({ headersTimeout: 10_000, requestTimeout: 15_000 });
-    // Above the 90 s after which the router in front gives an idle connection up.
+    // More than the 90 s after which the platform's router closes an idle connection.
     expect(keepAliveTimeout).toBeGreaterThan(90_000);
   });
 
-  it("without a body is refused for that", async () => {
+  it("a POST without a body is refused", async () => {
     const { statuses, text } = await rawHttp(
       world.service.url!,
       `${head}Host: x\r\nAuthorization: ${login()}\r\nContent-Type: application/json\r\n\r\n`,
@@ -627,7 +627,7 @@ describe("an unusual request", () => {
     expect(text).toContain('"The request has no body."');
   });
 
-  it("has left no 5xx and no secret in the log", () => {
+  it("none of these tests caused a 5xx or logged a secret", () => {
     const lines = world
       .logged()
       .trim()

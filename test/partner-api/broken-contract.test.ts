@@ -4,7 +4,8 @@ import { kit } from "../kit/kit.ts";
 import { aLifecycle, type LifecycleWorld } from "../support/lifecycle.ts";
 import { eventually } from "../support/world.ts";
 
-// What a vendor's function answers and must not: the log says what it was, and it is called again until it is mended.
+// Invalid results of a vendor's function: the log names what was returned, and the function is called again until it
+// is fixed.
 
 let life: LifecycleWorld;
 beforeAll(async () => {
@@ -17,7 +18,7 @@ type Broken = "provision" | "changePlan" | "finish";
 const answers = (what: Broken, answer: unknown) =>
   life.vendor.next(what, async () => answer as Outcome & Done);
 const done = (uuid: string) => eventually(async () => expect(await life.steps(uuid)).toEqual([]));
-/** What the log says of a resource. */
+/** The log lines about a resource. */
 const saidOf = (uuid: string) =>
   life.world
     .logged()
@@ -26,7 +27,7 @@ const saidOf = (uuid: string) =>
     .join("\n");
 const config = { TEAPOT_URL: "https://teapots.example/broken", TEAPOT_TOKEN: "broken" };
 
-describe("a function that returns nothing is named, with what is missing:", () => {
+describe("a vendor's function that returns nothing is reported with what is missing", () => {
   const sentence = (name: Broken) =>
     `The service's ${name}() returned nothing; it must return its config, or later. Is a return missing?`;
 
@@ -47,7 +48,7 @@ describe("a function that returns nothing is named, with what is missing:", () =
     expect(await life.resource(uuid)).toMatchObject({ plan: "premium" });
   });
 
-  it.each([undefined, null])("finish, for %p; and kit resources show says it", async (nothing) => {
+  it.each([undefined, null])("finish, for %p; also by kit resources show", async (nothing) => {
     for (let i = 0; i < 20; i++) answers("finish", nothing);
     const { addon } = await life.control.install({ plan: "dedicated" });
     await eventually(() => expect(saidOf(addon.id)).toContain(sentence("finish")));
@@ -61,7 +62,7 @@ describe("a function that returns nothing is named, with what is missing:", () =
     await done(addon.id);
   });
 
-  it("but deprovision has nothing to return", async () => {
+  it("deprovision may return nothing", async () => {
     const uuid = await life.settled("basic");
     life.vendor.next("deprovision", async () => undefined);
     await life.control.deprovision(uuid);
@@ -70,7 +71,7 @@ describe("a function that returns nothing is named, with what is missing:", () =
   });
 });
 
-describe("a config var that is no text is named with what it is, never with its value:", () => {
+describe("a config var that is not a string is reported by its type, never by its value", () => {
   class Drawer {
     key = "hunter2hunter2";
     constructor() {
@@ -101,7 +102,7 @@ describe("a config var that is no text is named with what it is, never with its 
   });
 });
 
-it("config beside later is refused: neither is taken for the other", async () => {
+it("config together with later is refused", async () => {
   answers("provision", { config, later: "Soon." });
   const { addon, response } = await life.control.install({ plan: "basic" });
   expect(response.body).not.toMatchObject({ message: "Soon." });
@@ -110,7 +111,7 @@ it("config beside later is refused: neither is taken for the other", async () =>
   expect(life.vendor.callsOf(addon.id, "finish")).toEqual([]);
 });
 
-it("a config var may be empty, and arrives so", async () => {
+it("a config var may be an empty string", async () => {
   answers("provision", { config: { ...config, TEAPOT_TOKEN: "" } });
   const { addon } = await life.control.install({ plan: "basic" });
   await done(addon.id);

@@ -15,7 +15,7 @@ beforeAll(async () => {
 });
 afterAll(() => life.world.close());
 
-/** Every column of a resource's rows that may hold something sealed, and is not null. */
+/** Every column of a resource's rows that may hold an encrypted value, and is not null. */
 async function sealedOf(uuid: string): Promise<string[]> {
   const rows = await life.world.rows<Record<string, unknown>>(
     `SELECT r.*, c.* FROM resources r JOIN credentials c USING (uuid) WHERE r.uuid = $1`,
@@ -26,8 +26,8 @@ async function sealedOf(uuid: string): Promise<string[]> {
   );
 }
 
-describe("a deprovision", () => {
-  it("is answered 204 without a body; a tombstone stays, and nothing sealed", async () => {
+describe("DELETE /resources/:uuid", () => {
+  it("answers 204 without a body, and keeps only a tombstone without encrypted values", async () => {
     const uuid = await life.settled();
     expect(await sealedOf(uuid)).not.toEqual([]);
     const answer = await life.platform.deprovision(uuid);
@@ -38,7 +38,7 @@ describe("a deprovision", () => {
     await eventually(() => life.vendor.callsOf(uuid, "deprovision").length === 1);
   });
 
-  it("is told to the service with plan and region, and without the name and the options, which are forgotten", async () => {
+  it("calls deprovision with plan and region, without the name and the options, which are deleted", async () => {
     const uuid = randomUUID();
     const asked = aProvisionRequest({ uuid, name: "teapots-of-acme", options: { size: "large" } });
     const given: VendorResource[] = [];
@@ -54,7 +54,7 @@ describe("a deprovision", () => {
     expect(region).not.toBeNull();
   });
 
-  it("20 times at the same moment: one 204, 19 times 410, and one clean-up", async () => {
+  it("answers 20 simultaneous calls with one 204 and 19 times 410, and cleans up once", async () => {
     const uuid = await life.settled();
     const answers = await Promise.all(Array.from({ length: 20 }, () => life.platform.deprovision(uuid)));
     expect(answers.map(({ status }) => status).sort()).toEqual([204, ...Array<number>(19).fill(410)]);
@@ -63,7 +63,7 @@ describe("a deprovision", () => {
     expect((await life.events(uuid)).filter((type) => type === "deprovisioned")).toHaveLength(1);
   });
 
-  it("of a uuid never seen: 404, however often, and nothing is cleaned up", async () => {
+  it("answers 404 for an unknown uuid, every time, and cleans up nothing", async () => {
     const uuid = randomUUID();
     for (const _ of [1, 2]) {
       const { status, body } = await life.platform.deprovision(uuid);
@@ -75,7 +75,7 @@ describe("a deprovision", () => {
     expect(life.vendor.calls.filter((call) => call.uuid === uuid)).toEqual([]);
   });
 
-  it("that overtook its provision: the provision is answered 410, makes nothing and exchanges nothing", async () => {
+  it("before its provision arrives: the provision is answered 410, and creates and exchanges nothing", async () => {
     const request = aProvisionRequest();
     expect((await life.platform.deprovision(request.uuid)).status).toBe(404);
     for (const plan of ["basic", "dedicated", "basic"]) {
@@ -88,7 +88,7 @@ describe("a deprovision", () => {
     expect(await sealedOf(request.uuid)).toEqual([]);
   });
 
-  it("at the same moment as its provision: one of them comes first, and nothing is left over in either order", async () => {
+  it("at the same moment as its provision: nothing is left over in either order", async () => {
     for (let round = 0; round < 20; round++) {
       const request = aProvisionRequest();
       const [provision, deprovision] = await Promise.all(
@@ -96,7 +96,7 @@ describe("a deprovision", () => {
           ? [life.platform.provision(request), life.platform.deprovision(request.uuid)]
           : [life.platform.deprovision(request.uuid), life.platform.provision(request)].reverse(),
       );
-      // 404: the deprovision came first. 204: it ended a provision that was answered, or was just being made.
+      // 404: the deprovision came first. 204: it ended a provision that was answered or under way.
       const told = `${provision!.status} then ${deprovision!.status}`;
       expect(["200 then 204", "410 then 204", "410 then 404"]).toContain(told);
       expect(await life.resource(request.uuid)).toMatchObject({ state: "deprovisioned" });
@@ -112,7 +112,7 @@ describe("a deprovision", () => {
     expect(await sealedOf(addon.id)).toEqual([]);
   });
 
-  it("while the service is provisioning: 204, the provision comes to nothing, and what it made is cleaned up", async () => {
+  it("during a provision: answers 204, discards the provision and cleans up what it created", async () => {
     const gate = aGate();
     life.vendor.next("provision", async (resource) => {
       await gate.opened;
@@ -122,7 +122,7 @@ describe("a deprovision", () => {
     const provision = life.platform.provision(request);
     await eventually(() => life.vendor.callsOf(request.uuid, "provision").length === 1);
     expect((await life.platform.deprovision(request.uuid)).status).toBe(204);
-    // It waits for the call that still runs to end.
+    // It waits until the running call ends.
     expect(life.vendor.callsOf(request.uuid, "deprovision")).toEqual([]);
     gate.open();
     expect((await provision).status).toBe(410);
@@ -134,7 +134,7 @@ describe("a deprovision", () => {
     expect(await life.resource(request.uuid)).toMatchObject({ state: "deprovisioned" });
   });
 
-  it("while a provision that was put off is finished: what comes of it is dropped", async () => {
+  it("while a provision that was put off is being finished: discards its result", async () => {
     const gate = aGate();
     let aborted: () => boolean = () => false;
     life.vendor.next("finish", async (resource, platform) => {
@@ -155,7 +155,7 @@ describe("a deprovision", () => {
     expect(await sealedOf(addon.id)).toEqual([]);
   });
 
-  it("while a plan change runs: 204, the change comes to nothing", async () => {
+  it("during a plan change: answers 204 and discards the change", async () => {
     const gate = aGate();
     const request = aProvisionRequest();
     await life.platform.provision(request);
@@ -172,7 +172,7 @@ describe("a deprovision", () => {
     expect(await life.resource(request.uuid)).toMatchObject({ state: "deprovisioned", plan: "basic" });
   });
 
-  it("whose clean-up fails is answered 204 all the same, and cleaned up again under the same key", async () => {
+  it("answers 204 although the clean-up fails, and repeats that under the same idempotency key", async () => {
     const request = aProvisionRequest();
     await life.platform.provision(request);
     life.vendor.next("deprovision", () => Promise.reject(new Error("The kiln does not answer.")));

@@ -13,7 +13,7 @@ import { partnerCalls } from "../support/partner-calls.ts";
 import { aProvisionRequest } from "../support/a-provision-request.ts";
 import { aWorld, type World } from "../support/world.ts";
 
-/** What is always tried. Add the seed of a run of `npm run fuzz` that found something. */
+/** Cases that are always tried. Add the seed of a run of `npm run fuzz` that found something. */
 const SEEDS = [7, 4_711, 20_260];
 const CASES_PER_SEED = 500;
 const HEADERS = 2_000;
@@ -21,18 +21,18 @@ const HEADERS = 2_000;
 const log = createLogWatch();
 let world: World;
 beforeAll(async () => {
-  // The sweeps stay out: the grants made up here are none of the sandbox's.
+  // Without sweeps: the sandbox does not know the grants made up here.
   world = await aWorld({ environment: { WEB_JOBS: "off" }, parts: { logTo: log } });
 });
 afterAll(() => world.close());
 
-describe(`${CASES_PER_SEED} provision requests that no platform would send`, () => {
+describe(`${CASES_PER_SEED} invalid or odd provision requests`, () => {
   it.each(SEEDS)(
-    "seed %i: each is answered, kept whole or not at all, and shown to nobody",
+    "seed %i: each is answered, stored completely or not at all, and revealed to nobody",
     async (seed) => {
       const { faults, answers, dearest } = await fuzzProvisions({ world, log, seed, count: CASES_PER_SEED });
       expect(faults).toEqual([]);
-      // Not all of them are refused: then nothing would have been tried.
+      // If all were refused, nothing would be tested.
       expect(answers["200"]! + answers["202"]!).toBeGreaterThan(CASES_PER_SEED / 4);
       expect(answers["400"]! + answers["422"]!).toBeGreaterThan(CASES_PER_SEED / 4);
       expect(dearest.filter(({ times }) => times > 50)).toEqual([]);
@@ -41,8 +41,8 @@ describe(`${CASES_PER_SEED} provision requests that no platform would send`, () 
   );
 });
 
-describe("a service that refuses what it need not", () => {
-  it("is found out, by what the platform sends and by what is only odd", async () => {
+describe("the fuzz test itself", () => {
+  it("finds a service that refuses valid or merely odd requests", async () => {
     const refusal = JSON.stringify({ id: "invalid_params", message: "No." });
     const stub = createServer((_, response) => response.writeHead(422).end(refusal)).listen(0, "127.0.0.1");
     await once(stub, "listening");
@@ -61,9 +61,9 @@ describe("a service that refuses what it need not", () => {
   });
 });
 
-describe(`${HEADERS} Authorization headers that are not right`, () => {
+describe(`${HEADERS} wrong Authorization headers`, () => {
   it.each(SEEDS.slice(0, 1))(
-    "seed %i: all are refused, each like the other",
+    "seed %i: all are refused with the same answer",
     async (seed) => {
       const { addonId: user, addonPassword: password } = world.sandbox.settings;
       const wrong = { url: world.service.url!, user, password, seed, count: HEADERS };
@@ -74,8 +74,8 @@ describe(`${HEADERS} Authorization headers that are not right`, () => {
   );
 });
 
-describe("after all that", () => {
-  it("a provision is answered as ever", async () => {
+describe("after the fuzz tests", () => {
+  it("a normal provision succeeds", async () => {
     expect((await partnerCalls(world).provision(aProvisionRequest())).status).toBe(200);
   });
 });
@@ -84,7 +84,7 @@ it.each([
   ["--count", "10k"],
   ["--headers", "0"],
   ["--seed", ""],
-])("npm run fuzz with %s %p tries nothing, and says so", (option, value) => {
+])("npm run fuzz with %s %p runs nothing, and says so", (option, value) => {
   const root = fileURLToPath(new URL("../..", import.meta.url));
   const run = spawnSync(process.execPath, ["--import", "tsx", "fuzz/main.ts", option, value], {
     ...{ cwd: root, encoding: "utf8", env: { PATH: process.env["PATH"] } },

@@ -7,7 +7,7 @@ import { aGate } from "../support/a-vendor.ts";
 import { aLifecycle, type LifecycleWorld } from "../support/lifecycle.ts";
 import { eventually } from "../support/world.ts";
 
-// What takes long is begun, and looked at until it is done: `finish` and `deprovision` answer later as often as they like.
+// `finish` and `deprovision` may answer later any number of times, and are called again until they are done.
 
 let life: LifecycleWorld;
 beforeAll(async () => {
@@ -20,7 +20,7 @@ const firing: NotYet = { later: "The kiln is at 900 degrees.", againInSeconds: 1
 const says = (what: "finish" | "deprovision", answer: NotYet, times = 1) => {
   for (let i = 0; i < times; i++) life.vendor.next(what, async () => answer);
 };
-/** From now on, until it is to be as usual. */
+/** Replaces the answers from now on, until `asUsual`. */
 const fails = (words: string) => {
   for (let i = 0; i < 20; i++) life.vendor.next("finish", () => Promise.reject(new Error(words)));
 };
@@ -34,17 +34,17 @@ const step = async (uuid: string) =>
     )
   )[0];
 const done = (uuid: string) => eventually(async () => expect(await life.steps(uuid)).toEqual([]));
-/** Until it was called, and is to be called again in minutes. */
+/** Waits until it was called, and is to be called again in minutes. */
 const putOff = (uuid: string) =>
   eventually(async () => expect((await step(uuid))?.seconds).toBeGreaterThan(500));
-/** Called at once, once more, and put off again. */
+/** Makes it due now, and waits until it was called again and put off. */
 async function again(uuid: string): Promise<void> {
   const before = calls(uuid, "finish").length;
   await life.hurry(uuid);
   await eventually(() => calls(uuid, "finish").length > before);
   await putOff(uuid);
 }
-/** As if the step had been tried so often, so long ago. */
+/** Changes the step's number of attempts and its age. */
 const asIf = (uuid: string, { attempts, hours = 0 }: { attempts: number; hours?: number }) =>
   life.world.rows(
     `UPDATE steps SET attempts = $2, created_at = now() - make_interval(hours => $3) WHERE uuid = $1 AND kind IN ('finish', 'clean_up')`,
@@ -56,8 +56,8 @@ const stuck = (uuid: string) =>
     .split("\n")
     .filter((line) => line.includes('"alarm":"step_stuck"') && line.includes(uuid));
 
-describe("a provision that is not done yet", () => {
-  it("is looked at again, under the same key, until it is", async () => {
+describe("finish that answers later for a provision", () => {
+  it("is called again under the same key until it is done", async () => {
     says("finish", firing, 2);
     const { addon } = await life.control.install({ plan: "dedicated" });
     await done(addon.id);
@@ -68,7 +68,7 @@ describe("a provision that is not done yet", () => {
     expect(life.actionsOf(addon.id)).toEqual(["provision 200"]);
   });
 
-  it("is no failure: however often, it calls nobody", async () => {
+  it("never raises an alarm, however often it is called", async () => {
     says("finish", { ...firing, againInSeconds: 600 }, 2);
     const { addon } = await life.control.install({ plan: "dedicated" });
     await putOff(addon.id);
@@ -80,7 +80,7 @@ describe("a provision that is not done yet", () => {
     expect(stuck(addon.id)).toEqual([]);
   });
 
-  it("is given up after 11 hours, as any", async () => {
+  it("is given up after 11 hours", async () => {
     says("finish", { ...firing, againInSeconds: 600 });
     const { addon } = await life.control.install({ plan: "dedicated" });
     await putOff(addon.id);
@@ -89,7 +89,7 @@ describe("a provision that is not done yet", () => {
     await eventually(() => calls(addon.id, "deprovision").length === 1);
   });
 
-  it("says so in the words of the service, and what failed since", async () => {
+  it("has its message shown by kit resources show, with the last error since", async () => {
     says("finish", { later: "Half of it is fired.", againInSeconds: 600 });
     const { addon } = await life.control.install({ plan: "dedicated" });
     await putOff(addon.id);
@@ -117,7 +117,7 @@ describe("a provision that is not done yet", () => {
     [undefined, 30],
     [0, 1],
     [7_200, 3_600],
-  ])("waits for %p seconds: %d", async (againInSeconds, seconds) => {
+  ])("with againInSeconds %p is called again after %d seconds", async (againInSeconds, seconds) => {
     says("finish", { later: "Not yet.", ...(againInSeconds !== undefined && { againInSeconds }) }, 40);
     const { addon } = await life.control.install({ plan: "dedicated" });
     await eventually(async () => {
@@ -136,14 +136,14 @@ describe("a provision that is not done yet", () => {
       "againInSeconds that is no number",
     ],
     ["without a sentence", { later: true }, "not with a sentence"],
-  ])("%s is an error, and it is tried again", async (_, answer, said) => {
+  ])("fails and is retried when it answers later %s", async (_, answer, said) => {
     says("finish", answer as NotYet);
     const { addon } = await life.control.install({ plan: "dedicated" });
     await done(addon.id);
     expect(life.world.logged()).toContain(said);
   });
 
-  it("and one that is done and says nothing of later are two things", async () => {
+  it("is done when its result has `later: undefined`", async () => {
     const config = { TEAPOT_URL: "https://teapots.example/done", TEAPOT_TOKEN: "done" };
     says("finish", { later: undefined, config } as unknown as NotYet);
     const { addon } = await life.control.install({ plan: "dedicated" });
@@ -151,7 +151,7 @@ describe("a provision that is not done yet", () => {
     expect(calls(addon.id, "finish")).toHaveLength(1);
   });
 
-  it("may say what no database takes", async () => {
+  it("may answer a message with a NUL character, which is removed", async () => {
     says("finish", { later: "Half\0 of it.", againInSeconds: 600 });
     const { addon } = await life.control.install({ plan: "dedicated" });
     await putOff(addon.id);
@@ -164,19 +164,19 @@ describe("a provision that is not done yet", () => {
   });
 });
 
-describe("a plan change that is not done yet", () => {
+describe("finish that answers later for a plan change", () => {
   const doctor = async () => {
     const { data } = await kitJson<{ checks: { id: string }[] }>(life.world.environment, ["doctor"]);
     return data.checks.find(({ id }) => id === "steps");
   };
 
-  it("becomes the plan when it is, and once, after 11 hours, calls a person", async () => {
+  it("applies the plan when it is done, and raises one alarm after 11 hours", async () => {
     const uuid = await life.settled("basic");
     life.vendor.next("changePlan", async () => ({ later: "Firing a larger one." }));
     says("finish", { ...firing, againInSeconds: 600 }, 3);
     expect((await life.control.changePlan(uuid, "premium")).response.status).toBe(202);
     await putOff(uuid);
-    // It may have stood in line for as long as it liked.
+    // The time that it waited in the queue does not count.
     await asIf(uuid, { attempts: 0, hours: 12 });
     await again(uuid);
     expect(stuck(uuid)).toEqual([]);
@@ -206,7 +206,7 @@ describe("a plan change that is not done yet", () => {
   });
 });
 
-it("a take-down that is not done yet is looked at until it is, and ends there", async () => {
+it("deprovision that answers later is called again until it is done", async () => {
   const uuid = await life.settled("basic");
   says("deprovision", firing, 2);
   await life.control.deprovision(uuid);
@@ -218,7 +218,7 @@ it("a take-down that is not done yet is looked at until it is, and ends there", 
   expect(more).toEqual([first, first]);
 });
 
-it("a take-down that fails for the twelfth time calls a person, once, and is tried again until it is done", async () => {
+it("deprovision that fails for the twelfth time raises one alarm, and is retried until it succeeds", async () => {
   const uuid = await life.settled("basic");
   const failsToEnd = () =>
     life.vendor.next("deprovision", () => Promise.reject(new Error("The kiln is bricked up.")));
@@ -238,8 +238,8 @@ it("a take-down that fails for the twelfth time calls a person, once, and is tri
   expect(calls(uuid, "deprovision")).toHaveLength(4);
 });
 
-describe("a try that is the twelfth, and ends without a failure to tell of,", () => {
-  /** A step that has failed eleven times, and whose next call does this. */
+describe("a twelfth attempt that ends without a failure of its own", () => {
+  /** A step that has failed eleven times, and the behaviour of its next call. */
   async function twelfth(work: () => Promise<never>): Promise<string> {
     says("finish", { ...firing, againInSeconds: 600 });
     const { addon } = await life.control.install({ plan: "dedicated" });
@@ -251,7 +251,7 @@ describe("a try that is the twelfth, and ends without a failure to tell of,", ()
     return addon.id;
   }
 
-  it("calls nobody where the resource is gone by then, and is not said to be tried again", async () => {
+  it("raises no alarm, and logs no retry, when the resource is gone by then", async () => {
     const gate = aGate();
     const uuid = await twelfth(() => gate.opened.then(() => Promise.reject(new Error("Gone."))));
     await life.platform.deprovision(uuid);
@@ -263,7 +263,7 @@ describe("a try that is the twelfth, and ends without a failure to tell of,", ()
     expect(lines.filter((line) => line.includes("will be tried again") && line.includes(uuid))).toEqual([]);
   });
 
-  it("calls nobody where its process stops, and the next is the twelfth", async () => {
+  it("raises no alarm when its process stops, and leaves the next attempt as the twelfth", async () => {
     const uuid = await twelfth(() => new Promise(() => undefined));
     await life.world.service.services.lifecycle.runner.settled();
     life.vendor.next("finish", () => Promise.reject(new Error("The kiln is cold.")));

@@ -20,7 +20,7 @@ import { teapots } from "../support/teapots/index.ts";
 import { Secret } from "../../src/secret.ts";
 import { eventually } from "../support/world.ts";
 
-// What comes while something else of the same resource is under way, or was left behind by a process that died.
+// Requests that arrive while other work on the resource is under way, or was left by a process that died.
 
 const onPostgresql = process.env["TEST_DATABASE_URL"] ? it : it.skip;
 
@@ -41,8 +41,8 @@ const urlThere = (uuid: string) => life.control.configVars(life.control.addon(uu
 const urlOf = (uuid: string, plan: string) => `https://${plan}.teapots.example/${uuid}`;
 const slow = () => Promise.resolve({ later: "Wait." });
 
-describe("config vars that are announced slowly", () => {
-  it("do not stand in place of those of a later plan change", async () => {
+describe("slow updates of config vars at the platform", () => {
+  it("do not overwrite those of a later plan change", async () => {
     const uuid = await life.settled();
     life.control.fault("GET /addons/*/config", { delayMs: 1_500 }, 1);
     expect((await life.control.changePlan(uuid, "premium")).response.status).toBe(200);
@@ -52,7 +52,7 @@ describe("config vars that are announced slowly", () => {
     expect(urlThere(uuid)).toBe(urlOf(uuid, "basic"));
   });
 
-  it("do not stand in place of those of a change that was queued behind the provision", async () => {
+  it("do not overwrite those of a plan change that was queued behind the provision", async () => {
     life.control.fault("PATCH /addons/*/config", { delayMs: 1_500 }, 1);
     const { addon } = await life.control.install({ plan: "dedicated" });
     expect((await life.control.changePlan(addon.id, "premium")).response.status).toBe(202);
@@ -62,7 +62,7 @@ describe("config vars that are announced slowly", () => {
 });
 
 describe("a provision", () => {
-  /** What is there of it: written by a process that died or froze, and not answered. */
+  /** The rows of a provision that a dead or frozen process stored and did not answer. */
   const unanswered = async (age: string) => {
     const uuid = randomUUID();
     const [step] = await life.world.rows<{ id: number }>(
@@ -77,7 +77,7 @@ describe("a provision", () => {
   const calls = (uuid: string) =>
     life.vendor.calls.filter((call) => call.uuid === uuid).map(({ what }) => what);
 
-  it("that is refused by one process while another makes it is taken down", async () => {
+  it("that one process refuses while another creates it is cleaned up", async () => {
     const gate = aGate();
     life.vendor.next("provision", async (resource) => {
       await gate.opened;
@@ -98,7 +98,7 @@ describe("a provision", () => {
     await nothingLeft(uuid);
   });
 
-  it("that nobody answered for half a day is made all the same, for it may be delivered again", async () => {
+  it("that was not answered for half a day is still created, because it may be delivered again", async () => {
     await life.world.service.services.jobs.stop();
     const { uuid } = await unanswered("12 hours");
     await life.world.service.services.lifecycle.runner.findLate();
@@ -111,9 +111,9 @@ describe("a provision", () => {
 });
 
 describe("a plan change", () => {
-  it("that was made and answered to nobody, for the process died, can be taken back", async () => {
+  it("that was made by a process that died before it answered can be reverted", async () => {
     const uuid = await life.settled();
-    // What a killed process leaves: begun, and not acknowledged.
+    // The state that a killed process leaves: begun, and not acknowledged.
     await life.world.rows(
       `INSERT INTO steps (uuid, kind, detail, due_at, attempts, lease, leased_until)
        VALUES ($1, 'change_plan', '{"previousPlan": "basic", "plan": "premium"}', now(), 1, 1, now())`,
@@ -127,16 +127,16 @@ describe("a plan change", () => {
     expect(urlThere(uuid)).toBe(urlOf(uuid, "basic"));
   });
 
-  it("that is still to be made again for a process that died is taken back behind it", async () => {
+  it("that must be repeated for a process that died is followed by the change that reverts it", async () => {
     const uuid = await life.settled();
-    // Longer than the requests that take it back wait for it.
+    // Longer than the requests that revert it wait for it.
     await life.world.rows(
       `INSERT INTO steps (uuid, kind, detail, due_at, attempts, lease, leased_until)
        VALUES ($1, 'change_plan', '{"previousPlan": "basic", "plan": "premium"}', now(), 1, 1, now() + interval '30 seconds')`,
       [uuid],
     );
     expect((await life.platform.changePlan(uuid, { plan: "basic" })).status).toBe(202);
-    // Delivered again it changes nothing more.
+    // A repeated delivery changes nothing more.
     expect((await life.platform.changePlan(uuid, { plan: "basic" })).status).toBe(200);
     expect(await life.steps(uuid)).toEqual(["change_plan", "change_plan"]);
     await life.hurry(uuid);
@@ -146,7 +146,7 @@ describe("a plan change", () => {
     expect(urlThere(uuid)).toBe(urlOf(uuid, "basic"));
   }, 30_000);
 
-  it("that is refused in the end calls a person where the platform was told yes, and else nobody", async () => {
+  it("that is refused in the end raises an alarm only if the platform was told yes", async () => {
     const alarms = (uuid: string) =>
       life.world
         .logged()
@@ -173,7 +173,7 @@ describe("a plan change", () => {
     expect(alarms(unanswered)).toEqual([]);
   });
 
-  it("that is accepted late does not count above the one that was queued behind it", async () => {
+  it("that is accepted late does not override a change that was queued behind it", async () => {
     const uuid = await life.settled();
     const gate = aGate();
     life.vendor.next("changePlan", async (...given) => {
@@ -182,7 +182,7 @@ describe("a plan change", () => {
     });
     const first = life.control.changePlan(uuid, "dedicated");
     await eventually(async () => expect(await life.steps(uuid)).toEqual(["change_plan"]));
-    // What another process writes that waited long enough for the first.
+    // What another process writes after waiting for the first.
     await life.world.rows(
       `WITH queued AS (INSERT INTO steps (uuid, kind, detail, due_at)
          VALUES ($1, 'change_plan', '{"previousPlan": "basic", "plan": "premium"}', now()))
@@ -196,7 +196,7 @@ describe("a plan change", () => {
     expect(urlThere(uuid)).toBe(urlOf(uuid, "premium"));
   });
 
-  onPostgresql("that is queued while another is settled counts above it (needs PostgreSQL)", async () => {
+  onPostgresql("that is queued while another is being stored overrides it (needs PostgreSQL)", async () => {
     const uuid = await life.settled();
     const [first, second] = [aGate(), aGate()];
     for (const { opened } of [first, second])
@@ -210,7 +210,7 @@ describe("a plan change", () => {
       [uuid],
     );
     await eventually(() => expect(life.vendor.callsOf(uuid, "changePlan")).toHaveLength(1));
-    // What another process does that is just queueing a change, and has not committed it.
+    // What another process does that is queueing a change, and has not committed it.
     const other = new pg.Client({ connectionString: life.world.environment["DATABASE_URL"] });
     await other.connect();
     await other.query(`BEGIN`);
@@ -231,7 +231,7 @@ describe("a plan change", () => {
     expect(await plansOf(uuid)).toEqual({ plan: "dedicated", applied_plan: "dedicated" });
   });
 
-  onPostgresql("settled while an operator's var is being kept counts it in (needs PostgreSQL)", async () => {
+  onPostgresql("that is stored while an operator sets a var keeps that var (needs PostgreSQL)", async () => {
     const { db, vault } = life.world.service.services;
     const uuid = await life.settled();
     const gate = aGate();
@@ -258,7 +258,7 @@ describe("a plan change", () => {
     expect(urlThere(uuid)).toBe(urlOf(uuid, "premium"));
   });
 
-  it("that is refused in the end leaves the plan that was there before it, not an older one", async () => {
+  it("that is refused in the end leaves the plan before it, not an older one", async () => {
     const uuid = await life.settled();
     const gate = aGate();
     life.vendor.next("changePlan", async (...given) => {
@@ -274,7 +274,7 @@ describe("a plan change", () => {
     expect(await plansOf(uuid)).toEqual({ plan: "premium", applied_plan: "premium" });
   });
 
-  it("that takes longer is finished, and holds no other up, where no token will ever come", async () => {
+  it("that takes longer is finished, and blocks no other, when no token will ever come", async () => {
     const request = aProvisionRequest({ oauth_grant: null });
     expect((await life.platform.provision(request)).status).toBe(200);
     life.vendor.next("changePlan", slow);
@@ -286,7 +286,7 @@ describe("a plan change", () => {
     );
   });
 
-  it("that takes longer is finished, and holds no other up, also where the grant it waits for is lost", async () => {
+  it("that takes longer is finished, and blocks no other, when its grant is lost", async () => {
     const request = aProvisionRequest();
     expect((await life.platform.provision(request)).status).toBe(200);
     life.vendor.next("changePlan", slow);
@@ -303,9 +303,9 @@ describe("a plan change", () => {
     expect(await life.credential(request.uuid)).toMatchObject({ state: "grant_lost" });
   });
 
-  it("queued behind a provision that is then refused is not made", async () => {
+  it("that is queued behind a provision that is then refused is not made", async () => {
     const uuid = randomUUID();
-    // What another process is at: written, and not decided.
+    // A provision that another process is deciding: stored, and not decided.
     await life.world.rows(
       `WITH made AS (INSERT INTO resources (uuid, plan, applied_plan) VALUES ($1, 'basic', 'basic')),
          without AS (INSERT INTO credentials (uuid, state) VALUES ($1, 'no_grant'))
@@ -324,7 +324,7 @@ describe("a plan change", () => {
   });
 });
 
-onPostgresql("tokens that come while a provision fails are not stored in it (needs PostgreSQL)", async () => {
+onPostgresql("tokens that arrive while a provision fails are not stored (needs PostgreSQL)", async () => {
   const { db, vault } = life.world.service.services;
   life.control.fault("POST /oauth/token", { status: 503, body: { error: "temporarily_unavailable" } }, 1_000);
   const request = aProvisionRequest({ plan: "dedicated" });
@@ -337,7 +337,7 @@ onPostgresql("tokens that come while a provision fails are not stored in it (nee
     `UPDATE credentials SET state = 'grant_lost', due_at = NULL, sealed_grant_code = NULL WHERE uuid = $1`,
     [uuid],
   );
-  // The failure waits for that, and the tokens wait behind it: their statement began before either.
+  // The failure waits for that, and the tokens wait behind it: their statement started before both.
   const failed = createProvisionFailure(db, vault).failStranded(uuid);
   await sleep(300);
   const stored = createCredentialStore(db).storeTokens({

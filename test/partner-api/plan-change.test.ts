@@ -18,7 +18,7 @@ beforeAll(async () => {
 afterAll(() => life.world.close());
 afterEach(() => life.vendor.asUsual());
 
-/** A provisioned resource, made by hand: its grant is none of the sandbox's. */
+/** A provisioned resource by a request made by hand: the sandbox does not know its grant. */
 async function provisioned(plan = "basic"): Promise<string> {
   const request = aProvisionRequest({ plan });
   expect((await life.platform.provision(request)).status).toBe(200);
@@ -28,8 +28,8 @@ async function provisioned(plan = "basic"): Promise<string> {
 const config = (uuid: string) =>
   life.world.rows(`SELECT sealed_config FROM resources WHERE uuid = $1`, [uuid]);
 
-describe("a plan change", () => {
-  it("is answered with the new config vars, which the platform is also told", async () => {
+describe("PUT /resources/:uuid", () => {
+  it("answers with the new config vars, and sets them at the platform", async () => {
     const uuid = await life.settled();
     const since = life.position();
     const { response } = await life.control.changePlan(uuid, "premium");
@@ -49,7 +49,7 @@ describe("a plan change", () => {
     expect(await life.resource(uuid)).toMatchObject({ plan: "premium", state: "provisioned" });
   });
 
-  it("before the grant is exchanged is accepted, and told once it is", async () => {
+  it("is accepted before the grant is exchanged, and sets the vars afterwards", async () => {
     life.control.settings({ acceptDelayMs: 1_500 });
     const { addon } = await life.control.install();
     life.control.settings({ acceptDelayMs: 0 });
@@ -61,7 +61,7 @@ describe("a plan change", () => {
     });
   });
 
-  it("to the plan it has: 200, nothing happens, and it is counted", async () => {
+  it("with the current plan: answers 200, changes nothing, and is counted", async () => {
     const uuid = await provisioned();
     const before = await config(uuid);
     for (const _ of [1, 2]) {
@@ -76,7 +76,7 @@ describe("a plan change", () => {
     expect(await config(uuid)).toEqual(before);
   });
 
-  it("to the plan it has is a success also where that plan is sold no more", async () => {
+  it("with the current plan: answers 200 although that plan is no longer on offer", async () => {
     const uuid = await provisioned();
     const sold = { plan: "sold-in-former-times" };
     await life.world.rows(`UPDATE resources SET plan = $2, applied_plan = $2 WHERE uuid = $1`, [uuid, sold.plan]); // prettier-ignore
@@ -86,7 +86,7 @@ describe("a plan change", () => {
     expect(life.vendor.callsOf(uuid, "changePlan").map(({ plan }) => plan)).toEqual(["premium"]);
   });
 
-  it("to the plan it has, more than three times within an hour: an alarm, once for each resource", async () => {
+  it("with the current plan, more than three times within an hour: raises one alarm for each resource", async () => {
     const [often, seldom] = [await provisioned(), await provisioned()];
     const alarms = () =>
       life.world
@@ -97,18 +97,18 @@ describe("a plan change", () => {
     const ask = (uuid: string) => life.platform.changePlan(uuid, { plan: "basic" });
     for (const uuid of [often, often, often, seldom, seldom, seldom]) await ask(uuid);
     expect(alarms()).toEqual([]);
-    // An hour ago is long ago.
+    // Changes of more than an hour ago do not count.
     await life.world.rows(`UPDATE events SET at = at - interval '61 minutes' WHERE uuid = $1`, [seldom]);
     for (const uuid of [often, seldom, often, seldom]) expect((await ask(uuid)).status).toBe(200);
     expect(alarms()).toEqual([often]);
-    // However long it goes on: no more alarms, and no more rows.
+    // However often it is repeated: no more alarms, and no more rows.
     for (let calls = 0; calls < 5; calls++) expect((await ask(often)).status).toBe(200);
     expect(alarms()).toEqual([often]);
     expect((await life.events(often)).filter((type) => type === "plan_unchanged")).toHaveLength(4);
   });
 
   it.each(["samovar", "Premium", "teapots:premium", "__proto__"])(
-    "to the unknown plan %s: 422, no call, no change",
+    "with the unknown plan %s: answers 422, without a call or a change",
     async (plan) => {
       const uuid = await provisioned();
       const { status, body } = await life.platform.changePlan(uuid, { plan });
@@ -118,7 +118,7 @@ describe("a plan change", () => {
     },
   );
 
-  it("of a uuid never seen: 404, also to an unknown plan, and no row", async () => {
+  it("for an unknown uuid: answers 404, also with an unknown plan, and creates no row", async () => {
     const uuid = randomUUID();
     for (const plan of ["premium", "samovar"])
       expect((await life.platform.changePlan(uuid, { plan })).status).toBe(404);
@@ -126,7 +126,7 @@ describe("a plan change", () => {
     expect(await life.events(uuid)).toEqual([]);
   });
 
-  it("of a resource that is gone: 410, also to an unknown plan or the one it had", async () => {
+  it("for a deprovisioned resource: answers 410, also with an unknown plan or its last one", async () => {
     const uuid = await provisioned();
     await life.platform.deprovision(uuid);
     for (const plan of ["premium", "samovar", "basic"])
@@ -134,7 +134,7 @@ describe("a plan change", () => {
     expect(life.vendor.callsOf(uuid, "changePlan")).toEqual([]);
   });
 
-  it("removes the config vars that the new plan has no more", async () => {
+  it("removes the config vars that the new plan does not have", async () => {
     const uuid = await life.settled();
     const { app } = life.control.addon(uuid);
     expect(life.control.configVars(app.name)).toHaveProperty("TEAPOT_TOKEN");
@@ -148,14 +148,14 @@ describe("a plan change", () => {
     ]);
     await eventually(() => !("TEAPOT_TOKEN" in life.control.configVars(app.name)));
 
-    // And the plan after that, which wants it again, gets it back.
+    // A later plan that has the var sets it again.
     await life.control.changePlan(uuid, "basic");
     await eventually(() => "TEAPOT_TOKEN" in life.control.configVars(app.name));
   });
 });
 
-describe("plan changes at the same moment", () => {
-  it("are done one after the other; the last that was answered is the plan there is", async () => {
+describe("simultaneous plan changes", () => {
+  it("are made one after the other, and the last one answered is the plan in the end", async () => {
     const uuid = await provisioned();
     const answered: string[] = [];
     const plans = Array.from({ length: 12 }, (_, i) => (i % 2 ? "basic" : "premium"));
@@ -173,12 +173,12 @@ describe("plan changes at the same moment", () => {
     const called = life.vendor.callsOf(uuid, "changePlan").map(({ plan }) => plan);
     expect(await life.resource(uuid)).toMatchObject({ plan: answered.at(-1) });
     expect(called.at(-1)).toBe(answered.at(-1));
-    // Those that found their plan in place already called nobody.
+    // Requests that found their plan in place called no function.
     expect(called).toEqual(answered.filter((plan, i) => plan !== (answered[i - 1] ?? "basic")));
   });
 });
 
-describe("a plan change that the service", () => {
+describe("a plan change whose function", () => {
   it("refuses: 422 with its message, and the plan stays", async () => {
     const uuid = await provisioned();
     life.vendor.next("changePlan", () =>
@@ -193,7 +193,7 @@ describe("a plan change that the service", () => {
     expect(await life.steps(uuid)).toEqual([]);
   });
 
-  it("answers with a var that is not declared: 202, and it is tried again under the same key", async () => {
+  it("returns a var that is not declared: 202, and a retry under the same key", async () => {
     const uuid = await life.settled();
     life.vendor.next("changePlan", () => Promise.resolve({ config: { LD_PRELOAD: "x" } }));
     const { response } = await life.control.changePlan(uuid, "premium");
@@ -214,7 +214,7 @@ describe("a plan change that the service", () => {
     ["a promise", async () => ({ TEAPOT_URL: "x" }), "this was: Promise. Is an await missing?"],
     ["an object of a class", () => new URL("https://teapots.example"), "this was: URL."],
     ["nothing", () => null, "this was: nothing."],
-  ])("answers with %s for its vars: 202, none is taken away, and the log says why", async (_, vars, said) => {
+  ])("returns %s as config: 202, no var is removed, and the log says why", async (_, vars, said) => {
     const uuid = await life.settled();
     const since = life.position();
     life.vendor.next("changePlan", async () => ({ config: vars() }) as Done);
@@ -226,7 +226,7 @@ describe("a plan change that the service", () => {
     expect(life.world.logged()).toContain(said);
   });
 
-  it("puts off: 202, then finish, then the platform is told", async () => {
+  it("answers later: 202, then finish, then the platform is told", async () => {
     const uuid = await life.settled();
     life.vendor.next("changePlan", () => Promise.resolve({ later: "Kneading the clay." }));
     const { response } = await life.control.changePlan(uuid, "premium");
@@ -241,7 +241,7 @@ describe("a plan change that the service", () => {
     expect((await life.events(uuid)).at(-1)).toBe("plan_changed");
   });
 
-  it("takes more than 3 s for: 202, and the platform is told when it is done", async () => {
+  it("takes more than 3 s: 202, and the platform is told when it is done", async () => {
     const uuid = await life.settled();
     const gate = aGate();
     life.vendor.next("changePlan", async (resource, previous) => {
@@ -251,7 +251,7 @@ describe("a plan change that the service", () => {
     const { response } = await life.control.changePlan(uuid, "premium");
     expect(response.status).toBe(202);
     expect(response.ms).toBeLessThan(10_000);
-    // The next one finds it still running, and is queued behind it.
+    // The next change finds it still running, and is queued behind it.
     const next = life.platform.changePlan(uuid, { plan: "basic" });
     gate.open();
     expect((await next).status).toBeLessThan(300);
@@ -261,7 +261,7 @@ describe("a plan change that the service", () => {
     expect(life.control.configVars(app.name)["TEAPOT_URL"]).toContain("//basic.");
   });
 
-  it("refuses in the end, while the platform is still being told of the provision: nothing of that has failed", async () => {
+  it("refuses in the end while the provision is still being reported: the provision does not fail", async () => {
     life.control.fault("POST /addons/*/actions/provision", { delayMs: 10_000 });
     const { addon } = await life.control.install({ plan: "dedicated" });
     await eventually(() => life.patchesOf(addon.id).length === 1);
@@ -276,8 +276,8 @@ describe("a plan change that the service", () => {
     expect(life.control.addon(addon.id)).toMatchObject({ state: "provisioned" });
   });
 
-  // Not yet: the announcement of the change before it, which waits for a token, holds it up for good.
-  it("fails is tried again also where no token ever came", async () => {
+  // Not yet: the update of the change before it, which waits for a token, blocks it for good.
+  it("fails: retried although no token ever came", async () => {
     const request = aProvisionRequest({ oauth_grant: null });
     await life.platform.provision(request);
     expect((await life.platform.changePlan(request.uuid, { plan: "premium" })).status).toBe(200);

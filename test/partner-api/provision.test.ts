@@ -10,7 +10,7 @@ import { aLifecycle, type LifecycleWorld } from "../support/lifecycle.ts";
 import { eventually } from "../support/world.ts";
 
 let life: LifecycleWorld;
-/** A statement that finds no database. */
+/** A statement that finds the database unreachable. */
 let failing: string | null = null;
 beforeAll(async () => {
   const wrapDatabase = (database: Database): Database => ({
@@ -29,13 +29,13 @@ afterEach(() => {
 });
 
 describe("a provision delivered 50 times at the same moment", () => {
-  it("makes one resource, calls the service once, exchanges one grant, and is answered 50 times alike", async () => {
+  it("creates one resource with one vendor's call and one exchange, and all 50 answers are equal", async () => {
     const { control, platform, vendor } = life;
     vendor.next("provision", async (resource) => {
       await sleep(300);
       return teapots.provision(resource);
     });
-    // The first delivery is lost on its way, so that the platform has an add-on and a grant to deliver again.
+    // The first delivery is lost, so that the platform has an add-on and a grant to deliver again.
     control.fault("> POST /resources", { reset: "before" });
     const { addon } = await control.install();
     const request = life.requestFor(addon.id);
@@ -54,7 +54,7 @@ describe("a provision delivered 50 times at the same moment", () => {
     expect((await life.events(addon.id)).filter((type) => type === "tokens_issued")).toHaveLength(1);
   });
 
-  it("is put off once, where its plan takes longer", async () => {
+  it("puts off a plan that takes longer once", async () => {
     const request = aProvisionRequest({ plan: "dedicated" });
     const answers = await Promise.all(Array.from({ length: 50 }, () => life.platform.provision(request)));
     expect(new Set(answers.map(({ status, text }) => `${status} ${text}`)).size).toBe(1);
@@ -93,7 +93,7 @@ describe("a provision delivered again", () => {
     expect(life.vendor.callsOf(request.uuid, "provision")).toHaveLength(1);
   });
 
-  it("with another plan is a warning in the log", async () => {
+  it("with another plan logs a warning", async () => {
     const request = aProvisionRequest();
     await life.platform.provision(request);
     await life.platform.provision({ ...request, plan: "premium" });
@@ -102,7 +102,7 @@ describe("a provision delivered again", () => {
     );
   });
 
-  it("with the plan from before a plan change is none: it is the first one, delivered again", async () => {
+  it("with the plan from before a plan change logs no warning", async () => {
     const request = aProvisionRequest();
     await life.platform.provision(request);
     expect((await life.platform.changePlan(request.uuid, { plan: "premium" })).status).toBe(200);
@@ -112,7 +112,7 @@ describe("a provision delivered again", () => {
     expect(warningsOf(request.uuid)).toEqual([expect.objectContaining({ differs: ["region"] })]);
   });
 
-  it("with another plan is answered also where nobody can say whether it was changed", async () => {
+  it("with another plan is answered although the database cannot say whether the plan was changed", async () => {
     const request = aProvisionRequest();
     const first = await life.platform.provision(request);
     failing = "count_plan_changes";
@@ -122,7 +122,7 @@ describe("a provision delivered again", () => {
     expect(warningsOf(request.uuid)).toHaveLength(1);
   });
 
-  it("with other options or another region is one too, and with the same in another order is none", async () => {
+  it("with other options or another region logs a warning, and with reordered options does not", async () => {
     const request = aProvisionRequest({ region: "eu", options: { size: "7", deep: { a: 1, b: [true] } } });
     await life.platform.provision(request);
     await life.platform.provision({ ...request, options: { deep: { b: [true], a: 1 }, size: "7" } });
@@ -133,7 +133,7 @@ describe("a provision delivered again", () => {
     expect(JSON.stringify(warnings)).not.toContain("a-private-8");
   });
 
-  it("with a new code, while the first is not accepted yet, has the new one exchanged", async () => {
+  it("with a new code, before the first is accepted, has the new one exchanged", async () => {
     const { control } = life;
     control.settings({ acceptDelayMs: 120_000 });
     const { addon } = await control.install();
@@ -150,16 +150,16 @@ describe("a provision delivered again", () => {
     expect(await life.events(addon.id)).toContain("grant_replaced");
   });
 
-  it("with a new code, when tokens are there, has nothing exchanged", async () => {
+  it("with a new code, when tokens are stored, has nothing exchanged", async () => {
     const uuid = await life.settled();
     expect((await life.control.redeliver(uuid, { newCode: true })).response.status).toBe(200);
-    // A later grant's exchange shows that the sweep has passed this one by.
+    // The exchange of a later grant shows that the sweep has skipped this one.
     await life.settled();
     expect(life.exchangesOf(life.requestFor(uuid).oauth_grant.code)).toEqual([]);
     expect(await life.credential(uuid)).toEqual({ state: "active", generation: 1 });
   });
 
-  it("brings the grant that the first one lacked", async () => {
+  it("supplies the grant that the first delivery lacked", async () => {
     const request = aProvisionRequest({ oauth_grant: null });
     await life.platform.provision(request);
     expect(await life.credential(request.uuid)).toMatchObject({ state: "no_grant" });
@@ -168,8 +168,8 @@ describe("a provision delivered again", () => {
   });
 });
 
-describe("no grant is exchanged before the answer is out", () => {
-  it.each(["basic", "dedicated"])("for the plan %s: so says the order of the calls", async (plan) => {
+describe("no grant is exchanged before the answer has been sent", () => {
+  it.each(["basic", "dedicated"])("for the plan %s, by the order of the calls", async (plan) => {
     const { control } = life;
     if (plan === "basic") {
       life.vendor.next("provision", async (resource) => {
@@ -189,8 +189,8 @@ describe("no grant is exchanged before the answer is out", () => {
   });
 });
 
-describe("a provision of an unknown plan", () => {
-  it("is refused with the plans there are; no row, no call, no grant", async () => {
+describe("a provision with an unknown plan", () => {
+  it("is refused with a list of the plans; no row, no vendor's call, no grant", async () => {
     const { addon, response } = await life.control.install({ plan: "samovar", force: true });
     expect(response).toMatchObject({
       status: 422,
@@ -205,7 +205,7 @@ describe("a provision of an unknown plan", () => {
     ["with a space", "basic "],
     ["with the service before it", "teapots:basic"],
     ["of 10 kB", "b".repeat(10_000)],
-  ])("so is one %s", async (_case, plan) => {
+  ])("is refused with a plan name %s", async (_case, plan) => {
     const { status, text } = await life.platform.provision(aProvisionRequest({ plan }));
     expect(status).toBe(422);
     expect(text.length).toBeLessThan(250);
@@ -213,7 +213,7 @@ describe("a provision of an unknown plan", () => {
 });
 
 describe("a provision that the service refuses", () => {
-  it("is answered 422 with its message, again and again; nothing is exchanged, and the service cleans up", async () => {
+  it("is answered 422 with its message every time; nothing is exchanged, and the service cleans up", async () => {
     const { control, vendor, platform } = life;
     vendor.next("provision", () => Promise.reject(new Refusal("The kiln is full.", { id: "kiln_full" })));
     const { addon, response } = await control.install();
@@ -232,7 +232,7 @@ describe("a provision that the service refuses", () => {
     expect(life.exchangesOf(request.oauth_grant.code)).toEqual([]);
   });
 
-  it("can be changed to no plan, and deprovisioned once", async () => {
+  it("allows no plan change, and one deprovision", async () => {
     life.vendor.next("provision", () => Promise.reject(new Refusal("The kiln is full.")));
     const request = aProvisionRequest();
     expect((await life.platform.provision(request)).status).toBe(422);
@@ -245,8 +245,8 @@ describe("a provision that the service refuses", () => {
   });
 });
 
-describe("a provision of a resource that is gone", () => {
-  it("is answered 410, whatever it brings, and brings nothing back", async () => {
+describe("a provision of a deprovisioned resource", () => {
+  it("is answered 410 with any content, and restores nothing", async () => {
     const uuid = await life.settled();
     expect((await life.control.deprovision(uuid)).response.status).toBe(204);
     await eventually(async () => (await life.steps(uuid)).length === 0);

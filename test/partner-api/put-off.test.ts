@@ -15,7 +15,7 @@ beforeAll(async () => {
 afterAll(() => life.world.close());
 afterEach(() => life.vendor.asUsual());
 
-/** The next call of `finish` does nothing until this is opened. */
+/** The next call of `finish` waits until this is opened. */
 function finishWaits() {
   const gate = aGate();
   life.vendor.next("finish", async (resource, platform) => {
@@ -31,8 +31,8 @@ const done = (uuid: string) =>
     expect(life.control.addon(uuid).state).toBe("provisioned");
   });
 
-describe("a provision whose plan takes longer", () => {
-  it("is answered 202 without config, then exchanged, finished, configured and announced, in this order", async () => {
+describe("a provision that is answered with later", () => {
+  it("is answered 202 without config, then exchanged, finished, configured and reported as done, in this order", async () => {
     const since = life.position();
     const { addon, response } = await life.control.install({ plan: "dedicated" });
     expect(response).toMatchObject({ status: 202, body: { id: addon.id, message: expect.any(String) } });
@@ -58,7 +58,7 @@ describe("a provision whose plan takes longer", () => {
         .config.map(({ name }) => name)
         .sort(),
     ).toEqual(["TEAPOT_TOKEN", "TEAPOT_URL"]);
-    // Nothing can be there yet.
+    // Nothing can be set yet.
     expect(
       life.entries(since).filter(({ method, path }) => method === "GET" && path.endsWith("/config")),
     ).toEqual([]);
@@ -67,14 +67,14 @@ describe("a provision whose plan takes longer", () => {
     expect(await life.resource(addon.id)).toMatchObject({ state: "provisioned", answer_status: 202 });
     expect(life.entries(since).flatMap(({ complaints }) => complaints ?? [])).toEqual([]);
 
-    // Delivered again after all that, it gets the first answer still.
+    // A delivery after all that still gets the first answer.
     expect((await life.control.redeliver(addon.id)).response).toMatchObject({
       status: 202,
       body: response.body as object,
     });
   });
 
-  it("is finished again, under the same key, where finishing fails", async () => {
+  it("calls finish again under the same key when it fails", async () => {
     life.vendor.next("finish", () => Promise.reject(new Error("The kiln is cold.")));
     const { addon } = await life.control.install({ plan: "dedicated" });
     await done(addon.id);
@@ -83,7 +83,7 @@ describe("a provision whose plan takes longer", () => {
     expect(more).toEqual([]);
   });
 
-  it("is configured and announced again where the platform fails, and no vendor's work is repeated", async () => {
+  it("repeats configuring and reporting when the platform fails, but no vendor's function", async () => {
     const { control } = life;
     control.fault("PATCH /addons/*/config", { reset: "after" });
     control.fault("POST /addons/*/actions/provision", { reset: "after" });
@@ -94,7 +94,7 @@ describe("a provision whose plan takes longer", () => {
     expect(await life.resource(addon.id)).toMatchObject({ state: "provisioned" });
   });
 
-  it("is configured again no sooner than the platform asks to wait", async () => {
+  it("repeats configuring no sooner than the platform's Retry-After asks", async () => {
     const { control } = life;
     control.fault("PATCH /addons/*/config", {
       ...{ status: 429, headers: { "retry-after": "600" } },
@@ -113,7 +113,7 @@ describe("a provision whose plan takes longer", () => {
     await control.deprovision(addon.id);
   });
 
-  it("has a plan change queued behind it", async () => {
+  it("queues a plan change behind itself", async () => {
     const gate = finishWaits();
     const { addon } = await life.control.install({ plan: "dedicated" });
     await eventually(() => life.vendor.callsOf(addon.id, "finish").length === 1);
@@ -129,7 +129,7 @@ describe("a provision whose plan takes longer", () => {
     );
   });
 
-  it("that the service refuses in the end is taken back at the platform, and stays refused", async () => {
+  it("that the service refuses in the end is withdrawn at the platform, and stays refused", async () => {
     life.vendor.next("finish", () => Promise.reject(new Refusal("The clay has cracked.")));
     const { addon } = await life.control.install({ plan: "dedicated" });
     await eventually(() => life.vendor.callsOf(addon.id, "deprovision").length === 1);
@@ -143,7 +143,7 @@ describe("a provision whose plan takes longer", () => {
     expect((await life.platform.deprovision(addon.id)).status).toBe(410);
   });
 
-  it("whose next step nobody woke is found", async () => {
+  it("finds a next step that was not started", async () => {
     const { addon } = await life.control.install({ plan: "dedicated" });
     await done(addon.id);
     await life.world.rows(`INSERT INTO steps (uuid, kind) VALUES ($1, 'announce')`, [addon.id]);
@@ -152,7 +152,7 @@ describe("a provision whose plan takes longer", () => {
     );
   });
 
-  it("that is not done after 11 hours is given up", async () => {
+  it("is given up when it is not done after 11 hours", async () => {
     for (let tries = 0; tries < 20; tries += 1)
       life.vendor.next("finish", () => Promise.reject(new Error("The kiln is cold.")));
     const { addon } = await life.control.install({ plan: "dedicated" });
@@ -167,8 +167,8 @@ describe("a provision whose plan takes longer", () => {
   });
 });
 
-describe("a provision that nobody here knew to be done for 11 hours", () => {
-  /** As a process leaves it that dies between being told so by the platform and writing it down. */
+describe("a provision not known to be done after 11 hours", () => {
+  /** The state after a process died between the platform's confirmation and storing it. */
   async function forgotten(): Promise<string> {
     const uuid = await life.settled("dedicated");
     await life.world.rows(
@@ -180,7 +180,7 @@ describe("a provision that nobody here knew to be done for 11 hours", () => {
     return uuid;
   }
 
-  it("is not taken down where the platform has it as provisioned", async () => {
+  it("is kept where the platform has it as provisioned", async () => {
     const uuid = await forgotten();
     await done(uuid);
     expect(life.actionsOf(uuid)).toEqual(["provision 200", "deprovision 422"]);
@@ -189,7 +189,7 @@ describe("a provision that nobody here knew to be done for 11 hours", () => {
     expect(life.vendor.callsOf(uuid, "deprovision")).toEqual([]);
   });
 
-  it("is looked at until the platform says how it stands", async () => {
+  it("is asked about until the platform says its state", async () => {
     const uuid = await forgotten();
     life.control.fault("GET /addons/*", { status: 503 }, 4);
     await done(uuid);
@@ -198,7 +198,7 @@ describe("a provision that nobody here knew to be done for 11 hours", () => {
     expect(life.vendor.callsOf(uuid, "deprovision")).toEqual([]);
   });
 
-  it("is not taken down because the platform keeps us from its app", async () => {
+  it("is kept when the platform forbids access to its app", async () => {
     const uuid = await forgotten();
     life.control.fault("POST /addons/*/actions/deprovision", {
       ...{ status: 403, body: { id: "forbidden", message: "The team has closed its apps." } },
@@ -209,7 +209,7 @@ describe("a provision that nobody here knew to be done for 11 hours", () => {
     expect(life.vendor.callsOf(uuid, "deprovision")).toEqual([]);
   });
 
-  /** Given up, with a credential that is in this state. */
+  /** A resource that was given up, with a credential in this state. */
   async function givenUpWith(state: string): Promise<string> {
     const uuid = await life.settled("dedicated");
     await life.world.rows(
@@ -224,7 +224,7 @@ describe("a provision that nobody here knew to be done for 11 hours", () => {
     return uuid;
   }
 
-  /** Given up, with tokens that are put aside for want of a key; it waits for them. */
+  /** A resource that was given up, with tokens that are quarantined for a missing key; its step waits for them. */
   async function givenUpPutAside(): Promise<string> {
     const uuid = await givenUpWith("quarantined");
     await eventually(async () =>
@@ -236,7 +236,7 @@ describe("a provision that nobody here knew to be done for 11 hours", () => {
     return uuid;
   }
 
-  it("is left as it is while its tokens are only put aside, and not tried in vain", async () => {
+  it("waits, without retries, while its tokens are quarantined", async () => {
     const uuid = await givenUpPutAside();
     expect(life.world.logged()).not.toMatch(new RegExp(`"uuid":"${uuid}".*will be tried again`));
     await life.world.rows(`UPDATE credentials SET state = 'active' WHERE uuid = $1`, [uuid]);
@@ -246,7 +246,7 @@ describe("a provision that nobody here knew to be done for 11 hours", () => {
   });
 
   it.each(["needs_reauth", "grant_lost"])(
-    "is taken down where what was put aside opens again, and is %s",
+    "is deprovisioned when its quarantined credential becomes %s",
     async (state) => {
       const uuid = await givenUpPutAside();
       await life.world.rows(`UPDATE credentials SET state = $2 WHERE uuid = $1`, [uuid, state]);
@@ -255,14 +255,14 @@ describe("a provision that nobody here knew to be done for 11 hours", () => {
     },
   );
 
-  it("is taken down where its tokens were refused for good, as those of what is gone are", async () => {
+  it("is deprovisioned when its refresh token was refused for good", async () => {
     const uuid = await givenUpWith("needs_reauth");
     await eventually(async () => expect(await life.resource(uuid)).toMatchObject({ state: "failed" }));
     await eventually(() => life.vendor.callsOf(uuid, "deprovision").length === 1);
   });
 });
 
-describe("what is given up while the service still works at it", () => {
+describe("a provision that is given up while finish still runs", () => {
   const seconds = async (uuid: string) =>
     (
       await life.world.rows<{ seconds: number }>(
@@ -274,18 +274,18 @@ describe("what is given up while the service still works at it", () => {
   it.each([
     ["after 11 hours", "report_failure", `UPDATE steps SET created_at = now() - interval '12 hours'`],
     ["with a lost grant", "clean_up", `UPDATE credentials SET state = 'grant_lost', due_at = NULL`],
-  ])("%s is not taken down beside it, but once it must have noticed", async (_, next, giveUp) => {
+  ])("%s waits before it calls deprovision until finish must have noticed", async (_, next, giveUp) => {
     const gate = finishWaits();
     const { addon } = await life.control.install({ plan: "dedicated" });
     await eventually(() => life.vendor.callsOf(addon.id, "finish").length === 1);
-    // Found by its app meanwhile, or not: what is left is what runs.
+    // Whether its app was found by then or not, only the running step is left.
     await eventually(async () => expect(await life.steps(addon.id)).toEqual(["finish"]));
     await life.world.rows(`${giveUp} WHERE uuid = $1`, [addon.id]);
     await eventually(async () => expect(await life.steps(addon.id)).toEqual([next]));
     expect(await seconds(addon.id)).toBeGreaterThan(5);
     expect(life.vendor.callsOf(addon.id, "deprovision")).toEqual([]);
     gate.open();
-    // Again where that came too early: what is left to do changes meanwhile.
+    // Repeated if it came too early, because the remaining steps change meanwhile.
     await eventually(async () => {
       if (life.vendor.callsOf(addon.id, "deprovision").length === 0) await life.hurry(addon.id);
       return life.vendor.callsOf(addon.id, "deprovision").length > 0;
@@ -293,7 +293,7 @@ describe("what is given up while the service still works at it", () => {
     await eventually(async () => expect(await life.resource(addon.id)).toMatchObject({ state: "failed" }));
   });
 
-  it("and is deprovisioned too is not taken down beside it either", async () => {
+  it("waits too when the platform deprovisions it meanwhile", async () => {
     const gate = finishWaits();
     const { addon } = await life.control.install({ plan: "dedicated" });
     await eventually(() => life.vendor.callsOf(addon.id, "finish").length === 1);
@@ -314,8 +314,8 @@ describe("what is given up while the service still works at it", () => {
   });
 });
 
-describe("a provision during which the service", () => {
-  it("says later: 202 with its words, then finished", async () => {
+describe("a provision whose function", () => {
+  it("answers later: 202 with its message, then finished", async () => {
     life.vendor.next("provision", () => Promise.resolve({ later: "Kneading the clay." }));
     const { addon, response } = await life.control.install();
     expect(response).toMatchObject({ status: 202, body: { id: addon.id, message: "Kneading the clay." } });
@@ -331,7 +331,7 @@ describe("a provision during which the service", () => {
     ["sets a var that is not declared", () => Promise.resolve({ config: { LD_PRELOAD: "x" } } as never)],
     ["words its answer with no text", () => Promise.resolve({ config: {}, message: 10n } as never)],
     ["sets a var to a number", () => Promise.resolve({ config: { TEAPOT_URL: 1 } } as never)],
-  ])("%s: 202, then tried again under the same key, configured and announced", async (_case, work) => {
+  ])("%s: 202, then retried under the same key, configured and reported", async (_case, work) => {
     life.vendor.next("provision", work);
     const { addon, response } = await life.control.install();
     expect(response.status).toBe(202);
@@ -344,7 +344,7 @@ describe("a provision during which the service", () => {
     expect(life.actionsOf(addon.id)).toEqual(["provision 200"]);
   });
 
-  it("takes more than 3 s: 202 by then, and once it is done, configured and announced without a second call", async () => {
+  it("takes more than 3 s: 202 by then, and configured and reported when it is done, without a second call", async () => {
     const gate = aGate();
     life.vendor.next("provision", async (resource) => {
       await gate.opened;
@@ -362,7 +362,7 @@ describe("a provision during which the service", () => {
   });
 });
 
-it("a function that lasts is told when its process stops, which ends in time, and is called again by the next", async () => {
+it("a long call of a vendor's function gets the signal when its process stops, and the next process repeats it", async () => {
   let signal: AbortSignal | null = null;
   life.vendor.next("finish", (resource) => {
     signal = resource.signal;
@@ -377,13 +377,13 @@ it("a function that lasts is told when its process stops, which ends in time, an
   expect(life.vendor.callsOf(addon.id, "finish")).toHaveLength(2);
 }, 60_000);
 
-it("a call that a request waits for when its process stops is answered 202, and made again", async () => {
+it("a request whose process stops during the vendor's call is answered 202, and the call is repeated", async () => {
   const lasts = () => new Promise<never>(() => undefined);
   const changed = await life.settled();
   life.vendor.next("finish", lasts);
   const { addon: lasting } = await life.control.install({ plan: "dedicated" });
   await eventually(() => life.vendor.callsOf(lasting.id, "finish").length === 1);
-  // As long as something lasts, a stop waits for 10 seconds.
+  // A stop waits 10 seconds for a call that continues.
   const stopped = life.world.service.services.lifecycle.runner.settled();
   await sleep(8_500);
   life.vendor.next("provision", lasts);

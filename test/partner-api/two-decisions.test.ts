@@ -6,7 +6,7 @@ import type { ResourceRow } from "../../src/resources/rows.ts";
 import type { Step } from "../../src/resources/steps/queue.ts";
 import type { Vault } from "../../src/vault/vault.ts";
 
-it("of two decisions about one provision that are written together, only whoever came first is told that it counts", async () => {
+it("of two decisions about one provision in one batch, only the first is confirmed", async () => {
   const written: unknown[][] = [];
   const db = {
     query: async (_: unknown, [uuids, states]: string[][]) => {
@@ -18,7 +18,7 @@ it("of two decisions about one provision that are written together, only whoever
   const answers = createProvisionAnswers(db, vault, pino({ level: "silent" }));
   const resource = { uuid: "01234567-89ab-4def-8123-456789abcdef" } as ResourceRow;
   const step = { id: 1, lease: 1, resource } as Step;
-  // The first write leaves at once; what comes during it is written together.
+  // The first write starts at once; what arrives during it is written together.
   const other = answers.decideLater({ uuid: "11234567-89ab-4def-8123-456789abcdef" } as ResourceRow);
   const [done, later] = await Promise.all([
     answers.decide(step, { is: "done", config: {}, message: undefined }),

@@ -15,7 +15,7 @@ import { Secret } from "../../src/secret.ts";
 import { aLifecycle, type LifecycleWorld } from "../support/lifecycle.ts";
 import { eventually } from "../support/world.ts";
 
-// What a process leaves that dies, or stops, between writing a provision down and deciding it; no sweep comes by.
+// The state after a process dies, or stops, between storing a provision and deciding it; no sweep runs.
 
 let life: LifecycleWorld;
 beforeAll(async () => {
@@ -61,14 +61,14 @@ async function expectExchanged(uuid: string): Promise<void> {
   expect(await life.credential(uuid)).toEqual({ state: "active", generation: 1 });
 }
 
-it("a provision that is written down has been tried once, so that a stop leaves it at none", async () => {
+it("a stored provision counts as tried once, so that a stop of the process sets it back to none", async () => {
   const uuid = await leftUndecided();
   expect(await life.world.rows(`SELECT attempts FROM steps WHERE uuid = $1`, [uuid])).toEqual([
     { attempts: 1 },
   ]);
 });
 
-it("a repeated provision whose caller is gone brings no grant in the place of one that was answered", async () => {
+it("a repeated provision whose caller is gone does not replace a grant that was answered", async () => {
   const { addon } = await life.control.install({ plan: "basic" });
   const before = await grantOf(addon.id);
   const { addonId, addonPassword } = life.world.sandbox.settings;
@@ -85,16 +85,16 @@ it("a repeated provision whose caller is gone brings no grant in the place of on
   ].join("\r\n");
   const { hostname, port } = new URL(life.world.service.url!);
   const connection = connect(Number(port), hostname);
-  // All that was sent, and the end: so a process finds it that stood still for as long as the platform waits.
+  // The complete request and the end of the stream: what a process finds that was suspended until the platform gave up.
   connection.end(`${request}\r\n\r\n${body}`);
   await once(connection.resume(), "close");
-  // One by one for each resource: that one is over when this is.
+  // Requests of one resource are handled one by one: the first is over when this one is.
   expect((await life.control.redeliver(addon.id)).response.status).toBe(200);
   expect(await grantOf(addon.id)).toEqual(before);
 });
 
-describe("a provision that was written down and not decided, delivered again with a new code", () => {
-  it("is decided by who gets it, and the new code is exchanged", async () => {
+describe("a provision that was stored but not decided, delivered again with a new code", () => {
+  it("is decided by the process that gets it, and the new code is exchanged", async () => {
     const uuid = await leftUndecided();
     await life.world.rows(`UPDATE steps SET leased_until = NULL WHERE uuid = $1`, [uuid]);
     expect((await life.control.redeliver(uuid, { newCode: true })).response.status).toBe(200);
@@ -102,7 +102,7 @@ describe("a provision that was written down and not decided, delivered again wit
     await expectExchanged(uuid);
   });
 
-  it("is answered 202 when another process has it and does not end; the new code is due then, and not before", async () => {
+  it("is answered 202 while another process is deciding it, and the new code is due only then", async () => {
     const uuid = await leftUndecided();
     const redelivered = life.control.redeliver(uuid, { newCode: true });
     await eventually(async () => expect(await grantOf(uuid)).toEqual({ number: 2, isDue: false }));
@@ -111,7 +111,7 @@ describe("a provision that was written down and not decided, delivered again wit
     await expectExchanged(uuid);
   });
 
-  it("keeps the code it has when that is the one that comes again", async () => {
+  it("keeps its code when the same one is delivered again", async () => {
     const uuid = await leftUndecided();
     await life.world.rows(`UPDATE steps SET leased_until = NULL WHERE uuid = $1`, [uuid]);
     expect((await life.control.redeliver(uuid)).response.status).toBe(200);
@@ -120,8 +120,8 @@ describe("a provision that was written down and not decided, delivered again wit
   });
 });
 
-describe("a provision that was written down without a grant, and delivered again with one", () => {
-  it("is answered 202 when another process has it; the grant is due then, and not before", async () => {
+describe("a provision that was stored without a grant, delivered again with one", () => {
+  it("is answered 202 while another process is deciding it, and the grant is due only then", async () => {
     const uuid = await leftUndecided({ hasGrant: false });
     const redelivered = life.control.redeliver(uuid);
     await eventually(async () => expect(await grantOf(uuid)).toEqual({ number: 1, isDue: false }));
@@ -133,7 +133,7 @@ describe("a provision that was written down without a grant, and delivered again
   onPostgresql.each([
     ["before the answer", true],
     ["after it", false],
-  ])("has the grant due also where that is written %s in the same moment", async (_, isGrantFirst) => {
+  ])("makes the grant due although that is stored %s at the same moment", async (_, isGrantFirst) => {
     const uuid = await leftUndecided({ hasGrant: false });
     const { db, vault, log } = life.world.service.services;
     const { code } = life.requestFor(uuid).oauth_grant;
@@ -155,7 +155,7 @@ describe("a provision that was written down without a grant, and delivered again
 });
 
 describe("a provision that a sweep decides", () => {
-  it("and that was answered 202 meanwhile comes to its result all the same", async () => {
+  it("gets its result although a request was answered 202 meanwhile", async () => {
     const uuid = await leftUndecided();
     const gate = aGate();
     life.vendor.next("provision", async (resource) => {
@@ -173,7 +173,7 @@ describe("a provision that a sweep decides", () => {
     expect(life.vendor.callsOf(uuid, "provision")).toHaveLength(1);
   });
 
-  it("keeps what was stored of its end where only the database's word of it was lost", async () => {
+  it("keeps its stored result when only the acknowledgement of the database was lost", async () => {
     const uuid = await leftUndecided();
     const step = async () =>
       (

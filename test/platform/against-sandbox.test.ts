@@ -4,7 +4,7 @@ import { Secret } from "../../src/secret.ts";
 import { aWorld, type TestWorld } from "../sandbox/world.ts";
 import { MEDIA_TYPE } from "./api-client.ts";
 
-/** Two readings of one document, which share no code: each endpoint of the client meets a platform that is strict. */
+/** The client and the sandbox share no code: each endpoint of the client is called on a strict platform. */
 let world: TestWorld;
 let http: Http;
 let api: ResourceApi;
@@ -41,7 +41,7 @@ function clientOf({ addon: { id }, token, refreshToken }: Awaited<ReturnType<Tes
 const DRAIN = "https://user:pass@logs.example:8443/in?t=1&u=%C3%A4#x";
 const MOVED = "syslog+tls://logs.example:6514";
 
-it("Add-ons, their attachments and their config", async () => {
+it("the client reads add-ons, their attachments and their config", async () => {
   const own = await api.addons.own();
   expect(own).toMatchObject({ ...addon, state: "provisioned", app: { id: app.id, name: "tea-house" } });
   for (const list of [api.addons.list(), api.addons.ofUser("~"), api.addons.ofUser("owner@example.com")]) {
@@ -62,7 +62,7 @@ it("Add-ons, their attachments and their config", async () => {
   expect(await api.config.get()).toEqual([config[0]]);
 });
 
-it("Apps and what surrounds them", async () => {
+it("the client reads apps and their related objects", async () => {
   const whole = await api.apps.get(app.id);
   expect(whole).toEqual(app);
   expect(await api.apps.get("tea-house")).toEqual(whole);
@@ -83,7 +83,7 @@ it("Apps and what surrounds them", async () => {
   expect(await api.pipelineCouplings.ofPipeline(pipeline!.id)).toEqual([coupling]);
 });
 
-it("Log drains, named by id, token or the URL they have", async () => {
+it("the client finds log drains by id, token or URL", async () => {
   const made = await api.logDrains.create(app.name, DRAIN);
   for (const key of [made.id, made.token, DRAIN]) expect(await api.logDrains.get(app.id, key)).toEqual(made);
   const moved = await api.logDrains.update(DRAIN, MOVED);
@@ -94,7 +94,7 @@ it("Log drains, named by id, token or the URL they have", async () => {
   expect(await api.logDrains.ofApp(app.id)).toEqual([]);
 });
 
-it("The two ways an asynchronous provision ends", async () => {
+it("the client ends an asynchronous provision in both ways", async () => {
   world.partner.answers({ status: 202, body: { id: "p-1" } });
   const done = await world.installed();
   await clientOf(done).actions.provision();
@@ -104,7 +104,7 @@ it("The two ways an asynchronous provision ends", async () => {
   expect(world.control.addon(failed.addon.id).state).toBe("deprovisioned");
 });
 
-it("Lists of 450 come whole, page by page, and what is small again at the price of a confirmation", async () => {
+it("the client reads lists of 450 page by page, and unchanged small answers by a 304", async () => {
   for (let count = 1; count < 450; count++) {
     world.control.attach(addon.id, { app: world.control.createApp().id });
   }
@@ -118,13 +118,13 @@ it("Lists of 450 come whole, page by page, and what is small again at the price 
   expect(await api.attachments.ofAddon()).toHaveLength(450);
 });
 
-it("A token that the platform killed is renewed once, and the call goes on", async () => {
+it("the client renews a token that the platform ended once, and repeats the call", async () => {
   world.control.revoke(addon.id, "access");
   await expect(api.logDrains.create(app.id, DRAIN)).resolves.toMatchObject({ url: DRAIN });
   expect([refreshes, (await api.logDrains.ofAddon()).length]).toEqual([1, 1]);
 });
 
-it("Refusals say what the platform said", async () => {
+it("errors of the client contain the platform's message", async () => {
   const foreign = world.control.createApp({ name: "foreign" });
   const refusals: [call: () => Promise<unknown>, number, string][] = [
     [() => api.apps.get(foreign.id), 403, "forbidden"],

@@ -6,14 +6,14 @@ const answer = (body: string, etag?: string, status = 200) => ({
   body,
 });
 
-describe("the answers a client remembers", () => {
-  it("are the latest few", () => {
+describe("the answer cache of a client", () => {
+  it("keeps the latest few answers", () => {
     const cache = createAnswerCache({ mostAnswers: 2 });
     for (const key of ["1", "2", "1", "3"]) cache.fresh(key, answer("x", `"${key}"`));
     expect(["1", "2", "3"].map((key) => cache.known(key)?.etag)).toEqual(['"1"', undefined, '"3"']);
   });
 
-  it("are not the large ones, those without an ETag, and the refusals", () => {
+  it("keeps no large answers, none without an ETag, and no errors", () => {
     const cache = createAnswerCache({ mostCharacters: 3 });
     cache.fresh("large", answer("1234", '"a"'));
     cache.fresh("unnamed", answer("1"));
@@ -21,7 +21,7 @@ describe("the answers a client remembers", () => {
     expect(["large", "unnamed", "refused"].map(cache.known)).toEqual([undefined, undefined, undefined]);
   });
 
-  it("are replaced by newer ones, and forgotten when those may not be kept", () => {
+  it("replaces older answers, and removes them when the newer one may not be kept", () => {
     const cache = createAnswerCache();
     cache.fresh("k", answer("old", '"a"'));
     cache.fresh("k", answer("new", '"b"'));
@@ -30,7 +30,7 @@ describe("the answers a client remembers", () => {
     expect(cache.known("k")).toBeUndefined();
   });
 
-  it("are confirmed with the headers of the confirmation: a last page may have another behind it now", () => {
+  it("uses the headers of a 304, because a last page may have a next one by then", () => {
     const cache = createAnswerCache();
     cache.fresh("k", answer("page", '"a"'));
     const news = { status: 304, headers: { "next-range": "id ]1.." }, body: "" };

@@ -18,35 +18,35 @@ const app = { id: "a1", name: "my-app" };
 const tokensOf = ({ seen }: Bench) => seen.map(({ headers }) => headers.authorization);
 const rejection = (call: Promise<unknown>) => call.catch((error: unknown) => error as Error);
 
-describe("a 401", () => {
-  it("is answered with one renewal and one more call, whatever the method", async () => {
+describe("a 401 from the API", () => {
+  it("causes one renewal and one more call, whatever the method", async () => {
     const platform = await bench(inOrder(401, [{ name: "A", value: "1" }]));
     await platform.api.config.update([{ name: "A", value: "1" }]);
     expect(tokensOf(platform)).toEqual(["Bearer token-1", "Bearer token-2"]);
     expect(platform.renewed).toEqual(["token-1"]);
   });
 
-  it("surfaces the second time", async () => {
+  it("is thrown the second time", async () => {
     const platform = await bench(inOrder(401));
     await expect(platform.api.apps.list()).rejects.toMatchObject({ id: "said_401", status: 401 });
     expect(platform.seen).toHaveLength(2);
     expect(platform.renewed).toHaveLength(1);
   });
 
-  it("is renewed once per call, also when another fault lies between", async () => {
+  it("causes one renewal for each call, also with another error in between", async () => {
     const platform = await bench(inOrder(401, 503, 401));
     await expect(platform.api.apps.list()).rejects.toMatchObject({ status: 401 });
     expect(tokensOf(platform)).toEqual(["Bearer token-1", "Bearer token-2", "Bearer token-2"]);
   });
 
-  it("brings up what the renewal fails with", async () => {
+  it("throws the error of a failed renewal", async () => {
     const platform = await bench(inOrder(401));
     platform.tokens.renew = () => Promise.reject(new Error("needs_reauth"));
     await expect(platform.api.apps.list()).rejects.toThrow("needs_reauth");
     expect(platform.seen).toHaveLength(1);
   });
 
-  it("sends nothing at all without a token", async () => {
+  it("does not occur without a token, because nothing is sent", async () => {
     const platform = await bench(inOrder([]));
     platform.tokens.current = () => Promise.reject(new Error("erased"));
     await expect(platform.api.apps.list()).rejects.toThrow("erased");
@@ -54,9 +54,9 @@ describe("a 401", () => {
   });
 });
 
-describe("a refusal", () => {
+describe("an error answer of the API", () => {
   it.each([400, 402, 403, 404, 406, 409, 410, 416, 422])(
-    "with %d is neither renewed nor repeated",
+    "with %d causes no renewal and no retry",
     async (status) => {
       const platform = await bench(inOrder(status));
       await expect(platform.api.addons.own()).rejects.toMatchObject({
@@ -69,7 +69,7 @@ describe("a refusal", () => {
     },
   );
 
-  it("tells what the platform told, without what we sent", async () => {
+  it("contains the platform's message, and nothing that we sent", async () => {
     const platform = await bench((_seen, response) =>
       response.writeHead(422, { "request-id": OTHER, "retry-after": "3" }).end(
         JSON.stringify({
@@ -95,7 +95,7 @@ describe("a refusal", () => {
   });
 
   it.each(["", "<html>no</html>", "[]", "null", '{"id":7,"message":{}}', '{"id":"two words"}'])(
-    "is typed with the body %j",
+    "is a typed error with the body %j",
     async (body) => {
       const platform = await bench((_seen, response) => response.writeHead(404).end(body));
       await expect(platform.api.apps.get("x")).rejects.toMatchObject({
@@ -107,7 +107,7 @@ describe("a refusal", () => {
   );
 });
 
-describe("trying again", () => {
+describe("retries", () => {
   const dropped: Answering = (_seen, response) => response.socket?.resetAndDestroy();
   const silent: Answering = () => {};
   const tooLarge: Answering = (_seen, response) => response.end("x".repeat(1_100_000));
@@ -119,7 +119,7 @@ describe("trying again", () => {
     ["429", 429],
     ["a reset", dropped],
     ["a timeout", silent],
-  ])("happens twice for a GET after %s, with longer pauses", async (_name, fault) => {
+  ])("happen twice for a GET after %s, with longer pauses", async (_name, fault) => {
     const limits = fault === silent ? { timeoutMs: 500 } : {};
     const good = await bench(inOrder(fault, fault, [app]), limits);
     await expect(good.api.apps.list()).resolves.toEqual([app]);
@@ -132,7 +132,7 @@ describe("trying again", () => {
   it.each<[string, Answering]>([
     ["answer_too_large", tooLarge],
     ["redirect_refused", elsewhere],
-  ])("does not happen after %s, which would come again", async (id, fault) => {
+  ])("do not happen after %s, which would recur", async (id, fault) => {
     const platform = await bench(fault);
     await expect(platform.api.apps.list()).rejects.toMatchObject({ id });
     expect(platform.seen).toHaveLength(1);
@@ -143,7 +143,7 @@ describe("trying again", () => {
     ["429", 429],
     ["a reset", dropped],
     ["a timeout", silent],
-  ])("never happens for what changes something, after %s", async (_name, fault) => {
+  ])("never happen for a call that changes something, after %s", async (_name, fault) => {
     const platform = await bench(inOrder(fault), { timeoutMs: 100 });
     const { api } = platform;
     const calls = [
@@ -158,7 +158,7 @@ describe("trying again", () => {
     expect(platform.seen).toHaveLength(calls.length);
   });
 
-  it("uses the token that is current after the pause", async () => {
+  it("use the current token after the pause", async () => {
     const platform = await bench((_seen, response) => {
       void platform.tokens.renew(new Secret("by somebody else"));
       response.writeHead(503).end();
@@ -167,7 +167,7 @@ describe("trying again", () => {
     expect(tokensOf(platform)).toEqual(["Bearer token-1", "Bearer token-2", "Bearer token-3"]);
   });
 
-  it("waits as long as the platform asks, but not longer than 10 s inside a call", async () => {
+  it("honour Retry-After, but at most 10 s inside a call", async () => {
     const asking =
       (seconds: string): Answering =>
       (_seen, response) =>
@@ -181,7 +181,7 @@ describe("trying again", () => {
   });
 });
 
-describe("a list", () => {
+describe("list endpoints", () => {
   const pages = [[{ id: "1" }, { id: "2" }], [{ id: "3" }], [{ id: "4" }]];
   const paged: Answering = ({ headers }, response) => {
     const page = Number(headers.range?.split(" ")[1] ?? 0);
@@ -189,7 +189,7 @@ describe("a list", () => {
     response.writeHead(page < 2 ? 206 : 200, { ...next, etag: `"${page}"` }).end(JSON.stringify(pages[page]));
   };
 
-  it("is followed to its end, with what the platform gave sent back unread", async () => {
+  it("are read to the last page, with Next-Range sent back unchanged", async () => {
     const platform = await bench(paged);
     await expect(platform.api.apps.list()).resolves.toEqual([
       { id: "1" },
@@ -204,7 +204,7 @@ describe("a list", () => {
     ]);
   });
 
-  it("is followed by POST where it was asked for by POST", async () => {
+  it("are read on by POST when the first call was a POST", async () => {
     const platform = await bench(paged);
     await expect(platform.api.apps.filter([UUID])).resolves.toHaveLength(4);
     expect(new Set(platform.seen.map(({ method, body }) => method + body))).toEqual(
@@ -212,7 +212,7 @@ describe("a list", () => {
     );
   });
 
-  it("can be read page by page, and left early", async () => {
+  it("can be read page by page, and stopped early", async () => {
     const platform = await bench(paged);
     for await (const page of platform.api.pages("/apps")) {
       expect(page).toEqual(pages[0]);
@@ -221,7 +221,7 @@ describe("a list", () => {
     expect(platform.seen).toHaveLength(1);
   });
 
-  it("is remembered page by page", async () => {
+  it("are cached page by page", async () => {
     const platform = await bench((seen, response) => {
       const etag = `"${seen.headers.range?.split(" ")[1] ?? 0}"`;
       if (seen.headers["if-none-match"] === etag) response.writeHead(304).end();
@@ -233,7 +233,7 @@ describe("a list", () => {
     expect(asked).toEqual([undefined, undefined, undefined, '"0"', '"1"', '"2"']);
   });
 
-  it("that never ends is given up", async () => {
+  it("that never end are abandoned", async () => {
     const platform = await bench((_seen, response) =>
       response.writeHead(206, { "next-range": "again" }).end("[]"),
     );
@@ -242,8 +242,8 @@ describe("a list", () => {
   });
 });
 
-describe("an answer the platform has given before", () => {
-  it("is confirmed with a 304 instead of sent again", async () => {
+describe("a cached answer", () => {
+  it("is confirmed with a 304 instead of being sent again", async () => {
     const platform = await bench(({ headers }, response) => {
       if (headers["if-none-match"] === '"1"') return response.writeHead(304).end();
       return response.writeHead(200, { etag: '"1"' }).end(JSON.stringify([app]));
@@ -255,7 +255,7 @@ describe("an answer the platform has given before", () => {
     expect(platform.seen.map(({ headers }) => headers["if-none-match"])).toEqual([undefined, '"1"']);
   });
 
-  it("is still confirmed when many others came while the question was under way", async () => {
+  it("is still confirmed when many others arrive during the call", async () => {
     let confirm = () => {};
     const platform = await bench(({ url, headers }, response) => {
       if (headers["if-none-match"]) confirm = () => response.writeHead(304).end();
@@ -268,7 +268,7 @@ describe("an answer the platform has given before", () => {
     await expect(second).resolves.toEqual(first);
   });
 
-  it("is not confused with another one, nor with another client's", async () => {
+  it("is used neither for another address nor for another client", async () => {
     const platform = await bench(({ url }, response) =>
       response.writeHead(200, { etag: '"1"' }).end(JSON.stringify({ id: url })),
     );
@@ -282,21 +282,21 @@ describe("an answer the platform has given before", () => {
     ]);
   });
 
-  it("is never kept of config variables", async () => {
+  it("is never kept for config vars", async () => {
     const platform = await bench((_seen, response) => response.writeHead(200, { etag: '"1"' }).end("[]"));
     await platform.api.config.get();
     await platform.api.config.get();
     expect(platform.seen[1]?.headers["if-none-match"]).toBeUndefined();
   });
 
-  it("is unreadable when a 304 comes that nobody asked for", async () => {
+  it("is required for a 304: an unexpected one is an unreadable answer", async () => {
     const platform = await bench(inOrder((_seen, response) => response.writeHead(304).end()));
     await expect(platform.api.apps.list()).rejects.toMatchObject({ id: "unreadable_answer", status: 304 });
     await expect(platform.api.actions.provision()).rejects.toMatchObject({ id: "unreadable_answer" });
   });
 });
 
-describe("a garbled success", () => {
+describe("a success with an unreadable body", () => {
   it.each([
     "",
     "<html>Welcome</html>",
@@ -309,7 +309,7 @@ describe("a garbled success", () => {
     "[null]",
     "[[]]",
     '[{"id":"1"},{}]',
-  ])("with the body %j is typed, and tells nothing of it", async (body) => {
+  ])("is a typed error without the content: %j", async (body) => {
     const platform = await bench((_seen, response) => response.end(body));
     for (const call of [platform.api.addons.own(), platform.api.apps.list(), platform.api.config.get()]) {
       const error = await rejection(call);
@@ -320,19 +320,19 @@ describe("a garbled success", () => {
     }
   });
 
-  it("keeps members nobody knows, and asks for none but the id", async () => {
+  it("keeps unknown members, and requires only the id", async () => {
     const platform = await bench(inOrder({ id: UUID, state: "brand_new", more: [1] }));
     await expect(platform.api.addons.own()).resolves.toEqual({ id: UUID, state: "brand_new", more: [1] });
   });
 
-  it("does not matter where only the status does", async () => {
+  it("is accepted where only the status counts", async () => {
     const platform = await bench(inOrder("<html>done</html>"));
     await expect(platform.api.actions.provision()).resolves.toBeUndefined();
   });
 });
 
 describe("a raw request", () => {
-  it("hands back any answer as it is", async () => {
+  it("returns any answer unchanged", async () => {
     const platform = await bench((_seen, response) => response.writeHead(418, { "x-a": "b" }).end("<html>"));
     await expect(platform.api.request("get", "/apps?x=y")).resolves.toMatchObject({
       status: 418,
@@ -342,7 +342,7 @@ describe("a raw request", () => {
     expect(platform.seen).toMatchObject([{ method: "GET", url: "/apps?x=y" }]);
   });
 
-  it("sends a body and headers, but nobody else's name", async () => {
+  it("sends the given body and headers, but keeps its own Authorization, Host and Content-Length", async () => {
     const platform = await bench((_seen, response) => response.end());
     await platform.api.request("POST", "/filters/apps", {
       body: "{}",
@@ -366,7 +366,7 @@ describe("a raw request", () => {
     });
   });
 
-  it("renews after a 401 like any other", async () => {
+  it("renews the token after a 401 like other calls", async () => {
     const platform = await bench(inOrder(401, "ok"));
     await expect(platform.api.request("GET", "/apps")).resolves.toMatchObject({ status: 200 });
     expect(platform.renewed).toEqual(["token-1"]);

@@ -9,7 +9,7 @@ import { type Answering, aServer } from "./local-server.ts";
 const MEDIA_TYPE = "application/vnd.svc+json; version=3";
 const TOKEN = new Secret("SVCK-the-token-a-user-has");
 
-/** The record as the platform document describes it, with a member it does not. */
+/** The record of the platform document, with one additional member. */
 const RECORD = {
   id: "01234567-89ab-cdef-0123-456789abcdef",
   access_token: { expires_in: null, id: "1", token: "SVCK-new-access" },
@@ -53,13 +53,13 @@ describe("creating an authorization", () => {
     expect(JSON.parse(seen[0]!.body)).toEqual({ description: "dashboards", scope: ["read", "identity"] });
   });
 
-  it("leaves the scope to the platform when none is asked for", async () => {
+  it("sends no scope when none is given", async () => {
     const { create, seen } = await aClient(inOrder(RECORD));
     await create({ description: "dashboards" }, TOKEN);
     expect(JSON.parse(seen[0]!.body)).toEqual({ description: "dashboards" });
   });
 
-  it("answers a record whose tokens show only when revealed", async () => {
+  it("returns a record that shows its tokens only when revealed", async () => {
     const { create } = await aClient(inOrder(RECORD));
     const record = await create({ description: "dashboards" }, TOKEN);
     expect(record.access_token?.token.reveal()).toBe("SVCK-new-access");
@@ -70,7 +70,7 @@ describe("creating an authorization", () => {
     expect(revealed(record)).toEqual(RECORD);
   });
 
-  it("is never tried twice, for a first try may have made a token", async () => {
+  it("is never retried, because the first try may have created a token", async () => {
     const { create, seen } = await aClient(inOrder(503));
     await expect(create({ description: "d" }, TOKEN)).rejects.toMatchObject({ id: "said_503", status: 503 });
     expect(seen).toHaveLength(1);
@@ -78,7 +78,7 @@ describe("creating an authorization", () => {
 });
 
 describe("revoking an authorization", () => {
-  it("deletes it, with whatever its id is encoded", async () => {
+  it("sends a DELETE with the id encoded", async () => {
     const { revoke, seen } = await aClient(inOrder(RECORD));
     await expect(revoke("a/b?c=d#e ü", TOKEN)).resolves.toMatchObject({ id: RECORD.id });
     expect(seen).toMatchObject([
@@ -87,16 +87,16 @@ describe("revoking an authorization", () => {
     expect(seen[0]!.headers).not.toHaveProperty("content-type");
   });
 
-  it.each(["", ".", ".."])("goes nowhere with the id %j", async (id) => {
+  it.each(["", ".", ".."])("refuses the id %j without a call", async (id) => {
     const { revoke, seen } = await aClient(inOrder(RECORD));
     await expect(revoke(id, TOKEN)).rejects.toMatchObject({ id: "invalid_path" });
     expect(seen).toEqual([]);
   });
 });
 
-describe("an answer that is no record", () => {
+describe("an answer that is not a record", () => {
   it.each([401, 403, 404, 422, 429])(
-    "of status %i is a refusal, without the token it echoes",
+    "with status %i is a refusal without the echoed token",
     async (status) => {
       const { revoke } = await aClient((_, response) => {
         const message = `no: ${TOKEN.reveal()}`;
@@ -113,14 +113,14 @@ describe("an answer that is no record", () => {
     ["a list", []],
     ["an object without an id", { access_token: { token: "SVCK-lost" } }],
     ["nothing", ""],
-  ])("but %s is unreadable, and nothing of it is told", async (_, answer) => {
+  ])("with %s is unreadable, and its content is not shown", async (_, answer) => {
     const { create } = await aClient(inOrder(answer));
     const error = await create({ description: "d" }, TOKEN).catch((each: unknown) => each);
     expect(error).toMatchObject({ id: "unreadable_answer" });
     expect(inspect(error)).not.toContain("SVCK-lost");
   });
 
-  it("is not followed elsewhere, where the token would go along", async () => {
+  it("that redirects is not followed, because the token would be sent along", async () => {
     const elsewhere = await aServer(inOrder(RECORD));
     closing.push(elsewhere.close);
     const { create } = await aClient((_, response) =>

@@ -4,7 +4,7 @@ import { aBench, type Bench, MEDIA_TYPE, UUID } from "./api-client.ts";
 import type { Answering } from "./local-server.ts";
 
 type Kind = "one" | "many" | "vars" | "done";
-/** Where the path says KEY stands whatever the platform names the thing by: an id, a name, an e-mail, a URL, a token. */
+/** KEY in a path stands for any name of the object: an id, a name, an e-mail, a URL, a token. */
 type Row = [
   method: string,
   path: string,
@@ -55,7 +55,7 @@ const ROWS: Row[] = [
   ["POST", `/addons/${UUID}/actions/deprovision`, "done", (api) => api.actions.deprovision()],
 ];
 
-/** What a key is in the path. Written out, so that no encoder is tested with itself. */
+/** Each key and its encoded form, written out, so that no encoder is tested with itself. */
 const KEYS: [key: string, segment: string][] = [
   [UUID, UUID],
   ["my-app", "my-app"],
@@ -93,7 +93,7 @@ describe.each(ROWS)("%s %s", (...[method, path, kind, call, body]: Row) => {
   const calls = () => bench.seen.map((request) => `${request.method} ${request.url}`);
   const expected = (segment: string) => `${method} /v3${path.replaceAll("KEY", segment)}`;
 
-  it("is asked as the document says, and answered with all that the platform says", async () => {
+  it("is called as the document says, and returns the platform's answer completely", async () => {
     answer = answering(200, goodAnswer(kind));
     await expect(call(bench.api, key)).resolves.toEqual(goodResult(kind));
     expect(calls()).toEqual([expected(key)]);
@@ -106,7 +106,7 @@ describe.each(ROWS)("%s %s", (...[method, path, kind, call, body]: Row) => {
     });
   });
 
-  it("has whatever is named in one segment of its path, and in its body as it is", async () => {
+  it("encodes each name as one path segment, and sends it unchanged in a body", async () => {
     answer = answering(200, goodAnswer(kind));
     for (const [named, segment] of KEYS) {
       bench.seen.length = 0;
@@ -116,14 +116,14 @@ describe.each(ROWS)("%s %s", (...[method, path, kind, call, body]: Row) => {
     }
   });
 
-  it("is unreadable in another shape, where its shape matters", async () => {
+  it("throws when the shape of the answer is wrong, where it matters", async () => {
     answer = answering(200, kind === "one" ? [item] : item);
     const result = call(bench.api, key);
     if (kind === "done") await expect(result).resolves.toBeUndefined();
     else await expect(result).rejects.toMatchObject({ id: "unreadable_answer", status: 200 });
   });
 
-  it("has its token renewed once after a 401", async () => {
+  it("renews its token once after a 401", async () => {
     let tries = 0;
     answer = (...about) => ((tries += 1) === 1 ? refusing(401) : answering(200, goodAnswer(kind)))(...about);
     await expect(call(bench.api, key)).resolves.toEqual(goodResult(kind));
@@ -135,14 +135,14 @@ describe.each(ROWS)("%s %s", (...[method, path, kind, call, body]: Row) => {
     expect(bench.renewed).toHaveLength(2);
   });
 
-  it.each([403, 404, 422])("is refused at once with %d", async (status) => {
+  it.each([403, 404, 422])("throws at once on %d", async (status) => {
     answer = refusing(status);
     const refusal = { name: "PlatformRefused", status, id: `said_${status}` };
     await expect(call(bench.api, key)).rejects.toMatchObject(refusal);
     expect([bench.seen.length, bench.renewed.length]).toEqual([1, 0]);
   });
 
-  it.each([429, 503])("is asked again after %d when it only reads", async (status) => {
+  it.each([429, 503])("is retried after %d if it only reads", async (status) => {
     answer = refusing(status);
     await expect(call(bench.api, key)).rejects.toMatchObject({ status, id: `said_${status}` });
     expect(bench.seen).toHaveLength(method === "GET" ? 3 : 1);
@@ -158,7 +158,7 @@ const paged: Answering = (seen, response) => {
 };
 
 it.each(ROWS.filter(([, , kind]) => kind === "many"))(
-  "%s %s is read to the last of its pages",
+  "%s %s reads all pages",
   async (...[method, path, , call]: Row) => {
     answer = paged;
     await expect(call(bench.api, "my-app")).resolves.toEqual(pages.flat());
@@ -169,7 +169,7 @@ it.each(ROWS.filter(([, , kind]) => kind === "many"))(
   },
 );
 
-it.each(["", ".", ".."])("The key %j is nothing to ask for", async (key) => {
+it.each(["", ".", ".."])("the key %j is not requested", async (key) => {
   const keyed = ROWS.filter(([, path]) => path.includes("KEY"));
   for (const [, , , call] of keyed) {
     await expect((async () => call(bench.api, key))()).rejects.toMatchObject({ id: "invalid_path" });
@@ -177,7 +177,7 @@ it.each(["", ".", ".."])("The key %j is nothing to ask for", async (key) => {
   expect(bench.seen).toEqual([]);
 });
 
-it("Every row of the document has its method, and there is nothing else", () => {
+it("every endpoint of the document has its method, and there is no other", () => {
   const { request: _request, pages: _pages, ...groups } = bench.api;
   const methods = Object.entries(groups).flatMap(([group, calls]) =>
     Object.keys(calls).map((call) => `.${group}.${call}`),

@@ -40,8 +40,8 @@ async function failureOf(call: Promise<unknown>): Promise<TransportError> {
 
 const part = "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf";
 
-describe("a call", () => {
-  it("reaches an address of IPv6 without asking anybody for its name", async () => {
+describe("an HTTP call", () => {
+  it("connects to an IPv6 address without a name look-up", async () => {
     const { port } = new URL(await aClosedPort());
     const failure = await failureOf(anHttp().send({ method: "GET", url: `http://[::1]:${port}/` }));
     expect(failure).toMatchObject({ id: "connection_failed", mayHaveArrived: false });
@@ -49,7 +49,7 @@ describe("a call", () => {
     expect(failure.message).not.toContain("getaddrinfo");
   });
 
-  it("brings status, headers and body, and sends what it was given", async () => {
+  it("sends what it was given, and returns status, headers and body", async () => {
     const server = await anAnswering((_seen, response) =>
       response.writeHead(418, { "x-a": "b" }).end("grüß"),
     );
@@ -78,7 +78,7 @@ describe("a call", () => {
     ["POST", undefined, "Content-Length: 0\r\n"],
     ["DELETE", undefined, ""],
     ["GET", undefined, ""],
-  ])("says how long its body is, whatever the method: %s %j", async (method, body, length) => {
+  ])("sends Content-Length for any method: %s %j", async (method, body, length) => {
     let sent = "";
     const server = await aRaw((socket, _connection, received) => {
       sent += received.toString();
@@ -120,19 +120,19 @@ describe("a call", () => {
     listening.mockRestore();
   });
 
-  it("reads an answer that only ends with its connection", async () => {
+  it("reads an answer that ends with its connection", async () => {
     const server = await aRaw((socket) => socket.end("HTTP/1.1 200 OK\r\n\r\nall of it"));
     await expect(anHttp().send({ method: "GET", url: server.url })).resolves.toMatchObject({
       body: "all of it",
     });
   });
 
-  it("hands back a 304 as an answer", async () => {
+  it("returns a 304 as an answer", async () => {
     const server = await anAnswering((_seen, response) => response.writeHead(304).end());
     await expect(anHttp().send({ method: "GET", url: server.url })).resolves.toMatchObject({ status: 304 });
   });
 
-  it("never uses more connections than it may", async () => {
+  it("never uses more connections than allowed", async () => {
     let open = 0;
     let most = 0;
     const server = await anAnswering((_seen, response) => {
@@ -188,7 +188,7 @@ describe("a call without a usable answer", () => {
       true,
       (socket) => socket.end("HTTP/1.1 302 Found\r\nLocation: /b\r\nContent-Length: 0\r\n\r\n"),
     ],
-  ])("fails typed on %s", async (_name, id, mayHaveArrived, answer) => {
+  ])("throws a typed error on %s", async (_name, id, mayHaveArrived, answer) => {
     const server = await aRaw(answer);
     const url = `${server.url}/some/path?secret=hush`;
     const timeoutMs = id === "timed_out" ? 600 : 10_000;
@@ -199,7 +199,7 @@ describe("a call without a usable answer", () => {
     expect(server.connections()).toBe(1);
   });
 
-  it("ends an answer that comes in drips", async () => {
+  it("is cut off when the answer arrives too slowly", async () => {
     const server = await anAnswering((_seen, response) => {
       const drip = setInterval(() => response.write("."), 20);
       response.on("close", () => clearInterval(drip));
@@ -208,7 +208,7 @@ describe("a call without a usable answer", () => {
     expect(error.id).toBe("timed_out");
   });
 
-  it("knows that nothing arrived where nobody listens, where no such host is, and where TLS fails", async () => {
+  it("knows that nothing arrived when the connection is refused, the host is unknown, or TLS fails", async () => {
     const server = await anAnswering((_seen, response) => response.end());
     const http = anHttp();
     for (const url of [
@@ -222,7 +222,7 @@ describe("a call without a usable answer", () => {
     expect(server.seen).toHaveLength(0);
   });
 
-  it("counts a kept connection that broke before any byte as unknown, and does not send again", async () => {
+  it("has an unknown outcome on a kept connection that closes before any byte, and is not repeated", async () => {
     let asked = 0;
     const server = await aRaw((socket) => {
       asked += 1;
@@ -237,14 +237,14 @@ describe("a call without a usable answer", () => {
     expect(asked).toBe(2);
   });
 
-  it("does not keep the bytes it could not parse", async () => {
+  it("keeps no bytes that could not be parsed", async () => {
     const server = await aRaw((socket) => socket.end("HTTP/1.1 200 OK\r\nx\0: SVCK-token\r\n\r\n"));
     const error = await failureOf(anHttp().send({ method: "GET", url: server.url }));
     expect(error.cause).toMatchObject({ code: "HPE_INVALID_HEADER_TOKEN" });
     expect(inspect(error)).not.toContain("rawPacket");
   });
 
-  it("refuses a header that cannot be sent, without its value", async () => {
+  it("refuses an invalid header without showing its value", async () => {
     const call = anHttp().send({
       method: "GET",
       url: "http://127.0.0.1/",
@@ -256,8 +256,8 @@ describe("a call without a usable answer", () => {
   });
 });
 
-describe("closing", () => {
-  it("waits for what is in flight, and refuses what comes later", async () => {
+describe("closing the HTTP client", () => {
+  it("waits for calls under way, and refuses later ones", async () => {
     const server = await anAnswering((_seen, response) => void setTimeout(() => response.end("done"), 100));
     const http = anHttp();
     const inFlight = http.send({ method: "POST", url: server.url });
@@ -269,8 +269,8 @@ describe("closing", () => {
   });
 });
 
-describe("what is shown of an address", () => {
-  it("has no user, no query, and no address inside the path", () => {
+describe("the address in an error", () => {
+  it("has no user, no query, and no address inside its path", () => {
     const url = new URL(
       "https://u:p@api.example/apps/a/log-drains/https%3A%2F%2Fu%3Ahush%40logs.example?token=t",
     );
@@ -298,9 +298,9 @@ describe("whether a failed request may have arrived", () => {
   });
 });
 
-describe("a process that stood still", () => {
-  it("reads the answer that came meanwhile instead of calling it too late", async () => {
-    // In a thread of its own, for this one will stand still.
+describe("a process that was suspended", () => {
+  it("reads an answer that has arrived meanwhile instead of timing out", async () => {
+    // In a thread of its own, because this one is suspended.
     const script = `
       const server = require("node:http").createServer((_, response) => setTimeout(() => response.end("tokens"), 100));
       server.listen(0, "127.0.0.1", () => require("node:worker_threads").parentPort.postMessage(server.address().port));`;
@@ -309,7 +309,7 @@ describe("a process that stood still", () => {
     const [port] = (await once(server, "message")) as [number];
     const answer = anHttp({ timeoutMs: 1_000 }).send({ method: "POST", url: `http://127.0.0.1:${port}/` });
     await new Promise((resolve) => setTimeout(resolve, 50));
-    // In the phase of the event loop after which timers come before sockets.
+    // In the phase of the event loop after which timers run before sockets.
     await new Promise((resolve) => setImmediate(resolve));
     const until = performance.now() + 1_500;
     while (performance.now() < until);

@@ -5,8 +5,8 @@ import { createTokenEndpoint } from "../../src/platform/oauth.ts";
 import { Secret } from "../../src/secret.ts";
 import { aTokenSource, MEDIA_TYPE, UUID } from "./api-client.ts";
 
-/** Over https and through nock, as the tests of the whole service meet the platform when it misbehaves. */
-describe("a platform played by nock", () => {
+/** Over https through nock, as the tests of the whole service simulate a faulty platform. */
+describe("the platform mocked with nock", () => {
   const http = createHttp({ timeoutMs: 1_000 });
   const api = createPlatformApi({ http, apiUrl: "https://api.example", mediaType: MEDIA_TYPE });
   const endpoint = createTokenEndpoint({ http, authUrl: "https://auth.example", timeoutMs: 1_000 });
@@ -24,7 +24,7 @@ describe("a platform played by nock", () => {
     nock.restore();
   });
 
-  it("answers", async () => {
+  it("answers API calls", async () => {
     nock("https://api.example", { reqheaders: { authorization: "Bearer token-1" } })
       .get(`/addons/${UUID}`)
       .reply(200, { id: UUID });
@@ -50,7 +50,7 @@ describe("a platform played by nock", () => {
     await expect(endpoint.refresh(secret, secret)).resolves.toMatchObject({ outcome });
   });
 
-  it("hangs", async () => {
+  it("hangs until the time limit", async () => {
     nock("https://auth.example").post("/oauth/token").delay(3_000).reply(200, { access_token: "a" });
     await expect(endpoint.exchange(secret, secret)).resolves.toMatchObject({
       outcome: "unknown",

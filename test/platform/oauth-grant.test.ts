@@ -60,12 +60,12 @@ describe("a call to the oauth-grant endpoint", () => {
     expect(inspect(answer, { depth: 9 }) + JSON.stringify(answer)).not.toContain("the-code");
   });
 
-  it("waits no longer than its time for an answer that does not come", async () => {
+  it("times out when no answer comes", async () => {
     const server = await anApi(() => undefined);
     expect(await grantAt(server.url)).toMatchObject({ outcome: "not_now", error: { id: "timed_out" } });
   });
 
-  it("follows no redirect: the credentials go nowhere else", async () => {
+  it("follows no redirect with its credentials", async () => {
     const elsewhere = await anApi((_seen, response) => response.end(JSON.stringify(good)));
     const server = await anApi((_seen, response) =>
       response.writeHead(307, { location: `${elsewhere.url}/vendor` }).end(),
@@ -77,7 +77,7 @@ describe("a call to the oauth-grant endpoint", () => {
     expect(elsewhere.seen).toEqual([]);
   });
 
-  it("is worth another try where nobody listens, and where too much is answered", async () => {
+  it("may be retried when the connection is refused or the answer is too large", async () => {
     expect(await grantAt(await aClosedPort())).toMatchObject({ outcome: "not_now" });
     const server = await anApi((_seen, response) =>
       response.end(JSON.stringify({ ...good, pad: "x".repeat(100_000) })),
@@ -88,7 +88,7 @@ describe("a call to the oauth-grant endpoint", () => {
     });
   });
 
-  it("makes no other address of a uuid that is none", async () => {
+  it("refuses an invalid uuid instead of calling another address", async () => {
     const server = await anApi((_seen, response) => response.end(JSON.stringify(good)));
     expect(await grantAt(server.url, "..")).toMatchObject({ outcome: "refused" });
     await grantAt(server.url, "a/../b");
@@ -127,14 +127,14 @@ describe("an answer of the oauth-grant endpoint", () => {
     ["an empty code", 200, { oauth_grant: { code: "" } }],
     ["a number for a code", 200, { oauth_grant: { code: 7 } }],
     ["a code of 2,049 characters", 200, { oauth_grant: { code: "x".repeat(2049) } }],
-  ])("without a usable code tells nothing of what it held: %s", (_name, status, body) => {
+  ])("without a usable code is reported without its content: %s", (_name, status, body) => {
     expect(judged(status, body)).toEqual({
       outcome: "not_now",
       error: { id: "unreadable_answer", message: expect.stringMatching(/without a usable grant$/) },
     });
   });
 
-  it("is a grant with any 2xx, whatever else is in it", () => {
+  it("with any 2xx is a grant, whatever other members it has", () => {
     expect(judged(201, { ...good, more: 1 })).toMatchObject({ outcome: "grant" });
     expect(judged(200, { oauth_grant: { code: "c", type: "other", expires_at: 7 } })).toMatchObject({
       outcome: "grant",
@@ -142,7 +142,7 @@ describe("an answer of the oauth-grant endpoint", () => {
     });
   });
 
-  it("tells their explanation without what we sent, and how long they want rest", () => {
+  it("that refuses is reported with its message, without what we sent, and with its Retry-After", () => {
     const said = `no "${PASSWORD}"\r\n${"x".repeat(400)}`;
     const answer = judged(429, { id: "rate_limit", message: said }, { "retry-after": "7" }, [PASSWORD]);
     expect(answer).toMatchObject({ outcome: "not_now", retryAfterMs: 7_000 });
@@ -153,7 +153,7 @@ describe("an answer of the oauth-grant endpoint", () => {
   });
 });
 
-describe("when a grant expires", () => {
+describe("the expiry time of a grant", () => {
   it.each<[unknown, string | null]>([
     ["2016-03-03T18:01:31-0800", "2016-03-04T02:01:31.000Z"],
     ["2016-03-03T18:01:31+0000", "2016-03-03T18:01:31.000Z"],

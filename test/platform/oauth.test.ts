@@ -45,7 +45,7 @@ function revealed(answer: TokenAnswer) {
 }
 
 describe("a call to the token endpoint", () => {
-  it("exchanges a code with a form, and nothing secret in the address", async () => {
+  it("exchanges a code with a form, with no secret in the address", async () => {
     const server = await anAuthServer((_seen, response) => response.end(JSON.stringify(good)));
     expect(revealed(await exchangeAt(`${server.url}/`, "c&d", "s=t +"))).toEqual(["SVCK-a", "r", 2 * HOUR]);
     expect(server.seen).toMatchObject([
@@ -58,14 +58,14 @@ describe("a call to the token endpoint", () => {
     ]);
   });
 
-  it("refreshes with the refresh token, and takes a 201", async () => {
+  it("refreshes with the refresh token, and accepts a 201", async () => {
     const server = await anAuthServer((_seen, response) => response.writeHead(201).end(JSON.stringify(good)));
     const answer = await anEndpoint(server.url).refresh(new Secret("r"), new Secret("s"));
     expect(answer.outcome).toBe("issued");
     expect(server.seen[0]?.body).toBe("grant_type=refresh_token&refresh_token=r&client_secret=s");
   });
 
-  it("shows no token when an answer is printed", async () => {
+  it("returns tokens that do not show when the answer is printed", async () => {
     const server = await anAuthServer((_seen, response) =>
       response.end(JSON.stringify({ ...good, expires_in: 60 })),
     );
@@ -74,7 +74,7 @@ describe("a call to the token endpoint", () => {
   });
 });
 
-describe("a garbled success", () => {
+describe("a success with an unusual body", () => {
   const token = "SVCK-a";
   const withMember = (members: object) => ({ ...good, ...members });
   it.each<[string, number, unknown, unknown]>([
@@ -112,11 +112,11 @@ describe("a garbled success", () => {
       [token, null, 2 * HOUR, "refresh_token_malformed"],
     ],
     ["unknown members", 200, withMember({ user_id: "u", session_nonce: "n", x: {} }), [token, "r", 2 * HOUR]],
-  ])("keeps what is usable and stores nothing malformed: %s", (_name, status, body, expected) => {
+  ])("is stored as far as it is usable and well-formed: %s", (_name, status, body, expected) => {
     expect(revealed(judged(status, body))).toEqual(expected);
   });
 
-  it.each([70_000, 1e7])("is unknown with %d bytes", async (bytes) => {
+  it.each([70_000, 1e7])("has an unknown outcome with %d bytes", async (bytes) => {
     const server = await anAuthServer((_seen, response) =>
       response.end(JSON.stringify({ ...good, pad: "x".repeat(bytes) })),
     );
@@ -126,12 +126,12 @@ describe("a garbled success", () => {
     });
   });
 
-  it("tells nothing of what it held", () => {
+  it("is reported without its content", () => {
     expect(JSON.stringify(judged(200, { token: "SVCK-hush", message: "SVCK-hush" }))).not.toContain("hush");
   });
 });
 
-describe("a refusal", () => {
+describe("an error answer of the token endpoint", () => {
   it.each<[number, unknown, string, string]>([
     [400, { error: "invalid_grant" }, "token_rejected", "invalid_grant"],
     [401, { error: "invalid_grant" }, "token_rejected", "invalid_grant"],
@@ -161,7 +161,7 @@ describe("a refusal", () => {
     expect(judged(status, body)).toMatchObject({ outcome, error: { id } });
   });
 
-  it("tells their explanation, cut, in one line, and without what we sent", () => {
+  it("is reported with its message, shortened to one line, without what we sent", () => {
     const sent = ["s3cret+/=", "the code"];
     const said = `secret s3cret+/= or s3cret%2B%2F%3D,\r\nno "the+code" ${"x".repeat(500)}`;
     const answer = judged(400, { error: "invalid_grant", error_description: said }, {}, sent);
@@ -172,7 +172,7 @@ describe("a refusal", () => {
     expect(message.length).toBeLessThan(260);
   });
 
-  it("never takes a secret for the machine word", () => {
+  it("never has a secret as its error code", () => {
     expect(judged(400, { error: "the-code" }, {}, ["the-code"])).toMatchObject({ error: { id: "http_400" } });
   });
 });
@@ -200,7 +200,7 @@ describe("Retry-After", () => {
   });
 });
 
-describe("a call without an answer", () => {
+describe("a token call without an answer", () => {
   it.each<[string, string, (socket: Socket) => void]>([
     ["a reset", "unknown", (socket) => socket.resetAndDestroy()],
     ["silence", "unknown", () => {}],
@@ -222,7 +222,7 @@ describe("a call without an answer", () => {
     expect(server.connections()).toBe(1);
   });
 
-  it("is certainly not issued where nothing was sent", async () => {
+  it("is certainly not issued if nothing was sent", async () => {
     for (const url of [await aClosedPort(), "http://no-such-host.invalid"]) {
       expect(await exchangeAt(url)).toMatchObject({
         outcome: "not_issued",
@@ -231,7 +231,7 @@ describe("a call without an answer", () => {
     }
   });
 
-  it("does not carry the secret along a 307", async () => {
+  it("does not follow a 307 with the secret", async () => {
     const elsewhere = await anAuthServer((_seen, response) => response.end(JSON.stringify(good)));
     const server = await anAuthServer((_seen, response) =>
       response.writeHead(307, { location: elsewhere.url }).end(),
@@ -244,7 +244,7 @@ describe("a call without an answer", () => {
     expect(elsewhere.seen).toHaveLength(0);
   });
 
-  it("never throws, whatever the http client does", async () => {
+  it("never throws, whatever the HTTP client does", async () => {
     const http = { send: () => Promise.reject(new TypeError("the-secret")), close: () => Promise.resolve() };
     const answer = await createTokenEndpoint({ http, authUrl: "http://x" }).refresh(
       new Secret("r"),

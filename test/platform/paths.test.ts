@@ -3,7 +3,7 @@ import { rawPath } from "../../src/platform/raw-path.ts";
 import { aBench, OTHER, UUID } from "./api-client.ts";
 
 describe("the path tag", () => {
-  it("encodes what is put in", () => {
+  it("encodes its values", () => {
     expect(path`/apps/${"a/b?c#d%2e"}/x`).toBe("/apps/a%2Fb%3Fc%23d%252e/x");
     expect(path`/apps`).toBe("/apps");
   });
@@ -12,12 +12,12 @@ describe("the path tag", () => {
     expect(() => path`/apps/${segment}/addons`).toThrow(expect.objectContaining({ id: "invalid_path" }));
   });
 
-  it("refuses dots that only come together in the segment", () => {
+  it("refuses dots that only combine to the segment", () => {
     expect(() => path`/apps/.${"."}`).toThrow(/segment "\.\."/);
   });
 });
 
-describe("a path that a person typed", () => {
+describe("a path given to kit api", () => {
   const own = { apiUrl: "https://api.example/v3", uuid: UUID };
 
   it.each([
@@ -30,7 +30,7 @@ describe("a path that a person typed", () => {
     "/users/~/apps?a=b%20c&d=/x?y",
     "/users/a@b.example/apps",
     `/apps/a/addons/${OTHER}`,
-  ])("may be %s", (typed) => {
+  ])("is accepted: %s", (typed) => {
     expect(rawPath(typed, own)).toBe(typed);
   });
 
@@ -57,7 +57,7 @@ describe("a path that a person typed", () => {
     "/apps#x",
     "/apps/%",
     "/apps/%zz",
-  ])("may not be %j", (typed) => {
+  ])("is refused: %j", (typed) => {
     expect(() => rawPath(typed, own)).toThrow(expect.objectContaining({ id: "invalid_path" }));
   });
 
@@ -70,11 +70,11 @@ describe("a path that a person typed", () => {
     `/%2Faddons/${OTHER}`,
     "/addons/its-name",
     `/addons/${UUID}x?a=b`,
-  ])("may not reach another resource: %s", (typed) => {
+  ])("is refused when it leads to another resource: %s", (typed) => {
     expect(() => rawPath(typed, own)).toThrow(expect.objectContaining({ id: "foreign_resource" }));
   });
 
-  it("never sends one resource's token for another", async () => {
+  it("is never called with another resource's token", async () => {
     const bench = await aBench((_seen, response) => response.end("[]"));
     for (const [mine, other] of [
       [UUID, OTHER],

@@ -44,7 +44,7 @@ async function aWatch(answer: Answering, everyMs = 60_000) {
 }
 
 describe("the watch on the status feed", () => {
-  it("asks nobody before somebody asks, once for all who do, and then not again", async () => {
+  it("makes no call before it is asked, and one for all who ask", async () => {
     const { watch, seen } = await aWatch(inOrder(GREEN));
     expect(watch.known()).toEqual({ last: null, failure: null });
     await sleep(30);
@@ -55,7 +55,7 @@ describe("the watch on the status feed", () => {
     expect(seen).toHaveLength(1);
   });
 
-  it("asks again when its time has come", async () => {
+  it("makes another call when the last answer is too old", async () => {
     const { watch, askedAt } = await aWatch(inOrder(GREEN, troubled(anIncident())), 500);
     await watch.look();
     expect((await watch.next()).last?.status.incidents).toHaveLength(1);
@@ -63,7 +63,7 @@ describe("the watch on the status feed", () => {
     expect(askedAt[1]! - askedAt[0]!).toBeGreaterThan(400);
   });
 
-  it("asks every 30 s at the most, as often as the feed changes", async () => {
+  it("calls at most every 30 s, however often it is asked", async () => {
     const current = jest.fn(() => Promise.reject(new Error("away")));
     const watch = createStatusWatch({ feed: { current } });
     const asked: number[] = [];
@@ -76,7 +76,7 @@ describe("the watch on the status feed", () => {
     expect(asked).toEqual([1, 1, 2, 2, 3]);
   });
 
-  it("keeps what it knew while the feed fails, and asks a dead feed as seldom as a living one", async () => {
+  it("keeps its last state while the feed fails, and calls a failing feed no more often", async () => {
     const { watch, seen } = await aWatch(inOrder(troubled(anIncident()), 503), 100);
     await watch.look();
     await sleep(110);
@@ -87,7 +87,7 @@ describe("the watch on the status feed", () => {
     expect(seen).toHaveLength(2);
   });
 
-  it("hangs up at once when it is closed, and asks no more", async () => {
+  it("cancels its call when it is closed, and makes no other", async () => {
     const { watch, seen } = await aWatch(() => undefined);
     const asked = watch.look();
     await eventually(() => seen.length > 0);
@@ -95,12 +95,12 @@ describe("the watch on the status feed", () => {
     watch.close();
     expect(await asked).toMatchObject({ last: null, failure: expect.any(String) });
     await Promise.all([watch.look(), watch.next()]);
-    // Less than a call may take.
+    // Less than the time limit of a call.
     expect(performance.now() - begun).toBeLessThan(10_000);
     expect(seen).toHaveLength(1);
   });
 
-  it("waits for its turn no longer than until it is closed", async () => {
+  it("stops waiting for its turn when it is closed", async () => {
     const { watch, seen } = await aWatch(inOrder(GREEN));
     await watch.look();
     const turn = watch.next();
@@ -122,7 +122,7 @@ async function aLog(answer: Answering, everyMs = 60_000) {
 }
 
 describe("an alarm in the log", () => {
-  it("is written at once, and the open incident behind it, once for all alarms before it", async () => {
+  it("is written at once, and the open incident after it, once for all earlier alarms", async () => {
     const { log, lines, seen, until } = await aLog(inOrder(troubled(anIncident())));
     log.error({ alarm: "grant_lost", uuid: "1" }, "A grant ended");
     log.error({ alarm: "grant_lost", uuid: "2" }, "A grant ended");
@@ -140,7 +140,7 @@ describe("an alarm in the log", () => {
     expect(seen).toHaveLength(1);
   });
 
-  it("carries the incident that is known to be open, and so does that of a child", async () => {
+  it("names a known open incident, also in child loggers", async () => {
     const { log, lines, seen, watch } = await aLog(inOrder(troubled(anIncident())));
     await watch.look();
     log.error({ alarm: "grant_lost", uuid: "1" }, "A grant ended");
@@ -155,7 +155,7 @@ describe("an alarm in the log", () => {
     expect(seen).toHaveLength(1);
   });
 
-  it("names the incident that was changed last, how many others are open, and none that is over", async () => {
+  it("names the incident that changed last and the number of other open ones, and no resolved one", async () => {
     const at = (updated_at: string) => ({ updated_at });
     const incidents = [
       anIncident({ id: 1, resolved: true, ...at("2026-01-03T00:00:00.000Z") }),
@@ -168,7 +168,7 @@ describe("an alarm in the log", () => {
     expect(lines[0]!["incident"]).toEqual({ id: 3, title: "New line", full_url: null, others: 1 });
   });
 
-  it("is followed by nothing while all is well, and by the incident that is opened soon after", async () => {
+  it("has no line after it when all is well, and one when an incident opens soon after", async () => {
     const { log, lines, seen, until, watch } = await aLog(inOrder(GREEN, troubled(anIncident())), 200);
     await watch.look();
     log.error({ alarm: "grant_lost" }, "A grant ended");
@@ -178,7 +178,7 @@ describe("an alarm in the log", () => {
     expect(seen).toHaveLength(2);
   });
 
-  it("stands alone when the feed says nothing, however many there are", async () => {
+  it("has no line after it when the feed does not answer", async () => {
     const { log, lines, seen } = await aLog(inOrder(503));
     for (let count = 0; count < 100; count++) log.error({ alarm: "grant_lost" }, "A grant ended");
     await sleep(100);
@@ -187,7 +187,7 @@ describe("an alarm in the log", () => {
     expect(seen).toHaveLength(1);
   });
 
-  it("asks nobody when it is not written", async () => {
+  it("causes no call when LOG_LEVEL drops it", async () => {
     const { log, lines, seen } = await aLog(inOrder(GREEN));
     log.debug({ alarm: "grant_lost" }, "Not written");
     log.info("An ordinary line");

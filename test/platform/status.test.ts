@@ -47,8 +47,8 @@ const INCIDENT = {
   ],
 };
 
-describe("the status feed", () => {
-  it("is asked without credentials, at the documented addresses", async () => {
+describe("reading the status feed", () => {
+  it("uses the documented addresses without credentials", async () => {
     const answers = [{ status: [], incidents: [], scheduled: [] }, [], [], INCIDENT];
     const { feed, seen } = await aFeed(inOrder(...answers), { below: "/feed/" });
     await feed.current();
@@ -67,7 +67,7 @@ describe("the status feed", () => {
     }
   });
 
-  it("is reached over https", async () => {
+  it("works over https", async () => {
     const http = createHttp();
     closing.push(http.close, async () => nock.restore());
     nock("https://status.example").get("/api/v4/incidents/7").reply(200, INCIDENT);
@@ -76,13 +76,13 @@ describe("the status feed", () => {
     expect(nock.isDone()).toBe(true);
   });
 
-  it("is told in its own words, and read", async () => {
+  it("keeps the original and parses it", async () => {
     const said = { ...INCIDENT, of_tomorrow: [1] };
     const { feed } = await aFeed(inOrder(said));
     expect(await feed.incident(7)).toEqual({ json: said, value: said });
   });
 
-  it("may leave everything out, or say it in a new way", async () => {
+  it("accepts missing members and new values", async () => {
     const odd = {
       id: 7,
       state: "resolved",
@@ -108,7 +108,7 @@ describe("the status feed", () => {
     ]);
   });
 
-  it("names the open incidents, the one changed last first", async () => {
+  it("returns the open incidents, the last changed first", async () => {
     const incidents = [
       { ...INCIDENT, id: 1 },
       { ...INCIDENT, id: 2, updated_at: "2026-01-31T13:00:00.000Z" },
@@ -120,7 +120,7 @@ describe("the status feed", () => {
     expect(openIncidents(value)?.map(({ id }) => id)).toEqual([2, 1, 4]);
   });
 
-  it("names none, which is not to say that there is none, where the feed has no list", async () => {
+  it("returns null, not an empty list, when the feed has no list of incidents", async () => {
     const { feed } = await aFeed(inOrder({ status: [] }));
     expect(openIncidents((await feed.current()).value)).toBeNull();
   });
@@ -131,13 +131,13 @@ describe("the status feed", () => {
     ["an object that is none of its own", { maintenance: true }, "unreadable_answer"],
     ["a list", [], "unreadable_answer"],
     ["503", 503, "said_503"],
-  ])("that answers %s is an error", async (_, answer, id) => {
+  ])("throws when it answers %s", async (_, answer, id) => {
     const { feed, seen } = await aFeed(inOrder(answer));
     await expect(feed.current()).rejects.toMatchObject({ id });
     expect(seen).toHaveLength(1);
   });
 
-  it("is not followed elsewhere, read without end, or waited for", async () => {
+  it("follows no redirect, limits the size and time of an answer", async () => {
     const redirecting: Answering = (_, response) => response.writeHead(302, { location: "/other" }).end();
     const huge: Answering = (_, response) => response.end(`[${" ".repeat(1_000_000)}]`);
     const dripping: Answering = (_, response) => {
@@ -157,7 +157,7 @@ describe("the status feed", () => {
       "in the middle of an answer",
       (_: unknown, response: { write(text: string): void }) => response.write("{"),
     ],
-  ])("can be hung up on %s", async (_, answer) => {
+  ])("can be cancelled %s", async (_, answer) => {
     const { feed, seen } = await aFeed(answer as Answering, { timeoutMs: 60_000 });
     const stop = new AbortController();
     const asked = feed.current(stop.signal);

@@ -11,7 +11,7 @@ const answer = (remaining?: number | string, status = 200, headers = {}) => ({
   body: "",
 });
 
-/** A bucket as the platform keeps it: refilled one per 800 ms of the clock. Counts what comes when it is empty. */
+/** A bucket like the platform's: refilled by one per 800 ms of the clock. Counts calls that find it empty. */
 function aBucket(clock: ReturnType<typeof aClock>, size: number) {
   let filledAt = clock.nowMs();
   let count = size;
@@ -31,8 +31,8 @@ function aBucket(clock: ReturnType<typeof aClock>, size: number) {
   return bucket;
 }
 
-describe("the throttle of a resource", () => {
-  it("sends no call that finds the bucket empty", async () => {
+describe("the rate limit of a resource", () => {
+  it("sends no call when the bucket is empty", async () => {
     const clock = aClock();
     const bucket = aBucket(clock, 5);
     const throttle = createThrottle(clock);
@@ -41,7 +41,7 @@ describe("the throttle of a resource", () => {
     expect(clock.slept.every((ms) => ms <= 1_000)).toBe(true);
   });
 
-  it("counts calls in flight, so that many at once do not share the last one", async () => {
+  it("counts calls under way, so that concurrent ones do not share the last token", async () => {
     const clock = { nowMs: () => 0, sleep: () => new Promise<never>(() => {}) };
     const throttle = createThrottle(clock);
     await throttle.inTurn(() => Promise.resolve(answer(3)));
@@ -56,7 +56,7 @@ describe("the throttle of a resource", () => {
     expect(sent).toBe(3);
   });
 
-  it("knows that the bucket fills while nothing is sent", async () => {
+  it("refills the bucket with time", async () => {
     const clock = aClock();
     const bucket = aBucket(clock, 30);
     const throttle = createThrottle(clock);
@@ -67,7 +67,7 @@ describe("the throttle of a resource", () => {
     expect(clock.slept).toEqual([25_000]);
   });
 
-  it("counts a call of which no count came back", async () => {
+  it("counts a call whose answer had no RateLimit-Remaining", async () => {
     const clock = aClock();
     const throttle = createThrottle(clock);
     await throttle.inTurn(() => Promise.resolve(answer(2)));
@@ -78,7 +78,7 @@ describe("the throttle of a resource", () => {
     expect(clock.slept).toEqual([1_000]);
   });
 
-  it("does not believe a larger count that was overtaken", async () => {
+  it("ignores a higher count of an older answer", async () => {
     const clock = aClock();
     const throttle = createThrottle(clock);
     let answerFirst = (_answer: ReturnType<typeof answer>) => {};
@@ -90,7 +90,7 @@ describe("the throttle of a resource", () => {
     expect(clock.slept).toHaveLength(1);
   });
 
-  it("sends nothing before the time a 429 asks for", async () => {
+  it("sends nothing before the Retry-After of a 429", async () => {
     const clock = aClock();
     const throttle = createThrottle(clock);
     await throttle.inTurn(() => Promise.resolve(answer(undefined, 429, { "retry-after": "6" })));
@@ -98,7 +98,7 @@ describe("the throttle of a resource", () => {
     expect(clock.slept).toEqual([6_000]);
   });
 
-  it("refuses a turn that is too far away, and sends nothing", async () => {
+  it("refuses a call whose turn is too far away, without sending it", async () => {
     const throttle = createThrottle(aClock());
     await throttle.inTurn(() => Promise.resolve(answer(0, 429, { "retry-after": "1000000000" })));
     let sent = 0;
@@ -111,7 +111,7 @@ describe("the throttle of a resource", () => {
     expect(sent).toBe(0);
   });
 
-  it("ignores a count that is none, and a call that failed", async () => {
+  it("ignores invalid counts and failed calls", async () => {
     const clock = aClock();
     const throttle = createThrottle(clock);
     await throttle.inTurn(() => Promise.resolve(answer("many")));
@@ -121,7 +121,7 @@ describe("the throttle of a resource", () => {
     expect(clock.slept).toEqual([]);
   });
 
-  it("is remembered across clients, and leaves other resources alone", async () => {
+  it("is shared by all clients of a resource, and affects no other resource", async () => {
     const platform = await aBench((_seen, response) =>
       response.writeHead(200, { "ratelimit-remaining": "0" }).end("[]"),
     );
@@ -133,7 +133,7 @@ describe("the throttle of a resource", () => {
     await platform.close();
   });
 
-  it("goes on where the machine's clock is set back an hour", async () => {
+  it("works when the machine's clock is set back an hour", async () => {
     const wall = jest.spyOn(Date, "now");
     const server = await aServer((_seen, response) =>
       response.writeHead(200, { "ratelimit-remaining": "0" }).end("[]"),
@@ -155,7 +155,7 @@ describe("the throttle of a resource", () => {
     expect(slept.every((ms) => ms <= 1_000)).toBe(true);
   });
 
-  it("is forgotten for those that have not called for longest", () => {
+  it("is dropped for the resources that called longest ago", () => {
     const throttleOf = createThrottles(aClock(), 2);
     const [first, second] = [throttleOf("1"), throttleOf("2")];
     expect(throttleOf("1")).toBe(first);

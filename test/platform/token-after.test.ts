@@ -9,7 +9,7 @@ const dead = new Secret("dead");
 const stillBusy = () => new Error("still busy");
 const never = () => new Promise<never>(() => undefined);
 
-it("a token that is come by, and cannot be stored, is waited for no longer than a call takes", async () => {
+it("tokenAfter waits for a token that cannot be stored no longer than a call may take", async () => {
   const stored = () => Promise.resolve({ token: dead, generation: 1 });
   let ended = "";
   const end = tokenAfter(dead, { stored, replace: never, stillBusy }).catch((error: Error) => {
@@ -22,7 +22,7 @@ it("a token that is come by, and cannot be stored, is waited for no longer than 
   await end;
 });
 
-it("one that another process is at is waited for, until it is there", async () => {
+it("tokenAfter waits for a token that another process is refreshing until it is stored", async () => {
   const pairs = [1, 1, 1, 2].map((generation) => ({
     token: new Secret(generation > 1 ? "new" : "dead"),
     generation,

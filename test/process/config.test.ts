@@ -32,7 +32,7 @@ interface Shop {
 
 const KEY = "0123456789abcdef0123456789abcdef";
 
-/** Settings with which the service would start. */
+/** Settings with which the service starts. */
 const good: Environment = {
   ADDON_ID: "teapots",
   ADDON_PASSWORD: "a-password-of-tests",
@@ -42,7 +42,7 @@ const good: Environment = {
   ENCRYPTION_KEY: KEY,
 };
 
-/** The message that settings are refused with. */
+/** The error message for these settings. */
 function refusalOf(change: Environment): string {
   try {
     readConfig({ ...good, ...change });
@@ -53,8 +53,8 @@ function refusalOf(change: Environment): string {
   throw new Error("These settings were accepted.");
 }
 
-describe("settings", () => {
-  it("that are good are read, completed and frozen", () => {
+describe("readConfig", () => {
+  it("reads, completes and freezes valid settings", () => {
     const config = readConfig(good);
     expect(config).toMatchObject({
       ...{ port: 3000, dataDir: ".data", resourcesPath: "/resources", webJobs: true, logLevel: "info" },
@@ -68,7 +68,7 @@ describe("settings", () => {
     expect(() => Object.assign(config, { port: 1 })).toThrow(TypeError);
   });
 
-  it("name version 3 of the platform's API and the prefix of its tokens, unless they say otherwise", () => {
+  it("defaults to version 3 of the platform's API and the prefix of its tokens", () => {
     const { platformMediaType, platformTokenPrefix } = readConfig(good);
     expect(platformMediaType).toBe("application/vnd.svc+json; version=3");
     expect(platformTokenPrefix).toBe("SVCK-");
@@ -82,7 +82,7 @@ describe("settings", () => {
     });
   });
 
-  it.each(Object.keys(good))("without %s are refused by its name", (name) => {
+  it.each(Object.keys(good))("names %s when it is missing", (name) => {
     for (const value of [undefined, ""]) {
       expect(refusalOf({ [name]: value })).toMatch(
         new RegExp(`^One setting needs mending \\(see \\.env\\.example\\):\n {2}${name} is required: .+\\.$`),
@@ -149,25 +149,25 @@ describe("settings", () => {
     ["TOKEN_CONCURRENCY", "0"],
     ["TOKEN_CONCURRENCY", "1e3"],
     ["LOG_LEVEL", "loud"],
-  ])("with a bad %s (%j) are refused by its name, and the value is not told", (name, value) => {
+  ])("names a bad %s (%j), without its value", (name, value) => {
     const message = refusalOf({ [name]: value });
     expect(message).toContain(`\n  ${name} `);
     if (value.trim().length > 6) expect(message).not.toContain(value.trim());
     expect(message).not.toContain("hunter2");
   });
 
-  it("may have the platform call at any path that only looks like one of the kit's own", () => {
+  it("accepts a RESOURCES_PATH that only resembles a path of the kit", () => {
     for (const RESOURCES_PATH of ["/customers", "/v2/metrics", "/oauth2/resources"])
       expect(readConfig({ ...good, RESOURCES_PATH }).resourcesPath).toBe(RESOURCES_PATH);
   });
 
-  it("that are bad in several places are refused once, naming all of them", () => {
+  it("names all bad settings in one error", () => {
     const message = refusalOf({ PORT: "x", ADDON_ID: undefined, LOG_LEVEL: "loud" });
     expect(message).toMatch(/^3 settings need mending/);
     for (const name of ["PORT", "ADDON_ID", "LOG_LEVEL"]) expect(message).toContain(`\n  ${name} `);
   });
 
-  it("that contradict each other are named beside those that are bad by themselves, and none of these twice", () => {
+  it("names settings that contradict each other beside invalid ones, each once", () => {
     const all = refusalOf({
       PORT: "x",
       ENCRYPTION_KEY: "",
@@ -188,7 +188,7 @@ describe("settings", () => {
     ]);
   });
 
-  it("of which only some are wanted need no others", () => {
+  it("requires no other settings when only some are asked for", () => {
     const { platformStatusUrl } = readConfig({ PLATFORM_STATUS_URL: "https://status.example.com" }, [
       "platformStatusUrl",
     ]);
@@ -202,13 +202,13 @@ describe("settings", () => {
     "5-20/5 * 0-23 * 1-12 0-7",
     " 0  0 * *\t* * \n",
     "0 0 29 2 *",
-  ])("may look for work at %j", (expression) => {
+  ])("accepts %j as SWEEP_CRON", (expression) => {
     const { sweepCron } = readConfig({ ...good, SWEEP_CRON: expression });
     expect(sweepCron).toBe(expression.trim().split(/\s+/).join(" "));
     expect(validate(sweepCron)).toBe(true);
   });
 
-  it("let no look for work pass that node-cron does not take, whatever it is made of", () => {
+  it("accepts no SWEEP_CRON that node-cron refuses, for any combination", () => {
     const numbers = ["0", "1", "2", "7", "8", "12", "29", "30", "31", "59", "60", "007", ""];
     const ends = ["*", ...numbers, ...numbers.flatMap((first) => numbers.map((last) => `${first}-${last}`))];
     const parts = ends.flatMap((end) => [end, `${end},1`, ...numbers.map((step) => `${end}/${step}`)]);
@@ -229,18 +229,18 @@ describe("settings", () => {
     expect(taken.filter((expression) => !validate(expression))).toEqual([]);
   });
 
-  it("have one name each", () => {
+  it("has a unique name for each setting", () => {
     const names = Object.values(settings).map(({ name }) => name);
     expect(new Set(names).size).toBe(names.length);
     for (const name of names) expect(name).toMatch(/^[A-Z][A-Z_]+$/);
   });
 });
 
-describe("the accounts of operators", () => {
+describe("OPERATOR_ACCOUNTS", () => {
   const CLIENT = { OAUTH_CLIENT_ID: "a-client", OAUTH_CLIENT_SECRET: "the-secret-of-tests" };
   const ID = "01234567-89AB-cdef-0123-456789abcdef";
 
-  it("are ids and e-mails; with none, there are none", () => {
+  it("holds ids and e-mails; unset, there are none", () => {
     const { operatorAccounts } = readConfig({
       ...good,
       ...CLIENT,
@@ -250,7 +250,7 @@ describe("the accounts of operators", () => {
     expect(readConfig({ ...good, OPERATOR_ACCOUNTS: "" }).operatorAccounts).toEqual([]);
   });
 
-  it("need the client that people sign in with", () => {
+  it("needs the OAuth client that people sign in with", () => {
     const needed = "OAUTH_CLIENT_ID and OAUTH_CLIENT_SECRET are required beside OPERATOR_ACCOUNTS";
     expect(refusalOf({ OPERATOR_ACCOUNTS: ID, OPERATOR_PASSWORD: "a-password-of-tests" })).toContain(needed);
     for (const half of Object.entries(CLIENT))
@@ -260,11 +260,11 @@ describe("the accounts of operators", () => {
   });
 });
 
-describe("a vendor's own settings", () => {
+describe("the vendor's settings", () => {
   const own = { shopUrl: setting("SHOP_URL", "where the shop is", postgresUrl) };
   const url = "postgresql://shop:hunter2hunter2@host/shop";
 
-  it("are read beside the kit's, and wanted in the same breath", () => {
+  it("are read with the kit's, and missing ones are named in the same error", () => {
     const { yours } = readAny({ ...good, SHOP_URL: url }, undefined, own) as unknown as Shop;
     expect(yours.shopUrl.reveal()).toBe(url);
     expect(Object.isFrozen(yours)).toBe(true);
@@ -275,7 +275,7 @@ describe("a vendor's own settings", () => {
     expect(() => readAny(good, undefined, own)).toThrow("SHOP_URL is required: where the shop is.");
   });
 
-  it("are not wanted where only some settings are", () => {
+  it("are not required when only some settings are read", () => {
     const { port } = readAny(good, ["port"], own);
     expect(port).toBe(3000);
   });
@@ -307,7 +307,7 @@ describe("a vendor's own settings", () => {
         "SHOP_2_URL is the name of more than one of your settings: give each its own.",
       ],
     ],
-  ])("cannot be named %s, whatever is read", (_, names, said) => {
+  ])("cannot be named %s, whichever settings are read", (_, names, said) => {
     const own = Object.fromEntries(
       Object.entries(names).map(([key, name]) => [key, setting(name, "a key", text)]),
     );
@@ -319,7 +319,7 @@ describe("a vendor's own settings", () => {
     }
   });
 
-  it("that are secret stand in no log line", async () => {
+  it("are hidden in the log if they are secret", async () => {
     const lines: string[] = [];
     const database = await aFreshDatabase();
     const environment = { ...good, SHOP_URL: url, CLIENT_SECRET: "the-secret-of-tests" };
@@ -350,20 +350,20 @@ describe("a vendor's own settings", () => {
     ["postgresql://shop:p%40ss%2Fw%6Frd@host/shop", "p@ss/word"],
     ["postgresql://shop:p%40ss%2Fw%6Frd@host/shop", "p%40ss%2Fw%6Frd"],
     ["postgresql://shop:100%-quite-sure@host/shop", "100%-quite-sure"],
-  ])("that are addresses hide their password by itself too: %s", (address, password) => {
+  ])("have their password hidden too if they are addresses: %s", (address, password) => {
     const config = readAny({ ...good, SHOP_URL: address }, undefined, own);
     expect(createOwnScrubber(config).scrub(`the password ${password} was not taken`)).toBe(
       "the password [secret] was not taken",
     );
   });
 
-  it("that are addresses do not hide a password that is a word of every other line", () => {
+  it("do not have a password hidden that is a common word", () => {
     const config = readAny({ ...good, SHOP_URL: "postgresql://postgres:postgres@host/shop" }, undefined, own);
     const { scrub } = createOwnScrubber(config);
     expect(scrub("postgresql://postgres:postgres@host is a postgresql")).toBe("postgresql://postgres:[secret]@host is a postgresql"); // prettier-ignore
   });
 
-  it("that are unpacked while they are read are not said to have ended with a line end", () => {
+  it("are not reported to end with a line end if they are decoded while they are read", () => {
     const unpacked = (text: string) => new Secret(Buffer.from(text, "base64").toString());
     const packed = { key: setting("SHOP_KEY", "a key in base64", unpacked) };
     const { yours, remarks } = readAny({ ...good, SHOP_KEY: "c2VzYW1l" }, undefined, packed);
@@ -372,7 +372,7 @@ describe("a vendor's own settings", () => {
   });
 });
 
-describe("keys", () => {
+describe("encryption keys", () => {
   it.each<[string, Environment, RegExp]>([
     ["of 31 characters", { ENCRYPTION_KEY: KEY.slice(1) }, /ENCRYPTION_KEY must have at least 32/],
     ["with a comma", { ENCRYPTION_KEY: `${KEY},` }, /ENCRYPTION_KEY must not contain a comma/],
@@ -394,14 +394,14 @@ describe("keys", () => {
     ["with a space after the comma", { DECRYPTION_KEYS: `${KEY}x, ${KEY}y` }, /white space/],
     ["twice in the list", { DECRYPTION_KEYS: `${KEY}x,${KEY}x` }, /DECRYPTION_KEYS holds a key twice/],
     ["both new and old", { DECRYPTION_KEYS: KEY }, /ENCRYPTION_KEY again/],
-  ])("%s are refused, and not told", (_case, change, message) => {
+  ])("%s are refused, without their value", (_case, change, message) => {
     const told = refusalOf(change);
     expect(told).toMatch(message);
     for (const value of Object.values(change).flatMap((keys) => keys!.split(",")))
       if (value.trim().length > 8) expect(told).not.toContain(value.trim());
   });
 
-  it("of any other 32 characters are taken", () => {
+  it("of any other 32 characters are accepted", () => {
     const config = readConfig({
       ...good,
       ENCRYPTION_KEY: "ü+/=&%\"'\\".repeat(5),
@@ -411,7 +411,7 @@ describe("keys", () => {
   });
 });
 
-describe("an address of the platform", () => {
+describe("addresses of the platform", () => {
   it.each([
     "http://api.example.com",
     "ftp://api.example.com",
@@ -441,7 +441,7 @@ describe("an address of the platform", () => {
     "https://api.exam\tple.com",
     "javascript:alert(1)",
     "file:///etc/passwd",
-  ])("that is %s is refused", (url) => {
+  ])("are refused: %s", (url) => {
     for (const name of ["PLATFORM_API_URL", "PLATFORM_AUTH_URL", "PLATFORM_STATUS_URL"]) {
       const message = refusalOf({ [name]: url });
       expect(message).toContain(`  ${name} must `);
@@ -455,12 +455,12 @@ describe("an address of the platform", () => {
     ["https://api.example.com:443", "https://api.example.com:443"],
     ["https://api.example.com/v1/", "https://api.example.com/v1"],
     [" https://api.example.com/ \r\n", "https://api.example.com"],
-  ])("that is %s is taken", (url, kept) => {
+  ])("are accepted: %s", (url, kept) => {
     expect(readConfig({ ...good, PLATFORM_API_URL: url }).platformApiUrl).toBe(kept);
     expect(readConfig({ ...good, PUBLIC_URL: url }).publicUrl).toBe(kept);
   });
 
-  it("may be loopback or http where that is allowed, but still hold no password", () => {
+  it("may be loopback or http where that is allowed, but still contain no password", () => {
     const insecure = { ALLOW_INSECURE_PLATFORM: "on" };
     const config = readConfig({ ...good, ...insecure, PLATFORM_API_URL: "http://127.0.0.1:4000/" });
     expect(config.platformApiUrl).toBe("http://127.0.0.1:4000");
@@ -469,13 +469,13 @@ describe("an address of the platform", () => {
   });
 });
 
-describe("where settings come from", () => {
+describe("the sources of settings", () => {
   let folder: string;
   beforeAll(async () => void (folder = await mkdtemp(path.join(tmpdir(), "addon-config-"))));
   afterAll(() => rm(folder, { recursive: true }));
   const write = (name: string, text: string) => writeFile(path.join(folder, name), text);
 
-  it("an empty one is none: a fresh copy of .env.example hides nothing, and in the environment it takes .env's back", async () => {
+  it("an empty value in .env counts as unset, and an empty variable in the environment unsets that of .env", async () => {
     await write(".env", `DATA_DIR=${folder}\nADDON_ID=      # the add-on's id\nLOG_LEVEL=debug\n`);
     await write("dev.env", "ADDON_ID=made-up\n");
     expect(readEnvironment({ LOG_LEVEL: "" }, folder)).toEqual({
@@ -484,7 +484,7 @@ describe("where settings come from", () => {
     expect(madeUpNames({}, folder)).toEqual(["ADDON_ID"]);
   });
 
-  it("an empty DATA_DIR is none: what development made stands in the standard folder", async () => {
+  it("an empty DATA_DIR means the default folder, also for the file of npm run dev", async () => {
     await mkdir(path.join(folder, "empty", ".data"), { recursive: true });
     await write("empty/.data/dev.env", "ADDON_ID=made-up\n");
     expect(readEnvironment({ DATA_DIR: "" }, path.join(folder, "empty"))).toMatchObject({
@@ -493,7 +493,7 @@ describe("where settings come from", () => {
     expect(readConfig({ ...good, DATA_DIR: "" }).dataDir).toBe(".data");
   });
 
-  it("the environment wins over .env, and .env over what development made", async () => {
+  it("the environment overrides .env, and .env overrides the file of npm run dev", async () => {
     await write(".env", `DATA_DIR=${folder}\nPORT=1\nLOG_LEVEL=debug\n`);
     await write("dev.env", "PORT=2\nLOG_LEVEL=trace\nADDON_ID=made-up\n");
     expect(readEnvironment({ PORT: "0" }, folder)).toMatchObject({
@@ -501,7 +501,7 @@ describe("where settings come from", () => {
     });
   });
 
-  it("what development made counts on the embedded database only", async () => {
+  it("the file of npm run dev is ignored unless the database is the embedded one", async () => {
     await write(".env", `DATA_DIR=${folder}\n`);
     await write("dev.env", "ADDON_ID=made-up\n");
     const inEnvironment = readEnvironment({ DATABASE_URL: "postgres://host/db" }, folder);
@@ -516,7 +516,7 @@ describe("where settings come from", () => {
     ["SHOP_TOKEN= abc def#ghi # a token"],
     ["export SHOP_TOKEN=abc#def"],
     ["SHOP_TOKEN=abc##"],
-  ])("a value that .env would cut at its # is refused by its name, and not told: %s", async (line) => {
+  ])("a value in .env that its # would cut is refused by name, without its value: %s", async (line) => {
     await write(".env", `# of issue#1\nPORT=1\n${line}\nLOG_LEVEL=debug\n`);
     const read = () => readEnvironment({}, folder);
     expect(read).toThrow(Misconfigured);
@@ -524,7 +524,7 @@ describe("where settings come from", () => {
     expect(read).not.toThrow(/abc|LOG_LEVEL|PORT/);
   });
 
-  it("a # in quotes is of the value, and one behind a space begins what is only said", async () => {
+  it("a # in quotes belongs to the value, and one after a space begins a comment", async () => {
     const lines = [
       "A=abc # of issue#1",
       "B='a#b'",
@@ -541,22 +541,22 @@ describe("where settings come from", () => {
     });
   });
 
-  it("without any file, from the environment alone", () => {
+  it("the environment alone suffices, without any file", () => {
     expect(readEnvironment({ PORT: "1", DATA_DIR: "nowhere" }, path.join(folder, "nowhere"))).toEqual({
       ...{ PORT: "1", DATA_DIR: "nowhere" },
     });
   });
 });
 
-/** A client secret must reach the token endpoint exactly as it is. */
-describe("a client secret", () => {
+/** A client secret must reach the token endpoint unchanged. */
+describe("CLIENT_SECRET", () => {
   let world: World;
   afterEach(() => world.close());
 
   it.each([
     ["holds what forms are made of, and ends in a line end", "a&b+c%3D=d e;f?g#hü🫖", "\r\n"],
     ["begins and ends with spaces", "  spaces  ", ""],
-  ])("that %s is accepted by the platform", async (_case, clientSecret, tail) => {
+  ])("works at the platform if it %s", async (_case, clientSecret, tail) => {
     world = await aWorld({ sandbox: { clientSecret }, environment: { CLIENT_SECRET: clientSecret + tail } });
     const { addon } = await world.sandbox.control.install();
     await eventually(async () => {
@@ -569,7 +569,7 @@ describe("a client secret", () => {
   });
 });
 
-describe("the process", () => {
+describe("the start of the process", () => {
   async function run(environment: Environment) {
     const started = performance.now();
     const { PATH, HOME } = process.env;
@@ -585,7 +585,7 @@ describe("the process", () => {
     return { code, output, ms: performance.now() - started };
   }
 
-  it("ends with 78 within 3 s, naming what is missing and what is wrong", async () => {
+  it("exits with 78 within 3 s and names the missing and the wrong settings", async () => {
     const { code, output, ms } = await run({ DATA_DIR: "/nowhere", ADDON_PASSWORD: "hunter2hunter2\t" });
     expect({ code, output }).toEqual({ code: 78, output: expect.stringMatching(/^6 settings need mending/) });
     for (const name of [...Object.keys(good), "ADDON_PASSWORD"]) expect(output).toContain(`\n  ${name} `);
@@ -593,7 +593,7 @@ describe("the process", () => {
     expect(ms).toBeLessThan(3_000);
   });
 
-  it("that is given another key than the database was sealed with ends with 78, naming its id and its rows, and has changed nothing", async () => {
+  it("exits with 78 when the database was encrypted with another key: it names the key's id and its rows, and changes nothing", async () => {
     const fresh = await aFreshDatabase();
     const environment = { ...good, PORT: "0", LOG_LEVEL: "silent", ...fresh.environment };
     await provisionOnce({ ...environment, CLIENT_SECRET: "the-secret-of-tests" });
@@ -615,7 +615,7 @@ describe("the process", () => {
     await fresh.close();
   });
 
-  it("that knows no client secret ends with 78 and says how to give one", async () => {
+  it("exits with 78 when there is no client secret, and says how to set one", async () => {
     const database = await aFreshDatabase();
     const { code, output } = await run({ ...good, PORT: "0", ...database.environment });
     expect(code).toBe(78);
@@ -626,7 +626,7 @@ describe("the process", () => {
     await database.close();
   });
 
-  it("that keeps everything in the embedded database says so once, unless it is for development", async () => {
+  it("warns once of the embedded database, unless it is for development", async () => {
     const said = "DATABASE_URL is not set";
     const dataDir = await mkdtemp(path.join(tmpdir(), "addon-config-"));
     const environment = { ...good, PORT: "0", CLIENT_SECRET: "the-secret-of-tests", DATA_DIR: dataDir };
@@ -650,7 +650,7 @@ describe("the process", () => {
     ["a database that is not there", "", "3D000", 'database "addon" does not exist'],
     ["a right that is missing", "", "42501", "permission denied for database addon"],
     ["TLS where there is none", "?sslmode=verify-full", "", "The server does not support SSL connections"],
-  ])("that finds %s behind DATABASE_URL ends with 78, and names it", async (_case, query, state, words) => {
+  ])("exits with 78 and names the fault when DATABASE_URL meets %s", async (_case, query, state, words) => {
     const database = await aRefusingDatabase(state, words);
     const DATABASE_URL = database.url + query;
     const { code, output } = await run({ ...good, PORT: "0", LOG_LEVEL: "silent", DATABASE_URL });
@@ -658,7 +658,7 @@ describe("the process", () => {
     await database.close();
   });
 
-  it("whose DATA_DIR is a file ends with 78, and names it", async () => {
+  it("exits with 78 and names DATA_DIR when that is a file", async () => {
     const folder = await mkdtemp(path.join(tmpdir(), "addon-config-"));
     const DATA_DIR = path.join(folder, "file");
     await writeFile(DATA_DIR, "");
@@ -670,7 +670,7 @@ describe("the process", () => {
     await rm(folder, { recursive: true });
   });
 
-  it("whose port is taken ends with 78, and says what to do in one sentence", async () => {
+  it("exits with 78 and one sentence of advice when the port is taken", async () => {
     const database = await aFreshDatabase();
     const other = createServer().listen(0);
     await once(other, "listening");
@@ -685,9 +685,9 @@ describe("the process", () => {
     await database.close();
   });
 
-  it("that may not listen on its port ends with 78, and says what to do in one sentence", async () => {
+  it("exits with 78 and one sentence of advice when it may not listen on the port", async () => {
     const database = await aFreshDatabase();
-    // Who may listen where is a matter of the machine.
+    // Which ports are allowed depends on the machine.
     const refuse = `import { Server } from "node:net";
       const { listen } = Server.prototype;
       Server.prototype.listen = function (...words) {

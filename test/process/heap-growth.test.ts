@@ -2,14 +2,14 @@ import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { expect, it } from "@jest/globals";
 
-// As on a machine with plenty of memory, whatever this one has.
+// Heap limits as on a machine with much memory, whatever this one has.
 const PLENTY = "--max-old-space-size=4096";
-/** As `npm start` and the Procfile have it. */
+/** The option of `npm start` and the Procfile. */
 const NURSERY = "--max-semi-space-size=16";
 
 const read = (file: string) => readFileSync(new URL(`../../${file}`, import.meta.url), "utf8");
 
-/** The largest heap, in MB, of a process in which 40 MB are alive, and each of its objects is soon another. */
+/** The largest heap, in MB, of a process with 40 MB of live objects that are continually replaced. */
 function largestHeap(before: string, ...flags: string[]): number {
   const script = `
     ${before}
@@ -26,7 +26,7 @@ function largestHeap(before: string, ...flags: string[]): number {
   );
 }
 
-it("a heap does not grow far beyond what is alive in it", () => {
+it("growHeapSlowly keeps the heap close to the size of its live objects", () => {
   const grown = largestHeap("");
   const slowly = largestHeap(
     `const { growHeapSlowly } = await import("./src/process/heap-growth.ts"); growHeapSlowly();`,
@@ -36,7 +36,7 @@ it("a heap does not grow far beyond what is alive in it", () => {
 });
 
 // Node 24 lets it grow to 134 MB.
-it("nor does the part of it for what is new, for it is started with a limit", () => {
+it("every start command limits the size of the heap's young generation", () => {
   const started = [read("Procfile"), read("package.json")].join("\n").match(/node .*dist\/(web|worker)\.js/g);
   expect(started).toEqual([...started!].map(() => expect.stringContaining(NURSERY)));
   expect(started).toHaveLength(4);

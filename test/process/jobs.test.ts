@@ -8,7 +8,7 @@ import { createScrubber } from "../../src/logging/scrubber.ts";
 import { eventually } from "../support/world.ts";
 
 const RUNS = 10_000;
-/** Less than the smallest thing that could be kept of each run. */
+/** Less than the smallest object that a run could leak. */
 const MOST_BYTES_A_RUN = 20;
 
 let jobs: Jobs;
@@ -26,7 +26,7 @@ afterEach(async () => {
 });
 
 describe("a job", () => {
-  it("that throws runs again at the next tick, and keeps no other from running", async () => {
+  it("that throws runs again at the next tick, and does not stop the others", async () => {
     let tries = 0;
     const fails = { name: "fails", run: () => Promise.reject(new Error(`no ${(tries += 1)}`)) };
     started(fails, { name: "works", run: async () => {} });
@@ -35,7 +35,7 @@ describe("a job", () => {
     expect(lines.join("")).toMatch(/"job":"fails".*no 1/);
   });
 
-  it("that hangs does not run twice at once, until it has hung for a minute; then it is started anew, with an alarm", async () => {
+  it("that hangs is not run twice at once; after a minute it is started again, with an alarm", async () => {
     const now = performance.now.bind(performance);
     let later = 0;
     jest.spyOn(performance, "now").mockImplementation(() => now() + later);
@@ -55,7 +55,7 @@ describe("a job", () => {
     await stopped;
   });
 
-  it("is told to claim no more when its process stops, and is waited for", async () => {
+  it("gets its signal when its process stops, and is waited for", async () => {
     let seen: AbortSignal | undefined;
     let isOver = false;
     started({
@@ -71,7 +71,7 @@ describe("a job", () => {
     expect({ isAborted: seen!.aborted, isOver }).toEqual({ isAborted: true, isOver: true });
   });
 
-  it("is told to claim no more also after its run has ended: what that started may still wait its turn", async () => {
+  it("gets its signal also after its run has ended, because what it started may still wait", async () => {
     const seen: AbortSignal[] = [];
     started({ name: "short", run: async (signal) => void seen.push(signal) });
     await eventually(() => beats.includes("short"));
@@ -80,7 +80,7 @@ describe("a job", () => {
     expect(seen.map(({ aborted }) => aborted)).not.toContain(false);
   });
 
-  it("leaves nothing behind in memory, however often it runs", async () => {
+  it("leaks no memory, however often it runs", async () => {
     setFlagsFromString("--expose-gc");
     const gc = runInNewContext("gc") as () => void;
     jest.useFakeTimers();
@@ -97,7 +97,7 @@ describe("a job", () => {
       gc();
       return process.memoryUsage().heapUsed;
     };
-    // What is kept once for all is there after the first.
+    // What is allocated once exists after the first round.
     const atFirst = await heapAfterRuns();
     const grownBy = (await heapAfterRuns()) - atFirst;
     expect(runs).toBe(2 * RUNS);

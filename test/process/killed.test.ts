@@ -2,8 +2,8 @@ import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { aProcessWorld, before, type ProcessWorld } from "../support/process-world.ts";
 import { eventually } from "../support/world.ts";
 
-// A process that is killed (SIGKILL, by itself) at a moment of its own choosing, each time in the middle of other work;
-// then one that is not killed, and has to put everything right.
+// Processes that kill themselves with SIGKILL, each during other work, and then one that is not killed and
+// has to complete everything.
 
 let life: ProcessWorld;
 beforeAll(async () => {
@@ -16,7 +16,7 @@ afterAll(async () => {
 
 const DIE = `process.kill(process.pid, "SIGKILL")`;
 
-/** Dies instead of sending an answer of this status to a request of this method: what it answers for is committed. */
+/** Dies instead of sending an answer of this status to a request of this method, after the commit. */
 const beforeAnswering = (method: string, status: number) =>
   before(`
     import { ServerResponse } from "node:http";
@@ -26,7 +26,7 @@ const beforeAnswering = (method: string, status: number) =>
       return writeHead.call(this, status, ...rest);
     };`);
 
-/** Dies instead of sending the database a statement with these words. */
+/** Dies instead of sending a statement that contains this text to the database. */
 const beforeWriting = (words: string) =>
   before(`
     import { createRequire } from "node:module";
@@ -42,7 +42,7 @@ const DECIDE_PROVISION = "decided AS (";
 const SETTLE_DONE = "SET kind = 'announce'";
 const SETTLE_PROVISIONED = "turned AS (";
 
-/** Runs a process until it has died of what `work` makes it do. */
+/** Runs a process until it has died during `work`. */
 async function killed<Result>(how: Record<string, string>, work: () => Promise<Result>): Promise<Result> {
   const web = await life.start("web", how);
   const result = await work();
@@ -63,7 +63,7 @@ const installed = async (plan = "basic") => {
   const { addon, response } = await life.control.install({ plan });
   return { uuid: addon.id, status: response.status };
 };
-/** How many of a resource's codes became tokens. */
+/** The number of a resource's codes that were exchanged. */
 function exchanged(uuid: string): number {
   const { entries } = life.control.ledger({ reveal: true });
   const codes = entries
@@ -76,47 +76,47 @@ function exchanged(uuid: string): number {
   }).length;
 }
 
-describe("a process that is killed", () => {
-  it("at any of seven moments loses no resource, and no grant but the one whose tokens it had not yet stored", async () => {
+describe("a process killed", () => {
+  it("at any of seven moments loses no resource, and no grant except one whose tokens were not stored yet", async () => {
     const first = await life.start();
     const [refreshed, changed, gone] = (await life.install(3)) as [string, string, string];
     await life.become([refreshed, changed, gone], 1);
     first.signal("SIGKILL");
     await first.ended;
 
-    // The tokens of a grant are there, and not yet stored: nobody can have them back.
+    // The tokens of a grant have arrived and are not stored: they are lost.
     const lost = await killed(beforeWriting(STORE_TOKENS), () => installed());
     expect(lost.status).toBe(200);
-    // Refreshed tokens are there, and not yet stored.
+    // Refreshed tokens have arrived and are not stored.
     await killed(beforeWriting(STORE_TOKENS), () => life.makeDue([refreshed]));
     // Provisions are committed, and not yet answered.
     const unanswered = await killed(beforeAnswering("POST", 200), () =>
       Promise.all(Array.from({ length: 6 }, () => installed())),
     );
     expect(unanswered.map(({ status }) => status)).toContain(null);
-    // A provision is written, the vendor has done its work, and nothing is decided; then another one.
+    // A provision is stored, the vendor has done its work, and the result is not stored; then another one.
     const undecided = [
       await killed(beforeWriting(DECIDE_PROVISION), () => installed()),
       await killed(beforeWriting(DECIDE_PROVISION), () => installed()),
     ];
     expect(undecided.map(({ status }) => status)).toEqual([null, null]);
-    // The vendor has changed the plan, and nothing is written.
+    // The vendor has changed the plan, and the result is not stored.
     await killed(beforeWriting(SETTLE_DONE), () => life.control.changePlan(changed, "premium"));
     // A deprovision is committed, and not answered.
     await killed(beforeAnswering("DELETE", 204), () => life.control.deprovision(gone));
-    // The platform was told that a provision is done, and that is not written.
+    // The platform was told that a provision is done, and that is not stored.
     const told = await killed(beforeWriting(SETTLE_PROVISIONED), () => installed("dedicated"));
     expect(told.status).toBe(202);
 
     await life.start();
-    // The leases of the dead run out, and the five minutes of the lost grant.
+    // The leases of the dead processes end, and so do the five minutes of the lost grant.
     await life.world.rowsApart(`UPDATE credentials SET leased_until = now() WHERE leased_until > now()`);
     await life.world.rowsApart(`UPDATE steps SET leased_until = now(), due_at = now()`);
     await life.world.rowsApart(
       `UPDATE credentials SET grant_deadline = now(), due_at = now() WHERE uuid = $1`,
       [lost.uuid],
     );
-    // The platform delivers again what was not answered: half of it with the same code, half with a new one.
+    // The platform repeats what was not answered: half of it with the same code, half with a new one.
     for (const [index, { uuid }] of [...unanswered, ...undecided].entries()) {
       const { response } = await life.control.redeliver(uuid, { newCode: index % 2 === 1 });
       expect([200, 202]).toContain(response.status);

@@ -13,7 +13,7 @@ beforeAll(async () => {
 afterEach(() => life.killAll());
 afterAll(() => life.world.close());
 
-/** At SIGUSR2 a process says how many bytes it cannot do without. */
+/** On SIGUSR2 a process prints how many bytes are alive after a garbage collection. */
 const TELLS_ITS_HEAP = `
   import { setFlagsFromString } from "node:v8";
   import { runInNewContext } from "node:vm";
@@ -21,7 +21,7 @@ const TELLS_ITS_HEAP = `
   const gc = runInNewContext("gc");
   process.on("SIGUSR2", () => { gc(); console.log("heap " + process.memoryUsage().heapUsed); });`;
 
-/** How many bytes a process cannot do without. */
+/** The number of live bytes of a process. */
 async function heapOf(service: ServiceProcess): Promise<number> {
   const said = () => [...service.output().matchAll(/^heap (\d+)$/gm)];
   const count = said().length;
@@ -30,10 +30,10 @@ async function heapOf(service: ServiceProcess): Promise<number> {
 }
 
 const REQUESTS = 120;
-/** Less than the smallest object of a request, or of a refresh and an exchange, would come to if kept by mistake. */
+/** Less than the smallest object of a request, a refresh or an exchange would add up to if it leaked. */
 const MOST_BYTES_A_REQUEST = 2_500;
 
-it("Requests leave nothing behind in memory, answered or refused", async () => {
+it("answered and refused requests leak no memory", async () => {
   const { addonId, addonPassword } = life.world.sandbox.settings;
   const web = await life.start("web", { ...before(TELLS_ITS_HEAP), WEB_JOBS: "off" });
   const right = basic(addonId, addonPassword);
@@ -46,7 +46,7 @@ it("Requests leave nothing behind in memory, answered or refused", async () => {
     return response.status;
   }
 
-  /** A life in four requests, and four that are refused. */
+  /** A resource's life in four requests, and four refused requests. */
   async function someRequests(): Promise<void> {
     const request = aProvisionRequest({ oauth_grant: null });
     const path = `/resources/${request.uuid}`;
@@ -67,7 +67,7 @@ it("Requests leave nothing behind in memory, answered or refused", async () => {
     for (let sent = 0; sent < REQUESTS; sent += 40)
       await Promise.all(Array.from({ length: 5 }, someRequests));
   };
-  // What is kept once for all (statements, caches, compiled code) is there after the first.
+  // What is allocated once (statements, caches, compiled code) exists after the first round.
   await round();
   await round();
   const atFirst = await heapOf(web);
@@ -80,14 +80,14 @@ it("Requests leave nothing behind in memory, answered or refused", async () => {
 
 const TOKENS = 60;
 
-it("Exchanges, refreshes and steps leave nothing behind in memory", async () => {
+it("exchanges, refreshes and steps leak no memory", async () => {
   const { control, install, become, makeDue } = life;
   const web = await life.start("web", { ...before(TELLS_ITS_HEAP), SWEEP_CRON: "* * * * * *" });
   const lasting = await install(TOKENS);
   let generation = 1;
   await become(lasting, generation);
 
-  /** A refresh of each token; and as many grants, each exchanged and its resource gone again. */
+  /** A refresh of each token, and as many grants that are exchanged and deprovisioned. */
   async function round(): Promise<void> {
     await makeDue(lasting);
     await become(lasting, ++generation);

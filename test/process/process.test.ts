@@ -14,7 +14,7 @@ import { program } from "../support/program.ts";
 import { offer } from "../support/teapots/plans.ts";
 import { eventually } from "../support/world.ts";
 
-// What happens to a process as a whole: signals, errors nobody caught, clocks, and a log that nobody takes.
+// Signals, uncaught errors, clocks, and a log that nobody reads, with real processes.
 
 let life: ProcessWorld;
 beforeAll(async () => {
@@ -28,7 +28,7 @@ afterAll(() => life.world.close());
 
 const answers = async (url: string | null) => (await fetch(`${url}/readyz`)).status;
 
-it("A world of processes installs the default plan, whatever its name", async () => {
+it("the test world installs the default plan, whatever its name", async () => {
   await life.start();
   life.control.partner({ addonManifest: addonManifest("teapots", { ...offer, defaultPlan: "premium" }) });
   const [uuid] = await life.install(1);
@@ -36,25 +36,25 @@ it("A world of processes installs the default plan, whatever its name", async ()
   life.control.partner({ addonManifest: addonManifest("teapots", offer) });
 });
 
-it("A world does not close in silence over a process that was not ended", async () => {
+it("the test world reports a process that was not ended when it closes", async () => {
   const forgotten = await aProcessWorld();
   await forgotten.start();
   await expect(forgotten.world.close()).rejects.toThrow("the test has ended");
   await forgotten.killAll();
 });
 
-describe("a process that is told to stop", () => {
+describe("a signal to stop", () => {
   it.each([
     ["with SIGINT", ["SIGINT"]],
     ["with SIGHUP, then with everything else", ["SIGHUP", "SIGTERM", "SIGINT", "SIGTERM"]],
-  ] as const)("%s ends in good order", async (_, signals) => {
+  ] as const)("%s exits in order", async (_, signals) => {
     const web = await life.start();
     for (const signal of signals) web.signal(signal);
     expect(await web.ended).toBe(0);
     expect(web.output().match(/"msg":"Stopping: /g)).toHaveLength(1);
   });
 
-  it("in the middle of a sweep stores what was sent, and leaves the rest to the next", async () => {
+  it("in the middle of a sweep stores the answers of calls that were sent, and leaves the rest to the next process", async () => {
     const web = await life.start("web", { TOKEN_CONCURRENCY: "8" });
     const uuids = await life.install(60);
     await life.become(uuids, 1);
@@ -79,7 +79,7 @@ describe("a process that is told to stop", () => {
   }, 60_000);
 });
 
-it("A stop that takes too long is counted among the alarms before the process ends", async () => {
+it("a stop that takes too long is counted among the alarms before the process ends", async () => {
   const hasten = `const real = setTimeout;
     globalThis.setTimeout = (work, ms, ...given) => real(work, ms === 25_000 ? 300 : ms, ...given);`;
   const web = await life.start("web", { OPERATOR_PASSWORD: "a-password-of-the-operator", ...before(hasten) });
@@ -101,11 +101,11 @@ it("A stop that takes too long is counted among the alarms before the process en
     `SELECT value FROM metric_totals WHERE sample = 'addon_alarms_total' AND labels LIKE '%stop_incomplete%'`,
   );
   expect(counted).toEqual([{ value: 1 }]);
-  // The platform's answer is to stand in nobody else's count.
+  // The platform's answer must not be counted for another test.
   await eventually(() => life.issuedSince(since) === 1);
 }, 60_000);
 
-it("An error that nobody caught ends the process, without a secret in its last words; the next one goes on", async () => {
+it("an uncaught error ends the process and shows no secret; the next process continues", async () => {
   const { addonPassword } = life.world.sandbox.settings;
   const error = `new Error("Cannot use SVCK-0123456789abcdef with ${addonPassword}", { cause: new Error("${addonPassword}") })`;
   const uuids: string[] = [];
@@ -122,8 +122,8 @@ it("An error that nobody caught ends the process, without a secret in its last w
   await life.become(uuids, 1);
 }, 60_000);
 
-describe("time", () => {
-  it("during which the vendor's code lets nothing else run does no harm", async () => {
+describe("time and clocks", () => {
+  it("a vendor's function that blocks the event loop loses nothing", async () => {
     const block = `process.on("SIGUSR2", () => { for (const end = Date.now() + 5_000; Date.now() < end; ); });`;
     const web = await life.start("web", before(block));
     const known = await life.install(5);
@@ -135,13 +135,13 @@ describe("time", () => {
     await life.makeDue(known).catch(() => life.makeDue(known));
     await life.become(known, 2);
     expect(life.issuedSince(since)).toBe(10);
-    // And the log says so in its own form: once to the operator, for a block of five seconds.
+    // The log reports a block of five seconds once.
     expect(web.output()).toMatch(/missed/);
     expect(web.output()).toMatch(/"alarm":"event_loop_blocked","ms":\d{4}/);
     for (const line of web.output().trim().split("\n")) expect(JSON.parse(line)).toEqual(expect.any(Object));
   }, 60_000);
 
-  it("during which an idle process was frozen is no alarm: nothing blocked it", async () => {
+  it("an idle process that was frozen raises no event_loop_blocked alarm", async () => {
     const web = await life.start("web", { SWEEP_CRON: "0 0 * * * *" });
     await life.become(await life.install(1), 1);
     const freezes = 4;
@@ -152,11 +152,11 @@ describe("time", () => {
       await sleep(500);
     }
     await life.become(await life.install(1), 1);
-    // On a busy machine it may have been at work when one of them came, hardly each time.
+    // On a busy machine it may have been working during one of them, but hardly during all.
     expect(web.output().split("event_loop_blocked").length - 1).toBeLessThan(freezes);
   }, 60_000);
 
-  it("by a clock that is wrong, and is set an hour back and two ahead, moves nothing that is due", async () => {
+  it("a wrong clock, set back an hour and ahead two, does not change what is due", async () => {
     const clock = `
       const Real = Date; const jumps = [-3_600_000, 7_200_000]; let off = 600_000;
       globalThis.Date = class extends Real {
@@ -177,7 +177,7 @@ describe("time", () => {
       const since = life.position();
       await life.become(await life.install(3), 1);
       await sleep(2_000);
-      // Nothing else fell due by it.
+      // Nothing else has become due.
       expect(life.issuedSince(since)).toBe(3);
       await life.makeDue(known);
       await life.become(known, generation, 30_000);
@@ -186,14 +186,14 @@ describe("time", () => {
   }, 90_000);
 });
 
-/** What the kernel allows; null where it is another one. */
+/** The kernel's limit; null on other systems. */
 function somaxconn(): number | null {
   const file = "/proc/sys/net/core/somaxconn";
   return existsSync(file) ? Number(readFileSync(file, "utf8")) : null;
 }
 
-it("A burst of a thousand connections is let in by the kernel while the process is at something else", async () => {
-  // Elsewhere the kernel has its own limit, below what is asked for.
+it("a burst of a thousand connections is queued by the kernel while the process is busy", async () => {
+  // Other kernels have a lower limit of their own.
   if ((somaxconn() ?? 0) < 1_100) return;
   const web = await life.start();
   const { hostname, port } = new URL(web.url!);
@@ -209,9 +209,9 @@ it("A burst of a thousand connections is let in by the kernel while the process 
   }
 }, 30_000);
 
-describe("a log", () => {
+describe("the log's output stream", () => {
   it.each(["closed", "full"] as const)(
-    "whose end is %s keeps nobody from working",
+    "does not block work when it is %s",
     async (how) => {
       const web = await life.start("web", { LOG_LEVEL: "debug" });
       web.leaveOutput(how);
@@ -229,7 +229,7 @@ describe("a log", () => {
     60_000,
   );
 
-  it("drops what nobody takes, says how much that was, and lets the process end", async () => {
+  it("drops lines that are not read in time, logs how many, and lets the process exit", async () => {
     const file = program("src/logging/log-output.ts");
     const flood = `const { logOutput } = await import(${JSON.stringify(file)});
       const log = logOutput();
@@ -244,9 +244,9 @@ describe("a log", () => {
     expect(taken.match(/^x{999}$/gm)!.length + Number(dropped)).toBe(12_000);
   }, 20_000);
 
-  it("is written whole, and in order, where its reader begins only when the process ends", async () => {
+  it("is written completely and in order although its reader starts only when the process exits", async () => {
     const file = program("src/logging/log-output.ts");
-    // What has an ear for errors of its output is never held up by it.
+    // A process that handles errors of its output is not blocked by it.
     const flood = `const { logOutput } = await import(${JSON.stringify(file)});
       process.stdout.on("error", () => undefined);
       const log = logOutput();
@@ -262,7 +262,7 @@ describe("a log", () => {
   }, 20_000);
 
   it.each(["pipe that nobody reads", ...(existsSync("/dev/full") ? ["full disk"] : [])])(
-    "that is a %s lets a process end whose first lines are its last",
+    "lets a process exit that only writes its first lines to a %s",
     async (what) => {
       const lines = `const { logOutput } = await import(${JSON.stringify(program("src/logging/log-output.ts"))});
         logOutput().write("x\\n");
@@ -281,7 +281,7 @@ describe("a log", () => {
   );
 
   (existsSync("/dev/full") ? it : it.skip)(
-    "works on, and ends, while the disk of its log is full",
+    "lets the process work and exit while the log's disk is full",
     async () => {
       const disk = openSync("/dev/full", "w");
       const port = await freePort();

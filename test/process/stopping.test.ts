@@ -10,7 +10,7 @@ let life: LifecycleWorld;
 beforeAll(async () => void (life = await aLifecycle()));
 afterAll(() => life.world.close());
 
-it("a vendor's function that outlasts its answer, which was the last before the end, is waited for", async () => {
+it("a stop waits for a vendor's function that outlasts its answer, after the last request", async () => {
   const gate = aGate();
   life.vendor.next("provision", async (resource) => {
     await gate.opened;

@@ -6,7 +6,8 @@ import { aLifecycle, type LifecycleWorld } from "../support/lifecycle.ts";
 import { teapotConfig, teapotParts } from "../support/sellers.ts";
 import { eventually } from "../support/world.ts";
 
-// With WEB_JOBS=off a web process answers. What the vendor put off may take long or compute: it is the workers'.
+// With WEB_JOBS=off a web process only answers requests. Put-off functions of the vendor, which may take long, run in
+// workers.
 
 let life: LifecycleWorld;
 const atWorker = aVendor();
@@ -14,13 +15,13 @@ const atWorker = aVendor();
 beforeAll(async () => void (life = await aLifecycle({ environment: { WEB_JOBS: "off" } })));
 afterAll(() => life.world.close());
 
-it("a web process with WEB_JOBS=off exchanges grants and finds apps; what was put off and clean-ups a worker does", async () => {
+it("a web process with WEB_JOBS=off exchanges grants and finds apps; a worker runs put-off functions and clean-ups", async () => {
   const { addon } = await life.control.install({ plan: "dedicated" });
   const gone = await life.control.install({ plan: "basic" });
   for (const uuid of [addon.id, gone.addon.id])
     await eventually(async () => expect(await life.events(uuid)).toContain("apps_found"));
   await life.control.deprovision(gone.addon.id);
-  // What becomes due at an exchange, and at a deprovision, is looked for within a moment.
+  // Work that an exchange or a deprovision makes due is looked for within a moment.
   await sleep(1_000);
   expect(await life.steps(addon.id)).toEqual(["finish"]);
   expect(await life.steps(gone.addon.id)).toEqual(["clean_up"]);

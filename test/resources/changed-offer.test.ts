@@ -32,7 +32,7 @@ async function onPlatform(uuid: string): Promise<string[]> {
 }
 
 describe("a new config var", () => {
-  it("that the platform's manifest lacks is left out of an answer, and refused of a put-off provision until it is there", async () => {
+  it("that the platform's manifest lacks is left out of an answer, and delays a put-off provision until it is there", async () => {
     await release(withNew);
     life.vendor.next("provision", blue);
     const { addon: atOnce, response } = await life.control.install({ plan: "basic" });
@@ -55,13 +55,13 @@ describe("a new config var", () => {
       return (await life.resource(later.id))?.state === "provisioned";
     });
     expect(await onPlatform(later.id)).toContain(NEW);
-    // What was left out is known to be wanted, so it is missing and can be pushed.
+    // What was left out is known to be wanted, so it is reported as missing and can be pushed.
     const { vars } = await diffConfig(needs(), atOnce.id);
     expect(vars).toContainEqual(expect.objectContaining({ name: NEW, state: "missing" }));
     expect(await pushShown(needs(), atOnce.id, { shown: vars, overwrite: [] })).toEqual([NEW]);
   }, 60_000);
 
-  it("comes to who is there by a plan change, or by `kit config set`; `kit config diff` knows nothing of it", async () => {
+  it("reaches existing resources by a plan change or `kit config set`; `kit config diff` ignores it", async () => {
     const [changed, set] = [await life.settled(), await life.settled()];
     tellPlatform(withNew);
     await release(withNew);
@@ -76,15 +76,15 @@ describe("a new config var", () => {
     expect((await diffConfig(needs(), set)).vars).toContainEqual(
       expect.objectContaining({ name: NEW, state: "same" }),
     );
-    // The next plan change takes away what the service does not return.
+    // The next plan change removes what the service does not return.
     await life.control.changePlan(set, "premium");
     await life.world.quiet([set]);
     expect(await onPlatform(set)).not.toContain(NEW);
   }, 60_000);
 });
 
-describe("a config var that is sold no more", () => {
-  it("stays with who has it until a plan change or a push takes it away; a repeated answer names it for ever", async () => {
+describe("a config var that is no longer on offer", () => {
+  it("stays with its resources until a plan change or a push removes it; a repeated answer always names it", async () => {
     const [changed, pushed] = [await life.settled(), await life.settled()];
     await release(withoutToken);
     expect(await onPlatform(pushed)).toContain("TEAPOT_TOKEN");
@@ -104,7 +104,7 @@ describe("a config var that is sold no more", () => {
     expect(response.complaints?.join()).toContain("TEAPOT_TOKEN is not declared");
   }, 60_000);
 
-  it("and that the service still returns, is an error in it: the provision is put off until it is mended", async () => {
+  it("delays the provision while the service still returns it", async () => {
     await release(withoutToken);
     const { addon } = await life.control.install({ plan: "basic" });
     await eventually(() => life.world.logged().includes("TEAPOT_TOKEN, which is not among configVars"));
@@ -119,7 +119,7 @@ describe("a config var that is sold no more", () => {
 });
 
 describe("a plan", () => {
-  it("that is sold no more is refused to who wants it, and goes on for who has it", async () => {
+  it("that is no longer on offer is refused to new customers, and stays valid for existing ones", async () => {
     const uuid = await life.settled("premium");
     const { premium: _, ...plans } = offer.plans;
     const sold = { ...offer, plans };
@@ -132,7 +132,7 @@ describe("a plan", () => {
     expect((await life.control.changePlan(uuid, "premium")).response.status).toBe(422);
   }, 60_000);
 
-  it("that gets `later` answers so from then on; who has it, and a repeated answer, are as before", async () => {
+  it("that now answers `later` does so for new provisions; existing resources and repeated answers are unchanged", async () => {
     const uuid = await life.settled("basic");
     await release({ ...offer, plans: { ...offer.plans, basic: { description: "Small", later: "Wait." } } });
     await life.control.redeliver(uuid);

@@ -1,4 +1,4 @@
-// An operator sets or pushes config vars while a plan change tells the platform other ones.
+// An operator sets or pushes config vars while a plan change sets other ones at the platform.
 
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
 import { diffConfig, isDifferent } from "../../src/operator/config-diff.ts";
@@ -30,7 +30,7 @@ async function changePlan(): Promise<void> {
   await eventually(async () => expect(await life.steps(uuid)).toEqual([]));
 }
 
-/** A client whose first update comes while a plan change, or something else, is carried out: before that or after. */
+/** A client whose first update happens during a plan change or other work: before or after it. */
 function overtaken(at: "before" | "after", by: () => Promise<unknown> = changePlan): PlatformFor {
   let isFirst = true;
   return (wanted) => {
@@ -47,8 +47,8 @@ function overtaken(at: "before" | "after", by: () => Promise<unknown> = changePl
   };
 }
 
-describe("a plan change that comes first", () => {
-  it("is not undone on the platform by a push of what was wanted before it", async () => {
+describe("a plan change that starts before a push", () => {
+  it("is not undone at the platform by the push of older values", async () => {
     const before = await url();
     await services.platformFor(uuid).config.update([{ name: "TEAPOT_URL", value: null }]);
     const { vars } = await diffConfig(services, uuid);
@@ -59,11 +59,11 @@ describe("a plan change that comes first", () => {
   }, 30_000);
 });
 
-describe("another operator who sets a var during a push", () => {
+describe("a var that an operator sets during another operator's push", () => {
   const ofTheOther = "https://of-the-other.example";
   const setToo = () => setConfig(services, uuid, [{ name: "TEAPOT_URL", value: ofTheOther }]);
 
-  it("has what they set, and what was changed by hand and is not to be overwritten stays", async () => {
+  it("keeps its value, and so does a var that was changed by hand and is not to be overwritten", async () => {
     const byHand = { name: "TEAPOT_TOKEN", value: "by-hand" };
     await services.platformFor(uuid).config.update([{ name: "TEAPOT_URL", value: null }, byHand]);
     const { vars } = await diffConfig(services, uuid);
@@ -74,8 +74,8 @@ describe("another operator who sets a var during a push", () => {
   }, 30_000);
 });
 
-describe("a plan change that comes between", () => {
-  it("leaves the platform with what an operator set, as it is kept here", async () => {
+describe("a plan change during kit config set", () => {
+  it("leaves the operator's value both at the platform and in the database", async () => {
     const needs = { ...services, platformFor: overtaken("after") };
     const value = "https://by-hand.example";
     await setConfig(needs, uuid, [{ name: "TEAPOT_URL", value }]);
@@ -84,8 +84,8 @@ describe("a plan change that comes between", () => {
   }, 30_000);
 });
 
-describe("an operator who sets a var while a plan is being changed", () => {
-  it("loses it to the new plan as one set before, and nothing stays there that is not kept here", async () => {
+describe("kit config set during a plan change", () => {
+  it("is overwritten by the new plan, and nothing stays at the platform that is not stored here", async () => {
     const config = { TEAPOT_URL: "https://alone.example" };
     life.vendor.next("provision", async () => ({ config }));
     uuid = await life.settled();

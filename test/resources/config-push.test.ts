@@ -16,7 +16,7 @@ it.each<[string, FaultAction]>([
   ["in the middle of its answer", { truncate: true }],
   ["by a 503", { status: 503 }],
 ])(
-  "Config vars whose PATCH broke %s are right in the end, and no vendor's work is repeated",
+  "config vars are right in the end when a PATCH failed %s, and no vendor's function is repeated",
   async (_, fault) => {
     life.control.fault("PATCH /addons/*/config", fault, 2);
     const { addon } = await life.control.install({ plan: "dedicated" });

@@ -10,7 +10,7 @@ import { createScrubber } from "../../src/logging/scrubber.ts";
 import { aGate, aVendor } from "../support/a-vendor.ts";
 import { aWorld, eventually, type World } from "../support/world.ts";
 
-/** A pool whose rows are under way until they are ended by hand. */
+/** A pool whose rows are under way until the test ends them. */
 function aPool(rows: number, { concurrency, forNow }: { concurrency: number; forNow?: () => number }) {
   const left = Array.from({ length: rows }, (_, row) => row);
   const ends: (() => void)[] = [];
@@ -36,7 +36,7 @@ function aPool(rows: number, { concurrency, forNow }: { concurrency: number; for
   };
 }
 
-it("a pool says that it is behind for as long as more is due than it can start", async () => {
+it("a worker pool reports a backlog for as long as more is due than it can start", async () => {
   const { pool, ends, started, endAll } = aPool(5, { concurrency: 2 });
   expect(pool.backlogAgeMs()).toBe(0);
   await eventually(() => expect(started()).toBe(2));
@@ -48,14 +48,14 @@ it("a pool says that it is behind for as long as more is due than it can start",
   await eventually(() => expect(pool.backlogAgeMs()).toBe(0));
 });
 
-it("a line of rows ends a second after it was last full, and not while it is", () => {
+it("a backlog ends a second after the pool was last full", () => {
   let now = 50_000;
   const backlog = createBacklog(() => now);
   const sawAfter = (ms: number, isFull: boolean) => ((now += ms), backlog.observe(isFull), backlog.ageMs());
   expect(backlog.ageMs()).toBe(0);
   expect(sawAfter(0, false)).toBe(0);
   expect(sawAfter(0, true)).toBe(0);
-  // Nobody can look while all places are taken.
+  // Nothing is claimed while all places are taken.
   expect(((now += 5_000), backlog.ageMs())).toBe(5_000);
   expect(sawAfter(0, false)).toBe(5_000);
   expect(sawAfter(900, false)).toBe(5_900);
@@ -67,7 +67,7 @@ it("a line of rows ends a second after it was last full, and not while it is", (
   expect(((now += 10), backlog.ageMs())).toBe(10);
 });
 
-it("a pool that may start fewer for now starts no more, and the rest as soon as it may, though nothing ended", async () => {
+it("a worker pool whose limit is lowered starts no more, and starts the rest as soon as the limit is raised", async () => {
   let most = 2;
   const { pool, ends, started, endAll } = aPool(12, { concurrency: 8, forNow: () => most });
   await eventually(() => expect(started()).toBe(2));
@@ -80,7 +80,7 @@ it("a pool that may start fewer for now starts no more, and the rest as soon as 
   await pool.settled();
 });
 
-it("a pool that may start fewer for now looks ten times a second whether it may again, however many rows ended", async () => {
+it("a worker pool with a lowered limit checks the limit about ten times a second, however many rows end", async () => {
   let looks = 0;
   const held = { concurrency: 8, forNow: () => ((looks += 1), 1) };
   const { ends, started, endAll } = aPool(200, held);
@@ -150,11 +150,11 @@ it("a claim that fails leaves its places to the next", async () => {
 let world: World;
 const vendor = aVendor();
 const finishing = aGate();
-/** Calls that the token endpoint was let have; the first and the seventh wait for the line to be opened. */
+/** The number of calls that reached the token endpoint; the first and the seventh wait for `line`. */
 let answered = 0;
 let line = aGate();
 beforeAll(async () => {
-  // One call at a time, two grants taken for it.
+  // One call at a time; two grants are claimed for it.
   world = await aWorld({
     parts: {
       vendor,
@@ -176,7 +176,7 @@ afterAll(async () => {
   await world.close();
 });
 
-it("while grants stand in line one step that calls the vendor runs beside them; then as many as there are", async () => {
+it("while grants wait, one step that calls the vendor runs beside them; afterwards all of them run", async () => {
   let running = 0;
   for (let i = 0; i < 12; i++)
     vendor.next("finish", async () => {
@@ -200,7 +200,7 @@ it("while grants stand in line one step that calls the vendor runs beside them; 
     expect(row).toEqual({ active: 6 });
   });
   await eventually(() => expect(running).toBe(1));
-  // Long enough for the others, were they let.
+  // Long enough for the others to start, if they were allowed to.
   await sleep(1_000);
   expect(running).toBe(1);
 
@@ -211,7 +211,7 @@ it("while grants stand in line one step that calls the vendor runs beside them; 
 });
 
 it.each(["vendor", "platform"] as const)(
-  "gives way in the lane of the %s for a minute and no longer, for what waits may hold back a grant itself",
+  "steps in the %s lane give way to grants for a minute at most, because a grant may itself wait for a step",
   async (lane) => {
     let ageMs = 0;
     const claims: [Lane, number][] = [];

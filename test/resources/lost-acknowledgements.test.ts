@@ -9,12 +9,12 @@ import { aLifecycle, type LifecycleWorld } from "../support/lifecycle.ts";
 import { teapotConfig, teapotParts } from "../support/sellers.ts";
 import { eventually } from "../support/world.ts";
 
-// A statement takes effect, and its acknowledgement is lost: who tries again must not take their own work for another's.
+// A statement takes effect, and its acknowledgement is lost: a retry must not take its own work for another process's.
 
 let life: LifecycleWorld;
-/** Statements whose next acknowledgement is lost, and how long after, or after what. */
+/** Statements whose next acknowledgement is lost, and after how long, or after what. */
 const lost = new Map<string, number | (() => Promise<unknown>)>();
-/** What happens after the next transaction that queues a plan change, before its acknowledgement is lost. */
+/** Runs after the next transaction that queues a plan change, before its acknowledgement is lost. */
 let afterQueued: (() => Promise<unknown>) | null = null;
 beforeAll(async () => {
   const wrapDatabase = (database: Database): Database => ({
@@ -48,8 +48,8 @@ const nothingLeft = (uuid: string) => eventually(async () => expect(await life.s
 const calls = (uuid: string) =>
   life.vendor.calls.filter((call) => call.uuid === uuid).map(({ what }) => what);
 
-describe("the decision about a provision", () => {
-  it("that was refused is cleaned up after, and is no alarm", async () => {
+describe("the stored decision about a provision, when its acknowledgement is lost", () => {
+  it("a refusal is followed by a clean-up without an alarm", async () => {
     life.vendor.next("provision", () => Promise.reject(new Refusal("Sold out.")));
     lost.set("decide_provision", 0);
     const { addon, response } = await life.control.install({ plan: "basic" });
@@ -64,7 +64,7 @@ describe("the decision about a provision", () => {
     { what: "done", instead: null, status: 200 },
     { what: "put off", instead: () => Promise.resolve({ later: "Wait." }), status: 202 },
     { what: "a failure", instead: () => Promise.reject(new Error("The kiln is cold.")), status: 202 },
-  ])("that it is $what is followed to its end", async ({ instead, status }) => {
+  ])("a result that is $what is carried out to its end", async ({ instead, status }) => {
     if (instead) life.vendor.next("provision", instead);
     lost.set("decide_provision", 0);
     const { addon, response } = await life.control.install({ plan: "basic" });
@@ -74,8 +74,8 @@ describe("the decision about a provision", () => {
   });
 });
 
-describe("tokens", () => {
-  it("of a grant are known as stored, and nobody doubts them", async () => {
+describe("stored tokens, when the acknowledgement is lost", () => {
+  it("of a grant are recognised as stored, and not verified again", async () => {
     lost.set("store_tokens", 0);
     const { addon } = await life.control.install({ plan: "basic" });
     await nothingLeft(addon.id);
@@ -91,7 +91,7 @@ describe("tokens", () => {
     expect(row).toEqual({ verify_at: null, generation: 1 });
   });
 
-  it("of a refresh are told as fresh to who asked for them", async () => {
+  it("of a refresh are reported as fresh to the callers", async () => {
     const uuid = await life.settled();
     lost.set("store_tokens", 0);
     expect(await life.world.service.services.credentials.refresh.now(uuid)).toMatchObject({ done: "stored" });
@@ -99,7 +99,7 @@ describe("tokens", () => {
   });
 });
 
-describe("a plan change", () => {
+describe("a stored plan change, when the acknowledgement is lost", () => {
   it.each([
     { what: "made", instead: null, statement: "settle_done", status: 200 },
     {
@@ -114,10 +114,10 @@ describe("a plan change", () => {
       statement: "accept_plan",
       status: 202,
     },
-  ])("that was $what is not answered as if the resource were gone", async (it) => {
+  ])("that was $what is not answered as for a deprovisioned resource", async (it) => {
     const uuid = await life.settled();
     if (it.instead) life.vendor.next("changePlan", it.instead);
-    // Longer than it takes until somebody is at the next step.
+    // Longer than it takes until the next step is started.
     lost.set(it.statement, 2_500);
     const { response } = await life.control.changePlan(uuid, "premium");
     expect(response.status).toBe(it.status);
@@ -125,7 +125,7 @@ describe("a plan change", () => {
     expect(await life.resource(uuid)).toMatchObject({ state: "provisioned", plan: "premium" });
   });
 
-  it("that was queued, and that another process has claimed since, is not made beside it", async () => {
+  it("that was queued, and then claimed by another process, is not made twice", async () => {
     const gate = aGate();
     life.vendor.next("finish", async () => {
       await gate.opened;
@@ -134,7 +134,7 @@ describe("a plan change", () => {
     const { addon } = await life.control.install({ plan: "dedicated" });
     const uuid = addon.id;
     await eventually(() => expect(calls(uuid)).toContain("finish"));
-    // As if the step before had ended, and somebody else had taken this one.
+    // As if the step before had ended, and another process had claimed this one.
     afterQueued = () =>
       life.world.rows(
         `WITH ended AS (DELETE FROM steps WHERE uuid = $1 AND kind = 'finish')
@@ -149,7 +149,7 @@ describe("a plan change", () => {
     await nothingLeft(uuid);
   });
 
-  it("is not made again over one that another process made meanwhile", async () => {
+  it("is not repeated after a change that another process made meanwhile", async () => {
     const request = aProvisionRequest({ oauth_grant: null });
     expect((await life.platform.provision(request)).status).toBe(200);
     const other = await createServices(teapotConfig(life.world.environment), "guest", {

@@ -26,7 +26,7 @@ const environment = {
 const [basic] = Object.values(offer.plans);
 const OTHER_PLAN = 'defaultPlan is "bsic", but the plans are: basic, premium, dedicated.';
 
-describe("what is on offer and does not fit together", () => {
+describe("an inconsistent offer", () => {
   it.each<[Partial<Offer>, string | RegExp]>([
     [{ defaultPlan: "bsic" }, OTHER_PLAN],
     [{ ephemeralPlan: "gone" }, 'ephemeralPlan is "gone"'],
@@ -42,7 +42,7 @@ describe("what is on offer and does not fit together", () => {
     [{ regions: [""] }, 'regions holds ""'],
     [{ requires: ["log_input", "log_input"] }, 'requires holds "log_input" twice.'],
     [{ defaultPlan: "bsic", configVars: ["A B"] }, /defaultPlan is "bsic".*\n {2}configVars holds "A B"/],
-  ])("is registered nowhere, and opens nothing: %j", async (change, sentence) => {
+  ])("is registered nowhere, and opens no database: %j", async (change, sentence) => {
     const misfit = { ...offer, ...change };
     expect(() => addonManifest("teapots", misfit)).toThrow(sentence);
     const start = createServices(teapotConfig(environment), "owner", { ...teapotParts, offer: misfit });
@@ -50,8 +50,8 @@ describe("what is on offer and does not fit together", () => {
     await expect(start).rejects.toBeInstanceOf(Misconfigured);
   });
 
-  it("ends a start, kit manifest write and kit doctor with 78 and the sentence", async () => {
-    // Beside the others, where what they import is found.
+  it("makes the start, kit manifest write and kit doctor exit with 78 and the message", async () => {
+    // Beside the other files, so that its imports are found.
     const programs = path.resolve(program("src/web.ts"), "../..");
     const folder = await mkdtemp(`${programs}.misfit-`);
     await cp(programs, folder, { recursive: true });

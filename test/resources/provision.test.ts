@@ -16,8 +16,8 @@ beforeAll(async () => {
 });
 afterAll(() => world.close());
 
-describe("a provision", () => {
-  it("is answered with the config vars, then the grant is exchanged and the tokens sealed", async () => {
+describe("POST /resources", () => {
+  it("is answered with the config vars, then the grant is exchanged and the tokens encrypted", async () => {
     const { addon, response } = await world.sandbox.control.install({ plan: "basic" });
     expect(response.status).toBe(200);
     expect(response.body).toMatchObject({ id: addon.id, config: { TEAPOT_URL: expect.any(String) } });
@@ -27,7 +27,7 @@ describe("a provision", () => {
     });
   });
 
-  it("tells the service what was bought: uuid, name, plan, region and options", async () => {
+  it("gives the service uuid, name, plan, region and options", async () => {
     const options = { size: "2", verbose: true };
     const { addon } = await world.sandbox.control.install({ plan: "premium", options });
     expect(bought).toMatchObject({

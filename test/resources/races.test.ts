@@ -9,14 +9,14 @@ import { aGate } from "../support/a-vendor.ts";
 import { aLifecycle, type LifecycleWorld } from "../support/lifecycle.ts";
 import { eventually } from "../support/world.ts";
 
-// Things that meet: each test makes two of them happen in the order that once lost something.
+// Races: each test makes two events happen in the order that once lost something.
 
 let life: LifecycleWorld;
-/** Runs before a statement of this name; used up by it. */
+/** Runs once, before a statement of this name. */
 const before = new Map<string, () => Promise<unknown>>();
-/** Runs when a statement of this name has found rows, before they are known to the service; used up by it. */
+/** Runs once, when a statement of this name has returned rows, before the service has them. */
 const after = new Map<string, () => Promise<unknown>>();
-/** Holds the next exchange's answer back, after the platform has given it. */
+/** Delays the next exchange's answer after the platform has given it. */
 let exchangeHeld: Promise<void>[] = [];
 
 beforeAll(async () => {
@@ -58,8 +58,8 @@ afterEach(() => {
 const becomesActive = (uuid: string) =>
   eventually(async () => expect(await life.credential(uuid)).toMatchObject({ state: "active" }));
 
-describe("tokens on their way to the database", () => {
-  it("wait for a row that somebody holds, and are not lost", async () => {
+describe("tokens that are to be stored", () => {
+  it("wait for a locked row, and are not lost", async () => {
     const { addon } = await life.control.install({ plan: "basic" });
     before.set("store_tokens", async () => {
       before.set("store_tokens", () => Promise.resolve());
@@ -72,7 +72,7 @@ describe("tokens on their way to the database", () => {
     expect(life.exchangesOf(life.requestFor(addon.id).oauth_grant.code)).toHaveLength(1);
   });
 
-  it("are not asked for by a process that was overtaken before its call", async () => {
+  it("are not requested by a process whose lease was lost before its call", async () => {
     before.set("mark_sent", () =>
       life.world.rows(
         `UPDATE credentials SET lease = lease + 1, leased_until = now() + interval '3 seconds' WHERE state = 'grant_pending'`,
@@ -87,7 +87,7 @@ describe("tokens on their way to the database", () => {
     expect(life.exchangesOf(code)).toHaveLength(1);
   });
 
-  it("are not asked for again by a process that froze after its claim, and was overtaken", async () => {
+  it("are not requested again by a process that was frozen after its claim and lost it", async () => {
     const uuid = await life.settled();
     const asked = life.control.ledger().next;
     let isAwake = false;
@@ -107,7 +107,7 @@ describe("tokens on their way to the database", () => {
     expect(entries.filter(({ path }) => path === "/oauth/token")).toEqual([]);
   });
 
-  it("do not hold up the grants of others", async () => {
+  it("do not delay the grants of others", async () => {
     const gate = aGate();
     exchangeHeld = [gate.opened];
     const slow = await life.control.install({ plan: "basic" });
@@ -121,7 +121,7 @@ describe("tokens on their way to the database", () => {
 });
 
 describe("a deprovision", () => {
-  it("that waits for a plan change to begin leaves nothing of it behind", async () => {
+  it("during the wait of a plan change for its lock leaves nothing of that change", async () => {
     const uuid = await life.settled();
     const running = aGate();
     life.vendor.next("changePlan", async () => {
@@ -145,12 +145,12 @@ describe("a deprovision", () => {
     expect(life.vendor.callsOf(uuid, "deprovision").length).toBeGreaterThan(0);
   });
 
-  it("cleans up whatever else still stands in the queue of a tombstone", async () => {
+  it("removes whatever other steps are still queued for a tombstone", async () => {
     const uuid = await life.settled();
     await life.world.rows(`INSERT INTO steps (uuid, kind) VALUES ($1, 'announce')`, [uuid]);
     await life.control.deprovision(uuid);
     await life.world.rows(`INSERT INTO steps (uuid, kind, due_at) VALUES ($1, 'change_plan', now())`, [uuid]);
-    // Where a sweep had just begun the announcement, the clean-up waits for its lease: 30 s, which the test does not.
+    // If a sweep had just started the update, the clean-up would wait 30 s for its lease, which the test does not.
     await life.world.rows(
       `UPDATE steps SET leased_until = NULL WHERE uuid = $1 AND kind = 'clean_up' AND attempts = 0`,
       [uuid],
@@ -162,7 +162,7 @@ describe("a deprovision", () => {
 });
 
 describe("a provision that was put off", () => {
-  it("and then fails is told to the platform once there is a token, whatever fails on the way", async () => {
+  it("and then fails is reported to the platform once there is a token, whatever fails on the way", async () => {
     life.vendor.next("finish", () => Promise.reject(new Refusal("The kiln broke.")));
     life.control.fault("POST /addons/*/actions/deprovision", { status: 503 }, 1);
     const { addon } = await life.control.install({ plan: "dedicated" });
@@ -172,7 +172,7 @@ describe("a provision that was put off", () => {
 
   it("is answered 202 to a repeated request when the process that had it is gone", async () => {
     const uuid = await life.settled();
-    // As if another process held the request: the row is there, undecided, and its step is taken.
+    // As if another process handled the request: the row exists, undecided, and its step is leased.
     await life.world.rows(
       `WITH r AS (UPDATE resources SET state = 'provisioning', answer_status = NULL, sealed_answer = NULL WHERE uuid = $1)
        INSERT INTO steps (uuid, kind, due_at, lease, leased_until) VALUES ($1, 'provision', now(), 1, now() + interval '30 seconds')`,
@@ -186,7 +186,7 @@ describe("a provision that was put off", () => {
 });
 
 describe("plan changes", () => {
-  it("that arrive while a plan is being finished end with the last one accepted", async () => {
+  it("that arrive while a plan change is being finished end with the last one accepted", async () => {
     const gate = aGate();
     life.vendor.next("finish", async () => {
       await gate.opened;
@@ -209,8 +209,8 @@ describe("plan changes", () => {
   });
 });
 
-describe("a vendor's error", () => {
-  it("that quotes a config value shows it neither in the log nor in a column", async () => {
+describe("an error of the vendor's code", () => {
+  it("that quotes a config value shows it neither in the log nor in the database", async () => {
     const uuid = await life.settled();
     const secret = "a-config-value-nobody-may-see";
     life.vendor.next("changePlan", () => Promise.resolve({ config: { TEAPOT_TOKEN: secret } }));

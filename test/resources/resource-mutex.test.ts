@@ -8,14 +8,14 @@ import { aGate } from "../support/a-vendor.ts";
 import { aLifecycle, type LifecycleWorld } from "../support/lifecycle.ts";
 import { teapots } from "../support/teapots/index.ts";
 
-// Requests for one resource stand in line, and the database goes away under them.
+// Requests for one resource wait for each other, and the database goes away meanwhile.
 
 const UUID = "01234567-89ab-cdef-0123-456789abcdef";
 const ago = (seconds: number) => performance.now() - seconds * 1_000;
 const away = () => new DatabaseUnavailable("the database did not answer");
 
-describe("a request that stands in line", () => {
-  it("has its turn when the one before has ended, however that ended, and not before", async () => {
+describe("a request that waits for another of the same uuid", () => {
+  it("starts when the one before has ended, successfully or not, and not before", async () => {
     const runExclusive = createResourceMutex();
     const gate = aGate();
     const done: string[] = [];
@@ -35,13 +35,13 @@ describe("a request that stands in line", () => {
     expect(done).toEqual(["first", "second", "third"]);
   });
 
-  it("is refused with the one before where the database is away and its time is over, and never works", async () => {
+  it("fails with the one before when the database is away and its own time is over, without starting", async () => {
     const runExclusive = createResourceMutex();
     const done: string[] = [];
     const first = runExclusive(UUID, ago(8.2), () => Promise.reject(away()));
     const second = runExclusive(UUID, ago(8.1), async () => void done.push("second"));
     const third = runExclusive(UUID, ago(8.1), async () => void done.push("third"));
-    // Its time is not over: the database may be back for it.
+    // Its time is not over: the database may come back in time.
     const fourth = runExclusive(UUID, ago(4), async () => void done.push("fourth"));
     const refused = await Promise.allSettled([first, second, third]);
     expect(refused.map(({ status }) => status)).toEqual(["rejected", "rejected", "rejected"]);
@@ -51,17 +51,17 @@ describe("a request that stands in line", () => {
     expect(done).toEqual(["fourth"]);
   });
 
-  it("has its turn though its time is over where the one before was answered", async () => {
+  it("starts although its time is over when the one before was answered", async () => {
     const runExclusive = createResourceMutex();
     const first = runExclusive(UUID, ago(10), async () => "an answer");
     const second = runExclusive(UUID, ago(10), async (withinDeadline) =>
-      // What is written for it together with others is written only while there is time.
+      // A write that it shares with others happens only while there is time.
       withinDeadline(async (wait) => (hasPassed(wait) ? "nothing" : "the same")),
     );
     expect(await Promise.all([first, second])).toEqual(["an answer", "the same"]);
   });
 
-  it("is refused where its turn comes so late that the platform might give up meanwhile", async () => {
+  it("is refused when it would start so late that the platform may have given up", async () => {
     const runExclusive = createResourceMutex();
     const done: string[] = [];
     const first = runExclusive(UUID, ago(13), async () => "an answer");
@@ -72,7 +72,7 @@ describe("a request that stands in line", () => {
     expect(done).toEqual(["second"]);
   });
 
-  it("tries no longer than its own time lasts", async () => {
+  it("retries no longer than its own time lasts", async () => {
     const runExclusive = createResourceMutex();
     const first = runExclusive(UUID, ago(7.9), () => Promise.reject(away()));
     const since = performance.now();
@@ -85,9 +85,9 @@ describe("a request that stands in line", () => {
   });
 });
 
-describe("deliveries of one uuid", () => {
+describe("several deliveries for one uuid", () => {
   let life: LifecycleWorld;
-  /** Whether the database is out of reach. */
+  /** Whether the database is unreachable. */
   let isAway: () => boolean = () => false;
   beforeAll(async () => {
     const silent = () => new Promise<never>((_, reject) => setTimeout(reject, 3_000, new Error("Query read timeout"))); // prettier-ignore
@@ -104,7 +104,7 @@ describe("deliveries of one uuid", () => {
   });
   afterAll(() => life.world.close());
 
-  /** So many answers to one request, delivered at nearly the same moment, and how long each took. */
+  /** The answers to this many deliveries of one request at nearly the same moment, and how long each took. */
   const manyTimes = <Response>(times: number, send: () => Promise<Response>) =>
     Promise.all(
       Array.from({ length: times }, async (_, index) => {
@@ -116,7 +116,7 @@ describe("deliveries of one uuid", () => {
     );
 
   it.each(["provision", "plan change"])(
-    "of a %s are all answered 503 in their own time while the database is silent, and nothing is done",
+    "of a %s are all answered 503 within their own time while the database is silent, and nothing is done",
     async (what) => {
       const request = aProvisionRequest();
       const { uuid } = request;
@@ -138,7 +138,7 @@ describe("deliveries of one uuid", () => {
     60_000,
   );
 
-  it("are answered alike where the database comes back at the last moment and the vendor takes its time", async () => {
+  it("get equal answers when the database is back at the last moment and the vendor is slow", async () => {
     const back = performance.now() + 6_000;
     isAway = () => performance.now() < back;
     const request = aProvisionRequest();
@@ -152,7 +152,7 @@ describe("deliveries of one uuid", () => {
     expect(life.vendor.callsOf(request.uuid, "provision")).toHaveLength(1);
   }, 60_000);
 
-  it("for many plans, of which the vendor makes one slowly, stand in line for no more than that one", async () => {
+  it("with many plans, one of which the vendor makes slowly, wait for no more than that one", async () => {
     const request = aProvisionRequest();
     expect((await life.platform.provision(request)).status).toBe(200);
     const gate = aGate();

@@ -13,7 +13,7 @@ import type { Browser } from "../sign-in/browser.ts";
 import { aWorldOfPeople, type PeopleWorld } from "../sign-in/people.ts";
 import { basic } from "../support/partner-calls.ts";
 
-// docs/rotate.md, in its own orders. The client secret and the encryption key have tests of their own, which it names.
+// The procedures of docs/rotate.md. The client secret and the encryption key have tests of their own, which it names.
 
 const fresh = () => randomBytes(24).toString("hex");
 const OPERATOR = fresh();
@@ -32,19 +32,19 @@ beforeAll(async () => {
 }, 60_000);
 afterAll(() => people.close());
 
-/** Settings as they are changed, one after the other. */
+/** The settings, changed one after the other. */
 let settings: Environment;
 beforeEach(() => void (settings = people.settings));
 const restartWith = (change: Environment) =>
   people.world.restart({ environment: (settings = { ...settings, ...change }) });
 
-describe("the add-on's password", () => {
+describe("rotation of the add-on's password", () => {
   let other: RunningService | null = null;
   afterEach(() => other?.stop());
   // On the embedded database one service runs at a time.
   const hasTwo = Boolean(process.env["TEST_DATABASE_URL"]);
 
-  it("is changed here, there, and here again: no provision is refused at any moment", async () => {
+  it("refuses no provision at any moment: changed in the service, at the platform, and in the service again", async () => {
     const { world, control } = people;
     const [old, next] = [world.sandbox.settings.addonPassword, fresh()];
     await startOther(settings);
@@ -62,7 +62,7 @@ describe("the add-on's password", () => {
       expect(answer.status).toBe(401);
     }
 
-    /** One process after the other gets the new settings, and in between each has its own. */
+    /** The processes get the new settings one after the other; in between they differ. */
     async function roll(change: Environment): Promise<void> {
       await restartWith(change);
       await provisions();
@@ -92,8 +92,8 @@ describe("the add-on's password", () => {
   }, 60_000);
 });
 
-describe("the salt of sign-on", () => {
-  it("is changed there and here: who is signed on stays so, and only forms of the other salt are refused", async () => {
+describe("rotation of the sign-on salt", () => {
+  it("keeps customers signed in, and refuses only forms with the other salt", async () => {
     const next = fresh();
     const form = () => people.control.signOnForm(uuid).form;
     const before = form();
@@ -123,16 +123,16 @@ describe("the salt of sign-on", () => {
     });
 });
 
-describe("the OAuth client's secret", () => {
+describe("rotation of the OAuth client's secret", () => {
   let browser: Browser;
   const page = async () => /<h1>(.*?)<\/h1>/.exec((await browser.get("/oauth/me")).text)![1];
 
-  it("is reset there and set here: who was signed in still is, with tokens that work", async () => {
+  it("keeps people signed in, with tokens that work", async () => {
     browser = people.browser();
     await people.signIn(browser);
     expect(await page()).toBe("You are signed in");
     const { secret } = await reset();
-    // Between the two they stay signed in; that the platform cannot be asked is all that changes.
+    // Between the two they stay signed in, but the platform cannot be asked.
     expect(await page()).toBe("You are signed in");
     await restartWith({ OAUTH_CLIENT_SECRET: secret });
     expect(await page()).toBe("You are signed in");
@@ -150,8 +150,8 @@ describe("the OAuth client's secret", () => {
   }
 });
 
-describe("the operator's password", () => {
-  it("is changed with a restart: the old one and the forms made with it end, and the audit trail stays", async () => {
+describe("rotation of the operator's password", () => {
+  it("with a restart invalidates the old password and its forms, and keeps the audit trail", async () => {
     const next = fresh();
     const asked = await operator(OPERATOR, "/operator/secret");
     expect(asked.status).toBe(200);
@@ -181,8 +181,8 @@ describe("the operator's password", () => {
     });
 });
 
-describe("an access token that leaked", () => {
-  it("is dead at the platform as soon as kit has refreshed it, and nothing else is touched", async () => {
+describe("replacement of a leaked access token", () => {
+  it("makes it invalid at the platform as soon as kit has refreshed it, and affects nothing else", async () => {
     const { services } = people.world.service;
     const leaked = await services.credentials.tokensOf(uuid).current();
     expect(await askedWith(leaked)).toBe(200);

@@ -26,8 +26,8 @@ const resource = {
 
 const revealed = (row: ResourceRow) => secretsOf(vault, row).map((secret) => secret.reveal());
 
-describe("the secrets of a resource", () => {
-  it("are its log addresses and the values of its config, but for short words", () => {
+describe("secretsOf(resource)", () => {
+  it("returns its log addresses and its config values, except short words", () => {
     expect(revealed(resource)).toEqual(["https://logs.example/input", "d.drain-token", "teapot://key@host"]);
     const none = { sealedLogInputUrl: null, sealedLogDrainToken: null, sealedConfig: null };
     expect(revealed({ ...resource, ...none })).toEqual([]);
@@ -37,12 +37,12 @@ describe("the secrets of a resource", () => {
     ["sealedLogInputUrl", ["d.drain-token", "teapot://key@host"]],
     ["sealedLogDrainToken", ["https://logs.example/input", "teapot://key@host"]],
     ["sealedConfig", ["https://logs.example/input", "d.drain-token"]],
-  ])("are known but for %s, where that does not open", (column, others) => {
-    // Sealed in another place.
+  ])("leaves out only %s when that cannot be decrypted", (column, others) => {
+    // Encrypted for another place.
     expect(revealed({ ...resource, [column]: sealedIn("sealed_answer", "[]") })).toEqual(others);
   });
 
-  it("are known but for a config that cannot be read", () => {
+  it("leaves out only a config that cannot be parsed", () => {
     const sealedConfig = sealedIn("sealed_config", "no JSON");
     expect(revealed({ ...resource, sealedConfig })).toEqual(["https://logs.example/input", "d.drain-token"]);
   });

@@ -10,7 +10,7 @@ import { Secret } from "../../src/secret.ts";
 
 const vault = await createVault({ encryptionKey: new Secret("a-key-of-more-than-thirty-two-characters") });
 
-/** A claimed step of the resource with this number; the ids of steps say nothing about the order of resources. */
+/** A claimed step of the resource with this number; the order of step ids differs from that of the resources. */
 const stepOf = (resource: number) =>
   ({
     id: 100 - resource,
@@ -20,7 +20,7 @@ const stepOf = (resource: number) =>
     resource: { uuid: `01234567-89ab-4def-8123-${String(resource).padStart(12, "0")}`, sealedConfig: null },
   }) as Step;
 
-/** A database that knows every step but one, at its first claim, and no resource; it notes in which order steps came. */
+/** A database that has every step but one, at its first claim, and no resource; it records the order of the steps. */
 function aDatabase(unknownId: number) {
   const given: number[][] = [];
   const query = async ({ name }: Statement, values: readonly unknown[] = []) => {
@@ -55,7 +55,7 @@ it.each([
     },
   },
 ])(
-  "$what are written in the order of their resources, and each is told whether it was ours",
+  "$what are written in the order of their resources, and each caller learns whether its lease was valid",
   async ({ end }) => {
     const { db, given } = aDatabase(stepOf(2).id);
     const isOurs = await Promise.all([3, 1, 2].map(stepOf).map(end(db)));
@@ -64,7 +64,7 @@ it.each([
   },
 );
 
-it("a discovery that brings no app fails alone, and says why", async () => {
+it("a discovery that brings no app fails alone, with its reason", async () => {
   const [whole, broken] = [stepOf(1), stepOf(2)];
   const own = async (uuid: string) => ({ id: uuid, ...(uuid === whole.resource.uuid && { app }) });
   const platformFor = (uuid: string) => ({
@@ -83,8 +83,11 @@ it("a discovery that brings no app fails alone, and says why", async () => {
   expect(given).toEqual([[whole.id]]);
 });
 
-it.each([0, 2])("who holds the same step with lease %d is told that it is not theirs", async (lease) => {
-  const { provisioned } = createSettlements(aDatabase(0).db, vault);
-  const ours = stepOf(1);
-  expect(await Promise.all([provisioned({ ...ours, lease }), provisioned(ours)])).toEqual([false, true]);
-});
+it.each([0, 2])(
+  "a caller that holds the same step with lease %d is told that its lease is not valid",
+  async (lease) => {
+    const { provisioned } = createSettlements(aDatabase(0).db, vault);
+    const ours = stepOf(1);
+    expect(await Promise.all([provisioned({ ...ours, lease }), provisioned(ours)])).toEqual([false, true]);
+  },
+);

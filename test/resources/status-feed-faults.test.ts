@@ -4,7 +4,7 @@ import { aProvisionRequest } from "../support/a-provision-request.ts";
 import { partnerCalls } from "../support/partner-calls.ts";
 import { aWorld, eventually, type World } from "../support/world.ts";
 
-/** Fault G5: the status feed is for information, and no fault of it reaches grants, refreshes or the log. */
+/** Fault G5: the status feed is only information; none of its faults affects grants, refreshes or the log. */
 let world: World;
 beforeAll(async () => {
   world = await aWorld();
@@ -17,7 +17,7 @@ afterEach(async () => {
   closing = [];
 });
 
-/** What a call to the feed may take. */
+/** The time limit of a call to the feed. */
 const LONGEST_CALL_MS = 5_000;
 
 const LIES = {
@@ -62,8 +62,8 @@ const alarms = () =>
     .filter((line) => line.includes(`"alarm":"no_grant"`))
     .map((line) => JSON.parse(line) as { uuid: string; incident?: object });
 
-describe.each(Object.entries(modes))("while the status feed is %s", (_, answer) => {
-  it("grants are exchanged, tokens refreshed and alarms written, and nobody waits", async () => {
+describe.each(Object.entries(modes))("a status feed that is %s", (_, answer) => {
+  it("delays nobody: grants are exchanged, tokens refreshed and alarms written", async () => {
     const { url, seen } = await aFeed(answer);
     await world.restart({ environment: { PLATFORM_STATUS_URL: url } });
     const { services } = world.service;
@@ -89,8 +89,8 @@ describe.each(Object.entries(modes))("while the status feed is %s", (_, answer) 
   });
 });
 
-describe("while an incident is open at the platform", () => {
-  it("alarms say so, from the first one on, until it is resolved", async () => {
+describe("an open incident at the platform", () => {
+  it("is named by each alarm, from the first one on, until it is resolved", async () => {
     await world.restart();
     const before = lines().length;
     const followUps = () =>

@@ -6,23 +6,23 @@ import { aGate } from "../support/a-vendor.ts";
 import { aLifecycle, type LifecycleWorld } from "../support/lifecycle.ts";
 import { eventually } from "../support/world.ts";
 
-// The vendor's functions may wait for minutes. What only tells or asks the platform something takes a moment, and has
-// places of its own.
+// The vendor's functions may take minutes. Steps that only call the platform are short, and use
+// places of their own.
 
-/** More than the places for the vendor's functions, 16, and the quarter of them that is filled together. */
+/** More than the 16 places for the vendor's functions, and the quarter of them that is filled together. */
 const MANY = 20;
-/** Far less than the next sweep is away. */
+/** Far less than the time until the next sweep. */
 const SOON_MS = 5_000;
 
 let life: LifecycleWorld;
 let settled: string;
 let finishing: string[];
-/** One for each call of `finish`, in the order in which they came. */
+/** A gate for each call of `finish`, in the order of the calls. */
 const gates: ReturnType<typeof aGate>[] = [];
 const called: string[] = [];
 
 beforeAll(async () => {
-  // No sweep comes to help: what is due must be looked for when it falls due.
+  // No sweep runs: what is due must be found when it falls due.
   life = await aLifecycle({ environment: { SWEEP_CRON: "0 0 1 1 *" } });
   settled = await life.settled("basic");
   for (let i = 0; i < MANY; i++) {
@@ -45,22 +45,22 @@ afterAll(async () => {
   await life.world.close();
 });
 
-it("while the vendor's functions take all their places, the apps of others are found", async () => {
+it("while slow vendor's functions use all their places, apps of other resources are still discovered", async () => {
   const { addon } = await life.control.install({ plan: "basic" });
   await eventually(async () => expect(await life.events(addon.id)).toContain("apps_found"), SOON_MS);
   for (const uuid of finishing)
     await eventually(async () => expect(await life.events(uuid)).toContain("apps_found"), SOON_MS);
 });
 
-it("and the platform is made to know the config vars of others", async () => {
+it("while slow vendor's functions use all their places, config vars of other resources are still sent to the platform", async () => {
   const since = life.position();
   expect((await life.control.changePlan(settled, "premium")).response.status).toBe(200);
   await eventually(async () => expect(await life.steps(settled)).toEqual([]), SOON_MS);
-  // The platform has taken them from the answer already; it is asked all the same.
+  // The platform has them from the answer already; it is called all the same.
   expect(life.entries(since).map(({ path }) => path)).toContain(`/addons/${settled}/config`);
 });
 
-it("what comes after one of them is begun at once, and those that waited take the places that become free", async () => {
+it("a step that follows a finished one starts at once, and waiting ones use the places that become free", async () => {
   expect(called.length).toBeLessThanOrEqual(16);
   gates[0]!.open();
   const first = called[0]!;
@@ -71,7 +71,7 @@ it("what comes after one of them is begun at once, and those that waited take th
   await life.world.quiet(finishing);
 });
 
-it("a look for work ends when it is told to, though every place is taken", async () => {
+it("a sweep ends when its signal is aborted although every place is taken", async () => {
   const gate = aGate();
   const due = ["one", "two"];
   const pool = createWorkerPool<string>({
@@ -89,7 +89,7 @@ it("a look for work ends when it is told to, though every place is taken", async
   await pool.settled();
 });
 
-it("places that stay free are taken though they are no quarter of all", async () => {
+it("free places are filled even if they are less than a quarter of all", async () => {
   const gate = aGate();
   const due = Array.from({ length: 13 }, (_, i) => i);
   const begun: number[] = [];

@@ -9,12 +9,12 @@ import { aLifecycle, type LifecycleWorld } from "../support/lifecycle.ts";
 import { teapots } from "../support/teapots/index.ts";
 import { eventually } from "../support/world.ts";
 
-// The vendor's function was called for a plan change, and what came of it cannot be stored while the platform waits.
+// The vendor's function was called for a plan change, and its result cannot be stored while the platform waits.
 
 let life: LifecycleWorld;
-/** Statements that fail as one does whose table is locked. */
+/** Statements that fail as on a locked table. */
 let locked: string[] = [];
-/** A statement that takes effect, and nobody hears of it. */
+/** A statement that takes effect without an acknowledgement. */
 let unheard = "";
 beforeAll(async () => {
   const wrapDatabase = (database: Database): Database => ({
@@ -33,7 +33,7 @@ afterAll(() => life.world.close());
 
 const ENDS = ["settle_done", "settle_later", "accept_plan", "refuse_plan_change"];
 
-it("is answered 202 and finished later, unless the service refuses: then 422, and the plan stays", async () => {
+it("a plan change whose result cannot be stored is answered 202 and finished later, or 422 if the service refuses it", async () => {
   const gate = aGate();
   const outcomes = [
     { instead: null, status: 202, plan: "premium" },
@@ -65,7 +65,7 @@ it("is answered 202 and finished later, unless the service refuses: then 422, an
     if (response.status === 202)
       expect(response.body).toEqual({ message: "The change to premium takes a little longer." });
   }
-  // Whatever becomes of their steps meanwhile: nobody takes back what the platform was told.
+  // Whatever happens to their steps meanwhile, what the platform was told stays.
   locked = [];
   gate.open();
   for (const [index, { plan }] of outcomes.entries()) {
@@ -74,7 +74,7 @@ it("is answered 202 and finished later, unless the service refuses: then 422, an
   }
 }, 90_000);
 
-it("calls a person once where it was answered 202, is away for long, and is refused in the end", async () => {
+it("a plan change that was answered 202, could not be stored for long, and is refused in the end raises one alarm", async () => {
   const uuid = await life.settled();
   const gate = aGate();
   life.vendor.next("changePlan", async () => {
@@ -84,7 +84,7 @@ it("calls a person once where it was answered 202, is away for long, and is refu
   locked = ENDS;
   expect((await life.control.changePlan(uuid, "premium")).response.status).toBe(202);
   gate.open();
-  // Longer than one statement's worth of waiting.
+  // Longer than one statement may wait.
   await sleep(11_000);
   const alarms = () =>
     life.world
@@ -103,8 +103,8 @@ it("calls a person once where it was answered 202, is away for long, and is refu
   expect(alarms()).toHaveLength(1);
 }, 90_000);
 
-it("is not stored above the change after it, where it was stored and only the word of it lost", async () => {
-  // Without a token the announcement stays: the step is there, and is no plan change any more.
+it("a plan change that was stored without an acknowledgement does not override the change after it", async () => {
+  // Without a token the update at the platform stays: the step exists, and is no plan change any more.
   const request = aProvisionRequest({ oauth_grant: null });
   expect((await life.platform.provision(request)).status).toBe(200);
   unheard = "settle_done";

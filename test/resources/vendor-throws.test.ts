@@ -6,7 +6,7 @@ import { anEmbeddedDatabase } from "../support/database.ts";
 import { program } from "../support/program.ts";
 import { teapotConfig, teapotParts } from "../support/sellers.ts";
 
-// The vendor's own code, which may throw as it is made.
+// The vendor's code may throw while the service is created.
 jest.unstable_mockModule("../../src/your-service/index.ts", () => ({
   createYourService() {
     throw new Error("The shop is closed.");
@@ -23,15 +23,15 @@ const settings = {
   PLATFORM_STATUS_URL: "https://status.example.com",
 };
 
-it("a vendor's service that cannot be made leaves no database open, which would keep a command from ending", async () => {
+it("when createYourService throws, no database stays open that would keep a command from exiting", async () => {
   const database = await anEmbeddedDatabase();
   const config = teapotConfig({ ...settings, ...database.environment });
   await expect(createServices(config, "owner")).rejects.toThrow("The shop is closed.");
-  // Fails where it is still open.
+  // Fails if the database is still open.
   await database.close();
 });
 
-it("a vendor's service that cannot be closed leaves no database open either, and the error is not lost", async () => {
+it("when the vendor's close throws, the database is closed too, and the error is reported", async () => {
   const database = await anEmbeddedDatabase();
   const config = teapotConfig({ ...settings, ...database.environment });
   const vendor = { ...teapotParts.vendor, close: () => Promise.reject(new Error("The door is stuck.")) };
@@ -40,7 +40,7 @@ it("a vendor's service that cannot be closed leaves no database open either, and
   await database.close();
 });
 
-/** The same in a process; it quotes a setting, and a token of the platform's. */
+/** The same in a process; the error quotes a setting and a token of the platform. */
 const THROWS = `
   import { register } from "node:module";
   const service = "export function createYourService() {" +
@@ -57,7 +57,7 @@ it.each([
     ["src/kit.ts", "tokens", "refresh", "--all"],
     /^✗ No cache at redis:\/\/:\[secret\]@cache for \[secret\]$/m,
   ],
-])("%s that cannot start says why without a secret", async (_who, [file, ...words], why) => {
+])("%s that cannot start prints the reason without a secret", async (_who, [file, ...words], why) => {
   const database = await anEmbeddedDatabase();
   const { PATH, HOME } = process.env;
   const child = spawn(process.execPath, [program(file!), ...words], {

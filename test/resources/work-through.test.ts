@@ -4,7 +4,7 @@ import { workThrough } from "../../src/operator/work-through.ts";
 
 const how = { concurrency: 2, total: 3, isHalted: () => false };
 
-it("Work through many rows that breaks off, for the next ones cannot be read, first ends what it began", async () => {
+it("work on many rows that cannot read the next page first completes the rows it has started", async () => {
   const ended: number[] = [];
   async function* rows() {
     yield 1;
@@ -24,7 +24,7 @@ it.each([
   ["all that were counted are done, and no more came", 3, 3, 0],
   ["all that were counted are done, and more came since", 4, 3, 1],
   ["some that were counted are not begun", 3, 1, 2],
-])("Work that is stopped says what is left: %s", async (_case, count, stopAfter, left) => {
+])("stopped work reports how much is left: %s", async (_case, count, stopAfter, left) => {
   let done = 0;
   const rows = Array.from({ length: count }, (_, row) => row);
   const work = async () => void (done += 1);

@@ -6,8 +6,8 @@ afterEach(() => world.close());
 
 type Named = { id: string; name: string };
 
-describe("the reach of a token", () => {
-  it("is its own add-on, by id or name, and no other", async () => {
+describe("the access of an add-on's token", () => {
+  it("is to its own add-on, by id or name, and to no other", async () => {
     const mine = await world.installed();
     const other = await world.installed();
     for (const key of [mine.addon.id, mine.addon.name]) {
@@ -28,7 +28,7 @@ describe("the reach of a token", () => {
     });
   });
 
-  it("holds only its own add-on in every list", async () => {
+  it("shows only its own add-on in every list", async () => {
     const { addon, token } = await world.installed();
     await world.installed({ app: addon.app.id });
     for (const path of ["/addons", "/users/~/addons", `/apps/${addon.app.name}/addons`]) {
@@ -37,7 +37,7 @@ describe("the reach of a token", () => {
     }
   });
 
-  it("is the apps it is attached to", async () => {
+  it("is to the apps that the add-on is attached to", async () => {
     const { addon, token } = await world.installed();
     const second = world.control.createApp({ name: "second-app" });
     expect(await world.call(token, "/apps/second-app")).toMatchObject({ status: 403 });
@@ -56,7 +56,7 @@ describe("the reach of a token", () => {
     expect(await world.call(token, "/apps/unknown")).toMatchObject({ status: 404 });
   });
 
-  it("ends at endpoints beyond the partner's access, unless they are enabled", async () => {
+  it("excludes endpoints outside the partner's access, unless they are enabled", async () => {
     const { addon, token } = await world.installed();
     const path = `/apps/${addon.app.id}/formation`;
     expect(await world.call(token, path)).toMatchObject({ status: 403, body: { id: "forbidden" } });
@@ -64,7 +64,7 @@ describe("the reach of a token", () => {
     expect(await world.call(token, path)).toMatchObject({ status: 200 });
   });
 
-  it("ends at a team's apps when the team has turned off third-party access", async () => {
+  it("excludes a team's apps when the team has turned off third-party access", async () => {
     const app = world.control.createApp({ team: "makers" });
     const { token } = await world.installed({ app: app.id });
     expect(await world.call(token, `/apps/${app.id}`)).toMatchObject({
@@ -75,7 +75,7 @@ describe("the reach of a token", () => {
     expect(await world.call(token, `/apps/${app.id}`)).toMatchObject({ status: 403 });
   });
 
-  it("ends at a closed team's apps also where an add-on of another app is attached to them", async () => {
+  it("excludes those apps also when an add-on of another app is attached to them", async () => {
     const own = world.control.createApp({ name: "own-shop" });
     const closed = world.control.createApp({ name: "closed-shop", team: "makers" });
     const { addon, token } = await world.installed({ app: own.id });
@@ -97,7 +97,7 @@ describe("the reach of a token", () => {
     expect(await change("https://closed-shop.example.com")).toMatchObject({ status: 403 });
   });
 
-  it("ends at a closed team's add-on also where it is attached to an app of somebody else", async () => {
+  it("excludes an add-on of such a team also when it is attached to somebody else's app", async () => {
     const own = world.control.createApp();
     const closed = world.control.createApp({ team: "makers" });
     const { addon, token } = await world.installed({ app: closed.id });
@@ -109,7 +109,7 @@ describe("the reach of a token", () => {
     expect(await world.call(user, `/apps/${own.id}/addons`)).toMatchObject({ body: [{ id: addon.id }] });
   });
 
-  it("holds its own add-on as long as that lives, also where its app was destroyed", async () => {
+  it("includes its own add-on until that is deprovisioned, also after its app was destroyed", async () => {
     const { addon, token } = await world.installed();
     world.partner.answers({ status: 500, body: {} });
     await world.control.destroyApp(addon.app.id);
@@ -117,7 +117,7 @@ describe("the reach of a token", () => {
     expect(await world.call(token, "/addons")).toMatchObject({ status: 200, body: [{ id: addon.id }] });
   });
 
-  it("is nothing without a token, or with a wrong one", async () => {
+  it("requires a valid token", async () => {
     expect(await world.call("SVCK-unknown", "/addons")).toMatchObject({
       status: 401,
       body: { id: "unauthorized" },
@@ -190,7 +190,7 @@ describe("the rate limit of a token", () => {
   beforeEach(() => void (letTimeGoOn = stopTime()));
   afterEach(() => letTimeGoOn());
 
-  it("counts a bucket down, refuses when it is empty, and refills it by 75 a minute", async () => {
+  it("answers 429 when its bucket is empty, and refills it by 75 a minute", async () => {
     world.control.settings({ rateLimit: 3 });
     const { token } = await world.installed();
     const other = await world.installed();
@@ -205,7 +205,7 @@ describe("the rate limit of a token", () => {
     expect(await remaining()).toBe("2");
   });
 
-  it("refills by 75 a minute and no more", async () => {
+  it("refills by no more than 75 a minute", async () => {
     world.control.settings({ rateLimit: 100 });
     const { token } = await world.installed();
     await Promise.all(Array.from({ length: 90 }, () => world.call(token, "/addons")));
@@ -214,7 +214,7 @@ describe("the rate limit of a token", () => {
     expect(headers.get("ratelimit-remaining")).toBe("84");
   });
 
-  it("has a bucket of 4500, which a refresh does not fill and refused calls empty too", async () => {
+  it("has a bucket of 4500, which a refresh does not fill; refused calls count too", async () => {
     const { token, refreshToken } = await world.installed();
     const remaining = (answer: { headers: Headers }) => answer.headers.get("ratelimit-remaining");
     const bodyless = { method: "PATCH", json: {} };
@@ -227,7 +227,7 @@ describe("the rate limit of a token", () => {
     expect(remaining(await world.call("SVCK-unknown", "/addons"))).toMatch(/^\d+$/);
   });
 
-  it("has a larger or smaller bucket at once when the setting says so", async () => {
+  it("follows a changed rateLimit setting at once", async () => {
     world.control.settings({ rateLimit: 1 });
     const { token } = await world.installed();
     const call = async () => {
@@ -251,7 +251,7 @@ describe("an add-on's config", () => {
   const patch = (token: string, id: string, config: unknown) =>
     world.call(token, `/addons/${id}/config`, { method: "PATCH", json: { config } });
 
-  it("begins with what the provision answer gave", async () => {
+  it("is at first that of the provision answer", async () => {
     const { addon, token } = await world.installed();
     const { body } = await world.call(token, `/addons/${addon.id}/config`);
     expect(body).toEqual([{ name: "WIDGET_URL", value: "https://w.example.com" }]);
@@ -269,7 +269,7 @@ describe("an add-on's config", () => {
     expect(removed.body).toEqual([{ name: "WIDGET_TOKEN", value: "t" }]);
   });
 
-  it("changes as a whole or not at all", async () => {
+  it("changes completely or not at all", async () => {
     const { addon, token } = await world.installed();
     const good = { name: "WIDGET_TOKEN", value: "t" };
     for (const bad of [
@@ -295,7 +295,7 @@ describe("an add-on's config", () => {
     expect((await world.call(token, `/addons/${addon.id}/config`)).body).toHaveLength(1);
   });
 
-  it("is refused as no JSON, and left as it is", async () => {
+  it("is unchanged by a body that is not JSON", async () => {
     const { addon, token } = await world.installed();
     const path = `/addons/${addon.id}/config`;
     for (const body of ["", "{", "config=x"]) {
@@ -306,7 +306,7 @@ describe("an add-on's config", () => {
     expect((await world.call(token, path)).body).toHaveLength(1);
   });
 
-  it("holds what is long, empty or not of this alphabet, and says when it changed", async () => {
+  it("accepts long, empty and Unicode values, and updates its time of change", async () => {
     const { addon, token } = await world.installed();
     const get = async () => (await world.call<{ updated_at: string }>(token, `/addons/${addon.id}`)).body;
     const before = await get();
@@ -324,7 +324,7 @@ describe("an add-on's config", () => {
     expect(await get()).toEqual(after);
   });
 
-  it("lets go of what the manifest no longer lists, beside what it does", async () => {
+  it("accepts the removal of vars that the manifest no longer lists, together with others", async () => {
     const { addon, token } = await world.installed();
     await patch(token, addon.id, [{ name: "WIDGET_TOKEN", value: "t" }]);
     world.control.partner({ addonManifest: { ...manifest, config_vars: ["WIDGET_URL"] } });
@@ -339,7 +339,7 @@ describe("an add-on's config", () => {
     expect(await patch(token, addon.id, fullSet)).toMatchObject({ status: 200, body: [fullSet[0]] });
   });
 
-  it("keeps to the prefix of the add-on's manifest", async () => {
+  it("must use the prefix of the add-on's manifest", async () => {
     const { addon, token } = await world.installed();
     const { config_vars: _any, ...unlisted } = manifest;
     world.control.partner({ addonManifest: { ...unlisted, config_vars_prefix: "WIDGET" } });

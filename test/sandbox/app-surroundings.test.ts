@@ -28,7 +28,7 @@ const get = (path: string) => world.call<Row[]>(token, path);
 const column = async (path: string, member: string) =>
   (await get(path)).body.map((row) => row[member]).sort();
 
-it("An app's people, domains and pipeline are there, and those of its team", async () => {
+it("an app's collaborators, domains and pipeline are available, and those of its team", async () => {
   expect(await column(`/apps/${app}/collaborators`, "role")).toEqual(["admin", "member"]);
   expect(await column(`/apps/${app}/domains`, "kind")).toEqual(["custom", "platform"]);
   expect(await column("/teams/makers/members", "role")).toEqual(["admin", "member"]);
@@ -37,7 +37,7 @@ it("An app's people, domains and pipeline are there, and those of its team", asy
   expect(coupling.body).toMatchObject({ app: { id: app }, stage: "production" });
 });
 
-it("A pipeline holds several apps, of which a token sees those in its reach", async () => {
+it("a pipeline holds several apps, and a token sees those it has access to", async () => {
   const [pipeline] = (await get("/pipelines")).body;
   for (const path of ["/pipeline-couplings", `/pipelines/${pipeline!.id}/pipeline-couplings`]) {
     expect(await column(path, "stage")).toEqual(["production", "staging"]);
@@ -46,7 +46,7 @@ it("A pipeline holds several apps, of which a token sees those in its reach", as
   }
 });
 
-it("What one endpoint says agrees with what every other says", async () => {
+it("all endpoints agree about the same object", async () => {
   const teamApp = await world.call<Record<string, Row>>(token, `/apps/${app}`);
   const members = (await get("/teams/makers/members")).body.map(({ user }) => (user as Row).id).sort();
   const people = (await get(`/apps/${app}/collaborators`)).body.map(({ user }) => (user as Row).id).sort();
@@ -63,7 +63,7 @@ it("What one endpoint says agrees with what every other says", async () => {
   expect(await column(`/addons/${addon}/addon-attachments`, "name")).toEqual(["SPARE", "WIDGETS"]);
 });
 
-it("An app that is renamed is so everywhere at once, and its id stays", async () => {
+it("renaming an app changes its name everywhere, and keeps its id", async () => {
   const paths = [
     `/addons/${addon}`,
     `/addons/${addon}/addon-attachments`,
@@ -91,7 +91,7 @@ it("An app that is renamed is so everywhere at once, and its id stays", async ()
   expect((await get("/apps/new-shop")).body).toMatchObject({ id: app });
 });
 
-it("A name that was given up is free again, one that is taken is not", () => {
+it("a name that was given up can be used again, one in use cannot", () => {
   const rename = (name: string) => () => world.control.renameApp(app, name);
   expect(rename("foreign-shop")).toThrow(expect.objectContaining({ status: 409 }));
   for (const bad of ["No", "ab", "-shop", "shop-", "a".repeat(31), ""]) {
@@ -110,7 +110,7 @@ it.each([
   ["no name for a team", { team: "" }, 422],
   ["a generation that does not exist", { generation: "next" }, 422],
   ["a name that is taken", { name: "team-shop", team: "newcomers" }, 409],
-])("An app with %s is refused, and nothing of it is left", (_what, wish, status) => {
+])("an app with %s is refused, and nothing is created", (_what, wish, status) => {
   const before = JSON.stringify(world.control.state().apps);
   expect(() => world.control.createApp(wish)).toThrow(expect.objectContaining({ status }));
   expect(JSON.stringify(world.control.state().apps)).toBe(before);
@@ -122,18 +122,18 @@ it.each([
   "/apps/foreign-shop/collaborators",
   "/apps/unseen",
   "/apps/unseen/pipeline-couplings",
-])("What belongs to an app out of reach is forbidden: %s", async (path) => {
+])("the objects of an app out of reach are forbidden: %s", async (path) => {
   expect(await get(path)).toMatchObject({ status: 403 });
 });
 
-it("Apps are filtered by id, in the shape of a team's app", async () => {
+it("POST /filters/apps selects by id, in the shape of a team's app", async () => {
   const ids = { in: { id: [app, addon, app.toUpperCase()] } };
   const { status, body } = await world.call<Row[]>(token, "/filters/apps", { method: "POST", json: ids });
   expect(status).toBe(200);
   expect(body).toMatchObject([{ id: app, joined: true, locked: false, team: { name: "makers" } }]);
 });
 
-it("A resource that is gone has left its apps: its attachments' names are free", async () => {
+it("a deprovisioned resource frees the names of its attachments", async () => {
   await world.control.deprovision(addon);
   const { addon: next, token: nextToken } = await world.installed({ app });
   const { body } = await world.call<Row[]>(nextToken, `/addons/${next.id}/addon-attachments`);

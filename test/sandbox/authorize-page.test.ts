@@ -12,7 +12,7 @@ beforeEach(async () => {
 });
 afterEach(() => world.close());
 
-/** As far as the page that asks. */
+/** Signs in, up to the page that asks for consent. */
 async function signIn(user = "colleague@example.com", members: Record<string, string> = {}) {
   await browser.visit(monitor.authorizeUrl(members));
   await browser.press("user", user);
@@ -20,8 +20,8 @@ async function signIn(user = "colleague@example.com", members: Record<string, st
 }
 const answerOf = (location: string | null) => Object.fromEntries(new URL(location ?? "").searchParams);
 
-describe("a person at the authorize page", () => {
-  it("chooses who they are, sees who asks for what, allows it, and the client has their account", async () => {
+describe("the authorize page", () => {
+  it("lets a person choose an account, shows client and scopes, and gives the client the account", async () => {
     const signInPage = await browser.visit(monitor.authorizeUrl({ scope: "identity write-protected" }));
     expect(signInPage.status).toBe(200);
     for (const text of ["owner@example.com", "newcomer@example.com", "Monitor &amp; &lt;Scale>"]) {
@@ -44,7 +44,7 @@ describe("a person at the authorize page", () => {
     });
   });
 
-  it("may sign in by an e-mail nobody has yet", async () => {
+  it("creates an account for an unknown e-mail", async () => {
     await signIn("Somebody.New@example.com");
     const { location } = await browser.press("decision", "allow");
     const { body } = await monitor.exchange(answerOf(location)["code"] ?? "");
@@ -53,7 +53,7 @@ describe("a person at the authorize page", () => {
     });
   });
 
-  it("denies it: the client is told access_denied and its state", async () => {
+  it("reports a denial to the client as access_denied with its state", async () => {
     await signIn();
     const { location } = await browser.press("decision", "deny");
     expect(location).toMatch(new RegExp(`^${CALLBACK}`));
@@ -61,7 +61,7 @@ describe("a person at the authorize page", () => {
     expect(answerOf(location)).not.toHaveProperty("code");
   });
 
-  it("stays signed in, and may use another account", async () => {
+  it("keeps the person signed in, and allows another account", async () => {
     await signIn("owner@example.com");
     const again = await browser.visit(monitor.authorizeUrl());
     expect(again.html).toContain("You are signed in as <strong>owner@example.com");
@@ -73,7 +73,7 @@ describe("a person at the authorize page", () => {
     expect((await browser.follow()).html).toContain("Or by e-mail");
   });
 
-  it("is told what is wrong with an e-mail, and can start again", async () => {
+  it("says what is wrong with an e-mail, and offers to start again", async () => {
     await browser.visit(monitor.authorizeUrl());
     const { hidden, action } = browser.form();
     const body = new URLSearchParams({ ...hidden, user: "no e-mail@" });
@@ -83,9 +83,9 @@ describe("a person at the authorize page", () => {
   });
 });
 
-describe("the state", () => {
+describe("the state parameter", () => {
   it.each(["a b+c/d=e&f", "é ✓ 100%", '"><script>', "x".repeat(2000)])(
-    "comes back unchanged: %s",
+    "is returned unchanged: %s",
     async (state) => {
       await signIn("owner@example.com", { state });
       expect(answerOf((await browser.press("decision", "allow")).location)["state"]).toBe(state);
@@ -94,7 +94,7 @@ describe("the state", () => {
     },
   );
 
-  it("comes back in the very bytes it came in", async () => {
+  it("is returned byte for byte", async () => {
     const raw = "a%2fb+c%20%7E%FF";
     await browser.visit(
       `${monitor.authorizeUrl({ state: "" })}${raw}`.replace(/state=(.*)$/, `state=${raw}`),
@@ -105,7 +105,7 @@ describe("the state", () => {
     expect(location).toMatch(new RegExp(`&state=${raw.replace("+", "\\+")}$`));
   });
 
-  it("is left out where none was sent, and put behind a query that the address has", async () => {
+  it("is omitted when none was sent, and appended to a query in the redirect address", async () => {
     const redirectUri = "https://monitor.example.com/callback?tenant=7";
     const { id } = aClient(world.sandbox, { redirectUri });
     const url = `${world.sandbox.url}/oauth/authorize?client_id=${id}&response_type=code`;
@@ -114,7 +114,7 @@ describe("the state", () => {
   });
 });
 
-describe("an authorize request that nobody can be sent back with", () => {
+describe("an authorize request without a valid client or redirect address", () => {
   it.each<[string, Record<string, string>]>([
     ["an unknown client", { client_id: "nobody" }],
     ["no client", { client_id: "" }],
@@ -122,14 +122,14 @@ describe("an authorize request that nobody can be sent back with", () => {
     ["a longer address", { redirect_uri: `${CALLBACK}/more` }],
     ["an address with other letters", { redirect_uri: CALLBACK.toUpperCase() }],
     ["an empty address", { redirect_uri: "" }],
-  ])("ends on a page: %s", async (_what, members) => {
+  ])("shows an error page: %s", async (_what, members) => {
     const { status, html, location, headers } = await browser.visit(monitor.authorizeUrl(members));
     expect([status, location]).toEqual([400, null]);
     expect(headers.get("content-type")).toMatch(/^text\/html/);
     expect(html).toContain("This did not work");
   });
 
-  it("ends on a page: the partner's own client, and a client named twice", async () => {
+  it("shows an error page for the partner's own client, and for a client given twice", async () => {
     const [partner] = world.control.state().clients;
     expect(await browser.visit(monitor.authorizeUrl({ client_id: partner!.id }))).toMatchObject({
       status: 400,
@@ -145,7 +145,7 @@ it.each<[string, Record<string, string>, string]>([
   ["invalid_scope", { scope: "identity everything" }, ""],
   ["invalid_scope", { scope: "read,write" }, ""],
   ["invalid_request", {}, "&scope=read&scope=global"],
-])("Another fault goes back to the client as %s: %j%s", async (error, members, more) => {
+])("other faults are reported to the client as %s: %j%s", async (error, members, more) => {
   const { status, location } = await browser.visit(monitor.authorizeUrl(members) + more);
   expect([status, location]).toEqual([303, expect.stringMatching(`^${CALLBACK}\\?error=`)]);
   expect(answerOf(location)).toMatchObject({
@@ -155,7 +155,7 @@ it.each<[string, Record<string, string>, string]>([
   });
 });
 
-it("The registered address may be sent along, and no scope asked is identity", async () => {
+it("the registered address may be sent, and no scope means identity", async () => {
   const location = world.control.authorize({
     url: monitor.authorizeUrl({ redirect_uri: CALLBACK, scope: "" }),
   });
@@ -164,14 +164,14 @@ it("The registered address may be sent along, and no scope asked is identity", a
   expect(await world.call(body.access_token, "/apps")).toMatchObject({ status: 403 });
 });
 
-describe("the forms", () => {
+describe("the forms of the authorize page", () => {
   const post = (page: ReturnType<typeof aBrowser>, path: string, members: Record<string, string>) =>
     page.visit(monitor.authorizeUrl().replace("/oauth/authorize", path), {
       method: "POST",
       body: new URLSearchParams(members),
     });
 
-  it("are refused from elsewhere: without our token, with another browser's, without the cookie", async () => {
+  it("are refused without the form token, with another browser's, and without the cookie", async () => {
     await signIn();
     const other = aBrowser(world.sandbox.url);
     await other.visit(monitor.authorizeUrl());
@@ -192,14 +192,14 @@ describe("the forms", () => {
     expect(await post(browser, "/oauth/authorize", allow({ form_token }))).toMatchObject({ status: 303 });
   });
 
-  it("give nobody a decision before they have signed in", async () => {
+  it("accept no decision before the person has signed in", async () => {
     await browser.visit(monitor.authorizeUrl());
     const { form_token = "" } = browser.form().hidden;
     const { location } = await post(browser, "/oauth/authorize", { decision: "allow", form_token });
     expect(location).toMatch(/^\/oauth\/authorize\?/);
   });
 
-  it("get a new session with every sign-in, which no script can read", async () => {
+  it("get a new session with every sign-in, which scripts cannot read", async () => {
     await browser.visit(monitor.authorizeUrl());
     const before = browser.cookies.get("platform_session");
     const { headers } = await browser.press("user", "owner@example.com");
@@ -208,7 +208,7 @@ describe("the forms", () => {
   });
 });
 
-it("Its pages may run no script and stand in no frame; their styles are served", async () => {
+it("the authorize pages allow no script and no framing, and their styles are served", async () => {
   for (const url of [monitor.authorizeUrl(), monitor.authorizeUrl({ client_id: "nobody" })]) {
     const { html, headers } = await browser.visit(url);
     const policy = headers.get("content-security-policy") ?? "";
@@ -233,7 +233,7 @@ it("Its pages may run no script and stand in no frame; their styles are served",
   }
 });
 
-it("Walked without a browser, it says what a page would say", () => {
+it("called without a browser, the authorize endpoint answers with the text of the page", () => {
   const authorize = (url: string) => () => world.control.authorize({ url });
   expect(authorize(monitor.authorizeUrl({ client_id: "nobody" }))).toThrow("no client with this client_id");
   expect(authorize(`${world.sandbox.url}/account`)).toThrow("not one of /oauth/authorize");

@@ -14,7 +14,7 @@ async function control<Body = Record<string, unknown>>(method: string, path: str
 
 const wish = { name: "Monitor", redirect_uri: "https://monitor.example.com/callback" };
 
-it("The control side registers a client, walks the authorize page for a user, and shows clients without secrets", async () => {
+it("the control API registers a client, completes the authorize page for a user, and lists clients without secrets", async () => {
   const { status, body } = await control<{ id: string; secret: string }>("POST", "/clients", wish);
   expect([status, body]).toMatchObject([
     201,
@@ -34,7 +34,7 @@ it("The control side registers a client, walks the authorize page for a user, an
   expect(JSON.stringify(state)).not.toContain(body.secret);
 });
 
-it("The control side gives out a user's token, by e-mail or id, with a scope and without the prefix if wished", async () => {
+it("the control API issues a user's token, by e-mail or id, with scopes and without the prefix on request", async () => {
   const tokenOf = async (user: string, json?: object) =>
     (await control<{ token: string }>("POST", `/users/${user}/token`, json)).body.token;
   const token = await tokenOf("colleague@example.com");
@@ -60,12 +60,12 @@ it.each<[string, object | undefined, number]>([
   ["/authorize", {}, 422],
   ["/authorize", { url: "/oauth/authorize?client_id=nobody" }, 400],
   ["/authorize", { url: "/oauth/authorize", allow: "no" }, 422],
-])("What is wrong with a control call is said: POST %s %j", async (path, json, status) => {
+])("the control API says what is wrong with POST %s %j", async (path, json, status) => {
   const answer = await control("POST", path, json);
   expect(answer).toMatchObject({ status, body: { message: expect.any(String) as string } });
 });
 
-it("A reset forgets clients, and the tokens of users", async () => {
+it("a reset removes clients and users' tokens", async () => {
   await control("POST", "/clients", wish);
   const { token } = world.control.userToken();
   await control("POST", "/reset");
@@ -74,7 +74,7 @@ it("A reset forgets clients, and the tokens of users", async () => {
   expect(await world.call(token, "/account")).toMatchObject({ status: 401 });
 });
 
-it("A reset leaves the partner's own client, for people to sign in with", async () => {
+it("a reset keeps the partner's own client for the sign-in of people", async () => {
   const { body } = await control<{ id: string; secret: string }>("POST", "/clients", {
     ...wish,
     partners: true,
@@ -86,7 +86,7 @@ it("A reset leaves the partner's own client, for people to sign in with", async 
   expect(await world.exchange(code, body.secret)).toMatchObject({ status: 200 });
 });
 
-it("The state names every user, by id and e-mail", async () => {
+it("GET /sandbox/state lists every user by id and e-mail", async () => {
   world.control.createApp();
   world.control.userToken("new@example.com");
   const { body } = await control<{ users: object[] }>("GET", "/state");

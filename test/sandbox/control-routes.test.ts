@@ -17,14 +17,14 @@ async function control<Body = Record<string, unknown>>(method: string, path: str
   return { status: response.status, body: (await response.json()) as Body };
 }
 
-it("A connection is kept for a client that pauses for a minute", async () => {
+it("a connection stays open for a client that pauses for a minute", async () => {
   const { headers } = await fetch(`${world.sandbox.url}/sandbox/health`);
   expect(Number(/timeout=(\d+)/.exec(headers.get("keep-alive") ?? "")?.[1])).toBeGreaterThan(60);
 });
 
 type Installed = { addon: { id: string; state: string; app: { id: string } }; response: { status: number } };
 
-it("An add-on lives its whole life through the control side", async () => {
+it("the control API leads an add-on through its whole life", async () => {
   expect(await control("GET", "/health")).toMatchObject({ status: 200 });
   const app = await control<{ id: string }>("POST", "/apps", {
     name: "my-shop",
@@ -67,7 +67,7 @@ it("An add-on lives its whole life through the control side", async () => {
   expect(await control("GET", "/state")).toMatchObject({ body: { apps: [], addons: [] } });
 });
 
-it("The settings, the clock, the client secret and the faults can be changed at run time", async () => {
+it("the control API changes settings, clock, client secret and faults at run time", async () => {
   expect(await control("POST", "/settings", { expiresIn: 5 })).toMatchObject({ body: { expiresIn: 5 } });
   expect(await control("PUT", "/partner", { PARTNER_URL: "http://localhost:9" })).toMatchObject({
     body: { partnerUrl: "http://localhost:9" },
@@ -82,7 +82,7 @@ it("The settings, the clock, the client secret and the faults can be changed at 
   expect(await control("DELETE", "/faults")).toMatchObject({ status: 200 });
 });
 
-it("A whole manifest registers the add-on at run time as at the start; what is named beside it wins", async () => {
+it("a manifest given to PUT /sandbox/partner registers the add-on as at the start; members beside it override it", async () => {
   const plans = [{ name: "tiny" }];
   const said = { id: "kettles", plans, base_url: "https://k.example.com/v2/resources", sso_salt: "its-salt" };
   const addonManifest = { ...said, password: "of-the-portal" };
@@ -108,7 +108,7 @@ it("A whole manifest registers the add-on at run time as at the start; what is n
   });
 });
 
-it("A client secret that was replaced by another is refused as a former one, and shown nowhere", async () => {
+it("a replaced client secret is refused as a former one, and is shown nowhere", async () => {
   const { clientSecret } = world.sandbox.settings;
   const { refreshToken, token } = await world.installed();
   await control("PUT", "/partner", { clientSecret });
@@ -130,14 +130,14 @@ it("A client secret that was replaced by another is refused as a former one, and
 const hasIpv6 = Object.values(networkInterfaces()).some((all) =>
   all?.some(({ address }) => address === "::1"),
 );
-(hasIpv6 ? it : it.skip)("An address of IPv6 stands in brackets", async () => {
+(hasIpv6 ? it : it.skip)("an IPv6 address is written in brackets", async () => {
   const sandbox = await startSandbox({ host: "::1" });
   expect(sandbox.url).toMatch(/^http:\/\/\[::1\]:\d+$/);
   expect((await fetch(`${sandbox.url}/sandbox/health`)).status).toBe(200);
   await sandbox.close();
 });
 
-it("Apps share a pipeline, and are renamed, from the control side", async () => {
+it("the control API puts apps into a pipeline and renames them", async () => {
   await control("POST", "/apps", { name: "shop", pipeline: "shops" });
   const staging = { name: "shop-staging", pipeline: "shops", stage: "staging" };
   const { body } = await control<{ id: string }>("POST", "/apps", staging);
@@ -155,7 +155,7 @@ it("Apps share a pipeline, and are renamed, from the control side", async () => 
   }
 });
 
-it("What is wrong with a control call is said", async () => {
+it("the control API says what is wrong with a call", async () => {
   expect(await control("POST", "/settings", { expiresin: 5 })).toMatchObject({
     status: 422,
     body: { id: "invalid_params" },
@@ -184,7 +184,7 @@ it.each([
   ["extraEndpoints", ["HEAD /spaces"], endpointDemand],
   ["extraEndpoints", ["GET /spaces?all"], endpointDemand],
   ["extraEndpoints", ["GET /spaces", "GET https://example.com/"], endpointDemand],
-])("A %s that could never match is refused: %j", async (name, value, message) => {
+])("a %s that can never match is refused: %j", async (name, value, message) => {
   expect(await control("POST", "/settings", { [name]: value })).toMatchObject({
     status: 422,
     body: { id: "invalid_params", message },
@@ -196,7 +196,7 @@ it.each([
   "text/vnd.other;version=4",
   'Application/Vnd.Other+JSON; version="4"',
   "application/vnd.svc+json; version=3.account-info",
-])("A platform may speak %s", async (mediaType) => {
+])("the media type may be %s", async (mediaType) => {
   const { token } = await world.installed();
   expect(await control("POST", "/settings", { mediaType })).toMatchObject({ body: { mediaType } });
   expect(await world.call(token, "/addons", { headers: { accept: mediaType } })).toMatchObject({
@@ -206,14 +206,14 @@ it.each([
 });
 
 it.each(["GET /apps/*/dynos", "* /spaces", "post /spaces/", "DELETE /*"])(
-  "An endpoint may be enabled as %s",
+  "an endpoint may be enabled as %s",
   async (endpoint) => {
     const wish = { extraEndpoints: [endpoint] };
     expect(await control("POST", "/settings", wish)).toMatchObject({ status: 200, body: wish });
   },
 );
 
-it("A plan whose name is missing behind the colon is refused, with and without a manifest", async () => {
+it("a plan without a name after the colon is refused, with and without a manifest", async () => {
   const { addonId, addonManifest } = world.sandbox.settings;
   const { addon } = await world.installed({ app: world.control.createApp({ name: "shop" }).id });
   for (const manifest of [addonManifest, null]) {

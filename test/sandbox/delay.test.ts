@@ -3,7 +3,7 @@ import { delay } from "../../sandbox/wire/delay.ts";
 
 const never = new AbortController().signal;
 
-it("is never shorter than was asked for, at whatever fraction of a millisecond it begins", async () => {
+it("a delay is never shorter than asked for, whatever fraction of a millisecond it starts at", async () => {
   const waited: number[] = [];
   for (let i = 0; i < 300; i++) {
     const beginsAt = performance.now() + Math.random();
@@ -15,6 +15,6 @@ it("is never shorter than was asked for, at whatever fraction of a millisecond i
   expect(Math.min(...waited)).toBeGreaterThanOrEqual(3);
 });
 
-it("ends with its signal", async () => {
+it("a delay ends when its signal is aborted", async () => {
   await expect(delay(60_000, AbortSignal.timeout(10))).rejects.toThrow();
 });

@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/glob
 import { aLifecycle, type LifecycleWorld } from "../support/lifecycle.ts";
 import { eventually } from "../support/world.ts";
 
-/** The sandbox's worse days, as the service of this kit lives through them. */
+/** Faults and late answers of the sandbox, with the service of this kit. */
 let life: LifecycleWorld;
 beforeAll(async () => void (life = await aLifecycle()));
 afterEach(() => {
@@ -15,8 +15,8 @@ const PROVISION = "> POST /resources";
 const isActive = (uuid: string) =>
   eventually(async () => expect(await life.credential(uuid)).toMatchObject({ state: "active" }));
 
-describe("an app made from a manifest", () => {
-  it("has its add-ons from the service before it is deployed, also those that take time", async () => {
+describe("an app created from a manifest, with the real service", () => {
+  it("has its add-ons before the deploy, also those that take time", async () => {
     const app = await life.control.createAppFromManifest({
       manifest: {
         addons: ["teapots:premium", { plan: "teapots:dedicated", as: "SPARE" }],
@@ -37,14 +37,14 @@ describe("an app made from a manifest", () => {
       expect(await life.resource(id)).toMatchObject({ state: "deprovisioned" });
   });
 
-  it("for review has the plan that the service keeps for such apps", async () => {
+  it("for review has the service's ephemeral plan", async () => {
     const manifest = { addons: ["teapots:dedicated"] };
     const { addons } = await life.control.createAppFromManifest({ manifest, environment: "review" });
     expect(await life.resource(addons[0]!.id)).toMatchObject({ plan: "basic", state: "provisioned" });
   });
 });
 
-it("A provision delivered twice at once is one resource, with one exchange", async () => {
+it("a provision delivered twice at once becomes one resource with one exchange", async () => {
   life.control.fault(PROVISION, { duplicate: true });
   const { addon } = await life.control.install();
   await isActive(addon.id);
@@ -52,7 +52,7 @@ it("A provision delivered twice at once is one resource, with one exchange", asy
   expect(life.vendor.callsOf(addon.id, "provision")).toHaveLength(1);
 });
 
-it("An answer that is lost is given again to the same request, and its grant works", async () => {
+it("a lost answer is repeated for the same request, and its grant works", async () => {
   life.control.settings({ redeliveries: 1 });
   life.control.fault(PROVISION, { reset: "after" });
   const { addon } = await life.control.install();
@@ -61,20 +61,20 @@ it("An answer that is lost is given again to the same request, and its grant wor
   expect(life.vendor.callsOf(addon.id, "provision")).toHaveLength(1);
 });
 
-it("A request that comes byte by byte is understood", async () => {
+it("a request that arrives byte by byte is processed", async () => {
   life.control.fault(PROVISION, { drip: 1 });
   const { addon, response } = await life.control.install();
   expect([response.status, response.complaints]).toEqual([200, undefined]);
   await isActive(addon.id);
 });
 
-it("A platform that is late to take note of an answer gets its exchange all the same", async () => {
+it("a grant is exchanged although the platform registers the answer late", async () => {
   life.control.settings({ acceptDelayMs: 1500 });
   const { addon } = await life.control.install();
   await isActive(addon.id);
 });
 
-it("A provision that was given up after 12 hours is deprovisioned at the service", async () => {
+it("a provision that the platform gives up after 12 hours is deprovisioned at the service", async () => {
   life.vendor.next("finish", () => Promise.reject(new Error("The kiln is cold.")));
   const { addon } = await life.control.install({ plan: "dedicated" });
   expect(addon.state).toBe("provisioning");
@@ -86,7 +86,7 @@ it("A provision that was given up after 12 hours is deprovisioned at the service
   life.control.advanceClock(-12 * 3600);
 });
 
-it("A provision that a deprovision has overtaken is answered 410 when it is delivered again", async () => {
+it("a provision that arrives after its deprovision is answered 410", async () => {
   const { addon } = await life.control.install();
   await isActive(addon.id);
   await life.control.deprovision(addon.id);

@@ -21,15 +21,15 @@ async function control(method: string, path: string, json?: unknown) {
   return { status: response.status, body: (await response.json()) as { message: string } };
 }
 
-/** A provision that is on its way: sent late by a fault, already on the platform's books. */
+/** A provision under way: delayed by a fault, and already recorded at the platform. */
 function provisionUnderWay(delayMs: number) {
   world.control.fault(PROVISION, { delayMs });
   const delivery = world.control.install();
   return { id: world.control.state().addons.at(-1)!.id, delivery };
 }
 
-describe("out of order", () => {
-  it("a provision arrives after the deprovision of the same resource, and its success revives nothing", async () => {
+describe("delivery out of order", () => {
+  it("a provision after its deprovision does not restore the resource", async () => {
     const { id, delivery } = provisionUnderWay(150);
     world.partner.answers((request) =>
       request.method === "DELETE"
@@ -44,7 +44,7 @@ describe("out of order", () => {
     expect(await world.exchange(world.lastCode())).toMatchObject({ status: 400 });
   });
 
-  it("two plan changes arrive the other way round; the one that was answered last holds", async () => {
+  it("of two plan changes in reverse order the last one answered counts", async () => {
     const { addon } = await world.control.install();
     world.control.fault("> PUT /resources/*", { delayMs: 150 });
     const early = world.control.changePlan(addon.id, "premium");
@@ -55,14 +55,14 @@ describe("out of order", () => {
     expect(stateOf(addon.id).plan.name).toBe("widgets:premium");
   });
 
-  it("a plan change arrives before the provision it follows", async () => {
+  it("a plan change may arrive before its provision", async () => {
     const { id, delivery } = provisionUnderWay(150);
     await world.control.changePlan(id, "premium");
     await delivery;
     expect(calls()).toEqual(["PUT", "POST"]);
   });
 
-  it("the same can be scripted over HTTP", async () => {
+  it("can be requested from the control API", async () => {
     await control("POST", "/faults", { match: PROVISION, action: { delayMs: 200 } });
     const app = world.control.createApp().name;
     const late = control("POST", `/apps/${app}/addons`, { plan: "basic" });
@@ -73,8 +73,8 @@ describe("out of order", () => {
   });
 });
 
-describe("at least once", () => {
-  it("a request without an answer is sent again by the platform itself, as often as the setting says", async () => {
+describe("delivery at least once", () => {
+  it("repeats a request without an answer as often as the setting says", async () => {
     world.control.settings({ redeliveries: 2 });
     world.control.fault(PROVISION, { reset: "after" }, 2);
     const { addon, response } = await world.control.install();
@@ -84,7 +84,7 @@ describe("at least once", () => {
     expect(await world.exchange(world.lastCode())).toMatchObject({ status: 200 });
   });
 
-  it("is given up when no delivery is answered", async () => {
+  it("gives up when no delivery is answered", async () => {
     world.control.settings({ redeliveries: 1 });
     world.control.fault(PROVISION, { reset: "before" }, 2);
     expect(await world.control.install()).toMatchObject({
@@ -93,7 +93,7 @@ describe("at least once", () => {
     });
   });
 
-  it("a refusal is final: nothing is sent again", async () => {
+  it("does not repeat a refused request", async () => {
     world.control.settings({ redeliveries: 3 });
     world.partner.answers({ status: 503, body: { id: "busy", message: "Busy." } });
     const { addon } = await world.control.install();
@@ -102,9 +102,9 @@ describe("at least once", () => {
   });
 });
 
-describe("the answer to a provision", () => {
+describe("the answer to a provision request", () => {
   it.each([201, 204, 302, 400, 404, 500])(
-    "%i is no success: the grant is dead and the add-on gone",
+    "with status %i is a failure: the grant becomes invalid and the add-on is removed",
     async (status) => {
       world.partner.answers({ status, body: status === 204 ? undefined : { id: "p-1", message: "Ready." } });
       const { addon } = await world.control.install();
@@ -117,7 +117,7 @@ describe("the answer to a provision", () => {
     },
   );
 
-  it("sets no config var that the add-on has not declared, or whose value is no string", async () => {
+  it("sets no config var that is not declared or not a string", async () => {
     const config = { WIDGET_URL: "https://w.example.com", OTHER: "x", WIDGET_TOKEN: 1 };
     world.partner.answers({ status: 200, body: { id: "p-1", config } });
     const { addon, response } = await world.control.install();
@@ -125,7 +125,7 @@ describe("the answer to a provision", () => {
     expect(response.complaints?.join()).toMatch(/OTHER is not declared.*WIDGET_TOKEN is not a string/);
   });
 
-  it("that comes too late is a failure, though the service thinks otherwise", async () => {
+  it("that arrives too late is a failure", async () => {
     world.partner.answers(async (request) => {
       await sleep(600);
       return success(request);
@@ -137,7 +137,7 @@ describe("the answer to a provision", () => {
   });
 });
 
-it("A grant works only a while after the answer, where the platform is late to take note", async () => {
+it("a grant is accepted only after acceptDelayMs when that is set", async () => {
   world.control.settings({ acceptDelayMs: 200 });
   await world.control.install();
   expect(await world.exchange(world.lastCode())).toMatchObject({
@@ -148,8 +148,8 @@ it("A grant works only a while after the answer, where the platform is late to t
   expect(await world.exchange(world.lastCode())).toMatchObject({ status: 200 });
 });
 
-describe("byte by byte", () => {
-  it("an answer comes whole in the end", async () => {
+describe("sending byte by byte", () => {
+  it("transmits an answer completely", async () => {
     await world.control.install();
     world.control.fault("POST /oauth/token", { drip: 1 });
     const started = performance.now();
@@ -158,7 +158,7 @@ describe("byte by byte", () => {
     expect(performance.now() - started).toBeGreaterThan(100);
   });
 
-  it("an answer of a fault too", async () => {
+  it("transmits the answer of a fault completely", async () => {
     world.control.fault("GET /api/v4/current-status", { status: 503, body: "busy", drip: 20 });
     const started = performance.now();
     const response = await fetch(`${world.sandbox.url}/api/v4/current-status`);
@@ -166,7 +166,7 @@ describe("byte by byte", () => {
     expect(performance.now() - started).toBeGreaterThan(55);
   });
 
-  it("a request comes whole in the end", async () => {
+  it("transmits a request completely", async () => {
     const patient = await aWorld();
     patient.control.fault(PROVISION, { drip: 1 });
     const { addon, response } = await patient.control.install();
@@ -176,7 +176,7 @@ describe("byte by byte", () => {
     expect(JSON.parse(patient.partner.requests[0]!.body)).toMatchObject({ uuid: addon.id });
   });
 
-  it("a request that takes longer than the platform waits is given up", async () => {
+  it("makes a request fail that takes longer than the platform waits", async () => {
     world.control.fault(PROVISION, { drip: 50 });
     const { response } = await world.control.install();
     expect(response).toMatchObject({ status: null, error: "The service did not answer within 0.4 s." });
@@ -184,7 +184,7 @@ describe("byte by byte", () => {
   });
 });
 
-it("A truncated answer promises more than it brings", async () => {
+it("a truncated answer is shorter than its Content-Length", async () => {
   await world.control.install();
   world.control.fault("GET /api/v4/current-status", { truncate: true });
   const text = await rawGet("/api/v4/current-status");
@@ -193,7 +193,7 @@ it("A truncated answer promises more than it brings", async () => {
   expect(body.length).toBe(Math.floor(promised / 2));
 });
 
-describe("the clock", () => {
+describe("advancing the clock", () => {
   it("ends access tokens after 8 hours, not refresh tokens", async () => {
     const { token, refreshToken } = await world.installed();
     world.control.advanceClock(8 * HOUR - 60);
@@ -210,7 +210,7 @@ describe("the clock", () => {
     expect(await world.exchange(world.lastCode())).toMatchObject({ status: 400 });
   });
 
-  it("ends a provision that was not reported done within 12 hours, and the service is told", async () => {
+  it("ends a provision that was not reported as done within 12 hours, and tells the service", async () => {
     world.partner.answers(({ method }) =>
       method === "POST" ? { status: 202, body: { id: "p-1", message: "Soon." } } : { status: 204 },
     );
@@ -230,7 +230,7 @@ describe("the clock", () => {
     expect(calls()).toEqual(["POST", "DELETE"]);
   });
 
-  it("counts the 12 hours anew for a provision that was taken up after it had failed", async () => {
+  it("counts the 12 hours again for a provision that was resumed after a failure", async () => {
     world.control.fault(PROVISION, { reset: "after" });
     const { addon } = await world.control.install();
     world.control.advanceClock(13 * HOUR);
@@ -242,7 +242,7 @@ describe("the clock", () => {
     expect(stateOf(addon.id).state).toBe("deprovisioned");
   });
 
-  it("leaves alone what was reported done in time", async () => {
+  it("does not affect a provision that was reported in time", async () => {
     world.partner.answers({ status: 202, body: { id: "p-1" } });
     const { addon, token } = await world.installed();
     await world.call(token, `/addons/${addon.id}/actions/provision`, { method: "POST" });
@@ -250,12 +250,12 @@ describe("the clock", () => {
     expect([stateOf(addon.id).state, calls()]).toEqual(["provisioned", ["POST"]]);
   });
 
-  it.each([[1e18], ["60"], [null]])("does not move by %j", async (advance) => {
+  it.each([[1e18], ["60"], [null]])("is refused with %j", async (advance) => {
     expect(await control("POST", "/clock", { advance })).toMatchObject({ status: 422 });
   });
 });
 
-describe("what makes no sense is refused by the control side:", () => {
+describe("the control API refuses", () => {
   it.each<[string, string, string, unknown]>([
     ["a fault of no status", "POST", "/faults", { match: "POST /a", action: { status: 99 } }],
     ["a status as text", "POST", "/faults", { match: "POST /a", action: { status: "500" } }],
@@ -313,7 +313,7 @@ describe("what makes no sense is refused by the control side:", () => {
     expect(world.partner.requests).toHaveLength(0);
   });
 
-  it("and an add-on that cannot be attached is not made", async () => {
+  it("an attachment that is not possible, and creates no add-on then", async () => {
     const app = world.control.createApp().id;
     await world.control.install({ app, as: "MAIN" });
     await expect(world.control.install({ app, as: "MAIN" })).rejects.toThrow(/already has an attachment/);
@@ -321,13 +321,13 @@ describe("what makes no sense is refused by the control side:", () => {
   });
 });
 
-it("The partner can change its add-on's manifest while the platform runs", async () => {
+it("the partner's manifest can be changed at run time", async () => {
   const plans = [{ name: "small" }, { name: "large" }];
   await control("PUT", "/partner", { addonManifest: { id: "widgets", plans, default_plan: "large" } });
   expect((await world.control.install()).addon.plan.name).toBe("widgets:large");
 });
 
-it("Faults, settings, the clock and who the partner is outlive a restart; what is given anew wins", async () => {
+it("faults, settings, clock and partner survive a restart; values given at the start override them", async () => {
   const folder = mkdtempSync(join(tmpdir(), "sandbox-"));
   const given = {
     statePath: join(folder, "state.json"),
@@ -363,7 +363,7 @@ it("Faults, settings, the clock and who the partner is outlive a restart; what i
   rmSync(folder, { recursive: true });
 });
 
-/** Everything that comes over the wire, until it ends. */
+/** All bytes of the connection until it ends. */
 function rawGet(path: string): Promise<string> {
   const { hostname, port } = new URL(world.sandbox.url);
   return new Promise((resolve) => {

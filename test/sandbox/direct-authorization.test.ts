@@ -49,7 +49,7 @@ describe("a direct authorization", () => {
     expect(await world.call(body.access_token.token, "/account")).toMatchObject({ status: 200 });
   });
 
-  it("can be restricted in scope and in time; nothing asked is identity", async () => {
+  it("can be limited in scope and time; without a scope it gets identity", async () => {
     expect((await create({})).body.scope).toEqual(["identity"]);
     const { body } = await create({ scope: ["read", "identity", "read"], expires_in: 60 });
     expect(body).toMatchObject({ scope: ["read", "identity"], access_token: { expires_in: 60 } });
@@ -57,7 +57,7 @@ describe("a direct authorization", () => {
     expect(await world.call(body.access_token.token, "/account")).toMatchObject({ status: 401 });
   });
 
-  it("may be for a client, who can then refresh it", async () => {
+  it("may be made for a client, which can refresh it", async () => {
     const monitor = aClient(world.sandbox);
     const { body } = await create({ client: monitor.id });
     expect(body).toHaveProperty("client", { id: monitor.id, name: "Monitor", redirect_uri: CALLBACK });
@@ -67,7 +67,7 @@ describe("a direct authorization", () => {
     expect(refused).toMatchObject({ status: 400, body: { error: "invalid_grant" } });
   });
 
-  it.each([null, 12 * 3600])("keeps its life of %j seconds when it is refreshed", async (expires_in) => {
+  it.each([null, 12 * 3600])("has tokens of %j seconds again after a refresh", async (expires_in) => {
     const monitor = aClient(world.sandbox);
     const { body: made } = await create({ client: monitor.id, expires_in });
     const { body } = await monitor.refresh(made.refresh_token.token);
@@ -88,12 +88,12 @@ describe("a direct authorization", () => {
     { expires_in: "60" },
     { client: "unknown" },
     { client: {} },
-  ])("is refused, and nothing is made, for %j", async (json) => {
+  ])("is refused for %j, and nothing is created", async (json) => {
     expect(await create(json)).toMatchObject({ status: 422, body: { id: "invalid_params" } });
     expect((await world.call<unknown[]>(token, "/oauth/authorizations")).body).toHaveLength(1);
   });
 
-  it("takes an API token, not a name and password", async () => {
+  it("requires an API token, not a name and password", async () => {
     const authorization = `Basic ${Buffer.from("owner@example.com:password").toString("base64")}`;
     const refused = await world.call(token, "/oauth/authorizations", {
       method: "POST",
@@ -106,14 +106,14 @@ describe("a direct authorization", () => {
     });
   });
 
-  it("takes the token also as older libraries send it: as a password without a name", async () => {
+  it("accepts the token also as a Basic password without a user, as older libraries send it", async () => {
     const headers = { authorization: `Basic ${Buffer.from(`:${token}`).toString("base64")}` };
     expect(await world.call(token, "/account", { headers })).toMatchObject({ status: 200 });
     const wrong = { authorization: `Basic ${Buffer.from(`:${token}x`).toString("base64")}` };
     expect(await world.call(token, "/account", { headers: wrong })).toMatchObject({ status: 401 });
   });
 
-  it("is not for a partner's token, nor for one that is not global", async () => {
+  it("is refused with a partner's token, and with one that is not global", async () => {
     const partner = await world.installed();
     const refused = { status: 403, body: { id: "forbidden" } };
     expect(await create({}, partner.token)).toMatchObject(refused);
@@ -124,8 +124,8 @@ describe("a direct authorization", () => {
   });
 });
 
-describe("revocation", () => {
-  it("answers the record, and blocks its tokens at once", async () => {
+describe("revoking an authorization", () => {
+  it("answers the record and ends its tokens at once", async () => {
     const { body } = await create({ scope: ["global"] });
     expect(await revoke(body.id)).toMatchObject({ status: 200, body });
     expect(await world.call(body.access_token.token, "/account")).toMatchObject({
@@ -136,7 +136,7 @@ describe("revocation", () => {
     expect(await world.call(token, "/account")).toMatchObject({ status: 200 });
   });
 
-  it("blocks a client's tokens, the refresh token too", async () => {
+  it("ends a client's tokens, the refresh token too", async () => {
     const monitor = aClient(world.sandbox);
     const tokens = await monitor.tokens();
     const list = await world.call<Authorization[]>(token, "/oauth/authorizations");
@@ -150,7 +150,7 @@ describe("revocation", () => {
     });
   });
 
-  it("is for whoever gave it", async () => {
+  it("is allowed only to the user who granted it", async () => {
     const { body } = await create({});
     const stranger = world.control.userToken("newcomer@example.com").token;
     expect(await revoke(body.id, stranger)).toMatchObject({ status: 404 });
@@ -158,7 +158,7 @@ describe("revocation", () => {
   });
 });
 
-it("A user lists their authorizations, and looks at one; a client sees only what it was given", async () => {
+it("a user can list and read their authorizations; a client sees only its own", async () => {
   const { body } = await create({ description: "Backups" });
   const list = await world.call<Authorization[]>(token, "/oauth/authorizations");
   expect(list.body.map(({ id }) => id)).toContain(body.id);
@@ -169,7 +169,7 @@ it("A user lists their authorizations, and looks at one; a client sees only what
   expect(await world.call(access_token, `/oauth/authorizations/${body.id}`)).toMatchObject({ status: 404 });
 });
 
-it("A token without the prefix is as good as any, and gets the prefix when it is regenerated", async () => {
+it("a token without the prefix works, and gets the prefix when it is regenerated", async () => {
   const old = world.control.userToken("owner@example.com", { prefix: false }).token;
   expect(old).not.toMatch(/^SVCK-/);
   expect(await world.call(old, "/account")).toMatchObject({ status: 200 });

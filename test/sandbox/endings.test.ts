@@ -1,4 +1,4 @@
-// What is over for a resource stays over, whatever its service answers later; and the names it had are free.
+// A resource that has ended stays ended, whatever its service answers later, and its names are free.
 
 import { type PartnerAnswer, success } from "./partner.ts";
 import { aWorld, type TestWorld } from "./world.ts";
@@ -13,8 +13,8 @@ const only = (method: string, answer: PartnerAnswer) =>
   world.partner.answers((request) => (request.method === method ? answer : success(request)));
 const stateOf = (id: string) => world.control.addon(id);
 
-describe("a provision that was refused", () => {
-  it("leaves the app, and its name there to the next; one that was not answered keeps it", async () => {
+describe("a provision that failed at the platform", () => {
+  it("frees its attachment's name after a refusal, and keeps it when there was no answer", async () => {
     const wish = { app: world.control.createApp().id, as: "MAIN" };
     world.partner.answers(NO);
     await world.control.install(wish);
@@ -29,7 +29,7 @@ describe("a provision that was refused", () => {
     expect(attachments.body).toMatchObject([{ name: "MAIN" }]);
   });
 
-  it("is not made good by a later success, not even with a new code", async () => {
+  it("is not repaired by a later success, not even with a new code", async () => {
     world.partner.answers(NO);
     const { addon } = await world.control.install();
     world.partner.answers(success);
@@ -43,8 +43,8 @@ describe("a provision that was refused", () => {
   });
 });
 
-describe("an uninstall", () => {
-  it("is not undone by a provision that is answered late, or again", async () => {
+describe("an uninstalled resource", () => {
+  it("is not restored by a late or repeated answer to its provision", async () => {
     world.control.fault("> POST /resources", { delayMs: 100 });
     const late = world.control.install();
     const { id } = world.control.state().addons[0]!;
@@ -56,7 +56,7 @@ describe("an uninstall", () => {
     expect((await world.control.deprovision(id)).addon.state).toBe("deprovisioned");
   });
 
-  it("is not undone by a provision that is first not answered, and then again", async () => {
+  it("is not restored by a provision that is answered only when it is repeated", async () => {
     world.control.fault("> POST /resources", { delayMs: 100, reset: "after" });
     const unheard = world.control.install();
     const { id } = world.control.state().addons[0]!;
@@ -66,7 +66,7 @@ describe("an uninstall", () => {
     expect((await world.control.redeliver(id)).addon.state).toBe("deprovisioning");
   });
 
-  it("of a provision that was not answered is not undone either, while nobody has confirmed it", async () => {
+  it("is not restored either if its provision was never answered and its deprovision not confirmed", async () => {
     world.control.fault("> POST /resources", { reset: "after" });
     const { addon } = await world.control.install();
     only("DELETE", BUSY);
@@ -74,7 +74,7 @@ describe("an uninstall", () => {
     expect((await world.control.redeliver(addon.id)).addon.state).toBe("deprovisioning");
   });
 
-  it("is followed by 410 alone: a success changes nothing, and is complained of", async () => {
+  it("should answer only 410: the sandbox complains of a success and ignores it", async () => {
     const { addon } = await world.control.install();
     expect((await world.control.deprovision(addon.id)).response.complaints).toBeUndefined();
     const before = stateOf(addon.id);
@@ -88,7 +88,7 @@ describe("an uninstall", () => {
     expect(stateOf(addon.id)).toEqual(before);
   });
 
-  it("may be answered 204 again where the platform never heard of the first", async () => {
+  it("may answer 204 again if the platform did not receive the first", async () => {
     const { addon } = await world.control.install();
     world.control.fault("> DELETE /*", { reset: "after" });
     await world.control.deprovision(addon.id);
@@ -110,14 +110,14 @@ describe("a provision that its service has reported as failed", () => {
     ["refused", NO],
     ["answered as before", { status: 202, body: { id: "p-1", message: "Soon." } }],
     ["gone", { status: 410, body: { id: "gone", message: "It is gone." } }],
-  ])("may be %s when its request comes again", async (_what, answer) => {
+  ])("may be %s when its request is repeated", async (_what, answer) => {
     const { id } = await reported();
     only("POST", answer);
     const { addon, response } = await world.control.redeliver(id);
     expect([addon.state, response.complaints]).toEqual(["deprovisioned", undefined]);
   });
 
-  it("is to be answered 410 once the service has confirmed its end", async () => {
+  it("should be answered 410 after the service has confirmed the deprovision", async () => {
     const { id } = await reported();
     expect((await world.control.deprovision(id)).response.complaints).toBeUndefined();
     expect((await world.control.redeliver(id)).response.complaints?.join()).toMatch(/should be 410/);
@@ -126,7 +126,7 @@ describe("a provision that its service has reported as failed", () => {
   });
 });
 
-it("A code that another one overtook is no failed provision", async () => {
+it("a code that a newer one replaced is no failed provision", async () => {
   const { addon } = await world.control.install();
   const first = world.lastCode();
   await world.control.redeliver(addon.id, { newCode: true });

@@ -8,10 +8,10 @@ afterEach(() => world.close());
 const exchange = () => world.exchange(world.lastCode());
 const TOKEN = "POST /oauth/token";
 
-describe("a fault on a call of the service", () => {
+describe("a fault on a call from the service", () => {
   beforeEach(() => world.control.install());
 
-  it("answers a status instead of doing the work, as often as asked", async () => {
+  it("answers with a status instead of doing the work, as often as asked", async () => {
     world.control.fault(TOKEN, { status: 503, headers: { "Retry-After": "1" }, body: { id: "down" } }, 2);
     for (const _time of [1, 2]) {
       const { status, headers, body } = await exchange();
@@ -20,7 +20,7 @@ describe("a fault on a call of the service", () => {
     expect(await exchange()).toMatchObject({ status: 200 });
   });
 
-  it("can answer text with a success, which is no JSON", async () => {
+  it("can answer a success with text that is not JSON", async () => {
     world.control.fault(TOKEN, { status: 200, body: "<html></html>" });
     const response = await fetch(`${world.sandbox.url}/oauth/token`, { method: "POST" });
     expect([response.status, response.headers.get("content-type")]).toEqual([
@@ -42,7 +42,7 @@ describe("a fault on a call of the service", () => {
     expect(await exchange()).toMatchObject({ status: 200 });
   });
 
-  it("cuts the connection after the work, so that only the answer is lost", async () => {
+  it("cuts the connection after the work, so that the answer is lost", async () => {
     world.control.fault(TOKEN, { reset: "after" });
     await expect(exchange()).rejects.toThrow();
     expect(await exchange()).toMatchObject({ status: 400, body: { error: "invalid_grant" } });
@@ -56,7 +56,7 @@ describe("a fault on a call of the service", () => {
   it.each([
     ["before", 200],
     ["after", 400],
-  ] as const)("hangs %s the work, without end", async (hang, statusOfNext) => {
+  ] as const)("never answers, %s the work", async (hang, statusOfNext) => {
     world.control.fault(TOKEN, { hang });
     const body = new URLSearchParams({
       grant_type: "authorization_code",
@@ -78,7 +78,7 @@ describe("a fault on a call of the service", () => {
     expect(await exchange()).toMatchObject({ status: 400 });
   });
 
-  it("lets the same call come twice", async () => {
+  it("processes a call twice", async () => {
     world.control.fault(TOKEN, { duplicate: true });
     expect(await exchange()).toMatchObject({ status: 400, body: { error: "invalid_grant" } });
     const statuses = world.control
@@ -88,7 +88,7 @@ describe("a fault on a call of the service", () => {
     expect(statuses).toEqual([200, 400]);
   });
 
-  it("lets a call come twice whose body was sent in chunks", async () => {
+  it("processes a call with a chunked body twice", async () => {
     world.control.fault(TOKEN, { duplicate: true });
     const form = { grant_type: "authorization_code", code: world.lastCode() };
     const body = new URLSearchParams({ ...form, client_secret: world.sandbox.settings.clientSecret });
@@ -101,7 +101,7 @@ describe("a fault on a call of the service", () => {
     expect(await response.json()).toMatchObject({ error: "invalid_grant" });
   });
 
-  it("lets a GET come twice that has a body", async () => {
+  it("processes a GET with a body twice", async () => {
     const { token } = await world.installed();
     const { next } = world.control.ledger();
     world.control.fault("GET /addons", { duplicate: true });
@@ -113,13 +113,13 @@ describe("a fault on a call of the service", () => {
     ]);
   });
 
-  it("goes away when faults are cleared", async () => {
+  it("is removed by DELETE /sandbox/faults", async () => {
     world.control.fault(TOKEN, { status: 500 });
     world.control.clearFaults();
     expect(await exchange()).toMatchObject({ status: 200 });
   });
 
-  it("touches only what it matches", async () => {
+  it("affects only matching calls", async () => {
     world.control.fault("GET /oauth/token", { status: 500 });
     world.control.fault("> POST /oauth/token", { status: 500 });
     expect(await exchange()).toMatchObject({ status: 200 });
@@ -130,16 +130,16 @@ describe("a fault on a call to the service", () => {
   const PROVISION = "> POST /resources";
   const install = async () => (await world.control.install()).response;
 
-  it("answers in the service's place", async () => {
+  it("gives an answer instead of the service", async () => {
     world.control.fault(PROVISION, { status: 502, body: "Bad gateway" });
     const response = await install();
     expect(response).toMatchObject({ status: 502, body: "Bad gateway" });
-    // It is nothing that the service could be blamed for.
+    // The service is not to blame for it, so there is no complaint.
     expect(response).not.toHaveProperty("complaints");
     expect(world.partner.requests).toHaveLength(0);
   });
 
-  it("delays", async () => {
+  it("delays the request", async () => {
     world.control.fault(PROVISION, { delayMs: 100 });
     const started = performance.now();
     expect(await install()).toMatchObject({ status: 200 });
@@ -152,14 +152,14 @@ describe("a fault on a call to the service", () => {
     [{ truncate: true } as const, 1],
     [{ hang: true } as const, 0],
     [{ hang: "after" } as const, 1],
-  ])("leaves the platform without an answer by %j", async (action, received) => {
+  ])("loses the answer by %j", async (action, received) => {
     world.control.fault(PROVISION, action);
     expect(await install()).toMatchObject({ status: null });
     expect(world.partner.requests).toHaveLength(received);
     expect(world.control.ledger().entries.at(-1)).toMatchObject({ response: null, fault: action });
   });
 
-  it("sends the request twice at the same time", async () => {
+  it("sends the request twice at once", async () => {
     world.control.fault(PROVISION, { duplicate: true });
     expect(await install()).toMatchObject({ status: 200 });
     const [first, second] = world.partner.requests;
@@ -168,7 +168,7 @@ describe("a fault on a call to the service", () => {
   });
 });
 
-it("A fault that makes no sense is refused", () => {
+it("an invalid fault is refused", () => {
   expect(() => world.control.fault("nonsense", { status: 500 })).toThrow(/match must look like/);
   expect(() => world.control.fault(TOKEN, {})).toThrow(/action must be/);
   expect(() => world.control.fault(TOKEN, { sleep: 1 } as object)).toThrow(/action must be/);

@@ -54,14 +54,14 @@ describe("a grant", () => {
     expect(await world.exchange(world.lastCode())).toMatchObject(invalidGrant(/used a second time/));
   });
 
-  it("answers the same tokens the second time under replayTokens", async () => {
+  it("answers the same tokens the second time with the replayTokens setting", async () => {
     world.control.settings({ replayTokens: true });
     await world.control.install();
     const first = await world.exchange(world.lastCode());
     expect((await world.exchange(world.lastCode())).body).toEqual(first.body);
   });
 
-  it("is refused all the same under replayTokens when it has expired, or what it got has ended", async () => {
+  it("is refused with replayTokens too when it has expired or its tokens have ended", async () => {
     world.control.settings({ replayTokens: true });
     const { addon, refreshToken } = await world.installed();
     const again = () => world.exchange(world.lastCode());
@@ -78,7 +78,7 @@ describe("a grant", () => {
   });
 
   it.each([201, 204, 302, 422, 500])(
-    "dies with the provision when the partner answers %i",
+    "becomes invalid when the partner answers the provision with %i",
     async (status) => {
       world.partner.answers({ status, ...(status !== 204 && { body: { id: "no", message: "No." } }) });
       const { addon, response } = await world.control.install();
@@ -89,14 +89,14 @@ describe("a grant", () => {
     },
   );
 
-  it("stays untouched by a wrong client secret", async () => {
+  it("is not affected by a wrong client secret", async () => {
     await world.control.install();
     const refused = await world.exchange(world.lastCode(), "wrong");
     expect(refused).toMatchObject({ status: 401, body: { error: "invalid_client" } });
     expect(await world.exchange(world.lastCode())).toMatchObject({ status: 200 });
   });
 
-  it("carries its end with a numeric offset without a colon", async () => {
+  it("has an expiry time with a numeric offset without a colon", async () => {
     await world.control.install();
     const { oauth_grant: grant } = JSON.parse(world.partner.requests[0]!.body) as {
       oauth_grant: { expires_at: string; type: string };

@@ -3,12 +3,12 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { success } from "./partner.ts";
 import { aWorld, type TestWorld } from "./world.ts";
 
-/** What nobody sends who means well, at every door of the sandbox: a clear refusal, and the sandbox goes on. */
+/** Malicious input at every endpoint of the sandbox: it is refused with a clear message, and the sandbox continues. */
 let world: TestWorld;
 let token: string;
 let addon: { id: string };
 beforeEach(async () => {
-  // Told of each call, as the command is: whatever is in a call must be showable.
+  // With a listener for each call, as in the command: every call must be printable.
   world = await aWorld({ onEntry: () => undefined, addonManifest: null });
   world.control.createApp({ name: "shop" });
   ({ addon, token } = await world.installed({ app: "shop" }));
@@ -37,12 +37,12 @@ it.each([
   ["POST", "/oauth/token", "application/x-www-form-urlencoded"],
   ["PATCH", "/addons/widgets/config", "application/json"],
   ["POST", "/sandbox/apps", "application/json"],
-])("%s %s refuses a body that is too large, and says so to a caller that sends it all", async (...call) => {
+])("%s %s refuses a body that is too large with a readable answer", async (...call) => {
   const [method, path, type] = call;
   expect((await send(method, path, large, { "content-type": type })).status).toBe(413);
 });
 
-it("A body that is too large stands in the ledger by its size, and is refused in the words of who is asked", async () => {
+it("a body that is too large is in the ledger by its size only, and is refused in the format of its endpoint", async () => {
   const form = { "content-type": "application/x-www-form-urlencoded" };
   const { body } = await send("POST", "/oauth/token", large, form);
   const error_description = "The body is larger than 1 MB.";
@@ -62,7 +62,7 @@ it("A body that is too large stands in the ledger by its size, and is refused in
   }
 });
 
-it("A body that does not seem to end is cut off, and stands in the ledger without an answer", async () => {
+it("an endless body is cut off, and is in the ledger without an answer", async () => {
   let megabytes = 0;
   const pull = (stream: ReadableStreamDefaultController<Uint8Array>) =>
     megabytes++ < 70 ? stream.enqueue(new Uint8Array(1024 * 1024)) : stream.close();
@@ -72,7 +72,7 @@ it("A body that does not seem to end is cut off, and stands in the ledger withou
   expect([request.body, response]).toEqual([expect.stringMatching(/^\[not kept: 67\d{6} bytes\]$/), null]);
 });
 
-it("A call whose caller goes away before its request is complete does not stand in the ledger", async () => {
+it("a call whose caller leaves before its request is complete is not in the ledger", async () => {
   const before = world.control.ledger().entries;
   const caller = requestOf(`${world.sandbox.url}/oauth/token`, { method: "POST" });
   caller.on("error", () => undefined).write(large);
@@ -88,20 +88,20 @@ it.each([
   ["POST", "/sandbox/apps", `{"manifest": {"addons": [{"plan": "redis", "options": {"a": ${deep}}}]}}`],
   ["POST", "/sandbox/apps/shop/addons", `{"options": {"a": ${deep}}}`],
   ["POST", "/sandbox/faults", `{"match": "GET /apps", "action": {"status": 500, "body": ${deep}}}`],
-])("%s %s refuses what is nested without end", async (method, path, body) => {
+])("%s %s refuses a body that is nested too deep", async (method, path, body) => {
   const refused = await send(method, path.replace(":addon", addon.id), body);
   expect(refused).toMatchObject({ status: 422, body: { message: "The body is nested too deep." } });
   expect(world.control.state()).toMatchObject({ apps: [{ name: "shop" }], addons: [{ id: addon.id }] });
 });
 
-it("keeps a deep answer of the service as text, and calls it no object", async () => {
+it("a deeply nested answer of the service is kept as text, and is not accepted as an object", async () => {
   world.partner.answers({ status: 200, body: `{"a": ${deep}}` });
   const { response } = await world.control.install({ app: "shop" });
   expect(response.complaints).toContain("The answer's body is not a JSON object.");
   expect(typeof world.control.ledger().entries.at(-1)?.response?.body).toBe("string");
 });
 
-it("keeps a config var that no environment can hold out of the app", async () => {
+it("an invalid name of a config var is not added to the app", async () => {
   world.partner.answers({ status: 200, body: { id: "1", config: { "NO NAME": "x", NAME: "y" } } });
   const { addon, response } = await world.control.install({ app: "shop" });
   expect(addon.config_vars).toEqual(["NAME"]);
@@ -122,12 +122,12 @@ it.each([
   ["/clock", { advance: 1, unit: "minutes" }],
   ["/faults", { match: "GET /apps", action: { status: 200, headers: { "no name": "x" } } }],
   ["/faults", { match: "GET /apps", action: { status: 200, headers: { name: "a\r\nb: c" } } }],
-])("the control side refuses at %s what it would misread: %j", async (path, wish) => {
+])("the control API refuses ambiguous values at %s: %j", async (path, wish) => {
   const refused = await send("POST", `/sandbox${path.replace(":addon", addon.id)}`, JSON.stringify(wish));
   expect(refused).toMatchObject({ status: 422, body: { id: "invalid_params" } });
 });
 
-it("A reset in the middle of an installation is no fault of the sandbox's", async () => {
+it("a reset during an installation causes no error", async () => {
   world.partner.answers((request) => {
     world.control.reset();
     return success(request);

@@ -1,7 +1,7 @@
 import type { LedgerEntry } from "../../sandbox/index.ts";
 import { aWorld } from "./world.ts";
 
-it("The ledger holds every call both ways, in order", async () => {
+it("the ledger contains every call in both directions, in order", async () => {
   const world = await aWorld();
   const { addon, token } = await world.installed();
   await world.call(token, `/addons/${addon.id}`);
@@ -20,7 +20,7 @@ it("The ledger holds every call both ways, in order", async () => {
   await world.close();
 });
 
-it("No secret stands in the ledger, in what onEntry is told, or in the state, unless it is to be revealed", async () => {
+it("the ledger, onEntry and the state show no secret without reveal", async () => {
   const told: LedgerEntry[] = [];
   const world = await aWorld({ onEntry: (entry) => told.push(entry) });
   const { addon, token, refreshToken } = await world.installed();
@@ -53,7 +53,7 @@ it("No secret stands in the ledger, in what onEntry is told, or in the state, un
   await world.close();
 });
 
-it("A config value is not shown either in a body that is no JSON, or is not called so", async () => {
+it("the ledger masks config values also in bodies that are not JSON or not declared as such", async () => {
   const world = await aWorld();
   const { addon, token } = await world.installed();
   const secret = "a-value-of-config";
@@ -80,7 +80,7 @@ it("A config value is not shown either in a body that is no JSON, or is not call
   await world.close();
 });
 
-it("Nor is one in a body of another shape than the documented ones", async () => {
+it("the ledger masks config values in undocumented shapes too", async () => {
   const world = await aWorld();
   const { addon, token } = await world.installed();
   const secret = "postgres://u:a-value@h";
@@ -112,7 +112,7 @@ it("Nor is one in a body of another shape than the documented ones", async () =>
   await world.close();
 });
 
-it("What is no secret stays to be read", async () => {
+it("the ledger shows values that are not secret", async () => {
   const world = await aWorld();
   await world.control.install({ plan: "basic", options: { size: "2" } });
   expect(world.control.ledger().entries.at(-1)).toMatchObject({
@@ -133,7 +133,7 @@ it("What is no secret stays to be read", async () => {
   await world.close();
 });
 
-it("Where logs go to, and with which password, is not shown, by whatever a drain is named", async () => {
+it("the ledger masks the address and token of a log drain, by whichever key it is named", async () => {
   const world = await aWorld();
   const { addon, token } = await world.installed();
   const drains = `/apps/${addon.app.id}/log-drains`;
@@ -157,7 +157,7 @@ it("Where logs go to, and with which password, is not shown, by whatever a drain
     `${drains}/[secret]`,
   ]);
 
-  // Nor where a refusal repeats the path, or the address stands in it as it is.
+  // Nor when a refusal repeats the path, or the address itself appears in it.
   const remove = { method: "DELETE" };
   for (const name of [encodeURIComponent(url), `${encodeURIComponent(url)}%`, `${url}?let-me-in`]) {
     const { status } = await world.call(token, `/addons/${addon.id}/log-drains/${name}`, remove);
@@ -171,7 +171,7 @@ it("Where logs go to, and with which password, is not shown, by whatever a drain
   await world.close();
 });
 
-it("The ledger forgets its oldest entries beyond its size", async () => {
+it("the ledger drops its oldest entries beyond its size", async () => {
   const world = await aWorld({ ledgerSize: 20 });
   for (let count = 0; count < 50; count++) await world.call("SVCK-none", "/addons");
   const { entries, next } = world.control.ledger();

@@ -25,7 +25,7 @@ const update = (key: string, url: unknown) =>
   });
 const listed = async (path: string) => (await world.call<Drain[]>(token, path)).body;
 
-it("A drain is found by id, token and URL, changed, and taken away", async () => {
+it("a drain is found by id, token and URL, changed, and deleted", async () => {
   const made = await create(URL_OF_LOGS);
   expect(made).toMatchObject({ status: 201, body: { url: URL_OF_LOGS, app: { id: app, name: "shop" } } });
   for (const key of [made.body.id, made.body.id.toUpperCase(), made.body.token, made.body.url]) {
@@ -51,7 +51,7 @@ it.each([
   "http://l.example.com/a",
   "syslog://10.0.0.1:514",
   "SYSLOG+TLS://[::1]:6514",
-])("Logs can go to %s", async (url) => {
+])("a drain's URL may be %s", async (url) => {
   expect(await create(url)).toMatchObject({ status: 201, body: { url } });
 });
 
@@ -68,7 +68,7 @@ it.each([
   ["https://logs.example.com/a b"],
   ["https://logs.example.com/\u0000"],
   [`https://logs.example.com/${"a".repeat(2048)}`],
-])("Logs cannot go to %p", async (url) => {
+])("a drain's URL cannot be %p", async (url) => {
   const made = await create(URL_OF_LOGS);
   const refusal = { status: 422, body: { id: "invalid_params" } };
   expect(await create(url)).toMatchObject(refusal);
@@ -76,7 +76,7 @@ it.each([
   expect(await listed("/apps/shop/log-drains")).toEqual([made.body]);
 });
 
-it("An app's logs go to an address once; another app's may go there too", async () => {
+it("an app has each URL once, and another app may have the same", async () => {
   const { id: other } = world.control.createApp();
   world.control.attach(addon, { app: other });
   await create(URL_OF_LOGS);
@@ -90,7 +90,7 @@ it("An app's logs go to an address once; another app's may go there too", async 
   expect(await listed(`/apps/${other}/log-drains`)).toHaveLength(1);
 });
 
-it("Another add-on's drains on the same app are out of sight", async () => {
+it("drains of another add-on on the same app are not visible", async () => {
   const made = await create(URL_OF_LOGS);
   const { token: stranger, addon: theirs } = await world.installed({ app });
   const path = `/apps/shop/log-drains/${made.body.id}`;
@@ -103,7 +103,7 @@ it("Another add-on's drains on the same app are out of sight", async () => {
   expect(answer).toMatchObject({ status: 404 });
 });
 
-it("The drain of a provision answer is the add-on's, and gone with it", async () => {
+it("the drain of a provision answer belongs to the add-on, and ends with it", async () => {
   const body = { id: "p", log_drain_url: URL_OF_LOGS };
   world.partner.answers({ status: 200, body });
   const { addon: own, token: ownToken } = await world.installed({ app });
@@ -115,7 +115,7 @@ it("The drain of a provision answer is the add-on's, and gone with it", async ()
   expect((await create(URL_OF_LOGS)).status).toBe(201);
 });
 
-it("Each add-on of an app has the drain of its own answer, also to one address, and once", async () => {
+it("each add-on of an app has its own drain, also with the same URL, and once", async () => {
   world.partner.answers({ status: 200, body: { id: "p", log_drain_url: URL_OF_LOGS } });
   const installed = [await world.installed({ app }), await world.installed({ app })];
   for (const { addon: own } of installed) await world.control.redeliver(own.id);
@@ -125,7 +125,7 @@ it("Each add-on of an app has the drain of its own answer, also to one address, 
   }
 });
 
-it("Apps of the newer generation have none, and the refusal says why", async () => {
+it("apps of the newer generation have no drains, and the refusal says why", async () => {
   world.partner.answers({ status: 200, body: { id: "p", log_drain_url: URL_OF_LOGS } });
   const newer = world.control.createApp({ generation: "newer" });
   const installed = await world.installed({ app: newer.id });

@@ -47,7 +47,7 @@ const stepsOf = ({ setup }: App) => setup.steps.map(({ step }) => step);
 const matching = (pattern: RegExp) => expect.stringMatching(pattern) as string;
 const asked = (index = 0) => JSON.parse(world.partner.requests[index]!.body) as Record<string, unknown>;
 
-it("A manifest is processed when its app is created: config vars, add-ons, deploy, postdeploy, in this order", async () => {
+it("creating an app processes its manifest: config vars, add-ons, deploy, postdeploy, in this order", async () => {
   const { status, body } = await create(
     {
       name: "Shop",
@@ -81,7 +81,7 @@ it("A manifest is processed when its app is created: config vars, add-ons, deplo
   expect(varsOf("my-shop")).toEqual({ GREETING: "Hello", WIDGET_URL: "https://w.example.com" });
 });
 
-it("A redeploy reads no manifest: nothing is set up again, and postdeploy is not run a second time", async () => {
+it("a redeploy does not read the manifest, and does not run postdeploy again", async () => {
   await create({ env: { A: "1" }, addons: ["widgets"], scripts: { postdeploy: "seed" } }, { name: "shop" });
   const { status, body } = await control("POST", "/apps/shop/deploys", { manifest: { env: { B: "2" } } });
   expect([status, stepsOf(body)]).toEqual([201, ["addon", "deploy", "postdeploy", "deploy"]]);
@@ -90,7 +90,7 @@ it("A redeploy reads no manifest: nothing is set up again, and postdeploy is not
   expect(world.partner.requests).toHaveLength(1);
 });
 
-describe("a manifest that breaks a rule is refused with the place, and nothing is made:", () => {
+describe("an invalid manifest is refused with the place, and nothing is created", () => {
   it.each<[string, unknown, RegExp]>([
     ["a name of 31 characters", { name: "a".repeat(31) }, /\/name must have at most 30 characters/],
     ["keywords that are no array", { keywords: "shop" }, /\/keywords must be an array/],
@@ -165,25 +165,25 @@ describe("a manifest that breaks a rule is refused with the place, and nothing i
     expect(world.partner.requests).toHaveLength(0);
   });
 
-  it("all faults are said at once", async () => {
+  it("with all faults at once", async () => {
     const { body } = await create({ name: "a".repeat(31), env: { A: 1 } });
     expect(body.message).toMatch(/\/name .*\/env\/A /);
   });
 });
 
-it("A name of 30 characters, and keys nobody knows, are fine; the latter are warned of", async () => {
+it("a name of 30 characters and unknown keys are accepted, the latter with a warning", async () => {
   const { status, body } = await create({ name: "é".repeat(30), engines: {}, scripts: { lint: "x" } });
   expect(status).toBe(201);
   expect(body.setup.warnings.join(" ")).toMatch(/\/engines is not known.*\/scripts\/lint is not known/);
   expect(stepsOf(body)).toEqual(["deploy"]);
 });
 
-it("An image is taken, and said to be deprecated", async () => {
+it("image is accepted with a warning that it is deprecated", async () => {
   expect((await create({ image: "some/image" })).body.setup.warnings).toEqual(["/image is deprecated."]);
 });
 
-describe("config vars", () => {
-  it("come from the person, the generator, the default, or the string itself", async () => {
+describe("config vars of a manifest", () => {
+  it("come from the user, the generator, the default, or the string itself", async () => {
     const env = {
       PLAIN: "as it is",
       DEFAULT: { description: "A default", value: "given" },
@@ -203,7 +203,7 @@ describe("config vars", () => {
     expect(JSON.stringify(body)).not.toContain("filled in");
   });
 
-  it("may have any name that a process can see, and the person fills those in too", async () => {
+  it("may have any name that a process can see, and the user can set those too", async () => {
     const { body } = await create(
       { env: { "A B": {}, "1A": "x", "a.b": "y" } },
       { env: { "A B": "filled in" } },
@@ -211,7 +211,7 @@ describe("config vars", () => {
     expect(varsOf(body.id)).toEqual({ "A B": "filled in", "1A": "x", "a.b": "y" });
   });
 
-  it("that are required and have no value stop the app before it is made, and are named", async () => {
+  it("that are required and have no value are named, and no app is created", async () => {
     const env = { A: {}, B: { required: true }, C: { required: false }, D: { value: "" } };
     const { status, body } = await create({ env, addons: ["widgets"] }, { env: { B: "b" } });
     expect([status, body.message]).toEqual([422, expect.stringMatching(/no value: \/env\/A\./)]);
@@ -219,7 +219,7 @@ describe("config vars", () => {
     expect(world.partner.requests).toHaveLength(0);
   });
 
-  it("stand in no ledger, whoever reads or changes them", async () => {
+  it("are masked in the ledger, whoever reads or changes them", async () => {
     const { body } = await create({ env: { A: "a-secret-of-the-app" } });
     const { token } = world.control.userToken();
     const path = `/apps/${body.id}/config-vars`;
@@ -231,7 +231,7 @@ describe("config vars", () => {
     expect(JSON.stringify(world.control.ledger({ reveal: true }))).toContain("another-secret");
   });
 
-  it("are removed by null, also one of a name that only a manifest may give", async () => {
+  it("are removed by null, also with a name that only a manifest can set", async () => {
     const { body } = await create({ env: { __X: "1", A: "2" } });
     const { token } = world.control.userToken();
     const path = `/apps/${body.id}/config-vars`;
@@ -242,14 +242,14 @@ describe("config vars", () => {
     expect(removed).toMatchObject({ status: 200, body: { A: "2" } });
   });
 
-  it("are strings", async () => {
+  it("must be strings", async () => {
     expect(await create({}, { env: { A: 1 } })).toMatchObject({ status: 422 });
     expect(await create({}, { env: { "no=name": "x" } })).toMatchObject({ status: 422 });
   });
 });
 
-describe("add-ons", () => {
-  it("with flags of a command line behind the plan are provisioned without, and the flags warned of", async () => {
+describe("add-ons of a manifest", () => {
+  it("ignore command line flags after the plan, with a warning", async () => {
     const addons = ["widgets:premium --version=1", { plan: "widgets:premium --size 2", as: "B" }];
     const { status, body } = await create({ addons });
     expect([status, body.addons.map(({ plan }) => plan)]).toEqual([201, ["premium", "premium"]]);
@@ -257,7 +257,7 @@ describe("add-ons", () => {
     expect(body.setup.warnings).toEqual([/^\/addons\/0 .*no effect/, /^\/addons\/1\/plan /].map(matching));
   });
 
-  it("are attached under the name asked for in upper case, the default one, or one that is like it", async () => {
+  it("are attached under the upper-case name asked for, the default one, or a similar one", async () => {
     const names = ["db", "", "my db", " "];
     const { body } = await create({ addons: names.map((as) => ({ plan: "widgets", as })) });
     const steps = body.setup.steps.flatMap(({ as }) => as ?? []);
@@ -265,7 +265,7 @@ describe("add-ons", () => {
     expect(body.setup.warnings).toEqual([matching(/^\/addons\/2\/as /)]);
   });
 
-  it("are asked for in three forms, by default with the add-on's default plan", async () => {
+  it("have three forms, with the add-on's default plan unless one is given", async () => {
     const options = { version: "2", verbose: true };
     const { body } = await create({
       addons: ["widgets", "widgets:premium", { plan: "widgets:premium", as: "SPARE", options }],
@@ -295,14 +295,14 @@ describe("add-ons", () => {
     },
   );
 
-  it("of an ephemeral app get the default plan where the add-on has chosen no ephemeral one", async () => {
+  it("of such an app get the default plan if the add-on has no ephemeral one", async () => {
     const { ephemeral_plan: _none, ...without } = teapots;
     world.control.partner({ addonManifest: without });
     const { body } = await create({ addons: ["widgets:premium"] }, { environment: "review" });
     expect(body.addons).toMatchObject([{ plan: "basic" }]);
   });
 
-  it("of other services are noted, with a config var of theirs", async () => {
+  it("of other services are recorded, each with a config var", async () => {
     const addons = [{ plan: "postgresql:small", as: "DATABASE" }, "in-memory-store"];
     const { body } = await create({ addons });
     expect(body.setup.foreign_addons).toEqual([
@@ -321,7 +321,7 @@ describe("add-ons", () => {
     expect(world.partner.requests).toHaveLength(0);
   });
 
-  it("that are refused take the app with them, and those before them", async () => {
+  it("that are refused cancel the app and earlier add-ons", async () => {
     world.partner.answers((request) => {
       const isSecond = world.partner.requests.filter(({ method }) => method === "POST").length === 2;
       const refusal = { status: 422, body: { id: "full", message: "All teapots are sold." } };
@@ -338,14 +338,14 @@ describe("add-ons", () => {
     expect(await create({}, { name: "shop" })).toMatchObject({ status: 201 });
   });
 
-  it("whose answer was lost are deprovisioned too: the service may have made them", async () => {
+  it("whose answer was lost are deprovisioned too", async () => {
     world.control.fault("> POST /resources", { reset: "after" });
     const { status } = await create({ addons: ["widgets"] });
     expect(status).toBe(422);
     expect(world.partner.requests.map(({ method }) => method)).toEqual(["POST", "DELETE"]);
   });
 
-  describe("that are provisioned later", () => {
+  describe("that answer later", () => {
     let app: App;
     let token: string;
     beforeEach(async () => {
@@ -355,21 +355,21 @@ describe("add-ons", () => {
     });
     const now = async () => (await control("GET", `/apps/${app.id}`)).body;
 
-    it("are waited for before the deploy", async () => {
+    it("delay the deploy", async () => {
       expect([app.setup.state, stepsOf(app)]).toEqual(["waiting", ["addon"]]);
       await world.call(token, `/addons/${app.addons[0]!.id}/actions/provision`, { method: "POST" });
       expect(await now()).toMatchObject({ setup: { state: "deployed" } });
       expect(stepsOf(await now())).toEqual(["addon", "deploy", "postdeploy"]);
     });
 
-    it("are done when the provision comes again and is answered with 200", async () => {
+    it("are done when a repeated provision is answered with 200", async () => {
       world.partner.answers({ status: 200, body: { id: "p-1" } });
       await world.control.redeliver(app.addons[0]!.id);
       expect(await now()).toMatchObject({ setup: { state: "deployed" } });
       expect(world.control.addon(app.addons[0]!.id)).not.toHaveProperty("provision_message");
     });
 
-    it("and fail leave the app without a deploy", async () => {
+    it("and fail prevent the deploy", async () => {
       await world.call(token, `/addons/${app.addons[0]!.id}/actions/deprovision`, { method: "POST" });
       expect([(await now()).setup.state, stepsOf(await now())]).toEqual(["failed", ["addon"]]);
       expect(await control("POST", `/apps/${app.id}/deploys`)).toMatchObject({ status: 409 });
@@ -377,14 +377,14 @@ describe("add-ons", () => {
   });
 });
 
-describe("an environment", () => {
+describe("an environment of a manifest", () => {
   const manifest = {
     env: { ONE: "base", TWO: "base" },
     scripts: { postdeploy: "base" },
     environments: { test: { env: { TWO: "test" } }, review: { addons: ["widgets"], scripts: {} } },
   };
 
-  it("replaces each key as a whole, and leaves the others", async () => {
+  it("replaces each of its keys completely, and leaves the others", async () => {
     const base = (await create(manifest)).body;
     const test = (await create(manifest, { environment: "test" })).body;
     const review = (await create(manifest, { environment: "review" })).body;
@@ -397,12 +397,12 @@ describe("an environment", () => {
     expect(varsOf(review.id)).toMatchObject({ ONE: "base", TWO: "base" });
   });
 
-  it("is test or review", async () => {
+  it("must be test or review", async () => {
     expect(await create(manifest, { environment: "production" })).toMatchObject({ status: 422 });
   });
 });
 
-it("The formation has quantities and sizes; without a size the default one, with a word of warning", async () => {
+it("the formation has quantities and sizes; a missing size gets the default, with a warning", async () => {
   const { body } = await create({ formation: { web: { quantity: 2, size: "large" }, worker: {} } });
   expect(body.setup.formation).toEqual([
     { type: "web", quantity: 2, size: "large" },
@@ -411,14 +411,14 @@ it("The formation has quantities and sizes; without a size the default one, with
   expect(body.setup.warnings.join()).toMatch(/give a size to worker/);
 });
 
-it("Buildpacks are for the older generation; the last one decides the process types", async () => {
+it("buildpacks apply to the older generation, and the last one decides the process types", async () => {
   const manifest = { buildpacks: [{ url: "assets" }, { url: "https://packs.example.com/node.tgz" }] };
   expect((await create(manifest)).body.setup.process_types_from).toBe("https://packs.example.com/node.tgz");
   const { status, body } = await create(manifest, { generation: "newer" });
   expect([status, body.message]).toEqual([422, expect.stringMatching(/project\.toml/)]);
 });
 
-it("The stack is the manifest's, else the default", async () => {
+it("the stack is that of the manifest, or else the default", async () => {
   expect((await create({ stack: "special-22" })).body.stack.name).toBe("special-22");
   expect((await create({})).body.stack.name).toBe("default-24");
 });
@@ -431,34 +431,34 @@ it.each([
   ["#TODO", null],
   ["https://", null],
   ["", null],
-])("After the deploy the person is sent to success_url, %s", async (success_url, expected) => {
+])("after the deploy the user is sent to a valid success_url: %s", async (success_url, expected) => {
   const { setup } = (await create({ success_url }, { name: "shop" })).body;
   expect(setup.success_url).toEqual(expected);
   const warned = expected === null ? [expect.stringMatching(/success_url.*nobody is sent there/)] : [];
   expect(setup.warnings).toEqual(warned);
 });
 
-it("A command that is empty is never run, and is warned of", async () => {
+it("an empty command is not run, with a warning", async () => {
   const scripts = { postdeploy: "", "pr-predestroy": { command: " " } };
   const { id, setup } = (await create({ scripts }, { environment: "review" })).body;
   expect(setup).toMatchObject({ scripts: {}, warnings: [/postdeploy/, /pr-predestroy/].map(matching) });
   expect(stepsOf((await control("DELETE", `/apps/${id}`)).body)).toEqual(["deploy", "destroy"]);
 });
 
-it("What is the editor's has no effect; environments of an environment neither, with a word of warning", async () => {
+it("keys for editors have no effect; environments inside an environment have none either, with a warning", async () => {
   const manifest = { $schema: 5, environments: { test: { environments: { test: { stack: "x" } } } } };
   expect((await create(manifest)).body.setup.warnings).toEqual([]);
   const { stack, setup } = (await create(manifest, { environment: "test" })).body;
   expect([stack.name, setup.warnings]).toEqual(["default-24", [matching(/environments is not known/)]]);
 });
 
-describe("an app that is destroyed", () => {
+describe("destroying an app", () => {
   const manifest = {
     addons: ["widgets"],
     scripts: { "pr-predestroy": { command: "npm run clean", size: "small" } },
   };
 
-  it("runs pr-predestroy first if it is a review app, and ends its add-ons with a real call", async () => {
+  it("runs pr-predestroy first for a review app, and deprovisions its add-ons by a real call", async () => {
     const { id, addons } = (await create(manifest, { environment: "review", name: "pr-7" })).body;
     const { body } = await control("DELETE", `/apps/${id}`);
     expect(stepsOf(body)).toEqual(["addon", "deploy", "pr-predestroy", "destroy"]);
@@ -471,12 +471,12 @@ describe("an app that is destroyed", () => {
     expect(await control("POST", "/apps", { name: "pr-7" })).toMatchObject({ status: 201 });
   });
 
-  it("does not run it otherwise", async () => {
+  it("does not run pr-predestroy otherwise", async () => {
     const { id } = (await create(manifest, { environment: "test" })).body;
     expect(stepsOf((await control("DELETE", `/apps/${id}`)).body)).toEqual(["addon", "deploy", "destroy"]);
   });
 
-  it("is gone for its owner and for partners, whatever its add-ons answer", async () => {
+  it("removes it for its owner and for partners, whatever its add-ons answer", async () => {
     const { id, addons } = (await create({ addons: ["widgets"] }, { team: "makers" })).body;
     const { access_token } = (await world.exchange(world.lastCode())).body;
     const { token } = world.control.userToken();
@@ -491,7 +491,7 @@ describe("an app that is destroyed", () => {
   });
 });
 
-it("An app remembers its manifest across a restart", async () => {
+it("an app keeps its manifest across a restart", async () => {
   const folder = mkdtempSync(join(tmpdir(), "sandbox-"));
   const statePath = join(folder, "state.json");
   const given = { statePath, partnerUrl: world.partner.url, addonManifest: teapots };

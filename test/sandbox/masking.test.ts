@@ -1,7 +1,7 @@
 import { isSecretName, withoutSecretQuery } from "../../sandbox/wire/secret-names.ts";
 import { aWorld, type TestWorld } from "./world.ts";
 
-/** Secrets that the sandbox has never seen: mistyped, or of another platform. */
+/** Secrets that the sandbox does not know: mistyped, or of another platform. */
 const FOREIGN = "an-unknown-secret";
 
 let world: TestWorld;
@@ -11,13 +11,13 @@ afterEach(() => world.close());
 const send = (path: string, init: RequestInit = {}) => fetch(world.sandbox.url + path, init);
 const lastCall = () => world.control.ledger().entries.at(-1)!;
 
-describe("of a header with credentials is shown", () => {
+describe("the ledger shows of headers with credentials", () => {
   const shown = async (headers: Record<string, string>) => {
     await send("/apps", { headers });
     return lastCall().request.headers;
   };
 
-  it.each(["authorization", "proxy-authorization"])("in %s the scheme, if there is one", async (name) => {
+  it.each(["authorization", "proxy-authorization"])("only the scheme, in %s", async (name) => {
     const { token } = await world.installed();
     for (const secret of [token, FOREIGN]) {
       expect(await shown({ [name]: secret })).toMatchObject({ [name]: "[secret]" });
@@ -30,11 +30,11 @@ describe("of a header with credentials is shown", () => {
     expect(await shown({ [name]: "Bearer" })).toMatchObject({ [name]: "[secret]" });
   });
 
-  it.each(["x-api-key", "x-auth-token", "cookie"])("nothing in %s", async (name) => {
+  it.each(["x-api-key", "x-auth-token", "cookie"])("nothing, in %s", async (name) => {
     expect(await shown({ [name]: FOREIGN })).toMatchObject({ [name]: "[secret]" });
   });
 
-  it("nothing in cookies that the service sets, however many", async () => {
+  it("nothing, in any number of cookies that the service sets", async () => {
     const { addon } = await world.installed();
     const cookies = [`session=${FOREIGN}`, `csrf=${FOREIGN}`];
     world.partner.answers({ status: 303, headers: { "set-cookie": cookies } });
@@ -43,7 +43,7 @@ describe("of a header with credentials is shown", () => {
   });
 });
 
-it("A secret's value is hidden whatever it is: a number, a list, an object", async () => {
+it("a secret's value is masked whatever its type: number, array, object", async () => {
   const json = {
     client_secret: 123_456_789,
     code: [FOREIGN, 987_654_321],
@@ -57,7 +57,7 @@ it("A secret's value is hidden whatever it is: a number, a list, an object", asy
   });
 });
 
-describe("a secret that the sandbox does not know is not shown", () => {
+describe("the ledger masks secrets that the sandbox does not know", () => {
   const post = async (body: BodyInit, contentType?: string) => {
     const headers = contentType === undefined ? {} : { "content-type": contentType };
     await send("/oauth/token", { method: "POST", body, headers });
@@ -65,7 +65,7 @@ describe("a secret that the sandbox does not know is not shown", () => {
   };
 
   it.each(["client_secret", "code", "refresh_token", "access_token", "token", "client%5Fsecret", "token[]"])(
-    "in the address, as %s",
+    "in an address: %s",
     async (name) => {
       for (const path of ["/apps", "/oauth/token", "/oauth/authorize"]) {
         const headers = { referer: `https://a.example.com/?${name}=${FOREIGN}` };
@@ -90,12 +90,12 @@ describe("a secret that the sandbox does not know is not shown", () => {
     ["?state=client_secret%3DX", "?state=[secret]"],
     ["?%zz=%&token=X", "?%zz=%&token=[secret]"],
     ["?user.client_secret=X&b=2", "?user.client_secret=[secret]&b=2"],
-  ])("in an address like %s", async (query, shown) => {
+  ])("in a similar address: %s", async (query, shown) => {
     await send("/apps", { headers: { "x-address": `/a${query.replaceAll("X", FOREIGN)}` } });
     expect(lastCall().request.headers["x-address"]).toBe(`/a${shown}`);
   });
 
-  it("in a form, whatever its name has behind it", async () => {
+  it("in a form, whatever follows the name", async () => {
     const fields = { "client_secret[]": FOREIGN, "refresh_token[0]": FOREIGN, grant_type: "refresh_token" };
     expect(await post(new URLSearchParams(fields))).toEqual({
       "client_secret[]": "[secret]",
@@ -117,7 +117,7 @@ describe("a secret that the sandbox does not know is not shown", () => {
     expect(JSON.stringify(request.body)).toContain(FOREIGN);
   });
 
-  it("in a form of several parts, and in a body without a type", async () => {
+  it("in a multipart form, and in a body without a type", async () => {
     const parts = new FormData();
     parts.append("client_secret", FOREIGN);
     for (const body of [parts, new Blob([`client_secret=${FOREIGN}`])])
@@ -133,7 +133,7 @@ describe("a secret that the sandbox does not know is not shown", () => {
   });
 });
 
-it("What the sandbox itself answers is shown, page or not", async () => {
+it("answers of the sandbox itself are shown, HTML included", async () => {
   await send("/oauth/authorize?client_id=nobody");
   expect(lastCall().response?.body).toContain("There is no client with this client_id.");
 });
@@ -144,12 +144,12 @@ it.each([
   "?redirect_uri=https%3A%2F%2Fa%2F%3Fpage%3D2",
   "?code=&b=2",
   "a=b==",
-])("An address that holds no secret is shown whole: %s", (address) => {
+])("an address without a secret is shown completely: %s", (address) => {
   expect(withoutSecretQuery(address, "[secret]")).toBe(address);
 });
 
 it.each(["?", "&", "=", "%", ";a", "?a=", "&a=", "&%=", "&a=%3F", "?%61=", "%3Fa%3D", "a.", "&a.b[c]="])(
-  "An address of 1 MB is looked through at once, also one full of %s",
+  "an address of 1 MB is scanned at once, also one full of %s",
   (part) => {
     const started = performance.now();
     for (const end of ["", "=1", "&code=1"])
@@ -165,8 +165,9 @@ it.each([
   "user.client_secret",
   "user[clientSecret]",
   "SSO-Salt",
-])("%s is the name of a secret", (name) => expect(isSecretName(name)).toBe(true));
+])("%s is treated as the name of a secret", (name) => expect(isSecretName(name)).toBe(true));
 
-it.each(["scope", "state", "tokens", "secret_name", "client.id"])("%s is the name of no secret", (name) =>
-  expect(isSecretName(name)).toBe(false),
+it.each(["scope", "state", "tokens", "secret_name", "client.id"])(
+  "%s is not treated as the name of a secret",
+  (name) => expect(isSecretName(name)).toBe(false),
 );

@@ -31,7 +31,7 @@ async function tokensFor({ id, secret }: Client, scope = "identity") {
 }
 
 describe("an OAuth client", () => {
-  it("is registered with a name and an address, and its secret is shown this once", async () => {
+  it("is registered with a name and an address, and its secret is shown once", async () => {
     const { status, body } = await register();
     expect(status).toBe(201);
     expect(body).toEqual({
@@ -64,7 +64,7 @@ describe("an OAuth client", () => {
     expect((await world.call<unknown[]>(token, "/oauth/clients")).body).toEqual([]);
   });
 
-  it("is changed by its owner, and by nobody else", async () => {
+  it("can be changed by its owner only", async () => {
     const { body } = await register();
     const change = { method: "PATCH", json: { redirect_uri: "http://localhost:3000/oauth/callback" } };
     expect(await one(body, change)).toMatchObject({ status: 200, body: { name: "Monitor", ...change.json } });
@@ -77,7 +77,7 @@ describe("an OAuth client", () => {
     expect(await one(body, undefined, partner)).toMatchObject({ status: 403 });
   });
 
-  it("loses every access token at once when its secret is reset; only the new secret refreshes", async () => {
+  it("loses every access token when its secret is reset; only the new secret refreshes", async () => {
     const { body: client } = await register();
     const other = (await register()).body;
     const [tokens, others] = [await tokensFor(client), await tokensFor(other)];
@@ -101,7 +101,7 @@ describe("an OAuth client", () => {
   it.each([
     ["its secret is reset", rotate],
     ["it is deleted", (client: Client) => one(client, { method: "DELETE" })],
-  ])("loses also the tokens that it made for itself when %s", async (_when, end) => {
+  ])("also loses tokens that it made for itself when %s", async (_when, end) => {
     const { body: client } = await register();
     const { access_token } = await tokensFor(client, "global");
     const init = { method: "POST", json: { scope: ["global"] } };
@@ -115,7 +115,7 @@ describe("an OAuth client", () => {
     expect(await world.call(made.access_token.token, "/account")).toMatchObject({ status: 401 });
   });
 
-  it("takes everything it was given with it when it is deleted", async () => {
+  it("is deleted with everything it was given", async () => {
     const { body: client } = await register();
     const tokens = await tokensFor(client);
     expect(await one(client, { method: "DELETE" })).toMatchObject({ status: 200, body: { id: client.id } });

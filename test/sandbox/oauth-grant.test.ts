@@ -38,8 +38,8 @@ async function get(uuid: string, change: Record<string, string | null> = {}) {
 
 const codeOf = async (uuid: string) => (await get(uuid)).body.oauth_grant.code;
 
-describe("the legacy oauth-grant endpoint", () => {
-  it("is closed until a setting opens it, and says so", async () => {
+describe("GET /vendor/resources/:uuid/oauth-grant", () => {
+  it("is disabled until a setting enables it, and says so", async () => {
     const { addon } = await world.control.install();
     world.control.settings({ legacyGrants: false });
     expect(await get(addon.id)).toMatchObject({
@@ -50,7 +50,7 @@ describe("the legacy oauth-grant endpoint", () => {
     expect((await get(addon.id)).status).toBe(200);
   });
 
-  it("answers, and refuses, with the headers of every answer", async () => {
+  it("sends the standard headers with answers and refusals", async () => {
     const { addon } = await world.control.install();
     const answers = [
       await get(addon.id),
@@ -67,7 +67,7 @@ describe("the legacy oauth-grant endpoint", () => {
     }
   });
 
-  it("answers the grant in its documented shape, to be kept by nobody on the way", async () => {
+  it("answers the grant in its documented shape, not to be cached", async () => {
     const { addon } = await world.control.install();
     const { headers, body } = await get(addon.id);
     expect(Object.keys(body)).toEqual(["oauth_grant"]);
@@ -77,14 +77,14 @@ describe("the legacy oauth-grant endpoint", () => {
     expect(headers.get("cache-control")).toBe("no-store");
   });
 
-  it("answers the same grant as long as it is unexpired", async () => {
+  it("answers the same grant until it expires", async () => {
     const { addon } = await world.control.install();
     expect(await codeOf(addon.id)).toBe(world.lastCode());
     world.control.advanceClock(290);
     expect(await codeOf(addon.id.toUpperCase())).toBe(world.lastCode());
   });
 
-  it("generates a new grant after that, valid for 5 minutes", async () => {
+  it("then generates a new grant, valid for 5 minutes", async () => {
     const { addon } = await world.control.install();
     world.control.advanceClock(300);
     const renewed = await codeOf(addon.id);
@@ -94,7 +94,7 @@ describe("the legacy oauth-grant endpoint", () => {
     expect(await world.exchange(renewed)).toMatchObject({ status: 200 });
   });
 
-  it("does not let the new grant live longer", async () => {
+  it("does not extend the life of the new grant", async () => {
     const { addon } = await world.control.install();
     world.control.advanceClock(300);
     const renewed = await codeOf(addon.id);
@@ -103,7 +103,7 @@ describe("the legacy oauth-grant endpoint", () => {
     expect(await codeOf(addon.id)).not.toBe(renewed);
   });
 
-  it("refuses when a grant of the resource was exchanged, for good", async () => {
+  it("refuses for good when a grant of the resource was exchanged", async () => {
     const { addon } = await world.installed();
     const refusal = {
       status: 409,
@@ -116,7 +116,7 @@ describe("the legacy oauth-grant endpoint", () => {
     expect(await get(addon.id)).toMatchObject(refusal);
   });
 
-  it("answers a grant that is not exchangeable before the provision is answered", async () => {
+  it("answers a grant that cannot be exchanged before the provision is answered", async () => {
     world.control.fault("> POST /resources", { delayMs: 500 });
     const installing = world.control.install();
     const [{ id } = { id: "" }] = world.control.state().addons;
@@ -126,7 +126,7 @@ describe("the legacy oauth-grant endpoint", () => {
     expect(await world.exchange(code)).toMatchObject({ status: 200 });
   });
 
-  it("knows only resources that live, by their uuid", async () => {
+  it("accepts only uuids of live resources", async () => {
     const { addon } = await world.control.install();
     expect(await get("01234567-89ab-cdef-0123-456789abcdef")).toMatchObject({
       status: 404,
@@ -137,7 +137,7 @@ describe("the legacy oauth-grant endpoint", () => {
     expect((await get(addon.id)).status).toBe(404);
   });
 
-  it("takes the Basic credentials of the partner and nothing else", async () => {
+  it("accepts only the partner's Basic credentials", async () => {
     const { addon, token } = await world.installed();
     const { addonId, addonPassword, clientSecret } = world.sandbox.settings;
     for (const authorization of [
@@ -154,7 +154,7 @@ describe("the legacy oauth-grant endpoint", () => {
     }
   });
 
-  it("wants the version in the Accept header, as the whole API does", async () => {
+  it("requires the version in the Accept header", async () => {
     const { addon } = await world.control.install();
     expect(await get(addon.id, { accept: "application/json" })).toMatchObject({
       status: 406,
@@ -162,20 +162,20 @@ describe("the legacy oauth-grant endpoint", () => {
     });
   });
 
-  it("shows no code in the ledger", async () => {
+  it("masks its code in the ledger", async () => {
     const { addon } = await world.control.install();
     const code = await codeOf(addon.id);
     expect(JSON.stringify(world.control.ledger().entries)).not.toContain(code);
   });
 
-  it("is remembered across a restart: a grant it made can be exchanged afterwards", async () => {
+  it("issues grants that survive a restart", async () => {
     const folder = mkdtempSync(path.join(tmpdir(), "sandbox-oauth-grant-"));
     const options = { statePath: path.join(folder, "state.json"), partnerUrl: world.partner.url };
     const { addonId, addonPassword, clientSecret } = world.sandbox.settings;
     const given = { ...options, addonId, addonPassword, clientSecret, legacyGrants: true };
     const first = await startSandbox(given);
     const { addon } = first.control.installWithoutProvision();
-    // Everything is written by now; what follows is the call's alone.
+    // Everything is saved by now; what follows is caused by the call.
     await new Promise((resolve) => setTimeout(resolve, 50));
     const headers = {
       authorization: basic(addonId, addonPassword),
@@ -196,8 +196,8 @@ describe("the legacy oauth-grant endpoint", () => {
   });
 });
 
-describe("an installation from before the service", () => {
-  it("lives on the platform without a provision request, and its grant comes from this endpoint", async () => {
+describe("an installation without a provision request", () => {
+  it("exists at the platform, and gets its grant from this endpoint", async () => {
     const { addon } = world.control.installWithoutProvision({ plan: "premium" });
     expect(world.partner.requests).toEqual([]);
     expect(world.control.addon(addon.id)).toMatchObject({ state: "provisioned", grant: null, tokens: [] });
@@ -207,7 +207,7 @@ describe("an installation from before the service", () => {
     expect(own.body.plan.name).toBe("widgets:premium");
   });
 
-  it("can be made over HTTP, on an app that exists", async () => {
+  it("can be created over HTTP on an existing app", async () => {
     const app = world.control.createApp({ name: "old-app" });
     const response = await fetch(`${world.sandbox.url}/sandbox/apps/old-app/addons`, {
       method: "POST",
@@ -222,7 +222,7 @@ describe("an installation from before the service", () => {
   it.each([
     ["", false],
     [", and was asked for a grant before", true],
-  ])("takes up the first answer, once its provision request is sent after all%s", async (_when, wasAsked) => {
+  ])("accepts the first answer when its provision request is sent after all%s", async (_when, wasAsked) => {
     const { addon } = world.control.installWithoutProvision();
     if (wasAsked) await codeOf(addon.id);
     world.partner.answers({ status: 200, body: { id: "p-1", config: { WIDGET_URL: "first" } } });
@@ -233,7 +233,7 @@ describe("an installation from before the service", () => {
     expect(world.control.configVars(addon.app.name)).toEqual({ WIDGET_URL: "first" });
   });
 
-  it("must have a plan of the manifest, like any other", () => {
+  it("must have a plan of the manifest", () => {
     expect(() => world.control.installWithoutProvision({ plan: "gigantic" })).toThrow(/no plan gigantic/);
   });
 });

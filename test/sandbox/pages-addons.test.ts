@@ -18,27 +18,27 @@ const addon = () => world.control.addon(id);
 const calls = () => world.partner.requests.map(({ method, path }) => `${method} ${path}`);
 
 describe("the page of an add-on", () => {
-  it("tells how far it has come, what it holds, and every call about it", async () => {
+  it("shows the progress, the config vars, and every call about it", async () => {
     const { status, text } = await person.visit(at());
     expect(status).toBe(200);
     for (const words of ["provisioned", "your service has its tokens", "WIDGET_URL", "exchanges the grant"])
       expect(text).toContain(words);
   });
 
-  it("says that the service answered, also where nobody exchanged the grant in time or there was none", async () => {
+  it("says that the service answered, also when the grant expired or there was none", async () => {
     await world.control.install({ app: "shop", as: "LATE" });
     const late = world.control.state().addons.at(-1)!;
     world.control.advanceClock(300);
     const expired = await person.visit(`/marketplace/addons/${late.name}`);
-    expect(expired.text).toContain("your service said yes");
+    expect(expired.text).toContain("your service accepted");
     expect(expired.text).toContain("the grant is expired");
     const old = world.control.installWithoutProvision({ app: "shop", as: "OLD" });
     const { text } = await person.visit(`/marketplace/addons/${old.addon.name}`);
     expect(text).toContain("there is no grant");
-    expect(text).not.toContain("within 5 minutes");
+    expect(text).not.toContain("due within 5 minutes");
   });
 
-  it("tells the code of a person who signs in from a grant", async () => {
+  it("distinguishes a person's code from a grant", async () => {
     const { id: clientId, secret } = world.control.registerClient({
       name: "Monitor",
       redirectUri: "https://monitor.example.com/callback",
@@ -55,7 +55,7 @@ describe("the page of an add-on", () => {
       expect(text).toContain(words);
   });
 
-  it("shows no secret: neither code, token, password nor value", async () => {
+  it("shows no code, token, password or config value", async () => {
     const { entries } = world.control.ledger({ reveal: true });
     const { access_token, refresh_token } = entries.at(-1)!.response!.body as Record<string, string>;
     const { addonPassword, clientSecret } = world.sandbox.settings;
@@ -79,7 +79,7 @@ describe("the page of an add-on", () => {
     }
   });
 
-  it("shows the calls about this add-on, and not those about another", async () => {
+  it("shows only the calls about this add-on", async () => {
     const { addon: other } = await world.installed({ app: "shop", as: "OTHER" });
     const { html } = await person.visit(at());
     expect(html).toContain(id);
@@ -87,8 +87,8 @@ describe("the page of an add-on", () => {
   });
 });
 
-describe("its owner and the platform", () => {
-  it("its plan is changed", async () => {
+describe("the forms of an add-on's page", () => {
+  it("change the plan", async () => {
     const page = await person.send(at("/plan"), { plan: "premium" });
     expect([page.at, addon().plan.name]).toEqual([at(), "widgets:premium"]);
     expect(page.text).toContain("Plan change to premium: your service answered 200");
@@ -97,13 +97,13 @@ describe("its owner and the platform", () => {
   it.each([
     ["", "Choose a plan."],
     ["huge", expect.stringContaining("no plan huge")],
-  ])("a plan %p is refused at its field, and the service hears nothing of it", async (plan, fault) => {
+  ])("refuse the plan %p at its field, without a call to the service", async (plan, fault) => {
     const before = calls();
     const page = await person.send(at("/plan"), { plan });
     expect([page.status, faultAt(page, "plan-plan"), calls()]).toEqual([422, fault, before]);
   });
 
-  it("is attached to a second app, where its config vars are then", async () => {
+  it("attach it to a second app, which gets its config vars", async () => {
     world.control.createApp({ name: "blog" });
     const page = await person.send(at("/attach"), { app: "blog", as: "GADGET" });
     expect(page.text).toContain("Attached to blog as GADGET");
@@ -117,7 +117,7 @@ describe("its owner and the platform", () => {
     ["as", { app: "blog", as: "gadget" }, /upper-case letters/],
     ["app", { app: "nope" }, /no app nope/],
     ["app", {}, /Choose an app/],
-  ])("a wrong attachment is refused at %s", async (field, form, fault) => {
+  ])("refuse a wrong attachment at %s", async (field, form, fault) => {
     world.control.createApp({ name: "blog" });
     const page = await person.send(at("/attach"), form as Record<string, string>);
     expect(faultAt(page, `attach-${field}`)).toMatch(fault);
@@ -127,20 +127,20 @@ describe("its owner and the platform", () => {
   it.each([
     ["same", "exchanged"],
     ["new", "exchangeable"],
-  ])("its provision request is delivered again with the %s grant", async (code, state) => {
+  ])("deliver the provision request again with the %s grant", async (code, state) => {
     const page = await person.send(at("/redeliver"), { code, fault: "" });
-    expect(page.text).toContain("Provision, again: your service answered 200");
+    expect(page.text).toContain("Repeated provision: your service answered 200");
     expect([calls(), addon().grant?.state]).toEqual([["POST /resources", "POST /resources"], state]);
   });
 
-  it("and its answer is lost on its way, where that is wished", async () => {
+  it("can lose the answer to a repeated delivery", async () => {
     const page = await person.send(at("/redeliver"), { code: "same", fault: "lost" });
-    expect(page.text).toContain("Provision, again: there was no answer.");
+    expect(page.text).toContain("Repeated provision: there was no answer.");
     expect([calls().length, world.control.ledger().entries.at(-1)!.response]).toEqual([2, null]);
-    expect(page.text).toContain("a fault was played");
+    expect(page.text).toContain("a fault was applied");
   });
 
-  it("and leaves no fault behind where there is nothing to be delivered", async () => {
+  it("leave no fault behind when nothing can be delivered", async () => {
     const page = await person.send("/marketplace/addons/nope/redeliver", { fault: "lost" });
     expect([page.status, page.text]).toEqual([404, expect.stringContaining("no add-on nope")]);
     const { response } = await world.control.install({ app: "shop", as: "NEXT" });
@@ -150,38 +150,38 @@ describe("its owner and the platform", () => {
   it.each([
     ["access", { tokens: [{ state: "revoked" }] }],
     ["refresh", { refresh_token: { state: "revoked" } }],
-  ])("its %s token is revoked", async (token, state) => {
+  ])("revoke the %s token", async (token, state) => {
     await person.send(at("/revoke"), { token });
     expect(addon()).toMatchObject(state);
   });
 
-  it("a token that it does not have cannot be revoked", async () => {
+  it("refuse to revoke a token that does not exist", async () => {
     const { addon: fresh } = await world.control.install({ app: "shop", as: "FRESH" });
     const page = await person.send(`/marketplace/addons/${fresh.name}/revoke`, { token: "access" });
     expect([page.status, faultAt(page, "revoke-token")]).toEqual([404, expect.stringContaining("no token")]);
   });
 
-  it("is uninstalled; what is left can only be read", async () => {
+  it("uninstall the add-on, whose page then has no forms of the owner", async () => {
     const page = await person.send(at("/uninstall"), {});
     expect([page.at, addon().state]).toEqual(["/marketplace/apps/shop", "deprovisioned"]);
     const { text, html } = await person.visit(at());
-    expect(text).toContain("It is gone");
+    expect(text).toContain("This add-on was on");
     expect(html).not.toContain(at("/uninstall"));
   });
 
-  it("stays where the service does not let it go, and says so", async () => {
+  it("show a deprovision that the service refuses", async () => {
     world.partner.answers({ status: 500, body: { id: "oops", message: "Not now." } });
     const page = await person.send(at("/uninstall"), {});
     expect([page.at, addon().state]).toEqual([at(), "deprovisioning"]);
     expect(page.text).toContain("answered 500");
   });
 
-  it("a form's address, asked for as a page, leads to the page it stands on", async () => {
+  it("redirect a GET of a form's address to its page", async () => {
     expect((await person.visit(at("/plan"))).at).toBe(at());
   });
 });
 
-describe("signing on", () => {
+describe("the sign-on page", () => {
   const formOf = (html: string) =>
     Object.fromEntries(
       [...html.matchAll(/<input type="hidden" name="(\w+)" value="([^"]*)"/g)].map(([, key, value]) => [
@@ -190,18 +190,18 @@ describe("signing on", () => {
       ]),
     );
 
-  it("signs the form that the browser takes to the service, and shows none of its tokens", async () => {
+  it("contains the signed form for the browser, and shows none of its tokens", async () => {
     const page = await person.visit(`${at("/sign-on")}?email=owner@example.com`);
     const form = formOf(page.html);
     expect(page.html).toContain(`action="${world.partner.url}/sso/login"`);
     expect(form).toMatchObject({ resource_id: id, email: "owner@example.com", app: "shop" });
     expect(form["user_scoped_resource_token"]).toMatch(/^[0-9a-f]{64}$/);
     expect(page.text).not.toContain(form["resource_token"]);
-    // The service may send the browser on to wherever it likes.
+    // The service may redirect the browser to any address.
     expect(page.headers.get("content-security-policy")).toContain("form-action 'self' http: https:");
   });
 
-  it("can be left to the platform, to see what is answered", async () => {
+  it("can post the form itself and show the answer", async () => {
     world.partner.answers({ status: 303, body: "" });
     const page = await person.send(at("/sign-on"), { email: "colleague@example.com" });
     expect(page.text).toContain("Sign-on: your service answered 303");

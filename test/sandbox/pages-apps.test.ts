@@ -21,15 +21,15 @@ const addons = () => world.control.state().addons;
 const install = (app: string, form: Record<string, string>) =>
   person.send(`/marketplace/apps/${app}/install`, form);
 
-describe("the marketplace", () => {
-  it("teaches whoever comes first, and shows what is on sale", async () => {
+describe("GET / of the sandbox", () => {
+  it("shows an explanation and the offer", async () => {
     const { status, text } = await person.visit("/");
     expect(status).toBe(200);
     for (const words of ["No app yet", "No call yet", "widgets", "9.00 a month", world.partner.url])
       expect(text).toContain(words);
   });
 
-  it("leaves the root to the API for whoever asks for no page", async () => {
+  it("answers JSON to clients that do not ask for HTML", async () => {
     for (const accept of ["*/*", "application/json", "application/vnd.svc+json; version=3"]) {
       const response = await fetch(world.sandbox.url, { headers: { accept } });
       expect([accept, response.headers.get("content-type")]).toEqual([
@@ -39,13 +39,13 @@ describe("the marketplace", () => {
     }
   });
 
-  it("is in no ledger: it is no call of the service", async () => {
+  it("is not recorded in the ledger", async () => {
     await person.visit("/");
     await person.send("/marketplace/apps", { name: "shop" });
     expect(world.control.ledger().entries).toEqual([]);
   });
 
-  it("says of what is not there that it is not there", async () => {
+  it("has error pages for unknown apps, add-ons and paths", async () => {
     for (const path of ["/marketplace/apps/nope", "/marketplace/addons/nope", "/marketplace/else"]) {
       const { status, text } = await person.visit(path);
       expect([path, status, text]).toEqual([path, 404, expect.stringContaining("There is no")]);
@@ -53,18 +53,18 @@ describe("the marketplace", () => {
   });
 });
 
-describe("creating an app", () => {
-  it("makes it as it was wished, and leads to it", async () => {
+describe("the form that creates an app", () => {
+  it("creates it as filled in, and leads to its page", async () => {
     const form = { name: "shop", region: "eu", generation: "newer", team: "kettles" };
     const page = await person.send("/marketplace/apps", form);
     expect([page.status, page.at]).toEqual([200, "/marketplace/apps/shop"]);
-    expect(page.text).toContain("The app shop is there.");
+    expect(page.text).toContain("The app shop was created.");
     expect(apps()).toMatchObject([
       { name: "shop", region: { name: "eu" }, generation: { name: "newer" }, team: { name: "kettles" } },
     ]);
   });
 
-  it("makes up a name where none is given", async () => {
+  it("generates a name when none is given", async () => {
     await person.send("/marketplace/apps", { name: " ", region: "us", generation: "older", team: "" });
     expect(apps()).toMatchObject([{ name: expect.stringMatching(/^app-/) as string, team: null }]);
   });
@@ -74,14 +74,14 @@ describe("creating an app", () => {
     ["team", "a team of one letter", "K", /A team's name has/],
     ["region", "a region that is not offered", "moon", /There is no region moon/],
     ["generation", "a strange generation", "middle", /no generation middle/],
-    ["manifest", "what is no JSON", "{", /This is no JSON/],
+    ["manifest", "what is no JSON", "{", /This is not JSON/],
     ["manifest", "what is no object", "[]", /in braces/],
     ["manifest", "a name that is no string", '{"name": 7}', /\/name/],
     ["manifest", "a pit of brackets", deep, /nested too deep/],
     ["env", "a line without a value", "GREETING", /Line 1 is not like NAME=VALUE/],
     ["environment", "a strange environment", "production", /must be one of/],
   ])(
-    "says at %s what is wrong with %s, keeps what was typed, and makes nothing",
+    "shows at %s what is wrong with %s, keeps the input, and creates nothing",
     async (field, _what, value, fault) => {
       const page = await person.send("/marketplace/apps", { name: "kept-name", [field]: value });
       expect(page.status).toBeGreaterThanOrEqual(400);
@@ -96,7 +96,7 @@ describe("creating an app", () => {
     ["manifest", { manifest: "{", env: "" }],
     ["env", { manifest: "", env: "GREETING" }],
     ["environment", { manifest: "", env: "", environment: "production" }],
-  ])("opens what it is folded into, where %s is wrong", async (_field, form) => {
+  ])("opens the folded part that has the error: %s", async (_field, form) => {
     const page = await person.send("/marketplace/apps", { name: "", ...form });
     expect(page.html).toMatch(/<details class="more" open/);
     const plain = await person.send("/marketplace/apps", { name: "Shop!", manifest: "", env: "" });
@@ -119,7 +119,7 @@ describe("creating an app", () => {
   it.each([
     ["pasted", (text: string) => ({ manifest: text })],
     ["uploaded", (text: string) => ({ manifest: "", file: new File([text], "app.json") })],
-  ])("from an app.json that is %s: config vars, add-ons and all", async (_how, given) => {
+  ])("accepts an app.json that is %s, with config vars and add-ons", async (_how, given) => {
     const form = { name: "shop", env: "GREETING=good day\n", ...given(JSON.stringify(appJson)) };
     const page = await person.send("/marketplace/apps", form);
     expect([page.status, page.at]).toEqual([200, "/marketplace/apps/shop"]);
@@ -128,15 +128,15 @@ describe("creating an app", () => {
       GREETING: "good day",
       WIDGET_URL: expect.any(String) as string,
     });
-    for (const words of ["GADGET", "What its app.json made of it", "buildpacks ruby"])
+    for (const words of ["GADGET", "Result of its app.json", "buildpacks ruby"])
       expect(page.text).toContain(words);
-    for (const name of ["GREETING", "SESSION"]) expect(page.text).toContain(`${name} of the app itself`);
+    for (const name of ["GREETING", "SESSION"]) expect(page.text).toContain(`${name} set on the app`);
     for (const name of ["WIDGET_URL", "POSTGRESQL_URL"])
       expect(page.text).toContain(`${name} from an add-on`);
     expect(page.text).not.toContain("good day");
   });
 
-  it("asks for the config vars that an app.json requires, and shows the file that was uploaded", async () => {
+  it("asks for required config vars, and shows the uploaded file", async () => {
     const file = new File([JSON.stringify(appJson)], "app.json");
     const page = await person.send("/marketplace/apps", { name: "shop", file });
     expect(faultAt(page, "create-app-env")).toContain("/env/GREETING");
@@ -144,7 +144,7 @@ describe("creating an app", () => {
     expect(apps()).toEqual([]);
   });
 
-  it("makes nothing of it when an add-on is refused", async () => {
+  it("creates nothing when an add-on is refused", async () => {
     world.partner.answers({ status: 422, body: { id: "no", message: "Sold out." } });
     const page = await person.send("/marketplace/apps", { manifest: '{"addons": ["widgets"]}' });
     expect([page.status, faultAt(page, "create-app-manifest")]).toEqual([
@@ -155,10 +155,10 @@ describe("creating an app", () => {
   });
 });
 
-describe("installing the add-on", () => {
+describe("the form that installs the add-on", () => {
   beforeEach(() => void world.control.createApp({ name: "shop" }));
 
-  it("sends what was chosen, and leads to the add-on with what was answered", async () => {
+  it("sends the choices, and leads to the add-on with the service's answer", async () => {
     const page = await install("shop", {
       plan: "premium",
       options: "colour=blue\n\nsize = 3",
@@ -181,13 +181,13 @@ describe("installing the add-on", () => {
     ["plan", "huge", /no plan huge/],
     ["as", "gadget", /upper-case letters/],
     ["options", "blue", /Line 1 is not like/],
-  ])("says at %s what is wrong, and asks the service for nothing", async (field, value, fault) => {
+  ])("shows at %s what is wrong, without a call to the service", async (field, value, fault) => {
     const page = await install("shop", { plan: "basic", [field]: value });
     expect([page.status, faultAt(page, `install-${field}`)]).toEqual([422, expect.stringMatching(fault)]);
     expect([addons(), world.partner.requests]).toEqual([[], []]);
   });
 
-  it("shows a refusal of the service, with its sentence", async () => {
+  it("shows a refusal of the service with its message", async () => {
     world.partner.answers({ status: 422, body: { id: "no", message: "Not in this region." } });
     const page = await install("shop", { plan: "basic" });
     expect(page.text).toContain("answered 422");
@@ -195,14 +195,14 @@ describe("installing the add-on", () => {
     expect(addons()).toMatchObject([{ state: "deprovisioned" }]);
   });
 
-  it("complains in words about an answer that the platform's document does not allow", async () => {
+  it("shows complaints about an answer that the platform's document does not allow", async () => {
     world.partner.answers({ status: 200, body: { config: { "no-name": "x" } } });
     const { text } = await install("shop", { plan: "basic" });
     expect(text).toContain("is no name of a config var");
     expect(text).toContain("id is missing");
   });
 
-  it("does not keep a person waiting for a service that is slow: the answer comes to the page later", async () => {
+  it("does not wait for a slow service: the answer appears later", async () => {
     let answerNow = () => {};
     const isAsked = new Promise<void>((asked) =>
       world.partner.answers(async (request) => {
@@ -219,12 +219,12 @@ describe("installing the add-on", () => {
     const path = page.at;
     while (world.control.ledger().entries.length === 0)
       await new Promise((resolve) => setTimeout(resolve, 20));
-    expect((await person.visit(path)).text).toContain("your service said yes");
+    expect((await person.visit(path)).text).toContain("your service accepted");
   });
 });
 
-describe("ending an app", () => {
-  it("deprovisions its add-ons and takes it away", async () => {
+describe("the forms that deploy and destroy an app", () => {
+  it("deprovision its add-ons and remove it", async () => {
     world.control.createApp({ name: "shop" });
     await install("shop", { plan: "basic" });
     const page = await person.send("/marketplace/apps/shop/destroy", {});
@@ -232,7 +232,7 @@ describe("ending an app", () => {
     expect(addons()).toMatchObject([{ state: "deprovisioned" }]);
   });
 
-  it("deploys one from a manifest again", async () => {
+  it("deploy an app with a manifest again", async () => {
     await person.send("/marketplace/apps", { name: "shop", manifest: "{}" });
     const page = await person.send("/marketplace/apps/shop/deploy", {});
     expect(page.text).toContain("deploy, deploy");

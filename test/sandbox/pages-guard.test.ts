@@ -12,7 +12,7 @@ afterAll(() => world.close());
 
 const apps = () => world.control.state().apps;
 
-/** A request under any name, which `fetch` does not allow. */
+/** A request with any Host header, which `fetch` does not allow. */
 function statusUnder(
   host: string,
   path = "/",
@@ -31,21 +31,21 @@ function statusUnder(
   });
 }
 
-describe("the pages are for whoever sits at this machine", () => {
+describe("the sandbox's pages are protected from other sites", () => {
   it.each(["https://evil.example", "null", "http://localhost:1", ""])(
-    "a form from %p does nothing",
+    "a form from %p is refused",
     async (origin) => {
       const page = await person.send("/marketplace/apps", { name: "shop" }, { origin });
       expect([page.status, page.text, apps()]).toEqual([
         403,
-        expect.stringContaining("page of the sandbox"),
+        expect.stringContaining("the sandbox's own pages"),
         [],
       ]);
     },
   );
 
   it.each(["evil.example", "127.0.0.1.evil.example:80", "localhost.evil.example"])(
-    "a page under the name %s is not shown, and its form not taken",
+    "a page and its form are refused under the host name %s",
     async (host) => {
       expect(await statusUnder(host)).toBe(403);
       expect(await statusUnder(host, "/marketplace/platform/reset", "POST")).toBe(403);
@@ -56,7 +56,7 @@ describe("the pages are for whoever sits at this machine", () => {
     expect(await statusUnder(host)).toBe(200);
   });
 
-  it("in a container, where the sandbox listens to everybody, its name is nobody's business", async () => {
+  it("any host name is accepted when SANDBOX_HOST is set, as in a container", async () => {
     const open = await aWorld({ host: "0.0.0.0" });
     const { port } = new URL(open.sandbox.url);
     const response = await fetch(`http://127.0.0.1:${port}/`, { headers: { accept: "text/html" } });
@@ -65,11 +65,11 @@ describe("the pages are for whoever sits at this machine", () => {
   });
 });
 
-describe("the control side", () => {
+describe("the control API", () => {
   const createApp = (headers: Record<string, string>) =>
     fetch(`${world.sandbox.url}/sandbox/apps`, { method: "POST", body: '{"name":"by-json"}', headers });
 
-  it("takes nothing from somebody else's page, which a browser lets send what looks like text", async () => {
+  it("refuses requests of other sites' pages, also as text/plain", async () => {
     const response = await createApp({ origin: "https://evil.example", "content-type": "text/plain" });
     expect([response.status, await response.json(), apps()]).toEqual([
       ...[403, { id: "forbidden", message: expect.stringContaining("evil.example") as string }],
@@ -77,33 +77,33 @@ describe("the control side", () => {
     ]);
   });
 
-  it("is closed under a name that somebody else lets point here, and open under those of this machine", async () => {
+  it("is refused under foreign host names, and open under those of this machine", async () => {
     const names = ["evil.example", "evil.example:4000", "localhost:4000", "127.0.0.1", "[::1]:4000"];
     const statuses = await Promise.all(names.map((name) => statusUnder(name, "/sandbox/ledger?reveal=1")));
     expect(statuses).toEqual([403, 403, 200, 200, 200]);
     expect(await statusUnder("evil.example", "/sandbox/reset", "POST")).toBe(403);
   });
 
-  it("is open under any name where the sandbox was told to listen to everybody", async () => {
+  it("is open under any host name when the sandbox listens on all addresses", async () => {
     const open = await aWorld({ host: "0.0.0.0" });
     const base = open.sandbox.url.replace("localhost", "127.0.0.1");
     expect(await statusUnder("sandbox:4000", "/sandbox/state", "GET", base)).toBe(200);
     await open.close();
   });
 
-  it("takes what a program sends, which says no origin, and what our own pages send", async () => {
+  it("accepts programs, which send no Origin, and the sandbox's own pages", async () => {
     expect((await createApp({})).status).toBe(201);
     expect((await createApp({ origin: world.sandbox.url })).status).toBe(409);
     await fetch(`${world.sandbox.url}/sandbox/reset`, { method: "POST" });
   });
 });
 
-describe("every page", () => {
+describe("every page of the sandbox", () => {
   const policy =
     "default-src 'none';style-src 'self';script-src 'self';connect-src 'self';img-src 'self' data:;base-uri 'none';frame-ancestors 'none';form-action 'self'";
 
   it.each(["/", "/marketplace/ledger", "/marketplace/platform", "/marketplace/apps/nope"])(
-    "%s allows no script and no style but ours, in no frame, and is kept nowhere",
+    "%s allows only our scripts and styles, no framing and no caching",
     async (path) => {
       const { headers, html } = await person.visit(path);
       expect(headers.get("content-security-policy")).toBe(policy);
@@ -123,7 +123,7 @@ describe("every page", () => {
   });
 });
 
-describe("what is sent instead of a form", () => {
+describe("a body that is not a form", () => {
   const post = (body: string, type: string) =>
     fetch(`${world.sandbox.url}/marketplace/apps`, {
       method: "POST",
@@ -136,7 +136,7 @@ describe("what is sent instead of a form", () => {
     ["a torn form", "--b\r\nContent-Disposition: form-data; na", "multipart/form-data; boundary=b", 400],
     ["no boundary", "--b--", "multipart/form-data", 400],
     ["2 MB", `name=${"x".repeat(2 * 1024 * 1024)}`, "application/x-www-form-urlencoded", 413],
-  ])("%s is refused in words, and makes nothing", async (_what, body, type, status) => {
+  ])("%s is refused with a message, and creates nothing", async (_what, body, type, status) => {
     const response = await post(body, type);
     expect([response.status, response.headers.get("content-type")]).toEqual([
       status,
@@ -146,8 +146,8 @@ describe("what is sent instead of a form", () => {
   });
 });
 
-describe("live events", () => {
-  it("say that something has happened, and end with the sandbox", async () => {
+describe("GET /marketplace/live", () => {
+  it("sends an event after a change, and ends with the sandbox", async () => {
     const own = await aWorld();
     const response = await fetch(`${own.sandbox.url}/marketplace/live`);
     expect(response.headers.get("content-type")).toContain("text/event-stream");

@@ -13,23 +13,23 @@ const PLATFORM = "/marketplace/platform";
 const send = (path: string, form: Record<string, string> = {}) => person.send(PLATFORM + path, form);
 const hoursAhead = () => Math.round((Date.parse(world.control.state().now) - Date.now()) / 3_600_000) + 0;
 
-describe("the platform's clock", () => {
-  it("is moved by 8 hours: every access token has ended", async () => {
+describe("the clock's form", () => {
+  it("advances the clock by 8 hours: every access token has expired", async () => {
     const { addon } = await world.installed();
     const page = await send("/clock", { hours: "8" });
     expect([hoursAhead(), world.control.addon(addon.id).tokens]).toMatchObject([8, [{ state: "expired" }]]);
     expect(page.text).toContain("ahead by 8 hours");
   });
 
-  it.each(["", "soon", "1e300", "-99999999"])("does not move by %p, and says so", async (hours) => {
+  it.each(["", "soon", "1e300", "-99999999"])("refuses %p with a message", async (hours) => {
     const page = await send("/clock", { hours });
     expect([page.status, faultAt(page, "clock-hours")]).toEqual([422, expect.stringMatching(/must/)]);
     expect(hoursAhead()).toBe(0);
   });
 });
 
-describe("the client secret", () => {
-  it("is reset, and the new one shown once", async () => {
+describe("the client secret's form", () => {
+  it("resets it, and shows the new one once", async () => {
     const { addon } = await world.installed();
     const before = world.sandbox.settings.clientSecret;
     const response = await fetch(`${world.sandbox.url}${PLATFORM}/client-secret`, {
@@ -50,8 +50,8 @@ describe("the client secret", () => {
   });
 });
 
-describe("faults", () => {
-  it("wait for their call, are seen waiting, and are taken back", async () => {
+describe("the faults' form", () => {
+  it("adds a fault, which is listed until it is used or cleared", async () => {
     const page = await send("/faults", { call: "> POST /resources", kind: "lost", times: "2" });
     const fault = { match: "> POST /resources", times: 2, action: { reset: "after" } };
     expect(world.control.faults()).toEqual([fault]);
@@ -60,7 +60,7 @@ describe("faults", () => {
     expect(world.control.faults()).toEqual([]);
   });
 
-  it("lose an answer: the service has done its work, and the platform does not know", async () => {
+  it("loses an answer: the service has done its work, and the platform has no answer", async () => {
     await send("/faults", { call: "> POST /resources", kind: "lost", times: "1" });
     world.control.createApp({ name: "shop" });
     const page = await person.send("/marketplace/apps/shop/install", { plan: "basic" });
@@ -76,7 +76,7 @@ describe("faults", () => {
     ["times", { times: "often" }],
     ["kind", { kind: "constructor" }],
     ["call", { call: "POST /elsewhere" }],
-  ])("are refused at %s when %p is given", async (field, wrong) => {
+  ])("shows at %s that %p is wrong", async (field, wrong) => {
     const form = { call: "POST /oauth/token", kind: "cut", times: "1", ...wrong } as Record<string, string>;
     const page = await send("/faults", form);
     expect([page.status, faultAt(page, `fault-${field}`)]).toEqual([422, expect.any(String)]);
@@ -84,7 +84,7 @@ describe("faults", () => {
   });
 });
 
-describe("incidents", () => {
+describe("the incidents' form", () => {
   const feed = async () =>
     (await (await fetch(`${world.sandbox.url}/api/v4/current-status`)).json()) as {
       status: { system: string; status: string }[];
@@ -92,7 +92,7 @@ describe("incidents", () => {
       scheduled: { title: string }[];
     };
 
-  it("are posted to the status feed, and resolved", async () => {
+  it("opens an incident in the status feed, and resolves it", async () => {
     const form = { title: "Config is slow", contents: "We look into it.", kind: "incident", system: "Tools" };
     const page = await send("/incidents", form);
     expect(await feed()).toMatchObject({
@@ -106,7 +106,7 @@ describe("incidents", () => {
     expect([again.status, again.text]).toEqual([409, expect.stringContaining("resolved already")]);
   });
 
-  it("may be a maintenance", async () => {
+  it("can open a maintenance", async () => {
     await send("/incidents", { title: "New disks", contents: "", kind: "maintenance", system: "Data" });
     expect(await feed()).toMatchObject({ incidents: [], scheduled: [{ title: "New disks" }] });
   });
@@ -114,21 +114,21 @@ describe("incidents", () => {
   it.each([
     ["title", { title: " " }],
     ["kind", { kind: "party" }],
-  ])("are refused at %s when %p is given", async (field, wrong) => {
+  ])("shows at %s that %p is wrong", async (field, wrong) => {
     const page = await send("/incidents", { title: "Slow", kind: "incident", system: "Apps", ...wrong });
     expect([page.status, faultAt(page, `incident-${field}`)]).toEqual([422, expect.any(String)]);
     expect((await feed()).incidents).toEqual([]);
   });
 });
 
-it("everything is forgotten", async () => {
+it("the reset form forgets everything", async () => {
   await world.installed();
   await send("/reset");
   expect(world.control.state()).toMatchObject({ apps: [], addons: [] });
 });
 
-describe("the ledger", () => {
-  it("has every call both ways, as a diagram and as a list, with request and answer", async () => {
+describe("the ledger's page", () => {
+  it("shows every call in both directions, as a diagram and as a list, with request and answer", async () => {
     await world.installed();
     for (const path of ["/marketplace/ledger", "/marketplace/ledger?view=list"]) {
       const { text } = await person.visit(path);
@@ -137,7 +137,7 @@ describe("the ledger", () => {
     }
   });
 
-  it("leads back to earlier calls", async () => {
+  it("links to earlier calls", async () => {
     const calls = 130;
     for (let call = 0; call < calls; call++) await fetch(`${world.sandbox.url}/api/v4/current-status`);
     let path: string | undefined = "/marketplace/ledger?view=list";
@@ -150,7 +150,7 @@ describe("the ledger", () => {
     expect(seen).toEqual(Array.from({ length: calls }, (_, index) => calls - index));
   });
 
-  it("marks what a service sends as text, whatever it is", async () => {
+  it("escapes what the service sends", async () => {
     world.partner.answers({ status: 422, body: { id: "<b>", message: "<script>alert(1)</script>" } });
     await world.control.install();
     const { html, text } = await person.visit("/marketplace/ledger");

@@ -35,7 +35,7 @@ const idsOf = (pages: { rows: Named[] }[]) => pages.flatMap(({ rows }) => rows.m
 const namesOf = (pages: { rows: Named[] }[]) => pages.flatMap(({ rows }) => rows.map(({ name }) => name));
 
 it.each(["/apps", "/users/~/apps", "ADDON/addon-attachments", "/pipelines", "/pipeline-couplings"])(
-  "%s comes in pages of 200, in the order of ids, each object once",
+  "%s has pages of 200 in the order of ids, each object once",
   async (path) => {
     const pages = await pagesOf(path.replace("ADDON", `/addons/${addon}`));
     expect(pages.map(({ status, rows }) => [status, rows.length])).toEqual([
@@ -52,34 +52,34 @@ it.each(["/apps", "/users/~/apps", "ADDON/addon-attachments", "/pipelines", "/pi
   },
 );
 
-it("A filter's answer is paged like any other list", async () => {
+it("POST /filters/apps is paged like other lists", async () => {
   const json = { in: { id: apps.map(({ id }) => id) } };
   const answer = await world.call<Named[]>(token, "/filters/apps", { method: "POST", json });
   expect([answer.status, answer.body.length]).toEqual([206, 200]);
   expect(answer.headers.get("next-range")).toBe(`id ]${answer.body[199]!.id}..; max=200`);
 });
 
-it("At most 1000 come at once, and as few as one", async () => {
+it("a page has at most 1000 objects, and at least one", async () => {
   const [all] = await pagesOf("/apps", "id ..; max=1000");
   expect(all).toMatchObject({ status: 200, rows: { length: 450 } });
   const one = await world.call<Named[]>(token, "/apps", { headers: { range: "id ..; max=1" } });
   expect([one.status, one.body.length, one.headers.get("accept-ranges")]).toEqual([206, 1, "id, name"]);
 });
 
-it("Descending order goes on descending", async () => {
+it("descending order continues on the next page", async () => {
   const pages = await pagesOf("/apps", "id ..; max=300,order=desc");
   expect(idsOf(pages)).toEqual(sorted(apps.map(({ id }) => id)).reverse());
   expect(pages).toHaveLength(2);
 });
 
-it("A list with names of their own goes by name too", async () => {
+it("a list whose objects have names can be ordered by name too", async () => {
   const names = sorted(apps.map(({ name }) => name));
   expect(namesOf(await pagesOf("/apps", "name ..; max=100"))).toEqual(names);
   const some = await pagesOf("/apps", `name ${names[10]}..${names[20]}; max=4`);
   expect(namesOf(some)).toEqual(names.slice(10, 21));
 });
 
-it("A range begins and ends where it says", async () => {
+it("a range starts and ends where it says", async () => {
   const ids = sorted(apps.map(({ id }) => id));
   expect(idsOf(await pagesOf("/apps", `id ${ids[3]}..${ids[7]}; max=2`))).toEqual(ids.slice(3, 8));
   expect(idsOf(await pagesOf("/apps", `id ]${ids[3]}..${ids[7]}`))).toEqual(ids.slice(4, 8));
@@ -107,12 +107,12 @@ it.each([
   expect(answer).toMatchObject({ status: 416, body: { id: "requested_range_not_satisfiable" } });
 });
 
-it("A list without names of their own goes by id alone", async () => {
+it("a list whose objects have no names is ordered by id only", async () => {
   const path = `/addons/${addon}/addon-attachments`;
   expect(await world.call(token, path, { headers: { range: "name .." } })).toMatchObject({ status: 416 });
 });
 
-it("What is renamed while its list is paged is neither lost nor seen twice", async () => {
+it("an object that is renamed during paging is neither lost nor repeated", async () => {
   let round = 0;
   const pages = await pagesOf("/apps", "id ..; max=100", () => {
     round += 1;
@@ -123,7 +123,7 @@ it("What is renamed while its list is paged is neither lost nor seen twice", asy
   expect(sorted(idsOf(pages))).toEqual(sorted(apps.map(({ id }) => id)));
 });
 
-it("A last page is no longer the same when one more comes behind it", async () => {
+it("the ETag of a last page changes when another page follows it", async () => {
   const { addon: own, token: ownToken } = await world.installed();
   const path = `/addons/${own.id}/addon-attachments`;
   const [first] = (await world.call<Named[]>(ownToken, path)).body;
@@ -133,7 +133,7 @@ it("A last page is no longer the same when one more comes behind it", async () =
     });
   const alone = { asc: await get("asc"), desc: await get("desc") };
   const second = world.control.attach(own.id, { app: world.control.createApp().id });
-  // Ids are random: the new one stands behind the first in one order or the other.
+  // Ids are random: the new object is last in one of the two orders.
   const order = second.id > first!.id ? "asc" : "desc";
   const before = alone[order];
   const after = await get(order, { "if-none-match": before.headers.get("etag")! });

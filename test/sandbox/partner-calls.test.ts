@@ -57,18 +57,18 @@ describe("a provision request", () => {
     ],
     ["201", { status: 201, body: { id: "1" } }, /only 200 and 202/],
     ["a refusal without a message", { status: 422, body: {} }, /not \{id, message\}/],
-  ])("is complained about in the ledger when the answer has %s", async (_what, answer, complaint) => {
+  ])("causes a complaint in the ledger when the answer has %s", async (_what, answer, complaint) => {
     world.partner.answers(answer);
     await world.control.install();
     expect(lastComplaints()?.join(" ")).toMatch(complaint);
   });
 
-  it("has no complaint when all is well", async () => {
+  it("causes no complaint when the answer is right", async () => {
     await world.control.install();
     expect(lastComplaints()).toBeUndefined();
   });
 
-  it("carries the log members when the manifest asks for them, and takes a drain in the answer", async () => {
+  it("has the log members if the manifest asks for them, and accepts a drain in the answer", async () => {
     world.control.partner({ addonManifest: { ...manifest, requires: ["log_input"] } });
     const url = "https://logs.example.com/drain";
     world.partner.answers({ status: 200, body: { id: "p-1", log_drain_url: url } });
@@ -93,7 +93,7 @@ describe("a provision request", () => {
     expect(await world.exchange(world.lastCode())).toMatchObject({ status: 400 });
   });
 
-  it("is refused by the platform itself for a plan the manifest does not have, unless forced", async () => {
+  it("is refused by the platform for a plan that the manifest does not have, unless forced", async () => {
     await expect(world.control.install({ plan: "huge" })).rejects.toThrow(/basic, premium/);
     expect((await world.control.install({ plan: "huge", force: true })).response.status).toBe(200);
   });
@@ -107,7 +107,7 @@ describe("a redelivery", () => {
     expect(await world.exchange(codeOf(0))).toMatchObject({ status: 200 });
   });
 
-  it("sends the plan that was asked for at first, also when it was changed since", async () => {
+  it("sends the plan of the first request, also if it has changed since", async () => {
     const { addon } = await world.control.install({ plan: "basic" });
     await world.control.changePlan(addon.id, "premium");
     await world.control.redeliver(addon.id);
@@ -115,7 +115,7 @@ describe("a redelivery", () => {
     expect(world.control.addon(addon.id).plan.name).toBe("widgets:premium");
   });
 
-  it("sends a new code when asked to; the pair it is exchanged for replaces the former", async () => {
+  it("sends a new code on request, whose tokens replace the former ones", async () => {
     const { addon, token } = await world.installed();
     await world.control.redeliver(addon.id, { newCode: true, plan: "premium" });
     expect(sent(1)).toMatchObject({ uuid: addon.id, plan: "premium" });
@@ -125,7 +125,7 @@ describe("a redelivery", () => {
     expect(await world.call(body.access_token, "/addons")).toMatchObject({ status: 200 });
   });
 
-  it("leaves only one of several codes to be exchanged: the others die with it", async () => {
+  it("invalidates the other codes when one of several is exchanged", async () => {
     const { addon } = await world.installed();
     for (const newCode of [true, true]) await world.control.redeliver(addon.id, { newCode });
     const { body } = await world.exchange(codeOf(1));
@@ -133,7 +133,7 @@ describe("a redelivery", () => {
     expect(await world.call(body.access_token, "/addons")).toMatchObject({ status: 200 });
   });
 
-  it("that is answered as the first brings nothing back that has changed since", async () => {
+  it("with the same answer as the first restores nothing that has changed since", async () => {
     const url = "https://logs.example.com/drain";
     const answer = {
       id: "p-1",
@@ -160,7 +160,7 @@ describe("a redelivery", () => {
     expect(drains.body).toMatchObject([{ id: drain.id, url: moved.json.url }]);
   });
 
-  it("answered 202 again does not say of a finished add-on that it is waited for", async () => {
+  it("answered 202 again does not set a finished add-on back", async () => {
     world.partner.answers({ status: 202, body: { id: "p-1", message: "In a few minutes." } });
     const { addon, token } = await world.installed();
     await world.call(token, `/addons/${addon.id}/actions/provision`, { method: "POST" });
@@ -169,7 +169,7 @@ describe("a redelivery", () => {
     expect(again.addon).not.toHaveProperty("provision_message");
   });
 
-  it("has its new code accepted and its body judged, though nothing of it is taken up", async () => {
+  it("has its new code accepted and its answer checked, although its body has no effect", async () => {
     const { addon } = await world.installed();
     world.partner.answers({ status: 200, body: { config: { OTHER: "x" } } });
     const { response } = await world.control.redeliver(addon.id, { newCode: true });
@@ -177,7 +177,7 @@ describe("a redelivery", () => {
     expect(await world.exchange(codeOf(1))).toMatchObject({ status: 200 });
   });
 
-  it("makes good what a lost answer spoilt, with the same code", async () => {
+  it("completes a provision whose answer was lost, with the same code", async () => {
     world.control.fault("> POST /resources", { reset: "after" });
     const { addon, response } = await world.control.install();
     expect([addon.state, response.status]).toEqual(["deprovisioned", null]);
@@ -186,7 +186,7 @@ describe("a redelivery", () => {
     expect(await world.exchange(codeOf(0))).toMatchObject({ status: 200 });
   });
 
-  it("revives a provision that was answered 503 with a new code only", async () => {
+  it("completes a provision that was answered 503 only with a new code", async () => {
     world.partner.answers({ status: 503, body: { id: "busy", message: "Busy." } });
     const { addon } = await world.control.install();
     world.partner.answers(success);
@@ -196,7 +196,7 @@ describe("a redelivery", () => {
 });
 
 describe("a plan change", () => {
-  it("sends the bare plan name and takes effect on success only", async () => {
+  it("sends the plan's bare name, and takes effect on success only", async () => {
     const { addon } = await world.control.install();
     const changed = await world.control.changePlan(addon.id, "premium");
     expect(world.partner.requests[1]).toMatchObject({
@@ -210,7 +210,7 @@ describe("a plan change", () => {
     expect([refused.response.status, refused.addon.plan.name]).toEqual([422, "widgets:premium"]);
   });
 
-  it.each([404, 410])("of a living resource should not be answered %i", async (status) => {
+  it.each([404, 410])("of a live resource causes a complaint when it is answered %i", async (status) => {
     const { addon } = await world.control.install();
     world.partner.answers({ status, body: { id: "unknown", message: "Who?" } });
     const { response } = await world.control.changePlan(addon.id, "premium");
@@ -221,7 +221,7 @@ describe("a plan change", () => {
 });
 
 describe("a deprovision", () => {
-  it("has no body and ends the resource", async () => {
+  it("sends no body and ends the resource", async () => {
     const { addon } = await world.control.install();
     expect((await world.control.deprovision(addon.id)).addon.state).toBe("deprovisioned");
     const request = world.partner.requests[1]!;
@@ -230,7 +230,7 @@ describe("a deprovision", () => {
     expect(world.control.configVars(addon.app.id)).toEqual({});
   });
 
-  it("can be sent again after a failure", async () => {
+  it("can be repeated after a failure", async () => {
     const { addon } = await world.control.install();
     world.partner.answers({ status: 500, body: { id: "oops", message: "Oops." } });
     expect((await world.control.deprovision(addon.id)).addon.state).toBe("deprovisioning");
@@ -240,7 +240,7 @@ describe("a deprovision", () => {
 });
 
 describe("a sign-on", () => {
-  it("is a form signed with the salt in both ways", async () => {
+  it("is a form that is signed with the salt in both ways", async () => {
     const { addon } = await world.control.install();
     const { action, form } = world.control.signOnForm(addon.id, "user@example.com");
     expect(action).toBe(`${world.partner.url}/sso/login`);
@@ -255,7 +255,7 @@ describe("a sign-on", () => {
     });
   });
 
-  it("is posted as a form when asked to, and should be answered with 303", async () => {
+  it("is posted as a form on request, and should be answered with 303", async () => {
     const { addon } = await world.control.install();
     world.partner.answers({ status: 303, body: "" });
     expect((await world.control.signOn(addon.id)).response.status).toBe(303);
@@ -263,7 +263,7 @@ describe("a sign-on", () => {
     expect(lastComplaints()).toBeUndefined();
   });
 
-  it("to a resource that is gone should be refused", async () => {
+  it("to a deprovisioned resource should be refused", async () => {
     const { addon } = await world.control.install();
     await world.control.deprovision(addon.id);
     world.partner.answers({ status: 403, body: "" });
@@ -273,7 +273,7 @@ describe("a sign-on", () => {
     expect(complaints).toEqual(["A sign-on to a resource that is gone is answered with 403, not 303."]);
   });
 
-  it("to a resource whose deprovision was not answered well may be refused or not", async () => {
+  it("to a resource whose deprovision failed may be refused or not", async () => {
     const { addon } = await world.control.install();
     world.partner.answers({ status: 500, body: "" });
     await world.control.deprovision(addon.id);

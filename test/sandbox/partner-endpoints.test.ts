@@ -3,7 +3,7 @@ import { aWorld, stopTime, type TestWorld } from "./world.ts";
 type Row = Record<string, unknown> & { id: string; name: string };
 type Endpoint = [method: string, path: string, answers: "one" | "many", body?: object];
 
-/** Every path variable in each form the document allows; filled in with what the world below holds. */
+/** Every path variable in each form that the document allows, replaced by values of the world below. */
 const ENDPOINTS: Endpoint[] = [
   ["GET", "/addons/{addon id}", "one"],
   ["GET", "/addons/{addon name}", "one"],
@@ -90,7 +90,7 @@ beforeAll(async () => {
   const users = await world.call<Row[]>(token, "/apps/team-shop/collaborators");
   const owner = users.body.map(({ user }) => user as Record<string, string>).find(isOwner)!;
   Object.assign(known, { "user id": owner["id"], "user email": owner["email"] });
-  // So that the time of an answer and the time of what it is about differ.
+  // So that the time of the answer differs from the time of the last change.
   world.control.advanceClock(100);
 });
 afterAll(async () => {
@@ -107,27 +107,24 @@ function call(as: string, [method, path, , body]: Endpoint, headers: Record<stri
   return world.call(as, filled(path, encodeURIComponent), { method, headers, ...(json && { json }) });
 }
 
-it.each(ENDPOINTS)(
-  "%s %s answers what it names, with the headers of every answer",
-  async (...endpoint: Endpoint) => {
-    const { status, headers, body } = await call(token, endpoint);
-    expect(status).toBe(endpoint[0] === "POST" && endpoint[1].endsWith("log-drains") ? 201 : 200);
-    expect(Array.isArray(body)).toBe(endpoint[2] === "many");
-    expect([body].flat()).not.toHaveLength(0);
-    expect(headers.get("etag")).toMatch(/^"[^"]+"$/);
-    expect(headers.get("request-id")).toMatch(/^[0-9a-f-]{36}$/);
-    expect(Number(headers.get("ratelimit-remaining"))).toBeGreaterThan(4000);
-    expect(Date.parse(headers.get("last-modified")!)).toBe(lastUpdate(body) ?? (await ownUpdate()));
-  },
-);
+it.each(ENDPOINTS)("%s %s answers the object with the standard headers", async (...endpoint: Endpoint) => {
+  const { status, headers, body } = await call(token, endpoint);
+  expect(status).toBe(endpoint[0] === "POST" && endpoint[1].endsWith("log-drains") ? 201 : 200);
+  expect(Array.isArray(body)).toBe(endpoint[2] === "many");
+  expect([body].flat()).not.toHaveLength(0);
+  expect(headers.get("etag")).toMatch(/^"[^"]+"$/);
+  expect(headers.get("request-id")).toMatch(/^[0-9a-f-]{36}$/);
+  expect(Number(headers.get("ratelimit-remaining"))).toBeGreaterThan(4000);
+  expect(Date.parse(headers.get("last-modified")!)).toBe(lastUpdate(body) ?? (await ownUpdate()));
+});
 
-/** A config is as old as its add-on. */
+/** The time of change of a config is that of its add-on. */
 async function ownUpdate(): Promise<number> {
   const { body } = await world.call<Row>(token, filled("/addons/{addon id}"));
   return Date.parse(String(body["updated_at"]));
 }
 
-/** What the answer itself says; a config says nothing of the kind. */
+/** The time in the body of an answer; a config has none. */
 function lastUpdate(body: unknown): number | undefined {
   const times = [body as Row | Row[]].flat().map((row) => Date.parse(String(row["updated_at"])));
   return Number.isNaN(times[0]) ? undefined : Math.max(...times);
@@ -135,16 +132,19 @@ function lastUpdate(body: unknown): number | undefined {
 
 const READ = ENDPOINTS.filter(([method]) => method === "GET").filter(([, path]) => !path.includes("drain "));
 
-it.each(READ)("%s %s answers 304 to the ETag it gave, and counts it", async (...endpoint: Endpoint) => {
-  const first = await call(token, endpoint);
-  const again = await call(token, endpoint, { "if-none-match": first.headers.get("etag")! });
-  expect(again).toMatchObject({ status: 304, body: null });
-  const remaining = [first, again].map(({ headers }) => Number(headers.get("ratelimit-remaining")));
-  expect(remaining[1]).toBe(remaining[0]! - 1);
-  // A date is too coarse to decide over it.
-  const since = { "if-modified-since": new Date().toUTCString() };
-  expect(await call(token, endpoint, since)).toMatchObject({ status: 200 });
-});
+it.each(READ)(
+  "%s %s answers 304 to its ETag, which counts for the rate limit",
+  async (...endpoint: Endpoint) => {
+    const first = await call(token, endpoint);
+    const again = await call(token, endpoint, { "if-none-match": first.headers.get("etag")! });
+    expect(again).toMatchObject({ status: 304, body: null });
+    const remaining = [first, again].map(({ headers }) => Number(headers.get("ratelimit-remaining")));
+    expect(remaining[1]).toBe(remaining[0]! - 1);
+    // A date is too coarse to decide over it.
+    const since = { "if-modified-since": new Date().toUTCString() };
+    expect(await call(token, endpoint, since)).toMatchObject({ status: 200 });
+  },
+);
 
 /** Uuids are compared without regard to case (RFC 9562, section 4). */
 const inCapitals = (value: string) => (/^[0-9a-f-]{36}$/.test(value) ? value.toUpperCase() : value);
@@ -165,7 +165,7 @@ it.each(OF_ONE)("%s %s is forbidden to the token of another add-on", async (...e
 });
 
 it.each(ENDPOINTS)(
-  "%s %s takes a token, and the version in its Accept header",
+  "%s %s requires a token, and the version in the Accept header",
   async (...endpoint: Endpoint) => {
     expect(await call("SVCK-unknown", endpoint)).toMatchObject({ status: 401, body: { id: "unauthorized" } });
     for (const accept of ["application/json", "application/vnd.svc+json; version=2"]) {
@@ -178,7 +178,7 @@ it.each(ENDPOINTS)(
 );
 
 it.each(["GET /account", "HEAD /account", "GET /account/", "GET /Account", "HEAD /oauth/authorizations"])(
-  "%s is known, and outside an add-on's access",
+  "%s is known, but outside an add-on's access",
   async (call) => {
     const [method, path] = call.split(" ") as [string, string];
     const { token } = await world.installed();
@@ -186,19 +186,19 @@ it.each(["GET /account", "HEAD /account", "GET /account/", "GET /Account", "HEAD
   },
 );
 
-it("A token that is none is told so in the words of RFC 6750, and a missing one is only asked for", async () => {
+it("an invalid token is refused as RFC 6750 says, and a missing one only requested", async () => {
   const wrong = await world.call("SVCK-none", "/apps");
   expect(wrong.headers.get("www-authenticate")).toBe('Bearer realm="platform", error="invalid_token"');
   const missing = await fetch(`${world.sandbox.url}/apps`);
   expect(missing.headers.get("www-authenticate")).toBe('Bearer realm="platform"');
 });
 
-it("Couplings are asked for by the pipeline's id, not its name", async () => {
+it("couplings are found by the pipeline's id, not its name", async () => {
   const { status } = await world.call(token, `/pipelines/${known["pipeline name"]}/pipeline-couplings`);
   expect(status).toBe(404);
 });
 
-it("A user's lists are those of the account the add-on belongs to, and of no other", async () => {
+it("a user's lists are those of the account that the add-on belongs to", async () => {
   expect(await world.call(token, "/users/colleague@example.com/apps")).toMatchObject({ status: 403 });
   for (const user of ["nobody@example.com", known["addon id"]!]) {
     expect(await world.call(token, `/users/${user}/apps`)).toMatchObject({ status: 404 });
@@ -207,7 +207,7 @@ it("A user's lists are those of the account the add-on belongs to, and of no oth
   expect(shouted.body.map(({ name }) => name)).toEqual(["team-shop"]);
 });
 
-describe("beyond the partner endpoints", () => {
+describe("endpoints outside the partner's access", () => {
   it.each([
     ["GET", "/apps/{app id}/formation"],
     ["GET", "/apps/{app id}/releases"],
@@ -237,7 +237,7 @@ describe("beyond the partner endpoints", () => {
     expect(answer).toMatchObject({ status: 404, body: { id: "not_found" } });
   });
 
-  it("an enabled endpoint is open at once, for apps in reach alone, until it is closed again", async () => {
+  it("an enabled endpoint is open at once, for accessible apps only, until it is disabled", async () => {
     const path = "/apps/{app id}/formation";
     world.control.settings({ extraEndpoints: ["GET /apps/*/formation"] });
     expect(await call(token, ["GET", path, "many"])).toMatchObject({ status: 200, body: [] });
@@ -248,7 +248,7 @@ describe("beyond the partner endpoints", () => {
   });
 });
 
-describe("bad input", () => {
+describe("unusual input", () => {
   it.each([
     ["a broken escape", "/addons/%zz", 400],
     ["half a character", "/apps/%E4", 400],
@@ -259,7 +259,7 @@ describe("bad input", () => {
     ["a way out", "/apps/..%2F..%2Fetc", 404],
     ["a blank", "/teams/%20/members", 404],
     ["twice self", "/users/~~/apps", 404],
-  ])("%s in the path does no harm", async (_what, path, status) => {
+  ])("%s in the path causes no error", async (_what, path, status) => {
     const answer = await world.call(token, path);
     expect(answer).toMatchObject({ status, body: { message: expect.any(String) } });
   });
@@ -285,7 +285,7 @@ describe("bad input", () => {
     });
   });
 
-  it("a filter for nothing, and for what is out of reach, finds nothing", async () => {
+  it("an empty filter, and one for inaccessible apps, finds nothing", async () => {
     for (const id of [[], ["01234567-89ab-cdef-0123-456789abcdef"]]) {
       const answer = await world.call(token, "/filters/apps", { method: "POST", json: { in: { id } } });
       expect(answer).toMatchObject({ status: 200, body: [] });

@@ -4,10 +4,12 @@ import { join } from "node:path";
 import { startSandbox } from "../../sandbox/index.ts";
 import { aWorld, client } from "./world.ts";
 
-/** A client secret that was reset, and then everything is forgotten: the given one is current again, as in a test suite. */
+/**
+ * After a reset of the client secret and of the sandbox, the configured secret is current again, as test suites need.
+ */
 const given = { clientSecret: "given-at-the-start" };
 
-it("After a reset the given client secret is the current one again, and none is a former one", async () => {
+it("after a reset the client secret of the start is current again, and no secret is a former one", async () => {
   const world = await aWorld(given);
   const { secret } = world.control.resetClientSecret();
   world.control.reset();
@@ -18,7 +20,7 @@ it("After a reset the given client secret is the current one again, and none is 
   await world.close();
 });
 
-it("That is also one that was made up, or given at run time; who the partner is stays", async () => {
+it("the same is true of a generated one, or one given at run time; the partner stays", async () => {
   const world = await aWorld();
   const { clientSecret: madeUp } = world.sandbox.settings;
   world.control.resetClientSecret();
@@ -30,7 +32,7 @@ it("That is also one that was made up, or given at run time; who the partner is 
   world.control.resetClientSecret();
   world.control.reset();
   expect(world.sandbox.settings).toMatchObject(partner);
-  // What is changed beside it gives no secret.
+  // Other members change, but no secret is given.
   const { secret } = world.control.resetClientSecret();
   world.control.partner({ resourcesPath: "/v3" });
   expect(world.sandbox.settings.clientSecret).toBe(secret);
@@ -39,12 +41,12 @@ it("That is also one that was made up, or given at run time; who the partner is 
   await world.close();
 });
 
-describe("across a restart", () => {
+describe("a reset after a restart", () => {
   let statePath: string;
   beforeEach(() => void (statePath = join(mkdtempSync(join(tmpdir(), "sandbox-")), "state.json")));
   afterEach(() => rmSync(join(statePath, ".."), { recursive: true }));
 
-  /** What the client secret is after a start on the state file, and after a reset then. */
+  /** The client secret after a start on the state file, and after a reset then. */
   async function secretsOf(settings: { clientSecret?: string }) {
     const sandbox = await startSandbox({ statePath, ...settings });
     const atStart = sandbox.settings.clientSecret;
@@ -62,12 +64,12 @@ describe("across a restart", () => {
     return secret;
   }
 
-  it("the secret of the start is found again", async () => {
+  it("restores the client secret of the start", async () => {
     const secret = await resetSecret(given);
     expect(await secretsOf(given)).toEqual({ atStart: secret, afterReset: given.clientSecret });
   });
 
-  it("one that was made up is, too", async () => {
+  it("restores a generated client secret", async () => {
     const first = await startSandbox({ statePath });
     const { clientSecret: madeUp } = first.settings;
     first.control.resetClientSecret();
@@ -75,7 +77,7 @@ describe("across a restart", () => {
     expect(await secretsOf({})).toMatchObject({ afterReset: madeUp });
   });
 
-  it("one that was given at run time wins over the same one as at the last start, and not over another", async () => {
+  it("restores a secret given at run time if the start has the same setting as before, and not another", async () => {
     const secret = await resetSecret(given, "given-later");
     const copy = readFileSync(statePath);
     expect(await secretsOf(given)).toEqual({ atStart: secret, afterReset: "given-later" });
@@ -86,7 +88,7 @@ describe("across a restart", () => {
     });
   });
 
-  it("and in a state file that does not say which was given last, the one of the start", async () => {
+  it("restores that of the start when the state file does not say which was given last", async () => {
     const secret = await resetSecret(given);
     const { lastGivenClientSecret: _, ...older } = JSON.parse(readFileSync(statePath, "utf8")) as object & {
       lastGivenClientSecret: string;
@@ -99,7 +101,7 @@ describe("across a restart", () => {
   });
 });
 
-it("A client of the partner's own stays as it is", async () => {
+it("a reset keeps an OAuth client of the partner", async () => {
   const world = await aWorld();
   const redirectUri = "https://addon.example.com/callback";
   const { id, secret } = world.control.registerClient({ name: "Sign-in", redirectUri, isPartners: true });

@@ -17,7 +17,7 @@ const all = ["global", "identity", "read", "write", "read-protected", "write-pro
 const readers = ["global", "read", "write", "read-protected", "write-protected"];
 const config = { json: { GREETING: "hello" } };
 
-/** "Scopes" of the platform document: which of them open a call. */
+/** The scopes that allow each call, by the section "Scopes" of the platform document. */
 const calls: [call: string, open: string[], init?: { json?: unknown }][] = [
   ["GET /account", ["global", "identity"]],
   ["GET /apps", readers],
@@ -39,7 +39,7 @@ const calls: [call: string, open: string[], init?: { json?: unknown }][] = [
   ["GET /oauth/clients", ["global"]],
 ];
 
-it.each(calls)("%s is open to the scopes %j, and to no other", async (call, open, init = {}) => {
+it.each(calls)("%s requires one of the scopes %j", async (call, open, init = {}) => {
   const [method = "", path = ""] = call.split(" ");
   for (const scope of all) {
     const { access_token } = await monitor.tokens({ scope });
@@ -52,20 +52,20 @@ it.each(calls)("%s is open to the scopes %j, and to no other", async (call, open
   }
 });
 
-it("A HEAD only reads, as the GET does", async () => {
+it("a HEAD request needs the same scope as the GET", async () => {
   const { token } = world.control.userToken("owner@example.com", { scope: ["read"] });
   const headers = { authorization: `Bearer ${token}`, accept: "application/vnd.svc+json; version=3" };
   expect((await fetch(`${world.sandbox.url}/apps`, { method: "HEAD", headers })).status).toBe(200);
 });
 
-it("A slash at the end of a path opens nothing that is closed without it", async () => {
+it("a slash at the end of a path changes no access", async () => {
   const { token } = world.control.userToken("owner@example.com", { scope: ["write-protected"] });
   expect((await world.call(token, "/account/")).status).toBe(403);
   const identity = world.control.userToken("owner@example.com", { scope: ["identity"] });
   expect((await world.call(identity.token, "/account/")).status).toBe(200);
 });
 
-it("A refusal for want of a scope says which would do, in the words of RFC 6750", async () => {
+it("a refusal for a missing scope names the sufficient ones, as RFC 6750 says", async () => {
   const { token } = world.control.userToken("owner@example.com", { scope: ["identity"] });
   const { status, headers } = await world.call(token, "/apps");
   expect(status).toBe(403);
@@ -74,7 +74,7 @@ it("A refusal for want of a scope says which would do, in the words of RFC 6750"
   );
 });
 
-it("Several scopes add up", async () => {
+it("several scopes are combined", async () => {
   const { access_token } = await monitor.tokens({ scope: "identity read-protected write" });
   expect(await world.call(access_token, "/account")).toMatchObject({ status: 200 });
   const path = "/apps/my-shop/config-vars";
@@ -82,7 +82,7 @@ it("Several scopes add up", async () => {
   expect(await world.call(access_token, path, { method: "PATCH", ...config })).toMatchObject({ status: 403 });
 });
 
-it("An add-on's config is secret too, and changed by its partner alone", async () => {
+it("an add-on's config is protected, and only its partner changes it", async () => {
   const path = `/addons/${addon.id}/config`;
   const tokenOf = async (scope: string) => (await monitor.tokens({ scope })).access_token;
   expect(await world.call(await tokenOf("read"), path)).toMatchObject({ status: 403 });
@@ -94,12 +94,12 @@ it("An add-on's config is secret too, and changed by its partner alone", async (
   expect(action).toMatchObject({ status: 403 });
 });
 
-describe("config vars", () => {
+describe("/apps/:id/config-vars", () => {
   const path = "/apps/my-shop/config-vars";
   const patch = (json: object) =>
     world.call(world.control.userToken().token, path, { method: "PATCH", json });
 
-  it("are the app's own and those of its add-ons; merged by name, null removes", async () => {
+  it("contains the app's own vars and those of its add-ons; a PATCH merges by name, null removes", async () => {
     expect(await patch({ MODE: "fast", GREETING: null })).toMatchObject({ status: 200 });
     const { body } = await world.call(world.control.userToken().token, path);
     expect(body).toEqual({ MODE: "fast", WIDGET_URL: "https://w.example.com" });
@@ -107,14 +107,14 @@ describe("config vars", () => {
   });
 
   it.each([{ MODE: 1 }, { "NO GOOD": "x" }, { WIDGET_URL: "https://other.example.com" }])(
-    "change as a whole or not at all: %j",
+    "changes completely or not at all: %j",
     async (bad) => {
       expect(await patch({ OTHER: "x", ...bad })).toMatchObject({ status: 422 });
       expect(world.control.configVars("my-shop")).not.toHaveProperty("OTHER");
     },
   );
 
-  it("are outside a partner's access", async () => {
+  it("is outside a partner's access", async () => {
     const { token } = await world.installed({ app: app.id });
     for (const call of [path, "/account"]) {
       expect(await world.call(token, call)).toMatchObject({ status: 403, body: { id: "forbidden" } });
@@ -122,12 +122,12 @@ describe("config vars", () => {
   });
 });
 
-describe("a user's reach", () => {
+describe("the access of a user's token", () => {
   const tokenOf = (user: string) => world.control.userToken(user).token;
   const names = async (token: string, path: string) =>
     (await world.call<{ name: string }[]>(token, path)).body.map(({ name }) => name).sort();
 
-  it("is the apps they own, work on, or have through a team", async () => {
+  it("is to the apps they own, collaborate on, or have through a team", async () => {
     world.control.createApp({ name: "team-shop", team: "makers" });
     for (const user of ["owner@example.com", "colleague@example.com"]) {
       expect(await names(tokenOf(user), "/apps")).toEqual(["my-shop", "team-shop"]);
@@ -139,14 +139,14 @@ describe("a user's reach", () => {
     }
   });
 
-  it("is every add-on of an app, where a partner sees its own", async () => {
+  it("is to every add-on of an app, where a partner sees its own", async () => {
     const user = tokenOf("owner@example.com");
     const all = await world.call<{ id: string }[]>(user, "/apps/my-shop/addons");
     expect(all.body.length).toBeGreaterThan(1);
     expect(await world.call(user, `/addons/${addon.id}`)).toMatchObject({ status: 200 });
   });
 
-  it("takes away their own log drains, not those of an add-on", async () => {
+  it("allows deleting their own log drains, not those of an add-on", async () => {
     const { token } = await world.installed({ app: app.id });
     const user = tokenOf("owner@example.com");
     const add = async (by: string, url: string) =>
@@ -177,7 +177,7 @@ describe("a team that has turned off third-party OAuth", () => {
     body: { message: expect.stringMatching(/turned off third-party OAuth/) as string },
   };
 
-  it("keeps a client's tokens from its apps, while people still sign in and see who they are", async () => {
+  it("excludes clients' tokens from its apps, while people can still sign in", async () => {
     const { access_token, refresh_token } = await monitor.tokens();
     expect(await world.call(access_token, path)).toMatchObject(refused);
     expect(await world.call(access_token, `${path}/config-vars`)).toMatchObject(refused);
@@ -187,7 +187,7 @@ describe("a team that has turned off third-party OAuth", () => {
     expect(await monitor.refresh(refresh_token)).toMatchObject({ status: 201 });
   });
 
-  it("leaves users' own tokens alone, but not what a client makes of its own", async () => {
+  it("does not restrict users' own tokens, but those that a client makes for itself", async () => {
     expect(await world.call(world.control.userToken().token, path)).toMatchObject({ status: 200 });
     const make = async (by: string) => {
       const init = { method: "POST", json: { scope: ["global"] } };

@@ -1,6 +1,6 @@
 import { settingsFromEnvironment } from "../../sandbox/environment.ts";
 
-it("The command reads its settings from the environment, and leaves out what is not set", () => {
+it("the command reads its settings from the environment, and omits those that are not set", () => {
   const environment = {
     SANDBOX_PORT: "4100",
     PARTNER_URL: "http://localhost:3100",
@@ -16,7 +16,7 @@ it("The command reads its settings from the environment, and leaves out what is 
   });
 });
 
-it("A whole manifest registers the service too, and a variable of its own wins; its secrets are kept apart", () => {
+it("a manifest registers the service too, environment variables override it, and its secrets are kept separately", () => {
   const base_url = "https://addon.example.com:8443/v2/resources";
   const manifest = { id: "widgets", plans: [{ name: "basic" }], base_url };
   const ADDON_MANIFEST = JSON.stringify({
@@ -50,6 +50,6 @@ it.each([
   ["ADDON_MANIFEST", '{"id": "widgets", "plans": 5}'],
   ["ADDON_MANIFEST", '{"id": "widgets", "plans": [{"name": "basic"}], "base_url": "addon.example.com"}'],
   ["ADDON_MANIFEST", '{"id": "widgets", "plans": [{"name": "basic"}], "password": 5}'],
-])("A bad %s is refused by its name: %s", (variable, value) => {
+])("a bad %s is refused by its name: %s", (variable, value) => {
   expect(() => settingsFromEnvironment({ [variable]: value })).toThrow(variable);
 });

@@ -1,7 +1,7 @@
 import type { PartnerAnswer } from "./partner.ts";
 import { aWorld, type TestWorld } from "./world.ts";
 
-/** The members of assumed, section 5, each with its kinds; `?` may be absent. */
+/** The members that docs/assumed.md, section 5, lists, each with its types; `?` may be absent. */
 const reference = { id: "uuid", name: "text" };
 const times = { created_at: "time", updated_at: "time" };
 const app = {
@@ -133,7 +133,7 @@ const kinds: Record<string, (value: unknown) => boolean> = {
   "app name": (value) => /^[a-z][a-z0-9-]{1,28}[a-z0-9]$/.test(String(value)),
 };
 
-/** Where a value differs from its shape: what is missing, what is of the wrong kind, what is there besides. */
+/** The differences of a value from its shape: missing members, members of a wrong type, and additional ones. */
 function differences(shape: unknown, value: unknown, at: string): string[] {
   if (typeof shape === "string")
     return shape.split("|").some((kind) => kinds[kind]!(value)) ? [] : [`${at} is no ${shape}`];
@@ -191,7 +191,7 @@ const states: { state: string; wish: object; answer?: PartnerAnswer }[] = [
   { state: "still provisioning", wish: {}, answer: later },
 ];
 
-it.each(states)("Every object has its members, and no others: $state", async ({ wish, answer }) => {
+it.each(states)("every object has exactly its documented members: $state", async ({ wish, answer }) => {
   if (answer) world.partner.answers(answer);
   const made = world.control.createApp(wish);
   const { addon, token } = await world.installed({ app: made.id });

@@ -22,7 +22,7 @@ let folder: string;
 beforeEach(() => void (folder = mkdtempSync(join(tmpdir(), "sandbox-"))));
 afterEach(() => rmSync(folder, { recursive: true }));
 
-it("A sandbox goes on where the one before it stopped", async () => {
+it("a sandbox continues from its state file", async () => {
   const partner = await aPartner();
   const given = {
     partnerUrl: partner.url,
@@ -59,7 +59,7 @@ it("A sandbox goes on where the one before it stopped", async () => {
   await partner.close();
 });
 
-it("A reset leads back to what the sandbox was started with, also after a restart", async () => {
+it("a reset restores the state of the start, also after a restart", async () => {
   const given = { statePath: join(folder, "state.json"), rateLimit: 100 };
   const first = await startSandbox(given);
   first.control.settings({ refreshStatus: 200 });
@@ -71,7 +71,7 @@ it("A reset leads back to what the sandbox was started with, also after a restar
   await second.close();
 });
 
-describe("a provision on its way, when the sandbox", () => {
+describe("a provision under way, when the sandbox", () => {
   const manifest = { id: "widgets", plans: [{ name: "basic" }] };
   const never = () => new Promise<never>(() => undefined);
 
@@ -91,7 +91,7 @@ describe("a provision on its way, when the sandbox", () => {
     expect(addonsOf(sandbox)).toEqual(states);
   }
 
-  it("is killed, is delivered again by the next one, as it was", async () => {
+  it("is killed: the next one delivers it again unchanged", async () => {
     const { partner, given, first } = await underWay(({ control }) => control.install());
     const statePath = join(folder, "as-it-was-left.json");
     copyFileSync(given.statePath, statePath);
@@ -105,7 +105,7 @@ describe("a provision on its way, when the sandbox", () => {
     await partner.close();
   });
 
-  it("is closed, is not judged, and delivered again too", async () => {
+  it("is closed: it is not judged, and is delivered again", async () => {
     const { partner, given, first, begun } = await underWay(({ control }) => control.install());
     await first.close();
     expect(await begun).toMatchObject({ addon: { state: "provisioning" }, response: { status: null } });
@@ -116,7 +116,7 @@ describe("a provision on its way, when the sandbox", () => {
     await partner.close();
   });
 
-  it("is closed, waits for a service that starts later than the next one", async () => {
+  it("is closed: the next one waits for a service that starts later", async () => {
     const { partner, given, first } = await underWay(({ control }) => control.install());
     await first.close();
     await partner.close();
@@ -129,7 +129,7 @@ describe("a provision on its way, when the sandbox", () => {
     await late.close();
   });
 
-  it("is closed for longer than a grant lives, is delivered with a new one", async () => {
+  it("is closed for longer than a grant lives: it is delivered with a new one", async () => {
     const { partner, given, first } = await underWay(({ control }) => control.install());
     first.control.advanceClock(301);
     await first.close();
@@ -141,7 +141,7 @@ describe("a provision on its way, when the sandbox", () => {
     await partner.close();
   });
 
-  it("is closed, leaves no app behind that is made for ever", async () => {
+  it("is closed: the app that waits for it is not left in creation", async () => {
     const addons = ["widgets", "widgets"];
     const { partner, given, first, begun } = await underWay(({ control }) =>
       control.createAppFromManifest({ name: "shop", manifest: { addons } }),
@@ -157,7 +157,7 @@ describe("a provision on its way, when the sandbox", () => {
   });
 });
 
-it("A fault that was used up does not come back, whatever it did to the call", async () => {
+it("a fault that was used up does not return after a restart", async () => {
   const statePath = join(folder, "state.json");
   const first = await startSandbox({ statePath });
   const look = () => fetch(`${first.url}/api/v4/current-status`).catch(() => null);
@@ -172,7 +172,7 @@ it("A fault that was used up does not come back, whatever it did to the call", a
   await second.close();
 });
 
-it("A state file that is none, and a folder that is not there, are named before anything begins", async () => {
+it("an invalid state file or a missing folder is reported before the start", async () => {
   const path = join(folder, "notes.json");
   for (const text of ["not JSON", "{}"]) {
     writeFileSync(path, text);
@@ -184,7 +184,7 @@ it("A state file that is none, and a folder that is not there, are named before 
   await expect(startSandbox({ statePath: join(nowhere, "state.json") })).rejects.toThrow(nowhere);
 });
 
-it("What changes after a sandbox was closed is not written into a file that may be another's by then", async () => {
+it("changes after the close are not written to the file", async () => {
   const statePath = join(folder, "state.json");
   const first = await startSandbox({ statePath });
   first.control.createApp({ name: "in-time" });
@@ -197,7 +197,7 @@ it("What changes after a sandbox was closed is not written into a file that may 
 
 describe("a second sandbox on the same state file", () => {
   it.each(["state.json", `${"a-long-name-".repeat(10)}.json`])(
-    "is refused while the first lives: %s",
+    "is refused while the first runs: %s",
     async (name) => {
       const statePath = join(folder, name);
       const first = await startSandbox({ statePath });
@@ -216,7 +216,7 @@ describe("a second sandbox on the same state file", () => {
     },
   );
 
-  it("is refused too where several start at once after one that was killed", async () => {
+  it("is refused too when several start at once after a kill", async () => {
     const statePath = join(folder, "state.json");
     for (let round = 0; round < 5; round++) {
       await leaveSocket(`${statePath}.lock`);
@@ -229,7 +229,7 @@ describe("a second sandbox on the same state file", () => {
     expect(readdirSync(folder)).toEqual([]);
   });
 
-  /** As a process leaves it that is killed. */
+  /** Leaves the files as a killed process does. */
   async function leaveSocket(path: string) {
     const server = createServer();
     await new Promise<void>((listening) => server.listen(`${path}.1`, listening));
@@ -237,7 +237,7 @@ describe("a second sandbox on the same state file", () => {
     await new Promise((closed) => server.close(closed));
   }
 
-  it("can start after one that could not", async () => {
+  it("can start after one that failed to start", async () => {
     const statePath = join(folder, "state.json");
     writeFileSync(statePath, "not JSON");
     for (const _time of [1, 2]) await expect(startSandbox({ statePath })).rejects.toThrow("no state file");
@@ -249,7 +249,7 @@ describe("a second sandbox on the same state file", () => {
     expect(readdirSync(folder)).toEqual([]);
   });
 
-  it("is not kept away by a file that only has the name of a lock, and leaves it", async () => {
+  it("is not refused because of an unrelated file with the name of the lock, and leaves that file", async () => {
     const statePath = join(folder, "state.json");
     writeFileSync(`${statePath}.lock`, "of somebody else");
     await (await startSandbox({ statePath })).close();

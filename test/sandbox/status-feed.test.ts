@@ -38,7 +38,7 @@ async function control(method: string, path: string, json: unknown) {
 const current = async () => (await read<Current>("/current-status")).body;
 const colours = async () => (await current()).status.map(({ status }) => status).join(" ");
 
-it("All is green, and nothing is open, while nothing has happened", async () => {
+it("all systems are green and no incident is open at first", async () => {
   expect(await read("/current-status")).toMatchObject({
     status: 200,
     body: {
@@ -54,7 +54,7 @@ it("All is green, and nothing is open, while nothing has happened", async () => 
 });
 
 describe("an incident", () => {
-  it("has every member of the document's tables, with its updates the newest first", async () => {
+  it("has every documented member, with its updates newest first", async () => {
     const { status, body } = await control("POST", "/incidents", {
       title: "Slow builds",
       contents: "Builds wait longer than usual.",
@@ -101,7 +101,7 @@ describe("an incident", () => {
     });
   });
 
-  it("colours its systems until it is resolved; of two the worse counts", async () => {
+  it("sets the status of its systems until it is resolved; of two the worse counts", async () => {
     const slow = world.control.openIncident({ title: "Slow", systems: ["Apps", "Data"] });
     expect(await colours()).toBe("yellow yellow green");
     const down = world.control.openIncident({ title: "Down", systems: [{ name: "Data", status: "red" }] });
@@ -114,7 +114,7 @@ describe("an incident", () => {
     expect(await current()).toMatchObject({ incidents: [], status: [{ status: "green" }, {}, {}] });
   });
 
-  it("is resolved once, with the time it took in seconds, and can be opened again", async () => {
+  it("is resolved with its duration in seconds, and can be reopened", async () => {
     const { id } = world.control.openIncident({ title: "Down" });
     world.control.advanceClock(120);
     expect(await control("PATCH", `/incidents/${id}`, { resolved: true })).toMatchObject({ status: 200 });
@@ -133,7 +133,7 @@ describe("an incident", () => {
     expect((await current()).incidents).toMatchObject([{ id, resolved_at: null }]);
   });
 
-  it("told of afterwards is over from the start", async () => {
+  it("reported afterwards is resolved from the start", async () => {
     const starts_at = new Date(Date.now() - 600_000).toISOString();
     const { id } = world.control.openIncident({ title: "Was down", update_type: "retroactive", starts_at });
     const { body } = await read<Incident>(`/incidents/${id}`);
@@ -142,14 +142,14 @@ describe("an incident", () => {
     expect((await current()).incidents).toEqual([]);
   });
 
-  it("has a page for people, which shows what was posted as text", async () => {
+  it("has a page that escapes its text", async () => {
     const { full_url } = world.control.openIncident({ title: "Down", contents: "<b>All</b> of it" });
     const page = await fetch(full_url);
     expect(page.headers.get("content-type")).toMatch(/^text\/html/);
     expect(await page.text()).toContain("&lt;b>All&lt;/b> of it");
   });
 
-  it("and who reads that page is no call of the service", async () => {
+  it("has a page that is not recorded as a call of the service", async () => {
     const { id, full_url } = world.control.openIncident({ title: "Down" });
     await fetch(full_url);
     await read(`/incidents/${id}`);
@@ -158,7 +158,7 @@ describe("an incident", () => {
   });
 });
 
-it("A maintenance is announced, begins by itself, and ends when it is resolved", async () => {
+it("a maintenance is announced, starts at its time, and ends when it is resolved", async () => {
   const starts_at = new Date(Date.now() + 3_600_000).toISOString();
   const { id } = world.control.openIncident({
     kind: "maintenance",
@@ -179,8 +179,8 @@ it("A maintenance is announced, begins by itself, and ends when it is resolved",
   expect(await colours()).toBe("green green green");
 });
 
-describe("the list of incidents", () => {
-  it("begins with the newest, goes back to a day, and is as long as was asked", async () => {
+describe("GET /api/v4/incidents", () => {
+  it("lists the newest first, filtered by day and limited", async () => {
     const titles = async (query: string) =>
       (await read<Incident[]>(`/incidents${query}`)).body.map(({ title }) => title);
     world.control.openIncident({ title: "First" });
@@ -211,19 +211,19 @@ describe("the list of incidents", () => {
   });
 });
 
-it.each(["/incidents/7", "/incidents/none", "/nothing"])("There is no %s", async (path) => {
+it.each(["/incidents/7", "/incidents/none", "/nothing"])("an unknown %s is answered 404", async (path) => {
   const { status, headers, body } = await read(path);
   expect([status, headers.get("access-control-allow-origin")]).toEqual([404, "*"]);
   expect(body).toMatchObject({ id: "not_found", message: expect.stringContaining("no ") as string });
 });
 
-describe("a web page of any origin", () => {
-  it("may read the feed, without credentials", async () => {
+describe("CORS of the status feed", () => {
+  it("allows reading without credentials", async () => {
     const { status, headers } = await read("/incidents", { headers: { origin: "https://anywhere.example" } });
     expect([status, headers.get("access-control-allow-origin")]).toEqual([200, "*"]);
   });
 
-  it("may ask first what it may send", async () => {
+  it("answers preflight requests", async () => {
     const { status, headers } = await read("/current-status", {
       method: "OPTIONS",
       headers: {
@@ -237,13 +237,13 @@ describe("a web page of any origin", () => {
     expect(headers.get("access-control-allow-headers")).toBe("x-requested-with");
   });
 
-  it("changes nothing", async () => {
+  it("allows no changes", async () => {
     const { status, headers } = await read("/incidents", { method: "POST", body: "{}" });
     expect([status, headers.get("allow")]).toEqual([405, "GET, HEAD, OPTIONS"]);
   });
 });
 
-it("The feed is as old as its last refresh where the setting says so", async () => {
+it("the feed is updated only at the interval of its setting", async () => {
   world.control.settings({ statusRefreshSeconds: 30 });
   const { id } = world.control.openIncident({ title: "Down" });
   expect(await current()).toMatchObject({ incidents: [] });
@@ -256,7 +256,7 @@ it("The feed is as old as its last refresh where the setting says so", async () 
   expect(await colours()).toBe("green green green");
 });
 
-it("An answer that did not change is not sent again", async () => {
+it("an unchanged answer is 304", async () => {
   const etag = (await read("/current-status")).headers.get("etag") ?? "";
   expect((await read("/current-status", { headers: { "if-none-match": etag } })).status).toBe(304);
 });
@@ -270,20 +270,20 @@ it.each([
   [{ title: "A", kind: "party" }, /kind must be one of incident, maintenance/],
   [{ title: "A", starts_at: "soon" }, /starts_at must be an ISO 8601/],
   [{ title: "A", colour: "red" }, /no member colour/],
-])("The control side refuses to open %j, and opens nothing", async (wish, message) => {
+])("the control API refuses to open %j", async (wish, message) => {
   const { status, body } = await control("POST", "/incidents", wish);
   expect([status, body.message]).toEqual([422, expect.stringMatching(message)]);
   expect((await read("/incidents")).body).toEqual([]);
 });
 
-it("The control side refuses an empty update, and one of an incident that is not there", async () => {
+it("the control API refuses an empty update, and one of an unknown incident", async () => {
   const { id } = world.control.openIncident({ title: "Down" });
   expect(await control("PATCH", `/incidents/${id}`, {})).toMatchObject({ status: 422 });
   expect(await control("PATCH", `/incidents/${id}`, { resolved: "yes" })).toMatchObject({ status: 422 });
   expect(await control("PATCH", "/incidents/7", { resolved: true })).toMatchObject({ status: 404 });
 });
 
-it("Incidents outlive a restart, and numbers go on from there", async () => {
+it("incidents and their numbers survive a restart", async () => {
   const folder = mkdtempSync(join(tmpdir(), "sandbox-"));
   const statePath = join(folder, "state.json");
   const before = await startSandbox({ statePath });

@@ -4,7 +4,7 @@ import { aBrowser } from "./browser.ts";
 import { CALLBACK } from "./web-flow.ts";
 import { aWorld, type TestWorld } from "./world.ts";
 
-/** Clients that nobody here wrote, against the whole web flow. Strict ones want 200 for a refresh. */
+/** OAuth libraries of third parties, used for the complete web flow. Strict ones require 200 for a refresh. */
 let world: TestWorld;
 let id: string;
 let secret: string;
@@ -14,7 +14,7 @@ beforeEach(async () => {
 });
 afterEach(() => world.close());
 
-/** A person allows it in their browser; where that is sent then. */
+/** Completes the authorize page as a user who allows access; returns the redirect's target. */
 async function allow(url: string | URL): Promise<URL> {
   const browser = aBrowser(world.sandbox.url);
   await browser.visit(String(url));
@@ -23,7 +23,7 @@ async function allow(url: string | URL): Promise<URL> {
   return new URL((await browser.press("decision", "allow")).location ?? "");
 }
 
-describe("oauth4webapi", () => {
+describe("the library oauth4webapi", () => {
   const insecure = { [oauth.allowInsecureRequests]: true };
   const server = (): oauth.AuthorizationServer => ({
     issuer: world.sandbox.url,
@@ -118,8 +118,8 @@ describe("oauth4webapi", () => {
   });
 });
 
-describe("simple-oauth2", () => {
-  it.each(["body", "header"] as const)("signs in and refreshes, with its secret in the %s", async (where) => {
+describe("the library simple-oauth2", () => {
+  it.each(["body", "header"] as const)("signs in and refreshes with the secret in the %s", async (where) => {
     const client = new AuthorizationCode({
       client: { id, secret },
       auth: { tokenHost: world.sandbox.url, tokenPath: "/oauth/token", authorizePath: "/oauth/authorize" },

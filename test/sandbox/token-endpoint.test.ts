@@ -10,7 +10,7 @@ describe("an access token", () => {
     expect(token).toMatch(/^SVCK-.{60}$/);
   });
 
-  it("dies when it is refreshed, and the same refresh token is answered with 201", async () => {
+  it("ends when it is refreshed, which is answered 201 with the same refresh token", async () => {
     const { addon, token, refreshToken } = await world.installed();
     const { status, headers, body } = await world.refresh(refreshToken);
     expect([status, body.refresh_token]).toEqual([201, refreshToken]);
@@ -33,7 +33,7 @@ describe("an access token", () => {
     expect(await world.refresh(refreshToken)).toMatchObject({ status: 201, body: { expires_in: 2_592_000 } });
   });
 
-  it("expires after expiresIn when that is shorter", async () => {
+  it("expires after the expiresIn setting when that is shorter", async () => {
     world.control.settings({ expiresIn: 2 });
     const { addon, token } = await world.installed();
     world.control.advanceClock(2);
@@ -41,7 +41,7 @@ describe("an access token", () => {
     expect(await world.call(token, "/addons")).toMatchObject({ status: 401 });
   });
 
-  it("dies when the client secret is reset, like every other; only the new secret refreshes", async () => {
+  it("ends when the client secret is reset; only the new secret refreshes", async () => {
     const { token, refreshToken } = await world.installed();
     const other = await world.installed();
     const former = world.sandbox.settings.clientSecret;
@@ -55,7 +55,7 @@ describe("an access token", () => {
     expect(await world.refresh(refreshToken, secret)).toMatchObject({ status: 201 });
   });
 
-  it("dies when revoked, and can be refreshed; a revoked refresh token cannot", async () => {
+  it("ends when it is revoked, and can be refreshed; a revoked refresh token cannot", async () => {
     const { addon, token, refreshToken } = await world.installed();
     world.control.revoke(addon.id, "access");
     expect(await world.call(token, "/addons")).toMatchObject({ status: 401 });
@@ -67,7 +67,7 @@ describe("an access token", () => {
     });
   });
 
-  it("lives as long as the add-on, as does the refresh token", async () => {
+  it("and its refresh token end with the add-on", async () => {
     const { addon, token, refreshToken } = await world.installed();
     await world.control.deprovision(addon.id);
     expect(await world.call(token, `/addons/${addon.id}`)).toMatchObject({ status: 401 });
@@ -76,7 +76,7 @@ describe("an access token", () => {
 });
 
 describe("the client secret", () => {
-  it("opens no endpoint of the API, and neither do the add-on's password and a refresh token", async () => {
+  it("is no credential for the API, nor are the add-on's password and a refresh token", async () => {
     const { addon, refreshToken } = await world.installed();
     const { clientSecret, addonId, addonPassword } = world.sandbox.settings;
     const basic = (text: string) => `Basic ${Buffer.from(text).toString("base64")}`;
@@ -89,8 +89,8 @@ describe("the client secret", () => {
   });
 });
 
-describe("settings of the refresh", () => {
-  it("answers a new refresh token, and refuses the former one, under refreshToken: new", async () => {
+describe("the refreshToken setting", () => {
+  it("new: answers a new refresh token, and refuses the former one", async () => {
     world.control.settings({ refreshToken: "new", refreshStatus: 200 });
     const { refreshToken } = await world.installed();
     const { status, body } = await world.refresh(refreshToken);
@@ -100,7 +100,7 @@ describe("settings of the refresh", () => {
     expect(await world.refresh(body.refresh_token)).toMatchObject({ status: 200 });
   });
 
-  it("answers none, and keeps the old one, under refreshToken: none", async () => {
+  it("none: answers none, and the old one stays valid", async () => {
     world.control.settings({ refreshToken: "none" });
     const { refreshToken } = await world.installed();
     expect((await world.refresh(refreshToken)).body).not.toHaveProperty("refresh_token");
@@ -108,10 +108,10 @@ describe("settings of the refresh", () => {
   });
 });
 
-describe("the token endpoint", () => {
+describe("POST /oauth/token", () => {
   const refusal = (status: number, error: string) => ({ status, body: { error } });
 
-  it("takes forms only", async () => {
+  it("accepts forms only", async () => {
     const body = JSON.stringify({
       grant_type: "refresh_token",
       client_secret: world.sandbox.settings.clientSecret,
@@ -124,12 +124,12 @@ describe("the token endpoint", () => {
     expect([response.status, await response.json()]).toMatchObject([400, { error: "invalid_request" }]);
   });
 
-  it("takes POST only", async () => {
+  it("accepts POST only", async () => {
     const refused = await fetch(`${world.sandbox.url}/oauth/token?grant_type=authorization_code`);
     expect([refused.status, refused.headers.get("allow")]).toEqual([405, "POST"]);
   });
 
-  it("describes an error in the characters that RFC 6749 allows, whatever was sent", async () => {
+  it("uses only the characters of RFC 6749 in error descriptions", async () => {
     const body = new URLSearchParams([
       ['"\n\\é', "1"],
       ['"\n\\é', "2"],
@@ -149,7 +149,7 @@ describe("the token endpoint", () => {
     expect(JSON.stringify(world.control.ledger())).not.toContain(secret);
   });
 
-  it("names what is wrong in the words of RFC 6749", async () => {
+  it("names the error as RFC 6749 does", async () => {
     const client_secret = world.sandbox.settings.clientSecret;
     expect(await world.post({ client_secret, grant_type: "password" })).toMatchObject(
       refusal(400, "unsupported_grant_type"),
@@ -161,7 +161,7 @@ describe("the token endpoint", () => {
     expect(await world.post(foreign)).toMatchObject(refusal(401, "invalid_client"));
   });
 
-  it("takes the client secret by HTTP Basic too, and refuses a wrong one there", async () => {
+  it("accepts the client secret by HTTP Basic too, and refuses a wrong one", async () => {
     const { refreshToken } = await world.installed();
     const form = { grant_type: "refresh_token", refresh_token: refreshToken };
     const basic = (secret: string) => ({

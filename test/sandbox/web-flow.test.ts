@@ -19,8 +19,8 @@ const invalidGrant = (reason: RegExp) => ({
   body: { error: "invalid_grant", error_description: expect.stringMatching(reason) as string },
 });
 
-describe("a code of the web flow", () => {
-  it("is exchanged for tokens, with whose they are, and opens the account", async () => {
+describe("an authorization code", () => {
+  it("is exchanged for tokens with the user's id, which open the account", async () => {
     const { status, headers, body } = await monitor.exchange(monitor.code({ scope: "identity" }));
     expect([status, headers.get("content-type"), headers.get("cache-control")]).toEqual([
       200,
@@ -40,7 +40,7 @@ describe("a code of the web flow", () => {
     expect(account.body.id).toBe((body as unknown as { user_id: string }).user_id);
   });
 
-  it("is refused the second time, and the tokens of the first go on", async () => {
+  it("is refused the second time, and the first tokens stay valid", async () => {
     const code = monitor.code();
     const { body } = await monitor.exchange(code);
     expect(await monitor.exchange(code)).toMatchObject(invalidGrant(/used a second time/));
@@ -55,7 +55,7 @@ describe("a code of the web flow", () => {
     expect(await monitor.exchange(late)).toMatchObject(invalidGrant(/older than 10 minutes/));
   });
 
-  it("is given and exchanged as if members of PKCE were not there, right or wrong", async () => {
+  it("ignores PKCE parameters", async () => {
     const challenge = { code_challenge: "of-another-verifier", code_challenge_method: "S256" };
     const url = monitor.authorizeUrl({ scope: "identity", ...challenge });
     const location = world.control.authorize({ url, user: "owner@example.com" });
@@ -66,7 +66,7 @@ describe("a code of the web flow", () => {
     });
   });
 
-  it("is of no use to another client, the partner's among them, nor a grant to a client", async () => {
+  it("is refused to another client, including the partner's own; a client cannot use a grant", async () => {
     const other = aClient(world.sandbox, { name: "Other" });
     const code = monitor.code();
     expect(await other.exchange(code)).toMatchObject(invalidGrant(/another client/));
@@ -77,7 +77,7 @@ describe("a code of the web flow", () => {
     expect(await world.exchange(world.lastCode())).toMatchObject({ status: 200 });
   });
 
-  it("may come with the client's id and address, but not with wrong ones", async () => {
+  it("accepts the client's id and address, and refuses wrong ones", async () => {
     const code = monitor.code();
     const wrongAddress = { redirect_uri: `${CALLBACK}/` };
     expect(await monitor.exchange(code, wrongAddress)).toMatchObject(invalidGrant(/redirect_uri/));
@@ -89,7 +89,7 @@ describe("a code of the web flow", () => {
     expect(await monitor.exchange(code, right)).toMatchObject({ status: 200 });
   });
 
-  it("answers the same tokens the second time under replayTokens, but only its own client", async () => {
+  it("answers the same tokens again with replayTokens, to its own client only", async () => {
     world.control.settings({ replayTokens: true });
     const code = monitor.code();
     const first = await monitor.exchange(code);
@@ -103,7 +103,7 @@ describe("a code of the web flow", () => {
 });
 
 describe("a refresh in the web flow", () => {
-  it("answers the same refresh token and a new access token; the old one stops working", async () => {
+  it("answers the same refresh token and a new access token; the old one ends", async () => {
     const first = await monitor.tokens();
     const { status, headers, body } = await monitor.refresh(first.refresh_token);
     expect(status).toBe(201);
@@ -116,7 +116,7 @@ describe("a refresh in the web flow", () => {
     expect(await world.call(body.access_token, "/account")).toMatchObject({ status: 200 });
   });
 
-  it("is for the client of the tokens alone", async () => {
+  it("is allowed to the client of the tokens only", async () => {
     const { refresh_token } = await monitor.tokens();
     const other = aClient(world.sandbox);
     expect(await other.refresh(refresh_token)).toMatchObject(invalidGrant(/another client/));
@@ -126,7 +126,7 @@ describe("a refresh in the web flow", () => {
     expect(await monitor.refresh(refresh_token)).toMatchObject({ status: 201 });
   });
 
-  it("goes on after 8 hours, and after a year", async () => {
+  it("works after 8 hours, and after a year", async () => {
     const { access_token, refresh_token } = await monitor.tokens();
     world.control.advanceClock(8 * 3600);
     expect(await world.call(access_token, "/account")).toMatchObject({ status: 401 });
@@ -134,7 +134,7 @@ describe("a refresh in the web flow", () => {
     expect(await monitor.refresh(refresh_token)).toMatchObject({ status: 201 });
   });
 
-  it("obeys the settings of the refresh", async () => {
+  it("follows the refreshStatus and expiresIn settings", async () => {
     world.control.settings({ refreshStatus: 200, expiresIn: 5 });
     const { refresh_token } = await monitor.tokens();
     const { status, body } = await monitor.refresh(refresh_token);
@@ -143,19 +143,19 @@ describe("a refresh in the web flow", () => {
     expect(await world.call(body.access_token, "/account")).toMatchObject({ status: 401 });
   });
 
-  it("is untouched by a reset of the partner's client secret", async () => {
+  it("is not affected by a reset of the partner's client secret", async () => {
     const { access_token } = await monitor.tokens();
     world.control.resetClientSecret();
     expect(await world.call(access_token, "/account")).toMatchObject({ status: 200 });
   });
 });
 
-describe("the client of a token request", () => {
+describe("client authentication of a token request", () => {
   const basic = (user: string, password: string) => ({
     authorization: `Basic ${Buffer.from(`${user}:${password}`).toString("base64")}`,
   });
 
-  it("may sign in by HTTP Basic, encoded or not, and not as one client by header and another by form", async () => {
+  it("works by HTTP Basic, encoded or not, but not with two different clients", async () => {
     const form = () => ({ grant_type: "authorization_code", code: monitor.code() });
     const { id, secret } = monitor;
     const encoded = id.replaceAll("-", "%2D");
@@ -183,7 +183,7 @@ describe("the client of a token request", () => {
   });
 });
 
-it("Clients, codes and tokens are still good after a restart, and what was revoked is still dead", async () => {
+it("clients, codes and tokens survive a restart, revoked ones stay revoked", async () => {
   const folder = mkdtempSync(join(tmpdir(), "sandbox-"));
   const statePath = join(folder, "state.json");
   const first = await startSandbox({ statePath });
@@ -203,7 +203,7 @@ it("Clients, codes and tokens are still good after a restart, and what was revok
   rmSync(folder, { recursive: true });
 });
 
-it("Nothing secret of the web flow shows in the ledger or the state", async () => {
+it("the ledger and the state show no secret of the web flow", async () => {
   const browser = aBrowser(world.sandbox.url);
   await browser.visit(monitor.authorizeUrl());
   await browser.press("user", "owner@example.com");
@@ -212,7 +212,7 @@ it("Nothing secret of the web flow shows in the ledger or the state", async () =
   const code = new URL(location!).searchParams.get("code")!;
   const { body } = await monitor.exchange(code);
   await monitor.refresh(body.refresh_token);
-  // Where no secret belongs: refused, and hidden all the same.
+  // Secrets in places where they do not belong are refused, and masked too.
   await browser.visit(`/oauth/token?client_secret=${monitor.secret}`, { method: "POST" });
   const session = browser.cookies.get("platform_session")!;
   const shown = JSON.stringify([world.control.ledger(), world.control.state()]);

@@ -19,7 +19,7 @@ export interface TokenBody {
 }
 
 /**
- * Stops the time, except for what the control side adds, so that no bucket refills by itself. Returns a function that
+ * Stops the time, except for what the control API adds, so that no bucket refills by itself. Returns a function that
  * resumes it.
  */
 export function stopTime(): () => void {

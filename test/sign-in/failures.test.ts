@@ -8,13 +8,13 @@ import type { Browser, Shown } from "./browser.ts";
 import { eventually } from "../support/world.ts";
 import { aWorldOfPeople, type PeopleWorld } from "./people.ts";
 
-// Every way in which signing in can fail ends on a page that says so, and leaves nothing behind.
+// Every failure of a sign-in ends on a page that explains it, and leaves no session behind.
 
 let people: PeopleWorld;
 let browser: Browser;
 /** Whether the database refuses connections. */
 let isAway = false;
-/** What happens to these statements, by their names. */
+/** Errors of statements, by the statement's name. */
 const broken = new Map<string, Error>();
 
 beforeAll(async () => {
@@ -41,7 +41,7 @@ afterAll(() => people.close());
 
 const REFUSED = Object.assign(new Error("connect ECONNREFUSED"), { code: "ECONNREFUSED" });
 
-/** A page that says what happened, with no session and no row behind it. */
+/** Expects a page that explains the failure, with no session and no row. */
 async function expectPage(shown: Shown, status: number, title: string): Promise<void> {
   expect({ status: shown.status, title: /<h1>(.*?)<\/h1>/.exec(shown.text)?.[1] }).toEqual({ status, title });
   expect(shown.headers.get("content-type")).toBe("text/html; charset=utf-8");
@@ -54,15 +54,15 @@ async function expectPage(shown: Shown, status: number, title: string): Promise<
 const begin = () => browser.get("/oauth/login");
 const stateOf = ({ location }: Shown) => new URL(location!).searchParams.get("state")!;
 
-describe("a person", () => {
-  it("who says no is told so, and can think again", async () => {
+describe("signing in as a person", () => {
+  it("who denies it shows a page that offers another try", async () => {
     const back = await browser.get(people.atPlatform(await begin(), { allow: false }));
     await expectPage(back, 403, "You said no");
     expect(back.text).toContain(`<a href="/oauth/login" role="button">Try again</a>`);
     expect((await people.signIn(browser)).status).toBe(303);
   });
 
-  it("who tries again is led to where they wanted to go", async () => {
+  it("again after a failure leads to the page that the person wanted", async () => {
     const wanted = "/oauth/login?return_to=%2Foperator%2Factions%3Fa%3D1";
     const again = `<a href="${wanted}" role="button">Try again</a>`;
     const denied = await browser.get(people.atPlatform(await browser.get(wanted), { allow: false }));
@@ -78,7 +78,7 @@ describe("a person", () => {
     expect(back.location).toMatch(/\/operator\/actions\?a=1$/);
   });
 
-  it("who allows too little is told that we do not know who they are", async () => {
+  it("with too few scopes says that the service does not know who they are", async () => {
     const begun = await begin();
     const less = { ...begun, location: begun.location!.replace("scope=identity", "scope=read") };
     await expectPage(
@@ -88,13 +88,13 @@ describe("a person", () => {
     );
   });
 
-  it("whose code has run out can sign in again", async () => {
+  it("after the code has expired offers another try", async () => {
     const back = people.atPlatform(await begin());
     people.control.advanceClock(11 * 60);
     await expectPage(await browser.get(back), 400, "The platform's code is no longer good");
   });
 
-  it("whose code was used by somebody else can sign in again", async () => {
+  it("with a code that was used before offers another try", async () => {
     const back = people.atPlatform(await begin());
     const code = new URL(back).searchParams.get("code")!;
     const body = new URLSearchParams({
@@ -109,8 +109,8 @@ describe("a person", () => {
   });
 });
 
-describe("a state", () => {
-  it("that is not ours fills no log, however many come", async () => {
+describe("the state of a sign-in", () => {
+  it("that is unknown fills no log, however often it is sent", async () => {
     await people.world.restart();
     const before = people.world.logged().length;
     await Promise.all(Array.from({ length: 60 }, () => people.browser().get("/oauth/callback?state=x")));
@@ -119,13 +119,13 @@ describe("a state", () => {
     expect(linesOf(`"problem":"state_unknown"`)).toBe(20);
   });
 
-  it("that is missing ends there", async () => {
+  it("that is missing is refused", async () => {
     await expectPage(await browser.get("/oauth/callback?code=abc"), 400, "This is not a way to begin");
     await expectPage(await browser.get("/oauth/callback"), 400, "This is not a way to begin");
   });
 
   it.each(["wrong", "A".repeat(43), "A".repeat(10_000), "%00", "<script>alert(1)</script>"])(
-    "that is not ours ends there (%#)",
+    "that is unknown is refused (%#)",
     async (state) => {
       const since = people.control.ledger().next;
       const { headers } = await begin();
@@ -137,13 +137,13 @@ describe("a state", () => {
     },
   );
 
-  it("given twice ends there", async () => {
+  it("that is given twice is refused", async () => {
     const state = stateOf(await begin());
     const back = await browser.get(`/oauth/callback?code=abc&state=${state}&state=${state}`);
     await expectPage(back, 400, "This sign-in is over");
   });
 
-  it("that is replayed ends there, and leaves the first sign-in alone", async () => {
+  it("that is sent again is refused, and does not end the first sign-in", async () => {
     const back = people.atPlatform(await begin());
     await browser.get(back);
     const again = await browser.get(back);
@@ -152,14 +152,14 @@ describe("a state", () => {
     expect((await browser.get("/oauth/me")).status).toBe(200);
   });
 
-  it("that comes twice at once signs in once", async () => {
+  it("that is sent twice at the same time signs in once", async () => {
     const back = people.atPlatform(await begin());
     const both = await Promise.all([browser.get(back), browser.get(back)]);
     expect(both.map(({ status }) => status).sort()).toEqual([303, 400]);
     expect(await people.sessions()).toHaveLength(1);
   });
 
-  it("of another browser ends there, and that browser can still go on", async () => {
+  it("of another browser is refused, and that browser can still continue", async () => {
     const other = people.browser();
     const back = people.atPlatform(await other.get("/oauth/login"));
     await expectPage(await browser.get(back), 400, "This sign-in began somewhere else");
@@ -168,13 +168,13 @@ describe("a state", () => {
     expect((await other.get(back)).status).toBe(303);
   });
 
-  it("that is older than ten minutes ends there", async () => {
+  it("that is older than ten minutes is refused", async () => {
     const back = people.atPlatform(await begin());
     await people.world.rows(`UPDATE sign_in_attempts SET expires_at = now() - interval '1 second'`);
     await expectPage(await browser.get(back), 400, "That took too long");
   });
 
-  it("is known to have run out for half an hour, so that nobody who was slow is warned of a stranger", async () => {
+  it("is remembered as expired for half an hour, so that a slow person causes no warning", async () => {
     const [late, later] = [people.atPlatform(await begin()), people.atPlatform(await begin())];
     const age = (minutes: number) =>
       people.world.rows(`UPDATE sign_in_attempts SET expires_at = now() - make_interval(mins => $1)`, [
@@ -189,13 +189,13 @@ describe("a state", () => {
     expect(browser.cookies.get("kit_sign_in")!.attributes).toContain("Max-Age=3600;");
   });
 
-  it("is needed for a refusal too, so that nobody can show others one", async () => {
+  it("is required for an error answer too, so that nobody can show others one", async () => {
     const back = await browser.get("/oauth/callback?error=access_denied&state=made-up");
     await expectPage(back, 400, "This sign-in is over");
   });
 });
 
-describe("the platform's way back", () => {
+describe("GET /oauth/callback", () => {
   it.each([
     ["access_denied", 403, "You said no"],
     ["invalid_scope", 502, "The platform refuses this service"],
@@ -290,7 +290,7 @@ const faults: [call: string, action: FaultAction, status: number, title: string]
   ["GET /account", { status: 200, body: "x".repeat(70_000) }, 502, "The platform's answer makes no sense"],
 ];
 
-describe("a platform in trouble", () => {
+describe("a platform that fails during the sign-in", () => {
   it.each(faults)("at %s (%#)", async (call, action, status, title) => {
     const back = people.atPlatform(await begin());
     people.control.fault(call, action);
@@ -301,7 +301,7 @@ describe("a platform in trouble", () => {
     expect((await people.signIn(people.browser())).status).toBe(303);
   });
 
-  it("that points elsewhere is not followed", async () => {
+  it("with a redirect is not followed", async () => {
     const elsewhere: Server = createServer((_request, response) => void response.end("{}")).listen(0);
     await once(elsewhere, "listening");
     let asked = 0;
@@ -316,7 +316,7 @@ describe("a platform in trouble", () => {
     await once(elsewhere.close(), "close");
   });
 
-  it("shows the name that an account has as text, whatever it is", async () => {
+  it("an account's name is shown as escaped text", async () => {
     const name = `<script>alert("1")</script>\u0007 ${"n".repeat(300)}`;
     const id = crypto.randomUUID();
     people.control.fault(
@@ -332,21 +332,21 @@ describe("a platform in trouble", () => {
   });
 });
 
-describe("a person who is signed in", () => {
+describe("GET /oauth/me", () => {
   const SAID_BEFORE = "this is what it said when you signed in";
 
-  it.each([400, 403, 404, 422])("whose account the platform withholds with %i is told so", async (status) => {
+  it.each([400, 403, 404, 422])("says so when the platform withholds the account with %i", async (status) => {
     await people.signIn(browser);
     people.control.fault("GET /account", { status, body: { id: "no" } });
     const shown = await browser.get("/oauth/me");
     expect(shown.text).toContain(`refuses to tell this service who you are now; ${SAID_BEFORE}`);
-    // With another answer than 403 it does not say that this helps.
+    // Only the page for 403 says that another attempt helps.
     expect(shown.text.includes("Sign in again, and allow it")).toBe(status === 403);
     expect(shown.text).not.toContain("could not be asked");
   });
 
   it.each([{ status: 429 }, { status: 500 }, { reset: "after" as const }])(
-    "is told that the platform could not be asked (%#)",
+    "says so when the platform cannot be asked (%#)",
     async (fault) => {
       await people.signIn(browser);
       people.control.fault("GET /account", fault);
@@ -355,7 +355,7 @@ describe("a person who is signed in", () => {
   );
 
   it.each([REFUSED, new DatabaseUnavailable("the database did not answer in time")])(
-    "is told of no fault, nor of the platform, when the database is lost for a moment (%#)",
+    "answers 503 when the database fails for a moment (%#)",
     async (error) => {
       await people.signIn(browser);
       broken.set("read_person_tokens", error);
@@ -368,8 +368,8 @@ describe("a person who is signed in", () => {
   );
 });
 
-describe("a service", () => {
-  it("whose client secret is wrong says that it is not the person's fault, and raises an alarm", async () => {
+describe("a service in trouble", () => {
+  it("with a wrong client secret says that it is not the person's fault, and raises an alarm", async () => {
     const secret = "not-the-secret-of-this-client";
     await people.world.restart({ environment: { OAUTH_CLIENT_SECRET: secret } });
     const shown = await browser.get(people.atPlatform(await begin()));
@@ -386,7 +386,7 @@ describe("a service", () => {
     await people.world.restart();
   });
 
-  it("whose database goes away when the code is used up does not send back to where nothing is left", async () => {
+  it("whose database fails after the state was used offers a new sign-in instead of the same address", async () => {
     const back = people.atPlatform(await begin());
     broken.set("open_session", REFUSED);
     const shown = await browser.get(back);
@@ -396,7 +396,7 @@ describe("a service", () => {
     expect(people.world.logged()).toMatch(/"problem":"session_not_kept".*ECONNREFUSED/);
   }, 30_000);
 
-  it("whose database took the state away, and did not say so, tells where it goes on", async () => {
+  it("whose database used the state without an acknowledgement says how to continue", async () => {
     const back = people.atPlatform(await begin());
     broken.set("take_sign_in", Object.assign(new Error("read ECONNRESET"), { code: "ECONNRESET" }));
     const shown = await browser.get(back);
@@ -406,7 +406,7 @@ describe("a service", () => {
     expect(people.world.logged()).toMatch(/"problem":"state_not_read".*ECONNRESET/);
   });
 
-  it("whose database is away says so at each step, and goes on when it is back", async () => {
+  it("without its database says so at each step, and works when it is back", async () => {
     const back = people.atPlatform(await begin());
     isAway = true;
     const steps = [await browser.get("/oauth/login"), await browser.get(back)];

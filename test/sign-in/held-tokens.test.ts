@@ -8,7 +8,7 @@ import { eventually } from "../support/world.ts";
 import type { Browser } from "./browser.ts";
 import { aWorldOfPeople, type PeopleWorld, type PersonRow } from "./people.ts";
 
-// A refresh token came in place of the one we have, and the row does not take it: the only tokens of a person are in
+// A refresh token was replaced, and the row cannot be written: the only tokens of a person are in
 // the memory of one process.
 
 const HELD = "owner@example.com";
@@ -49,7 +49,7 @@ const refreshes = () =>
     .entries.filter(
       ({ request }) => (request.body as { grant_type?: string } | null)?.grant_type === "refresh_token",
     );
-/** The stored pair is the platform's last one, and good for another. */
+/** The stored pair is the platform's latest, and its refresh token works. */
 async function expectAlive(generation: number): Promise<void> {
   expect(await personOf(HELD)).toMatchObject({ state: "active", reason: null, generation });
   expect((await browser.get("/oauth/me")).status).toBe(200);
@@ -58,7 +58,7 @@ async function expectAlive(generation: number): Promise<void> {
   expect(await personOf(HELD)).toMatchObject({ state: "active", generation: generation + 1 });
 }
 
-/** From now on nothing stores tokens of this person's. */
+/** From now on tokens of this person cannot be stored. */
 async function refuse(email: string): Promise<void> {
   await people.world.rows(
     `CREATE FUNCTION refuse_tokens() RETURNS trigger LANGUAGE plpgsql AS
@@ -71,7 +71,7 @@ async function refuse(email: string): Promise<void> {
 const takeAgain = () => people.world.rows(`DROP FUNCTION IF EXISTS refuse_tokens CASCADE`);
 
 describe("tokens of a person that cannot be stored", () => {
-  it("hold up nobody else's refresh, and no look for due ones", async () => {
+  it("delay no other refresh and no sweep", async () => {
     await people.world.rows(`DELETE FROM heartbeats WHERE name = 'refresh-people'`);
     await people.signIn(people.browser(), { user: OTHER });
     await makeDue(OTHER);
@@ -85,12 +85,12 @@ describe("tokens of a person that cannot be stored", () => {
     expect(await personOf(HELD)).toMatchObject({ state: "active", generation: 1 });
   });
 
-  it("are not asked for once more with the dead token when their lease has ended", async () => {
+  it("are not requested again with the old token when their lease has ended", async () => {
     const { lease } = await personOf(HELD);
     await makeDue(HELD);
     wake();
     await eventually(async () => expect((await personOf(HELD)).lease).toBeGreaterThan(lease), 5_000);
-    // By who needs one now neither.
+    // Nor by a caller that needs one now.
     await people.world.rows(`UPDATE people SET expires_at = now(), leased_until = NULL`);
     expect((await browser.get("/oauth/me")).status).not.toBe(401);
     expect(refreshes()).toHaveLength(1);
@@ -110,13 +110,13 @@ describe("tokens of a person that cannot be stored", () => {
     await expectAlive(2);
   });
 
-  it("are stored though another process was refused with the dead one, and gave the person up", async () => {
+  it("are stored although another process was refused with the old token and ended the sign-in", async () => {
     const other = await createServices(teapotConfig(people.world.environment), "guest", {
       ...teapotParts,
       logTo: { write: () => undefined },
     });
     try {
-      // Again where the process that holds them was there first, and kept the row.
+      // Repeated if the process that holds them was first and kept the row.
       await eventually(async () => {
         await makeDue(HELD);
         await other.signIn!.refreshDue(new AbortController().signal);

@@ -10,7 +10,7 @@ import { aBrowser, type Browser } from "./browser.ts";
 import { aWorldOfPeople, type PeopleWorld } from "./people.ts";
 import { teapotConfig, teapotParts } from "../support/sellers.ts";
 
-// Behind a proxy that ends https, as in life; and with a second web process on the same database.
+// Behind a proxy that terminates https, as in production, and with a second web process on the same database.
 
 let people: PeopleWorld;
 const PROXY = { TRUST_PROXY: "1", WEB_JOBS: "off" };
@@ -21,8 +21,8 @@ beforeAll(async () => {
 });
 afterAll(() => people.close());
 
-describe("behind https", () => {
-  it("cookies are Secure, and taken from this very host alone", async () => {
+describe("sign-in behind https", () => {
+  it("sets Secure cookies with the __Host- prefix", async () => {
     const browser = people.browser(VIA_PROXY);
     await people.signIn(browser);
     const strict = "Path=/; HttpOnly; Secure; SameSite=Lax";
@@ -36,7 +36,7 @@ describe("behind https", () => {
     expect(browser.cookies.has("__Host-kit_session")).toBe(false);
   });
 
-  it("a cookie without the prefix counts for nothing", async () => {
+  it("ignores a cookie without the prefix", async () => {
     const browser = people.browser(VIA_PROXY);
     await people.signIn(browser);
     const { value } = browser.cookies.get("__Host-kit_session")!;
@@ -45,7 +45,7 @@ describe("behind https", () => {
     expect((await browser.get("/oauth/me")).status).toBe(401);
   });
 
-  it("nobody but a proxy that is counted can say so", async () => {
+  it("accepts X-Forwarded-Proto only from a trusted proxy", async () => {
     await people.world.restart({ environment: { TRUST_PROXY: "0" } });
     const browser = people.browser(VIA_PROXY);
     await browser.get("/oauth/login");
@@ -53,7 +53,7 @@ describe("behind https", () => {
     await people.world.restart();
   });
 
-  it("PUBLIC_URL says where we are, whatever a request says, with the path it has", async () => {
+  it("uses PUBLIC_URL with its path as the service's address, whatever a request says", async () => {
     await people.world.restart({
       environment: { PUBLIC_URL: "https://example.com/teapots/", TRUST_PROXY: "0" },
     });
@@ -70,7 +70,7 @@ describe("behind https", () => {
   });
 });
 
-describe("two web processes on one database", () => {
+describe("sign-in with two web processes on one database", () => {
   let services: Services;
   let server: Server;
   let url: string;
@@ -99,13 +99,13 @@ describe("two web processes on one database", () => {
     await services.close();
   });
 
-  /** One browser whose requests go now to the one process, now to the other. */
+  /** One browser whose requests go alternately to the two processes. */
   function aBrowserOfBoth(): { one: Browser; other: Browser } {
     const one = people.browser();
     return { one, other: aBrowser(() => url, {}, one.cookies) };
   }
 
-  it("a sign-in begun at one is completed at the other, once", async () => {
+  it("can begin at one and is completed at the other, once", async () => {
     const { one, other } = aBrowserOfBoth();
     const back = people.atPlatform(await one.get("/oauth/login"));
     expect((await other.get(back)).status).toBe(303);
@@ -113,7 +113,7 @@ describe("two web processes on one database", () => {
     expect((await one.get("/oauth/me")).status).toBe(200);
   });
 
-  it("who signs out at one is signed out at the other", async () => {
+  it("ends at both when the person signs out at one", async () => {
     const { one, other } = aBrowserOfBoth();
     await people.signIn(one);
     const { value, attributes } = one.cookies.get("kit_session")!;

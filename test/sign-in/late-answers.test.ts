@@ -8,8 +8,8 @@ import { eventually } from "../support/world.ts";
 import type { Browser } from "./browser.ts";
 import { aWorldOfPeople, type PeopleWorld } from "./people.ts";
 
-// What the platform answers to a refresh after the person signed out, and in again: their row is another one by then,
-// and counts its pairs and leases from the start.
+// Answers to a refresh that arrive after the person has signed out and in again: their row is a new one by then,
+// whose generation and lease start again.
 
 let people: PeopleWorld;
 let browser: Browser;
@@ -30,7 +30,7 @@ afterEach(() => {
 afterAll(() => people.close());
 
 const person = async () => (await people.people())[0]!;
-/** What is stored of them; no two seals are alike. */
+/** The stored values of a person; encryption makes each different. */
 async function tokens() {
   const { sealed_access_token: access, sealed_refresh_token: refresh, ...row } = await person();
   return { ...row, access: access?.toString("base64"), refresh: refresh?.toString("base64") };
@@ -44,7 +44,7 @@ async function claimed(): Promise<ClaimedTokens> {
   const { uuid } = await person();
   return (await store.claimOne((await store.read(uuid))!))!;
 }
-/** A pair as a refresh of this row brings it. */
+/** A token pair as a refresh of this row returns it. */
 function pairFor({ uuid, generation }: ClaimedTokens, isReplaced: boolean) {
   const { vault } = people.world.service.services;
   const sealed = (column: "sealed_access_token" | "sealed_refresh_token") =>
@@ -56,21 +56,24 @@ function pairFor({ uuid, generation }: ClaimedTokens, isReplaced: boolean) {
   };
 }
 
-describe("an answer about tokens from before a person signed out and in again", () => {
-  it.each(["new", "same"] as const)("with the %s refresh token leaves the new ones alone", async (which) => {
-    people.control.settings({ refreshToken: which });
-    people.control.fault("POST /oauth/token", { delayMs: 5_000 });
-    await people.world.rows(`UPDATE people SET due_at = now()`);
-    people.world.service.services.jobs.wake("refresh-people");
-    await eventually(async () => (await person()).lease === 1);
-    await signInAnew();
-    const fresh = await tokens();
-    await people.job("refresh-people");
-    expect(await tokens()).toEqual(fresh);
-    expect((await browser.get("/oauth/me")).status).toBe(200);
-  });
+describe("an answer for tokens of an earlier sign-in", () => {
+  it.each(["new", "same"] as const)(
+    "with the %s refresh token does not change the new ones",
+    async (which) => {
+      people.control.settings({ refreshToken: which });
+      people.control.fault("POST /oauth/token", { delayMs: 5_000 });
+      await people.world.rows(`UPDATE people SET due_at = now()`);
+      people.world.service.services.jobs.wake("refresh-people");
+      await eventually(async () => (await person()).lease === 1);
+      await signInAnew();
+      const fresh = await tokens();
+      await people.job("refresh-people");
+      expect(await tokens()).toEqual(fresh);
+      expect((await browser.get("/oauth/me")).status).toBe(200);
+    },
+  );
 
-  it("takes the new ones for none of its own, though the numbers of their lease and pair are the same", async () => {
+  it("is not taken for the new ones, although lease and generation have equal numbers", async () => {
     const old = await claimed();
     await signInAnew();
     const own = await claimed();
@@ -89,7 +92,7 @@ describe("an answer about tokens from before a person signed out and in again", 
     expect(await store.claimOne(old)).toBeNull();
   });
 
-  it("does not bring back whom the platform has refused since", async () => {
+  it("does not restore tokens that the platform has refused since", async () => {
     const old = await claimed();
     await signInAnew();
     expect(await store.refuse(await claimed())).toBe(true);
@@ -99,7 +102,7 @@ describe("an answer about tokens from before a person signed out and in again", 
 });
 
 it.each([true, false])(
-  "a pair that is stored already is said to be stored when asked again (%#)",
+  "a pair that is already stored is reported as stored when asked again (%#)",
   async (isReplaced) => {
     const row = await claimed();
     const pair = pairFor(row, isReplaced);

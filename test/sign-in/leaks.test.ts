@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, expect, it } from "@jest/globals";
 import { aWorldOfPeople, type PeopleWorld } from "./people.ts";
 
-// Good and bad days of people who sign in; then every secret of them is looked for in the log, on the pages, in the
+// Sign-ins that succeed and fail; then every secret of them is searched for in the log, on the pages, in the
 // addresses and in every column.
 
 let people: PeopleWorld;
-/** By what they are, in plain. */
+/** The secrets by their kind, unencrypted. */
 const secrets = new Map<string, string>();
 let shown = "";
 
@@ -46,7 +46,7 @@ async function failInManyWays(): Promise<void> {
       const back = people.atPlatform(await browser.get("/oauth/login"));
       const code = new URL(back).searchParams.get("code")!;
       secrets.set(`a code met by ${call} ${JSON.stringify(fault)}`, code);
-      // Of the account's endpoint nobody expects that it knows a code.
+      // The account's endpoint knows no code, so one there is hidden by nobody.
       const told = { status: 403, body: { id: "forbidden", message: `Not with ${code}` } };
       people.control.fault(call, call === "GET /account" && fault.status === 500 ? told : fault);
       shown += (await browser.get(back)).text;
@@ -60,7 +60,7 @@ async function failInManyWays(): Promise<void> {
   }
 }
 
-/** What the platform sent and got: tokens and codes, of whoever. */
+/** Tokens and codes that the platform sent and received, for any person. */
 function note(request: { body: unknown }, response: { body: unknown } | null): void {
   for (const body of [request.body, response?.body] as (Record<string, unknown> | null | undefined)[])
     for (const name of ["access_token", "refresh_token", "code", "session_nonce"])
@@ -70,20 +70,20 @@ function note(request: { body: unknown }, response: { body: unknown } | null): v
 const found = (text: string) =>
   [...secrets].filter(([, value]) => text.includes(value)).map(([what]) => what);
 
-it("there are secrets enough to look for, and a log to look in", () => {
+it("these tests have produced secrets and log lines", () => {
   expect(secrets.size).toBeGreaterThan(20);
   expect(people.world.logged()).toMatch(/A page says what went wrong/);
 });
 
-it("none stands in the log", () => {
+it("no secret is in the log", () => {
   expect(found(people.world.logged())).toEqual([]);
 });
 
-it("none stands on a page, in an address or in a header, but in cookies", () => {
+it("no secret is on a page, in an address or in a header other than cookies", () => {
   expect(found(shown.replace(/"set-cookie","[^"]*"/g, ""))).toEqual([]);
 });
 
-it("none stands in plain in any column", async () => {
+it("no secret is unencrypted in any column", async () => {
   const tables = await people.world.rows<{ name: string }>(
     `SELECT table_name AS name FROM information_schema.tables WHERE table_schema = 'public'`,
   );

@@ -7,13 +7,13 @@ import { KitError } from "../../src/errors.ts";
 import { Secret } from "../../src/secret.ts";
 import { aWorldOfPeople, type PeopleWorld } from "./people.ts";
 
-// Whether the platform takes our client again is found out by one refresh, however many are due.
+// One refresh finds out whether the platform accepts the OAuth client again, however many are due.
 
 let people: PeopleWorld;
 beforeAll(async () => void (people = await aWorldOfPeople({ environment: { WEB_JOBS: "off" } })));
 afterAll(() => people.close());
 
-it("of several pairs that are due while our client is rejected, one is tried a minute", async () => {
+it("while the OAuth client is rejected, one due pair a minute is tried", async () => {
   for (const user of ["owner@example.com", "colleague@example.com", "newcomer@example.com"])
     await people.signIn(people.browser(), { user });
   const { log, scrubber, vault } = people.world.service.services;

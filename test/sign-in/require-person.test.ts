@@ -7,7 +7,7 @@ import type { Person } from "../../src/sign-in/sign-in.ts";
 import { aBrowser } from "./browser.ts";
 import { aWorldOfPeople, type PeopleWorld } from "./people.ts";
 
-// What other parts build on: routes for signed-in people, for some of them, and for what they allowed.
+// Routes for signed-in people, for some of them, and for certain scopes, on which other parts build.
 
 let people: PeopleWorld;
 let server: Server;
@@ -46,7 +46,7 @@ afterAll(async () => {
 const browser = () => aBrowser(() => url);
 
 describe("a page for signed-in people", () => {
-  it("sends others to sign in, and then back to where they wanted to be", async () => {
+  it("redirects others to the sign-in, and then back", async () => {
     const visitor = browser();
     const begun = await visitor.get("/inside/anybody?page=2");
     expect(begun.status).toBe(303);
@@ -55,18 +55,18 @@ describe("a page for signed-in people", () => {
     expect((await visitor.get("/inside/anybody?page=2")).text).toBe(`{"email":"owner@example.com"}`);
   });
 
-  it("takes no form from others", async () => {
+  it("refuses a form from others", async () => {
     const { status, location, text } = await browser().post("/inside/anybody");
     expect({ status, location }).toEqual({ status: 401, location: null });
     expect(text).toContain("You are not signed in");
   });
 
-  it("begins nothing for who only asks for its headers", async () => {
+  it("begins no sign-in for a HEAD request", async () => {
     const { status } = await fetch(`${url}/inside/anybody`, { method: "HEAD", redirect: "manual" });
     expect([status, await people.attempts()]).toEqual([401, []]);
   });
 
-  it("says no to accounts that are not on its list", async () => {
+  it("refuses accounts that are not on its list", async () => {
     const [owner, colleague] = [browser(), browser()];
     await people.signIn(owner);
     await people.signIn(colleague, { user: "colleague@example.com" });
@@ -76,7 +76,7 @@ describe("a page for signed-in people", () => {
     expect(refused.text).toContain("Not for this account");
   });
 
-  it("asks for what a person has not allowed yet, and always who they are", async () => {
+  it("asks for missing scopes, and always for identity", async () => {
     const visitor = browser();
     await people.signIn(visitor);
     const begun = await visitor.get("/inside/readers");
@@ -87,7 +87,7 @@ describe("a page for signed-in people", () => {
     expect(text).toContain("<code>read</code> read apps and resources, without account information");
   });
 
-  it("does not send for ever to a platform that gives less than was asked for", async () => {
+  it("does not redirect endlessly when the platform grants less than was asked for", async () => {
     const visitor = browser();
     await people.signIn(visitor);
     const begun = await visitor.get("/inside/readers");
@@ -100,7 +100,7 @@ describe("a page for signed-in people", () => {
     expect((await visitor.get("/oauth/me")).text).not.toContain("<code>read</code>");
   });
 
-  it("does not let in whom the platform no longer vouches for", async () => {
+  it("refuses a person for whom the platform's answer is an error", async () => {
     const visitor = browser();
     await people.signIn(visitor);
     await people.world.rows(
@@ -112,7 +112,7 @@ describe("a page for signed-in people", () => {
   });
 });
 
-it("a page that only wants to know who is there gets nobody from a made-up session", async () => {
+it("a page with optional sign-in shows nobody for an invalid session", async () => {
   for (const cookie of [
     "kit_session=made-up",
     `kit_session=${"A".repeat(43)}`,

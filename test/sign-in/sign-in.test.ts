@@ -7,8 +7,8 @@ beforeAll(async () => void (people = await aWorldOfPeople({ environment: { WEB_J
 beforeEach(() => people.forgetEverybody());
 afterAll(() => people.close());
 
-describe("signing in", () => {
-  it("sends the browser to the platform with what its document asks for, and nothing else", async () => {
+describe("GET /oauth/login and /oauth/callback", () => {
+  it("send the browser to the platform with the documented parameters, and no others", async () => {
     const { status, location } = await people.browser().get("/oauth/login");
     expect(status).toBe(303);
     const [address, query] = location!.split("?");
@@ -18,7 +18,7 @@ describe("signing in", () => {
     );
   });
 
-  it("uses another state each time, kept as a keyed hash for ten minutes", async () => {
+  it("use a new state each time, stored as a keyed hash for ten minutes", async () => {
     const browser = people.browser();
     const states = [await browser.get("/oauth/login"), await browser.get("/oauth/login")].map(
       ({ location }) => new URL(location!).searchParams.get("state")!,
@@ -36,7 +36,7 @@ describe("signing in", () => {
     }
   });
 
-  it("ends on a page that says who one is, what one allowed and since when", async () => {
+  it("lead to a page that shows the person, the scopes and the time of the sign-in", async () => {
     const browser = people.browser();
     expect(await people.signIn(browser)).toMatchObject({ status: 303, location: "/oauth/me" });
     const { status, text } = await browser.get("/oauth/me");
@@ -47,7 +47,7 @@ describe("signing in", () => {
     expect(text).toMatch(/<time datetime="\d{4}-\d\d-\d\dT[^"]+Z">\d+ \w+ \d{4} at \d\d:\d\d UTC<\/time>/);
   });
 
-  it("sends the client secret in the body, and asks for no more than it needs", async () => {
+  it("send the client secret in the body, and ask for no more scopes than needed", async () => {
     const since = people.control.ledger().next;
     await people.signIn(people.browser());
     const calls = people.control.ledger({ since, reveal: true }).entries;
@@ -60,7 +60,7 @@ describe("signing in", () => {
     expect(headers).not.toHaveProperty("authorization");
   });
 
-  it("keeps the session out of the reach of scripts, other sites and the next person", async () => {
+  it("protect the session from scripts, other sites and the next person", async () => {
     const browser = people.browser();
     await people.signIn(browser);
     expect(browser.cookies.get("kit_session")!.attributes).toBe(
@@ -73,7 +73,7 @@ describe("signing in", () => {
     expect(hash.toString("base64url")).not.toBe(browser.cookies.get("kit_session")!.value);
   });
 
-  it("gives a new session each time, and ends the one before", async () => {
+  it("create a new session each time, and end the one before", async () => {
     const browser = people.browser();
     await people.signIn(browser);
     const former = browser.cookies.get("kit_session")!.value;
@@ -85,7 +85,7 @@ describe("signing in", () => {
     expect(await people.sessions()).toHaveLength(1);
   });
 
-  it("takes no session that somebody planted", async () => {
+  it("accept no session that somebody else has set", async () => {
     const browser = people.browser();
     const planted = "A".repeat(43);
     browser.cookies.set("kit_session", { value: planted, attributes: "Path=/" });
@@ -93,7 +93,7 @@ describe("signing in", () => {
     expect(browser.cookies.get("kit_session")!.value).not.toBe(planted);
   });
 
-  it("as somebody else leaves nothing of the person before", async () => {
+  it("leave no data of the person who was signed in before", async () => {
     const browser = people.browser();
     await people.signIn(browser);
     await people.signIn(browser, { user: "colleague@example.com" });
@@ -101,7 +101,7 @@ describe("signing in", () => {
     expect((await browser.get("/oauth/me")).text).toContain("colleague@example.com");
   });
 
-  it("works in two tabs of one browser", async () => {
+  it("work in two tabs of one browser", async () => {
     const browser = people.browser();
     const [one, other] = [await browser.get("/oauth/login"), await browser.get("/oauth/login")];
     for (const begun of [other, one]) {
@@ -112,7 +112,7 @@ describe("signing in", () => {
     }
   });
 
-  it("in two browsers gives two sessions, each of which ends alone", async () => {
+  it("create separate sessions in two browsers", async () => {
     const [one, other] = [people.browser(), people.browser()];
     await people.signIn(one);
     await people.signIn(other);
@@ -125,9 +125,9 @@ describe("signing in", () => {
   });
 });
 
-describe("going on where one wanted to be", () => {
+describe("the return address of a sign-in", () => {
   it.each(["/operator/resources?state=active#top", "/oauth/me", "/", "/a//b", "/%2F/evil.example"])(
-    "%s",
+    "is kept: %s",
     async (path) => {
       const back = await people.signIn(people.browser(), {
         begin: `/oauth/login?return_to=${encodeURIComponent(path)}`,
@@ -149,7 +149,7 @@ describe("going on where one wanted to be", () => {
     "/x/..//evil.example",
     "",
     `/${"x".repeat(1_000)}`,
-  ])("refuses %j, and does not even begin", async (path) => {
+  ])("is refused before the sign-in: %j", async (path) => {
     const { status, location, text } = await people
       .browser()
       .get(`/oauth/login?return_to=${encodeURIComponent(path)}`);
@@ -159,7 +159,7 @@ describe("going on where one wanted to be", () => {
     expect(await people.attempts()).toEqual([]);
   });
 
-  it("refuses two at once", async () => {
+  it("is refused when it is given twice", async () => {
     expect((await people.browser().get("/oauth/login?return_to=/a&return_to=/b")).status).toBe(400);
   });
 });
@@ -175,7 +175,7 @@ describe("signing out", () => {
     expect(await people.people()).toEqual([]);
   });
 
-  it("is for our own page alone", async () => {
+  it("works only from our own page", async () => {
     const browser = people.browser();
     await people.signIn(browser);
     const foreign = [
@@ -193,11 +193,11 @@ describe("signing out", () => {
     expect((await browser.post("/oauth/logout", { "sec-fetch-site": "same-origin" })).status).toBe(303);
   });
 
-  it("twice, or without being signed in, is no fault", async () => {
+  it("is no error when repeated or not signed in", async () => {
     expect((await people.browser().post("/oauth/logout")).status).toBe(303);
   });
 
-  it("happens by itself after twelve hours", async () => {
+  it("happens automatically after twelve hours", async () => {
     const browser = people.browser();
     await people.signIn(browser);
     await people.world.rows(`UPDATE sessions SET expires_at = now() - interval '1 second'`);
@@ -210,7 +210,7 @@ describe("signing out", () => {
   });
 });
 
-describe("the routes", () => {
+describe("the routes of the sign-in", () => {
   it.each([
     ["POST", "/oauth/login", "GET"],
     ["POST", "/oauth/callback", "GET"],
@@ -224,7 +224,7 @@ describe("the routes", () => {
     expect(await response.json()).toMatchObject({ id: "method_not_allowed" });
   });
 
-  it("begin nothing and use nothing up for who only asks for headers", async () => {
+  it("change nothing for HEAD requests", async () => {
     const browser = people.browser();
     const back = people.atPlatform(await browser.get("/oauth/login"));
     const { pathname, search } = new URL(back);
@@ -238,7 +238,7 @@ describe("the routes", () => {
     expect((await fetch(`${people.url()}/oauth/me`, { method: "HEAD" })).status).toBe(401);
   });
 
-  it("take no more sign-ins than can be kept, and take them again when some have run out", async () => {
+  it("limit the number of unfinished sign-ins, and accept more when some have expired", async () => {
     // A thousand at a time: one statement may take eight seconds, on a slow machine too.
     for (let first = 1; first <= 10_000; first += 1_000)
       await people.world.rows(
@@ -261,7 +261,7 @@ describe("the routes", () => {
     expect(await people.attempts()).toHaveLength(1);
   });
 
-  it("fill no log with strangers who ask for them by the hundred", async () => {
+  it("do not fill the log when strangers request them often", async () => {
     await people.world.restart();
     const before = people.world.logged().length;
     await Promise.all(Array.from({ length: 60 }, () => fetch(`${people.url()}/oauth/me`)));
@@ -270,13 +270,13 @@ describe("the routes", () => {
     expect(linesOf("not_signed_in")).toBe(20);
   });
 
-  it("answer what does not exist as JSON, like everywhere", async () => {
+  it("answer unknown paths with JSON", async () => {
     const response = await fetch(`${people.url()}/oauth/other`);
     expect(response.status).toBe(404);
     expect(await response.json()).toEqual({ id: "not_found", message: "There is nothing here." });
   });
 
-  it("are not served without a client", async () => {
+  it("do not exist without an OAuth client", async () => {
     await people.world.restart({ environment: { OAUTH_CLIENT_ID: "", OAUTH_CLIENT_SECRET: "" } });
     for (const path of ["/oauth/login", "/oauth/callback", "/oauth/me", "/assets/style.css"])
       expect((await fetch(people.url() + path)).status).toBe(404);

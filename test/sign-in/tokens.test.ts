@@ -13,7 +13,7 @@ import type { Browser } from "./browser.ts";
 import { aWorldOfPeople, type PeopleWorld } from "./people.ts";
 import { teapotConfig, teapotParts } from "../support/sellers.ts";
 
-// A person's tokens: sealed, refreshed before they run out, and by one at a time.
+// A person's tokens: encrypted, refreshed before they expire, and by one process at a time.
 
 let people: PeopleWorld;
 let browser: Browser;
@@ -54,8 +54,8 @@ async function opened() {
   };
 }
 
-describe("a refresh", () => {
-  it("is due at half of the tokens' life", async () => {
+describe("refresh of a person's tokens", () => {
+  it("falls due at half of their life", async () => {
     const [row] = await people.world.rows<{ due: number; life: number }>(
       `SELECT extract(epoch FROM due_at - now())::int AS due, extract(epoch FROM expires_at - now())::int AS life FROM people`,
     );
@@ -80,20 +80,20 @@ describe("a refresh", () => {
     expect(await page()).toEqual(SIGNED_IN);
   });
 
-  it("is left alone before it is due", async () => {
+  it("does not happen before it is due", async () => {
     const since = position();
     await people.job("refresh-people");
     expect(refreshes(since)).toEqual([]);
   });
 
-  it("comes within seconds when tokens live for seconds", async () => {
+  it("happens within seconds when the tokens live for seconds", async () => {
     people.control.settings({ expiresIn: 2 });
     await people.signIn(browser);
     people.control.settings({ expiresIn: 28_800 });
     await eventually(async () => expect(await person()).toMatchObject({ generation: 3 }));
   });
 
-  it("happens on use when the token ran out, or the platform killed it", async () => {
+  it("happens on use when the token has expired or was ended by the platform", async () => {
     await expire();
     expect(await page()).toEqual(SIGNED_IN);
     expect((await person()).generation).toBe(2);
@@ -102,7 +102,7 @@ describe("a refresh", () => {
     expect((await person()).generation).toBe(3);
   });
 
-  it("that brings the same access token again is one call, and the token is used", async () => {
+  it("with the same access token in the answer is one call, and the token is used", async () => {
     const { access } = await opened();
     await expire();
     const since = position();
@@ -113,7 +113,7 @@ describe("a refresh", () => {
     expect((await opened()).access).toBe(access);
   });
 
-  it("that brings the same dead access token again ends what the person may do here", async () => {
+  it("with the same dead access token in the answer ends the sign-in", async () => {
     const { access } = await opened();
     const same = { access_token: access, token_type: "Bearer", expires_in: 28_800 };
     const since = position();
@@ -124,7 +124,7 @@ describe("a refresh", () => {
     expect(await person()).toMatchObject({ state: "needs_sign_in", reason: "access_token_rejected" });
   });
 
-  it("that was sent for somebody who went away is stored before a process stops", async () => {
+  it("sent for a caller that has left is stored before the process stops", async () => {
     await expire();
     people.control.fault("POST /oauth/token", { delayMs: 1_500 });
     const gone = new AbortController();
@@ -137,7 +137,7 @@ describe("a refresh", () => {
     expect(await person()).toMatchObject({ state: "active", generation: 2 });
   });
 
-  it("takes over a refresh token that changed, and keeps the old one where none comes", async () => {
+  it("stores a changed refresh token, and keeps the old one if none comes", async () => {
     const before = await opened();
     people.control.settings({ refreshToken: "new" });
     await makeDue();
@@ -151,9 +151,9 @@ describe("a refresh", () => {
     people.control.settings({ refreshToken: "same" });
   });
 
-  describe("that brought a refresh token in place of the one we have", () => {
+  describe("that brought another refresh token", () => {
     let before: Buffer | null = null;
-    /** Refreshes, and does something between the platform's answer and its storing. */
+    /** Refreshes, and runs something between the platform's answer and its storing. */
     async function refreshWhile(meanwhile: () => Promise<unknown>) {
       before = (await person()).sealed_access_token;
       await makeDue();
@@ -163,7 +163,7 @@ describe("a refresh", () => {
       await meanwhile();
       await people.job("refresh-people");
     }
-    /** The stored pair is the platform's last one, and good for another. */
+    /** The stored pair is the platform's latest, and its refresh token works. */
     async function expectAlive(): Promise<void> {
       expect(await person()).toMatchObject({ state: "active", reason: null, generation: 2 });
       expect(await page()).toEqual(SIGNED_IN);
@@ -188,7 +188,7 @@ describe("a refresh", () => {
         "who lacks a key put the row aside",
         set(`state = 'quarantined', reason = 'key_missing', due_at = NULL, leased_until = NULL`),
       ],
-    ])("is stored though %s", async (_, meanwhile) => {
+    ])("is stored although %s", async (_, meanwhile) => {
       await refreshWhile(meanwhile);
       await expectAlive();
     });
@@ -202,13 +202,13 @@ describe("a refresh", () => {
              leased_until = NULL, sealed_access_token = NULL, sealed_refresh_token = NULL`,
         ),
       ],
-    ])("is not stored where %s", async (_, meanwhile) => {
+    ])("is not stored if %s", async (_, meanwhile) => {
       await refreshWhile(meanwhile);
       const { sealed_access_token: sealed } = await person();
       expect([null, before]).toContainEqual(sealed);
     });
 
-    it("is held until it can be stored, whatever hinders it", async () => {
+    it("is kept in memory until it can be stored, whatever the error", async () => {
       await people.world.rows(
         `CREATE FUNCTION refuse_tokens() RETURNS trigger LANGUAGE plpgsql AS
            $$ BEGIN RAISE insufficient_privilege; END $$`,
@@ -230,7 +230,7 @@ describe("a refresh", () => {
     });
   });
 
-  it("that brought no other refresh token is not stored where its lease was lost", async () => {
+  it("without another refresh token is not stored after its lease was lost", async () => {
     const before = await opened();
     await makeDue();
     people.control.fault("POST /oauth/token", { delayMs: 1_000 });
@@ -241,7 +241,7 @@ describe("a refresh", () => {
     expect(await opened()).toEqual(before);
   });
 
-  it("is done once, however many processes find it due or in use", async () => {
+  it("happens once, however many processes find it due or use the token", async () => {
     const other = await createServices(teapotConfig(people.world.environment), "guest", {
       ...teapotParts,
       logTo: { write: () => undefined },
@@ -267,7 +267,7 @@ describe("a refresh", () => {
   });
 
   it.each([{ status: 500 }, { status: 429 }, { reset: "before" as const }, { status: 400, body: "oh" }])(
-    "that fails passingly harms nothing and is tried again later (%#)",
+    "that fails temporarily changes nothing and is retried (%#)",
     async (fault) => {
       await makeDue();
       people.control.fault("POST /oauth/token", fault);
@@ -285,7 +285,7 @@ describe("a refresh", () => {
     },
   );
 
-  it("that the platform refuses for good ends what the person may do here, and says so", async () => {
+  it("that the platform refuses for good ends the sign-in, and says so", async () => {
     await makeDue();
     people.control.fault("POST /oauth/token", { status: 400, body: { error: "invalid_grant" } });
     await people.job("refresh-people");
@@ -298,14 +298,14 @@ describe("a refresh", () => {
     expect(await person()).toMatchObject({ state: "active" });
   });
 
-  it("that the platform refuses on use says so at once", async () => {
+  it("that the platform refuses on use is reported at once", async () => {
     await expire();
     people.control.fault("POST /oauth/token", { status: 400, body: { error: "invalid_grant" } });
     expect(await page()).toEqual(SIGN_IN_AGAIN);
     expect(await page()).toEqual(SIGN_IN_AGAIN);
   });
 
-  it("whose fresh token is refused too ends what the person may do here, for every page and process", async () => {
+  it("whose fresh token is refused too ends the sign-in for every page and process", async () => {
     const since = position();
     for (let times = 1; times <= 2; times++)
       people.control.fault("GET /account", { status: 401, body: { id: "unauthorized" } });
@@ -319,7 +319,7 @@ describe("a refresh", () => {
     expect(await page()).toEqual(SIGNED_IN);
   });
 
-  it("that cannot happen, for want of a refresh token, ends with the access token", async () => {
+  it("without a refresh token is impossible: the sign-in ends with the access token", async () => {
     await people.world.rows(`UPDATE people SET sealed_refresh_token = NULL, due_at = NULL`);
     expect(await page()).toEqual(SIGNED_IN);
     await expire();
@@ -327,7 +327,7 @@ describe("a refresh", () => {
     expect(await person()).toMatchObject({ state: "needs_sign_in", sealed_access_token: null });
   });
 
-  it("under a rejected client harms no row, raises one alarm, and is not tried all the time", async () => {
+  it("with a rejected client changes no row, raises one alarm, and is limited", async () => {
     const alarms = () => people.world.logged().split(`"alarm":"oauth_client_rejected"`).length - 1;
     const before = alarms();
     await people.world.restart({
@@ -349,7 +349,7 @@ describe("a refresh", () => {
     expect((await person()).generation).toBe(2);
   });
 
-  it("of a person who signed in anew meanwhile does not replace the newer tokens", async () => {
+  it("of a person who signed in again meanwhile does not replace the newer tokens", async () => {
     await makeDue();
     people.control.fault("POST /oauth/token", { delayMs: 1_500 });
     people.world.service.services.jobs.wake("refresh-people");
@@ -360,7 +360,7 @@ describe("a refresh", () => {
     expect(await opened()).toEqual(fresh);
   });
 
-  it("of a person who signed out meanwhile brings nobody back", async () => {
+  it("of a person who signed out meanwhile restores nothing", async () => {
     await makeDue();
     people.control.fault("POST /oauth/token", { delayMs: 1_000 });
     people.world.service.services.jobs.wake("refresh-people");
@@ -371,8 +371,8 @@ describe("a refresh", () => {
   });
 });
 
-describe("the keys", () => {
-  it("that are back make nothing due for whom nobody can refresh", async () => {
+describe("encryption keys", () => {
+  it("that are available again make no row due that cannot be refreshed", async () => {
     await people.world.rows(
       `UPDATE people SET state = 'quarantined', reason = 'key_missing', sealed_refresh_token = NULL, due_at = NULL`,
     );
@@ -402,14 +402,14 @@ describe("the keys", () => {
     ).toBe(before.access);
     Object.assign(people.world.environment, { ENCRYPTION_KEY: newKey });
     await people.world.restart({ environment: { ENCRYPTION_KEY: newKey } });
-    // A session is known by a hash with the key that began it, so it ends with that key; its tokens do not.
+    // A session is stored as a hash with the key of its start, so it ends with that key; its tokens do not.
     expect((await page()).status).toBe(401);
     await makeDue();
     await people.job("refresh-people");
     expect(await person()).toMatchObject({ state: "active", generation: 2 });
   });
 
-  it("must be there at start, those that only people's tokens need too", async () => {
+  it("are required at start, also those that only people's tokens need", async () => {
     await people.world.rows(`DELETE FROM client_secrets`);
     await people.world.service.stop();
     const environment = { ...people.world.environment, ENCRYPTION_KEY: randomBytes(24).toString("hex") };
@@ -424,7 +424,7 @@ describe("the keys", () => {
     await people.world.restart();
   });
 
-  it("that go missing later put tokens aside, unharmed, until they are back", async () => {
+  it("that are missing later cause a quarantine until they are available again", async () => {
     const stranger = await createVault({ encryptionKey: new Secret("s".repeat(40)) });
     const { uuid } = await person();
     const sealed = (column: "sealed_access_token" | "sealed_refresh_token") =>
@@ -437,7 +437,7 @@ describe("the keys", () => {
     expect(await person()).toMatchObject({ state: "quarantined", reason: "key_missing" });
     expect(refreshes(since)).toEqual([]);
     expect(people.world.logged()).toMatch(/"alarm":"quarantined"/);
-    // They are still who they are.
+    // They are still signed in.
     expect(await page()).toEqual(SIGNED_IN);
     await people.job("reopen-people");
     expect((await person()).state).toBe("quarantined");

@@ -20,18 +20,18 @@ beforeAll(async () => {
   vault = await createVault({ encryptionKey: OLD });
 });
 
-describe("a sealed value", () => {
+describe("a sealed (encrypted) value", () => {
   it.each([
     ["a token", TOKEN],
     ["nothing", ""],
     ["64 kB", "x".repeat(65_536)],
     ["NUL and line ends", "a\0b\r\n"],
-  ])("opens where it was sealed, and gives back %s", (_case, text) => {
+  ])("is decrypted in its place to %s", (_case, text) => {
     expect(vault.open(context, vault.seal(context, text)).reveal()).toBe(text);
     expect(vault.open(context, vault.seal(context, new Secret(text))).reveal()).toBe(text);
   });
 
-  it("shows nothing of what it holds, but the id of its key", () => {
+  it("reveals nothing but the id of its key", () => {
     const sealed = vault.seal(context, TOKEN);
     expect(Buffer.from(sealed).toString("latin1")).not.toContain("SVCK");
     expect(keyIdOf(sealed)).toBe(vault.keyId);
@@ -47,24 +47,24 @@ describe("a sealed value", () => {
     ["no place at all", { table: "", column: "", uuid: "" }],
     ["a place that reads the same without its gaps", { table: "credentialssealed", column: "_access_token" }],
     ["column and row swapped", { column: context.uuid, uuid: context.column }],
-  ])("does not open in %s", (_case, change) => {
+  ])("cannot be decrypted in %s", (_case, change) => {
     expect(() => vault.open({ ...context, ...change }, vault.seal(context, TOKEN))).toThrow(SealBroken);
   });
 
-  it("does not open with any bit of it flipped", () => {
+  it("cannot be decrypted after any single bit is flipped", () => {
     const sealed = vault.seal(context, TOKEN);
     for (let byte = 0; byte < sealed.length; byte++) {
       for (let bit = 0; bit < 8; bit++) {
         const changed = sealed.slice();
         changed[byte]! ^= 1 << bit;
-        // The key's id stands in bytes 1 to 8: flipped there, it names a key we do not have.
+        // Bytes 1 to 8 are the key's id: with a flipped bit it names an unknown key.
         const expected = byte >= 1 && byte <= 8 ? KeyMissing : SealBroken;
         expect(() => vault.open(context, changed)).toThrow(expected);
       }
     }
   });
 
-  it("does not open when cut anywhere, or with something behind it", () => {
+  it("cannot be decrypted when truncated anywhere, or with bytes appended", () => {
     const sealed = vault.seal(context, TOKEN);
     for (let length = 0; length < sealed.length; length++)
       expect(() => vault.open(context, sealed.subarray(0, length))).toThrow(SealBroken);
@@ -72,7 +72,7 @@ describe("a sealed value", () => {
     expect(() => vault.open(context, new Uint8Array(sealed.length))).toThrow(SealBroken);
   });
 
-  it("does not open as another version", () => {
+  it("cannot be decrypted as another version", () => {
     const sealed = vault.seal(context, TOKEN);
     for (const version of [0, 2, 255]) {
       const changed = sealed.slice();
@@ -82,7 +82,7 @@ describe("a sealed value", () => {
     }
   });
 
-  it("has a nonce of its own: ten thousand of one value, none like another", () => {
+  it("has a unique nonce: ten thousand of one value are all different", () => {
     const nonces = new Set<string>();
     const ciphertexts = new Set<string>();
     for (let i = 0; i < 10_000; i++) {
@@ -94,14 +94,14 @@ describe("a sealed value", () => {
     expect(ciphertexts.size).toBe(10_000);
   });
 
-  it("is not touched by what is sealed after it", () => {
+  it("is not changed by later encryptions", () => {
     const sealed = Array.from({ length: 2_000 }, (_, i) => vault.seal(context, `value ${i}`));
     sealed.forEach((each, i) => expect(vault.open(context, each).reveal()).toBe(`value ${i}`));
   });
 });
 
 describe("a key ring", () => {
-  it("seals with the current key and opens with every key it holds", async () => {
+  it("encrypts with the current key and decrypts with every key it holds", async () => {
     const sealed = vault.seal(context, TOKEN);
     const rotated = await createVault({ encryptionKey: NEW, decryptionKeys: [OLD] });
     expect(rotated.open(context, sealed).reveal()).toBe(TOKEN);
@@ -109,7 +109,7 @@ describe("a key ring", () => {
     expect(rotated.keyIds).toEqual([rotated.keyId, vault.keyId]);
   });
 
-  it("says of a value sealed with another key that the key is missing, and which", async () => {
+  it("reports the id of the missing key for a value encrypted with another key", async () => {
     const stranger = await createVault({ encryptionKey: NEW });
     const sealed = vault.seal(context, TOKEN);
     expect(() => stranger.open(context, sealed)).toThrow(
@@ -128,10 +128,10 @@ describe("a key ring", () => {
     expect(() => both.open(context, relabelled)).toThrow(SealBroken);
   });
 
-  it("derives a key's id from the key: the same in every process, another for another key", async () => {
+  it("derives a key's id from the key: equal in every process, different for another key", async () => {
     expect((await createVault({ encryptionKey: OLD })).keyId).toBe(vault.keyId);
     expect((await createVault({ encryptionKey: NEW })).keyId).not.toBe(vault.keyId);
-    // What was sealed by an earlier release must still open.
+    // Values that an earlier release encrypted must still be decrypted.
     const fixed = await createVault({ encryptionKey: new Secret("0123456789abcdef0123456789abcdef") });
     expect(fixed.keyId).toBe("6cd9c3a4426caaca");
     expect(
@@ -144,7 +144,7 @@ describe("a key ring", () => {
     ).toBe("kept");
   });
 
-  it("hashes alike under one key, and otherwise under another", async () => {
+  it("computes equal hashes under one key, and different ones under another", async () => {
     const both = await createVault({ encryptionKey: NEW, decryptionKeys: [OLD] });
     const secret = new Secret(TOKEN);
     expect(vault.hash(secret)).toEqual(vault.hash(new Secret(TOKEN)));
@@ -156,7 +156,7 @@ describe("a key ring", () => {
 });
 
 describe("the vault's errors", () => {
-  it("name the place and hold nothing of the value or the key", async () => {
+  it("name the place and contain nothing of the value or the key", async () => {
     const sealed = vault.seal(context, TOKEN);
     const stranger = await createVault({ encryptionKey: NEW });
     const attempts = [
@@ -175,13 +175,13 @@ describe("the vault's errors", () => {
 });
 
 describe("the vault's module", () => {
-  it("gives nothing that encrypts but a factory that waits for libsodium", () => {
+  it("exports only a factory that waits for libsodium", () => {
     expect(Object.keys(module).sort()).toEqual(["createVault", "keyIdOf"]);
     expect(createVault({ encryptionKey: OLD })).toBeInstanceOf(Promise);
   });
 });
 
-describe("a secret", () => {
+describe("a Secret", () => {
   const secret = new Secret(TOKEN);
   const holder = { a: [{ secret }], map: new Map([["k", secret]]), set: new Set([secret]) };
 
@@ -207,11 +207,11 @@ describe("a secret", () => {
       "an error that has it as a member",
       () => inspect(Object.assign(new Error("x"), { secret }), { depth: 9 }),
     ],
-  ])("does not show in %s", (_case, show) => {
+  ])("does not show its value in %s", (_case, show) => {
     expect(show()).not.toContain(TOKEN);
   });
 
-  it("shows as [secret] and is had only on demand", () => {
+  it("shows as [secret], and its value only by reveal()", () => {
     expect(`${secret as unknown as string} ${JSON.stringify(secret)} ${inspect(secret)}`).toBe(
       '[secret] "[secret]" [secret]',
     );

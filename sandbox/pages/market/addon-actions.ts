@@ -32,7 +32,7 @@ export const addonActions: Action[] = [
       const { app, as } = filled(form, "app", "as");
       if (app === undefined) throw new FieldRefused("app", "Choose an app.");
       const { name } = control.attach(id, { app, ...(as && { name: as }) });
-      const text = `Attached to ${app} as ${name}: its config vars are there too. Your service is not told.`;
+      const text = `Attached to ${app} as ${name}. The app has its config vars too. Your service is not notified.`;
       return { to: addonAt(id), told: { text } };
     },
   },
@@ -46,7 +46,7 @@ export const addonActions: Action[] = [
       if (form["fault"] === "lost")
         control.fault(`> POST ${platform.world.settings.resourcesPath}`, { reset: "after" });
       const delivery = control.redeliver(addon.id, { newCode: form["code"] === "new" });
-      return { to: addonAt(id), told: deliveryNotice("Provision, again", await patiently(delivery)) };
+      return { to: addonAt(id), told: deliveryNotice("Repeated provision", await patiently(delivery)) };
     },
   },
   {
@@ -57,11 +57,11 @@ export const addonActions: Action[] = [
     act({ control }, form, id) {
       const { token } = filled(form, "token");
       if (token !== "access" && token !== "refresh")
-        throw new FieldRefused("token", "Choose one of the two.");
+        throw new FieldRefused("token", "Choose one of the two tokens.");
       control.revoke(id, token);
       return {
         to: addonAt(id),
-        told: { text: `The ${token} token is revoked. Your service learns it when it uses it.` },
+        told: { text: `The ${token} token is revoked. Your service notices when it next uses it.` },
       };
     },
   },

@@ -12,7 +12,7 @@ export function OwnerForms({ view: { platform, attempt }, addon }: { view: View;
   const plans = addonManifest?.plans.map(({ name }) => name) ?? [];
   const next = plans.find((name) => name !== addon.plan) ?? addon.plan;
   return (
-    <Section title="What its owner can do" id="actions">
+    <Section title="Actions of its owner" id="actions">
       <FormOf
         form="plan"
         action={`${at}/plan`}
@@ -46,12 +46,15 @@ export function OwnerForms({ view: { platform, attempt }, addon }: { view: View;
         </form>
       ) : (
         <p class="hint">
-          To sign on to the add-on, the platform needs the salt that your service checks with: start the
-          sandbox with <code>SSO_SALT</code>.
+          Sign-on needs the salt with which your service checks the form: start the sandbox with{" "}
+          <code>SSO_SALT</code>.
         </p>
       )}
       <Careful title="Uninstall…">
-        <p>Your service is told to take the resource down; its tokens die, and the config vars go.</p>
+        <p>
+          The platform sends a deprovision to your service, ends the resource's tokens and removes its config
+          vars.
+        </p>
         <ButtonForm
           form="uninstall"
           action={`${at}/uninstall`}
@@ -69,9 +72,9 @@ export function PlatformForms({ view: { attempt }, addon }: { view: View; addon:
   const at = addonAt(addon.name);
   return (
     <Section
-      title="What the platform can do"
+      title="Actions of the platform"
       id="again"
-      intro="It delivers at least once: the same request may come again, and must change nothing."
+      intro="The platform delivers at least once: the same request may arrive again, and must change nothing."
     >
       <FormOf
         form="redeliver"
@@ -94,7 +97,7 @@ export function PlatformForms({ view: { attempt }, addon }: { view: View; addon:
             label="And the answer"
             choices={[
               ["", "arrives"],
-              ["lost", "is lost on its way"],
+              ["lost", "is lost"],
             ]}
           />
         </div>
@@ -110,10 +113,10 @@ export function PlatformForms({ view: { attempt }, addon }: { view: View; addon:
         >
           <ChoiceField
             name="token"
-            label="A token"
+            label="Token"
             choices={[
-              ["access", "its access token"],
-              ["refresh", "its refresh token"],
+              ["access", "access token"],
+              ["refresh", "refresh token"],
             ]}
           />
         </FormOf>

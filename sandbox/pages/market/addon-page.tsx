@@ -23,7 +23,7 @@ export const addonPage: ShowPage = (view, id) => {
     content: (
       <>
         <Title world={world} addon={addon} />
-        <Section title="How far it has come" id="progress" isLive>
+        <Section title="Progress" id="progress" isLive>
           <Progress addon={state} />
         </Section>
         <div class="columns">
@@ -66,21 +66,18 @@ function Title({ world, addon }: { world: World; addon: AddonRecord }) {
 function CallsOf({ view: { platform }, addon }: { view: View; addon: AddonRecord }) {
   const { calls } = latestCalls(platform, { addonId: addon.id, most: 40 });
   return (
-    <Section title="What was said about it" id="calls" isLive>
-      <Sequence
-        calls={calls}
-        teach="Nothing lately: only the newest calls are looked through. The ledger has the earlier ones."
-      />
+    <Section title="Calls about it" id="calls" isLive>
+      <Sequence calls={calls} teach="No call about it among the latest. The ledger has the earlier ones." />
     </Section>
   );
 }
 
 function Gone({ app }: { app: string }) {
   return (
-    <Section title="It is gone" id="actions">
+    <Section title="Deprovisioned" id="actions">
       <Empty>
-        This add-on is deprovisioned, and its id is never used again. What is left is what was said about it.
-        Install another on <a href={HOME}>an app</a>; it was on {app}.
+        This add-on was on {app}. It is deprovisioned, and its id is never used again; only the calls about it
+        are kept. To install another, choose <a href={HOME}>an app</a>.
       </Empty>
     </Section>
   );

@@ -35,7 +35,7 @@ export const appActions: Action[] = [
       });
       const isPlain = !manifest && !wish.environment && !wish.env;
       const { name } = isPlain ? control.createApp(wish) : await control.createAppFromManifest(wish);
-      return { to: appAt(name), told: { text: `The app ${name} is there. Install the add-on on it.` } };
+      return { to: appAt(name), told: { text: `The app ${name} was created. Install the add-on on it.` } };
     },
   },
   {
@@ -70,7 +70,7 @@ export const appActions: Action[] = [
     at: appAt,
     async act({ control }, _form, app) {
       await control.destroyApp(app);
-      return { to: HOME, told: { text: `The app ${app} is gone, and its add-ons with it.` } };
+      return { to: HOME, told: { text: `The app ${app} and its add-ons were removed.` } };
     },
   },
 ];
@@ -85,9 +85,9 @@ function manifestIn(form: Form): object | undefined {
   try {
     manifest = JSON.parse(text);
   } catch (error) {
-    throw new FieldRefused("manifest", `This is no JSON: ${(error as Error).message}`);
+    throw new FieldRefused("manifest", `This is not JSON: ${(error as Error).message}`);
   }
   if (!isObject(manifest)) throw new FieldRefused("manifest", "An app.json is a JSON object, in braces.");
-  if (isTooDeep(manifest)) throw new FieldRefused("manifest", "It is nested too deep.");
+  if (isTooDeep(manifest)) throw new FieldRefused("manifest", "It is nested too deeply.");
   return manifest;
 }

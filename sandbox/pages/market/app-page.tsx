@@ -57,8 +57,8 @@ function AddonsOf({ world, app }: { world: World; app: AppRecord }) {
     <Section title="Add-ons" id="addons" isLive>
       {attached.length === 0 ? (
         <Empty>
-          No add-on yet. Install one: the platform asks your service for a resource, and the config vars of
-          its answer become config vars of this app.
+          No add-on yet. Install one: the platform sends your service a provision request, and the config vars
+          of its answer become config vars of this app.
         </Empty>
       ) : (
         <ul class="tiles">
@@ -99,13 +99,13 @@ function ConfigVars({ world, app }: { world: World; app: AppRecord }) {
             {names.map((name) => (
               <li id={`var-${name}`}>
                 <code>{name}</code>
-                <small>{own.includes(name) ? "of the app itself" : "from an add-on"}</small>
+                <small>{own.includes(name) ? "set on the app" : "from an add-on"}</small>
               </li>
             ))}
           </ul>
           <p class="hint">
-            Their values may be secrets and stay hidden here. What the app runs with:{" "}
-            <a href={`/sandbox/apps/${app.name}/config-vars`}>its config vars as JSON</a>.
+            Values may be secrets and are not shown here. With their values:{" "}
+            <a href={`/sandbox/apps/${app.name}/config-vars`}>the config vars as JSON</a>.
           </p>
         </>
       )}
@@ -115,7 +115,7 @@ function ConfigVars({ world, app }: { world: World; app: AppRecord }) {
 
 function Ending({ view: { attempt }, app }: { view: View; app: AppRecord }) {
   return (
-    <Section title="The app itself" id="ending">
+    <Section title="The app" id="ending">
       {app.setup && (
         <ButtonForm
           form="deploy"
@@ -126,7 +126,7 @@ function Ending({ view: { attempt }, app }: { view: View; app: AppRecord }) {
         />
       )}
       <Careful title="Destroy the app…">
-        <p>Its add-ons are deprovisioned first; attachments from other apps just end.</p>
+        <p>Its add-ons are deprovisioned first. Add-ons of other apps are only detached.</p>
         <ButtonForm
           form="destroy"
           action={`${appAt(app.name)}/destroy`}

@@ -17,7 +17,7 @@ export function Attachments({ view: { platform, attempt }, addon }: { view: View
     <Section title="Apps it is attached to" id="attachments-panel">
       <div id="attachments" data-live="">
         {attachments.length === 0 ? (
-          <Empty>None any more.</Empty>
+          <Empty>None.</Empty>
         ) : (
           <ul class="vars">
             {attachments.map(({ id, name, appId }) => (
@@ -32,7 +32,7 @@ export function Attachments({ view: { platform, attempt }, addon }: { view: View
       {addon.state !== "deprovisioned" &&
         (others.length === 0 ? (
           <p class="hint">
-            To share it, there must be a second app: <a href={`${HOME}#create`}>create one</a>.
+            To attach it to another app, <a href={`${HOME}#create`}>create one</a> first.
           </p>
         ) : (
           <FormOf

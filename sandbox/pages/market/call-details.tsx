@@ -18,7 +18,7 @@ export function CallDetails({ call }: { call: Call }) {
       </p>
       {fault && (
         <p>
-          The fault that was played: <code>{JSON.stringify(fault)}</code>
+          The fault that was applied: <code>{JSON.stringify(fault)}</code>
         </p>
       )}
       <Message title="Request" first={`${method} ${path}`} {...request} />

@@ -6,8 +6,8 @@ import { Section } from "./parts.tsx";
 import { regionsOf } from "./regions.ts";
 
 const generations: [string, string][] = [
-  ["older", "the older"],
-  ["newer", "the newer"],
+  ["older", "older"],
+  ["newer", "newer"],
 ];
 
 /** The fields in the folded part: if a refused form had any of these filled in, it is shown open. */
@@ -20,7 +20,7 @@ export function CreateApp({ view: { platform, attempt } }: { view: View }) {
   return (
     <Section title="Create an app" id="create">
       <FormOf form="create-app" action={`${MARKET}/apps`} attempt={attempt} button="Create the app" hasFile>
-        <TextField name="name" label="Name" placeholder="shop" hint="Empty: a name is made up." />
+        <TextField name="name" label="Name" placeholder="shop" hint="Empty: a name is generated." />
         <div class="pair">
           <ChoiceField
             name="region"
@@ -29,15 +29,15 @@ export function CreateApp({ view: { platform, attempt } }: { view: View }) {
           />
           <ChoiceField name="generation" label="Generation" choices={generations} initial="older" />
         </div>
-        <TextField name="team" label="Team" hint="Empty: an app of your own. A team of a new name is made." />
+        <TextField name="team" label="Team" hint="Empty: the app is your own. An unknown team is created." />
         <details class="more" open={isFilled}>
           <summary>From an app.json</summary>
           <TextField
             name="manifest"
-            label="Pasted"
+            label="Content"
             rows={6}
             placeholder={'{ "addons": ["teapots:basic"] }'}
-            hint="Config vars, add-ons, scripts: all of it is done before the app is there, or none of it."
+            hint="Config vars, add-ons and scripts are all processed, or the app is not created."
           />
           <FileField name="file" label="Or as a file" accept=".json,application/json" />
           <TextField
@@ -45,15 +45,15 @@ export function CreateApp({ view: { platform, attempt } }: { view: View }) {
             label="Values of its config vars"
             rows={2}
             placeholder="GREETING=hello"
-            hint="One a line, for those that the app.json requires and gives no value."
+            hint="One per line, for the vars that the app.json requires without a value."
           />
           <ChoiceField
             name="environment"
-            label="It is"
+            label="Kind"
             choices={[
-              ["", "an app to stay"],
+              ["", "a permanent app"],
               ["review", "a review app"],
-              ["test", "an app of a test run"],
+              ["test", "a test app"],
             ]}
           />
         </details>

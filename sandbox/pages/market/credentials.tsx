@@ -5,7 +5,7 @@ import { Facts, Moment, Section, State } from "./parts.tsx";
 export function Credentials({ addon }: { addon: AddonState }) {
   const token = addon.tokens.at(-1);
   return (
-    <Section title="Its grant and tokens" id="credentials" isLive>
+    <Section title="Grant and tokens" id="credentials" isLive>
       <Facts
         of={[
           addon.grant
@@ -27,7 +27,7 @@ export function Credentials({ addon }: { addon: AddonState }) {
           addon.refresh_token && [
             "refresh token",
             <>
-              <State of={addon.refresh_token.state} /> lives as long as the add-on
+              <State of={addon.refresh_token.state} /> valid as long as the add-on exists
             </>,
           ],
         ]}
@@ -38,11 +38,11 @@ export function Credentials({ addon }: { addon: AddonState }) {
 
 /** How long a grant or a token is valid, or was. */
 function Until({ state, expires_at: at }: { state: string; expires_at: string }) {
-  if (state === "exchanged") return <>and so spent</>;
-  if (state === "invalid" || state === "revoked") return <>before its time</>;
+  if (state === "exchanged") return <>and cannot be used again</>;
+  if (state === "invalid" || state === "revoked") return <>before it expired</>;
   return (
     <>
-      {state === "expired" ? "since" : "good until"} <Moment at={at} />
+      {state === "expired" ? "since" : "valid until"} <Moment at={at} />
     </>
   );
 }

@@ -17,10 +17,10 @@ export async function patiently(delivery: Promise<Delivery>): Promise<Delivery |
 /** The outcome as a sentence, with the complaints about the answer. */
 export function deliveryNotice(what: string, delivery: Delivery | null): Notice {
   if (delivery === null)
-    return { text: `${what}: your service has not answered yet. Its answer appears here.` };
+    return { text: `${what}: your service has not answered yet. Its answer will appear on this page.` };
   const { status, ms, error, complaints = [], body } = delivery.response;
   if (status === null)
-    return { text: `${what}: there was no answer.`, complaints: [error ?? "It is not known why."] };
+    return { text: `${what}: there was no answer.`, complaints: [error ?? "The reason is unknown."] };
   const message = (body as { message?: unknown } | null)?.message;
   // The message of a success is already on the page.
   const said = typeof message === "string" && status >= 300 ? ` “${message}”` : "";

@@ -10,13 +10,13 @@ export function Faults({ view: { platform, attempt, control } }: { view: View })
   const pending = control.faults();
   return (
     <Section
-      title="Faults on the wire"
+      title="Faults"
       id="faults-panel"
-      intro="The next calls that fit go wrong. Nothing else does."
+      intro="The chosen fault affects the next matching calls, and no others."
     >
       <div id="faults" data-live="">
         {pending.length === 0 ? (
-          <Empty>No fault waits: every call arrives, and so does its answer.</Empty>
+          <Empty>No faults: every call and every answer arrives.</Empty>
         ) : (
           <ul class="vars">
             {pending.map(({ match, times, action }) => (
@@ -34,7 +34,7 @@ export function Faults({ view: { platform, attempt, control } }: { view: View })
         form="fault"
         action={`${PLATFORM}/faults`}
         attempt={attempt}
-        button="Play this fault"
+        button="Add this fault"
         look="secondary"
       >
         <ChoiceField
@@ -54,7 +54,7 @@ export function Faults({ view: { platform, attempt, control } }: { view: View })
           form="clear-faults"
           action={`${PLATFORM}/faults/clear`}
           attempt={attempt}
-          button="Play none of them"
+          button="Remove all faults"
           look="secondary outline"
         />
       )}

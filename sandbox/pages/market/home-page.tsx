@@ -15,9 +15,9 @@ export const homePage: ShowPage = (view) => ({
   part: "apps",
   content: (
     <>
-      <h1>Be the customer</h1>
+      <h1>Act as a customer</h1>
       <p class="lead">
-        Make an app, install the add-on on it, and watch what the platform and your service say to each other.
+        Create an app, install the add-on on it, and watch the calls between the platform and your service.
       </p>
       <div class="columns">
         <div>
@@ -40,8 +40,8 @@ function Apps({ view: { platform } }: { view: View }) {
     <Section title="Apps" id="apps" isLive>
       {apps.length === 0 ? (
         <Empty>
-          No app yet. An app is what a customer runs on the platform, and what add-ons are installed on. Make
-          the first one below: without a name it gets one.
+          No app yet. An app is what a customer runs on the platform; add-ons are installed on apps. Create
+          the first one below.
         </Empty>
       ) : (
         <ul class="tiles">
@@ -86,7 +86,7 @@ function Addon({ view: { platform } }: { view: View }) {
       title={addonManifest?.name ?? addonId}
       id="addon"
       isLive
-      intro="The add-on on sale: what your service told the platform."
+      intro="The add-on that customers can install."
     >
       <Facts
         of={[
@@ -96,7 +96,7 @@ function Addon({ view: { platform } }: { view: View }) {
           ),
           plans.length === 0 && ["plans", "No manifest was given: any plan can be installed."],
           ["regions", regionsOf(platform.world).join(", ")],
-          ["is asked at", <code>{partnerUrl + resourcesPath}</code>],
+          ["requests go to", <code>{partnerUrl + resourcesPath}</code>],
         ]}
       />
     </Section>
@@ -109,7 +109,7 @@ function LatestCalls({ view: { platform } }: { view: View }) {
     <Section title="Latest calls" id="latest" isLive>
       <Sequence
         calls={calls}
-        teach="No call yet. Install the add-on on an app: the platform then asks your service for a resource."
+        teach="No call yet. Install the add-on on an app: the platform then sends your service a provision request."
       />
       <p>
         <a

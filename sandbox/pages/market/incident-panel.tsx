@@ -12,7 +12,7 @@ export function Incidents({ view: { platform, attempt } }: { view: View }) {
     <Section
       title="Status and incidents"
       id="incidents-panel"
-      intro="What the platform's status feed says; your service reads it."
+      intro="The content of the platform's status feed, which your service reads."
     >
       <div id="incidents" data-live="">
         <Facts of={status.map(({ system, status: colour }) => [system, <State of={colour} />] as const)} />
@@ -35,15 +35,15 @@ export function Incidents({ view: { platform, attempt } }: { view: View }) {
         form="incident"
         action={`${PLATFORM}/incidents`}
         attempt={attempt}
-        button="Post it"
+        button="Post to the feed"
         look="secondary"
       >
-        <TextField name="title" label="What happens" placeholder="Config changes are slow" />
-        <TextField name="contents" label="What customers are told" rows={2} />
+        <TextField name="title" label="Title" placeholder="Config changes are slow" />
+        <TextField name="contents" label="Text of the update" rows={2} />
         <div class="pair">
           <ChoiceField
             name="kind"
-            label="It is"
+            label="Kind"
             choices={[
               ["incident", "an incident"],
               ["maintenance", "a maintenance"],
@@ -51,7 +51,7 @@ export function Incidents({ view: { platform, attempt } }: { view: View }) {
           />
           <ChoiceField
             name="system"
-            label="Where"
+            label="System"
             choices={["Apps", "Data", "Tools"].map((name) => [name, name])}
           />
         </div>

@@ -34,7 +34,7 @@ export function Install({ view: { platform, attempt }, app }: { view: View; app:
             label="Options"
             rows={2}
             placeholder="colour=blue"
-            hint="One NAME=VALUE a line; they go to your service as they are."
+            hint="One NAME=VALUE per line, sent to your service unchanged."
           />
           <ChoiceField
             name="region"
@@ -45,7 +45,7 @@ export function Install({ view: { platform, attempt }, app }: { view: View; app:
             name="as"
             label="Attached as"
             placeholder="TEAPOTS"
-            hint="Empty: named after the add-on."
+            hint="Empty: a name made from the add-on's."
           />
         </details>
       </FormOf>

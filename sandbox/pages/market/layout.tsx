@@ -23,7 +23,7 @@ export function MarketLayout({ title, part, content, notice, attempt, at }: Layo
         <meta charset="utf-8" />
         <meta name="viewport" content="width=device-width, initial-scale=1" />
         <meta name="color-scheme" content="light dark" />
-        <title>{`${title} · The platform, played locally`}</title>
+        <title>{`${title} · Sandbox of the platform`}</title>
         <link rel="icon" href="data:," />
         <link rel="stylesheet" href={`${ASSETS}/pico.css`} />
         <link rel="stylesheet" href={`${ASSETS}/pages.css`} />
@@ -32,12 +32,12 @@ export function MarketLayout({ title, part, content, notice, attempt, at }: Layo
       </head>
       <body class="market">
         <a class="skip" href="#content">
-          To the content
+          Skip to the content
         </a>
         <header class="top">
           <div class="container">
             <a class="brand" href={HOME}>
-              <strong>Marketplace</strong> <small>the platform, played locally</small>
+              <strong>Marketplace</strong> <small>of the simulated platform</small>
             </a>
             <nav aria-label="Parts of the marketplace">
               <ul>
@@ -58,15 +58,10 @@ export function MarketLayout({ title, part, content, notice, attempt, at }: Layo
           {content}
         </main>
         <footer class="container foot">
-          <p
-            class="live-state"
-            role="status"
-            data-announce
-            data-connected="Live: this page shows what happens."
-          >
-            <a href={at}>Load this page again</a> to see what is new.
+          <p class="live-state" role="status" data-announce data-connected="Live: this page updates itself.">
+            <a href={at}>Reload this page</a> to see what has changed.
           </p>
-          <p>A sandbox: no account, no bill and no platform here is real. Nothing leaves this machine.</p>
+          <p>Sandbox: the platform, its accounts and its bills are simulated.</p>
         </footer>
       </body>
     </html>
@@ -82,7 +77,7 @@ function Told({ text, complaints = [], secret }: Notice) {
       ))}
       {secret !== undefined && (
         <p>
-          <label for="told-secret">It is shown this once</label>
+          <label for="told-secret">Shown only once</label>
           <input
             id="told-secret"
             class="secret"

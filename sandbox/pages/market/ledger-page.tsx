@@ -7,7 +7,7 @@ import { Sequence } from "./sequence.tsx";
 
 const MOST = 50;
 const teach =
-  "No call yet. Whatever the platform and your service say to each other is written down here: install the add-on, and look again.";
+  "No call yet. All calls between the platform and your service are listed here. Install the add-on first.";
 
 /** Every call both ways, as a diagram or as a list. */
 export const ledgerPage: ShowPage = ({ platform, query }) => {
@@ -22,10 +22,10 @@ export const ledgerPage: ShowPage = ({ platform, query }) => {
       <>
         <h1>Ledger</h1>
         <p class="lead">
-          Every call both ways, in the order in which they ended. Open one to read its request and its answer;
-          what is secret in them is masked.
+          All calls in both directions, in the order in which they ended. Open one to see its request and its
+          answer, with secrets masked.
         </p>
-        <nav class="views" aria-label="Ways to look at it">
+        <nav class="views" aria-label="Views">
           <ul>
             <li>
               <a href={LEDGER} {...(!isList && { "aria-current": "page" })}>

@@ -32,7 +32,7 @@ const pages: Record<string, ShowPage> = {
 };
 
 /**
- * The marketplace: the functions of the control side for a person with a browser. Each page is rendered from the
+ * The marketplace: the functions of the control API for a person with a browser. Each page is rendered from the
  * current state of the world. Each form is a POST that ends in a redirect, or in the same page with the error at its
  * field.
  */

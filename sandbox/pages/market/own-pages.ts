@@ -13,7 +13,7 @@ const loopback = /^(localhost|.+\.localhost|127(\.\d+){3}|\[::1\])$/i;
 export const onlyOwnPages: RequestHandler = (req, _res, next) => {
   if (req.method !== "GET" && req.headers.origin !== originOf(req))
     throw forbidden(
-      "A form is taken from a page of the sandbox only. Load its page again and send it from there.",
+      "Forms are accepted only from the sandbox's own pages. Reload the page and send the form again.",
     );
   next();
 };
@@ -24,7 +24,7 @@ export function onlyOwnNames({ host }: SandboxSettings): RequestHandler {
   return (req, _res, next) => {
     if (isLocal && !loopback.test(hostnameOf(req)))
       throw forbidden(
-        "The sandbox is open on this machine only: use its address with localhost or 127.0.0.1, or set SANDBOX_HOST.",
+        "The sandbox can be used on this machine only: use its address with localhost or 127.0.0.1, or set SANDBOX_HOST.",
       );
     next();
   };
@@ -37,7 +37,7 @@ export function onlyOwnNames({ host }: SandboxSettings): RequestHandler {
 export const noOtherPages: RequestHandler = (req, _res, next) => {
   const { origin } = req.headers;
   if (origin !== undefined && origin !== originOf(req))
-    throw forbidden(`The sandbox takes nothing from a page of ${origin}.`);
+    throw forbidden(`The sandbox accepts no requests from pages of ${origin}.`);
   next();
 };
 

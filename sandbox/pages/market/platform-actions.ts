@@ -16,7 +16,7 @@ export const platformActions: Action[] = [
     act({ control }, form) {
       const hours = numberIn(form, "hours");
       const { now } = control.advanceClock(hours * 3600);
-      const text = `At the platform it is ${now.replace("T", " ").slice(0, 16)} UTC now; what has ended meanwhile has ended.`;
+      const text = `The platform's clock is now at ${now.replace("T", " ").slice(0, 16)} UTC.`;
       return { to: PLATFORM, told: { text } };
     },
   },
@@ -42,7 +42,7 @@ export const platformActions: Action[] = [
       if (!call) throw new FieldRefused("call", "Choose one of these calls.");
       if (!kind) throw new FieldRefused("kind", "Choose one of these faults.");
       control.fault(call.match, kind.action, numberIn(form, "times"));
-      return { to: PLATFORM, told: { text: `It waits: when ${call.text}, ${kind.text}.` } };
+      return { to: PLATFORM, told: { text: `Fault added: when ${call.text}, ${kind.text}.` } };
     },
   },
   {
@@ -51,7 +51,7 @@ export const platformActions: Action[] = [
     form: "clear-faults",
     act({ control }) {
       control.clearFaults();
-      return { to: PLATFORM, told: { text: "No fault waits any more." } };
+      return { to: PLATFORM, told: { text: "All faults were removed." } };
     },
   },
   {
@@ -61,9 +61,9 @@ export const platformActions: Action[] = [
     blame: { title: /^title/, kind: /^kind/, contents: /^contents/ },
     act({ control }, form) {
       const { system = "Apps", ...wish } = filled(form, "title", "contents", "kind", "system");
-      if (wish.title === undefined) throw new FieldRefused("title", "Say in a few words what happens.");
+      if (wish.title === undefined) throw new FieldRefused("title", "Enter a title.");
       const { id, title } = control.openIncident({ ...(wish as { title: string }), systems: [system] });
-      return { to: PLATFORM, told: { text: `Posted as ${id}: ${title}. It is in the status feed now.` } };
+      return { to: PLATFORM, told: { text: `Posted as ${id}: ${title}. The status feed has it now.` } };
     },
   },
   {
@@ -81,7 +81,7 @@ export const platformActions: Action[] = [
     form: "reset",
     act({ control }) {
       control.reset();
-      return { to: PLATFORM, told: { text: "Everything is forgotten. Begin with an app." } };
+      return { to: PLATFORM, told: { text: "Everything was reset. Create an app first." } };
     },
   },
 ];

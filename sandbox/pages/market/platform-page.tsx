@@ -12,8 +12,10 @@ export const platformPage: ShowPage = (view) => ({
   part: "platform",
   content: (
     <>
-      <h1>Be the platform</h1>
-      <p class="lead">Make happen what happens to every service one day, and watch how yours copes.</p>
+      <h1>Act as the platform</h1>
+      <p class="lead">
+        Cause the faults and events that a service meets in production, and watch how yours handles them.
+      </p>
       <div class="columns">
         <div>
           <Faults view={view} />
@@ -36,12 +38,12 @@ function Clock({ view: { platform, attempt } }: { view: View }) {
     <Section
       title="Clock"
       id="clock-panel"
-      intro="The platform's time, not your service's. 8 hours end every access token, 12 the wait for a provision."
+      intro="The time of the platform, not of your service. Access tokens expire after 8 hours; a provision fails after 12."
     >
       <div id="clock" data-live="">
         <Facts
           of={[
-            ["it is", <Moment at={`${new Date(clock.now()).toISOString().slice(0, 16)}Z`} />],
+            ["time", <Moment at={`${new Date(clock.now()).toISOString().slice(0, 16)}Z`} />],
             ["ahead by", hours === 0 ? "nothing" : `${hours} ${hours === 1 ? "hour" : "hours"}`],
           ]}
         />
@@ -50,11 +52,11 @@ function Clock({ view: { platform, attempt } }: { view: View }) {
         form="clock"
         action={`${PLATFORM}/clock`}
         attempt={attempt}
-        button="Move the clock"
+        button="Advance the clock"
         look="secondary"
         isRow
       >
-        <TextField name="hours" label="On by, in hours" inputMode="decimal" initial="8" />
+        <TextField name="hours" label="Advance by (hours)" inputMode="decimal" initial="8" />
       </FormOf>
     </Section>
   );
@@ -65,10 +67,10 @@ function ClientSecret({ view: { attempt } }: { view: View }) {
     <Section
       title="Client secret"
       id="secret-panel"
-      intro="As in the partner portal: a reset gives a new secret, and every access token is dead at once."
+      intro="As in the partner portal: a reset creates a new secret, and ends every access token at once."
     >
-      <Careful title="Reset it…">
-        <p>The new one is shown once. Until your service has it, it can refresh nothing.</p>
+      <Careful title="Reset…">
+        <p>The new secret is shown once. Until your service has it, it cannot refresh tokens.</p>
         <ButtonForm
           form="secret"
           action={`${PLATFORM}/client-secret`}
@@ -84,17 +86,17 @@ function ClientSecret({ view: { attempt } }: { view: View }) {
 function StartOver({ view: { attempt } }: { view: View }) {
   return (
     <Section title="Start over" id="reset-panel">
-      <Careful title="Forget everything…">
+      <Careful title="Reset everything…">
         <p>
-          Apps, add-ons, tokens, calls, faults and incidents are forgotten, the clock and the settings are as
-          at the start. Who your service is stays, with the client secret that was given last, also if it was
-          reset since. Your service is not told, and keeps what it has.
+          This removes apps, add-ons, tokens, calls, faults and incidents, and sets the clock and the settings
+          back to those of the start. The registration of your service stays, with the client secret that was
+          given last, even if it was reset since. Your service is not notified, and keeps its data.
         </p>
         <ButtonForm
           form="reset"
           action={`${PLATFORM}/reset`}
           attempt={attempt}
-          button="Forget everything"
+          button="Reset everything"
           look="danger"
         />
       </Careful>

@@ -28,28 +28,28 @@ function stepsOf(addon: AddonState): Step[] {
   const isOver = state === "deprovisioned";
   const mark = (isDone: boolean): Mark => (isDone ? "done" : isOver ? "failed" : "open");
   return [
-    { title: "Asked", mark: "done", text: `for ${plan.name} in ${region}` },
+    { title: "Requested", mark: "done", text: `plan ${plan.name} in ${region}` },
     answerStep(addon),
     exchangeStep(addon),
     {
       title: "Config vars",
       mark: mark(vars.length > 0),
-      text: vars.length > 0 ? vars.join(", ") : isOver ? "there came none" : "none yet",
+      text: vars.length > 0 ? vars.join(", ") : isOver ? "none were set" : "none yet",
     },
   ];
 }
 
 function answerStep({ grant, state, was_answered: wasAnswered }: AddonState): Step {
   const title = "Answered";
-  if (grant === null) return { title, mark: "open", text: "never asked: installed before your service" };
+  if (grant === null) return { title, mark: "open", text: "not requested: installed before your service" };
   if (!wasAnswered && (grant.state === "issued" || grant.state === "expired"))
     return { title, mark: state === "deprovisioned" ? "failed" : "open", text: "no answer yet" };
   if (grant.state === "invalid" && state === "deprovisioned")
-    return { title, mark: "failed", text: "it is over: the grant is invalid" };
+    return { title, mark: "failed", text: "failed: the grant is invalid" };
   return {
     title,
     mark: "done",
-    text: state === "provisioning" ? "later: the work goes on" : "your service said yes",
+    text: state === "provisioning" ? "later: the work continues" : "your service accepted",
   };
 }
 
@@ -61,6 +61,6 @@ function exchangeStep({ grant, tokens }: AddonState): Step {
   return {
     title,
     mark: isDead ? "failed" : "open",
-    text: isDead ? `the grant is ${grant.state}` : "within 5 minutes",
+    text: isDead ? `the grant is ${grant.state}` : "due within 5 minutes",
   };
 }

@@ -46,7 +46,7 @@ function Row({ call }: { call: Call }) {
           </span>
           {(fault ?? complaints) && (
             <span class="remarks">
-              {fault && <span class="remark">a fault was played</span>}
+              {fault && <span class="remark">a fault was applied</span>}
               {complaints?.map((complaint) => (
                 <span class="remark bad">{complaint}</span>
               ))}

@@ -7,15 +7,15 @@ import { Facts, Section, State } from "./parts.tsx";
 export function SetUp({ world, app }: { world: World; app: AppRecord }) {
   const setup = appReport(world, app).setup!;
   return (
-    <Section title="What its app.json made of it" id="setup" isLive>
+    <Section title="Result of its app.json" id="setup" isLive>
       <Facts
         of={[
           ["set-up", <State of={setup.state} />],
           setup.environment !== null && [
             "kind",
-            `a ${setup.environment} app: its add-ons are of the ephemeral plan`,
+            `a ${setup.environment} app: its add-ons get the ephemeral plan`,
           ],
-          setup.success_url !== null && ["sends you to", setup.success_url],
+          setup.success_url !== null && ["success URL", setup.success_url],
           [
             "processes",
             setup.formation.map(({ type, quantity, size }) => `${quantity} × ${type} (${size})`).join(", "),
@@ -25,7 +25,7 @@ export function SetUp({ world, app }: { world: World; app: AppRecord }) {
             "other add-ons",
             setup.foreign_addons.map(({ service }) => service).join(", "),
           ],
-          setup.steps.length > 0 && ["done", setup.steps.map(({ step }) => step).join(", ")],
+          setup.steps.length > 0 && ["steps", setup.steps.map(({ step }) => step).join(", ")],
         ]}
       />
       {setup.warnings.map((warning) => (

@@ -17,8 +17,8 @@ export const signOnPage: ShowPage = ({ control, query, attempt }, id) => {
       <>
         <h1>Sign on to {name}</h1>
         <p class="lead">
-          Your browser takes this form to <code>{action}</code>. The platform has signed it just now; it is
-          good for five minutes, and once.
+          Your browser posts this form to <code>{action}</code>. The platform has just signed it. It is valid
+          for five minutes, and only once.
         </p>
         <div class="columns">
           <Section title="The form" id="form-panel">
@@ -32,19 +32,19 @@ export const signOnPage: ShowPage = ({ control, query, attempt }, id) => {
               {Object.entries(form).map(([member, value]) => (
                 <input type="hidden" name={member} value={value} />
               ))}
-              <button type="submit">Go on to the add-on</button>
+              <button type="submit">Continue to the add-on</button>
             </form>
           </Section>
-          <Section title="Or only see what is answered" id="try-panel">
+          <Section title="Test without signing on" id="try-panel">
             <p>
-              The platform posts such a form itself, and the answer is in the ledger. Nobody is signed on by
-              it: your browser learns nothing.
+              The sandbox posts such a form itself, and the answer is in the ledger. Your browser is not
+              signed on.
             </p>
             <FormOf
               form="try-sign-on"
               action={`${addonAt(name)}/sign-on`}
               attempt={attempt}
-              button="Ask the service"
+              button="Post the form"
               look="secondary"
             >
               <input type="hidden" name="email" value={form["email"] ?? ""} />
