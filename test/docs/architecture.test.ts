@@ -35,14 +35,26 @@ const mayImport: Record<string, readonly string[]> = {
   // Refusals, and settings of its own; the kit gives it the rest when it calls.
   "your-service": ["errors", "secret", "setting", "setting-kinds"],
   "partner-api": ["resources", "errors", "secret", "logging", "uuid", "json-object", "http"],
-  // The frame of every page, and the sign-in of people.
+  // The frame of every page, the cookies and ids of sessions, and the sign-in of people.
   pages: ["database", "errors", "logging", "http"],
-  "sign-in": ["due-work", "pages", "platform", "vault", "database", "errors", "secret", "logging", "http"],
+  "web-sessions": ["pages", "vault", "secret"],
+  "sign-in": [
+    "web-sessions",
+    "due-work",
+    "pages",
+    "platform",
+    "vault",
+    "database",
+    "errors",
+    "secret",
+    "logging",
+    "http",
+  ],
   // What is counted and timed, around the parts that do the work.
   metrics: ["platform", "resources", "database", "errors", "logging", "http"],
   // Customers who come from the platform's dashboard.
   customer: [
-    "sign-in",
+    "web-sessions",
     "pages",
     "vault",
     "database",
@@ -73,6 +85,7 @@ const mayImport: Record<string, readonly string[]> = {
     "operator",
     "pages",
     "sign-in",
+    "web-sessions",
     "metrics",
     "platform",
     "resources",
