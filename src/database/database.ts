@@ -14,12 +14,16 @@ export {
   isFaultOfTls,
   isLockTimeout,
   isOutOfConnections,
+  isRefusedByPooler,
+  isSharedSession,
   isTransient,
+  refusalInWords,
 } from "./failure.ts";
 export { howToMakeValid, invalidIndexes, invalidInWords } from "./invalid-indexes.ts";
 export type { LockWait } from "./lock-waits.ts";
 export { checkMigrations, howToMigrate, migrate, MigrationFailed, tellOfAddress } from "./migrate.ts";
 export { OUR_TABLES } from "./our-tables.ts";
+export { HOW_TO_BE_LET_IN, HOW_TO_POOL, SHARES_SESSIONS, sharesSessions } from "./pooler.ts";
 export {
   genericPlanStatement,
   createApplies,

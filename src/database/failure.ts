@@ -17,6 +17,9 @@ const ADDRESS_STATES = /^(28|3D|42501)/;
 const REFUSED_STATES = /^(28|3D)/;
 const REFUSED_IF_FATAL = /^(42501|55000)/;
 const TLS_CODES = /^(CERT_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_(GET|VERIFY)_|ERR_TLS_|ERR_SSL_)/;
+/** A named statement that another connection made, or that is not there: the session is another client's too. */
+const SHARED_SESSION_STATES = /^(42P05|26000)/;
+const POOLER_MESSAGE = /unsupported startup parameter/;
 const TLS_MESSAGES = /server does not support SSL connections/;
 
 const PASSING_PRISMA_CODES = new Set(["P1001", "P1002", "P1008", "P1017", "P2024", "P2037"]);
@@ -59,7 +62,21 @@ export function isLockTimeout(error: unknown): boolean {
  */
 export function isConnectionConfigError(error: unknown): boolean {
   const { state } = clues(error);
-  return state ? ADDRESS_STATES.test(state) : isFaultOfTls(error);
+  if (!state) return isFaultOfTls(error);
+  return ADDRESS_STATES.test(state) || isSharedSession(error) || isRefusedByPooler(error);
+}
+
+/** Did a connection pooler refuse us for a setting that each of our connections begins with? */
+export function isRefusedByPooler(error: unknown): boolean {
+  return POOLER_MESSAGE.test(clues(error).message);
+}
+
+/**
+ * Do named statements of ours get lost or clash? Each is made once for each connection, so another client uses the
+ * connection's session too.
+ */
+export function isSharedSession(error: unknown): boolean {
+  return SHARED_SESSION_STATES.test(clues(error).state);
 }
 
 /** Is TLS at fault: the server's certificate, or that the server has no TLS? */
@@ -72,12 +89,14 @@ export function isFaultOfTls(error: unknown): boolean {
 export function isRefusedEntry(error: unknown): boolean {
   const { state, isFatal } = clues(error);
   if (!state) return isFaultOfTls(error);
+  if (isRefusedByPooler(error)) return true;
   return REFUSED_STATES.test(state) || (isFatal && REFUSED_IF_FATAL.test(state));
 }
 
 /** The reason of a refused connection, for the operator who can change it. */
 export function refusalInWords(error: unknown): string {
-  return `DATABASE_URL: the database says: ${messageOf(error)}`;
+  const who = isRefusedByPooler(error) ? "a connection pooler" : "the database";
+  return `DATABASE_URL: ${who} says: ${messageOf(error)}`;
 }
 
 /** Does the server, or our role on it, allow no further connection? */

@@ -1,9 +1,10 @@
 import type pg from "pg";
 import { KitError, messageOf, Misconfigured } from "../errors.ts";
-import { isConnectionConfigError, refusalInWords } from "./failure.ts";
+import { isConnectionConfigError, isRefusedByPooler, isSharedSession, refusalInWords } from "./failure.ts";
 import { InvalidIndexes, invalidIndexes } from "./invalid-indexes.ts";
 import type { LockWait } from "./lock-waits.ts";
 import { migrationList, migrationNames } from "./migrations-folder.ts";
+import { HOW_TO_BE_LET_IN, sharedSessions, sharesSessions } from "./pooler.ts";
 import { statement, type Queryable } from "./statement.ts";
 import { withCa } from "./tls.ts";
 import type { Database } from "./types.ts";
@@ -23,14 +24,14 @@ export class MigrationFailed extends KitError {
 /**
  * Brings the schema of a PostgreSQL up to date. Of two processes that do so at once, one applies the migrations, and
  * the other waits for it and finds nothing to do. `onWait` is called with what this one waits for, and for whom. Needs
- * a role with DDL rights, and a direct connection (no transaction pooler in between).
+ * a role with DDL rights, and a session of its own: a pooler that shares sessions would keep its lock for others.
  *
  * @returns the names of the migrations it applied, oldest first
  *
  * @throws MigrationFailed; InvalidIndexes before anything is applied; or Misconfigured where the database cannot store
- * every text and holds nothing yet
+ * every text and holds nothing yet, and behind a pooler that shares sessions
  */
-export function migrate({
+export async function migrate({
   url,
   ca,
   onWait,
@@ -39,6 +40,7 @@ export function migrate({
   ca?: string | undefined;
   onWait?: (wait: LockWait) => void;
 }): Promise<{ applied: string[] }> {
+  if (await sharesSessions(url, ca)) throw sharedSessions();
   return applyMigrations(withCa(url, ca), undefined, onWait);
 }
 
@@ -108,5 +110,7 @@ export async function checkMigrations(db: Database): Promise<void> {
 /** Rethrows the error: as {@link Misconfigured} if the database's address, or what its role may do, is at fault. */
 export function tellOfAddress(error: unknown): never {
   if (error instanceof KitError || !isConnectionConfigError(error)) throw error;
-  throw new Misconfigured(refusalInWords(error), { cause: error });
+  if (isSharedSession(error)) throw sharedSessions(error);
+  const advice = isRefusedByPooler(error) ? `. ${HOW_TO_BE_LET_IN}` : "";
+  throw new Misconfigured(`${refusalInWords(error)}${advice}`, { cause: error });
 }

@@ -1,6 +1,8 @@
 import {
   encodingInWords,
+  HOW_TO_BE_LET_IN,
   HOW_TO_ENCODE,
+  HOW_TO_POOL,
   howToMakeValid,
   howToMigrate,
   invalidIndexes,
@@ -8,8 +10,13 @@ import {
   isDiskFull,
   isFaultOfTls,
   isOutOfConnections,
+  isRefusedByPooler,
+  isSharedSession,
   KEEPS_BYTES,
   otherEncoding,
+  refusalInWords,
+  SHARES_SESSIONS,
+  sharesSessions,
   TakesNoWrites,
   tellOfAddress,
 } from "../../database/database.ts";
@@ -24,11 +31,16 @@ export async function database({ db, config }: Services): Promise<Finding> {
     const asked = performance.now();
     await db.ping().catch(tellOfAddress);
     const tookMs = Math.ceil(performance.now() - asked);
+    if (config.databaseUrl && (await sharesSessions(config.databaseUrl.reveal(), config.databaseCa)))
+      return fault(SHARES_SESSIONS, HOW_TO_POOL);
     await db.tryRoom();
     return fine(`${name} answers in ${tookMs} ms.`);
   } catch (error) {
-    if (error instanceof Misconfigured)
+    if (error instanceof Misconfigured) {
+      if (isSharedSession(error.cause)) return fault(SHARES_SESSIONS, HOW_TO_POOL);
+      if (isRefusedByPooler(error.cause)) return fault(refusalInWords(error.cause), HOW_TO_BE_LET_IN);
       return fault(error.message, isFaultOfTls(error.cause) ? CERTIFIED : LETS_US_IN);
+    }
     if (error instanceof TakesNoWrites)
       return fault(`${name} answers, but takes no writes: it is read-only.`, WRITABLE);
     if (isDiskFull(error)) return fault(`${name} answers, but its disk is full: ${messageOf(error)}`, ROOMY);
