@@ -230,8 +230,11 @@ describe("recovery of lost grants", () => {
     await world.service.services.credentials.grants.settled();
     world.sandbox.control.clearFaults();
     await secretIsAccepted();
-    const again = await recover("all");
-    expect(again.done).toEqual(uuids);
+    // The service's own sweep may be first to exchange some of the grants that were stored above.
+    expect(await recover("all")).toMatchObject({ failed: [], skipped: [] });
+    expect(await Promise.all(uuids.map(credential))).toEqual(
+      uuids.map(() => ({ state: "active", reason: null, generation: 1 })),
+    );
   });
 
   it("encrypts the code before anything else happens to it", async () => {
