@@ -9,6 +9,7 @@ import { KitError, Refusal } from "./errors.ts";
 import type { Log } from "./logging/log.ts";
 import { MethodNotAllowed, methodNotAllowed } from "./http/method-not-allowed.ts";
 import type { RefusedSample } from "./logging/refused-sample.ts";
+import { answerWithRequestId } from "./http/request-id.ts";
 import { requestLog } from "./logging/request-log.ts";
 import { isUnreadableBody } from "./http/unreadable-body.ts";
 
@@ -48,6 +49,7 @@ export function createApp(needs: {
   app.disable("x-powered-by");
   app.disable("etag");
   app.set("trust proxy", trustProxy);
+  answerWithRequestId(app);
 
   const logRequest = requestLog(log, refusedSample);
   app.use((request, response, next) => {

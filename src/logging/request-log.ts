@@ -7,7 +7,7 @@ import type { RefusedSample } from "./refused-sample.ts";
 /**
  * Logs one line for each request when its answer has gone out, or its connection has ended before that. The line has no
  * headers, query or body: a few members cost little and leak nothing. Sets `request.id`, the request's id in the log
- * and in its answer.
+ * and in its answer (http/request-id.ts).
  */
 export function requestLog(
   log: Log,
@@ -15,11 +15,7 @@ export function requestLog(
 ): HttpLogger<IncomingMessage, ServerResponse> {
   return pinoHttp({
     logger: log,
-    genReqId: (request, response) => {
-      const id = idOf(request);
-      response.setHeader("Request-Id", id);
-      return id;
-    },
+    genReqId: idOf,
     autoLogging: { ignore: ({ url }) => url === "/healthz" || url === "/readyz" },
     customAttributeKeys: { responseTime: "ms", err: "error" },
     customSuccessMessage: outcomeOf,
