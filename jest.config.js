@@ -7,7 +7,11 @@ const BYTES_OF_A_FILE = 1.5e9;
 // connections where nobody gave it more, and a file may take thirty of them.
 const most = process.env["TEST_DATABASE_URL"] ? 2 : 3 * availableParallelism();
 
-/** Tests run as ES modules (`node --experimental-vm-modules`); swc only strips the types, `npm run types` checks them. */
+/**
+ * Tests run as ES modules (`node --experimental-vm-modules`); swc only strips the types, `npm run types` checks them.
+ * With `--liftoff-only`, V8 compiles WebAssembly once and does not optimise it afterwards: a file's PostgreSQL lives for
+ * seconds, and optimising it took a quarter of the file's processor time.
+ */
 export default {
   testMatch: ["<rootDir>/test/**/*.test.ts"],
   extensionsToTreatAsEsm: [".ts", ".tsx"],

@@ -9,7 +9,7 @@ const MOST_WAITING = 8_000_000;
  * logging ten lines. (The library's own `minLength` measures all lines that wait again for each new one, which would
  * take a tenth of a provision's time.)
  */
-const MOST_HELD = 16_000;
+const MOST_HELD_CHARACTERS = 16_000;
 const AT_THE_LATEST_MS = 50;
 /** How long a process that ends waits for the reader to take its last lines. */
 const LAST_LINES_MS = 2_000;
@@ -78,7 +78,7 @@ export function logOutput(): { write(line: string): void; flushSync(): void } {
   return {
     write(line) {
       held += line;
-      if (held.length >= MOST_HELD) writeHeld();
+      if (held.length >= MOST_HELD_CHARACTERS) writeHeld();
       else timer ??= setTimeout(writeHeld, AT_THE_LATEST_MS).unref();
     },
     flushSync: () => output.flushSync(),

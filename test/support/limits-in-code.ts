@@ -7,18 +7,18 @@ import ts from "typescript";
 export interface Limit {
   file: string;
   name: string;
-  /** In ms, bytes or pieces; several for the steps of a backoff. */
+  /** In ms, bytes, characters or pieces; several for the steps of a backoff. */
   values: number[];
 }
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 
-/** Names of limits, each with the factor that converts its unit to ms, bytes or pieces. */
+/** Names of limits, each with the factor that converts its unit to ms, bytes, characters or pieces. */
 const NAMES: readonly [RegExp, number][] = [
   [/(Seconds|_SECONDS|^seconds)$/, 1_000],
   [/(Ms|_MS|Millis|[tT]imeout|Interval)$/, 1],
   [
-    /^(MOST|FAILURES)_.*(BYTES|CALLS|COOKIES|FORCED|GRANTS|IN_TROUBLE|PAGES|ROUNDS|TO_OPEN|TRIES|WAITING|WAITS)$/,
+    /^(MOST|FAILURES)_.*(BYTES|CALLS|HELD_CHARACTERS|COOKIES|FORCED|GRANTS|IN_TROUBLE|PAGES|ROUNDS|TO_OPEN|TRIES|WAITING|WAITS)$/,
     1,
   ],
   [
