@@ -18,7 +18,7 @@ export function runTest(folder: string, { file, title }: NamedTest): Verdict {
   const jest = path.join("node_modules", "jest", "bin", "jest.js");
   const { stdout } = spawnSync(
     process.execPath,
-    ["--experimental-vm-modules", "--no-warnings", jest, "--json", "--forceExit", "--runTestsByPath", file, "-t", `^${STANDS}$|${literally}`], // prettier-ignore
+    ["--experimental-vm-modules", "--no-warnings", "--liftoff-only", jest, "--json", "--forceExit", "--runTestsByPath", file, "-t", `^${STANDS}$|${literally}`], // prettier-ignore
     {
       cwd: folder,
       encoding: "utf8",

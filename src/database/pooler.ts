@@ -1,5 +1,7 @@
+import net from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
-import { Misconfigured } from "../errors.ts";
+import { messageOf, Misconfigured } from "../errors.ts";
 import { withCa } from "./tls.ts";
 
 // Connection poolers in front of PostgreSQL. One that pools sessions works; docs/scale.md says how to set it. One that
@@ -34,8 +36,11 @@ export async function sharesSessions(url: string, ca?: string): Promise<boolean>
     connectionTimeoutMillis: PATIENCE_MS,
     query_timeout: PATIENCE_MS,
   };
-  const one = new pg.Client(settings);
-  const other = new pg.Client(settings);
+  const sockets = [new net.Socket(), new net.Socket()] as const;
+  const [one, other] = sockets.map((socket) => new pg.Client({ ...settings, stream: () => socket })) as [
+    pg.Client,
+    pg.Client,
+  ];
   for (const client of [one, other]) client.on("error", ignore);
   try {
     await one.connect();
@@ -48,7 +53,10 @@ export async function sharesSessions(url: string, ca?: string): Promise<boolean>
   } catch {
     return false;
   } finally {
-    await Promise.all([one.end(), other.end()].map((ending) => ending.catch(ignore)));
+    const ended = Promise.allSettled([one.end(), other.end()]);
+    // A pooler that hangs does not close them.
+    await Promise.race([ended, sleep(PATIENCE_MS, undefined, { ref: false })]);
+    for (const socket of sockets) socket.destroy();
   }
 }
 
@@ -62,13 +70,14 @@ async function takesTurns(one: pg.Client, first: number, other: pg.Client): Prom
   return (await serverProcess(one)) !== first || (await serverProcess(one)) !== first;
 }
 
-/** With statement pooling, a transaction cannot begin: that breaks the pooler's protocol. */
+/** With statement pooling, a transaction cannot begin. */
 async function begins(client: pg.Client): Promise<boolean> {
   try {
     await client.query("BEGIN");
     return true;
   } catch (error) {
-    if ((error as Partial<pg.DatabaseError>).code === "08P01") return false;
+    // A pooler gives everything that it refuses the same code.
+    if (/transaction blocks not allowed/.test(messageOf(error))) return false;
     throw error;
   }
 }

@@ -20,6 +20,7 @@ interface Waiting {
   _writingBuf: string | Buffer;
   _bufs: (string | Buffer)[];
   _len: number;
+  _writing: boolean;
 }
 
 /**
@@ -39,11 +40,14 @@ export function logOutput(): { write(line: string): void; flushSync(): void } {
     maxLength: MOST_WAITING,
     retryEAGAIN: () => (isPutOff = true),
   });
-  // A full disk may have room again, so the library tries again with the next lines. Without a listener for `error`, a
-  // failed write would end the service.
+  // A full disk may have room again, so a failed write is repeated. Without a listener for `error`, it would end the
+  // service.
   let isTaken = true;
   output
-    .on("error", () => (isTaken = false))
+    .on("error", () => {
+      isTaken = false;
+      writeSoon();
+    })
     .on("write", () => {
       isTaken = true;
       isPutOff = false;
@@ -57,10 +61,14 @@ export function logOutput(): { write(line: string): void; flushSync(): void } {
     waiting._len += Buffer.byteLength(held);
     held = "";
     const until = performance.now() + LAST_LINES_MS;
-    if (isPutOff) {
+    if (isPutOff || !waiting._writing) {
       waiting._bufs.unshift(waiting._writingBuf);
       waiting._writingBuf = "";
+    } else {
+      // A write is under way in another thread: its lines come first.
+      pause();
     }
+    isTaken = true;
     while (isTaken && waiting._bufs.length > 0) {
       const lines = Buffer.from(waiting._bufs.shift()!);
       waiting._len -= lines.length;
@@ -79,16 +87,21 @@ export function logOutput(): { write(line: string): void; flushSync(): void } {
     write(line) {
       held += line;
       if (held.length >= MOST_HELD_CHARACTERS) writeHeld();
-      else timer ??= setTimeout(writeHeld, AT_THE_LATEST_MS).unref();
+      else writeSoon();
     },
     flushSync: () => output.flushSync(),
   };
 
+  function writeSoon(): void {
+    timer ??= setTimeout(writeHeld, AT_THE_LATEST_MS).unref();
+  }
+
+  /** Also repeats a write that failed, even if nothing is held. */
   function writeHeld(): void {
     if (timer) clearTimeout(timer);
     const lines = held;
     [held, timer] = ["", null];
-    if (lines !== "") output.write(lines);
+    if (lines !== "" || !isTaken) output.write(lines);
   }
 }
 
@@ -97,14 +110,18 @@ export function logOutput(): { write(line: string): void; flushSync(): void } {
  * slow reader.
  */
 function isTakenAtOnce(lines: Buffer, until: number): boolean {
-  const never = new Int32Array(new SharedArrayBuffer(4));
   for (let left = lines; left.length > 0;) {
     try {
       left = left.subarray(writeSync(STANDARD_OUTPUT, left));
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== "EAGAIN" || performance.now() > until) return false;
-      Atomics.wait(never, 0, 0, LOOKS_AGAIN_AFTER_MS);
+      pause();
     }
   }
   return true;
+}
+
+/** Stops this thread for a moment. */
+function pause(): void {
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, LOOKS_AGAIN_AFTER_MS);
 }

@@ -161,10 +161,12 @@ describe("recovery of lost grants", () => {
       [addon.id],
     );
     await world.rows(`UPDATE resources SET state = 'provisioning' WHERE uuid = $1`, [addon.id]);
-    expect((await recover([addon.id])).skipped).toEqual([{ uuid: addon.id, reason: "provisioning" }]);
+    const before = await recover([addon.id]);
     await world.service.services.lifecycle.failStranded();
-    expect((await recover([addon.id])).skipped).toEqual([{ uuid: addon.id, reason: "failed" }]);
+    const after = await recover([addon.id]);
     await world.restart();
+    expect(before.skipped).toEqual([{ uuid: addon.id, reason: "provisioning" }]);
+    expect(after.skipped).toEqual([{ uuid: addon.id, reason: "failed" }]);
   });
 
   it("treats a 403 as the fault of one resource after another one got its grant", async () => {

@@ -1,7 +1,10 @@
 import { expect, it } from "@jest/globals";
+import type { AddressInfo } from "node:net";
 import express, { type Response } from "express";
 import request from "supertest";
 import { answerWithRequestId } from "../../src/http/request-id.ts";
+import { createHttpServer } from "../../src/http/server.ts";
+import { rawHttp } from "../support/raw-http.ts";
 
 it.each([
   ["json()", (response: Response) => void response.set("X-Other", "kept").json({})],
@@ -36,3 +39,23 @@ it.each([
     expect(headers).toMatchObject({ "request-id": "the-id-of-the-request", "x-other": "kept" });
   },
 );
+
+it("an answer to a request that no code of ours has seen carries none", async () => {
+  const app = express();
+  answerWithRequestId(app);
+  const server = createHttpServer(app).listen(0);
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  try {
+    for (const lines of [
+      "GET / HTTP/1.1",
+      "GET / HTTP/1.1\r\nHost: here\r\nExpect: nothing",
+      "GET http://[ HTTP/1.1\r\nHost: here",
+    ]) {
+      const { statuses, text } = await rawHttp(url, `${lines}\r\nConnection: close\r\n\r\n`);
+      expect(statuses[0]).toBeGreaterThanOrEqual(400);
+      expect(text.toLowerCase()).not.toContain("request-id");
+    }
+  } finally {
+    server.close();
+  }
+});

@@ -261,6 +261,31 @@ describe("the log's output stream", () => {
     expect(taken.trimEnd().split("\n").map(Number)).toEqual(Array.from({ length: 2_000 }, (_, line) => line));
   }, 20_000);
 
+  it.each([
+    ["when there is room again, without another line", 3, "SIGTERM"],
+    ["as the process exits", Infinity, null],
+  ] as const)(
+    "repeats a write that failed %s",
+    async (_, failures, killedBy) => {
+      const full = `import fs from "node:fs";
+      const { write } = fs;
+      let left = ${failures};
+      fs.write = (fd, text, done) => left-- > 0
+        ? setImmediate(done, Object.assign(new Error("no space left on device"), { code: "ENOSPC" }))
+        : write(fd, text, done);
+      const { logOutput } = await import(${JSON.stringify(program("src/logging/log-output.ts"))});
+      logOutput().write("kept\\n");
+      setTimeout(() => process.exit(0), ${killedBy ? 10_000 : 300});`;
+      const child = spawn(process.execPath, ["--input-type=module", "-e", full]);
+      const ended = once(child, "close");
+      const [taken] = (await once(child.stdout, "data")) as [Buffer];
+      expect(taken.toString()).toBe("kept\n");
+      if (killedBy) child.kill(killedBy);
+      expect(await ended).toEqual(killedBy ? [null, killedBy] : [0, null]);
+    },
+    20_000,
+  );
+
   it.each(["pipe that nobody reads", ...(existsSync("/dev/full") ? ["full disk"] : [])])(
     "lets a process exit that only writes its first lines to a %s",
     async (what) => {

@@ -53,7 +53,11 @@ export async function startPgBouncer(
       said += bytes.toString();
       if (said.includes("process up")) resolve();
     });
+    pooler.once("error", reject);
     pooler.once("close", () => reject(new Error(`PgBouncer ended: ${said}`)));
+  }).catch(async (error: unknown) => {
+    await rm(folder, { recursive: true });
+    throw error;
   });
   const url = new URL(databaseUrl);
   [url.hostname, url.port] = ["127.0.0.1", String(ownPort)];

@@ -36,8 +36,8 @@ export async function database({ db, config }: Services): Promise<Finding> {
     await db.tryRoom();
     return fine(`${name} answers in ${tookMs} ms.`);
   } catch (error) {
+    if (isSharedSession(error)) return fault(SHARES_SESSIONS, HOW_TO_POOL);
     if (error instanceof Misconfigured) {
-      if (isSharedSession(error.cause)) return fault(SHARES_SESSIONS, HOW_TO_POOL);
       if (isRefusedByPooler(error.cause)) return fault(refusalInWords(error.cause), HOW_TO_BE_LET_IN);
       return fault(error.message, isFaultOfTls(error.cause) ? CERTIFIED : LETS_US_IN);
     }
