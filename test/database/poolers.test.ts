@@ -148,6 +148,13 @@ withPgBouncer("behind PgBouncer", () => {
       );
       try {
         await checkMigrations(one!);
+        await one!.ping();
+        // By the clash alone: without the setting, the doctor does not look for a pooler.
+        expect(await databaseCheck({ db: other, config: {} } as unknown as Services)).toMatchObject({
+          ok: false,
+          message: TAKE_TURNS,
+          fix: expect.stringContaining("have the pooler pool sessions"),
+        });
         await expect(checkMigrations(other!)).rejects.toMatchObject({
           name: "Misconfigured",
           message: TAKE_TURNS,

@@ -36,11 +36,11 @@ export async function database({ db, config }: Services): Promise<Finding> {
     await db.tryRoom();
     return fine(`${name} answers in ${tookMs} ms.`);
   } catch (error) {
-    if (isSharedSession(error)) return fault(SHARES_SESSIONS, HOW_TO_POOL);
-    if (error instanceof Misconfigured) {
-      if (isRefusedByPooler(error.cause)) return fault(refusalInWords(error.cause), HOW_TO_BE_LET_IN);
-      return fault(error.message, isFaultOfTls(error.cause) ? CERTIFIED : LETS_US_IN);
-    }
+    const cause = error instanceof Misconfigured ? error.cause : error;
+    if (isSharedSession(cause)) return fault(SHARES_SESSIONS, HOW_TO_POOL);
+    if (isRefusedByPooler(cause)) return fault(refusalInWords(cause), HOW_TO_BE_LET_IN);
+    if (error instanceof Misconfigured)
+      return fault(error.message, isFaultOfTls(cause) ? CERTIFIED : LETS_US_IN);
     if (error instanceof TakesNoWrites)
       return fault(`${name} answers, but takes no writes: it is read-only.`, WRITABLE);
     if (isDiskFull(error)) return fault(`${name} answers, but its disk is full: ${messageOf(error)}`, ROOMY);
