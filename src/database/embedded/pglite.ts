@@ -1,10 +1,19 @@
 import { existsSync } from "node:fs";
 import { rename, rm } from "node:fs/promises";
 import path from "node:path";
+import { setFlagsFromString } from "node:v8";
 import type { PGlite } from "@electric-sql/pglite";
 import { applyMigrations, pendingMigrations } from "../migrate.ts";
 import { listen } from "./ownership.ts";
 import { createSessionMultiplexer } from "./session-multiplexer.ts";
+
+/**
+ * V8 compiles a WebAssembly function quickly, and again with all its optimisations once it has run through about this
+ * many bytes of its code. By default, at 1,800,000, that happens to hundreds of PostgreSQL's functions while it starts,
+ * and takes most commands and tests more processor time than everything else they do. A service that runs for longer
+ * still has its busiest functions optimised.
+ */
+const WASM_TIERING_BUDGET = 20_000_000;
 
 /**
  * Opens PGlite on the folder's data, and brings that up to date. New data is made in another folder, which is renamed
@@ -24,6 +33,7 @@ export async function openPglite(folder: string): Promise<PGlite> {
 }
 
 async function openAndMigrate(dataDir: string, folder: string): Promise<PGlite> {
+  setFlagsFromString(`--wasm-tiering-budget=${WASM_TIERING_BUDGET}`);
   const { PGlite } = await import("@electric-sql/pglite");
   const pglite = await PGlite.create({ dataDir });
   try {
