@@ -1,7 +1,6 @@
 import { closeAll } from "./close-all.ts";
 import type { Config } from "./config.ts";
 import type { CustomerPage } from "./customer/contract.ts";
-import { createCustomers } from "./customer/customers.ts";
 import { createPruneCustomers } from "./customer/prune.ts";
 import { openDatabase, statement, type Database } from "./database/database.ts";
 import { createJobs, type Jobs } from "./jobs/run.ts";
@@ -13,23 +12,21 @@ import { createMetrics } from "./metrics/metrics.ts";
 import { timedDatabase } from "./metrics/timed-database.ts";
 import { timedHttp } from "./metrics/timed-http.ts";
 import { createOwnScrubber } from "./logging/own-secrets.ts";
-import { createPages } from "./pages/pages.tsx";
 import { createPlatformApi } from "./platform/api.ts";
-import { createHttp } from "./platform/http.ts";
+import { createHttp, type Http } from "./platform/http.ts";
 import { createOauthGrantEndpoint } from "./platform/oauth-grant.ts";
 import { createTokenEndpoint, type TokenEndpoint } from "./platform/oauth.ts";
 import { createStatusFeed } from "./platform/status.ts";
 import { createIncidentNotes } from "./platform/status-notes.ts";
 import { createStatusWatch } from "./platform/status-watch.ts";
-import { createRefusedSample } from "./logging/refused-sample.ts";
 import { checkOffer } from "./resources/check-offer.ts";
 import type { Offer, YourService } from "./resources/contract.ts";
 import { createCredentials } from "./resources/credentials/credentials.ts";
 import { createLifecycle } from "./resources/lifecycle.ts";
 import { createPlatformFor } from "./resources/platform-for.ts";
 import { createRecover } from "./resources/recover.ts";
+import { createPeople, type People } from "./sign-in/people.ts";
 import { createPrune } from "./sign-in/prune.ts";
-import { createSignIn, type SignIn } from "./sign-in/sign-in.ts";
 import { createVault } from "./vault/vault.ts";
 import { createYourService } from "./your-service/index.ts";
 import { offer as yourOffer } from "./your-service/plans.ts";
@@ -53,8 +50,9 @@ const beat = statement(
 );
 
 /**
- * Makes all parts and connects them: the only file that knows them all. Nothing runs yet. `role` is `owner` for the web
- * process, and `guest` for a worker or a command beside it; only the embedded database looks at it. Throws
+ * Makes the parts that every process has, and connects them; the web process adds its routes (process/run-service.ts).
+ * Nothing runs yet. `role` is `owner` for the web process, and `guest` for a worker or a command beside it; only the
+ * embedded database looks at it. Throws
  * `Misconfigured` if the offer contradicts itself, or the database cannot be opened.
  */
 export async function createServices(config: Config, role: "owner" | "guest", parts: Partial<Parts> = {}) {
@@ -134,22 +132,14 @@ export async function createServices(config: Config, role: "owner" | "guest", pa
     ...{ db, vault, offer, vendor, platformFor, scrubber, onSettled, log },
     grantBacklogAgeMs: credentials.grants.backlogAgeMs,
   });
-  const pages = createPages({ siteName: config.addonId, publicUrl: config.publicUrl });
-  const signIn = peopleSignIn(config, {
-    ...{ ...calls, db, vault, pages, scrubber, log },
-    onStored(lifeSeconds) {
-      if (lifeSeconds < 120) jobs.wake("refresh-people", lifeSeconds * 500);
-    },
+  const people = peopleOf(config, {
+    ...{ http, db, vault, scrubber, log },
     onRefreshEnd: () => jobs.wake("refresh-people", AFTER_AN_END_MS),
   });
-  const { ssoSalt: salt, ssoRequireUser: mustNameUser } = config;
   const customerPage = parts.customerPage ?? (await yours()).customerPage;
-  const customers = salt
-    ? createCustomers({ salt, mustNameUser, customerPage, db, vault, pages, scrubber, log })
-    : null;
   const prune = { pruneSignIns: createPrune(db), pruneCustomers: createPruneCustomers(db) };
   const jobs: Jobs<JobName> = createJobs({
-    jobs: timetable({ db, credentials, lifecycle, platformFor, signIn, ...prune, log }),
+    jobs: timetable({ db, credentials, lifecycle, platformFor, people, ...prune, log }),
     beat: async (name) => void (await db.query(beat, [name])),
     log,
   });
@@ -157,10 +147,7 @@ export async function createServices(config: Config, role: "owner" | "guest", pa
 
   return {
     ...{ config, log, scrubber, vault, db, offer, credentials, lifecycle, platformFor, recover, jobs },
-    ...{ pages, signIn, metrics, refusedSample: createRefusedSample(log) },
-    keptMetrics,
-    customers,
-    status,
+    ...{ calls, people, customerPage, metrics, keptMetrics, status },
     /**
      * Closes what was opened here, in reverse order: no more work is claimed, and the results of calls that were sent
      * are stored. Throws the first failure (such as that of the vendor's `close`) after everything is closed; further
@@ -175,7 +162,7 @@ export async function createServices(config: Config, role: "owner" | "guest", pa
           // Also refreshes whose caller no longer waits: a page that was answered without them, or a step that was
           // stopped.
           () => credentials.refresh.settled(),
-          () => signIn?.refreshesSettled(),
+          () => people?.refreshesSettled(),
           () => Promise.all([http.close(), tokenHttp.close(), statusHttp.close()]),
           () => (parts.vendor ?? own)?.close?.(),
           () => db.close(),
@@ -185,14 +172,14 @@ export async function createServices(config: Config, role: "owner" | "guest", pa
   };
 }
 
-/** People signing in through the platform's web flow; null if no OAuth client is configured for it. */
-function peopleSignIn(
+/** The people who sign in through the platform's web flow; null if no OAuth client is configured for it. */
+function peopleOf(
   { oauthClientId: id, oauthClientSecret: secret, platformAuthUrl: authUrl }: Config,
-  parts: Omit<Parameters<typeof createSignIn>[0], "client" | "authUrl" | "endpoint">,
-): SignIn | null {
+  { http, ...parts }: Omit<Parameters<typeof createPeople>[0], "client" | "endpoint"> & { http: Http },
+): People | null {
   if (!id || !secret) return null;
-  const endpoint = createTokenEndpoint({ http: parts.http, authUrl, timeoutMs: PERSON_WAITS_MS });
-  return createSignIn({ ...parts, authUrl, endpoint, client: { id, secret } });
+  const endpoint = createTokenEndpoint({ http, authUrl, timeoutMs: PERSON_WAITS_MS });
+  return createPeople({ ...parts, endpoint, client: { id, secret } });
 }
 
 /** Work that ended may have made other work due. One look after this delay serves all that ends meanwhile. */

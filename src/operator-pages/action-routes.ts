@@ -2,6 +2,7 @@ import { Router, type Request } from "express";
 import { typedUuid, UsedWrongly } from "../operator/errors.ts";
 import { methodNotAllowed } from "../http/method-not-allowed.ts";
 import { showResource } from "../operator/resources.ts";
+import type { Pages } from "../pages/pages.tsx";
 import type { Services } from "../services.ts";
 import { isFromOurPage } from "../web-sessions/same-origin.ts";
 import type { Action } from "./actions/action.ts";
@@ -17,11 +18,12 @@ import type { ActionWork, ActionRunner } from "./work/action-runner.ts";
 /** The routes of the actions: for each, a page that asks for confirmation, and the form that it sends. */
 export function actionRoutes(needs: {
   services: Services;
+  pages: Pages;
   tokens: FormTokens;
   runner: ActionRunner;
 }): Router {
-  const { services, tokens, runner } = needs;
-  const { pages, db } = services;
+  const { services, pages, tokens, runner } = needs;
+  const { db } = services;
   const router = Router({ caseSensitive: true });
 
   /**

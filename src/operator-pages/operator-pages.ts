@@ -1,6 +1,8 @@
 import type { RequestHandler, Router } from "express";
+import type { Pages } from "../pages/pages.tsx";
 import type { Frame } from "../pages/site.ts";
 import type { Services } from "../services.ts";
+import type { SignIn } from "../sign-in/sign-in.ts";
 import { createGuard } from "./access/guard.ts";
 import { signOut } from "./access/sign-out.ts";
 import { actionRoutes } from "./action-routes.ts";
@@ -16,10 +18,15 @@ import { createActionRunner } from "./work/action-runner.ts";
  */
 export function createOperatorPages({
   services,
+  pages,
+  signIn,
   byPassword,
   whenReady,
 }: {
   services: Services;
+  pages: Pages;
+  /** Null: people cannot sign in here. */
+  signIn: SignIn | null;
   byPassword: RequestHandler | null;
   whenReady: RequestHandler;
 }): {
@@ -29,15 +36,15 @@ export function createOperatorPages({
   /** Stops the running actions; requests that were sent are finished and their results stored. */
   stop(): Promise<void>;
 } {
-  const { db, vault, scrubber, log, pages, signIn, config } = services;
+  const { db, vault, scrubber, log, config } = services;
   const { operatorAccounts: accounts, operatorPassword: password } = config;
   const audit = createAudit(db);
   const runner = createActionRunner({ audit, scrub: scrubber.scrub, log });
-  const actions = actionRoutes({ services, tokens: createFormTokens({ vault, password }), runner });
+  const actions = actionRoutes({ services, pages, tokens: createFormTokens({ vault, password }), runner });
   const guard = createGuard({ password: byPassword, accounts, signIn, pages, log });
   const wayOut = signIn && accounts.length > 0 ? signOut({ signIn, pages }) : null;
   return {
-    router: operatorRoutes({ services, guard, whenReady, audit, actions, signOut: wayOut }),
+    router: operatorRoutes({ services, pages, guard, whenReady, audit, actions, signOut: wayOut }),
     frame: (page, request, response) => inFrame(page, request, response, pages),
     stop: runner.stop,
   };

@@ -5,7 +5,7 @@ import { examine } from "../operator/doctor/doctor.ts";
 import { typedUuid } from "../operator/errors.ts";
 import { listResources, showResource, type WholeResource } from "../operator/resources.ts";
 import { methodNotAllowed } from "../http/method-not-allowed.ts";
-import type { Page } from "../pages/pages.tsx";
+import type { Page, Pages } from "../pages/pages.tsx";
 import type { Services } from "../services.ts";
 import { liveScript, LOOKS_AGAIN } from "./assets/live-script.ts";
 import { stylesheet } from "./assets/stylesheet.ts";
@@ -32,14 +32,15 @@ import type { Audit } from "./work/audit.ts";
  */
 export function operatorRoutes(needs: {
   services: Services;
+  pages: Pages;
   guard: RequestHandler;
   whenReady: RequestHandler;
   audit: Audit;
   actions: Router;
   signOut: RequestHandler | null;
 }): Router {
-  const { services, guard, whenReady, audit, actions, signOut } = needs;
-  const { db, pages, platformFor, scrubber, status } = services;
+  const { services, pages, guard, whenReady, audit, actions, signOut } = needs;
+  const { db, platformFor, scrubber, status } = services;
   const router = Router({ caseSensitive: true });
   const gauges = createGauges(db);
   if (signOut) router.route("/sign-out").post(whenReady, signOut).all(methodNotAllowed("POST"));

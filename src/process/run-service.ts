@@ -1,22 +1,22 @@
 import type { Server } from "node:http";
 import type { AddressInfo } from "node:net";
-import type { RequestHandler, Router } from "express";
+import type { RequestHandler } from "express";
 import { createApp, type Readiness } from "../app.ts";
 import { closeAll, closeTogether } from "../close-all.ts";
 import type { Config } from "../config.ts";
 import { Misconfigured } from "../errors.ts";
 import { createGracefulClose } from "../http/graceful-close.ts";
 import { createHttpServer } from "../http/server.ts";
+import { createRefusedSample } from "../logging/refused-sample.ts";
 import { countedCalls } from "../metrics/counted-calls.ts";
 import { metricsRoutes } from "../metrics/routes.ts";
 import { timedRequests } from "../metrics/timed-requests.ts";
-import { createOperatorPages } from "../operator-pages/operator-pages.ts";
 import { ROUTER_PATHS } from "../http/own-paths.ts";
 import { authenticate } from "../partner-api/authenticate.ts";
-import { createSite } from "../pages/site.ts";
 import { partnerApi } from "../partner-api/routes.ts";
 import { createServices, type Parts, type Services } from "../services.ts";
 import { checkDatabase, NotReady } from "./start-up.ts";
+import { createWebsite } from "../website.ts";
 import { within } from "../within.ts";
 
 /** A running service: the web process, or a worker, which does not listen. */
@@ -43,7 +43,7 @@ const SECRET_PATIENCE_MS = 1_000;
 /** Starts the web process: listens at once, and works as soon as its database answers. */
 export async function runWeb(config: Config, parts?: Partial<Parts>): Promise<RunningService> {
   const services = await createServices(config, "owner", parts);
-  const { lifecycle, jobs, metrics, scrubber, refusedSample, log } = services;
+  const { lifecycle, jobs, metrics, scrubber, log } = services;
   const stopping = new AbortController();
   const ready = becomeReady(services, stopping.signal, config.webJobs);
 
@@ -63,13 +63,14 @@ export async function runWeb(config: Config, parts?: Partial<Parts>): Promise<Ru
     onAnswered: () => jobs.wake("exchange-grants", 1_000),
   });
   const byPassword = operatorsPassword(config);
-  const operator = hasOperator(config) ? createOperatorPages({ services, byPassword, whenReady }) : null;
+  const refusedSample = createRefusedSample(log);
+  const website = createWebsite({ services, byPassword, whenReady, refusedSample });
   const app = createApp({
     resourcesPath: config.resourcesPath,
     partnerApi: api,
     metrics: byPassword && metricsRoutes({ guard: byPassword, scrape: services.keptMetrics.createScrape() }),
     observe: timedRequests(metrics, config.resourcesPath, ROUTER_PATHS),
-    site: siteOf(services, operator, whenReady),
+    site: website.router,
     readiness: () => readiness(services, ready),
     isStopping: () => stopping.signal.aborted,
     trustProxy: config.trustProxy,
@@ -88,31 +89,11 @@ export async function runWeb(config: Config, parts?: Partial<Parts>): Promise<Ru
     ready,
     stop: once(async () => {
       stopping.abort();
-      const atOnce = [close, () => jobs.stop(), () => operator?.stop()];
+      const atOnce = [close, () => jobs.stop(), website.stop];
       const onLater = (error: unknown) => log.error({ error }, "Another part could not be stopped");
       await closeAll([() => closeTogether(atOnce, onLater), services.close], onLater);
     }),
   };
-}
-
-/**
- * The pages for people that the settings enable; null if none. Requests wait until the service is ready, except those
- * to the operator's pages, which wait where they must: the page that says why the service is not ready opens before it
- * is.
- */
-function siteOf(
-  { signIn, customers, pages, refusedSample, log }: Services,
-  operator: ReturnType<typeof createOperatorPages> | null,
-  whenReady: RequestHandler,
-): Router | null {
-  const waiting = Object.entries({ ...(signIn && { "/oauth": signIn.router }), ...customers?.routers });
-  const routers = {
-    ...Object.fromEntries(waiting.map(([path, router]) => [path, [whenReady, router]])),
-    ...(operator && { "/operator": [operator.router] }),
-  };
-  const frames = operator ? { "/operator": operator.frame } : {};
-  const parts = { routers, frames, pages, refusedSample, log };
-  return Object.keys(routers).length > 0 ? createSite(parts) : null;
 }
 
 /** Starts a process that runs the jobs and nothing else. */

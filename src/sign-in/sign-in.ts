@@ -3,26 +3,19 @@ import type { Database } from "../database/database.ts";
 import type { Log } from "../logging/log.ts";
 import type { Pages } from "../pages/pages.tsx";
 import { createAccountOf } from "../platform/account.ts";
-import type { TokenSource } from "../platform/api.ts";
 import type { Http } from "../platform/http.ts";
-import type { TokenEndpoint } from "../platform/oauth.ts";
 import type { Scrubber } from "../logging/scrubber.ts";
-import type { Secret } from "../secret.ts";
 import type { Vault } from "../vault/vault.ts";
 import { createAttempts } from "./attempts.ts";
 import { createBegin } from "./begin.ts";
 import { createCallback } from "./callback.ts";
 import { createConfirm } from "./confirm.ts";
 import { createIdCookie } from "../web-sessions/id-cookie.ts";
-import { createOAuthClient } from "./oauth-client.ts";
+import type { People } from "./people.ts";
 import { createRequirePerson, type Requirement } from "./require-person.ts";
 import { signInRoutes } from "./routes.ts";
 import { DEFAULT_SCOPES } from "./scopes.ts";
 import { createSessions, SESSION_SECONDS, type Person, type Session } from "./sessions.ts";
-import { createOpening } from "./tokens/opening.ts";
-import { createRefresh } from "./tokens/refresh.ts";
-import { createTokenStore } from "./tokens/store.ts";
-import { createTokenSources } from "./tokens/token-source.ts";
 
 export type { Requirement } from "./require-person.ts";
 export type { Person } from "./sessions.ts";
@@ -42,14 +35,6 @@ export interface SignIn {
    * came from a page of ours.
    */
   signOut(request: Request, response: Response): Promise<void>;
-  /** A person's access token, for calls to the platform in their name. */
-  tokensOf(person: string): TokenSource;
-  /** Background work, for the timetable. */
-  refreshDue(signal: AbortSignal): Promise<number>;
-  nextRefreshInSeconds(): Promise<number | null>;
-  /** Resolves when no refresh is under way and none is still holding tokens that it could not store. */
-  refreshesSettled(): Promise<void>;
-  reopenQuarantined(): Promise<void>;
 }
 
 /**
@@ -61,13 +46,12 @@ const BROWSER_SECONDS = 3600;
 const CONFIRM_TIMEOUT_MS = 3_000;
 
 export function createSignIn(needs: {
-  client: { id: string; secret: Secret };
+  people: People;
   /** The scopes requested at `/oauth/login`. */
   scopes?: readonly string[];
   db: Database;
   vault: Vault;
   http: Http;
-  endpoint: TokenEndpoint;
   authUrl: string;
   apiUrl: string;
   mediaType: string;
@@ -75,18 +59,12 @@ export function createSignIn(needs: {
   scrubber: Scrubber;
   /** Called with the tokens' lifetime in seconds when a person has signed in. */
   onStored(lifeSeconds: number): void;
-  /** Called when a scheduled refresh ended: a retry may be due soon. */
-  onRefreshEnd(): void;
   log: Log;
 }): SignIn {
-  const { db, vault, log, authUrl, pages, scopes = DEFAULT_SCOPES } = needs;
-  const client = createOAuthClient(needs.client, log);
+  const { authUrl, pages, scopes = DEFAULT_SCOPES } = needs;
+  const { client, endpoint, tokensOf } = needs.people;
   const attempts = createAttempts(needs);
   const sessions = createSessions(needs);
-  const store = createTokenStore(db);
-  const opening = createOpening({ vault, store, log });
-  const refresh = createRefresh({ ...needs, store, opening, client });
-  const tokensOf = createTokenSources({ store, opening, refresh });
 
   const cookies = {
     browser: { name: "kit_sign_in", path: "/oauth" },
@@ -114,7 +92,7 @@ export function createSignIn(needs: {
   const begin = createBegin({ attempts, browserCookie, authUrl, clientId: client.id });
   const complete = createCallback({
     ...needs,
-    ...{ attempts, sessions, client, accountOf: createAccountOf(needs) },
+    ...{ attempts, sessions, client, endpoint, accountOf: createAccountOf(needs) },
   });
   const confirm = createConfirm({
     ...{ tokensOf, sessions },
@@ -132,10 +110,5 @@ export function createSignIn(needs: {
     },
     signOut,
     requirePerson: createRequirePerson({ sessionOf, begin, scopes }),
-    tokensOf,
-    refreshDue: refresh.due,
-    nextRefreshInSeconds: store.nextDueInSeconds,
-    refreshesSettled: refresh.settled,
-    reopenQuarantined: opening.reopen,
   };
 }

@@ -121,13 +121,14 @@ const mayImport: Record<string, readonly string[]> = {
     "jobs",
     "logging",
     "metrics",
-    "pages",
     "platform",
     "resources",
     "sign-in",
     "vault",
     "your-service",
   ],
+  // Everything for browsers, which only the web process loads.
+  website: ["customer", "operator-pages", "pages", "sign-in"],
   // A service that starts, becomes ready, and stops in good order.
   process: [
     "app",
@@ -138,12 +139,11 @@ const mayImport: Record<string, readonly string[]> = {
     "http",
     "logging",
     "metrics",
-    "operator-pages",
-    "pages",
     "partner-api",
     "resources",
     "services",
     "vault",
+    "website",
     "within",
   ],
   web: ["config", "environment", "process"],
@@ -157,6 +157,7 @@ const mayImportTypes: Record<string, readonly string[]> = {
   logging: ["config"],
   "operator-pages": ["services"],
   kit: ["resources", "settings"],
+  website: ["logging", "services"],
 };
 
 interface Import {

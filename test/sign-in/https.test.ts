@@ -3,9 +3,10 @@ import type { Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { createApp } from "../../src/app.ts";
 import { createHttpServer } from "../../src/http/server.ts";
-import { createSite } from "../../src/pages/site.ts";
+import { createRefusedSample } from "../../src/logging/refused-sample.ts";
 import { createServices, type Services } from "../../src/services.ts";
-import { Router } from "express";
+import { createWebsite } from "../../src/website.ts";
+import { Router, type RequestHandler } from "express";
 import { aBrowser, type Browser } from "./browser.ts";
 import { aWorldOfPeople, type PeopleWorld } from "./people.ts";
 import { teapotConfig, teapotParts } from "../support/sellers.ts";
@@ -77,15 +78,14 @@ describe("sign-in with two web processes on one database", () => {
   beforeAll(async () => {
     const config = teapotConfig(people.world.environment);
     services = await createServices(config, "guest", { ...teapotParts, logTo: { write: () => undefined } });
-    const { pages, signIn, refusedSample, log } = services;
-    const site = createSite({
-      ...{ pages, refusedSample, log, routers: { "/oauth": [signIn!.router] } },
-    });
+    const refusedSample = createRefusedSample(services.log);
+    const whenReady: RequestHandler = (_request, _response, next) => next();
+    const { router: site } = createWebsite({ services, byPassword: null, whenReady, refusedSample });
     const app = {
       resourcesPath: "/resources",
       partnerApi: Router(),
       readiness: () => Promise.resolve("ready" as const),
-      ...{ isStopping: () => false, trustProxy: 0, refusedSample, log },
+      ...{ isStopping: () => false, trustProxy: 0, refusedSample, log: services.log },
     };
     server = createHttpServer(createApp({ ...app, site }));
     await new Promise<void>((resolve) => server.listen(0, resolve));

@@ -2,8 +2,10 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from "@jest/glo
 import express, { Router } from "express";
 import type { Server } from "node:http";
 import type { AddressInfo } from "node:net";
+import { createRefusedSample } from "../../src/logging/refused-sample.ts";
 import { createSite } from "../../src/pages/site.ts";
 import type { Person } from "../../src/sign-in/sign-in.ts";
+import { createWebsite } from "../../src/website.ts";
 import { aBrowser } from "./browser.ts";
 import { aWorldOfPeople, type PeopleWorld } from "./people.ts";
 
@@ -15,7 +17,11 @@ let url: string;
 
 beforeAll(async () => {
   people = await aWorldOfPeople({ environment: { WEB_JOBS: "off" } });
-  const { signIn, pages, refusedSample, log } = people.world.service.services;
+  const { services } = people.world.service;
+  const refusedSample = createRefusedSample(services.log);
+  const { signIn, pages } = createWebsite({
+    ...{ services, refusedSample, byPassword: null, whenReady: (_request, _response, next) => next() },
+  });
   const router = Router();
   router.get("/open", async (request, response) => void response.json(await signIn!.personOf(request)));
   const requirements = {
@@ -29,7 +35,12 @@ beforeAll(async () => {
     });
   }
   const site = createSite({
-    ...{ pages, refusedSample, log, routers: { "/oauth": [signIn!.router], "/inside": [router] } },
+    ...{
+      pages,
+      refusedSample,
+      log: services.log,
+      routers: { "/oauth": [signIn!.router], "/inside": [router] },
+    },
   });
   server = express().use(site).listen(0);
   url = `http://localhost:${(server.address() as AddressInfo).port}`;

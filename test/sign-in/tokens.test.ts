@@ -254,9 +254,9 @@ describe("refresh of a person's tokens", () => {
       const { uuid } = await person();
       const signal = new AbortController().signal;
       await Promise.all([
-        other.signIn!.refreshDue(signal),
-        people.world.service.services.signIn!.refreshDue(signal),
-        other.signIn!.tokensOf(uuid).current(),
+        other.people!.refreshDue(signal),
+        people.world.service.services.people!.refreshDue(signal),
+        other.people!.tokensOf(uuid).current(),
         page(),
       ]);
       expect(refreshes(since)).toHaveLength(1);
