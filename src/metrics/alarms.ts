@@ -18,6 +18,7 @@ export const ALARMS = [
   "provision_failed",
   "quarantined",
   "refresh_misunderstood",
+  "rights_missing",
   "step_stuck",
   "stop_incomplete",
 ] as const;

@@ -1,7 +1,7 @@
 import type { Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { RequestHandler } from "express";
-import { createApp, type Readiness } from "../app.ts";
+import { createApp } from "../app.ts";
 import { closeAll, closeTogether } from "../close-all.ts";
 import type { Config } from "../config.ts";
 import { Misconfigured } from "../errors.ts";
@@ -15,7 +15,9 @@ import { ROUTER_PATHS } from "../http/own-paths.ts";
 import { authenticate } from "../partner-api/authenticate.ts";
 import { partnerApi } from "../partner-api/routes.ts";
 import { createServices, type Parts, type Services } from "../services.ts";
-import { checkDatabase, NotReady } from "./start-up.ts";
+import { createRightsWatch, type RightsWatch } from "./rights-watch.ts";
+import { notReady, readiness } from "./readiness.ts";
+import { checkDatabase } from "./start-up.ts";
 import { createWebsite } from "../website.ts";
 import { within } from "../within.ts";
 
@@ -37,15 +39,13 @@ export interface RunningService {
 /** How long a request waits for a service that has just started. A running service waits as long for its database. */
 const START_PATIENCE_MS = 8_000;
 
-/** How long the readiness check waits for the client secret, whose table another session may have locked. */
-const SECRET_PATIENCE_MS = 1_000;
-
 /** Starts the web process: listens at once, and works as soon as its database answers. */
 export async function runWeb(config: Config, parts?: Partial<Parts>): Promise<RunningService> {
   const services = await createServices(config, "owner", parts);
   const { lifecycle, jobs, metrics, scrubber, log } = services;
   const stopping = new AbortController();
-  const ready = becomeReady(services, stopping.signal, config.webJobs);
+  const rights = createRightsWatch(services.db, log);
+  const ready = becomeReady(services, rights, stopping.signal, config.webJobs);
 
   let isReady = false;
   ready.then(
@@ -71,7 +71,7 @@ export async function runWeb(config: Config, parts?: Partial<Parts>): Promise<Ru
     metrics: byPassword && metricsRoutes({ guard: byPassword, scrape: services.keptMetrics.createScrape() }),
     observe: timedRequests(metrics, config.resourcesPath, ROUTER_PATHS),
     site: website.router,
-    readiness: () => readiness(services, ready),
+    readiness: () => readiness(services, rights, ready),
     isStopping: () => stopping.signal.aborted,
     trustProxy: config.trustProxy,
     refusedSample,
@@ -103,7 +103,7 @@ export async function runWorker(config: Config, parts?: Partial<Parts>): Promise
   return {
     services,
     url: null,
-    ready: becomeReady(services, stopping.signal, true),
+    ready: becomeReady(services, createRightsWatch(services.db, services.log), stopping.signal, true),
     stop: once(async () => {
       stopping.abort();
       await services.close();
@@ -130,8 +130,13 @@ function once(work: () => Promise<void>): () => Promise<void> {
   return () => (begun ??= work());
 }
 
-function becomeReady(services: Services, stopping: AbortSignal, withSweeps: boolean): Promise<void> {
-  const ready = checkDatabase(services, stopping).then(() => {
+function becomeReady(
+  services: Services,
+  rights: RightsWatch,
+  stopping: AbortSignal,
+  withSweeps: boolean,
+): Promise<void> {
+  const ready = checkDatabase(services, stopping, rights).then(() => {
     if (stopping.aborted) return;
     if (hasOperator(services.config)) services.keptMetrics.start();
     services.jobs.start(withSweeps ? services.config.sweepCron : null);
@@ -141,24 +146,6 @@ function becomeReady(services: Services, stopping: AbortSignal, withSweeps: bool
   ready.catch(() => undefined);
   return ready;
 }
-
-/** `unavailable` only if provisions cannot be answered; operators see elsewhere what else is wrong. */
-async function readiness({ db, credentials }: Services, ready: Promise<void>): Promise<Readiness> {
-  try {
-    await within(0, ready, notReady);
-    await db.ping();
-  } catch {
-    return "unavailable";
-  }
-  // No provision waits for the client secret. If it cannot be read or is rejected, an operator should look: `degraded`.
-  const isAccepted = within(SECRET_PATIENCE_MS, credentials.secrets.current(), notReady).then(
-    ({ isRejected }) => !isRejected,
-    () => false,
-  );
-  return (await isAccepted) ? "ready" : "degraded";
-}
-
-const notReady = (): Error => new NotReady();
 
 /** Connections that the kernel keeps for us before they are accepted; Node's own 511 reset a burst of thousands. */
 const MOST_CONNECTIONS_WAITING = 4_096;

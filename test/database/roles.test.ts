@@ -8,6 +8,7 @@ import { kitJson } from "../kit/kit.ts";
 import { aWorldOfPeople, type PeopleWorld } from "../sign-in/people.ts";
 import { testServerUrl } from "../support/database.ts";
 import { statementsOf, twoRoles } from "../support/database-roles.ts";
+import { aServiceProcess } from "../support/process.ts";
 import { eventually } from "../support/world.ts";
 
 const onPostgresql = testServerUrl ? describe : describe.skip;
@@ -154,6 +155,41 @@ onPostgresql("a service whose role cannot change the schema, set up as docs/data
     expect(grants[1]).toBe(owner);
     await roles.ask("owner", grants[2]!.split(";").filter(Boolean));
     expect((await look()).ok).toBe(true);
+  });
+
+  it("raises an alarm at its start without a right, and is degraded until it is granted", async () => {
+    const readiness = async () => {
+      const response = await fetch(`${people.url()}/readyz`);
+      return `${response.status} ${((await response.json()) as { status: string }).status}`;
+    };
+    const since = people.world.logged().length;
+    await people.world.restart();
+    expect(await readiness()).toBe("200 ready");
+    await roles.ask("owner", [`REVOKE INSERT ON operator_actions FROM addon_service`]);
+    await people.world.restart();
+    expect(await readiness()).toBe("200 degraded");
+    const alarms = people.world
+      .logged()
+      .slice(since)
+      .match(/.*"alarm":"rights_missing".*/g)!;
+    expect(alarms).toHaveLength(1);
+    const { owner, grants, msg } = JSON.parse(alarms[0]!) as Record<string, string>;
+    const [ownerRole, serviceRole] = [roles.ownerUrl, roles.serviceUrl].map((url) => new URL(url).username);
+    expect({ owner, msg }).toEqual({
+      owner: ownerRole,
+      msg: `The role ${serviceRole} lacks INSERT on operator_actions.`,
+    });
+    expect((await people.control.install({ plan: "basic" })).response.status).toBe(200);
+    await roles.ask("owner", [grants!]);
+    expect(await readiness()).toBe("200 ready");
+  });
+
+  it("says which rights are missing before another check fails for lack of them", async () => {
+    await roles.ask("owner", [`REVOKE SELECT ON _prisma_migrations, client_secrets FROM addon_service`]);
+    await expect(aServiceProcess("worker", settings)).rejects.toThrow(
+      /lacks SELECT on _prisma_migrations, client_secrets\./,
+    );
+    await roles.ask("owner", [`GRANT SELECT ON _prisma_migrations, client_secrets TO addon_service`]);
   });
 
   it("has its rights checked on all tables of the kit, and on no others", async () => {

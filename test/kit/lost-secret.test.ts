@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { clientSecretSealContext } from "../../src/resources/credentials/client-secrets.ts";
 import { Secret } from "../../src/secret.ts";
 import { createServices } from "../../src/services.ts";
+import { createRightsWatch } from "../../src/process/rights-watch.ts";
 import { checkDatabase } from "../../src/process/start-up.ts";
 import { createVault } from "../../src/vault/vault.ts";
 import { teapotConfig, teapotParts } from "../support/sellers.ts";
@@ -35,7 +36,8 @@ async function start(): Promise<string> {
     logTo: { write: () => undefined },
   });
   try {
-    return await checkDatabase(services, AbortSignal.timeout(5_000)).then(
+    const rights = createRightsWatch(services.db, services.log);
+    return await checkDatabase(services, AbortSignal.timeout(5_000), rights).then(
       () => "fit",
       (error: Error) => `${error.name}: ${error.message}`,
     );
