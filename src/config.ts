@@ -12,6 +12,11 @@ export type Config = ValuesOf<typeof settings> & {
   readonly remarks: readonly string[];
 };
 
+/** Whether anybody may open the operator's pages. */
+export function hasOperator({ operatorPassword, operatorAccounts }: Config): boolean {
+  return operatorPassword !== undefined || operatorAccounts.length > 0;
+}
+
 /**
  * Reads the settings, checks all of them and freezes them. Throws one {@link Misconfigured} that names every bad
  * variable and how to mend it, never a value. With `only`, just those settings are required and read. `own` are the

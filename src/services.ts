@@ -25,7 +25,7 @@ import { createCredentials } from "./resources/credentials/credentials.ts";
 import { createLifecycle } from "./resources/lifecycle.ts";
 import { createPlatformFor } from "./resources/platform-for.ts";
 import { createRecover } from "./resources/recover.ts";
-import { createPeople, type People } from "./sign-in/people.ts";
+import { createPeopleTokens, type PeopleTokens } from "./sign-in/people-tokens.ts";
 import { createPrune } from "./sign-in/prune.ts";
 import { createVault } from "./vault/vault.ts";
 import { createYourService } from "./your-service/index.ts";
@@ -50,10 +50,10 @@ const beat = statement(
 );
 
 /**
- * Makes the parts that every process has, and connects them; the web process adds its routes (process/run-service.ts).
- * Nothing runs yet. `role` is `owner` for the web process, and `guest` for a worker or a command beside it; only the
- * embedded database looks at it. Throws
- * `Misconfigured` if the offer contradicts itself, or the database cannot be opened.
+ * Makes the parts of every process, and connects them. Nothing runs yet. The web process adds its routes
+ * (process/run-web.ts, website.ts), which no command and no worker loads. `role` is `owner` for the web process, and
+ * `guest` for a worker or a command beside it; only the embedded database looks at it. Throws `Misconfigured` if the
+ * offer contradicts itself, or the database cannot be opened.
  */
 export async function createServices(config: Config, role: "owner" | "guest", parts: Partial<Parts> = {}) {
   const offer = parts.offer ?? yourOffer;
@@ -132,14 +132,14 @@ export async function createServices(config: Config, role: "owner" | "guest", pa
     ...{ db, vault, offer, vendor, platformFor, scrubber, onSettled, log },
     grantBacklogAgeMs: credentials.grants.backlogAgeMs,
   });
-  const people = peopleOf(config, {
+  const peopleTokens = peopleTokensOf(config, {
     ...{ http, db, vault, scrubber, log },
     onRefreshEnd: () => jobs.wake("refresh-people", AFTER_AN_END_MS),
   });
   const customerPage = parts.customerPage ?? (await yours()).customerPage;
   const prune = { pruneSignIns: createPrune(db), pruneCustomers: createPruneCustomers(db) };
   const jobs: Jobs<JobName> = createJobs({
-    jobs: timetable({ db, credentials, lifecycle, platformFor, people, ...prune, log }),
+    jobs: timetable({ db, credentials, lifecycle, platformFor, peopleTokens, ...prune, log }),
     beat: async (name) => void (await db.query(beat, [name])),
     log,
   });
@@ -147,7 +147,7 @@ export async function createServices(config: Config, role: "owner" | "guest", pa
 
   return {
     ...{ config, log, scrubber, vault, db, offer, credentials, lifecycle, platformFor, recover, jobs },
-    ...{ calls, people, customerPage, metrics, keptMetrics, status },
+    ...{ platformCalls: calls, peopleTokens, customerPage, metrics, keptMetrics, status },
     /**
      * Closes what was opened here, in reverse order: no more work is claimed, and the results of calls that were sent
      * are stored. Throws the first failure (such as that of the vendor's `close`) after everything is closed; further
@@ -162,7 +162,7 @@ export async function createServices(config: Config, role: "owner" | "guest", pa
           // Also refreshes whose caller no longer waits: a page that was answered without them, or a step that was
           // stopped.
           () => credentials.refresh.settled(),
-          () => people?.refreshesSettled(),
+          () => peopleTokens?.refreshesSettled(),
           () => Promise.all([http.close(), tokenHttp.close(), statusHttp.close()]),
           () => (parts.vendor ?? own)?.close?.(),
           () => db.close(),
@@ -172,14 +172,14 @@ export async function createServices(config: Config, role: "owner" | "guest", pa
   };
 }
 
-/** The people who sign in through the platform's web flow; null if no OAuth client is configured for it. */
-function peopleOf(
+/** The tokens of people who sign in through the platform's web flow; null if no OAuth client is configured for it. */
+function peopleTokensOf(
   { oauthClientId: id, oauthClientSecret: secret, platformAuthUrl: authUrl }: Config,
-  { http, ...parts }: Omit<Parameters<typeof createPeople>[0], "client" | "endpoint"> & { http: Http },
-): People | null {
+  { http, ...parts }: Omit<Parameters<typeof createPeopleTokens>[0], "client" | "endpoint"> & { http: Http },
+): PeopleTokens | null {
   if (!id || !secret) return null;
   const endpoint = createTokenEndpoint({ http, authUrl, timeoutMs: PERSON_WAITS_MS });
-  return createPeople({ ...parts, endpoint, client: { id, secret } });
+  return createPeopleTokens({ ...parts, endpoint, client: { id, secret } });
 }
 
 /** Work that ended may have made other work due. One look after this delay serves all that ends meanwhile. */

@@ -1,4 +1,5 @@
 import type { RequestHandler, Router } from "express";
+import { hasOperator } from "./config.ts";
 import { createCustomers, type Customers } from "./customer/customers.ts";
 import type { RefusedSample } from "./logging/refused-sample.ts";
 import { createOperatorPages } from "./operator-pages/operator-pages.ts";
@@ -9,9 +10,6 @@ import { createSignIn, type SignIn } from "./sign-in/sign-in.ts";
 
 /** Everything that browsers see of the web process. */
 export interface Website {
-  pages: Pages;
-  /** Null: people cannot sign in here. */
-  signIn: SignIn | null;
   /** The routes of all pages for people; null if the settings enable none. */
   router: Router | null;
   /** Stops what operators started on their pages; requests that were sent are finished and their results stored. */
@@ -34,10 +32,9 @@ export function createWebsite(needs: {
   const { config, log } = services;
   const pages = createPages({ siteName: config.addonId, publicUrl: config.publicUrl });
   const signIn = signInOf(services, pages);
-  const operator =
-    byPassword || config.operatorAccounts.length > 0
-      ? createOperatorPages({ services, pages, signIn, byPassword, whenReady })
-      : null;
+  const operator = hasOperator(config)
+    ? createOperatorPages({ services, pages, signIn, byPassword, whenReady })
+    : null;
   const waiting = { ...(signIn && { "/oauth": signIn.router }), ...customersOf(services, pages)?.routers };
   const routers = {
     ...Object.fromEntries(Object.entries(waiting).map(([path, router]) => [path, [whenReady, router]])),
@@ -46,19 +43,18 @@ export function createWebsite(needs: {
   const frames = operator ? { "/operator": operator.frame } : {};
   const isEmpty = Object.keys(routers).length === 0;
   return {
-    ...{ pages, signIn },
     router: isEmpty ? null : createSite({ routers, frames, pages, refusedSample, log }),
     stop: async () => operator?.stop(),
   };
 }
 
 function signInOf(
-  { people, calls, jobs, config, db, vault, scrubber, log }: Services,
+  { peopleTokens, platformCalls, jobs, config, db, vault, scrubber, log }: Services,
   pages: Pages,
 ): SignIn | null {
-  if (!people) return null;
+  if (!peopleTokens) return null;
   return createSignIn({
-    ...{ ...calls, people, db, vault, pages, scrubber, log, authUrl: config.platformAuthUrl },
+    ...{ ...platformCalls, peopleTokens, db, vault, pages, scrubber, log, authUrl: config.platformAuthUrl },
     onStored(lifeSeconds) {
       if (lifeSeconds < 120) jobs.wake("refresh-people", lifeSeconds * 500);
     },

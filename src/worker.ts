@@ -2,7 +2,7 @@ import { readConfig } from "./config.ts";
 import { readEnvironment } from "./environment.ts";
 import { Misconfigured } from "./errors.ts";
 import { runProcess } from "./process/run-process.ts";
-import { runWorker } from "./process/run-service.ts";
+import { runWorker } from "./process/run-worker.ts";
 
 /** The worker process: runs the jobs and nothing else, beside web processes on the same PostgreSQL. */
 await runProcess(() => {

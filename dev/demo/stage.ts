@@ -8,7 +8,8 @@ import { readConfig, yourEnvironment } from "../../src/config.ts";
 import type { Environment } from "../../src/environment.ts";
 import { statement } from "../../src/database/database.ts";
 import { addonManifest } from "../../src/operator/addon-manifest.ts";
-import { runWeb, type RunningService } from "../../src/process/run-service.ts";
+import { runWeb } from "../../src/process/run-web.ts";
+import type { RunningService } from "../../src/process/running-service.ts";
 import { offer } from "../../src/your-service/plans.ts";
 import { runKit } from "./kit.ts";
 

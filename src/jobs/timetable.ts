@@ -4,7 +4,7 @@ import type { Credentials } from "../resources/credentials/credentials.ts";
 import { createVerify } from "../resources/credentials/verify.ts";
 import type { Lifecycle } from "../resources/lifecycle.ts";
 import type { PlatformFor } from "../resources/platform-for.ts";
-import type { People } from "../sign-in/people.ts";
+import type { PeopleTokens } from "../sign-in/people-tokens.ts";
 import type { Job } from "./run.ts";
 
 export type JobName = ReturnType<typeof timetable>[number]["name"];
@@ -19,14 +19,14 @@ export function timetable(needs: {
   lifecycle: Lifecycle;
   platformFor: PlatformFor;
   /** Null: people cannot sign in here. */
-  people: People | null;
+  peopleTokens: PeopleTokens | null;
   pruneSignIns(): Promise<void>;
   pruneCustomers(): Promise<void>;
   log: Log;
 }) {
   const { claims, grants, refresh, reopenQuarantined, spreadSecret } = needs.credentials;
   const { runner, queue, failStranded } = needs.lifecycle;
-  const { people, pruneSignIns, pruneCustomers } = needs;
+  const { peopleTokens, pruneSignIns, pruneCustomers } = needs;
   return [
     {
       name: "exchange-grants",
@@ -61,11 +61,11 @@ export function timetable(needs: {
     { name: "reopen-quarantined", run: reopenQuarantined },
     {
       name: "refresh-people",
-      run: async (signal) => people?.refreshDue(signal),
-      settled: async () => people?.refreshesSettled(),
-      nextInSeconds: async () => people?.nextRefreshInSeconds() ?? null,
+      run: async (signal) => peopleTokens?.refreshDue(signal),
+      settled: async () => peopleTokens?.refreshesSettled(),
+      nextInSeconds: async () => peopleTokens?.nextRefreshInSeconds() ?? null,
     },
-    { name: "reopen-people", run: async () => people?.reopenQuarantined() },
+    { name: "reopen-people", run: async () => peopleTokens?.reopenQuarantined() },
     { name: "prune-sign-ins", run: pruneSignIns },
     { name: "prune-customers", run: pruneCustomers },
   ] as const satisfies readonly Job[];

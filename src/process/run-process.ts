@@ -4,7 +4,7 @@ import { watchEventLoop } from "./event-loop-watch.ts";
 import { growHeapSlowly } from "./heap-growth.ts";
 import type { Log } from "../logging/log.ts";
 import { createOwnScrubber } from "../logging/own-secrets.ts";
-import type { RunningService } from "./run-service.ts";
+import type { RunningService } from "./running-service.ts";
 import { onSignals } from "./stop-signals.ts";
 
 /** What a misconfigured process exits with (EX_CONFIG). */

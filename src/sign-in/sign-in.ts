@@ -11,7 +11,7 @@ import { createBegin } from "./begin.ts";
 import { createCallback } from "./callback.ts";
 import { createConfirm } from "./confirm.ts";
 import { createIdCookie } from "../web-sessions/id-cookie.ts";
-import type { People } from "./people.ts";
+import type { PeopleTokens } from "./people-tokens.ts";
 import { createRequirePerson, type Requirement } from "./require-person.ts";
 import { signInRoutes } from "./routes.ts";
 import { DEFAULT_SCOPES } from "./scopes.ts";
@@ -46,7 +46,7 @@ const BROWSER_SECONDS = 3600;
 const CONFIRM_TIMEOUT_MS = 3_000;
 
 export function createSignIn(needs: {
-  people: People;
+  peopleTokens: Pick<PeopleTokens, "client" | "endpoint" | "tokensOf">;
   /** The scopes requested at `/oauth/login`. */
   scopes?: readonly string[];
   db: Database;
@@ -62,7 +62,7 @@ export function createSignIn(needs: {
   log: Log;
 }): SignIn {
   const { authUrl, pages, scopes = DEFAULT_SCOPES } = needs;
-  const { client, endpoint, tokensOf } = needs.people;
+  const { client, endpoint, tokensOf } = needs.peopleTokens;
   const attempts = createAttempts(needs);
   const sessions = createSessions(needs);
 

@@ -29,16 +29,16 @@ function aBuiltService(parts = "{}", kit = ""): string {
   writeFileSync(path.join(folder, "package.json"), `{ "type": "module" }`);
   write("kit.js", kit + load("kit.ts"));
   for (const [name, run] of [
-    ["web.js", "runWeb"],
-    ["worker.js", "runWorker"],
+    ["web", "runWeb"],
+    ["worker", "runWorker"],
   ] as const)
     // prettier-ignore
     write(
-      name,
+      `${name}.js`,
       `const { readConfig } = ${load("config.ts")};
        const { readEnvironment } = ${load("environment.ts")};
        const { runProcess } = ${load("process/run-process.ts")};
-       const { ${run} } = ${load("process/run-service.ts")};
+       const { ${run} } = ${load(`process/run-${name}.ts`)};
        await runProcess(() => readConfig(readEnvironment()), (config) => ${run}(config, ${parts}));`,
     );
   return folder;

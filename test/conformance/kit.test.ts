@@ -4,7 +4,7 @@ import { judge } from "../../conformance/judge.ts";
 import { rules } from "../../conformance/rules/index.ts";
 import { openStage } from "../../conformance/stage/stage.ts";
 import { addonManifest } from "../../src/operator/addon-manifest.ts";
-import { runWeb } from "../../src/process/run-service.ts";
+import { runWeb } from "../../src/process/run-web.ts";
 import { aFreshDatabase } from "../support/database.ts";
 import { exampleSettings } from "./judged.ts";
 import { teapotConfig, teapotParts } from "../support/sellers.ts";

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import supertest from "supertest";
 import type { Database } from "../../src/database/database.ts";
-import { runWeb } from "../../src/process/run-service.ts";
+import { runWeb } from "../../src/process/run-web.ts";
 import { aProvisionRequest } from "../support/a-provision-request.ts";
 import { aFreshDatabase } from "../support/database.ts";
 import { teapotConfig, teapotParts } from "../support/sellers.ts";

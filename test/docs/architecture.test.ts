@@ -128,7 +128,7 @@ const mayImport: Record<string, readonly string[]> = {
     "your-service",
   ],
   // Everything for browsers, which only the web process loads.
-  website: ["customer", "operator-pages", "pages", "sign-in"],
+  website: ["config", "customer", "operator-pages", "pages", "sign-in"],
   // A service that starts, becomes ready, and stops in good order.
   process: [
     "app",
@@ -164,6 +164,7 @@ interface Import {
   from: string;
   to: string;
   isType: boolean;
+  isDynamic: boolean;
 }
 
 const files = sourceFiles(path.join(root, "src"));
@@ -245,6 +246,15 @@ describe("the imports between folders", () => {
     expect(others.filter((file) => atStart.test(read(file)))).toEqual([]);
   });
 
+  it("keep the web out of commands and workers: neither loads Express or a page", () => {
+    for (const start of ["src/services.ts", "src/worker.ts"]) {
+      const loaded = loadedBy(start);
+      expect(loaded).toContain("src/resources/lifecycle.ts");
+      const web = loaded.filter((file) => /^import (?!type )[^;]*from "express"/m.test(read(file)));
+      expect([...web, ...loaded.filter((file) => /^src\/(pages|website)/.test(file))]).toEqual([]);
+    }
+  });
+
   it("leave process.env to one file", () => {
     expect(files.filter((file) => read(file).includes("process.env"))).toEqual(["src/environment.ts"]);
   });
@@ -267,6 +277,14 @@ describe("the imports between folders", () => {
     expect(ours.filter((file) => roomOf(file) !== "your-service" && drawers.test(file))).toEqual([]);
   });
 });
+
+/** The files that are loaded with this one: it, what it imports for more than types, and what these import. */
+function loadedBy(start: string): string[] {
+  const loaded = new Set([start]);
+  for (const file of loaded)
+    for (const { to, isType, isDynamic } of importsOf(file)) if (!isType && !isDynamic) loaded.add(to);
+  return [...loaded];
+}
 
 /** The folder of a file below src/, or its own name. */
 function roomOf(file: string): string {
@@ -292,5 +310,6 @@ function importsOf(file: string): Import[] {
     from: file,
     to: path.join(path.dirname(file), (fixed ?? dynamic)!),
     isType: type !== undefined,
+    isDynamic: fixed === undefined,
   }));
 }

@@ -2,7 +2,8 @@
 
 import { randomBytes } from "node:crypto";
 import { afterAll, afterEach, beforeAll, expect, it } from "@jest/globals";
-import { runWorker, type RunningService } from "../../src/process/run-service.ts";
+import { runWorker } from "../../src/process/run-worker.ts";
+import type { RunningService } from "../../src/process/running-service.ts";
 import { aWorld, eventually, type World } from "../support/world.ts";
 import { kit } from "./kit.ts";
 import { teapotConfig, teapotParts } from "../support/sellers.ts";

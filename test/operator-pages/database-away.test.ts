@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from "@jest/globals";
 import type { Database } from "../../src/database/database.ts";
-import { runWeb } from "../../src/process/run-service.ts";
+import { runWeb } from "../../src/process/run-web.ts";
 import { basic } from "../support/partner-calls.ts";
 import { teapotConfig, teapotParts } from "../support/sellers.ts";
 import { aWorldOfAnOperator, PASSWORD, type OperatorWorld } from "./operator.ts";

@@ -17,7 +17,7 @@ import { createServices } from "../../src/services.ts";
 import { setting } from "../../src/setting.ts";
 import { cron, keyList, postgresUrl, text } from "../../src/setting-kinds.ts";
 import { openDatabase, statement } from "../../src/database/database.ts";
-import { runWeb } from "../../src/process/run-service.ts";
+import { runWeb } from "../../src/process/run-web.ts";
 import { aProvisionRequest } from "../support/a-provision-request.ts";
 import { aFreshDatabase, type FreshDatabase } from "../support/database.ts";
 import { before } from "../support/process-world.ts";

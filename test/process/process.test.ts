@@ -275,7 +275,9 @@ describe("the log's output stream", () => {
         : write(fd, text, done);
       const { logOutput } = await import(${JSON.stringify(program("src/logging/log-output.ts"))});
       logOutput().write("kept\\n");
-      setTimeout(() => process.exit(0), ${killedBy ? 10_000 : 300});`;
+      // Not while a write is under way, of which the log could not know whether it fails.
+      const exit = () => setImmediate(() => setImmediate(() => process.exit(0)));
+      setTimeout(exit, ${killedBy ? 10_000 : 300});`;
       const child = spawn(process.execPath, ["--input-type=module", "-e", full]);
       const ended = once(child, "close");
       const [taken] = (await once(child.stdout, "data")) as [Buffer];

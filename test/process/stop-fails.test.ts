@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it, jest } from "@jest/globals";
 import { closeAll, closeTogether } from "../../src/close-all.ts";
-import { runWeb } from "../../src/process/run-service.ts";
+import { runWeb } from "../../src/process/run-web.ts";
 import { aGate } from "../support/a-vendor.ts";
 import { teapotConfig, teapotParts } from "../support/sellers.ts";
 import { teapots } from "../support/teapots/index.ts";

@@ -32,7 +32,7 @@ beforeEach(async () => {
 });
 afterEach(async () => {
   await takeAgain();
-  await people.world.service.services.people!.refreshesSettled();
+  await people.world.service.services.peopleTokens!.refreshesSettled();
   people.control.settings({ refreshToken: "same" });
 });
 afterAll(() => people.close());
@@ -119,8 +119,8 @@ describe("tokens of a person that cannot be stored", () => {
       // Repeated if the process that holds them was first and kept the row.
       await eventually(async () => {
         await makeDue(HELD);
-        await other.people!.refreshDue(new AbortController().signal);
-        await other.people!.refreshesSettled();
+        await other.peopleTokens!.refreshDue(new AbortController().signal);
+        await other.peopleTokens!.refreshesSettled();
         expect(await personOf(HELD)).toMatchObject({
           ...{ state: "needs_sign_in", sealed_access_token: null, sealed_refresh_token: null },
         });

@@ -48,7 +48,7 @@ export async function aWorldOfPeople(wishes: Wishes = {}) {
       await eventually(
         async () => (await world.rows(`SELECT 1 FROM heartbeats WHERE name = $1`, [name])).length === 1,
       );
-      await world.service.services.people!.refreshesSettled();
+      await world.service.services.peopleTokens!.refreshesSettled();
     },
     close: () => world.close(),
   };

@@ -3,9 +3,9 @@ import express, { Router } from "express";
 import type { Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { createRefusedSample } from "../../src/logging/refused-sample.ts";
+import { createPages } from "../../src/pages/pages.tsx";
 import { createSite } from "../../src/pages/site.ts";
-import type { Person } from "../../src/sign-in/sign-in.ts";
-import { createWebsite } from "../../src/website.ts";
+import { createSignIn, type Person } from "../../src/sign-in/sign-in.ts";
 import { aBrowser } from "./browser.ts";
 import { aWorldOfPeople, type PeopleWorld } from "./people.ts";
 
@@ -18,19 +18,22 @@ let url: string;
 beforeAll(async () => {
   people = await aWorldOfPeople({ environment: { WEB_JOBS: "off" } });
   const { services } = people.world.service;
-  const refusedSample = createRefusedSample(services.log);
-  const { signIn, pages } = createWebsite({
-    ...{ services, refusedSample, byPassword: null, whenReady: (_request, _response, next) => next() },
+  const { peopleTokens, platformCalls, config, db, vault, scrubber, log } = services;
+  const refusedSample = createRefusedSample(log);
+  const pages = createPages({ siteName: "teapots", publicUrl: undefined });
+  const signIn = createSignIn({
+    ...{ ...platformCalls, peopleTokens: peopleTokens!, authUrl: config.platformAuthUrl },
+    ...{ db, vault, pages, scrubber, log, onStored: () => undefined },
   });
   const router = Router();
-  router.get("/open", async (request, response) => void response.json(await signIn!.personOf(request)));
+  router.get("/open", async (request, response) => void response.json(await signIn.personOf(request)));
   const requirements = {
     anybody: {},
     owners: { isAllowed: ({ email }: Person) => email === "owner@example.com" },
     readers: { scopes: ["read"] },
   };
   for (const [path, requirement] of Object.entries(requirements)) {
-    router.all(`/${path}`, signIn!.requirePerson(requirement), (_request, response) => {
+    router.all(`/${path}`, signIn.requirePerson(requirement), (_request, response) => {
       response.json({ email: (response.locals["person"] as Person).email });
     });
   }
@@ -38,8 +41,8 @@ beforeAll(async () => {
     ...{
       pages,
       refusedSample,
-      log: services.log,
-      routers: { "/oauth": [signIn!.router], "/inside": [router] },
+      log,
+      routers: { "/oauth": [signIn.router], "/inside": [router] },
     },
   });
   server = express().use(site).listen(0);

@@ -2,7 +2,7 @@
 
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
 import { randomBytes } from "node:crypto";
-import { runWeb } from "../../src/process/run-service.ts";
+import { runWeb } from "../../src/process/run-web.ts";
 import { createServices } from "../../src/services.ts";
 import { Secret } from "../../src/secret.ts";
 import { personSealContext } from "../../src/sign-in/tokens/seal-context.ts";
@@ -254,9 +254,9 @@ describe("refresh of a person's tokens", () => {
       const { uuid } = await person();
       const signal = new AbortController().signal;
       await Promise.all([
-        other.people!.refreshDue(signal),
-        people.world.service.services.people!.refreshDue(signal),
-        other.people!.tokensOf(uuid).current(),
+        other.peopleTokens!.refreshDue(signal),
+        people.world.service.services.peopleTokens!.refreshDue(signal),
+        other.peopleTokens!.tokensOf(uuid).current(),
         page(),
       ]);
       expect(refreshes(since)).toHaveLength(1);

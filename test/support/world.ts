@@ -4,7 +4,8 @@ import { startSandbox, type Sandbox, type SandboxSettings } from "../../sandbox/
 import type { Environment } from "../../src/environment.ts";
 import { openDatabase, statement, type Database } from "../../src/database/database.ts";
 import { addonManifest } from "../../src/operator/addon-manifest.ts";
-import { runWeb, type RunningService } from "../../src/process/run-service.ts";
+import { runWeb } from "../../src/process/run-web.ts";
+import type { RunningService } from "../../src/process/running-service.ts";
 import type { Parts } from "../../src/services.ts";
 import { aFreshDatabase } from "./database.ts";
 import { sellers } from "./sellers.ts";

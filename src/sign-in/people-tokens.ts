@@ -11,7 +11,7 @@ import { createTokenStore } from "./tokens/store.ts";
 import { createTokenSources, type PersonTokens } from "./tokens/token-source.ts";
 
 /** The tokens of the people who are signed in, in whichever process; the web process lets them sign in (sign-in.ts). */
-export interface People {
+export interface PeopleTokens {
   /** Our OAuth client, which they gave the tokens to, and the endpoint that issues them. */
   client: OAuthClient;
   endpoint: TokenEndpoint;
@@ -25,7 +25,7 @@ export interface People {
   reopenQuarantined(): Promise<void>;
 }
 
-export function createPeople(needs: {
+export function createPeopleTokens(needs: {
   client: { id: string; secret: Secret };
   endpoint: TokenEndpoint;
   db: Database;
@@ -34,7 +34,7 @@ export function createPeople(needs: {
   /** Called when a scheduled refresh ended: a retry may be due soon. */
   onRefreshEnd(): void;
   log: Log;
-}): People {
+}): PeopleTokens {
   const { endpoint, db, log } = needs;
   const client = createOAuthClient(needs.client, log);
   const store = createTokenStore(db);

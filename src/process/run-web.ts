@@ -14,27 +14,12 @@ import { timedRequests } from "../metrics/timed-requests.ts";
 import { ROUTER_PATHS } from "../http/own-paths.ts";
 import { authenticate } from "../partner-api/authenticate.ts";
 import { partnerApi } from "../partner-api/routes.ts";
-import { createServices, type Parts, type Services } from "../services.ts";
-import { createRightsWatch, type RightsWatch } from "./rights-watch.ts";
+import { createServices, type Parts } from "../services.ts";
+import { createRightsWatch } from "./rights-watch.ts";
 import { notReady, readiness } from "./readiness.ts";
-import { checkDatabase } from "./start-up.ts";
+import { becomeReady, once, type RunningService } from "./running-service.ts";
 import { createWebsite } from "../website.ts";
 import { within } from "../within.ts";
-
-/** A running service: the web process, or a worker, which does not listen. */
-export interface RunningService {
-  services: Services;
-  /** Where it listens; null for a worker. */
-  url: string | null;
-  /** Resolves when it can work; rejects with `Misconfigured` if it never will. */
-  ready: Promise<void>;
-  /**
-   * Stops in good order: from now on no work is claimed and no new connection accepted; the results of calls that were
-   * sent are awaited and stored, and requests on open connections are answered. A second call returns the same promise.
-   * Rejects with the first failure after everything was stopped; further ones are logged.
-   */
-  stop(): Promise<void>;
-}
 
 /** How long a request waits for a service that has just started. A running service waits as long for its database. */
 const START_PATIENCE_MS = 8_000;
@@ -45,13 +30,6 @@ export async function runWeb(config: Config, parts?: Partial<Parts>): Promise<Ru
   const { lifecycle, jobs, metrics, scrubber, log } = services;
   const stopping = new AbortController();
   const rights = createRightsWatch(services.db, log);
-  const ready = becomeReady(services, rights, stopping.signal, config.webJobs);
-
-  let isReady = false;
-  ready.then(
-    () => (isReady = true),
-    () => undefined,
-  );
   // Nearly every request finds the service ready, and then needs no timer.
   const untilReady = async () => (isReady ? undefined : within(START_PATIENCE_MS, ready, notReady));
   const whenReady: RequestHandler = (_request, _response, next) => void untilReady().then(() => next(), next);
@@ -77,6 +55,13 @@ export async function runWeb(config: Config, parts?: Partial<Parts>): Promise<Ru
     refusedSample,
     log,
   });
+  // Only now: an error above must leave no jobs running.
+  let isReady = false;
+  const ready = becomeReady(services, rights, stopping.signal, config.webJobs);
+  ready.then(
+    () => (isReady = true),
+    () => undefined,
+  );
   const server = createHttpServer(app);
   const close = createGracefulClose(server);
   await listen(server, config.port);
@@ -96,26 +81,6 @@ export async function runWeb(config: Config, parts?: Partial<Parts>): Promise<Ru
   };
 }
 
-/** Starts a process that runs the jobs and nothing else. */
-export async function runWorker(config: Config, parts?: Partial<Parts>): Promise<RunningService> {
-  const services = await createServices(config, "guest", parts);
-  const stopping = new AbortController();
-  return {
-    services,
-    url: null,
-    ready: becomeReady(services, createRightsWatch(services.db, services.log), stopping.signal, true),
-    stop: once(async () => {
-      stopping.abort();
-      await services.close();
-    }),
-  };
-}
-
-/** Whether anybody may open the operator's pages. */
-function hasOperator({ operatorPassword, operatorAccounts }: Config): boolean {
-  return operatorPassword !== undefined || operatorAccounts.length > 0;
-}
-
 /** Lets only a request with the operator's password pass; null if no password is set. */
 function operatorsPassword({ operatorPassword }: Config): RequestHandler | null {
   const asked = {
@@ -123,28 +88,6 @@ function operatorsPassword({ operatorPassword }: Config): RequestHandler | null 
     message: "Send the user operator and OPERATOR_PASSWORD with HTTP Basic authentication.",
   };
   return operatorPassword ? authenticate("operator", [operatorPassword], asked) : null;
-}
-
-function once(work: () => Promise<void>): () => Promise<void> {
-  let begun: Promise<void> | null = null;
-  return () => (begun ??= work());
-}
-
-function becomeReady(
-  services: Services,
-  rights: RightsWatch,
-  stopping: AbortSignal,
-  withSweeps: boolean,
-): Promise<void> {
-  const ready = checkDatabase(services, stopping, rights).then(() => {
-    if (stopping.aborted) return;
-    if (hasOperator(services.config)) services.keptMetrics.start();
-    services.jobs.start(withSweeps ? services.config.sweepCron : null);
-    if (withSweeps) services.jobs.wakeAll();
-    services.log.info({ sweeps: withSweeps, database: services.db.kind }, "Ready");
-  });
-  ready.catch(() => undefined);
-  return ready;
 }
 
 /** Connections that the kernel keeps for us before they are accepted; Node's own 511 reset a burst of thousands. */
