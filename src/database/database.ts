@@ -22,9 +22,9 @@ export {
 export { howToMakeValid, invalidIndexes, invalidInWords } from "./invalid-indexes.ts";
 export type { LockWait } from "./lock-waits.ts";
 export { checkMigrations, howToMigrate, migrate, MigrationFailed, tellOfAddress } from "./migrate.ts";
-export { OUR_TABLES } from "./our-tables.ts";
+export { DELETED_FROM, OUR_TABLES } from "./our-tables.ts";
 export { HOW_TO_BE_LET_IN, HOW_TO_POOL, SHARES_SESSIONS, sharesSessions } from "./pooler.ts";
-export { findLackOfRights } from "./rights.ts";
+export { findLackOfRights, type LackOfRights } from "./rights.ts";
 export {
   genericPlanStatement,
   createApplies,

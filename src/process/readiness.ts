@@ -10,8 +10,9 @@ const CHECK_PATIENCE_MS = 1_000;
 export const notReady = (): Error => new NotReady();
 
 /**
- * `unavailable` only if the service has not started, or the database is away; operators see elsewhere what else is
- * wrong.
+ * `unavailable` if provisions cannot be answered: the service has not started, the database is away or takes no writes,
+ * or a right is missing without which every provision fails. `degraded` if an operator should look: the client secret
+ * cannot be read or is rejected, for which no provision waits, or another right is missing.
  */
 export async function readiness(
   { db, credentials }: Services,
@@ -21,17 +22,14 @@ export async function readiness(
   try {
     await within(0, ready, notReady);
     await db.ping();
+    const lack = await within(CHECK_PATIENCE_MS, rights.lack(), notReady);
+    if (lack) return lack.stopsProvisions ? "unavailable" : "degraded";
   } catch {
     return "unavailable";
   }
-  // No provision waits for the client secret, and a role that lacks a right may still have those that a provision needs.
-  // If the secret cannot be read or is rejected, or a right is missing, an operator should look: `degraded`.
-  const checks = [
-    async () => !(await credentials.secrets.current()).isRejected,
-    async () => !(await rights.areLacking()),
-  ];
-  const isFine = await Promise.all(
-    checks.map((check) => within(CHECK_PATIENCE_MS, check(), notReady).catch(() => false)),
+  const isAccepted = within(CHECK_PATIENCE_MS, credentials.secrets.current(), notReady).then(
+    ({ isRejected }) => !isRejected,
+    () => false,
   );
-  return isFine.every(Boolean) ? "ready" : "degraded";
+  return (await isAccepted) ? "ready" : "degraded";
 }

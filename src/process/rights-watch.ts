@@ -1,35 +1,52 @@
-import { findLackOfRights, isDatabaseAway, type Database } from "../database/database.ts";
+import {
+  findLackOfRights,
+  isDatabaseAway,
+  isSharedSession,
+  type Database,
+  type LackOfRights,
+} from "../database/database.ts";
 import type { Log } from "../logging/log.ts";
 
 /** Whether the service's role has its rights in the database. */
 export interface RightsWatch {
   /**
-   * Raises an alarm if the role lacks a right, once for each lack. A service that lacks one starts all the same, because
-   * most of its work may succeed.
+   * Raises an alarm if the role lacks a right, once for each lack. It throws nothing else: whether the service can start
+   * without the right, or with a database that does not answer, the checks that follow find out.
+   *
+   * @throws an error that {@link isSharedSession} tells, as the statements of all checks clash then
    */
   check(): Promise<void>;
-  /** Whether a right that was missing at the last look is still missing. Asks the database only if one was. */
-  areLacking(): Promise<boolean>;
+  /** What was missing at the last look, and still is; null: nothing. Asks the database only if something was. */
+  lack(): Promise<LackOfRights | null>;
 }
 
 export function createRightsWatch(db: Database, log: Log): RightsWatch {
-  let lacking: string | null = null;
+  let known: LackOfRights | null = null;
+  /** Many may ask at once, but one look serves them all. */
+  let looking: Promise<LackOfRights | null> | null = null;
+
+  const look = () =>
+    (looking ??= findLackOfRights(db).finally(() => {
+      looking = null;
+    }));
+
   return {
     async check() {
       // Its only role may do everything.
       if (db.kind === "embedded") return;
-      const lack = await findLackOfRights(db).catch((error: unknown) => {
-        if (isDatabaseAway(error)) throw error;
-        log.warn({ error }, "The rights of the database role could not be checked");
-        return null;
-      });
-      if (lack && lack.message !== lacking)
-        log.error({ alarm: "rights_missing", owner: lack.owners, grants: lack.grants }, lack.message);
-      lacking = lack && lack.message;
+      try {
+        const lack = await look();
+        if (lack && lack.message !== known?.message)
+          log.error({ alarm: "rights_missing", owner: lack.owners, grants: lack.grants }, lack.message);
+        known = lack;
+      } catch (error) {
+        if (isSharedSession(error)) throw error;
+        if (!isDatabaseAway(error))
+          log.warn({ error }, "The rights of the database role could not be checked");
+      }
     },
-    async areLacking() {
-      if (lacking !== null) lacking = (await findLackOfRights(db))?.message ?? null;
-      return lacking !== null;
+    async lack() {
+      return (known &&= await look());
     },
   };
 }

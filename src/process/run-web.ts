@@ -55,7 +55,7 @@ export async function runWeb(config: Config, parts?: Partial<Parts>): Promise<Ru
     refusedSample,
     log,
   });
-  // Only now: an error above must leave no jobs running.
+  // Only now: an error above must leave no jobs running in a service that nobody can stop.
   let isReady = false;
   const ready = becomeReady(services, rights, stopping.signal, config.webJobs);
   ready.then(

@@ -29,9 +29,9 @@ export class NotReady extends KitError {
 }
 
 /**
- * Runs the checks that need the database, as soon as it answers: rights, migrations, keys, client secret. Waits for a database
- * that is away, for as long as it takes, until `signal` is aborted; then it throws. Throws {@link Misconfigured} if the
- * address is at fault, or migrations or keys are missing, before any row is written.
+ * Runs the checks that need the database, as soon as it answers: rights, migrations, keys, client secret. Waits for a
+ * database that is away, for as long as it takes, until `signal` is aborted; then it throws. Throws {@link Misconfigured}
+ * if the address is at fault, or migrations or keys are missing, before any row is written.
  */
 export async function checkDatabase(
   services: Services,

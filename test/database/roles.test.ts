@@ -1,8 +1,8 @@
 import { randomBytes } from "node:crypto";
-import { readFile } from "node:fs/promises";
+import { readdir, readFile } from "node:fs/promises";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import type { Environment } from "../../src/environment.ts";
-import { migrate, OUR_TABLES } from "../../src/database/database.ts";
+import { DELETED_FROM, migrate, OUR_TABLES } from "../../src/database/database.ts";
 import { migrationNames } from "../../src/database/migrations-folder.ts";
 import { kitJson } from "../kit/kit.ts";
 import { aWorldOfPeople, type PeopleWorld } from "../sign-in/people.ts";
@@ -51,6 +51,10 @@ onPostgresql("a service whose role cannot change the schema, set up as docs/data
         ),
       ).toEqual([{ state: "provisioned", credential: "active" }]),
     );
+  const readiness = async () => {
+    const response = await fetch(`${people.url()}/readyz`);
+    return `${response.status} ${((await response.json()) as { status: string }).status}`;
+  };
   /** The output of a command, which must have succeeded. */
   const kit = async (words: string[], input?: string) => {
     const { code, data } = await kitJson(settings, words, input);
@@ -158,10 +162,6 @@ onPostgresql("a service whose role cannot change the schema, set up as docs/data
   });
 
   it("raises an alarm at its start without a right, and is degraded until it is granted", async () => {
-    const readiness = async () => {
-      const response = await fetch(`${people.url()}/readyz`);
-      return `${response.status} ${((await response.json()) as { status: string }).status}`;
-    };
     const since = people.world.logged().length;
     await people.world.restart();
     expect(await readiness()).toBe("200 ready");
@@ -184,12 +184,42 @@ onPostgresql("a service whose role cannot change the schema, set up as docs/data
     expect(await readiness()).toBe("200 ready");
   });
 
+  it("is unavailable while every provision fails for lack of a right", async () => {
+    await roles.ask("owner", [`REVOKE USAGE ON SEQUENCE steps_id_seq FROM addon_service`]);
+    await people.world.restart();
+    expect((await people.control.install({ plan: "basic" })).response.status).toBe(500);
+    expect(await readiness()).toBe("503 unavailable");
+    // UPDATE is enough to take the next number.
+    await roles.ask("owner", [`GRANT UPDATE ON SEQUENCE steps_id_seq TO addon_service`]);
+    expect(await readiness()).toBe("200 ready");
+    expect((await people.control.install({ plan: "basic" })).response.status).toBe(200);
+    await roles.ask("owner", [
+      `GRANT USAGE ON SEQUENCE steps_id_seq TO addon_service`,
+      `REVOKE UPDATE ON SEQUENCE steps_id_seq FROM addon_service`,
+    ]);
+  });
+
   it("says which rights are missing before another check fails for lack of them", async () => {
     await roles.ask("owner", [`REVOKE SELECT ON _prisma_migrations, client_secrets FROM addon_service`]);
-    await expect(aServiceProcess("worker", settings)).rejects.toThrow(
-      /lacks SELECT on _prisma_migrations, client_secrets\./,
-    );
-    await roles.ask("owner", [`GRANT SELECT ON _prisma_migrations, client_secrets TO addon_service`]);
+    try {
+      await expect(aServiceProcess("worker", settings)).rejects.toThrow(
+        /ended with 78 [^]*lacks SELECT on _prisma_migrations, client_secrets\./,
+      );
+    } finally {
+      await roles.ask("owner", [`GRANT SELECT ON _prisma_migrations, client_secrets TO addon_service`]);
+    }
+  });
+
+  it("needs DELETE only on the tables from which the code deletes", async () => {
+    const src = new URL("../../src/", import.meta.url);
+    const names = (await readdir(src, { recursive: true })).filter((name) => /\.tsx?$/.test(name));
+    const code = (await Promise.all(names.map((name) => readFile(new URL(name, src), "utf8")))).join("\n");
+    const deletedFrom = new Set([...code.matchAll(/DELETE FROM (\w+)/g)].map(([, table]) => table!));
+    expect([...DELETED_FROM].sort()).toEqual([...deletedFrom].sort());
+    await roles.ask("owner", [`REVOKE DELETE ON operator_actions FROM addon_service`]);
+    const { data } = await kitJson<{ checks: { id: string; ok: boolean }[] }>(settings, ["doctor"]);
+    await roles.ask("owner", [`GRANT DELETE ON operator_actions TO addon_service`]);
+    expect(data.checks).toContainEqual(expect.objectContaining({ id: "rights", ok: true }));
   });
 
   it("has its rights checked on all tables of the kit, and on no others", async () => {
