@@ -16,14 +16,13 @@ export const OUR_TABLES = [
 
 /** The tables among them from which rows are deleted; from the others, no process needs the right to. */
 export const DELETED_FROM = [
-  ...[
-    "steps",
-    "client_secrets",
-    "people",
-    "sessions",
-    "sign_in_attempts",
-    "used_sign_ons",
-    "customer_sessions",
-  ],
-  ...["sealing_keys", "metric_hours"],
+  "steps",
+  "client_secrets",
+  "people",
+  "sessions",
+  "sign_in_attempts",
+  "used_sign_ons",
+  "customer_sessions",
+  "sealing_keys",
+  "metric_hours",
 ];

@@ -26,8 +26,8 @@ const ROUNDS = 3;
 
 /**
  * Whether the clients of a PostgreSQL's address take turns on sessions. A busy pooler, or several at one address, can go
- * unnoticed; several servers behind one address that share the statements of a client are noticed too. Without a pooler this takes one connection and one query. An address that does not
- * work is no pooler's: whoever uses it is told why.
+ * unnoticed; several servers behind one address that share the statements of a client are noticed too. Without a pooler
+ * this takes one connection and one query. An address that does not work is no pooler's: whoever uses it is told why.
  */
 export async function sharesSessions(url: string, ca?: string): Promise<boolean> {
   const settings = {

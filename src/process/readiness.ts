@@ -2,12 +2,10 @@ import type { Readiness } from "../app.ts";
 import type { Services } from "../services.ts";
 import { within } from "../within.ts";
 import type { RightsWatch } from "./rights-watch.ts";
-import { NotReady } from "./start-up.ts";
+import { notReady } from "./start-up.ts";
 
-/** How long each check waits: another session may have locked the table of the client secrets. */
-const CHECK_PATIENCE_MS = 1_000;
-
-export const notReady = (): Error => new NotReady();
+/** How long the check waits for the client secret, whose table another session may have locked. */
+const SECRET_PATIENCE_MS = 1_000;
 
 /**
  * `unavailable` if provisions cannot be answered: the service has not started, the database is away or takes no writes,
@@ -22,12 +20,12 @@ export async function readiness(
   try {
     await within(0, ready, notReady);
     await db.ping();
-    const lack = await within(CHECK_PATIENCE_MS, rights.lack(), notReady);
-    if (lack) return lack.stopsProvisions ? "unavailable" : "degraded";
   } catch {
     return "unavailable";
   }
-  const isAccepted = within(CHECK_PATIENCE_MS, credentials.secrets.current(), notReady).then(
+  const lack = await rights.lack();
+  if (lack) return lack.stopsProvisions ? "unavailable" : "degraded";
+  const isAccepted = within(SECRET_PATIENCE_MS, credentials.secrets.current(), notReady).then(
     ({ isRejected }) => !isRejected,
     () => false,
   );

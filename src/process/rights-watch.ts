@@ -6,6 +6,9 @@ import {
   type LackOfRights,
 } from "../database/database.ts";
 import type { Log } from "../logging/log.ts";
+import { within } from "../within.ts";
+
+const LONGEST_LOOK_MS = 1_000;
 
 /** Whether the service's role has its rights in the database. */
 export interface RightsWatch {
@@ -16,7 +19,10 @@ export interface RightsWatch {
    * @throws an error that {@link isSharedSession} tells, as the statements of all checks clash then
    */
   check(): Promise<void>;
-  /** What was missing at the last look, and still is; null: nothing. Asks the database only if something was. */
+  /**
+   * What was missing at the last look, and still is; null: nothing. Asks the database only if something was, and
+   * believes the last look if this one fails or takes more than a second.
+   */
   lack(): Promise<LackOfRights | null>;
 }
 
@@ -46,7 +52,8 @@ export function createRightsWatch(db: Database, log: Log): RightsWatch {
       }
     },
     async lack() {
-      return (known &&= await look());
+      if (known) known = await within(LONGEST_LOOK_MS, look(), () => new Error()).catch(() => known);
+      return known;
     },
   };
 }

@@ -15,11 +15,12 @@ import { ROUTER_PATHS } from "../http/own-paths.ts";
 import { authenticate } from "../partner-api/authenticate.ts";
 import { partnerApi } from "../partner-api/routes.ts";
 import { createServices, type Parts } from "../services.ts";
-import { createRightsWatch } from "./rights-watch.ts";
-import { notReady, readiness } from "./readiness.ts";
-import { becomeReady, once, type RunningService } from "./running-service.ts";
 import { createWebsite } from "../website.ts";
 import { within } from "../within.ts";
+import { readiness } from "./readiness.ts";
+import { createRightsWatch } from "./rights-watch.ts";
+import { becomeReady, once, type RunningService } from "./running-service.ts";
+import { notReady } from "./start-up.ts";
 
 /** How long a request waits for a service that has just started. A running service waits as long for its database. */
 const START_PATIENCE_MS = 8_000;

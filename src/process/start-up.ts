@@ -21,8 +21,10 @@ const expectBeats = statement(
 /** Far less than a request waits: a request that comes after a failed check is answered once the next one succeeds. */
 const MOST_PAUSE_MS = 1_000;
 
+export const notReady = (): Error => new NotReady();
+
 /** The service has just started and waits for its database. */
-export class NotReady extends KitError {
+class NotReady extends KitError {
   constructor() {
     super("not_ready", "The service has just started and waits for its database.");
   }

@@ -38,12 +38,8 @@ beforeAll(async () => {
     });
   }
   const site = createSite({
-    ...{
-      pages,
-      refusedSample,
-      log,
-      routers: { "/oauth": [signIn.router], "/inside": [router] },
-    },
+    ...{ pages, refusedSample, log },
+    routers: { "/oauth": [signIn.router], "/inside": [router] },
   });
   server = express().use(site).listen(0);
   url = `http://localhost:${(server.address() as AddressInfo).port}`;
