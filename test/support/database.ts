@@ -43,7 +43,8 @@ const aFolder = () => mkdtemp(path.join(tmpdir(), "addon-test-"));
 
 async function removeEmbedded(dataDir: string): Promise<void> {
   const isStillOpen = await isOwned(path.join(dataDir, "postgresql"));
-  await rm(dataDir, { recursive: true });
+  // A process that is still there may write to it meanwhile.
+  await rm(dataDir, { recursive: true, maxRetries: 10 });
   if (isStillOpen) throw new Error("the test has ended, and its embedded database is still open");
 }
 
