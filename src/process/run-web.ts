@@ -14,7 +14,7 @@ import { timedRequests } from "../metrics/timed-requests.ts";
 import { ROUTER_PATHS } from "../http/own-paths.ts";
 import { authenticate } from "../partner-api/authenticate.ts";
 import { partnerApi } from "../partner-api/routes.ts";
-import { createServices, type Parts } from "../services.ts";
+import { createServices, type Parts, type Services } from "../services.ts";
 import { createWebsite } from "../website.ts";
 import { within } from "../within.ts";
 import { readiness } from "./readiness.ts";
@@ -25,12 +25,33 @@ import { notReady } from "./start-up.ts";
 /** How long a request waits for a service that has just started. A running service waits as long for its database. */
 const START_PATIENCE_MS = 8_000;
 
-/** Starts the web process: listens at once, and works as soon as its database answers. */
+/**
+ * Starts the web process: listens at once, and works as soon as its database answers. An error leaves nothing running
+ * or open.
+ */
 export async function runWeb(config: Config, parts?: Partial<Parts>): Promise<RunningService> {
   const services = await createServices(config, "owner", parts);
-  const { lifecycle, jobs, metrics, scrubber, log } = services;
   const stopping = new AbortController();
+  try {
+    return await serve(services, stopping);
+  } catch (error) {
+    stopping.abort();
+    await services
+      .close()
+      .catch((later: unknown) => services.log.error({ error: later }, "A part could not be closed"));
+    throw error;
+  }
+}
+
+async function serve(services: Services, stopping: AbortController): Promise<RunningService> {
+  const { config, lifecycle, jobs, metrics, scrubber, log } = services;
   const rights = createRightsWatch(services.db, log);
+  const ready = becomeReady(services, rights, stopping.signal, config.webJobs);
+  let isReady = false;
+  ready.then(
+    () => (isReady = true),
+    () => undefined,
+  );
   // Nearly every request finds the service ready, and then needs no timer.
   const untilReady = async () => (isReady ? undefined : within(START_PATIENCE_MS, ready, notReady));
   const whenReady: RequestHandler = (_request, _response, next) => void untilReady().then(() => next(), next);
@@ -56,13 +77,6 @@ export async function runWeb(config: Config, parts?: Partial<Parts>): Promise<Ru
     refusedSample,
     log,
   });
-  // Only now: an error above must leave no jobs running in a service that nobody can stop.
-  let isReady = false;
-  const ready = becomeReady(services, rights, stopping.signal, config.webJobs);
-  ready.then(
-    () => (isReady = true),
-    () => undefined,
-  );
   const server = createHttpServer(app);
   const close = createGracefulClose(server);
   await listen(server, config.port);
