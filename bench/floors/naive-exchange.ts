@@ -23,7 +23,8 @@ export async function exchangeNaively(prisma: PrismaClient, uuid: string, code: 
   });
 }
 
-function seal(text: string): Uint8Array<ArrayBuffer> {
+/** As in libsodium's documentation. */
+export function seal(text: string): Uint8Array<ArrayBuffer> {
   const nonce = sodium.randombytes_buf(sodium.crypto_secretbox_NONCEBYTES);
   return Buffer.concat([nonce, sodium.crypto_secretbox_easy(text, nonce, key)]);
 }

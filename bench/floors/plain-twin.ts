@@ -6,11 +6,11 @@ import { pino } from "pino";
 import { pinoHttp } from "pino-http";
 import { z } from "zod";
 import { PrismaClient } from "../../src/database/client/client.ts";
-import { exchangeNaively } from "./naive-exchange.ts";
+import { exchangeNaively, seal } from "./naive-exchange.ts";
 
 // What a first version looks like, with the same libraries: Express, a zod schema, pino-http with its defaults, and
-// Prisma's create on the same table. One row per request, nothing sealed before the answer. With EXCHANGE=on the grant
-// is exchanged after the answer.
+// Prisma's create on the same table. One row per request, with the grant's code sealed, in a column for which it has no
+// other use. With EXCHANGE=on the grant is exchanged after the answer.
 
 const { ADDON_ID = "", ADDON_PASSWORD = "", DATABASE_URL = "", EXCHANGE } = process.env;
 const prisma = new PrismaClient({ adapter: new PrismaPg({ connectionString: DATABASE_URL, max: 10 }) });
@@ -34,7 +34,16 @@ app.post("/resources", async (request, response) => {
   if (!success) return void response.status(422).json({ id: "invalid_params", message: error.message });
   const { uuid, name = null, plan, region, options, callback_url: callbackUrl, oauth_grant: grant } = data;
   await prisma.resource.create({
-    data: { uuid, name, plan, appliedPlan: plan, region, options, callbackUrl },
+    data: {
+      uuid,
+      name,
+      plan,
+      appliedPlan: plan,
+      region,
+      options,
+      callbackUrl,
+      sealedConfig: seal(grant.code),
+    },
   });
   response.status(202).json({ id: uuid, message: "Your teapot is being fired." });
   if (EXCHANGE === "on") await exchangeNaively(prisma, uuid, grant.code);

@@ -47,7 +47,8 @@ export function createHttp({
   let isClosed = false;
 
   async function send(request: HttpRequest): Promise<HttpAnswer> {
-    const call = { method: request.method, url: new URL(request.url) };
+    const { method, url } = request;
+    const call = { method, url: typeof url === "string" ? new URL(url) : url };
     if (isClosed) throw new ConnectionFailed(call, "the client is closed", false);
     const answer = exchange({ timeoutMs, maxBytes, ...request }, call, agents);
     inFlight.add(answer);
@@ -118,22 +119,28 @@ function exchange(
   });
 }
 
-/** Starts the request; an address or a header that cannot be sent is an error like any other, without its value. */
+/**
+ * Starts the request; an address or a header that cannot be sent is an error like any other, without its value. Of the
+ * address, Node gets what it needs, and all options in one literal: of a URL it copies three times as many members
+ * twice, and to copy options costs as much again; each is a tenth of a call's time.
+ */
 function open(
   call: CallName,
   { headers, signal }: { headers: OutgoingHttpHeaders; signal: AbortSignal | undefined },
   agents: Agents,
 ): http.ClientRequest {
+  const { protocol, hostname, port, pathname, search } = call.url;
   try {
     const options = {
       method: call.method,
-      ...addressOf(call.url),
+      hostname: hostname.replace(/^\[|\]$/g, ""),
+      port,
+      path: pathname + search,
       headers,
       signal,
+      agent: protocol === "https:" ? agents["https:"] : agents["http:"],
     };
-    return call.url.protocol === "https:"
-      ? https.request({ ...options, agent: agents["https:"] })
-      : http.request({ ...options, agent: agents["http:"] });
+    return protocol === "https:" ? https.request(options) : http.request(options);
   } catch (error) {
     throw new ConnectionFailed(call, messageOf(error), false);
   }
@@ -147,11 +154,6 @@ function framed(headers: HttpRequest["headers"], body: string | undefined): Outg
   const all: OutgoingHttpHeaders = { "accept-encoding": "identity", ...headers };
   if (body !== undefined) all["Content-Length"] = Buffer.byteLength(body);
   return all;
-}
-
-/** What Node needs of an address. Of a URL it copies three times as many members twice: a fifth of a call's time. */
-function addressOf({ hostname, port, pathname, search }: URL) {
-  return { hostname: hostname.replace(/^\[|\]$/g, ""), port, path: pathname + search };
 }
 
 function readBody(

@@ -32,7 +32,7 @@ export function createTokenEndpoint({
   authUrl: string;
   timeoutMs?: number;
 }): TokenEndpoint {
-  const url = `${baseAddress(authUrl)}/oauth/token`;
+  const url = new URL(`${baseAddress(authUrl)}/oauth/token`);
 
   async function ask(form: Record<string, string>): Promise<TokenAnswer> {
     const sent = Object.values(form).filter((value) => value !== form["grant_type"]);

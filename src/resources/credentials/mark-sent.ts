@@ -27,6 +27,6 @@ export function createMarkSent(db: Queryable) {
     },
   });
 
-  return (lease: Lease, neededSeconds: number): Promise<boolean> =>
-    retryWhileDatabaseAway(() => mark({ ...lease, neededSeconds }), { upToMs: BEFORE_CALL_MS });
+  return ({ uuid, lease }: Lease, neededSeconds: number): Promise<boolean> =>
+    retryWhileDatabaseAway(() => mark({ uuid, lease, neededSeconds }), { upToMs: BEFORE_CALL_MS });
 }

@@ -28,13 +28,9 @@ export interface StepRunner {
 }
 
 /**
- * While grants are backlogged (for {@link LONGEST_WAY_MS} at most), each lane runs only this many steps at once: grants
- * are worth nothing after five minutes, and nearly every step may wait for hours.
- */
-const MOST_BESIDE_GRANTS = 1;
-/**
- * Steps give way to grants for this long at most: the backlog may last, and the step of a provision whose process died
- * before it answered holds back a grant itself.
+ * While grants are backlogged, no step is begun: grants are worth nothing after five minutes, and nearly every step may
+ * wait for hours. For this long at most: the backlog may last, and the step of a provision whose process died before it
+ * answered holds back a grant itself.
  */
 const LONGEST_WAY_MS = 60_000;
 /** How long running steps may go on when the process stops; it has 25 seconds in all. */
@@ -84,7 +80,7 @@ export function createStepRunner(needs: {
       claim: (most) => queue.claim(lane, most),
       handle: (step: Step) => run(step).catch(tellLost),
       concurrency: CONCURRENCY,
-      forNow: () => (mustGiveWay() ? MOST_BESIDE_GRANTS : CONCURRENCY),
+      forNow: () => (mustGiveWay() ? 0 : CONCURRENCY),
       onEnd,
     });
   }
