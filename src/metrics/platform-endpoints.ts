@@ -1,11 +1,17 @@
 /** The placeholder for an id, a name or an address in a path. */
 const ANY = ":id";
 
+/** A path and its segments. */
+interface KnownPath {
+  path: string;
+  words: readonly string[];
+}
+
 /**
- * The platform's paths that the service calls. Any other is `other`: the number of label values must not grow with the
- * number of customers.
+ * The platform's paths that the service calls, those with the most literal segments first: of two that match, the first
+ * is used. Any other is `other`: the number of label values must not grow with the number of customers.
  */
-const PATHS = `
+const PATHS: readonly KnownPath[] = `
   /oauth/token /oauth/authorizations /oauth/authorizations/:id /account
   /vendor/resources/:id/oauth-grant
   /addons /addons/:id /addons/:id/config /addons/:id/addon-attachments
@@ -19,26 +25,24 @@ const PATHS = `
   /api/v4/current-status /api/v4/incidents /api/v4/incidents/:id`
   .trim()
   .split(/\s+/)
-  .map((path) => path.split("/"));
+  .map((path) => ({ path, words: path.split("/").slice(1) }))
+  .sort((a, b) => literals(b) - literals(a));
 
 const METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"];
 
 /** The endpoint of a call, such as `GET /addons/:id/config`. The platform's base URL may have a path of its own. */
 export function endpointOf(method: string, url: URL | string): string {
-  const segments = new URL(url).pathname.split("/");
-  const path = PATHS.filter((known) => endsLike(segments, known)).sort(
-    (a, b) => literals(b) - literals(a),
-  )[0];
-  return path && METHODS.includes(method) ? `${method} ${path.join("/")}` : "other";
+  const { pathname } = typeof url === "string" ? new URL(url) : url;
+  const segments = pathname.split("/");
+  const known = PATHS.find(({ words }) => endsLike(segments, words));
+  return known && METHODS.includes(method) ? `${method} ${known.path}` : "other";
 }
 
-function endsLike(segments: readonly string[], known: readonly string[]): boolean {
-  const start = segments.length - known.length + 1;
-  if (start < 1) return false;
-  return known.slice(1).every((word, index) => word === ANY || word === segments[start + index]);
+function endsLike(segments: readonly string[], words: readonly string[]): boolean {
+  const start = segments.length - words.length;
+  return start > 0 && words.every((word, index) => word === ANY || word === segments[start + index]);
 }
 
-/** The number of literal segments: of two templates that match, the one with more is used. */
-function literals(path: readonly string[]): number {
-  return path.filter((word) => word !== ANY).length;
+function literals({ words }: KnownPath): number {
+  return words.filter((word) => word !== ANY).length;
 }
