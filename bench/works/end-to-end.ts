@@ -104,7 +104,7 @@ function contestant(
       const sample = await measureLoad(program, traffic, {
         connections: CONNECTIONS,
         forMs: LONGEST_MS,
-        most: count, 
+        most: count,
       });
       // Until the platform has received all calls, the database is not worth a query.
       await until(async () => (await platform.tell()).exchanged - before >= count, 10);
