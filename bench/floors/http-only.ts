@@ -9,10 +9,12 @@ const [count, atOnce] = [Number(process.env["COUNT"]), Number(process.env["AT_ON
 const url = new URL("/oauth/token", process.env["PLATFORM_AUTH_URL"]);
 const agent = new http.Agent({ keepAlive: true, maxSockets: atOnce });
 const headers = { "content-type": "application/x-www-form-urlencoded", accept: "application/json" };
+// Of a URL, Node would copy all members for each call.
+const { hostname, port, pathname: path } = url;
 
 function refresh(uuid: string): Promise<string> {
   return new Promise((resolve, reject) => {
-    const request = http.request(url, { method: "POST", agent, headers }, (response) => {
+    const request = http.request({ method: "POST", hostname, port, path, agent, headers }, (response) => {
       let body = "";
       response.setEncoding("utf8");
       response.on("data", (text: string) => (body += text));

@@ -6,8 +6,8 @@ await sodium.ready;
 const key = sodium.crypto_generichash(32, ENCRYPTION_KEY, null);
 
 /**
- * Exchanges a grant as a first version would: `fetch`, libsodium as in its documentation, and Prisma's create. Nothing
- * is stored for a retry.
+ * Exchanges a grant as a first version would: `fetch`, libsodium as in its documentation, and Prisma's create. No call
+ * is tried again.
  */
 export async function exchangeNaively(prisma: PrismaClient, uuid: string, code: string): Promise<void> {
   const body = new URLSearchParams({ grant_type: "authorization_code", code, client_secret: CLIENT_SECRET });

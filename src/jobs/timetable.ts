@@ -25,7 +25,7 @@ export function timetable(needs: {
   log: Log;
 }) {
   const { claims, grants, refresh, reopenQuarantined, spreadSecret } = needs.credentials;
-  const { runner, queue, failStranded } = needs.lifecycle;
+  const { runner, failStranded } = needs.lifecycle;
   const { peopleTokens, pruneSignIns, pruneCustomers } = needs;
   return [
     {
@@ -44,7 +44,7 @@ export function timetable(needs: {
       name: "run-steps",
       run: (signal) => runner.runDue("platform", signal),
       settled: runner.settled,
-      nextInSeconds: () => queue.nextInSeconds("platform"),
+      nextInSeconds: () => runner.nextInSeconds("platform"),
     },
     // A separate job: its run waits while all of its places are taken, and must not hold up the steps above.
     {
@@ -52,7 +52,7 @@ export function timetable(needs: {
       mayCompute: true,
       run: (signal) => runner.runDue("vendor", signal),
       settled: runner.settled,
-      nextInSeconds: () => queue.nextInSeconds("vendor"),
+      nextInSeconds: () => runner.nextInSeconds("vendor"),
     },
     { name: "find-late-steps", run: runner.findLate },
     { name: "verify-tokens", run: createVerify(needs) },

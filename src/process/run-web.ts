@@ -25,9 +25,12 @@ import { notReady } from "./start-up.ts";
 /** How long a request waits for a service that has just started. A running service waits as long for its database. */
 const START_PATIENCE_MS = 8_000;
 
+/** How long a start that failed waits for what was opened to be closed: the vendor's own code may hang. */
+const LONGEST_CLOSE_MS = 5_000;
+
 /**
- * Starts the web process: listens at once, and works as soon as its database answers. An error leaves nothing running
- * or open.
+ * Starts the web process: listens at once, and works as soon as its database answers. An error leaves nothing running,
+ * and all that was opened closed, as far as that takes five seconds.
  */
 export async function runWeb(config: Config, parts?: Partial<Parts>): Promise<RunningService> {
   const services = await createServices(config, "owner", parts);
@@ -36,9 +39,9 @@ export async function runWeb(config: Config, parts?: Partial<Parts>): Promise<Ru
     return await serve(services, stopping);
   } catch (error) {
     stopping.abort();
-    await services
-      .close()
-      .catch((later: unknown) => services.log.error({ error: later }, "A part could not be closed"));
+    await within(LONGEST_CLOSE_MS, services.close(), () => new Error("Closing took too long")).catch(
+      (later: unknown) => services.log.error({ error: later }, "A part could not be closed"),
+    );
     throw error;
   }
 }

@@ -32,8 +32,8 @@ export interface YourService {
    */
   deprovision(resource: VendorResource): Promise<void | NotYet>;
   /**
-   * Releases what the functions hold open, such as connections. Called when the process stops; no function is called
-   * after it.
+   * Releases what the functions hold open, such as connections. Called when the process stops, or could not start; no
+   * function is called after it.
    */
   close?(): Promise<void>;
 }

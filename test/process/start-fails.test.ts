@@ -18,8 +18,8 @@ afterAll(async () => {
   await world.close();
 });
 
-// The processes of the kit exit; `npm run dev` and a vendor's own tests go on.
-it("A web process that finds its port taken leaves nothing behind: no jobs, no open database, no open service of the vendor", async () => {
+// The programs of the kit exit; a vendor's own tests go on.
+it("A web process that finds its port taken closes its database and the service of the vendor", async () => {
   let database: Database | undefined;
   let closed = 0;
   const { port } = neighbour.address() as AddressInfo;

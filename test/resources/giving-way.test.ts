@@ -3,6 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { pino } from "pino";
 import { createBacklog } from "../../src/due-work/backlog.ts";
 import { createWorkerPool } from "../../src/due-work/worker-pool.ts";
+import { createGivingWay } from "../../src/resources/steps/giving-way.ts";
 import type { Lane } from "../../src/resources/steps/lanes.ts";
 import type { StepQueue } from "../../src/resources/steps/queue.ts";
 import { createStepRunner, type StepHandlers } from "../../src/resources/steps/runner.ts";
@@ -209,15 +210,34 @@ it("while grants wait, no step begins beside them; afterwards all of them run", 
   await world.quiet(installed.map(({ addon }) => addon.id));
 });
 
+it("a lane gives way for a minute at most, then runs beside the grants until they queue no more, however often that begins anew unseen", () => {
+  let now = 5_000;
+  let areQueued = false;
+  const mustGiveWay = createGivingWay(
+    () => areQueued,
+    () => now,
+  );
+  const seenAt = (ms: number) => ((now = ms), mustGiveWay());
+  expect(mustGiveWay()).toBe(false);
+  areQueued = true;
+  expect([5_000, 64_999, 65_000, 200_000].map(seenAt)).toEqual([true, true, false, false]);
+  areQueued = false;
+  expect(mustGiveWay()).toBe(false);
+  areQueued = true;
+  expect([200_001, 260_000, 260_001].map(seenAt)).toEqual([true, true, false]);
+});
+
 it.each(["vendor", "platform"] as const)(
-  "steps in the %s lane give way to grants for a minute at most, because a grant may itself wait for a step",
+  "the %s lane claims nothing while grants queue, and looks again at once after a run that only gave way",
   async (lane) => {
     let ageMs = 0;
     const claims: [Lane, number, number][] = [];
+    const queue = {
+      claim: async (of: Lane, most: number) => (claims.push([of, most, ageMs]), []),
+      nextInSeconds: async () => null,
+    };
     const runner = createStepRunner({
-      queue: {
-        claim: async (of: Lane, most: number) => (claims.push([of, most, ageMs]), []),
-      } as unknown as StepQueue,
+      queue: queue as unknown as StepQueue,
       handlers: {} as StepHandlers,
       grantBacklogAgeMs: () => ageMs,
       secretsOf: () => [],
@@ -225,10 +245,15 @@ it.each(["vendor", "platform"] as const)(
       onEnd: () => undefined,
       log: pino({ level: "silent" }),
     });
-    for (ageMs of [0, 1, 59_999, 60_000]) await runner.runDue(lane, AbortSignal.timeout(250));
+    const looks = [];
+    for (ageMs of [0, 1, 0]) {
+      await runner.runDue(lane, AbortSignal.timeout(250));
+      looks.push(await runner.nextInSeconds(lane));
+    }
     expect(claims).toEqual([
       [lane, 16, 0],
-      [lane, 16, 60_000],
+      [lane, 16, 0],
     ]);
+    expect(looks).toEqual([null, 0, null]);
   },
 );

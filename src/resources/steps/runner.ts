@@ -3,7 +3,8 @@ import type { Log } from "../../logging/log.ts";
 import type { Scrubber } from "../../logging/scrubber.ts";
 import type { Secret } from "../../secret.ts";
 import { createLeaseKeeper, type LeaseKeeper } from "./lease-keeper.ts";
-import type { Lane, StepKind } from "./lanes.ts";
+import { createGivingWay } from "./giving-way.ts";
+import { eachLane, type Lane, type StepKind } from "./lanes.ts";
 import { createPutOff } from "./put-off.ts";
 import { CONCURRENCY, type Step, type StepQueue } from "./queue.ts";
 
@@ -13,6 +14,8 @@ export type StepHandlers = Readonly<Record<StepKind, (step: Step, signal: AbortS
 export interface StepRunner {
   /** Starts every step of a lane that is due. Returns how many it took. */
   runDue(lane: Lane, signal: AbortSignal): Promise<number>;
+  /** Seconds until the next step of a lane is to be looked for; null: none is waiting. */
+  nextInSeconds(lane: Lane): Promise<number | null>;
   /** Finds what no due time brings up: provisions that took too long, and waiting steps that were not woken. */
   findLate(): Promise<void>;
   /**
@@ -27,12 +30,6 @@ export interface StepRunner {
   inBackground(step: Step, work: Promise<void>): void;
 }
 
-/**
- * While grants are backlogged, no step is begun: grants are worth nothing after five minutes, and nearly every step may
- * wait for hours. For this long at most: the backlog may last, and the step of a provision whose process died before it
- * answered holds back a grant itself.
- */
-const LONGEST_WAY_MS = 60_000;
 /** How long running steps may go on when the process stops; it has 25 seconds in all. */
 const STOP_PATIENCE_MS = 10_000;
 
@@ -51,7 +48,8 @@ export function createStepRunner(needs: {
   const { queue, handlers, grantBacklogAgeMs, secretsOf, scrubber, onEnd, log } = needs;
   const leases = createLeaseKeeper({ queue, log });
   const putOff = createPutOff({ queue, scrubber, log });
-  const pools = { vendor: poolOf("vendor"), platform: poolOf("platform") };
+  const mustGiveWay = eachLane(() => createGivingWay(() => grantBacklogAgeMs() > 0));
+  const pools = eachLane(poolOf);
   const inBackground = new Set<Promise<void>>();
 
   /** The flow of one claimed step: its handler runs under its lease, its secrets hidden, and settles it or throws. */
@@ -80,14 +78,9 @@ export function createStepRunner(needs: {
       claim: (most) => queue.claim(lane, most),
       handle: (step: Step) => run(step).catch(tellLost),
       concurrency: CONCURRENCY,
-      forNow: () => (mustGiveWay() ? 0 : CONCURRENCY),
+      forNow: () => (mustGiveWay[lane]() ? 0 : CONCURRENCY),
       onEnd,
     });
-  }
-
-  function mustGiveWay(): boolean {
-    const ageMs = grantBacklogAgeMs();
-    return ageMs > 0 && ageMs < LONGEST_WAY_MS;
   }
 
   function tellLost(error: unknown): void {
@@ -106,6 +99,8 @@ export function createStepRunner(needs: {
       inBackground.add(rest);
     },
     runDue: (lane, signal) => pools[lane].fill(signal),
+    // A run may have ended while the lane gave way, with all that was due still waiting.
+    nextInSeconds: async (lane) => (mustGiveWay[lane]() ? 0 : queue.nextInSeconds(lane)),
     async findLate() {
       const expired = await queue.expire();
       for (const uuid of expired) {
