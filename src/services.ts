@@ -130,7 +130,7 @@ export async function createServices(config: Config, role: "owner" | "guest", pa
   const vendor = parts.vendor ?? (await yours());
   const lifecycle = createLifecycle({
     ...{ db, vault, offer, vendor, platformFor, scrubber, onSettled, log },
-    grantBacklogAgeMs: credentials.grants.backlogAgeMs,
+    areGrantsQueued: credentials.grants.areQueued,
   });
   const peopleTokens = peopleTokensOf(config, {
     ...{ http, db, vault, scrubber, log },

@@ -9,10 +9,11 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Work } from "./work.ts";
 
 // Measures from the first request to the last stored token pair. The twin exchanges in the process that answered, and
-// never tries again. The service exchanges from its durable queue, no sooner than a second after the commit.
-// That second counts against it, once in each round; a round is long enough to be one of throughput. What else a
-// provision needs gives way to grants for a minute, which is longer than a round; it is dropped after each of these
-// rounds, and measured in a round of its own, until everything is done. The last line is the peak memory of the process: no other work needs more.
+// never tries again. The service exchanges from its durable queue, no sooner than a second after the commit. That second
+// counts against it, once in each round; a round is long enough to be one of throughput. What else a provision needs
+// gives way to grants for a minute, which is longer than a round; it is dropped after each of these rounds, and measured
+// in a round of its own, until everything is done. The last line is the peak memory of the process: no other work needs
+// more.
 
 const CONNECTIONS = 32;
 const LONGEST_MS = 300_000;

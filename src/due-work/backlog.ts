@@ -2,8 +2,8 @@
 export interface Backlog {
   /** Reports a claim; `isFull`: it returned as many rows as were asked for. */
   observe(isFull: boolean): void;
-  /** For how many ms more rows have been due than could be started; 0: not now. */
-  ageMs(): number;
+  /** Whether more rows are due than can be started. */
+  isThere(): boolean;
 }
 
 /**
@@ -13,22 +13,15 @@ export interface Backlog {
 const ENDS_AFTER_MS = 1_000;
 
 export function createBacklog(clock = () => performance.now()): Backlog {
-  let began = 0;
   let lastFull = -Infinity;
   let isFull = false;
-  const isThere = (now: number) => isFull || now - lastFull < ENDS_AFTER_MS;
 
   return {
     observe(itWasFull) {
-      const now = clock();
-      if (itWasFull && !isThere(now)) began = now;
       // A claim may come long after the one before; until now the backlog was as that one found it.
-      if (isFull || itWasFull) lastFull = now;
+      if (isFull || itWasFull) lastFull = clock();
       isFull = itWasFull;
     },
-    ageMs() {
-      const now = clock();
-      return isThere(now) ? now - began : 0;
-    },
+    isThere: () => isFull || clock() - lastFull < ENDS_AFTER_MS,
   };
 }

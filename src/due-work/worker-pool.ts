@@ -10,8 +10,8 @@ export interface WorkerPool {
   fill(signal: AbortSignal): Promise<number>;
   /** Resolves when nothing is under way. */
   settled(): Promise<void>;
-  /** For how many ms claims have returned as many rows as were asked for, so that more may be due; 0: not now. */
-  backlogAgeMs(): number;
+  /** Whether claims return as many rows as are asked for, so that more may be due. */
+  isBacklogged(): boolean;
 }
 
 /**
@@ -107,7 +107,7 @@ export function createWorkerPool<Row>(needs: {
       return taken;
     },
 
-    backlogAgeMs: backlog.ageMs,
+    isBacklogged: backlog.isThere,
 
     async settled() {
       while (underWay.size > 0) await Promise.all(underWay);

@@ -38,8 +38,8 @@ export function createLifecycle(needs: {
   vendor: YourService;
   platformFor: PlatformFor;
   scrubber: Scrubber;
-  /** For how many ms more grants have been due than can be exchanged at once; 0: not now. */
-  grantBacklogAgeMs(): number;
+  /** Whether more grants are due than can be exchanged at once. */
+  areGrantsQueued(): boolean;
   /** Called when a step may have fallen due. */
   onSettled(): void;
   log: Log;
@@ -63,7 +63,7 @@ export function createLifecycle(needs: {
   };
   const runner = createStepRunner({
     ...{ queue, handlers, log },
-    grantBacklogAgeMs: needs.grantBacklogAgeMs,
+    areGrantsQueued: needs.areGrantsQueued,
     scrubber: needs.scrubber,
     secretsOf: ({ resource }) => secretsOf(vault, resource),
     onEnd: needs.onSettled,

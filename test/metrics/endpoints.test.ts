@@ -10,6 +10,7 @@ describe("endpointOf: the endpoint label of a call", () => {
       const [method, path] = endpoint.split(" ") as [string, string];
       const filled = path.replaceAll(":id", "0123-somebody%2Fs");
       expect(endpointOf(method, `https://platform.example${filled}`)).toBe(endpoint);
+      expect(endpointOf(method, new URL(`https://platform.example${filled}`))).toBe(endpoint);
       expect(endpointOf(method, `https://platform.example/below/a/path${filled}?since=1`)).toBe(endpoint);
     }
   });

@@ -2,9 +2,10 @@ import { createServer, type AddressInfo, type Server } from "node:net";
 import { afterAll, beforeAll, expect, it } from "@jest/globals";
 import type { Database } from "../../src/database/database.ts";
 import { runWeb } from "../../src/process/run-web.ts";
+import { aGate } from "../support/a-vendor.ts";
 import { teapotConfig, teapotParts } from "../support/sellers.ts";
 import { teapots } from "../support/teapots/index.ts";
-import { aWorld, type World } from "../support/world.ts";
+import { aWorld, eventually, type World } from "../support/world.ts";
 
 let world: World;
 let neighbour: Server;
@@ -18,18 +19,29 @@ afterAll(async () => {
   await world.close();
 });
 
-// The programs of the kit exit; a vendor's own tests go on.
-it("A web process that finds its port taken closes its database and the service of the vendor", async () => {
-  let database: Database | undefined;
-  let closed = 0;
+/** Starts a web process on a port that is taken. (The kit's programs exit then; a vendor's own tests go on.) */
+async function startInVain(close: () => Promise<void>): Promise<Database> {
   const { port } = neighbour.address() as AddressInfo;
-  const config = teapotConfig({ ...world.environment, PORT: String(port) });
-  const failed = runWeb(config, {
+  let database: Database | undefined;
+  const started = runWeb(teapotConfig({ ...world.environment, PORT: String(port) }), {
     ...teapotParts,
-    vendor: { ...teapots, close: async () => void closed++ },
+    vendor: { ...teapots, close },
     wrapDatabase: (opened) => (database = opened),
   });
-  await expect(failed).rejects.toThrow(`Port ${port} is in use`);
-  await expect(database!.ping()).rejects.toThrow();
+  await expect(started).rejects.toThrow(`Port ${port} is in use`);
+  return database!;
+}
+
+it("A web process that finds its port taken closes its database and the service of the vendor", async () => {
+  let closed = 0;
+  const database = await startInVain(async () => void closed++);
+  await expect(database.ping()).rejects.toThrow();
   expect(closed).toBe(1);
+});
+
+it("A taken port is told of even if the service of the vendor cannot be closed", async () => {
+  const closing = aGate();
+  const database = await startInVain(() => closing.opened);
+  closing.open();
+  await eventually(() => expect(database.ping()).rejects.toThrow());
 });

@@ -39,33 +39,34 @@ function aPool(rows: number, { concurrency, forNow }: { concurrency: number; for
 
 it("a worker pool reports a backlog for as long as more is due than it can start", async () => {
   const { pool, ends, started, endAll } = aPool(5, { concurrency: 2 });
-  expect(pool.backlogAgeMs()).toBe(0);
+  expect(pool.isBacklogged()).toBe(false);
   await eventually(() => expect(started()).toBe(2));
-  expect(pool.backlogAgeMs()).toBeGreaterThan(0);
+  expect(pool.isBacklogged()).toBe(true);
   ends.splice(0).forEach((end) => end());
   await eventually(() => expect(started()).toBe(4));
-  expect(pool.backlogAgeMs()).toBeGreaterThan(0);
+  expect(pool.isBacklogged()).toBe(true);
   await endAll();
-  await eventually(() => expect(pool.backlogAgeMs()).toBe(0));
+  await eventually(() => expect(pool.isBacklogged()).toBe(false));
 });
 
 it("a backlog ends a second after the pool was last full", () => {
   let now = 50_000;
   const backlog = createBacklog(() => now);
-  const sawAfter = (ms: number, isFull: boolean) => ((now += ms), backlog.observe(isFull), backlog.ageMs());
-  expect(backlog.ageMs()).toBe(0);
-  expect(sawAfter(0, false)).toBe(0);
-  expect(sawAfter(0, true)).toBe(0);
+  const isThereAfter = (ms: number) => ((now += ms), backlog.isThere());
+  const sawAfter = (ms: number, isFull: boolean) => ((now += ms), backlog.observe(isFull), backlog.isThere());
+  expect(backlog.isThere()).toBe(false);
+  expect(sawAfter(0, false)).toBe(false);
+  expect(sawAfter(0, true)).toBe(true);
   // Nothing is claimed while all places are taken.
-  expect(((now += 5_000), backlog.ageMs())).toBe(5_000);
-  expect(sawAfter(0, false)).toBe(5_000);
-  expect(sawAfter(900, false)).toBe(5_900);
-  expect(sawAfter(0, true)).toBe(5_900);
-  expect(sawAfter(10, false)).toBe(5_910);
-  expect(sawAfter(990, false)).toBe(6_900);
-  expect(sawAfter(10, false)).toBe(0);
-  expect(sawAfter(0, true)).toBe(0);
-  expect(((now += 10), backlog.ageMs())).toBe(10);
+  expect(isThereAfter(5_000)).toBe(true);
+  expect(sawAfter(0, false)).toBe(true);
+  expect(sawAfter(900, false)).toBe(true);
+  expect(sawAfter(0, true)).toBe(true);
+  expect(sawAfter(10, false)).toBe(true);
+  expect(sawAfter(990, false)).toBe(true);
+  expect(isThereAfter(9)).toBe(true);
+  expect(isThereAfter(1)).toBe(false);
+  expect(sawAfter(0, true)).toBe(true);
 });
 
 it("a worker pool whose limit is lowered starts no more, and starts the rest as soon as the limit is raised", async () => {
@@ -192,7 +193,7 @@ it("while grants wait, no step begins beside them; afterwards all of them run", 
     const [row] = await world.rows(`SELECT count(*)::int AS due FROM credentials WHERE due_at <= now()`);
     expect(row).toEqual({ due: 12 });
   });
-  await eventually(() => expect(grants.backlogAgeMs()).toBeGreaterThan(0));
+  await eventually(() => expect(grants.areQueued()).toBe(true));
 
   line.open();
   line = aGate();
@@ -210,7 +211,7 @@ it("while grants wait, no step begins beside them; afterwards all of them run", 
   await world.quiet(installed.map(({ addon }) => addon.id));
 });
 
-it("a lane gives way for a minute at most, then runs beside the grants until they queue no more, however often that begins anew unseen", () => {
+it("a lane gives way for a minute at most, then runs beside the grants until they queue no more", () => {
   let now = 5_000;
   let areQueued = false;
   const mustGiveWay = createGivingWay(
@@ -230,29 +231,29 @@ it("a lane gives way for a minute at most, then runs beside the grants until the
 it.each(["vendor", "platform"] as const)(
   "the %s lane claims nothing while grants queue, and looks again at once after a run that only gave way",
   async (lane) => {
-    let ageMs = 0;
-    const claims: [Lane, number, number][] = [];
+    let areQueued = false;
+    const claims: [Lane, number, boolean][] = [];
     const queue = {
-      claim: async (of: Lane, most: number) => (claims.push([of, most, ageMs]), []),
+      claim: async (of: Lane, most: number) => (claims.push([of, most, areQueued]), []),
       nextInSeconds: async () => null,
     };
     const runner = createStepRunner({
       queue: queue as unknown as StepQueue,
       handlers: {} as StepHandlers,
-      grantBacklogAgeMs: () => ageMs,
+      areGrantsQueued: () => areQueued,
       secretsOf: () => [],
       scrubber: createScrubber(""),
       onEnd: () => undefined,
       log: pino({ level: "silent" }),
     });
     const looks = [];
-    for (ageMs of [0, 1, 0]) {
+    for (areQueued of [false, true, false]) {
       await runner.runDue(lane, AbortSignal.timeout(250));
       looks.push(await runner.nextInSeconds(lane));
     }
     expect(claims).toEqual([
-      [lane, 16, 0],
-      [lane, 16, 0],
+      [lane, 16, false],
+      [lane, 16, false],
     ]);
     expect(looks).toEqual([null, 0, null]);
   },

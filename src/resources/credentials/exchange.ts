@@ -79,7 +79,7 @@ export function createExchange(needs: {
   return {
     due: async (signal: AbortSignal) => (await ends.fill(signal)) + (await exchanges.fill(signal)),
     settled: async () => void (await Promise.all([ends.settled(), exchanges.settled()])),
-    /** For how many ms more grants have been due than can be exchanged at once; 0: not now. */
-    backlogAgeMs: exchanges.backlogAgeMs,
+    /** Whether more grants are due than can be exchanged at once. */
+    areQueued: exchanges.isBacklogged,
   };
 }

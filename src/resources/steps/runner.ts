@@ -36,8 +36,8 @@ const STOP_PATIENCE_MS = 10_000;
 export function createStepRunner(needs: {
   queue: StepQueue;
   handlers: StepHandlers;
-  /** For how many ms more grants have been due than can be exchanged at once; 0: not now. */
-  grantBacklogAgeMs(): number;
+  /** Whether more grants are due than can be exchanged at once. */
+  areGrantsQueued(): boolean;
   /** The secrets of a step's resource that a vendor's error may quote. */
   secretsOf(step: Step): readonly Secret[];
   scrubber: Scrubber;
@@ -45,10 +45,10 @@ export function createStepRunner(needs: {
   onEnd(): void;
   log: Log;
 }): StepRunner {
-  const { queue, handlers, grantBacklogAgeMs, secretsOf, scrubber, onEnd, log } = needs;
+  const { queue, handlers, areGrantsQueued, secretsOf, scrubber, onEnd, log } = needs;
   const leases = createLeaseKeeper({ queue, log });
   const putOff = createPutOff({ queue, scrubber, log });
-  const mustGiveWay = eachLane(() => createGivingWay(() => grantBacklogAgeMs() > 0));
+  const mustGiveWay = eachLane(() => createGivingWay(areGrantsQueued));
   const pools = eachLane(poolOf);
   const inBackground = new Set<Promise<void>>();
 
