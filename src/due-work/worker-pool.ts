@@ -35,23 +35,25 @@ export function createWorkerPool<Row>(needs: {
   onEnd(): void;
 }): WorkerPool {
   const { claim, handle, concurrency, forNow = () => concurrency, onEnd } = needs;
-  const underWay = new Set<Promise<void>>();
+  let underWay = 0;
   const waiting = new Set<() => void>();
   const backlog = createBacklog();
   /** Places that claims under way may fill. */
   let reserved = 0;
 
-  function start(row: Row, signal: AbortSignal): void {
-    const work = handle(row, signal).finally(() => {
-      underWay.delete(work);
+  async function work(row: Row, signal: AbortSignal): Promise<void> {
+    underWay += 1;
+    try {
+      await handle(row, signal);
+    } finally {
+      underWay -= 1;
       lookAgain();
       onEnd();
-    });
-    underWay.add(work);
+    }
   }
 
   function lookAgain(): void {
-    for (const goOn of [...waiting]) goOn();
+    if (waiting.size > 0) for (const goOn of [...waiting]) goOn();
   }
 
   /** Claims rows and starts them. Until the claim ends, no other claim is made for the same places. */
@@ -60,7 +62,7 @@ export function createWorkerPool<Row>(needs: {
     try {
       const rows = await claim(most);
       backlog.observe(rows.length >= most);
-      for (const row of rows) start(row, signal);
+      for (const row of rows) void work(row, signal);
       return rows.length;
     } finally {
       reserved -= most;
@@ -69,15 +71,15 @@ export function createWorkerPool<Row>(needs: {
   }
 
   /** Resolves when a row or a claim ends, when `signal` is aborted, or after `withinMs`. */
-  function anEnd(signal: AbortSignal, withinMs?: number): Promise<void> {
+  function anEnd(signal?: AbortSignal, withinMs?: number): Promise<void> {
     return new Promise((resolve) => {
       const goOn = () => {
         clearTimeout(timer);
-        signal.removeEventListener("abort", goOn);
+        signal?.removeEventListener("abort", goOn);
         waiting.delete(goOn);
         resolve();
       };
-      signal.addEventListener("abort", goOn);
+      signal?.addEventListener("abort", goOn);
       const timer = withinMs === undefined ? undefined : setTimeout(goOn, withinMs);
       waiting.add(goOn);
     });
@@ -89,7 +91,7 @@ export function createWorkerPool<Row>(needs: {
       let someFreeSince: number | null = null;
       while (!signal.aborted) {
         const most = forNow();
-        const free = most - underWay.size - reserved;
+        const free = most - underWay - reserved;
         const isQuarter = free >= Math.max(Math.floor(most / 4), 1);
         if (free > 0) someFreeSince ??= performance.now();
         else someFreeSince = null;
@@ -110,7 +112,7 @@ export function createWorkerPool<Row>(needs: {
     isBacklogged: backlog.isThere,
 
     async settled() {
-      while (underWay.size > 0) await Promise.all(underWay);
+      while (underWay > 0) await anEnd();
     },
   };
 }

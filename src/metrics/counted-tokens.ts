@@ -4,13 +4,13 @@ import type { Metrics } from "./metrics.ts";
 /** Wraps the token endpoint's client and counts each call by its outcome. */
 export function countedTokens({ exchange, refresh }: TokenEndpoint, metrics: Metrics): TokenEndpoint {
   return {
-    async exchange(...grant) {
-      const answer = await exchange(...grant);
+    async exchange(code, clientSecret) {
+      const answer = await exchange(code, clientSecret);
       metrics.exchange(answer.outcome);
       return answer;
     },
-    async refresh(...token) {
-      const answer = await refresh(...token);
+    async refresh(refreshToken, clientSecret) {
+      const answer = await refresh(refreshToken, clientSecret);
       metrics.refresh(answer.outcome);
       return answer;
     },

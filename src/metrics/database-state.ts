@@ -169,12 +169,14 @@ async function credentials(db: Queryable): Promise<Family[]> {
       states,
       (row) => [{ state: row.state }, row.count],
     ),
-    histogram("addon_token_age_seconds", "Age of the access tokens that are refreshed, as of now", {
-      bounds: AGES,
-      counts: AGES.map((_, index) => sum(active.filter(({ bucket }) => bucket === index))),
-      count: sum(active),
-      sum: (active.reduce((seconds, row) => seconds + row.ageSeconds, 0) * 100) / share,
-    }),
+    histogram("addon_token_age_seconds", "Age of the access tokens that are refreshed, as of now", AGES, [
+      {
+        labels: {},
+        counts: AGES.map((_, index) => sum(active.filter(({ bucket }) => bucket === index))),
+        count: sum(active),
+        sum: (active.reduce((seconds, row) => seconds + row.ageSeconds, 0) * 100) / share,
+      },
+    ]),
   ];
 }
 

@@ -29,22 +29,33 @@ export function gauge<Row>(
   return { name, help, type: "gauge", aggregator: "first", values };
 }
 
-/**
- * A histogram of the present state. `counts` are those below each bound and not below the previous one; the buckets are
- * cumulative.
- */
+/** One series of a histogram. */
+export interface Distribution {
+  labels: Record<string, string>;
+  /** For each bound, how many values are at most that, and above the previous bound. */
+  counts: readonly number[];
+  count: number;
+  sum: number;
+}
+
+/** A histogram. Its buckets are cumulative, as Prometheus wants them. */
 export function histogram(
   name: string,
   help: string,
-  { bounds, counts, count, sum }: { bounds: number[]; counts: number[]; count: number; sum: number },
+  bounds: readonly number[],
+  series: readonly Distribution[],
 ): Family {
-  let below = 0;
-  const buckets = bounds.map((le, index) => ({ le, value: (below += counts[index]!) }));
-  const values = [
-    ...buckets.map(({ le, value }) => ({ metricName: `${name}_bucket`, labels: { le }, value })),
-    { metricName: `${name}_bucket`, labels: { le: "+Inf" }, value: count },
-    { metricName: `${name}_sum`, labels: {}, value: sum },
-    { metricName: `${name}_count`, labels: {}, value: count },
-  ];
+  const values = series.flatMap(({ labels, counts, count, sum }) => {
+    let below = 0;
+    return [
+      ...bounds.map((le, index) => bucket(labels, le, (below += counts[index]!))),
+      bucket(labels, "+Inf", count),
+      { metricName: `${name}_sum`, labels, value: sum },
+      { metricName: `${name}_count`, labels, value: count },
+    ];
+  });
+  function bucket(labels: Distribution["labels"], le: number | string, value: number): Value {
+    return { metricName: `${name}_bucket`, labels: { le, ...labels }, value };
+  }
   return { name, help, type: "histogram", aggregator: "first", values };
 }

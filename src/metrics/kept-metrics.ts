@@ -22,7 +22,7 @@ export function createKeptMetrics({
   jobs: readonly string[];
   log: Log;
 }) {
-  const totals = createTotals({ db, registry: metrics.registry });
+  const totals = createTotals({ db, families: metrics.families });
   let timer: NodeJS.Timeout | undefined;
   const store = () =>
     totals

@@ -1,5 +1,7 @@
-import { Counter, Histogram, Registry } from "prom-client";
 import { ALARMS } from "./alarms.ts";
+import { createCounter } from "./counter.ts";
+import type { Family } from "./families.ts";
+import { createTimer } from "./timer.ts";
 
 /**
  * The counters and timers of every process. The totals are shared through the database (`totals.ts`), so it does not
@@ -7,62 +9,56 @@ import { ALARMS } from "./alarms.ts";
  * name, or anything from outside.
  */
 export function createMetrics() {
-  const registry = new Registry();
-  const registers = [registry];
+  const all: { family(): Family }[] = [];
 
-  /**
-   * A counter with one label. The series of each of `words` starts at 0, so that the first increment is visible as one.
-   */
-  function fromZero(name: string, help: string, label: string, words: readonly string[]) {
-    const counter = new Counter({ name, help, labelNames: [label], registers });
-    for (const word of words) counter.inc({ [label]: word }, 0);
-    return counter;
+  function counter<Word extends string>(name: string, help: string, words: readonly Word[], label?: string) {
+    const counts = createCounter(name, help, words, label);
+    all.push(counts);
+    return counts;
   }
 
-  /** The same for a closed set of words: other words are ignored. */
+  /** A counter with one label whose values are known. */
   function counted<Word extends string>(name: string, help: string, label: string, words: readonly Word[]) {
-    const counter = fromZero(name, help, label, words);
-    const bound = new Map(words.map((word) => [word, counter.labels(word)]));
-    return (word: Word): void => bound.get(word)?.inc();
+    const { count } = counter(name, help, words, label);
+    return (word: Word): void => count(word);
   }
 
   function timed<Label extends string>(
-    name: string,
-    help: string,
-    labelNames: Label[],
-    buckets: number[],
-  ): (labels: Record<Label, string>, seconds: number) => void {
-    const histogram = new Histogram({ name, help, labelNames, buckets, registers });
-    return (labels, seconds) => histogram.observe(labels, seconds);
+    ...about: [name: string, help: string, labelNames: Label[], bounds: number[]]
+  ) {
+    const timer = createTimer(...about);
+    all.push(timer);
+    return timer.observe;
   }
 
-  const steals = new Counter({
-    name: "addon_lease_steals_total",
-    help: "Rows taken over from a process that held them and neither finished nor gave them back",
-    registers,
-  });
-  const openings = new Counter({
-    name: "addon_refresh_breaker_openings_total",
-    help: "How often refreshes were held back because the token endpoint failed several times in a row, or still fails",
-    registers,
-  });
-  const alarms = fromZero(
+  const steals = counter(
+    "addon_lease_steals_total",
+    "Rows taken over from a process that held them and neither finished nor gave them back",
+    ["all"],
+  );
+  const openings = counter(
+    "addon_refresh_breaker_openings_total",
+    "How often refreshes were held back because the token endpoint failed several times in a row, or still fails",
+    ["all"],
+  );
+  const alarms = counter(
     "addon_alarms_total",
     "Alarms in the log; what to do at each stands in docs/operate.md",
-    "alarm",
     ALARMS,
+    "alarm",
   );
 
   return {
-    registry,
+    /** What this process has counted and timed. */
+    families: () => all.map(({ family }) => family()),
     provision: counted("addon_provisions_total", "Provision requests by result", "result", CALL_RESULTS),
     planChange: counted("addon_plan_changes_total", "Plan changes by result", "result", CALL_RESULTS),
     deprovision: counted("addon_deprovisions_total", "Deprovisions by result", "result", CALL_RESULTS),
     exchange: counted("addon_exchanges_total", "Exchanges of a grant, by result", "result", TOKEN_RESULTS),
     refresh: counted("addon_refreshes_total", "Refreshes of a token, by result", "result", TOKEN_RESULTS),
-    steal: (rows: number): void => steals.inc(rows),
-    breakerOpens: (): void => openings.inc(),
-    alarm: (alarm: string): void => alarms.inc({ alarm }),
+    steal: (rows: number): void => steals.count("all", rows),
+    breakerOpens: (): void => openings.count("all"),
+    alarm: (alarm: string): void => alarms.count(alarm),
     request: timed(
       "addon_http_request_duration_seconds",
       "Requests to us, until they were answered",

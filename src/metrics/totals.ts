@@ -1,4 +1,3 @@
-import type { Registry } from "prom-client";
 import { statement, type Queryable } from "../database/database.ts";
 import type { Family, Value } from "./families.ts";
 
@@ -34,14 +33,13 @@ interface Total {
   value: number;
 }
 
-/** Stores the values of the metrics in `registry` in the database, added to those of other processes. */
-export function createTotals({ db, registry }: { db: Queryable; registry: Registry }) {
+/** Stores the values of this process's metrics in the database, added to those of other processes. */
+export function createTotals({ db, families: own }: { db: Queryable; families(): Family[] }) {
   const stored = new Map<string, number>();
   let storing: Promise<void> | null = null;
 
   async function storeNews(): Promise<void> {
-    const families = (await registry.getMetricsAsJSON()) as unknown as Family[];
-    const all = families.flatMap((family) => family.values.map((value) => totalOf(family.name, value)));
+    const all = own().flatMap((family) => family.values.map((value) => totalOf(family.name, value)));
     const news = all
       .map((total) => ({ ...total, before: stored.get(keyOf(total)) }))
       .filter(({ value, before }) => value !== before);
@@ -62,8 +60,7 @@ export function createTotals({ db, registry }: { db: Queryable; registry: Regist
     /** The metrics summed over all processes. */
     async read(): Promise<Family[]> {
       const totals = await db.query<Total>(readAll);
-      const families = (await registry.getMetricsAsJSON()) as unknown as Family[];
-      return families.map((family) => ({
+      return own().map((family) => ({
         ...family,
         values: totals
           .filter(({ sample }) => belongsTo(family, sample))

@@ -269,6 +269,25 @@ describe("closing the HTTP client", () => {
   });
 });
 
+describe("closing the HTTP client twice", () => {
+  it("waits each time for the last of all calls under way, also one that fails", async () => {
+    const server = await anAnswering(({ url }, response) => {
+      if (url === "/broken") setTimeout(() => response.destroy(), 50);
+      else setTimeout(() => response.end("done"), 150);
+    });
+    const http = anHttp();
+    const ended: string[] = [];
+    const calls = [
+      failureOf(http.send({ method: "GET", url: `${server.url}/broken` })).then(() => ended.push("broken")),
+      http.send({ method: "GET", url: server.url }).then(() => ended.push("done")),
+    ];
+    await Promise.all([http.close(), http.close()]);
+    await Promise.all(calls);
+    expect(ended).toEqual(["broken", "done"]);
+    await http.close();
+  });
+});
+
 describe("the address in an error", () => {
   it("has no user, no query, and no address inside its path", () => {
     const url = new URL(

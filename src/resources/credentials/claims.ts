@@ -42,8 +42,8 @@ export interface ClaimedCredential {
   wasHeld: boolean;
   /** For a row claimed by its uuid: when it was due before the claim. */
   dueBefore?: Date | null;
-  /** The order of rows claimed together: a grant's deadline, or when a token pair fell due. */
-  rank: Date;
+  /** The order of rows claimed together: a grant's deadline, or when a token pair fell due, in seconds. */
+  rank: number;
 }
 
 /**
@@ -91,7 +91,7 @@ const TAKEN = `
     rejected_at IS NOT NULL AS "wasRefused",
     extract(epoch FROM now() - rejected_at)::float8 AS "rejectedForSeconds",
     (SELECT before.leased_until IS NOT NULL FROM credentials before WHERE before.uuid = credentials.uuid) AS "wasHeld",
-    coalesce(grant_deadline, due_at, now()) AS rank`;
+    extract(epoch FROM coalesce(grant_deadline, due_at, now()))::float8 AS rank`;
 
 const IS_FREE = `(leased_until IS NULL OR leased_until <= now())`;
 
@@ -171,7 +171,7 @@ export function createClaims(db: Queryable, onSteal: (rows: number) => void) {
     const stolen = rows.filter(({ wasHeld }) => wasHeld).length;
     if (stolen > 0) onSteal(stolen);
     // Not all claimed rows can be called for at once, and an UPDATE returns its rows in any order.
-    return rows.sort((one, other) => one.rank.getTime() - other.rank.getTime());
+    return rows.sort((one, other) => one.rank - other.rank);
   };
   return {
     /** Grants that may be exchanged now, the most urgent first. */
