@@ -3,6 +3,12 @@ import { isOutOfConnections, isRefusedEntry, refusalInWords } from "./failure.ts
 import { createGenericPlans } from "./generic-plans.ts";
 import type { DatabaseLog } from "./types.ts";
 
+/**
+ * A refusal this soon after another is part of the same outage, even if a connection succeeded in between: its login had
+ * begun before.
+ */
+const SAME_OUTAGE_MS = 1_000;
+
 /** One process's connections: those for statements with generic plans, and those for everything else. */
 export interface Connections {
   /** A connection, prepared for a statement with a generic plan if one is wanted. The caller releases it. */
@@ -31,6 +37,7 @@ export function createConnections(
   const sum = (of: (each: pg.Pool) => number) => pools.reduce((total, each) => total + of(each), 0);
 
   let isLetIn = false;
+  let refusedAt = -Infinity;
   for (const each of pools) each.on("connect", () => (isLetIn = true));
 
   async function takeFrom(from: pg.Pool): Promise<pg.PoolClient> {
@@ -45,6 +52,18 @@ export function createConnections(
     }
   }
 
+  function tellOnce(refusal: unknown): void {
+    const now = performance.now();
+    const isNew = isLetIn && now - refusedAt > SAME_OUTAGE_MS;
+    isLetIn = false;
+    refusedAt = now;
+    if (!isNew) return;
+    log.warn(
+      { reason: refusalInWords(refusal) },
+      "The database refuses new connections; waiting until it accepts them",
+    );
+  }
+
   return {
     async take(wantsGenericPlan = false) {
       const [own, other] =
@@ -54,13 +73,7 @@ export function createConnections(
       try {
         return await takeFrom(own);
       } catch (error) {
-        if (isLetIn && isRefusedEntry(error)) {
-          isLetIn = false;
-          log.warn(
-            { reason: refusalInWords(error) },
-            "The database refuses new connections; waiting until it accepts them",
-          );
-        }
+        if (isRefusedEntry(error)) tellOnce(error);
         if (!other || !isOutOfConnections(error)) throw error;
         return takeFrom(other);
       }

@@ -126,13 +126,13 @@ function inTime<T>(work: Promise<T>, deadline: Deadline): Promise<T> {
       else timer = setTimeout(look, untilGivenUpMs());
     };
     let timer = setTimeout(look, Math.max(untilGivenUpMs(), 0));
-    const then =
+    const ending =
       <Value>(settle: (value: Value) => void) =>
       (value: Value) => {
         clearTimeout(timer);
         settle(value);
       };
-    work.then(then(resolve), then(reject));
+    work.then(ending(resolve), ending(reject));
   });
 }
 

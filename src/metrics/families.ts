@@ -15,24 +15,34 @@ export interface Value {
   metricName?: string;
 }
 
+type ValueOf<Row> = (row: Row) => [labels: Record<string, string>, value: number];
+
 /** A gauge with one value for each row. */
-export function gauge<Row>(
+export function gauge<Row>(name: string, help: string, rows: readonly Row[], valueOf: ValueOf<Row>): Family {
+  return { name, help, type: "gauge", aggregator: "first", values: valuesOf(rows, valueOf) };
+}
+
+/** A counter with one value for each row. */
+export function counter<Row>(
   name: string,
   help: string,
   rows: readonly Row[],
-  valueOf: (row: Row) => [labels: Record<string, string>, value: number],
+  valueOf: ValueOf<Row>,
 ): Family {
-  const values = rows.map((row) => {
+  return { name, help, type: "counter", aggregator: "sum", values: valuesOf(rows, valueOf) };
+}
+
+function valuesOf<Row>(rows: readonly Row[], valueOf: ValueOf<Row>): Value[] {
+  return rows.map((row) => {
     const [labels, value] = valueOf(row);
     return { labels, value };
   });
-  return { name, help, type: "gauge", aggregator: "first", values };
 }
 
 /** One series of a histogram. */
 export interface Distribution {
   labels: Record<string, string>;
-  /** For each bound, how many values are at most that, and above the previous bound. */
+  /** For each bound, how many values lie between the previous bound and this one. */
   counts: readonly number[];
   count: number;
   sum: number;

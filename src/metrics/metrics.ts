@@ -1,5 +1,5 @@
 import { ALARMS } from "./alarms.ts";
-import { createCounter } from "./counter.ts";
+import { createCounter, createLabelledCounter } from "./counter.ts";
 import type { Family } from "./families.ts";
 import { createTimer } from "./timer.ts";
 
@@ -11,16 +11,18 @@ import { createTimer } from "./timer.ts";
 export function createMetrics() {
   const all: { family(): Family }[] = [];
 
-  function counter<Word extends string>(name: string, help: string, words: readonly Word[], label?: string) {
-    const counts = createCounter(name, help, words, label);
-    all.push(counts);
-    return counts;
+  function summed(name: string, help: string): (by?: number) => void {
+    const counter = createCounter(name, help);
+    all.push(counter);
+    return counter.count;
   }
 
-  /** A counter with one label whose values are known. */
-  function counted<Word extends string>(name: string, help: string, label: string, words: readonly Word[]) {
-    const { count } = counter(name, help, words, label);
-    return (word: Word): void => count(word);
+  function counted<Word extends string>(
+    ...about: [name: string, help: string, label: string, words: readonly Word[]]
+  ): (word: Word) => void {
+    const counter = createLabelledCounter(...about);
+    all.push(counter);
+    return counter.count;
   }
 
   function timed<Label extends string>(
@@ -31,23 +33,6 @@ export function createMetrics() {
     return timer.observe;
   }
 
-  const steals = counter(
-    "addon_lease_steals_total",
-    "Rows taken over from a process that held them and neither finished nor gave them back",
-    ["all"],
-  );
-  const openings = counter(
-    "addon_refresh_breaker_openings_total",
-    "How often refreshes were held back because the token endpoint failed several times in a row, or still fails",
-    ["all"],
-  );
-  const alarms = counter(
-    "addon_alarms_total",
-    "Alarms in the log; what to do at each stands in docs/operate.md",
-    ALARMS,
-    "alarm",
-  );
-
   return {
     /** What this process has counted and timed. */
     families: () => all.map(({ family }) => family()),
@@ -56,9 +41,20 @@ export function createMetrics() {
     deprovision: counted("addon_deprovisions_total", "Deprovisions by result", "result", CALL_RESULTS),
     exchange: counted("addon_exchanges_total", "Exchanges of a grant, by result", "result", TOKEN_RESULTS),
     refresh: counted("addon_refreshes_total", "Refreshes of a token, by result", "result", TOKEN_RESULTS),
-    steal: (rows: number): void => steals.count("all", rows),
-    breakerOpens: (): void => openings.count("all"),
-    alarm: (alarm: string): void => alarms.count(alarm),
+    steal: summed(
+      "addon_lease_steals_total",
+      "Rows taken over from a process that held them and neither finished nor gave them back",
+    ),
+    breakerOpens: summed(
+      "addon_refresh_breaker_openings_total",
+      "How often refreshes were held back because the token endpoint failed several times in a row, or still fails",
+    ),
+    alarm: counted<string>(
+      "addon_alarms_total",
+      "Alarms in the log; what to do at each stands in docs/operate.md",
+      "alarm",
+      ALARMS,
+    ),
     request: timed(
       "addon_http_request_duration_seconds",
       "Requests to us, until they were answered",

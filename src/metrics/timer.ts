@@ -18,8 +18,8 @@ interface Series {
 }
 
 /**
- * Makes a timer. A series is found by one label value after the other. To join them into a text, as prom-client does for
- * each observation, costs ten times as much; with several observations for each request that was a twentieth of its time.
+ * Makes a timer. A series is found by one label value after the other. To join them into a text, as prom-client does
+ * for each observation, costs ten times as much: with several observations for each request, a twentieth of its time.
  */
 export function createTimer<Label extends string>(
   name: string,
@@ -45,6 +45,8 @@ export function createTimer<Label extends string>(
 
   return {
     observe(labels, seconds) {
+      // One NaN would stay in the stored total for good.
+      if (!Number.isFinite(seconds)) return;
       const series = seriesOf(labels);
       const bound = bounds.findIndex((each) => seconds <= each);
       if (bound >= 0) series.counts[bound]! += 1;

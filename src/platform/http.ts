@@ -7,6 +7,7 @@ import { AnswerTooLarge, type CallName, ConnectionFailed, RedirectRefused, Timed
 export interface HttpRequest {
   method: string;
   url: URL | string;
+  /** None that says where the request ends, such as Content-Length: that follows from `body`. */
   headers?: Record<string, string>;
   body?: string;
   /** Overrides the client's own limits for this call. */

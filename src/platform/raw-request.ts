@@ -10,7 +10,11 @@ export interface RawRequest {
 /**
  * Headers that decide where a request goes, with whose credentials, and where it ends: those of the caller are dropped.
  */
-const OURS = ["authorization", "host", "connection", "content-length", "transfer-encoding"];
+const OURS = [
+  ...["authorization", "host", "connection", "content-length", "transfer-encoding"],
+  // With one of these, Node would send a body in chunks.
+  ...["expect", "trailer"],
+];
 
 /** A call from what a person typed. Throws `InvalidPath` or `ForeignResource`. */
 export function rawCall(

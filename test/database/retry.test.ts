@@ -1,7 +1,7 @@
 // Again on PostgreSQL: what an absent server looks like is the driver's to say.
 
 import { setTimeout as sleep } from "node:timers/promises";
-import { expect, test } from "@jest/globals";
+import { expect, jest, test } from "@jest/globals";
 import { aWaitingRoom, DatabaseUnavailable, retryWhileDatabaseAway } from "../../src/database/database.ts";
 
 const lost = () => new Error("Connection terminated unexpectedly");
@@ -35,6 +35,17 @@ test("gives up at the deadline, with the last error as the cause", async () => {
   );
   expect(error).toBeInstanceOf(DatabaseUnavailable);
   expect(error).toMatchObject({ id: "database_unavailable", cause: { message: lost().message } });
+});
+
+test("leaves no timer behind, whether the attempt succeeds or fails", async () => {
+  const cleared = jest.spyOn(globalThis, "clearTimeout");
+  const set = jest.spyOn(globalThis, "setTimeout");
+  await retryWhileDatabaseAway(failing(0, lost).work);
+  await retryWhileDatabaseAway(failing(1, () => new TypeError("a mistake")).work).catch(() => undefined);
+  const timers = set.mock.results.map(({ value }) => value as unknown);
+  expect(timers).toHaveLength(2);
+  expect(cleared.mock.calls.map(([timer]) => timer)).toEqual(timers);
+  jest.restoreAllMocks();
 });
 
 test("gives up on an attempt that hangs", async () => {

@@ -1,10 +1,6 @@
 import { describe, expect, it } from "@jest/globals";
-import { AggregatorRegistry } from "prom-client";
-import { createCounter } from "../../src/metrics/counter.ts";
 import { createTimer } from "../../src/metrics/timer.ts";
-
-const textOf = async (made: { family(): unknown }) =>
-  (await AggregatorRegistry.aggregate([[made.family()]]).metrics()).trim().split("\n").slice(2);
+import { samplesOf } from "./samples.ts";
 
 describe("a timer", () => {
   const timer = () => createTimer("waits_seconds", "Waits", ["who", "how"], [0.5, 2]);
@@ -12,7 +8,7 @@ describe("a timer", () => {
   it("counts a time in the first bucket that holds it, its bound included, and in all above", async () => {
     const waits = timer();
     for (const seconds of [0.5, 0.75, 2, 4]) waits.observe({ who: "us", how: "idly" }, seconds);
-    expect(await textOf(waits)).toEqual([
+    expect(await samplesOf(waits)).toEqual([
       'waits_seconds_bucket{le="0.5",who="us",how="idly"} 1',
       'waits_seconds_bucket{le="2",who="us",how="idly"} 3',
       'waits_seconds_bucket{le="+Inf",who="us",how="idly"} 4',
@@ -30,7 +26,7 @@ describe("a timer", () => {
     ] as const)
       waits.observe({ how, who }, 1);
     waits.observe({ who: "us", how: "idly" }, 1);
-    const counts = (await textOf(waits)).filter((line) => line.startsWith("waits_seconds_count"));
+    const counts = (await samplesOf(waits)).filter((line) => line.startsWith("waits_seconds_count"));
     expect(counts.sort()).toEqual([
       'waits_seconds_count{who="them",how="idly"} 1',
       'waits_seconds_count{who="us",how="idly"} 2',
@@ -38,17 +34,14 @@ describe("a timer", () => {
     ]);
     expect(timer().family().values).toEqual([]);
   });
-});
 
-describe("a counter", () => {
-  it("has each known word from the beginning, at 0, and takes others", async () => {
-    const ends = createCounter("ends_total", "Ends", ["good", "bad"], "end");
-    ends.count("bad");
-    ends.count("odd", 3);
-    expect(await textOf(ends)).toEqual([
-      'ends_total{end="good"} 0',
-      'ends_total{end="bad"} 1',
-      'ends_total{end="odd"} 3',
+  it("ignores a time that is none", async () => {
+    const waits = timer();
+    waits.observe({ who: "us", how: "idly" }, 1);
+    waits.observe({ who: "us", how: "idly" }, NaN);
+    expect((await samplesOf(waits)).slice(-2)).toEqual([
+      'waits_seconds_sum{who="us",how="idly"} 1',
+      'waits_seconds_count{who="us",how="idly"} 1',
     ]);
   });
 });

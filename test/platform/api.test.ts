@@ -351,12 +351,15 @@ describe("a raw request", () => {
         Authorization: "Bearer mine",
         Host: "evil.example",
         "Content-Length": "0",
+        Expect: "nothing",
+        Trailer: "x-sum",
         Accept: "text/x",
       },
     });
     expect(platform.seen[0]).toMatchObject({
       body: "{}",
       headers: {
+        "content-length": "2",
         range: "id ..",
         authorization: "Bearer token-1",
         host: platform.url.slice(7),

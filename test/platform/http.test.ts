@@ -73,6 +73,7 @@ describe("an HTTP call", () => {
   it.each([
     ["POST", '{"ü":1}', "Content-Length: 8\r\n"],
     ["PATCH", "", "Content-Length: 0\r\n"],
+    ["PUT", "a", "Content-Length: 1\r\n"],
     ["DELETE", '{"a":1}', "Content-Length: 7\r\n"],
     ["GET", '{"a":1}', "Content-Length: 7\r\n"],
     ["POST", undefined, "Content-Length: 0\r\n"],
@@ -267,10 +268,8 @@ describe("closing the HTTP client", () => {
       mayHaveArrived: false,
     });
   });
-});
 
-describe("closing the HTTP client twice", () => {
-  it("waits each time for the last of all calls under way, also one that fails", async () => {
+  it("twice waits each time for the last of all calls under way, also one that fails", async () => {
     const server = await anAnswering(({ url }, response) => {
       if (url === "/broken") setTimeout(() => response.destroy(), 50);
       else setTimeout(() => response.end("done"), 150);

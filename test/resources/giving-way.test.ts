@@ -49,6 +49,19 @@ it("a worker pool reports a backlog for as long as more is due than it can start
   await eventually(() => expect(pool.isBacklogged()).toBe(false));
 });
 
+it("a worker pool is settled when the last of its rows has ended", async () => {
+  const { pool, ends, started, endAll } = aPool(2, { concurrency: 2 });
+  await eventually(() => expect(started()).toBe(2));
+  let isSettled = false;
+  const settled = pool.settled().then(() => (isSettled = true));
+  ends.pop()!();
+  await new Promise(setImmediate);
+  expect(isSettled).toBe(false);
+  ends.pop()!();
+  await settled;
+  await endAll();
+});
+
 it("a backlog ends a second after the pool was last full", () => {
   let now = 50_000;
   const backlog = createBacklog(() => now);

@@ -76,7 +76,7 @@ export function createAdmission(secrets: ClientSecrets, release: (row: ClaimedCr
     /** Checked again just before the call: the secret may have been rejected, or replaced, since the claim. */
     async isStillGood({ secret, isProbe }: Admitted): Promise<boolean> {
       const { version, isRejected } =
-        secrets.known() ?? (await retryWhileDatabaseAway(secrets.current, { upToMs: BEFORE_CALL_MS }));
+        secrets.cached() ?? (await retryWhileDatabaseAway(secrets.current, { upToMs: BEFORE_CALL_MS }));
       return version === secret.version && (isProbe || !isRejected);
     },
   };

@@ -42,7 +42,7 @@ export interface ClaimedCredential {
   wasHeld: boolean;
   /** For a row claimed by its uuid: when it was due before the claim. */
   dueBefore?: Date | null;
-  /** The order of rows claimed together: a grant's deadline, or when a token pair fell due, in seconds. */
+  /** The order of rows claimed together: a grant's deadline, or when a token pair fell due, as seconds since 1970. */
   rank: number;
 }
 

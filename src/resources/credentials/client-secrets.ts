@@ -22,8 +22,8 @@ export interface ClientSecret {
 export interface ClientSecrets {
   /** The current version; the highest. Throws {@link Misconfigured} if there is none. */
   current(): Promise<ClientSecret>;
-  /** The same without a query; null: it was not read within the last 5 seconds. */
-  known(): ClientSecret | null;
+  /** The same without a query; null: it was not read within the last 5 seconds, or may have changed since. */
+  cached(): ClientSecret | null;
   /** While a version is rejected: whether the caller may make the one call a minute that probes it. */
   takeProbe(secret: ClientSecret): Promise<boolean>;
   rejected(secret: ClientSecret): Promise<void>;
@@ -100,11 +100,11 @@ export function createClientSecrets({
   let seen: (ClientSecret & { readAt: number }) | null = null;
   let toldAt = -Infinity;
 
-  const known = () => (seen && performance.now() - seen.readAt < STALE_AFTER_MS ? seen : null);
+  const cached = () => (seen && performance.now() - seen.readAt < STALE_AFTER_MS ? seen : null);
 
   async function current(): Promise<ClientSecret> {
-    const fresh = known();
-    if (fresh) return fresh;
+    const recent = cached();
+    if (recent) return recent;
     const readAt = performance.now();
     const [row] = await db.query<{ version: number; sealedSecret: Buffer; isRejected: boolean }>(
       readCurrent,
@@ -131,7 +131,7 @@ export function createClientSecrets({
 
   return {
     current,
-    known,
+    cached,
 
     takeProbe: async ({ version }) => (await db.query(takeProbe, [version])).length > 0,
 
