@@ -23,21 +23,19 @@ type Needs<Row, Result> = {
   maxQueued?: number;
   /** At most this many statements in flight at the same time. */
   maxFlushes?: number;
+  /**
+   * This many rows are sent at once. If they waited for more, all that came in one moment would be written together,
+   * and PostgreSQL and this process would only wait for each other.
+   */
+  enough?: number;
+  /** How long a smaller batch waits behind {@link MANY} rows for them to finish, in ms: a locked row may hold them up. */
+  behindMs?: number;
 };
 
 type Waiting<Row, Result> = { row: Row; resolve(result: Result): void; reject(error: unknown): void };
 
-/**
- * This many rows are sent at once. If they waited for more, all requests of one moment would be written together, and
- * PostgreSQL and this process would only wait for each other.
- */
-const ENOUGH = 10;
-
-/**
- * While that many rows are being written, a smaller batch waits for them to finish, or this long: a locked row may hold
- * them up.
- */
-const BEHIND_ANOTHER_MS = 2;
+/** While this many rows are being written, others wait: for more of them, or for those to finish. */
+const MANY = 10;
 
 /**
  * Group commit: the rows that arrive within one turn of the event loop, or while many others are being written, are
@@ -59,9 +57,10 @@ export function createGroupCommit<Row, Result>({
   maxRows = 200,
   maxQueued = 10_000,
   maxFlushes = 3,
+  enough = Math.min(16, maxRows),
+  behindMs = 2,
 }: Needs<Row, Result>) {
   const queue: Waiting<Row, Result>[] = [];
-  const enough = Math.min(ENOUGH, maxRows);
   let flushes = 0;
   let underWay = 0;
   let soon: NodeJS.Immediate | null = null;
@@ -70,8 +69,8 @@ export function createGroupCommit<Row, Result>({
   function schedule(): void {
     if (queue.length === 0 || flushes >= maxFlushes) return;
     if (queue.length >= enough) flush();
-    else if (underWay < enough) soon ??= setImmediate(flush);
-    else later ??= setTimeout(flush, BEHIND_ANOTHER_MS);
+    else if (underWay < MANY) soon ??= setImmediate(flush);
+    else later ??= setTimeout(flush, behindMs);
   }
 
   function flush(): void {

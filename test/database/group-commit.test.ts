@@ -74,6 +74,7 @@ test("rows that arrive while ten are being written go into the next statement, w
     const { write, batches, finish } = aSlowWriter();
     const commit = createGroupCommit({ ...LIMITS, write });
     const results = TEN.map(commit);
+  await new Promise(setImmediate);
     results.push(...(await oneByOne(commit, [11, 12])));
     expect(batches).toEqual([TEN]);
     await finish();
@@ -91,6 +92,7 @@ test("ten rows that take long because one is locked do not delay the next rows f
   const { write, batches, finish } = aSlowWriter();
   const commit = createGroupCommit({ ...LIMITS, write });
   const results = TEN.map(commit);
+  await new Promise(setImmediate);
   results.push(...(await oneByOne(commit, [11, 12])));
   // Together, or one by one if this process was delayed between the two.
   await eventually(() => expect([batches[0], batches.slice(1).flat()]).toEqual([TEN, [11, 12]]));
@@ -98,19 +100,38 @@ test("ten rows that take long because one is locked do not delay the next rows f
   expect(await Promise.all(results)).toEqual([...TEN, 11, 12].map((row) => row * 10));
 });
 
-test("ten rows start at once as long as fewer than three statements run", async () => {
+test("sixteen rows start at once as long as fewer than three statements run", async () => {
   const { write, batches, finish } = aSlowWriter();
   const commit = createGroupCommit({ ...LIMITS, write });
-  const rows = Array.from({ length: 45 }, (_, row) => row);
+  const rows = Array.from({ length: 60 }, (_, row) => row);
   const results = Promise.all(rows.map(commit));
-  const three = [rows.slice(0, 10), rows.slice(10, 20), rows.slice(20, 30)];
+  const three = [rows.slice(0, 16), rows.slice(16, 32), rows.slice(32, 48)];
   expect(batches).toEqual(three);
   await sleep(20);
   expect(batches).toEqual(three);
   await finish();
-  expect(batches[3]).toEqual(rows.slice(30));
+  expect(batches[3]).toEqual(rows.slice(48));
   await finish();
   expect(await results).toEqual(rows.map((row) => row * 10));
+});
+
+test("as many rows start at once, and a smaller batch waits behind others for as long, as it is told", async () => {
+  jest.useFakeTimers({ doNotFake: ["setImmediate", "clearImmediate", "nextTick", "queueMicrotask"] });
+  try {
+    const { write, batches, finish } = aSlowWriter();
+    const commit = createGroupCommit({ ...LIMITS, enough: 20, behindMs: 50, write });
+    const rows = Array.from({ length: 39 }, (_, row) => row);
+    const results = rows.map(commit);
+    await new Promise(setImmediate);
+    jest.advanceTimersByTime(49);
+    expect(batches).toEqual([rows.slice(0, 20)]);
+    jest.advanceTimersByTime(1);
+    expect(batches).toEqual([rows.slice(0, 20), rows.slice(20)]);
+    await finish();
+    expect(await Promise.all(results)).toEqual(rows.map((row) => row * 10));
+  } finally {
+    jest.useRealTimers();
+  }
 });
 
 test("a batch never exceeds its maximum size", async () => {

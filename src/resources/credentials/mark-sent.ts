@@ -2,6 +2,7 @@ import { genericPlanStatement, type Queryable } from "../../database/database.ts
 import { createGroupCommit } from "../../database/group-commit.ts";
 import { retryWhileDatabaseAway } from "../../database/retry.ts";
 import { BEFORE_CALL_MS } from "./claims.ts";
+import { BESIDE_CALLS } from "./beside-calls.ts";
 import { areAmong, type Lease } from "./lease.ts";
 
 const markSent = genericPlanStatement(
@@ -15,8 +16,7 @@ const markSent = genericPlanStatement(
 /** Marks, with one statement for all rows that are ready at the same moment, that their calls go out now. */
 export function createMarkSent(db: Queryable) {
   const mark = createGroupCommit<Lease & { neededSeconds: number }, boolean>({
-    maxRows: 500,
-    maxQueued: 20_000,
+    ...BESIDE_CALLS,
     async write(rows) {
       const values = [
         rows.map((row) => row.uuid),

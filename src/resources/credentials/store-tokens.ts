@@ -1,5 +1,6 @@
 import { genericPlanStatement, statement, type Queryable } from "../../database/database.ts";
 import { createGroupCommit } from "../../database/group-commit.ts";
+import { BESIDE_CALLS } from "./beside-calls.ts";
 import { areAmong, type Lease } from "./lease.ts";
 
 // Success. The lease decides, except for tokens that cannot be issued again: those of a grant are stored without it as
@@ -73,8 +74,7 @@ export interface SealedTokens extends Lease {
 export function createStoreTokens(db: Queryable): (tokens: SealedTokens) => Promise<boolean> {
   // Stored however late, even if the caller has given up: these rows must never have a `deadlineOf`.
   return createGroupCommit<SealedTokens, boolean>({
-    maxRows: 500,
-    maxQueued: 20_000,
+    ...BESIDE_CALLS,
     async write(rows) {
       const stored = await db.query<Lease>(storeTokens, columnsOf(newestOfEachRow(rows)));
       const isStored = areAmong(rows, stored);
