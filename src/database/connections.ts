@@ -25,7 +25,8 @@ export interface Connections {
  * A caller may get a connection of the other pool: when the server allows no new one, or, for a statement with a generic
  * plan, when as many callers wait as its pool has connections and `pool` has an idle one.
  *
- * The first refused connection is logged once, until one succeeds again; before any has, start-up reports it.
+ * A refused connection is logged once, until none was refused for {@link SAME_OUTAGE_MS} and one succeeded; before any has,
+ * start-up reports it.
  */
 export function createConnections(
   pool: pg.Pool,

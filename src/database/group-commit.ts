@@ -40,7 +40,7 @@ const MANY = 10;
 /**
  * Group commit: the rows that arrive within one turn of the event loop, or while many others are being written, are
  * written by one statement, and each caller is answered after the commit of its own row. With few callers it costs
- * nothing, and under load one commit serves a dozen. With three statements in flight PostgreSQL has work while one
+ * nothing, and under load one commit serves many. With three statements in flight PostgreSQL has work while one
  * commits and the next batch gathers.
  *
  * One row cannot fail its neighbours: if PostgreSQL refuses a batch for its data, or for a lock or a conflict with
@@ -57,10 +57,11 @@ export function createGroupCommit<Row, Result>({
   maxRows = 200,
   maxQueued = 10_000,
   maxFlushes = 3,
-  enough = Math.min(16, maxRows),
+  enough = 16,
   behindMs = 2,
 }: Needs<Row, Result>) {
   const queue: Waiting<Row, Result>[] = [];
+  const fullBatch = Math.min(enough, maxRows);
   let flushes = 0;
   let underWay = 0;
   let soon: NodeJS.Immediate | null = null;
@@ -68,7 +69,7 @@ export function createGroupCommit<Row, Result>({
 
   function schedule(): void {
     if (queue.length === 0 || flushes >= maxFlushes) return;
-    if (queue.length >= enough) flush();
+    if (queue.length >= fullBatch) flush();
     else if (underWay < MANY) soon ??= setImmediate(flush);
     else later ??= setTimeout(flush, behindMs);
   }

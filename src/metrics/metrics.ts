@@ -33,6 +33,11 @@ export function createMetrics() {
     return timer.observe;
   }
 
+  const openings = summed(
+    "addon_refresh_breaker_openings_total",
+    "How often refreshes were held back because the token endpoint failed several times in a row, or still fails",
+  );
+
   return {
     /** What this process has counted and timed. */
     families: () => all.map(({ family }) => family()),
@@ -45,10 +50,7 @@ export function createMetrics() {
       "addon_lease_steals_total",
       "Rows taken over from a process that held them and neither finished nor gave them back",
     ),
-    breakerOpens: summed(
-      "addon_refresh_breaker_openings_total",
-      "How often refreshes were held back because the token endpoint failed several times in a row, or still fails",
-    ),
+    breakerOpens: (): void => openings(),
     alarm: counted<string>(
       "addon_alarms_total",
       "Alarms in the log; what to do at each stands in docs/operate.md",

@@ -74,7 +74,7 @@ test("rows that arrive while ten are being written go into the next statement, w
     const { write, batches, finish } = aSlowWriter();
     const commit = createGroupCommit({ ...LIMITS, write });
     const results = TEN.map(commit);
-  await new Promise(setImmediate);
+    await new Promise(setImmediate);
     results.push(...(await oneByOne(commit, [11, 12])));
     expect(batches).toEqual([TEN]);
     await finish();

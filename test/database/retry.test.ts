@@ -40,12 +40,15 @@ test("gives up at the deadline, with the last error as the cause", async () => {
 test("leaves no timer behind, whether the attempt succeeds or fails", async () => {
   const cleared = jest.spyOn(globalThis, "clearTimeout");
   const set = jest.spyOn(globalThis, "setTimeout");
-  await retryWhileDatabaseAway(failing(0, lost).work);
-  await retryWhileDatabaseAway(failing(1, () => new TypeError("a mistake")).work).catch(() => undefined);
-  const timers = set.mock.results.map(({ value }) => value as unknown);
-  expect(timers).toHaveLength(2);
-  expect(cleared.mock.calls.map(([timer]) => timer)).toEqual(timers);
-  jest.restoreAllMocks();
+  try {
+    await retryWhileDatabaseAway(failing(0, lost).work);
+    await retryWhileDatabaseAway(failing(1, () => new TypeError("a mistake")).work).catch(() => undefined);
+    const timers = set.mock.results.map(({ value }) => value as unknown);
+    expect(timers).toHaveLength(2);
+    expect(cleared.mock.calls.map(([timer]) => timer)).toEqual(timers);
+  } finally {
+    jest.restoreAllMocks();
+  }
 });
 
 test("gives up on an attempt that hangs", async () => {

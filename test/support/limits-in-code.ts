@@ -22,7 +22,7 @@ const NAMES: readonly [RegExp, number][] = [
     1,
   ],
   [
-    /^(concurrency|CONCURRENCY|seats|SOCKETS_\w+|EMBEDDED_CONNECTIONS|max(Bytes|Sockets|Rows|Queued|Flushes))$/,
+    /^(concurrency|CONCURRENCY|enough|MANY|seats|SOCKETS_\w+|EMBEDDED_CONNECTIONS|max(Bytes|Sockets|Rows|Queued|Flushes))$/,
     1,
   ],
 ];

@@ -22,7 +22,7 @@ export interface ClientSecret {
 export interface ClientSecrets {
   /** The current version; the highest. Throws {@link Misconfigured} if there is none. */
   current(): Promise<ClientSecret>;
-  /** The same without a query; null: it was not read within the last 5 seconds, or may have changed since. */
+  /** The same without a query; null: it was not read within the last 5 seconds, or this process changed it since. */
   cached(): ClientSecret | null;
   /** While a version is rejected: whether the caller may make the one call a minute that probes it. */
   takeProbe(secret: ClientSecret): Promise<boolean>;
