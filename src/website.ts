@@ -1,12 +1,12 @@
 import type { RequestHandler, Router } from "express";
 import { hasOperator } from "./config.ts";
-import { createCustomers, type Customers } from "./customer/customers.ts";
+import type { Customers } from "./customer/customers.ts";
 import type { RefusedSample } from "./logging/refused-sample.ts";
-import { createOperatorPages } from "./operator-pages/operator-pages.ts";
+import type { createOperatorPages } from "./operator-pages/operator-pages.ts";
 import { createPages, type Pages } from "./pages/pages.tsx";
 import { createSite } from "./pages/site.ts";
 import type { Services } from "./services.ts";
-import { createSignIn, type SignIn } from "./sign-in/sign-in.ts";
+import type { SignIn } from "./sign-in/sign-in.ts";
 
 /** Everything that browsers see of the web process. */
 export interface Website {
@@ -17,25 +17,25 @@ export interface Website {
 }
 
 /**
- * Makes the pages for people that the settings enable, and connects them. `byPassword` lets only requests with the
+ * Makes the pages for people that the settings enable, and connects them. The code of the others is not loaded: that of
+ * the operator's pages alone would be an eighth of a start, and 6 MB. `byPassword` lets only requests with the
  * operator's password pass; null if none is set. `whenReady` holds requests back until the service is ready, except
  * those to the operator's pages, which wait where they must: the page that says why the service is not ready opens
  * before it is.
  */
-export function createWebsite(needs: {
+export async function createWebsite(needs: {
   services: Services;
   byPassword: RequestHandler | null;
   whenReady: RequestHandler;
   refusedSample: RefusedSample;
-}): Website {
+}): Promise<Website> {
   const { services, byPassword, whenReady, refusedSample } = needs;
   const { config, log } = services;
   const pages = createPages({ siteName: config.addonId, publicUrl: config.publicUrl });
-  const signIn = signInOf(services, pages);
-  const operator = hasOperator(config)
-    ? createOperatorPages({ services, pages, signIn, byPassword, whenReady })
-    : null;
-  const waiting = { ...(signIn && { "/oauth": signIn.router }), ...customersOf(services, pages)?.routers };
+  const signIn = await signInOf(services, pages);
+  const customers = await customersOf(services, pages);
+  const operator = await operatorOf({ services, pages, signIn, byPassword, whenReady });
+  const waiting = { ...(signIn && { "/oauth": signIn.router }), ...customers?.routers };
   const routers = {
     ...Object.fromEntries(Object.entries(waiting).map(([path, router]) => [path, [whenReady, router]])),
     ...(operator && { "/operator": [operator.router] }),
@@ -48,11 +48,12 @@ export function createWebsite(needs: {
   };
 }
 
-function signInOf(
+async function signInOf(
   { peopleTokens, platformCalls, jobs, config, db, vault, scrubber, log }: Services,
   pages: Pages,
-): SignIn | null {
+): Promise<SignIn | null> {
   if (!peopleTokens) return null;
+  const { createSignIn } = await import("./sign-in/sign-in.ts");
   return createSignIn({
     ...{ ...platformCalls, peopleTokens, db, vault, pages, scrubber, log, authUrl: config.platformAuthUrl },
     onStored(lifeSeconds) {
@@ -61,11 +62,17 @@ function signInOf(
   });
 }
 
-function customersOf(
+async function customersOf(
   { customerPage, config, db, vault, scrubber, log }: Services,
   pages: Pages,
-): Customers | null {
+): Promise<Customers | null> {
   const { ssoSalt: salt, ssoRequireUser: mustNameUser } = config;
   if (!salt) return null;
+  const { createCustomers } = await import("./customer/customers.ts");
   return createCustomers({ salt, mustNameUser, customerPage, db, vault, pages, scrubber, log });
+}
+
+async function operatorOf(needs: Parameters<typeof createOperatorPages>[0]) {
+  if (!hasOperator(needs.services.config)) return null;
+  return (await import("./operator-pages/operator-pages.ts")).createOperatorPages(needs);
 }

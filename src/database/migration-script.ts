@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import pg from "pg";
+import pg from "./driver.ts";
 import { lockingFirst } from "./migration-locks.ts";
 import { goesOnAfterCommit } from "./script-text.ts";
 

@@ -1,4 +1,4 @@
-import pg from "pg";
+import pg from "./driver.ts";
 import { rowValues } from "./row-values.ts";
 
 /**

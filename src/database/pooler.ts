@@ -1,6 +1,6 @@
 import net from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
-import pg from "pg";
+import pg from "./driver.ts";
 import { messageOf, Misconfigured } from "../errors.ts";
 import { withCa } from "./tls.ts";
 

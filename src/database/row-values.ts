@@ -1,4 +1,4 @@
-import pg from "pg";
+import pg from "./driver.ts";
 
 const { builtins, getTypeParser } = pg.types;
 

@@ -6,7 +6,7 @@ import {
   type SqlMigrationAwareDriverAdapterFactory,
 } from "@prisma/driver-adapter-utils";
 import type { SchemaEngine } from "@prisma/schema-engine-wasm";
-import pg from "pg";
+import pg from "./driver.ts";
 import { refuseOtherEncoding } from "./encoding.ts";
 import { tellLockWaits, type LockWait } from "./lock-waits.ts";
 import { forgetUnfinished, runScript } from "./migration-script.ts";

@@ -48,6 +48,11 @@ export async function runWeb(config: Config, parts?: Partial<Parts>): Promise<Ru
 
 async function serve(services: Services, stopping: AbortController): Promise<RunningService> {
   const { config, lifecycle, jobs, metrics, scrubber, log } = services;
+  const byPassword = operatorsPassword(config);
+  const refusedSample = createRefusedSample(log);
+  const whenReady: RequestHandler = (_request, _response, next) => void untilReady().then(() => next(), next);
+  // Before the rest: loading its code takes a moment, and a process that is ready must be listening.
+  const website = await createWebsite({ services, byPassword, whenReady, refusedSample });
   const rights = createRightsWatch(services.db, log);
   const ready = becomeReady(services, rights, stopping.signal, config.webJobs);
   let isReady = false;
@@ -57,7 +62,6 @@ async function serve(services: Services, stopping: AbortController): Promise<Run
   );
   // Nearly every request finds the service ready, and then needs no timer.
   const untilReady = async () => (isReady ? undefined : within(START_PATIENCE_MS, ready, notReady));
-  const whenReady: RequestHandler = (_request, _response, next) => void untilReady().then(() => next(), next);
   const api = partnerApi({
     ...{ ...lifecycle, counted: countedCalls(metrics), scrubber },
     addonId: config.addonId,
@@ -65,9 +69,6 @@ async function serve(services: Services, stopping: AbortController): Promise<Run
     untilReady,
     onAnswered: () => jobs.wake("exchange-grants", 1_000),
   });
-  const byPassword = operatorsPassword(config);
-  const refusedSample = createRefusedSample(log);
-  const website = createWebsite({ services, byPassword, whenReady, refusedSample });
   const app = createApp({
     resourcesPath: config.resourcesPath,
     partnerApi: api,

@@ -236,6 +236,8 @@ describe("the imports between folders", () => {
     expect(users("node-cron")).toEqual(["src/jobs/run.ts"]);
     expect(users("express-basic-auth")).toEqual(["src/partner-api/authenticate.ts"]);
     expect(users("libsodium-wrappers").every((file) => file.startsWith("src/vault/"))).toBe(true);
+    const loadDriver = ours.filter((file) => /^(?!import type ).* from "pg"/m.test(read(file)));
+    expect(loadDriver).toEqual(["src/database/driver.ts"]);
     expect(users("pg").every((file) => file.startsWith("src/database/"))).toBe(true);
     expect(users("zod").every((file) => file.startsWith("src/manifest/"))).toBe(true);
   });

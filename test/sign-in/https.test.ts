@@ -80,14 +80,14 @@ describe("sign-in with two web processes on one database", () => {
     services = await createServices(config, "guest", { ...teapotParts, logTo: { write: () => undefined } });
     const refusedSample = createRefusedSample(services.log);
     const whenReady: RequestHandler = (_request, _response, next) => next();
-    const { router: site } = createWebsite({ services, byPassword: null, whenReady, refusedSample });
+    const website = await createWebsite({ services, byPassword: null, whenReady, refusedSample });
     const app = {
       resourcesPath: "/resources",
       partnerApi: Router(),
       readiness: () => Promise.resolve("ready" as const),
       ...{ isStopping: () => false, trustProxy: 0, refusedSample, log: services.log },
     };
-    server = createHttpServer(createApp({ ...app, site }));
+    server = createHttpServer(createApp({ ...app, site: website.router }));
     await new Promise<void>((resolve) => server.listen(0, resolve));
     url = `http://localhost:${(server.address() as AddressInfo).port}`;
   });

@@ -1,7 +1,7 @@
 import { mkdirSync } from "node:fs";
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import pg from "pg";
+import pg from "../driver.ts";
 import { Misconfigured } from "../../errors.ts";
 import type { DatabaseLog } from "../types.ts";
 import { openOwner, type Owner } from "./owner.ts";
