@@ -1,34 +1,53 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { median } from "../contest.ts";
 import { memoryMbOf } from "../proc.ts";
+import type { Bench } from "../bench.ts";
 import type { Line, Work } from "./work.ts";
 
 /** Long enough for the first sweeps, with nothing to do. */
 const IDLE_MS = 3_000;
 
+/** Without these settings there are no pages, and their code is not loaded. */
+const WITH_PAGES = {
+  OPERATOR_PASSWORD: "a-password-of-the-operator-of-the-bench",
+  SSO_SALT: "a-salt-of-the-bench-with-more-than-32-characters",
+};
+
 /**
- * How soon the web process listens, and how much memory it uses when idle. For the memory under load see end-to-end.ts.
+ * How soon the web process listens, and how much memory it uses when idle, with the operator's and the customers' pages
+ * and without. For the memory under load see end-to-end.ts.
  */
 export const processOfWeb: Work = {
   name: "process",
   async measure(bench) {
-    const { quick } = bench.options;
-    const database = await bench.databases.create();
-    await bench.platform.tell({ tokenMs: 0 });
-    const starts: number[] = [];
-    for (let start = 0; start < (quick ? 3 : 9); start++) {
-      const web = await bench.startService("web", bench.settingsFor(database));
-      starts.push(web.startMs / 1_000);
-      await web.kill();
-    }
-    const web = await bench.startService("web", bench.settingsFor(database));
-    await sleep(IDLE_MS);
-    const idle = memoryMbOf(web.pid);
-    await bench.end(web);
-    await database.drop();
-    const line = (work: string, unit: string, subject: number, atMost: number): Line => ({
-      ...{ work, unit, subject, floor: null, ratio: null, target: { atMost } },
-    });
-    return [line("start to listening", "s", median(starts), 0.6), line("memory, idle", "MB", idle, 110)];
+    const [withPages, without] = [await aStart(bench, WITH_PAGES), await aStart(bench, {})];
+    return [
+      line("start to listening", "s", withPages.seconds, 0.6),
+      line("start to listening, without pages", "s", without.seconds),
+      line("memory, idle", "MB", withPages.idleMb, 110),
+      line("memory, idle, without pages", "MB", without.idleMb),
+    ];
   },
 };
+
+async function aStart(bench: Bench, more: Record<string, string>) {
+  const database = await bench.databases.create();
+  await bench.platform.tell({ tokenMs: 0 });
+  const settings = bench.settingsFor(database, more);
+  const starts: number[] = [];
+  for (let start = 0; start < (bench.options.quick ? 3 : 9); start++) {
+    const web = await bench.startService("web", settings);
+    starts.push(web.startMs / 1_000);
+    await web.kill();
+  }
+  const web = await bench.startService("web", settings);
+  await sleep(IDLE_MS);
+  const idleMb = memoryMbOf(web.pid);
+  await bench.end(web);
+  await database.drop();
+  return { seconds: median(starts), idleMb };
+}
+
+function line(work: string, unit: string, subject: number, atMost?: number): Line {
+  return { work, unit, subject, floor: null, ratio: null, target: atMost === undefined ? {} : { atMost } };
+}

@@ -15,6 +15,7 @@ import { issuesOf } from "./overview/issues.ts";
 import { checkUpPage } from "./overview/check-up-page.tsx";
 import { createGauges } from "./overview/gauges.ts";
 import { readHours } from "./overview/hours.ts";
+import { overviewPage } from "./overview/overview-page.tsx";
 import { policyWithScript } from "./policy.ts";
 import { refused } from "./problems.ts";
 import { listPage, type Search } from "./resources/list-page.tsx";
@@ -74,8 +75,6 @@ export function operatorRoutes(needs: {
   router.use(whenReady);
 
   show("/", async (_request, root) => {
-    // The library for its charts has 150 files, a tenth of a start: loaded when somebody opens the page.
-    const { overviewPage } = await import("./overview/overview-page.tsx");
     const [measured, hours] = [await gauges(), await readHours(db)];
     const issues = await issuesOf(services, measured, hours);
     const asked = await loadPart(status.look(), scrubber.scrub);

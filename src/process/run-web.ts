@@ -51,7 +51,8 @@ async function serve(services: Services, stopping: AbortController): Promise<Run
   const byPassword = operatorsPassword(config);
   const refusedSample = createRefusedSample(log);
   const whenReady: RequestHandler = (_request, _response, next) => void untilReady().then(() => next(), next);
-  // Before the rest: loading its code takes a moment, and a process that is ready must be listening.
+  // Loading its code takes a moment, so it comes first: a process that is ready must be listening. No request comes
+  // before that, so `untilReady` exists when one does.
   const website = await createWebsite({ services, byPassword, whenReady, refusedSample });
   const rights = createRightsWatch(services.db, log);
   const ready = becomeReady(services, rights, stopping.signal, config.webJobs);

@@ -259,6 +259,13 @@ describe("the imports between folders", () => {
     }
   });
 
+  it("keep pages out of a web process that has none", () => {
+    const loaded = loadedBy("src/process/run-web.ts");
+    expect(loaded).toContain("src/website.ts");
+    const optional = /^src\/(operator-pages\/|sign-in\/sign-in|customer\/customers)/;
+    expect(loaded.filter((file) => optional.test(file))).toEqual([]);
+  });
+
   it("leave process.env to one file", () => {
     expect(files.filter((file) => read(file).includes("process.env"))).toEqual(["src/environment.ts"]);
   });

@@ -42,7 +42,10 @@ export async function aServiceProcess(
   const early = await Promise.race([isReady, ended.then((code) => ({ code }))]);
   if (early) throw new Error(`${kind} ended with ${early.code} before it was ready:\n${output}`);
   const url = /"url":"(http:[^"]+)"/.exec(output)?.[1] ?? null;
-  if (kind === "web" && !url) throw new Error(`It was ready before it listened:\n${output}`);
+  if (kind === "web" && !url) {
+    child.kill("SIGKILL");
+    throw new Error(`It was ready before it listened:\n${output}`);
+  }
   return {
     pid: child.pid!,
     url,
