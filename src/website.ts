@@ -17,10 +17,11 @@ export interface Website {
 }
 
 /**
- * Makes the pages for people that the settings enable, and connects them. The code of the others is not loaded: all
- * of it would be a quarter of a start, and 12 MB. `byPassword` lets only requests with the operator's password pass;
- * null if none is set. `whenReady` holds requests back until the service is ready, except those to the operator's pages,
- * which wait where they must: the page that says why the service is not ready opens before it is.
+ * Makes the pages for people that the settings enable, and connects them. The code of the others is not loaded: that of
+ * the operator's and the customers' pages takes a quarter of a start, and 12 MB. `byPassword` lets only requests with the
+ * operator's password pass; null if none is set. `whenReady` holds requests back until the service is ready, except
+ * those to the operator's pages, which wait where they must: the page that says why the service is not ready opens
+ * before it is.
  */
 export async function createWebsite(needs: {
   services: Services;

@@ -1,13 +1,13 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import type { Bench } from "../bench.ts";
 import { median } from "../contest.ts";
 import { memoryMbOf } from "../proc.ts";
-import type { Bench } from "../bench.ts";
 import type { Line, Work } from "./work.ts";
 
 /** Long enough for the first sweeps, with nothing to do. */
 const IDLE_MS = 3_000;
 
-/** Without these settings there are no pages, and their code is not loaded. */
+/** The settings of docs/go-live.md that bring pages. Without them, the code of pages is not loaded. */
 const WITH_PAGES = {
   OPERATOR_PASSWORD: "a-password-of-the-operator-of-the-bench",
   SSO_SALT: "a-salt-of-the-bench-with-more-than-32-characters",
@@ -20,7 +20,7 @@ const WITH_PAGES = {
 export const processOfWeb: Work = {
   name: "process",
   async measure(bench) {
-    const [withPages, without] = [await aStart(bench, WITH_PAGES), await aStart(bench, {})];
+    const [withPages, without] = [await measureStart(bench, WITH_PAGES), await measureStart(bench, {})];
     return [
       line("start to listening", "s", withPages.seconds, 0.6),
       line("start to listening, without pages", "s", without.seconds),
@@ -30,7 +30,7 @@ export const processOfWeb: Work = {
   },
 };
 
-async function aStart(bench: Bench, more: Record<string, string>) {
+async function measureStart(bench: Bench, more: Record<string, string>) {
   const database = await bench.databases.create();
   await bench.platform.tell({ tokenMs: 0 });
   const settings = bench.settingsFor(database, more);

@@ -1,4 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
+// Before Prisma's adapter, which loads the driver itself.
+import pg from "./driver.ts";
 import { PrismaPg } from "@prisma/adapter-pg";
 import {
   bindMigrationAwareSqlAdapterFactory,
@@ -6,7 +8,6 @@ import {
   type SqlMigrationAwareDriverAdapterFactory,
 } from "@prisma/driver-adapter-utils";
 import type { SchemaEngine } from "@prisma/schema-engine-wasm";
-import pg from "./driver.ts";
 import { refuseOtherEncoding } from "./encoding.ts";
 import { tellLockWaits, type LockWait } from "./lock-waits.ts";
 import { forgetUnfinished, runScript } from "./migration-script.ts";

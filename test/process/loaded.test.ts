@@ -18,9 +18,9 @@ function afterLoading(file: string): object {
 /** Node has its own since version 21. */
 const hasNavigator = Number(process.versions.node.split(".")[0]) >= 21;
 
-describe("what a process has loaded when it starts", () => {
-  it.each(["src/services.ts", "src/process/run-web.ts", "src/database/migrate.ts"])(
-    "does not belong to fetch, and %s leaves no navigator behind that Node does not have",
+describe("a process that starts", () => {
+  it.each(["src/services.ts", "src/process/run-web.ts", "src/database/schema-engine.ts"])(
+    "loads nothing of fetch with %s, and leaves no navigator behind that Node does not have",
     (file) => {
       expect(afterLoading(file)).toEqual({ hasFetch: false, hasNavigator, hasFetchLater: true });
     },
