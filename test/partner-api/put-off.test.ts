@@ -161,7 +161,9 @@ describe("a provision that is answered with later", () => {
       `UPDATE steps SET created_at = now() - interval '11 hours 1 second' WHERE uuid = $1`,
       [addon.id],
     );
-    await eventually(async () => expect(await life.resource(addon.id)).toMatchObject({ state: "failed" }));
+    // If it is given up during a try, its end waits for the lease of that try: half a minute.
+    const failed = async () => expect(await life.resource(addon.id)).toMatchObject({ state: "failed" });
+    await eventually(failed, 60_000);
     expect(life.actionsOf(addon.id)).toEqual(["deprovision 200"]);
     expect(life.world.logged()).toContain('"alarm":"provision_failed"');
   });
