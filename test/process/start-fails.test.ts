@@ -20,28 +20,35 @@ afterAll(async () => {
 });
 
 /** Starts a web process on a port that is taken. (The kit's programs exit then; a vendor's own tests go on.) */
-async function startInVain(close: () => Promise<void>): Promise<Database> {
+async function startInVain(
+  close: () => Promise<void>,
+): Promise<{ database: Database; logged: () => string }> {
   const { port } = neighbour.address() as AddressInfo;
   let database: Database | undefined;
+  const lines: string[] = [];
   const started = runWeb(teapotConfig({ ...world.environment, PORT: String(port) }), {
     ...teapotParts,
     vendor: { ...teapots, close },
     wrapDatabase: (opened) => (database = opened),
+    logTo: { write: (line) => void lines.push(line) },
   });
   await expect(started).rejects.toThrow(`Port ${port} is in use`);
-  return database!;
+  return { database: database!, logged: () => lines.join("") };
 }
 
 it("A web process that finds its port taken closes its database and the service of the vendor", async () => {
   let closed = 0;
-  const database = await startInVain(async () => void closed++);
+  const { database } = await startInVain(async () => void closed++);
   await expect(database.ping()).rejects.toThrow();
   expect(closed).toBe(1);
 });
 
-it("A taken port is told of even if the service of the vendor cannot be closed", async () => {
+it("A taken port is told of even if the service of the vendor cannot be closed, and no work is begun meanwhile", async () => {
   const closing = aGate();
-  const database = await startInVain(() => closing.opened);
+  const { database, logged } = await startInVain(() => closing.opened);
+  // It waited five seconds for the vendor, while its database would have answered within a moment.
+  expect(logged()).toContain("A part could not be closed");
+  expect(logged()).not.toContain('"Ready"');
   closing.open();
   await eventually(() => expect(database.ping()).rejects.toThrow());
 });
