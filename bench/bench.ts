@@ -1,4 +1,5 @@
 import { readFileSync } from "node:fs";
+import { cpus } from "node:os";
 import path from "node:path";
 import { createDatabases, type Database, type Databases } from "./databases.ts";
 import { pinApart } from "./pinning.ts";
@@ -72,7 +73,7 @@ export async function createBench(options: Options): Promise<Bench> {
   const databases = await createDatabases(server.url, options.dist, base);
   return {
     options,
-    says: [`node ${process.versions.node}`, server.says, pinning.says],
+    says: [`node ${process.versions.node}`, server.says, processors(), pinning.says],
     platform,
     databases,
     settingsFor,
@@ -108,6 +109,12 @@ export async function createBench(options: Options): Promise<Bench> {
       await databases.close().finally(server.stop);
     },
   };
+}
+
+/** What the machine says of its processors: with another one, the ratios differ too (docs/performance.md). */
+function processors(): string {
+  const all = cpus();
+  return `${all.length} × ${all[0]?.model.trim() ?? "an unknown processor"}`;
 }
 
 /** The options for node in the Procfile: the service is measured as it is started in production. */
