@@ -157,13 +157,16 @@ describe("a provision that is answered with later", () => {
       life.vendor.next("finish", () => Promise.reject(new Error("The kiln is cold.")));
     const { addon } = await life.control.install({ plan: "dedicated" });
     await eventually(() => life.vendor.callsOf(addon.id, "finish").length > 0);
-    await life.world.rows(
-      `UPDATE steps SET created_at = now() - interval '11 hours 1 second' WHERE uuid = $1`,
-      [addon.id],
-    );
-    // If it is given up during a try, its end waits for the lease of that try: half a minute.
-    const failed = async () => expect(await life.resource(addon.id)).toMatchObject({ state: "failed" });
-    await eventually(failed, 60_000);
+    // Between two tries, and no further one comes: given up during a try, its end would wait for the lease of that try.
+    await eventually(async () => {
+      const aged = await life.world.rows(
+        `UPDATE steps SET created_at = now() - interval '11 hours 1 second', due_at = now() + interval '1 hour'
+         WHERE uuid = $1 AND leased_until IS NULL RETURNING id`,
+        [addon.id],
+      );
+      return aged.length === 1;
+    });
+    await eventually(async () => expect(await life.resource(addon.id)).toMatchObject({ state: "failed" }));
     expect(life.actionsOf(addon.id)).toEqual(["deprovision 200"]);
     expect(life.world.logged()).toContain('"alarm":"provision_failed"');
   });

@@ -165,9 +165,8 @@ it("a claim that fails leaves its places to the next", async () => {
 let world: World;
 const vendor = aVendor();
 const finishing = aGate();
-/** The number of calls that the token endpoint was given; of those, the first and the seventh are stopped at `line`. */
-let answered = 0;
-let stopped = 0;
+/** The number of calls that reached the token endpoint; the first and the seventh wait for `line`. */
+let called = 0;
 let line = aGate();
 beforeAll(async () => {
   // One call at a time; two grants are claimed for it.
@@ -177,11 +176,8 @@ beforeAll(async () => {
       wrapTokenEndpoint: (endpoint) => ({
         ...endpoint,
         async exchange(...grant) {
-          if (answered === 0 || answered === 6) {
-            stopped += 1;
-            await line.opened;
-          }
-          answered += 1;
+          called += 1;
+          if (called === 1 || called === 7) await line.opened;
           return endpoint.exchange(...grant);
         },
       }),
@@ -211,8 +207,8 @@ it("while grants wait, no step begins beside them; afterwards all of them run", 
     expect(row).toEqual({ due: 12 });
   });
   await eventually(() => expect(grants.areQueued()).toBe(true));
-  // Grants queue a moment before the first call is made; at a line opened earlier it would not stop.
-  await eventually(() => expect(stopped).toBe(1));
+  // Grants queue a moment before the first call is made; it would wait for the next line if this one were opened before.
+  await eventually(() => expect(called).toBe(1));
 
   line.open();
   line = aGate();
