@@ -8,17 +8,17 @@ import { aWorld, eventually, type World } from "../support/world.ts";
 
 let world: World;
 let isDatabaseAway = false;
-/** Replaces reading the client secrets; null: they are read. */
-let secretsMeet: (() => Promise<never>) | null = null;
+/** What reading the client secrets meets before they are read; null: nothing. */
+let secretsMeet: (() => Promise<void>) | null = null;
 let migrationsKnown: Promise<void> = Promise.resolve();
 beforeAll(async () => {
   const wrapDatabase = (database: Database): Database => ({
     ...database,
     ping: () => (isDatabaseAway ? Promise.reject(new Error("away")) : database.ping()),
-    query: (statement, values) =>
-      secretsMeet && statement.name === "read_client_secret"
-        ? secretsMeet()
-        : database.query(statement, values),
+    async query(statement, values) {
+      if (statement.name === "read_client_secret") await secretsMeet?.();
+      return database.query(statement, values);
+    },
     async pendingMigrations() {
       await migrationsKnown;
       return database.pendingMigrations();
@@ -65,16 +65,19 @@ describe("GET /healthz and GET /readyz", () => {
 
   it.each([
     ["cannot read its client secrets", () => Promise.reject(new Error("permission denied for table"))],
-    ["waits for whoever has locked them", () => new Promise<never>(() => undefined)],
+    ["waits for whoever has locked them", (unlocked: Promise<void>) => unlocked],
   ])("when the service %s, report it as degraded, because provisions work", async (_, meets) => {
     await world.restart();
-    secretsMeet = meets;
+    const lock = aGate();
+    secretsMeet = () => meets(lock.opened);
     // The service keeps what it has read for five seconds.
     await eventually(async () => expect(await ask("/readyz")).toBe("200 degraded"));
     const { response } = await world.sandbox.control.install();
     expect(response.status).toBeLessThan(300);
     secretsMeet = null;
     expect(await ask("/readyz")).toBe("200 ready");
+    // An exchange may wait for the secrets too, and a service that stops waits for that.
+    lock.open();
   });
 
   it("report a service that has not yet checked its database and keys as alive and not ready", async () => {
