@@ -37,6 +37,23 @@ describe("claims on credentials", () => {
     ).toEqual([{ sent: true, count: 12 }]);
   });
 
+  it.each([
+    ["more are due than are wanted", 5],
+    ["all that are due are wanted", 12],
+  ])("gives each grant to one claimant only, if %s", async (_, most) => {
+    const { db } = world.service.services;
+    await world.rows(
+      `UPDATE credentials SET state = 'grant_pending', due_at = now(), leased_until = NULL, sent_at = NULL,
+         grant_deadline = now() + interval '1 minute'`,
+    );
+    const { grants } = createClaims(db, () => undefined);
+    const claimed = (await Promise.all([grants(most), grants(most), grants(most)])).flat();
+    claimed.push(...(await grants(12)));
+    expect(claimed.map(({ uuid }) => uuid).sort()).toEqual(uuids.sort());
+    expect(await grants(12)).toEqual([]);
+    await world.rows(`UPDATE credentials SET state = 'active', grant_deadline = NULL, leased_until = NULL`);
+  });
+
   it("makes a row that was not due due, so that a sweep finds it if its claimant dies", async () => {
     const [uuid] = uuids as [string];
     await world.rows(

@@ -3,6 +3,7 @@
 import { describe, expect, it } from "@jest/globals";
 import { statement, type Database, type Queryable, type Statement } from "../../src/database/database.ts";
 import { readWhole } from "../../src/database/whole-table.ts";
+import { expectBoundedPlan } from "../../bench/plan.ts";
 import { createPruneCustomers } from "../../src/customer/prune.ts";
 import { attention } from "../../src/operator/doctor/credential-checks.ts";
 import { tokens } from "../../src/operator/doctor/token-check.ts";
@@ -104,6 +105,40 @@ describe("queries on large tables", () => {
     expect(plans.size).toBeGreaterThan(0);
     for (const [name, plan] of plans)
       expect([name, plan]).toEqual([name, expect.not.stringMatching(/Seq Scan on (resources|credentials)/)]);
+  });
+
+  // PostgreSQL plans a claim by what it counted last, which a burst or an outage makes untrue.
+  describe.each([
+    ["none waited", "active", "4 hours"],
+    ["all were due", "grant_pending", "-1 minute"],
+    ["all waited", "grant_pending", "1 hour"],
+  ])("a claim of grants when %s before", (_, state, wait) => {
+    onPostgresql.each([
+      ["the due ones, and none that wait", 50],
+      ["no more than it takes, most urgent first", 15_000],
+    ])("reads %s", async (_, due) => {
+      await fill();
+      await run(`UPDATE credentials SET state = '${state}', due_at = now() + random() * interval '${wait}',
+        sealed_grant_code = '\\x01', grant_deadline = now() + random() * interval '5 minutes'`);
+      await run(`ANALYZE credentials`);
+      await run(`UPDATE credentials c SET state = 'grant_pending', grant_deadline = now() + make_interval(secs => nth),
+          due_at = now() + CASE WHEN nth > ${due} THEN interval '1 hour' ELSE -random() * interval '1 minute' END
+        FROM (SELECT uuid, row_number() OVER () AS nth FROM credentials) n WHERE n.uuid = c.uuid`);
+      await run(`VACUUM credentials`);
+      let claim!: Statement;
+      await createClaims({ query: async (what) => ((claim = what), []) }, () => undefined).grants(64);
+      await administer(opened.settings.url!, async (ask) => {
+        await ask(`SET plan_cache_mode = force_generic_plan; SET random_page_cost = 1.1`);
+        await ask(`PREPARE claim AS ${claim.text}`);
+        const [explained] = await ask(`EXPLAIN (ANALYZE, FORMAT JSON) EXECUTE claim(64)`);
+        expectBoundedPlan(claim.name, explained!["QUERY PLAN"], 64 + 1);
+        const [taken] = await ask(
+          `SELECT count(*)::int AS rows, (extract(epoch FROM max(grant_deadline) - min(grant_deadline)) + 1)::int AS span
+           FROM credentials WHERE leased_until IS NOT NULL`,
+        );
+        expect(taken).toEqual({ rows: Math.min(due, 64), span: Math.min(due, 64) });
+      });
+    });
   });
 
   onPostgresql("the metrics find due work, and work that waits behind it, by indexes", async () => {

@@ -108,34 +108,41 @@ const MOST_CLAIMED = 2_000;
  */
 export const ROWS_PER_CALL = 2;
 
-const firstOf = (due: string) => `
-  WHERE uuid = ANY(ARRAY(SELECT uuid FROM (${due} LIMIT ${MOST_CLAIMED} FOR UPDATE SKIP LOCKED) few LIMIT $1))`;
+/** SQL: the uuids of the first $1 free rows for which `isDue` holds, in this order, locked. */
+const firstOf = (isDue: string, order: string) => `ARRAY(SELECT uuid FROM (
+    SELECT uuid FROM credentials WHERE ${isDue} AND ${IS_FREE}
+    ORDER BY ${order} LIMIT ${MOST_CLAIMED} FOR UPDATE SKIP LOCKED) few LIMIT $1)`;
+
+/** SQL condition: for more than $1 free rows `isDue` holds. */
+const areMoreDue = (isDue: string) => `(SELECT count(*) FROM (SELECT FROM (
+    SELECT FROM credentials WHERE ${isDue} AND ${IS_FREE} ORDER BY due_at LIMIT ${MOST_CLAIMED} + 1) few LIMIT $1 + 1) due) > $1`;
+
+const GRANT_IS_DUE = `state = 'grant_pending' AND due_at <= now()`;
+const PAIR_IS_DUE = `state IN ('active', 'needs_reauth') AND due_at <= now() AND sealed_refresh_token IS NOT NULL`;
 
 // Not in the order they fell due, which after an outage is random: a minute's backlog would cost grants in their last
-// minute. They are ordered by our own deadline, since clocks differ and some grants name no end. With few due, the
-// planner sorts them; with many, it reads the index of deadlines from its head.
+// minute. They are ordered by our own deadline, since clocks differ and some grants name no end. But among the deadlines
+// are also those of all grants that are not due yet, thousands after a burst. So they are read only if more grants are
+// due than are wanted; otherwise all that are due are taken, which are the head of the queue of due times. `+ interval
+// '0'` keeps PostgreSQL from reading and sorting everything that is due, where it expects that to be little.
 const claimGrants = genericPlanStatement(
   "claim_grants",
-  `${TAKE} ${firstOf(`
-    SELECT uuid FROM credentials
-    WHERE state = 'grant_pending' AND due_at <= now() AND ${IS_FREE}
-    ORDER BY grant_deadline`)} ${TAKEN}`,
+  `${TAKE} WHERE uuid = ANY(CASE WHEN ${areMoreDue(GRANT_IS_DUE)}
+    THEN ${firstOf("state = 'grant_pending' AND due_at + interval '0' <= now()", "grant_deadline")}
+    ELSE ${firstOf(GRANT_IS_DUE, "due_at")} END) ${TAKEN}`,
 );
 
 const claimExpiredGrants = statement(
   "claim_expired_grants",
   `${TAKE} WHERE uuid = ANY(ARRAY(
     SELECT uuid FROM credentials
-    WHERE state = 'grant_pending' AND due_at <= now() AND grant_deadline <= now() AND ${IS_FREE}
+    WHERE ${GRANT_IS_DUE} AND grant_deadline <= now() AND ${IS_FREE}
     ORDER BY grant_deadline LIMIT $1 FOR UPDATE SKIP LOCKED)) ${TAKEN}`,
 );
 
 const claimRefreshes = genericPlanStatement(
   "claim_refreshes",
-  `${TAKE} ${firstOf(`
-    SELECT uuid FROM credentials
-    WHERE state IN ('active', 'needs_reauth') AND due_at <= now() AND ${IS_FREE} AND sealed_refresh_token IS NOT NULL
-    ORDER BY due_at`)} ${TAKEN}`,
+  `${TAKE} WHERE uuid = ANY(${firstOf(PAIR_IS_DUE, "due_at")}) ${TAKEN}`,
 );
 
 // The row is due from now on, whether it was or not: if its holder dies, a sweep finds it, whatever the platform made
