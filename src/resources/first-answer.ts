@@ -35,8 +35,8 @@ export function createFirstAnswer(needs: {
   const { db, vault, offer, vendor, answers, runner, vendorSteps, onSettled } = needs;
 
   async function callAndDecide(step: Step, withinDeadline: WithinDeadline): Promise<Answer> {
-    const call = runner.holding(step, (signal) =>
-      attempt(offer, () => vendor.provision(vendorResource(vault, step.resource, { ...step, signal }))),
+    const call = runner.holding(step, (wanted) =>
+      attempt(offer, () => vendor.provision(vendorResource(vault, step.resource, step.key, wanted))),
     );
     const settle = () =>
       runner.inBackground(

@@ -124,12 +124,10 @@ export function createPlanChangeOutcome(needs: {
 
   return async (step, plan, withinDeadline) => {
     const { resource, requestId } = step;
-    const call = runner.holding(step, (signal) =>
+    const changed = { ...resource, appliedPlan: plan };
+    const call = runner.holding(step, (wanted) =>
       attempt(offer, () =>
-        vendor.changePlan(
-          { ...vendorResource(vault, resource, { ...step, signal }), plan },
-          resource.appliedPlan,
-        ),
+        vendor.changePlan(vendorResource(vault, changed, step.key, wanted), resource.appliedPlan),
       ),
     );
     const result = await resultOrSlow(call);

@@ -1,6 +1,7 @@
 import { genericPlanStatement, type Queryable } from "../database/database.ts";
 import type { SealContext, Vault } from "../vault/vault.ts";
 import type { VendorResource } from "./contract.ts";
+import type { Wanted } from "./steps/wanted.ts";
 
 /** A resource as it is stored. */
 export interface ResourceRow {
@@ -48,11 +49,12 @@ export function resourceSealContext(
   return { table: "resources", column, uuid };
 }
 
-/** A stored resource as a vendor's function gets it. */
+/** A stored resource as a vendor's function gets it, in a step with this idempotency key. */
 export function vendorResource(
   vault: Vault,
   row: ResourceRow,
-  step: { key: string; signal: AbortSignal },
+  idempotencyKey: string,
+  wanted: Wanted,
 ): VendorResource {
   const { uuid, name, appliedPlan: plan, region, options, sealedLogInputUrl, sealedLogDrainToken } = row;
   return {
@@ -61,8 +63,10 @@ export function vendorResource(
     plan,
     region,
     options,
-    idempotencyKey: step.key,
-    signal: step.signal,
+    idempotencyKey,
+    get signal() {
+      return wanted.signal;
+    },
     logInputUrl:
       sealedLogInputUrl && vault.open(resourceSealContext("sealed_log_input_url", uuid), sealedLogInputUrl),
     logDrainToken:

@@ -1,5 +1,6 @@
 import type { Log } from "../../logging/log.ts";
 import { STEP_LEASE_SECONDS, type Step, type StepQueue } from "./queue.ts";
+import type { Wanted } from "./wanted.ts";
 
 /** The longest one step may run. */
 const LONGEST_STEP_MS = 10 * 60_000;
@@ -17,20 +18,21 @@ export interface LeaseKeeper {
    * Keeps a step's lease while `work` runs, and aborts `work` when the lease is lost (the resource was deprovisioned,
    * or this process was overtaken) or after 10 minutes. Throws {@link Stopped} if the work is cut off, or not begun.
    */
-  holding<Result>(step: Step, work: (signal: AbortSignal) => Promise<Result>): Promise<Result>;
+  holding<Result>(step: Step, work: (wanted: Wanted) => Promise<Result>): Promise<Result>;
   /** Cuts off all work that runs, and begins none until `resume`. */
   cutOff(): void;
   resume(): void;
 }
 
 export function createLeaseKeeper({ queue, log }: { queue: StepQueue; log: Log }): LeaseKeeper {
-  const underWay = new Set<AbortController>();
+  /** How each of them is ended. */
+  const underWay = new Set<(reason: Error) => void>();
   let isCutOff = false;
 
-  function extend(step: Step, wanted: AbortController): void {
+  function extend(step: Step, end: (reason: Error) => void): void {
     queue
       .hold(step)
-      .then((isOurs) => isOurs || wanted.abort(new Error("The step is no longer ours, or no longer wanted.")))
+      .then((isOurs) => isOurs || end(new Error("The step is no longer ours, or no longer wanted.")))
       .catch((error: unknown) =>
         log.warn({ uuid: step.resource.uuid, error }, "A step's lease could not be extended"),
       );
@@ -40,29 +42,30 @@ export function createLeaseKeeper({ queue, log }: { queue: StepQueue; log: Log }
     async holding(step, work) {
       if (isCutOff) throw new Stopped();
       const wanted = new AbortController();
-      underWay.add(wanted);
-      const beat = setInterval(() => extend(step, wanted), (STEP_LEASE_SECONDS * 1000) / 3);
-      const limit = setTimeout(() => wanted.abort(new Error("The step took too long.")), LONGEST_STEP_MS);
+      let end!: (reason: Error) => void;
+      const ended = new Promise<never>((_, reject) => {
+        end = (reason) => {
+          wanted.abort(reason);
+          reject(reason);
+        };
+      });
+      underWay.add(end);
+      const beat = setInterval(() => extend(step, end), (STEP_LEASE_SECONDS * 1000) / 3);
+      const limit = setTimeout(() => end(new Error("The step took too long.")), LONGEST_STEP_MS);
       try {
-        return await Promise.race([work(wanted.signal), aborted(wanted.signal)]);
+        return await Promise.race([work(wanted), ended]);
       } finally {
-        underWay.delete(wanted);
+        underWay.delete(end);
         clearInterval(beat);
         clearTimeout(limit);
       }
     },
     cutOff() {
       isCutOff = true;
-      for (const wanted of underWay) wanted.abort(new Stopped());
+      for (const end of underWay) end(new Stopped());
     },
     resume() {
       isCutOff = false;
     },
   };
-}
-
-function aborted(signal: AbortSignal): Promise<never> {
-  return new Promise((_, reject) =>
-    signal.addEventListener("abort", () => reject(signal.reason as Error), { once: true }),
-  );
 }

@@ -7,9 +7,10 @@ import { createGivingWay } from "./giving-way.ts";
 import { eachLane, type Lane, type StepKind } from "./lanes.ts";
 import { createPutOff } from "./put-off.ts";
 import { CONCURRENCY, type Step, type StepQueue } from "./queue.ts";
+import type { Wanted } from "./wanted.ts";
 
 /** One function per kind of step. Throwing means: not yet, try again. */
-export type StepHandlers = Readonly<Record<StepKind, (step: Step, signal: AbortSignal) => Promise<void>>>;
+export type StepHandlers = Readonly<Record<StepKind, (step: Step, wanted: Wanted) => Promise<void>>>;
 
 export interface StepRunner {
   /** Starts every step of a lane that is due. Returns how many it took. */
@@ -57,7 +58,7 @@ export function createStepRunner(needs: {
     if (isUnwanted(step)) return endUnwanted(queue, step);
     await hiding(step, async () => {
       try {
-        await leases.holding(step, (signal) => handlers[step.kind](step, signal));
+        await leases.holding(step, (wanted) => handlers[step.kind](step, wanted));
       } catch (error) {
         await putOff(step, error);
       }

@@ -8,12 +8,13 @@ import { findResource, vendorResource } from "../rows.ts";
 import { attempt, isNotYet, StillUnderWay, whenAgain, type Attempt } from "./attempt.ts";
 import type { Step, StepQueue } from "./queue.ts";
 import type { Settlements } from "./settle.ts";
+import type { Wanted } from "./wanted.ts";
 
 export interface VendorSteps {
-  provision(step: Step, signal: AbortSignal): Promise<void>;
-  changePlan(step: Step, signal: AbortSignal): Promise<void>;
-  finish(step: Step, signal: AbortSignal): Promise<void>;
-  cleanUp(step: Step, signal: AbortSignal): Promise<void>;
+  provision(step: Step, wanted: Wanted): Promise<void>;
+  changePlan(step: Step, wanted: Wanted): Promise<void>;
+  finish(step: Step, wanted: Wanted): Promise<void>;
+  cleanUp(step: Step, wanted: Wanted): Promise<void>;
   /**
    * Settles a step with the `result` of a call that began while the platform waited, after the request was answered.
    */
@@ -71,9 +72,9 @@ export function createVendorSteps(needs: {
   return {
     settle,
 
-    async provision(step, signal) {
+    async provision(step, wanted) {
       const result = await attempt(offer, () =>
-        vendor.provision(vendorResource(vault, step.resource, { ...step, signal })),
+        vendor.provision(vendorResource(vault, step.resource, step.key, wanted)),
       );
       if (step.resource.answerStatus !== null) return settle(step, result);
       // Never answered: the process that held the request died. Decide as it would have; a repeated request gets the
@@ -85,20 +86,20 @@ export function createVendorSteps(needs: {
       if (standing?.state === "provisioning" && standing.answerStatus === 202) await settle(step, result);
     },
 
-    async changePlan(step, signal) {
+    async changePlan(step, wanted) {
       const { appliedPlan } = step.resource;
       const { plan = appliedPlan } = step.detail;
-      const resource = { ...vendorResource(vault, step.resource, { ...step, signal }), plan };
+      const resource = vendorResource(vault, { ...step.resource, appliedPlan: plan }, step.key, wanted);
       await settle(step, await attempt(offer, () => vendor.changePlan(resource, appliedPlan)));
     },
 
-    async finish(step, signal) {
-      const resource = vendorResource(vault, step.resource, { ...step, signal });
+    async finish(step, wanted) {
+      const resource = vendorResource(vault, step.resource, step.key, wanted);
       await settle(step, await attempt(offer, () => vendor.finish(resource, platformFor(resource.uuid))));
     },
 
-    async cleanUp(step, signal) {
-      const outcome = await vendor.deprovision(vendorResource(vault, step.resource, { ...step, signal }));
+    async cleanUp(step, wanted) {
+      const outcome = await vendor.deprovision(vendorResource(vault, step.resource, step.key, wanted));
       if (isNotYet(outcome)) throw new StillUnderWay(whenAgain(outcome));
       await queue.finish(step);
     },
