@@ -31,9 +31,8 @@ export function createScrubber(tokenPrefix: string): Scrubber {
     scrub: (line) => withoutPasswords(hidden.replaceIn(token ? line.replace(token, HIDDEN) : line)),
     hide(...secrets) {
       const values = secrets.map((each) => each.reveal()).filter(({ length }) => length >= SHORTEST);
-      const texts = values.map(createHiddenText);
-      texts.forEach(hidden.add);
-      return () => texts.splice(0).forEach(hidden.remove);
+      const entries = values.flatMap((value) => hidden.add(createHiddenText(value)));
+      return () => entries.splice(0).forEach(hidden.remove);
     },
   };
 }
@@ -58,41 +57,55 @@ function createHiddenText(value: string): HiddenText {
   return { starts, forms: () => (forms ??= formsOf(value)) };
 }
 
+/** A text to look for where a line has the four characters `start`, among others of its slot. */
+interface Entry {
+  text: HiddenText;
+  start: number;
+  before: Entry | null;
+  after: Entry | null;
+}
+
 /**
  * Finds any of many texts in a line, at a cost that does not grow with their number. One pass looks at each sequence of
  * four characters; a table says whether a text may begin with them, and only then are texts compared. Most values are
- * hidden for a moment only and never found, so all their forms are made only when four characters match.
+ * hidden for a moment only and never found, so all their forms are made only when four characters match, and they are
+ * linked to each other: a Map that is changed as often keeps much of what it contained from being collected early.
  */
 function createSearch() {
-  const byStart = new Map<number, Set<HiddenText>>();
+  const first: (Entry | null)[] = new Array<null>(SLOTS).fill(null);
   const mayBegin = new Uint32Array(SLOTS);
 
   /** The length of the longest text that begins at `at`; 0 if none does. */
   function longestAt(line: string, at: number, start: number): number {
     let longest = 0;
-    for (const text of byStart.get(start) ?? [])
-      for (const form of text.forms())
-        if (form.length > longest && line.startsWith(form, at)) longest = form.length;
+    for (let entry = first[slotOf(start)]!; entry; entry = entry.after!)
+      if (entry.start === start)
+        for (const form of entry.text.forms())
+          if (form.length > longest && line.startsWith(form, at)) longest = form.length;
     return longest;
   }
 
   return {
-    add(text: HiddenText): void {
-      for (const start of text.starts) {
-        mayBegin[slotOf(start)]! += 1;
-        const same = byStart.get(start);
-        if (same) same.add(text);
-        else byStart.set(start, new Set([text]));
-      }
-    },
+    /** Looks for a text from now on, until each entry is removed. */
+    add: (text: HiddenText): Entry[] =>
+      text.starts.map((start) => {
+        const slot = slotOf(start);
+        const after = first[slot]!;
+        const entry: Entry = { text, start, before: null, after };
+        if (after) after.before = entry;
+        first[slot] = entry;
+        mayBegin[slot]! += 1;
+        return entry;
+      }),
 
-    remove(text: HiddenText): void {
-      for (const start of text.starts) {
-        mayBegin[slotOf(start)]! -= 1;
-        const same = byStart.get(start);
-        same?.delete(text);
-        if (same?.size === 0) byStart.delete(start);
-      }
+    remove(entry: Entry): void {
+      const slot = slotOf(entry.start);
+      const { before, after } = entry;
+      if (after) after.before = before;
+      if (before) before.after = after;
+      else first[slot] = after;
+      entry.before = entry.after = null;
+      mayBegin[slot]! -= 1;
     },
 
     replaceIn(line: string): string {

@@ -165,6 +165,32 @@ describe("the scrubber", () => {
     expect(scrub(secret.reveal())).toBe(secret.reveal());
   });
 
+  it.each([
+    [0, 1, 2],
+    [0, 2, 1],
+    [1, 0, 2],
+    [1, 2, 0],
+    [2, 0, 1],
+    [2, 1, 0],
+  ])(
+    "hides each of three values that begin alike until it is released, in the order %s %s %s",
+    (...order) => {
+      const { scrub, hide } = createScrubber("");
+      const values = ["code-of-one", "code-of-two", "code-of-three"];
+      const releases = values.map((value) => hide(new Secret(value)));
+      const shown = new Set<string>();
+      for (const each of order) {
+        releases[each]!();
+        shown.add(values[each]!);
+        expect(values.filter((value) => scrub(`"${value}"`).includes(value))).toEqual(
+          values.filter((value) => shown.has(value)),
+        );
+      }
+      hide(new Secret("code-of-four"));
+      expect(scrub("code-of-four")).toBe("[secret]");
+    },
+  );
+
   it("does not hide every short word", () => {
     const { scrub, hide } = createScrubber("");
     hide(new Secret("abc"), new Secret('":'), new Secret(""));

@@ -24,9 +24,16 @@ export interface LeaseKeeper {
   resume(): void;
 }
 
+/**
+ * Work under way, and how it is ended. A Set that is changed often keeps much of what it contained from being collected
+ * early, so the work is taken out of it.
+ */
+interface UnderWay {
+  end: ((reason: Error) => void) | null;
+}
+
 export function createLeaseKeeper({ queue, log }: { queue: StepQueue; log: Log }): LeaseKeeper {
-  /** How each of them is ended. */
-  const underWay = new Set<(reason: Error) => void>();
+  const underWay = new Set<UnderWay>();
   let isCutOff = false;
 
   function extend(step: Step, end: (reason: Error) => void): void {
@@ -49,20 +56,22 @@ export function createLeaseKeeper({ queue, log }: { queue: StepQueue; log: Log }
           reject(reason);
         };
       });
-      underWay.add(end);
+      const held: UnderWay = { end };
+      underWay.add(held);
       const beat = setInterval(() => extend(step, end), (STEP_LEASE_SECONDS * 1000) / 3);
       const limit = setTimeout(() => end(new Error("The step took too long.")), LONGEST_STEP_MS);
       try {
         return await Promise.race([work(wanted), ended]);
       } finally {
-        underWay.delete(end);
+        underWay.delete(held);
+        held.end = null;
         clearInterval(beat);
         clearTimeout(limit);
       }
     },
     cutOff() {
       isCutOff = true;
-      for (const end of underWay) end(new Stopped());
+      for (const { end } of underWay) end?.(new Stopped());
     },
     resume() {
       isCutOff = false;
