@@ -46,7 +46,9 @@ async function createSide(bench: Bench, size: number) {
   const service = await openDatabase({ url: database.url, dataDir: "", role: "guest", poolSize: 8 });
   const claims = createClaims(service, ignore);
   await makeDue(database, "grant_pending");
-  await expectPlan(database, "grants", BATCH + 1);
+  // Grants are claimed by urgency: unless the due ones are a large part of the table, the planner sorts all of them, so
+  // a claim may read as many as are due.
+  await expectPlan(database, "grants", DUE);
   await makeDue(database, "active");
   await expectPlan(database, "refreshes", BATCH);
   return {

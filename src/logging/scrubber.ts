@@ -73,6 +73,7 @@ interface Entry {
  */
 function createSearch() {
   const first: (Entry | null)[] = new Array<null>(SLOTS).fill(null);
+  /** How many entries each slot has: half the memory to look into for each character of a line. */
   const mayBegin = new Uint32Array(SLOTS);
 
   /** The length of the longest text that begins at `at`; 0 if none does. */

@@ -61,7 +61,7 @@ export interface VendorResource {
    * Aborted when the work is no longer wanted (for example because the resource was deprovisioned meanwhile), when it
    * has taken 10 minutes, or when the process stops. In the last two cases the function is called again.
    */
-  signal: AbortSignal;
+  readonly signal: AbortSignal;
   /** Where the app's log lines can be sent, for add-ons that asked for it. */
   logInputUrl: Secret | null;
   /** Names the app's log drain, for add-ons that asked for it. */

@@ -113,22 +113,23 @@ const firstOf = (isDue: string, order: string) => `ARRAY(SELECT uuid FROM (
     SELECT uuid FROM credentials WHERE ${isDue} AND ${IS_FREE}
     ORDER BY ${order} LIMIT ${MOST_CLAIMED} FOR UPDATE SKIP LOCKED) few LIMIT $1)`;
 
-/** SQL condition: for more than $1 free rows `isDue` holds. */
-const areMoreDue = (isDue: string) => `(SELECT count(*) FROM (SELECT FROM (
-    SELECT FROM credentials WHERE ${isDue} AND ${IS_FREE} ORDER BY due_at LIMIT ${MOST_CLAIMED} + 1) few LIMIT $1 + 1) due) > $1`;
-
 const GRANT_IS_DUE = `state = 'grant_pending' AND due_at <= now()`;
 const PAIR_IS_DUE = `state IN ('active', 'needs_reauth') AND due_at <= now() AND sealed_refresh_token IS NOT NULL`;
 
+/** SQL condition: more grants are due than the $1 that are wanted. */
+const ARE_MORE_DUE = `EXISTS (SELECT FROM (
+    SELECT FROM credentials WHERE ${GRANT_IS_DUE} AND ${IS_FREE} ORDER BY due_at LIMIT ${MOST_CLAIMED} + 1) few OFFSET $1)`;
+
 // Not in the order they fell due, which after an outage is random: a minute's backlog would cost grants in their last
-// minute. They are ordered by our own deadline, since clocks differ and some grants name no end. But among the deadlines
-// are also those of all grants that are not due yet, thousands after a burst. So they are read only if more grants are
-// due than are wanted; otherwise all that are due are taken, which are the head of the queue of due times. `+ interval
-// '0'` keeps PostgreSQL from reading and sorting everything that is due, where it expects that to be little.
+// minute. They are ordered by our own deadline, since clocks differ and some grants name no end. The planner sorts all
+// that are due, or reads the index of deadlines from its head, which is better in a backlog; but that index also holds
+// all grants that are not due yet, thousands after a burst. So where no more are due than are wanted, all of them are
+// taken from the head of the queue of due times. If a row changes while it is being claimed, PostgreSQL runs both
+// sub-selects; what the other one locks is free again when the statement ends.
 const claimGrants = genericPlanStatement(
   "claim_grants",
-  `${TAKE} WHERE uuid = ANY(CASE WHEN ${areMoreDue(GRANT_IS_DUE)}
-    THEN ${firstOf("state = 'grant_pending' AND due_at + interval '0' <= now()", "grant_deadline")}
+  `${TAKE} WHERE uuid = ANY(CASE WHEN ${ARE_MORE_DUE}
+    THEN ${firstOf(GRANT_IS_DUE, "grant_deadline")}
     ELSE ${firstOf(GRANT_IS_DUE, "due_at")} END) ${TAKEN}`,
 );
 

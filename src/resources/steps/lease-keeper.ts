@@ -57,6 +57,8 @@ export function createLeaseKeeper({ queue, log }: { queue: StepQueue; log: Log }
         };
       });
       const held: UnderWay = { end };
+      // Nobody may be waiting for it yet, or any more.
+      ended.catch(() => undefined);
       underWay.add(held);
       const beat = setInterval(() => extend(step, end), (STEP_LEASE_SECONDS * 1000) / 3);
       const limit = setTimeout(() => end(new Error("The step took too long.")), LONGEST_STEP_MS);
