@@ -31,7 +31,7 @@ beforeAll(async () => {
   const wrapDatabase = (database: Database): Database => ({
     ...database,
     query(statement, values) {
-      if (statement.name === "read_token") reads += 1;
+      if (statement.name === "read_tokens") reads += 1;
       return database.query(statement, values);
     },
   });
@@ -161,6 +161,16 @@ describe("refresh of a token", () => {
       expect((await call!).id).toBe(uuid);
       expect(tokenCalls(since)).toHaveLength(1);
     }
+  });
+
+  it("gives each of many clients that ask at once its own token, with few reads", async () => {
+    const uuids = await active(24);
+    reads = 0;
+    const asked = uuids.map((uuid) => platform(uuid).addons.own());
+    const unknown = platform("01234567-89ab-4def-8123-0123456789ab").addons.own();
+    await expect(unknown).rejects.toMatchObject({ id: "not_found" });
+    expect((await Promise.all(asked)).map(({ id }) => id)).toEqual(uuids);
+    expect(reads).toBeLessThanOrEqual(4);
   });
 
   it("gives the new token to a client that has just read the old one, with no extra read", async () => {

@@ -43,6 +43,7 @@ it("a call that was not sent because the secret was replaced is repeated, and is
       query: async () => [
         {
           state: "active",
+          uuid: "u",
           sealedAccessToken: Buffer.from("x"),
           isExpired: true,
           canRefresh: true,

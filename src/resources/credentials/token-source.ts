@@ -1,4 +1,4 @@
-import { genericPlanStatement, type Queryable } from "../../database/database.ts";
+import { createGroupCommit, genericPlanStatement, type Queryable } from "../../database/database.ts";
 import { KitError } from "../../errors.ts";
 import type { TokenSource } from "../../platform/api.ts";
 import { tokenAfter } from "../../platform/token-after.ts";
@@ -23,6 +23,7 @@ export class NoToken extends KitError {
 }
 
 interface TokenRow {
+  uuid: string;
   state: string;
   reason: string | null;
   sealedAccessToken: Buffer | null;
@@ -31,11 +32,11 @@ interface TokenRow {
   generation: number;
 }
 
-const readToken = genericPlanStatement(
-  "read_token",
-  `SELECT state, reason, sealed_access_token AS "sealedAccessToken", coalesce(expires_at <= now(), true) AS "isExpired",
+const readTokens = genericPlanStatement(
+  "read_tokens",
+  `SELECT uuid, state, reason, sealed_access_token AS "sealedAccessToken", coalesce(expires_at <= now(), true) AS "isExpired",
      state = 'active' AND sealed_refresh_token IS NOT NULL AS "canRefresh", generation
-   FROM credentials WHERE uuid = $1`,
+   FROM credentials WHERE uuid = ANY($1::uuid[])`,
 );
 
 const WITH_TOKENS = ["active", "needs_reauth"];
@@ -66,8 +67,18 @@ export function createTokenSources({
   const renewals = new Map<string, Promise<Secret>>();
   const forced = new Map<string, number[]>();
 
+  // What is asked for at the same moment is read with one statement: dozens of steps run at once, and each of them asks.
+  const readRow = createGroupCommit<string, TokenRow | undefined>({
+    maxQueued: Infinity,
+    async write(uuids) {
+      const rows = await db.query<TokenRow>(readTokens, [uuids]);
+      const byUuid = new Map(rows.map((row) => [row.uuid, row]));
+      return uuids.map((uuid) => byUuid.get(uuid));
+    },
+  });
+
   async function stored(uuid: string): Promise<Omit<TokenRow, "sealedAccessToken"> & { token: Secret }> {
-    const [row] = await db.query<TokenRow>(readToken, [uuid]);
+    const row = await readRow(uuid);
     if (!row) throw new NoToken("not_found", `There is no resource ${uuid}.`, true);
     // A credential that waits for another grant, because its refresh token was refused, may have an access token that
     // still works.
