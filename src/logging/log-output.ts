@@ -25,7 +25,8 @@ interface Waiting {
 
 /**
  * Standard output, for the log. It is written asynchronously, so a slow or missing reader, or a full disk, does not
- * hold the service up. A process that ends writes the lines that are left, as far as the reader takes them.
+ * hold the service up. A process that ends writes the lines that are left, and how many were dropped, as far as the
+ * reader takes them.
  */
 export function logOutput(): { write(line: string): void; flushSync(): void } {
   let held = "";
@@ -57,8 +58,9 @@ export function logOutput(): { write(line: string): void; flushSync(): void } {
   const waiting = output as unknown as Waiting;
   output.flushSync = () => {
     // Not through `output.write`, which writes in the background: the process may end first.
-    waiting._bufs.push(held);
-    waiting._len += Buffer.byteLength(held);
+    const last = held + droppedLine();
+    waiting._bufs.push(last);
+    waiting._len += Buffer.byteLength(last);
     held = "";
     const until = performance.now() + LAST_LINES_MS;
     if (isPutOff || !waiting._writing) {
@@ -77,11 +79,7 @@ export function logOutput(): { write(line: string): void; flushSync(): void } {
   };
   output.on("drop", (lines: string) => (dropped += lines.split("\n").length - 1));
   output.on("drain", () => {
-    if (dropped === 0) return;
-    const count = dropped;
-    dropped = 0;
-    const msg = `Nobody took the log: ${count} lines were dropped`;
-    output.write(`${JSON.stringify({ level: "warn", time: new Date().toISOString(), msg })}\n`);
+    if (dropped > 0) output.write(droppedLine());
   });
   return {
     write(line) {
@@ -91,6 +89,14 @@ export function logOutput(): { write(line: string): void; flushSync(): void } {
     },
     flushSync: () => output.flushSync(),
   };
+
+  /** The line that tells how many were dropped since it was last asked for; empty if none were. */
+  function droppedLine(): string {
+    if (dropped === 0) return "";
+    const msg = `Nobody took the log: ${dropped} lines were dropped`;
+    dropped = 0;
+    return `${JSON.stringify({ level: "warn", time: new Date().toISOString(), msg })}\n`;
+  }
 
   function writeSoon(): void {
     timer ??= setTimeout(writeHeld, AT_THE_LATEST_MS).unref();

@@ -223,20 +223,28 @@ describe("the log's output stream", () => {
     60_000,
   );
 
-  it("drops lines that are not read in time, logs how many, and lets the process exit", async () => {
-    const file = program("src/logging/log-output.ts");
-    const flood = `const { logOutput } = await import(${JSON.stringify(file)});
+  it.each([
+    ["when there is room again", 1_500],
+    ["as the process exits", 0],
+  ])(
+    "drops lines that are not read in time, and logs how many %s",
+    async (_, exitsAfterMs) => {
+      const file = program("src/logging/log-output.ts");
+      const flood = `const { logOutput } = await import(${JSON.stringify(file)});
       const log = logOutput();
       for (let line = 0; line < 12_000; line++) log.write("x".repeat(999) + "\\n");
-      setTimeout(() => process.exit(0), 1_500);`;
-    const child = spawn(process.execPath, ["--input-type=module", "-e", flood]);
-    let taken = "";
-    await sleep(1_000);
-    child.stdout.on("data", (data: Buffer) => (taken += data.toString()));
-    expect(await once(child, "close")).toEqual([0, null]);
-    const [, dropped] = /"Nobody took the log: (\d+) lines were dropped"/.exec(taken) ?? [];
-    expect(taken.match(/^x{999}$/gm)!.length + Number(dropped)).toBe(12_000);
-  }, 20_000);
+      process.stderr.write("written");
+      setTimeout(() => process.exit(0), ${exitsAfterMs});`;
+      const child = spawn(process.execPath, ["--input-type=module", "-e", flood]);
+      let taken = "";
+      await once(child.stderr, "data");
+      child.stdout.on("data", (data: Buffer) => (taken += data.toString()));
+      expect(await once(child, "close")).toEqual([0, null]);
+      const [, dropped] = /"Nobody took the log: (\d+) lines were dropped"/.exec(taken) ?? [];
+      expect(taken.match(/^x{999}$/gm)!.length + Number(dropped)).toBe(12_000);
+    },
+    20_000,
+  );
 
   it("is written completely and in order although its reader starts only when the process exits", async () => {
     const file = program("src/logging/log-output.ts");
