@@ -17,6 +17,11 @@ type Needs<Row, Result> = {
    * sent however late.
    */
   deadlineOf?(row: Row): Deadline;
+  /**
+   * Whether rows of a batch that failed with this error are tried alone, one after the other. A read waits for no row of
+   * another transaction, so of its errors only those of its data can concern one row.
+   */
+  isWorthAlone?(error: unknown): boolean;
   /** At most this many rows in one statement. */
   maxRows?: number;
   /** At most this many rows waiting, those being written not counted. */
@@ -54,6 +59,7 @@ const MANY = 10;
 export function createGroupCommit<Row, Result>({
   write,
   deadlineOf,
+  isWorthAlone = (error) => isDataError(error) || isLockTimeout(error) || isConflict(error),
   maxRows = 200,
   maxQueued = 10_000,
   maxFlushes = 3,
@@ -108,7 +114,7 @@ export function createGroupCommit<Row, Result>({
         throw new Error(`${results.length} results for ${batch.length} rows`);
       batch.forEach(({ resolve }, i) => resolve(results[i] as Result));
     } catch (error) {
-      if (batch.length > 1 && (isDataError(error) || isLockTimeout(error) || isConflict(error))) {
+      if (batch.length > 1 && isWorthAlone(error)) {
         if (deadlineOf) for (const { row } of batch) deadlineOf(row).trouble = error;
         for (const one of batch) await settle([one]);
       } else batch.forEach(({ reject }) => reject(error));

@@ -53,7 +53,7 @@ interface HiddenText {
 
 function createHiddenText(value: string): HiddenText {
   let forms = isPlain(value) ? null : formsOf(value);
-  const starts = forms ? forms.map(startOf) : [startOf(value), ...base64StartsOf(value)];
+  const starts = forms ? [...new Set(forms.map(startOf))] : [startOf(value), ...base64StartsOf(value)];
   return { starts, forms: () => (forms ??= formsOf(value)) };
 }
 
@@ -66,9 +66,9 @@ interface Entry {
 }
 
 /**
- * Finds any of many texts in a line, at a cost that does not grow with their number. One pass looks at each sequence of
- * four characters; a table says whether a text may begin with them, and only then are texts compared. Most values are
- * hidden for a moment only and never found, so all their forms are made only when four characters match, and they are
+ * Finds any of many texts in a line, at a cost that grows only with the number of those that begin alike. One pass looks
+ * at each sequence of four characters; a table says whether a text may begin with them, and only then are texts compared.
+ * Most values are hidden for a moment only and never found, so all their forms are made only when four characters match, and they are
  * linked to each other: a Map that is changed as often keeps much of what it contained from being collected early.
  */
 function createSearch() {

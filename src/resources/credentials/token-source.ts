@@ -1,4 +1,9 @@
-import { createGroupCommit, genericPlanStatement, type Queryable } from "../../database/database.ts";
+import {
+  createGroupCommit,
+  genericPlanStatement,
+  isDataError,
+  type Queryable,
+} from "../../database/database.ts";
 import { KitError } from "../../errors.ts";
 import type { TokenSource } from "../../platform/api.ts";
 import { tokenAfter } from "../../platform/token-after.ts";
@@ -70,6 +75,7 @@ export function createTokenSources({
   // What is asked for at the same moment is read with one statement: dozens of steps run at once, and each of them asks.
   const readRow = createGroupCommit<string, TokenRow | undefined>({
     maxQueued: Infinity,
+    isWorthAlone: isDataError,
     async write(uuids) {
       const rows = await db.query<TokenRow>(readTokens, [uuids]);
       const byUuid = new Map(rows.map((row) => [row.uuid, row]));
