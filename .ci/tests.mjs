@@ -8,10 +8,9 @@ import process from "node:process";
 //
 // A file in which something failed is tried once more, alone in a fresh process, and then its second result counts: on a
 // shared machine that stands still for seconds, now and then a test meets a time-out that no fault of ours explains.
-// The first failure is printed in full all the same, and named once more at the end, so that it can be mended. What is
-// broken fails alone, too: the limit only saves the time of repeating what many files say. It lies above the six in
-// 248 that came too late on a machine a quarter as fast as usual.
-const MOST_FILES_AGAIN = 10;
+// The first failure is printed in full all the same, and named once more at the end, so that it can be mended. When
+// many files fail, that is no accident, and nothing is repeated.
+const MOST_FILES_AGAIN = 4;
 const [report, script, ...given] = process.argv.slice(2);
 
 const first = run(script, given);

@@ -68,8 +68,9 @@ interface Entry {
 /**
  * Finds any of many texts in a line, at a cost that grows only with the number of those that begin alike. One pass looks
  * at each sequence of four characters; a table says whether a text may begin with them, and only then are texts compared.
- * Most values are hidden for a moment only and never found, so all their forms are made only when four characters match, and they are
- * linked to each other: a Map that is changed as often keeps much of what it contained from being collected early.
+ * Most values are hidden for a moment only and never found, so all their forms are made only when four characters match,
+ * and they are linked to each other: a Map that is changed as often keeps much of what it contained from being collected
+ * early.
  */
 function createSearch() {
   const first: (Entry | null)[] = new Array<null>(SLOTS).fill(null);

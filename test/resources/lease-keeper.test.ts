@@ -1,7 +1,9 @@
 import { afterEach, expect, it, jest } from "@jest/globals";
 import type { Log } from "../../src/logging/log.ts";
+import { vendorResource, type ResourceRow } from "../../src/resources/rows.ts";
 import { createLeaseKeeper, Stopped } from "../../src/resources/steps/lease-keeper.ts";
 import type { Step, StepQueue } from "../../src/resources/steps/queue.ts";
+import type { Vault } from "../../src/vault/vault.ts";
 
 const step = { id: 1, lease: 1, resource: { uuid: "u" } } as Step;
 const keeper = (isOurs = true) =>
@@ -15,8 +17,13 @@ afterEach(() => {
 
 it("a step makes no signal that nobody reads", async () => {
   const made = jest.spyOn(AbortController.prototype, "signal", "get");
-  expect(await keeper().holding(step, async () => "done")).toBe("done");
+  const row = { sealedLogInputUrl: null, sealedLogDrainToken: null } as ResourceRow;
+  const resource = await keeper().holding(step, async (wanted) =>
+    vendorResource({} as Vault, row, "key", wanted),
+  );
   expect(made).not.toHaveBeenCalled();
+  expect(resource.signal.aborted).toBe(false);
+  expect(made).toHaveBeenCalledTimes(1);
 });
 
 it("work that is cut off rejects", async () => {

@@ -41,7 +41,7 @@ export async function aWorldOfPeople(wishes: Wishes = {}) {
       for (const table of ["sessions", "people", "sign_in_attempts"])
         await world.rows(`DELETE FROM ${table}`);
     },
-    /** Runs a job once, now, including what it started; in these worlds jobs do not run by themselves. */
+    /** Runs a job now, until a run that began after this call has ended, and what it started. */
     async job(name: "refresh-people" | "reopen-people" | "prune-sign-ins"): Promise<void> {
       // The first heartbeat may be of a run that began before.
       for (let beats = 0; beats < 2; beats += 1) {
