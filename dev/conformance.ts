@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { runConformance } from "../conformance/run.ts";
-import { readEnvironment } from "../src/environment.ts";
+import { readChosenEnvironment } from "../src/environment.ts";
 import { openDatabase, statement } from "../src/database/database.ts";
 import { addonManifest } from "../src/operator/addon-manifest.ts";
 import { exitWith } from "../src/process/run-process.ts";
@@ -28,7 +28,7 @@ for (const stream of [process.stdout, process.stderr]) stream.on("error", () => 
 const isOther = words.some((word) => /^--(url|partner|command|help|list)\b|^-h$/.test(word));
 
 const exitCode = await (
-  isOther ? (async () => runConformance(words, readEnvironment()))() : checkThisService()
+  isOther ? (async () => runConformance(words, readChosenEnvironment()))() : checkThisService()
 ).catch((error: unknown) => exitWith(error));
 // Rules that were interrupted keep waiting for events, so the process must be ended.
 process.exit(exitCode);

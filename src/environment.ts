@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { parseEnv } from "node:util";
-import { Misconfigured } from "./errors.ts";
+import { messageOf, Misconfigured } from "./errors.ts";
 
 /** Variables by name, as in `process.env`. */
 export type Environment = Readonly<Record<string, string | undefined>>;
@@ -16,6 +16,11 @@ export const DEFAULT_DATA_DIR = ".data";
 export function readEnvironment(env: Environment = process.env, folder = process.cwd()): Environment {
   const chosen = chosenSettings(env, folder);
   return { ...madeByDev(chosen, folder), ...chosen };
+}
+
+/** As {@link readEnvironment}, without what `npm run dev` made up: for what concerns another service than its own. */
+export function readChosenEnvironment(env: Environment = process.env, folder = process.cwd()): Environment {
+  return chosenSettings(env, folder);
 }
 
 /** The names of the settings that `npm run dev` made up because neither the environment nor `.env` gives them. */
@@ -40,10 +45,19 @@ function madeByDev(chosen: Environment, folder: string): Environment {
 
 function fileSettings(file: string): Environment {
   if (!existsSync(file)) return {};
-  const text = readFileSync(file, "utf8");
+  const text = textOf(file);
   const values = parseEnv(text) as Environment;
   refuseCutValues(file, text, values);
   return values;
+}
+
+/** Such a file may be a folder (a Python environment is often named `.env`), or another user's. */
+function textOf(file: string): string {
+  try {
+    return readFileSync(file, "utf8");
+  } catch (cause) {
+    throw new Misconfigured(`${file} cannot be read: ${messageOf(cause)}`, { cause });
+  }
 }
 
 /**

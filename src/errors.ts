@@ -40,7 +40,12 @@ export function errorIdOf(error: unknown): string {
   return error instanceof KitError ? error.id : "internal_error";
 }
 
-/** The message of anything thrown, for a log line or an error record. */
+/** The message of anything thrown, for a log line or an error record. Never throws itself. */
 export function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
+  try {
+    if (error === undefined || error === null) return `${error} was thrown, and no error.`;
+    return String(error instanceof Error ? error.message : error);
+  } catch {
+    return "Something was thrown that cannot be read.";
+  }
 }

@@ -33,7 +33,7 @@ export const provision: RuleGroup = {
         if (isSuccess(reply)) return;
         holds(reply, "A provision got no answer.");
         const { message } = membersOf(reply);
-        const why = typeof message === "string" ? `: ${message}` : "";
+        const why = typeof message === "string" ? `: ${message.replace(/\.$/, "")}` : "";
         throw new Broken(
           `A provision of the plan ${stage.settings.plan} was answered with ${shown(reply)}${why}. ` +
             "(If you do not sell that plan, name another with --plan.)",

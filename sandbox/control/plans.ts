@@ -27,7 +27,7 @@ export function choosePlan(
   if (chosen === undefined) throw invalid("The add-on's manifest has no plan.");
   if (!force && !plans.includes(chosen)) {
     throw invalid(
-      `The add-on has no plan ${chosen}; its plans are ${plans.join(", ")}. With force it is sent all the same.`,
+      `The add-on has no plan ${chosen}; its plans are ${plans.join(", ")}. The control API sends it all the same with force.`,
     );
   }
   return chosen;

@@ -74,7 +74,8 @@ export async function retryWhileDatabaseAway<T>(
       } catch (error) {
         if (!isCurable(error)) throw error;
         const pauseMs = jittered(Math.min(50 * 2 ** (tries - 1), 1000));
-        if (pauseMs > timeLeftMs(deadline)) throw unavailable(`did not answer within ${upToMs} ms`, error);
+        if (pauseMs > timeLeftMs(deadline))
+          throw unavailable(`did not answer within ${Math.round(upToMs)} ms`, error);
         deadline.trouble = error;
         if (room && !isSeated) isSeated = takeSeat(room, error);
         await sleep(pauseMs);

@@ -66,9 +66,17 @@ function platformRequestIdOf(error: unknown, depth = 0): string | undefined {
 function createKeeping({ scrub }: Scrubber) {
   /**
    * The value with long strings cut and errors spelled out, also in arrays and plain objects. Other objects have
-   * serializers.
+   * serializers. What throws when it is read (a getter of an error that the vendor's code threw) costs only itself.
    */
   function keepable(value: unknown, depth = 0): unknown {
+    try {
+      return kept(value, depth);
+    } catch {
+      return "(unreadable)";
+    }
+  }
+
+  function kept(value: unknown, depth: number): unknown {
     if (typeof value !== "object" || value === null) return keepText(value);
     if (value instanceof Error) return spelledOut(value);
     if (depth === DEEPEST) return "… (deeper)";
@@ -81,13 +89,15 @@ function createKeeping({ scrub }: Scrubber) {
 
   /**
    * Type, id, message and stack, with those of the causes, and the platform's request id. Other members may hold
-   * secrets.
+   * secrets. The serializer gets a copy, as it marks what it is given, which may be frozen, and reads every member.
    */
   function spelledOut(error: Error): object {
-    const { type, message, stack } = stdSerializers.err(error);
+    const { constructor, name, cause } = error;
+    const copy = { constructor, name, message: String(error.message), stack: String(error.stack), cause };
+    const { type, message, stack } = stdSerializers.err(copy as Error);
     const { id } = error as { id?: unknown };
     const platformRequestId = keepText(platformRequestIdOf(error));
-    return { type, id, platformRequestId, message: cut(message), stack: cut(stack ?? "") };
+    return { type, id, platformRequestId, message: cut(message), stack: cut(stack) };
   }
 
   function keepText(value: unknown): unknown {

@@ -23,6 +23,9 @@ export function checkOffer({ plans, configVars, regions, requires = [], ...chose
     ...(["defaultPlan", "ephemeralPlan"] as const)
       .filter((member) => !Object.hasOwn(plans, chosen[member]))
       .map((member) => `${member} is ${quoted(chosen[member])}, but the plans are: ${names.join(", ")}.`),
+    ...names
+      .filter((name) => plans[name]!.later?.trim() === "")
+      .map((name) => `later of the plan ${quoted(name)} is empty: it is what the customer reads.`),
     ...wrongNames("plans", names, BARE_NAME),
     ...wrongNames("regions", regions, NAME),
     ...wrongNames("configVars", configVars, CONFIG_VAR_NAME),

@@ -17,6 +17,10 @@ function aLog(level = "trace") {
   return { log, scrubber, lines, alarms, text: () => lines.join("") };
 }
 
+const never = (): never => {
+  throw new Error("No one may look.");
+};
+
 /** Ways in which secrets get into logs. */
 const ways: Record<string, (log: Log, secret: string) => void> = {
   "as the message": (log, secret) => log.info(secret),
@@ -326,6 +330,34 @@ describe("the log", () => {
       "x",
     );
     expect(lines[1]).not.toMatch(/sent-secret|a-secret-of-ours/);
+  });
+
+  it.each([
+    ["a frozen one", () => Object.freeze(new Error("No clay."))],
+    ["one that holds a frozen one", () => new AggregateError([Object.freeze(new Error("x"))], "No clay.")],
+    [
+      "one with a getter that throws",
+      () => Object.defineProperty(new Error("No clay."), "clay", { enumerable: true, get: never }),
+    ],
+    ["one whose message is no text", () => Object.assign(new Error("x"), { message: ["No clay."] })],
+  ])("writes the message and the stack of an unusual error: %s", (_, anError) => {
+    const { log, lines } = aLog();
+    log.error({ error: anError(), cause: { reason: anError() } }, "x");
+    const shown = { message: "No clay.", stack: expect.stringContaining("log.test.ts") };
+    expect(JSON.parse(lines[0]!)).toMatchObject({ error: shown, cause: { reason: shown } });
+  });
+
+  it("writes everything else where something cannot be read", () => {
+    const { log, lines } = aLog();
+    const unreadable = new Proxy(new Error("x"), { get: never, getPrototypeOf: never, ownKeys: never });
+    const error = Object.defineProperty(new Error("x"), "message", { get: never });
+    log.error({ a: [1, unreadable], error, uuid: "u" }, "x");
+    const { proxy, revoke } = Proxy.revocable({}, {});
+    revoke();
+    log.error({ proxy, uuid: "u" }, "x");
+    const shown = { level: "error", uuid: "u", msg: "x" };
+    expect(JSON.parse(lines[0]!)).toMatchObject({ ...shown, a: [1, "(unreadable)"], error: "(unreadable)" });
+    expect(JSON.parse(lines[1]!)).toMatchObject({ ...shown, proxy: "(unreadable)" });
   });
 
   it("handles circular values", () => {

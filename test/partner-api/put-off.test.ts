@@ -319,6 +319,13 @@ describe("a provision that is given up while finish still runs", () => {
   });
 });
 
+/** A proxy of which every question is answered with a TypeError. */
+function revoked(): unknown {
+  const { proxy, revoke } = Proxy.revocable({}, {});
+  revoke();
+  return proxy;
+}
+
 describe("a provision whose function", () => {
   it("answers later: 202 with its message, then finished", async () => {
     life.vendor.next("provision", () => Promise.resolve({ later: "Kneading the clay." }));
@@ -332,10 +339,16 @@ describe("a provision whose function", () => {
   it.each<[string, () => Promise<never>]>([
     ["throws an error", () => Promise.reject(new Error("The kiln is cold."))],
     ["throws no error at all", () => Promise.reject("cold" as unknown as Error)],
+    ["throws undefined", () => Promise.reject(undefined as unknown as Error)],
+    ["throws a frozen error", () => Promise.reject(Object.freeze(new Error("The kiln is cold.")))],
+    ["throws an object that has no text", () => Promise.reject(Object.create(null) as Error)],
+    ["throws what cannot be read", () => Promise.reject(revoked() as Error)],
     ["answers nothing", () => Promise.resolve(undefined as never)],
     ["sets a var that is not declared", () => Promise.resolve({ config: { LD_PRELOAD: "x" } } as never)],
     ["words its answer with no text", () => Promise.resolve({ config: {}, message: 10n } as never)],
     ["sets a var to a number", () => Promise.resolve({ config: { TEAPOT_URL: 1 } } as never)],
+    ["sets a var to a text with a NUL", () => Promise.resolve({ config: { TEAPOT_URL: "a\0" } } as never)],
+    ["sets a var to broken Unicode", () => Promise.resolve({ config: { TEAPOT_URL: "\ud800" } } as never)],
   ])("%s: 202, then retried under the same key, configured and reported", async (_case, work) => {
     life.vendor.next("provision", work);
     const { addon, response } = await life.control.install();
@@ -365,6 +378,19 @@ describe("a provision whose function", () => {
     expect(life.vendor.callsOf(addon.id, "provision")).toHaveLength(1);
     expect(life.actionsOf(addon.id)).toEqual(["provision 200"]);
   });
+});
+
+it.each([
+  ["undefined", undefined, "undefined was thrown, and no error."],
+  ["an object without a text", Object.create(null), {}],
+])("a finish that throws %s is tried again as after any other error", async (_, thrown, logged) => {
+  life.vendor.next("finish", () => Promise.reject(thrown as Error));
+  const { addon } = await life.control.install({ plan: "dedicated" });
+  await done(addon.id);
+  expect(life.vendor.callsOf(addon.id, "finish")).toHaveLength(2);
+  expect(life.world.logged()).toContain(
+    `"error":${JSON.stringify(logged)},"msg":"A step will be tried again"`,
+  );
 });
 
 it("a long call of a vendor's function gets the signal when its process stops, and the next process repeats it", async () => {

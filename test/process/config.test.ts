@@ -8,7 +8,12 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/glob
 import { validate } from "node-cron";
 import supertest from "supertest";
 import { readConfig as readAny } from "../../src/config.ts";
-import { madeUpNames, readEnvironment, type Environment } from "../../src/environment.ts";
+import {
+  madeUpNames,
+  readChosenEnvironment,
+  readEnvironment,
+  type Environment,
+} from "../../src/environment.ts";
 import { settings } from "../../src/settings.ts";
 import { Misconfigured } from "../../src/errors.ts";
 import { createOwnScrubber } from "../../src/logging/own-secrets.ts";
@@ -482,6 +487,21 @@ describe("the sources of settings", () => {
       ...{ DATA_DIR: folder, ADDON_ID: "made-up", LOG_LEVEL: "" },
     });
     expect(madeUpNames({}, folder)).toEqual(["ADDON_ID"]);
+  });
+
+  it("what npm run dev made up is left out where another service than its own is meant", async () => {
+    await write(".env", `DATA_DIR=${folder}\nLOG_LEVEL=debug\n`);
+    await write("dev.env", "ADDON_PASSWORD=made-up\n");
+    expect(readChosenEnvironment({ PORT: "1" }, folder)).toEqual({
+      ...{ DATA_DIR: folder, LOG_LEVEL: "debug", PORT: "1" },
+    });
+  });
+
+  it("a .env that cannot be read, such as a folder, is named", async () => {
+    const home = path.join(folder, "python");
+    await mkdir(path.join(home, ".env"), { recursive: true });
+    expect(() => readEnvironment({}, home)).toThrow(/python\/.env cannot be read: .*EISDIR/);
+    expect(() => readEnvironment({}, home)).toThrow(Misconfigured);
   });
 
   it("an empty DATA_DIR means the default folder, also for the file of npm run dev", async () => {

@@ -34,6 +34,7 @@ describe("an inconsistent offer", () => {
     [{ plans: {} }, 'defaultPlan is "basic"'],
     [{ plans: { ...offer.plans, "teapots:basic": basic! } }, 'plans holds "teapots:basic"'],
     [{ plans: { ...offer.plans, "": basic! } }, 'plans holds ""'],
+    [{ plans: { ...offer.plans, slow: { ...basic!, later: " " } } }, 'later of the plan "slow" is empty'],
     [{ configVars: ["KETTLE TOKEN"] }, 'configVars holds "KETTLE TOKEN": a name there is of letters'],
     [{ configVars: ["KETTLE-TOKEN"] }, 'configVars holds "KETTLE-TOKEN"'],
     [{ configVars: ["2ND_TEAPOT"] }, 'configVars holds "2ND_TEAPOT"'],

@@ -68,7 +68,7 @@ const MOST_WAIT_SECONDS = 3_600;
  * other types.
  */
 export function whenAgain({ later, againInSeconds = USUAL_WAIT_SECONDS }: NotYet) {
-  if (typeof later !== "string")
+  if (typeof later !== "string" || later.trim() === "")
     throw new BrokenContract("The service answered later, but not with a sentence.");
   if (typeof againInSeconds !== "number" || Number.isNaN(againInSeconds))
     throw new BrokenContract("The service answered later with an againInSeconds that is no number.");
@@ -76,7 +76,10 @@ export function whenAgain({ later, againInSeconds = USUAL_WAIT_SECONDS }: NotYet
   return { message: later, againInSeconds: wait };
 }
 
-/** Only declared names, and only strings: the platform would refuse anything else, which is final for a provision. */
+/**
+ * Only declared names, and only texts that an environment can hold: the platform would refuse anything else, which is
+ * final for a provision.
+ */
 function checkedConfig(offer: Offer, config: unknown): Record<string, string> {
   if (!isPlainObject(config)) {
     throw new BrokenContract(
@@ -94,6 +97,8 @@ function checkedConfig(offer: Offer, config: unknown): Record<string, string> {
       const what = type ? `${/^[aeio]/i.test(type) ? "an" : "a"} ${type}` : String(value);
       throw new BrokenContract(`The service set ${name} to ${what}, and not to a text.${hintFor(value)}`);
     }
+    if (value.includes("\0") || !value.isWellFormed())
+      throw new BrokenContract(`The service set ${name} to a text with a NUL or with broken Unicode.`);
   }
   return { ...(config as Record<string, string>) };
 }
