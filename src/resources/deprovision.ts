@@ -1,4 +1,5 @@
 import { statement, type Database } from "../database/database.ts";
+import { isConflict, isLockTimeout } from "../database/failure.ts";
 import type { Log } from "../logging/log.ts";
 import { lockResourceAndCredential } from "./lock-resource.ts";
 import { createRequestDeadline } from "./request-deadline.ts";
@@ -63,23 +64,27 @@ export function createDeprovision({
 }): Deprovision {
   return async (uuid, requestId, receivedAtMs = performance.now()) => {
     const withinDeadline = createRequestDeadline(receivedAtMs);
-    let tries = 0;
+    let mayBeDone = false;
     const [gone] = await withinDeadline(() =>
-      db.transaction(async (tx) => {
-        tries += 1;
-        await lockResourceAndCredential(tx, uuid);
-        const ended = await tx.query(leaveTombstone, [uuid, requestId ?? null]);
-        if (ended.length > 0 || (await tx.query(leaveTombstoneOfUnseen, [uuid])).length > 0) return ended;
-        await lockResourceAndCredential(tx, uuid);
-        return tx.query(leaveTombstone, [uuid, requestId ?? null]);
-      }),
+      db
+        .transaction(async (tx) => {
+          if (!(await lockResourceAndCredential(tx, uuid))) {
+            if ((await tx.query(leaveTombstoneOfUnseen, [uuid])).length > 0) return [];
+            await lockResourceAndCredential(tx, uuid);
+          }
+          return tx.query(leaveTombstone, [uuid, requestId ?? null]);
+        })
+        .catch((error: unknown) => {
+          mayBeDone ||= !isConflict(error) && !isLockTimeout(error);
+          throw error;
+        }),
     );
     if (!gone) {
       const resource = await withinDeadline(() => findResource(db, uuid));
       if (!resource || wasNeverProvisioned(resource)) throw notFound();
-      // After several tries, an earlier one may have taken effect and its acknowledgement been lost: then this request
-      // was the first, and succeeds.
-      if (tries === 1) throw deprovisioned();
+      // An earlier try may have taken effect and its acknowledgement been lost: then this request was the first, and
+      // succeeds. PostgreSQL has undone a try that met a conflict or a lock.
+      if (!mayBeDone) throw deprovisioned();
     }
     log.info({ uuid, requestId }, "Deprovisioned: a tombstone stays, every secret is erased");
     onSettled();

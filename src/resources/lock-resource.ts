@@ -11,8 +11,12 @@ const lockCredential = statement(
  * sees the database's snapshot of the moment it began: one that had to wait for a plan change or an exchange to commit
  * would miss the step inserted with it, and leave that step behind. After these locks the next statement sees
  * everything.
+ *
+ * False, and nothing is locked: there is no such resource. A provision may commit right then, so its credential must not
+ * be locked alone: all others lock the resource first, and PostgreSQL would end one of them as a deadlock.
  */
-export async function lockResourceAndCredential(tx: Queryable, uuid: string): Promise<void> {
-  await tx.query(lockResource, [uuid]);
-  await tx.query(lockCredential, [uuid]);
+export async function lockResourceAndCredential(tx: Queryable, uuid: string): Promise<boolean> {
+  const isThere = (await tx.query(lockResource, [uuid])).length > 0;
+  if (isThere) await tx.query(lockCredential, [uuid]);
+  return isThere;
 }

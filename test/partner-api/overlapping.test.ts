@@ -52,6 +52,17 @@ describe("slow updates of config vars at the platform", () => {
     expect(urlThere(uuid)).toBe(urlOf(uuid, "basic"));
   });
 
+  it("of a plan change behind the provision do not tell the platform a second time that it is done", async () => {
+    life.control.fault("POST /addons/*/actions/provision", { delayMs: 500 }, 1);
+    life.control.fault("GET /addons/*/config", { delayMs: 1_500 }, 1);
+    const { addon } = await life.control.install({ plan: "dedicated" });
+    expect((await life.control.changePlan(addon.id, "premium")).response.status).toBe(202);
+    await nothingLeft(addon.id);
+    expect(life.actionsOf(addon.id)).toEqual(["provision 200"]);
+    expect(life.control.addon(addon.id).state).toBe("provisioned");
+    expect(urlThere(addon.id)).toBe(urlOf(addon.id, "premium"));
+  });
+
   it("do not overwrite those of a plan change that was queued behind the provision", async () => {
     life.control.fault("PATCH /addons/*/config", { delayMs: 1_500 }, 1);
     const { addon } = await life.control.install({ plan: "dedicated" });

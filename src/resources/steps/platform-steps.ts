@@ -61,8 +61,9 @@ export function createPlatformSteps(needs: {
       const { uuid, state } = step.resource;
       const platform = platformFor(uuid);
       const isFirst = state === "provisioning" && step.attempts === 1;
-      await pushConfig(needs, platform, { uuid, given: isFirst ? step.resource : null });
-      if (state === "provisioning") await markProvisioned(platform);
+      const resource = await pushConfig(needs, platform, { uuid, given: isFirst ? step.resource : null });
+      // The state of now: the announcement of a plan change may run beside that of the provision before it.
+      if (resource?.state === "provisioning") await markProvisioned(platform);
       if (await settlements.provisioned(step))
         log.info({ uuid, requestId: step.requestId }, "The platform knows the config vars");
     }),
@@ -170,23 +171,23 @@ async function lookForApps(platformFor: PlatformFor, uuid: string) {
  * Makes the platform's config vars ours: sends the full set, but only if something differs, so that after a lost answer
  * a look shows whether it was set (platform document, "Add-on configuration"). A resource's first set, `given` as it
  * was a moment ago, is sent without a look: mostly nothing is there yet. The vars are not checked against what this
- * release declares, since the set may come from a newer one.
+ * release declares, since the set may come from a newer one. Answers the resource as last seen; null: it is gone.
  */
 async function pushConfig(
   { db, vault }: { db: Queryable; vault: Vault },
   { config }: ResourceApi,
   { uuid, given }: { uuid: string; given: ResourceRow | null },
-): Promise<void> {
+): Promise<ResourceRow | null> {
   let sent: Buffer | null = null;
   // Repeats as long as other processes have stored other vars meanwhile: their update may have reached the platform
   // before ours.
   for (;;) {
     const resource: ResourceRow | null = given && !sent ? given : await findResource(db, uuid);
-    if (!resource?.sealedConfig || sent?.equals(resource.sealedConfig)) return;
+    if (!resource?.sealedConfig || sent?.equals(resource.sealedConfig)) return resource;
     const wanted = openConfig(vault, resource);
-    if (wanted.length === 0) return;
+    if (wanted.length === 0) return resource;
     const isSet = async () => notYetSet(wanted, await config.get()).length === 0;
-    if (resource !== given && (await isSet())) return;
+    if (resource !== given && (await isSet())) return findResource(db, uuid);
     await config.update(wanted);
     sent = resource.sealedConfig;
   }
