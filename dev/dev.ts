@@ -102,7 +102,11 @@ function outcome(isSettled: boolean, { state, name, tokens }: AddonState): strin
 
 /** What precedes a command of the kit so that it finds the service: DATA_DIR, or on PostgreSQL all settings. */
 function kitNeeds(): string {
-  if (settings.environment["DATABASE_URL"]) return `env $(grep -v '^#' ${settings.dataDir}/dev.env) `;
+  if (settings.environment["DATABASE_URL"]) {
+    const others = ["#", ...settings.overridden.map((name) => `${name}=`)];
+    const pattern = others.length === 1 ? "-v '^#'" : `-vE '^(${others.join("|")})'`;
+    return `env $(grep ${pattern} ${settings.dataDir}/dev.env) `;
+  }
   return process.env["DATA_DIR"] ? `DATA_DIR=${settings.dataDir} ` : "";
 }
 

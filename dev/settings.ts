@@ -12,6 +12,8 @@ export interface DevSettings {
   /** The path as it was given, which may be relative to the working folder. */
   dataDir: string;
   sandboxPort: number;
+  /** The names in `dev.env` for which the environment or `.env` has another value, which applies. */
+  overridden: string[];
   /** Whether this is the first run with this folder. */
   isFirstRun: boolean;
   /**
@@ -44,6 +46,9 @@ export function devSettings(env: Environment = process.env, folder = process.cwd
   if (isFirstRun) write(file, made);
   return {
     ...{ dataDir, sandboxPort, isFirstRun },
+    overridden: Object.entries(made).flatMap(([name, value]) =>
+      (chosen[name] ?? value) === value || name in addresses ? [] : [name],
+    ),
     environment: { ...made, ...chosen, ...addresses },
     keepAddresses: (given = {}) => write(file, { ...made, ...given }),
   };

@@ -14,26 +14,23 @@ export const DEFAULT_DATA_DIR = ".data";
  * database only, the settings that `npm run dev` made, so that the command line reaches the service that it started.
  */
 export function readEnvironment(env: Environment = process.env, folder = process.cwd()): Environment {
-  const chosen = chosenSettings(env, folder);
+  const chosen = readChosenEnvironment(env, folder);
   return { ...madeByDev(chosen, folder), ...chosen };
-}
-
-/** As {@link readEnvironment}, without what `npm run dev` made up: for what concerns another service than its own. */
-export function readChosenEnvironment(env: Environment = process.env, folder = process.cwd()): Environment {
-  return chosenSettings(env, folder);
 }
 
 /** The names of the settings that `npm run dev` made up because neither the environment nor `.env` gives them. */
 export function madeUpNames(env: Environment = process.env, folder = process.cwd()): string[] {
-  const chosen = chosenSettings(env, folder);
+  const chosen = readChosenEnvironment(env, folder);
   return Object.keys(madeByDev(chosen, folder)).filter((name) => chosen[name] === undefined);
 }
 
 /**
+ * As {@link readEnvironment}, without what `npm run dev` made: for what concerns another service than its own.
+ *
  * An empty setting in `.env` counts as absent, as in a fresh copy of `.env.example`. An empty variable in the
  * environment overrides `.env` and what `npm run dev` made: the default applies.
  */
-function chosenSettings(env: Environment, folder: string): Environment {
+export function readChosenEnvironment(env: Environment = process.env, folder = process.cwd()): Environment {
   const written = Object.entries(fileSettings(path.join(folder, ".env"))).filter(([, value]) => value !== "");
   return { ...Object.fromEntries(written), ...env };
 }

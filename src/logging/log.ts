@@ -57,9 +57,14 @@ function withNote([members, ...rest]: Parameters<LogFn>, noteOn: NoteOn): Parame
 
 /** The platform's id of its request, from the first that has one: the error, its cause, that one's cause, and so on. */
 function platformRequestIdOf(error: unknown, depth = 0): string | undefined {
-  if (!(error instanceof Error) || depth === DEEPEST) return undefined;
-  const { platformRequestId: id, cause } = error as { platformRequestId?: unknown; cause?: unknown };
-  return typeof id === "string" ? id : platformRequestIdOf(cause, depth + 1);
+  try {
+    if (!(error instanceof Error) || depth === DEEPEST) return undefined;
+    const { platformRequestId: id, cause } = error as { platformRequestId?: unknown; cause?: unknown };
+    return typeof id === "string" ? id : platformRequestIdOf(cause, depth + 1);
+  } catch {
+    // A getter may throw.
+    return undefined;
+  }
 }
 
 /** Makes the functions that shorten what is logged. */
@@ -92,12 +97,26 @@ function createKeeping({ scrub }: Scrubber) {
    * secrets. The serializer gets a copy, as it marks what it is given, which may be frozen, and reads every member.
    */
   function spelledOut(error: Error): object {
-    const { constructor, name, cause } = error;
-    const copy = { constructor, name, message: String(error.message), stack: String(error.stack), cause };
-    const { type, message, stack } = stdSerializers.err(copy as Error);
+    const { constructor, name } = error;
+    const copy = { constructor, name, message: String(error.message), stack: String(error.stack ?? "") };
+    const { type, message, stack } = withCauses(copy as Error, error);
     const { id } = error as { id?: unknown };
     const platformRequestId = keepText(platformRequestIdOf(error));
     return { type, id, platformRequestId, message: cut(message), stack: cut(stack) };
+  }
+
+  /** The copy serialised, with the causes of the original if they can be read. */
+  function withCauses(copy: Error, original: Error) {
+    try {
+      const { cause } = original;
+      // Some libraries' errors have a function there.
+      return stdSerializers.err({
+        ...copy,
+        cause: typeof cause === "function" ? cause.bind(original) : cause,
+      });
+    } catch {
+      return stdSerializers.err(copy);
+    }
   }
 
   function keepText(value: unknown): unknown {

@@ -70,7 +70,10 @@ export interface VendorResource {
 
 /** The work is done: the app's config vars (the full set), and a sentence for the customer. */
 export interface Done {
-  /** A var that is left out is removed from the app; an empty string sets the var to an empty value. */
+  /**
+   * A var that is left out is removed from the app; an empty string sets the var to an empty value. A NUL or broken
+   * Unicode counts as an error.
+   */
   config: Readonly<Record<string, string>>;
   message?: string;
 }

@@ -1,5 +1,4 @@
 import { statement, type Database } from "../database/database.ts";
-import { isConflict, isLockTimeout } from "../database/failure.ts";
 import type { Log } from "../logging/log.ts";
 import { lockResourceAndCredential } from "./lock-resource.ts";
 import { createRequestDeadline } from "./request-deadline.ts";
@@ -66,24 +65,21 @@ export function createDeprovision({
     const withinDeadline = createRequestDeadline(receivedAtMs);
     let mayBeDone = false;
     const [gone] = await withinDeadline(() =>
-      db
-        .transaction(async (tx) => {
-          if (!(await lockResourceAndCredential(tx, uuid))) {
-            if ((await tx.query(leaveTombstoneOfUnseen, [uuid])).length > 0) return [];
-            await lockResourceAndCredential(tx, uuid);
-          }
-          return tx.query(leaveTombstone, [uuid, requestId ?? null]);
-        })
-        .catch((error: unknown) => {
-          mayBeDone ||= !isConflict(error) && !isLockTimeout(error);
-          throw error;
-        }),
+      db.transaction(async (tx) => {
+        if (!(await lockResourceAndCredential(tx, uuid))) {
+          if ((await tx.query(leaveTombstoneOfUnseen, [uuid])).length > 0) return [];
+          await lockResourceAndCredential(tx, uuid);
+        }
+        const ended = await tx.query(leaveTombstone, [uuid, requestId ?? null]);
+        mayBeDone ||= ended.length > 0;
+        return ended;
+      }),
     );
     if (!gone) {
       const resource = await withinDeadline(() => findResource(db, uuid));
       if (!resource || wasNeverProvisioned(resource)) throw notFound();
-      // An earlier try may have taken effect and its acknowledgement been lost: then this request was the first, and
-      // succeeds. PostgreSQL has undone a try that met a conflict or a lock.
+      // An earlier try may have been committed and its acknowledgement been lost: then this request was the first, and
+      // succeeds.
       if (!mayBeDone) throw deprovisioned();
     }
     log.info({ uuid, requestId }, "Deprovisioned: a tombstone stays, every secret is erased");

@@ -13,7 +13,8 @@ const lockCredential = statement(
  * everything.
  *
  * False, and nothing is locked: there is no such resource. A provision may commit right then, so its credential must not
- * be locked alone: all others lock the resource first, and PostgreSQL would end one of them as a deadlock.
+ * be locked alone: all others lock the resource before the credential, and PostgreSQL would end one of them as a
+ * deadlock.
  */
 export async function lockResourceAndCredential(tx: Queryable, uuid: string): Promise<boolean> {
   const isThere = (await tx.query(lockResource, [uuid])).length > 0;

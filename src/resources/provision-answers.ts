@@ -1,10 +1,11 @@
 import { genericPlanStatement, type Queryable } from "../database/database.ts";
 import { createGroupCommit } from "../database/group-commit.ts";
+import { messageOf } from "../errors.ts";
 import type { Log } from "../logging/log.ts";
 import type { Vault } from "../vault/vault.ts";
 import { fullSet, sealConfig } from "./config-vars.ts";
 import { resourceSealContext, type ResourceRow } from "./rows.ts";
-import type { Attempt } from "./steps/attempt.ts";
+import { TAKES_LONGER, type Attempt } from "./steps/attempt.ts";
 import type { Step } from "./steps/queue.ts";
 
 /** An answer to the platform: the status and the exact bytes of the body, the same at every repetition. */
@@ -12,9 +13,6 @@ export interface Answer {
   status: number;
   body: string;
 }
-
-/** The message of a 202 for which the vendor gave none. */
-const TAKES_LONGER = "Your add-on is being set up. Its config vars appear as soon as it is ready.";
 
 // The decision about a provision: answer, state, config vars, the grant's fate and the next step in one statement. The
 // first writer decides; any later one, also after a deprovision, matches no row. `step_next`: the step's next kind;
@@ -106,7 +104,7 @@ export function createProvisionAnswers(db: Queryable, vault: Vault, log: Log): P
       const { uuid } = step.resource;
       if (result.is === "failed")
         log.warn(
-          { uuid, requestId: step.requestId, error: result.error },
+          { uuid, requestId: step.requestId, error: result.error ?? messageOf(result.error) },
           "provision() failed; answering later and trying again",
         );
       const decision = { uuid, config: null, step, ...decisionFor(uuid, result) };

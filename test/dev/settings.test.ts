@@ -27,8 +27,12 @@ it("npm run dev keeps them in the default folder when DATA_DIR is empty", () => 
 
 it("the environment and .env override generated values, and are not copied", async () => {
   await writeFile(path.join(folder, ".env"), "ADDON_ID=kettles\n");
-  const { environment, keepAddresses } = devSettings({ ADDON_PASSWORD: "from the environment" }, folder);
+  const { environment, overridden, keepAddresses } = devSettings(
+    { ADDON_PASSWORD: "from the environment" },
+    folder,
+  );
   keepAddresses();
+  expect(overridden).toEqual(["ADDON_ID", "ADDON_PASSWORD"]);
   expect(environment).toMatchObject({ ADDON_ID: "kettles", ADDON_PASSWORD: "from the environment" });
   expect(await readFile(path.join(folder, ".data/dev.env"), "utf8")).not.toMatch(
     /kettles|from the environment/,

@@ -339,12 +339,32 @@ describe("the log", () => {
       "one with a getter that throws",
       () => Object.defineProperty(new Error("No clay."), "clay", { enumerable: true, get: never }),
     ],
+    [
+      "one whose cause cannot be read",
+      () => Object.defineProperty(new Error("No clay."), "cause", { get: never }),
+    ],
     ["one whose message is no text", () => Object.assign(new Error("x"), { message: ["No clay."] })],
   ])("writes the message and the stack of an unusual error: %s", (_, anError) => {
     const { log, lines } = aLog();
     log.error({ error: anError(), cause: { reason: anError() } }, "x");
     const shown = { message: "No clay.", stack: expect.stringContaining("log.test.ts") };
     expect(JSON.parse(lines[0]!)).toMatchObject({ error: shown, cause: { reason: shown } });
+  });
+
+  it("asks for a cause that is a function, as some libraries have it, and writes no stack where there is none", () => {
+    class Lost extends Error {
+      readonly #inner = new Error("No clay.");
+      override cause = function (this: Lost) {
+        return this.#inner;
+      };
+    }
+    const { log, lines } = aLog();
+    log.error({ error: new Lost("The kiln is cold.") }, "x");
+    expect(JSON.parse(lines[0]!)).toMatchObject({
+      error: { type: "Lost", stack: expect.stringContaining("caused by: Error: No clay.") },
+    });
+    log.error({ error: Object.assign(new Error("No clay."), { stack: undefined }) }, "x");
+    expect(JSON.parse(lines[1]!)).toMatchObject({ error: { message: "No clay.", stack: "" } });
   });
 
   it("writes everything else where something cannot be read", () => {

@@ -136,7 +136,6 @@ describe("finish that answers later for a provision", () => {
       "againInSeconds that is no number",
     ],
     ["without a sentence", { later: true }, "not with a sentence"],
-    ["with an empty one", { later: " " }, "not with a sentence"],
   ])("fails and is retried when it answers later %s", async (_, answer, said) => {
     says("finish", answer as NotYet);
     const { addon } = await life.control.install({ plan: "dedicated" });

@@ -63,6 +63,18 @@ describe("slow updates of config vars at the platform", () => {
     expect(urlThere(addon.id)).toBe(urlOf(addon.id, "premium"));
   });
 
+  it("of a plan change say nothing of the provision before it, of which the platform does not know yet", async () => {
+    life.control.fault("POST /addons/*/actions/provision", { status: 503 }, 2);
+    const { addon } = await life.control.install({ plan: "dedicated" });
+    expect((await life.control.changePlan(addon.id, "premium")).response.status).toBe(202);
+    await eventually(async () => expect(await life.steps(addon.id)).toHaveLength(1));
+    expect(await life.resource(addon.id)).toMatchObject({ state: "provisioning" });
+    await nothingLeft(addon.id);
+    expect(await life.resource(addon.id)).toMatchObject({ state: "provisioned" });
+    expect(life.control.addon(addon.id).state).toBe("provisioned");
+    expect(urlThere(addon.id)).toBe(urlOf(addon.id, "premium"));
+  });
+
   it("do not overwrite those of a plan change that was queued behind the provision", async () => {
     life.control.fault("PATCH /addons/*/config", { delayMs: 1_500 }, 1);
     const { addon } = await life.control.install({ plan: "dedicated" });

@@ -336,6 +336,17 @@ describe("a provision whose function", () => {
     expect(life.actionsOf(addon.id)).toEqual(["provision 200"]);
   });
 
+  it("answers later with an empty sentence: 202 with the standard one, then finished", async () => {
+    life.vendor.next("provision", () => Promise.resolve({ later: " " }));
+    const { addon, response } = await life.control.install();
+    expect(response).toMatchObject({
+      status: 202,
+      body: { message: expect.stringContaining("being set up") },
+    });
+    await done(addon.id);
+    expect(life.vendor.callsOf(addon.id, "finish")).toHaveLength(1);
+  });
+
   it.each<[string, () => Promise<never>]>([
     ["throws an error", () => Promise.reject(new Error("The kiln is cold."))],
     ["throws no error at all", () => Promise.reject("cold" as unknown as Error)],

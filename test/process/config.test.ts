@@ -492,9 +492,8 @@ describe("the sources of settings", () => {
   it("what npm run dev made up is left out where another service than its own is meant", async () => {
     await write(".env", `DATA_DIR=${folder}\nLOG_LEVEL=debug\n`);
     await write("dev.env", "ADDON_PASSWORD=made-up\n");
-    expect(readChosenEnvironment({ PORT: "1" }, folder)).toEqual({
-      ...{ DATA_DIR: folder, LOG_LEVEL: "debug", PORT: "1" },
-    });
+    const chosen = { DATA_DIR: folder, LOG_LEVEL: "debug", PORT: "1" };
+    expect(readChosenEnvironment({ PORT: "1" }, folder)).toEqual(chosen);
   });
 
   it("a .env that cannot be read, such as a folder, is named", async () => {

@@ -2,6 +2,9 @@ import { types } from "node:util";
 import { KitError, Refusal } from "../../errors.ts";
 import type { Done, Later, NotYet, Offer, Outcome } from "../contract.ts";
 
+/** The sentence for work that takes longer and says none itself. */
+export const TAKES_LONGER = "Your add-on is being set up. Its config vars appear as soon as it is ready.";
+
 /** What came of calling one of the vendor's functions. */
 export type Attempt =
   | { is: "done"; config: Readonly<Record<string, string>>; message: string | undefined }
@@ -68,12 +71,12 @@ const MOST_WAIT_SECONDS = 3_600;
  * other types.
  */
 export function whenAgain({ later, againInSeconds = USUAL_WAIT_SECONDS }: NotYet) {
-  if (typeof later !== "string" || later.trim() === "")
+  if (typeof later !== "string")
     throw new BrokenContract("The service answered later, but not with a sentence.");
   if (typeof againInSeconds !== "number" || Number.isNaN(againInSeconds))
     throw new BrokenContract("The service answered later with an againInSeconds that is no number.");
   const wait = Math.min(Math.max(againInSeconds, LEAST_WAIT_SECONDS), MOST_WAIT_SECONDS);
-  return { message: later, againInSeconds: wait };
+  return { message: later.trim() === "" ? TAKES_LONGER : later, againInSeconds: wait };
 }
 
 /**

@@ -61,9 +61,10 @@ export function createPlatformSteps(needs: {
       const { uuid, state } = step.resource;
       const platform = platformFor(uuid);
       const isFirst = state === "provisioning" && step.attempts === 1;
-      const resource = await pushConfig(needs, platform, { uuid, given: isFirst ? step.resource : null });
-      // The state of now: the announcement of a plan change may run beside that of the provision before it.
-      if (resource?.state === "provisioning") await markProvisioned(platform);
+      await pushConfig(needs, platform, { uuid, given: isFirst ? step.resource : null });
+      // The announcement of a plan change may run beside that of the provision before it, which tells this once.
+      const isOfChange = step.detail.plan !== undefined;
+      if (state === "provisioning" && !isOfChange) await markProvisioned(platform);
       if (await settlements.provisioned(step))
         log.info({ uuid, requestId: step.requestId }, "The platform knows the config vars");
     }),
@@ -171,23 +172,23 @@ async function lookForApps(platformFor: PlatformFor, uuid: string) {
  * Makes the platform's config vars ours: sends the full set, but only if something differs, so that after a lost answer
  * a look shows whether it was set (platform document, "Add-on configuration"). A resource's first set, `given` as it
  * was a moment ago, is sent without a look: mostly nothing is there yet. The vars are not checked against what this
- * release declares, since the set may come from a newer one. Answers the resource as last seen; null: it is gone.
+ * release declares, since the set may come from a newer one.
  */
 async function pushConfig(
   { db, vault }: { db: Queryable; vault: Vault },
   { config }: ResourceApi,
   { uuid, given }: { uuid: string; given: ResourceRow | null },
-): Promise<ResourceRow | null> {
+): Promise<void> {
   let sent: Buffer | null = null;
   // Repeats as long as other processes have stored other vars meanwhile: their update may have reached the platform
   // before ours.
   for (;;) {
     const resource: ResourceRow | null = given && !sent ? given : await findResource(db, uuid);
-    if (!resource?.sealedConfig || sent?.equals(resource.sealedConfig)) return resource;
+    if (!resource?.sealedConfig || sent?.equals(resource.sealedConfig)) return;
     const wanted = openConfig(vault, resource);
-    if (wanted.length === 0) return resource;
+    if (wanted.length === 0) return;
     const isSet = async () => notYetSet(wanted, await config.get()).length === 0;
-    if (resource !== given && (await isSet())) return findResource(db, uuid);
+    if (resource !== given && (await isSet())) return;
     await config.update(wanted);
     sent = resource.sealedConfig;
   }

@@ -40,10 +40,8 @@ export function createPutOff({
     const hasFailed = !(error instanceof Stopped);
     const words = hasFailed ? inWords(error) : null;
     const againInSeconds = nextTryInSeconds(STEP_AGAIN, attempts) + restSeconds(error);
-    const told = {
-      ...{ ...named(step), attempts, againInSeconds: Math.round(againInSeconds * 10) / 10 },
-      error: error ?? words,
-    };
+    const inSeconds = Math.round(againInSeconds * 10) / 10;
+    const told = { ...named(step), attempts, againInSeconds: inSeconds, error: error ?? words };
     // Logged even if it cannot be stored: the next try is no longer the twelfth, and the alarm would be lost.
     let isOurs = true;
     try {

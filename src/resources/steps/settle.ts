@@ -93,14 +93,16 @@ const fail = statement(
    INSERT INTO events (uuid, type) SELECT uuid, 'provision_failed' FROM next RETURNING uuid`,
 );
 
+// The announcement of a plan change says nothing of the provision before it, which has its own.
 const provisioned = genericPlanStatement(
   "settle_provisioned",
   `WITH ended AS (
      DELETE FROM steps s USING unnest($1::bigint[], $2::int[]) AS i(id, lease)
-     WHERE s.id = i.id AND s.lease = i.lease RETURNING s.id, s.lease, s.uuid
+     WHERE s.id = i.id AND s.lease = i.lease
+     RETURNING s.id, s.lease, s.uuid, s.kind = 'announce' AND s.detail ? 'plan' AS of_change
    ), turned AS (
      UPDATE resources r SET state = 'provisioned', updated_at = now() FROM ended
-     WHERE r.uuid = ended.uuid AND r.state = 'provisioning' RETURNING r.uuid
+     WHERE r.uuid = ended.uuid AND r.state = 'provisioning' AND NOT ended.of_change RETURNING r.uuid
    ), told AS (INSERT INTO events (uuid, type) SELECT uuid, 'provisioned' FROM turned
    )
    SELECT id, lease FROM ended`,
