@@ -97,12 +97,26 @@ function createKeeping({ scrub }: Scrubber) {
    * secrets. The serializer gets a copy, as it marks what it is given, which may be frozen, and reads every member.
    */
   function spelledOut(error: Error): object {
-    const { constructor, name } = error;
-    const copy = { constructor, name, message: String(error.message), stack: String(error.stack ?? "") };
-    const { type, message, stack } = withCauses(copy as Error, error);
-    const { id } = error as { id?: unknown };
+    const [name = "Error", words = "", trace = ""] = [textOf("name"), textOf("message"), textOf("stack")];
+    const copy = { constructor: error.constructor, name, message: words, stack: trace };
+    const { type, message, stack } = withCauses(copy, error);
     const platformRequestId = keepText(platformRequestIdOf(error));
-    return { type, id, platformRequestId, message: cut(message), stack: cut(stack) };
+    return {
+      type: String(type),
+      id: textOf("id"),
+      platformRequestId,
+      message: cut(message),
+      stack: cut(stack),
+    };
+
+    function textOf(member: "name" | "message" | "stack" | "id"): string | undefined {
+      try {
+        const value = (error as { id?: unknown } & Error)[member];
+        return value === undefined ? value : String(value);
+      } catch {
+        return "(unreadable)";
+      }
+    }
   }
 
   /** The copy serialised, with the causes of the original if they can be read. */

@@ -5,7 +5,7 @@ import type { Log } from "../logging/log.ts";
 import type { Vault } from "../vault/vault.ts";
 import { fullSet, sealConfig } from "./config-vars.ts";
 import { resourceSealContext, type ResourceRow } from "./rows.ts";
-import { TAKES_LONGER, type Attempt } from "./steps/attempt.ts";
+import type { Attempt } from "./steps/attempt.ts";
 import type { Step } from "./steps/queue.ts";
 
 /** An answer to the platform: the status and the exact bytes of the body, the same at every repetition. */
@@ -13,6 +13,9 @@ export interface Answer {
   status: number;
   body: string;
 }
+
+/** The message of a 202 for which the vendor gave none. */
+const TAKES_LONGER = "Your add-on is being set up. Its config vars appear as soon as it is ready.";
 
 // The decision about a provision: answer, state, config vars, the grant's fate and the next step in one statement. The
 // first writer decides; any later one, also after a deprovision, matches no row. `step_next`: the step's next kind;

@@ -370,13 +370,17 @@ describe("the log", () => {
   it("writes everything else where something cannot be read", () => {
     const { log, lines } = aLog();
     const unreadable = new Proxy(new Error("x"), { get: never, getPrototypeOf: never, ownKeys: never });
-    const error = Object.defineProperty(new Error("x"), "message", { get: never });
+    const error = Object.defineProperty(new Error("x"), "id", { get: never });
     log.error({ a: [1, unreadable], error, uuid: "u" }, "x");
     const { proxy, revoke } = Proxy.revocable({}, {});
     revoke();
     log.error({ proxy, uuid: "u" }, "x");
     const shown = { level: "error", uuid: "u", msg: "x" };
-    expect(JSON.parse(lines[0]!)).toMatchObject({ ...shown, a: [1, "(unreadable)"], error: "(unreadable)" });
+    expect(JSON.parse(lines[0]!)).toMatchObject({
+      ...shown,
+      a: [1, "(unreadable)"],
+      error: { message: "x", id: "(unreadable)" },
+    });
     expect(JSON.parse(lines[1]!)).toMatchObject({ ...shown, proxy: "(unreadable)" });
   });
 

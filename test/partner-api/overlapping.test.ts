@@ -64,11 +64,13 @@ describe("slow updates of config vars at the platform", () => {
   });
 
   it("of a plan change say nothing of the provision before it, of which the platform does not know yet", async () => {
-    life.control.fault("POST /addons/*/actions/provision", { status: 503 }, 2);
+    life.control.fault("POST /addons/*/actions/provision", { status: 503 }, 1_000);
     const { addon } = await life.control.install({ plan: "dedicated" });
     expect((await life.control.changePlan(addon.id, "premium")).response.status).toBe(202);
     await eventually(async () => expect(await life.steps(addon.id)).toHaveLength(1));
     expect(await life.resource(addon.id)).toMatchObject({ state: "provisioning" });
+    life.control.clearFaults();
+    await life.hurry(addon.id);
     await nothingLeft(addon.id);
     expect(await life.resource(addon.id)).toMatchObject({ state: "provisioned" });
     expect(life.control.addon(addon.id).state).toBe("provisioned");

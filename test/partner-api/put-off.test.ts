@@ -194,6 +194,21 @@ describe("a provision not known to be done after 11 hours", () => {
     expect(life.vendor.callsOf(uuid, "deprovision")).toEqual([]);
   });
 
+  it("is asked about once, and the plan change behind it stays", async () => {
+    const uuid = await forgotten();
+    await life.world.rows(
+      `INSERT INTO steps (uuid, kind, detail, due_at, created_at)
+       VALUES ($1, 'announce', '{"plan": "premium"}', now() + interval '1 hour', now() - interval '11.5 hours')`,
+      [uuid],
+    );
+    await eventually(async () => expect(await life.resource(uuid)).toMatchObject({ state: "provisioned" }));
+    const left = await life.world.rows(`SELECT kind, detail FROM steps WHERE uuid = $1`, [uuid]);
+    expect(left).toEqual([{ kind: "announce", detail: { plan: "premium" } }]);
+    expect(life.actionsOf(uuid)).toEqual(["provision 200", "deprovision 422"]);
+    await life.hurry(uuid);
+    await done(uuid);
+  });
+
   it("is asked about until the platform says its state", async () => {
     const uuid = await forgotten();
     life.control.fault("GET /addons/*", { status: 503 }, 4);
@@ -336,12 +351,12 @@ describe("a provision whose function", () => {
     expect(life.actionsOf(addon.id)).toEqual(["provision 200"]);
   });
 
-  it("answers later with an empty sentence: 202 with the standard one, then finished", async () => {
+  it("answers later with an empty sentence: 202 with a standard one, then finished", async () => {
     life.vendor.next("provision", () => Promise.resolve({ later: " " }));
     const { addon, response } = await life.control.install();
     expect(response).toMatchObject({
       status: 202,
-      body: { message: expect.stringContaining("being set up") },
+      body: { message: "The work goes on." },
     });
     await done(addon.id);
     expect(life.vendor.callsOf(addon.id, "finish")).toHaveLength(1);

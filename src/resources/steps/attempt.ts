@@ -2,8 +2,8 @@ import { types } from "node:util";
 import { KitError, Refusal } from "../../errors.ts";
 import type { Done, Later, NotYet, Offer, Outcome } from "../contract.ts";
 
-/** The sentence for work that takes longer and says none itself. */
-export const TAKES_LONGER = "Your add-on is being set up. Its config vars appear as soon as it is ready.";
+/** Stands in for an empty sentence; it fits a provision, a plan change and a clean-up. */
+const NO_SENTENCE = "The work goes on.";
 
 /** What came of calling one of the vendor's functions. */
 export type Attempt =
@@ -76,7 +76,7 @@ export function whenAgain({ later, againInSeconds = USUAL_WAIT_SECONDS }: NotYet
   if (typeof againInSeconds !== "number" || Number.isNaN(againInSeconds))
     throw new BrokenContract("The service answered later with an againInSeconds that is no number.");
   const wait = Math.min(Math.max(againInSeconds, LEAST_WAIT_SECONDS), MOST_WAIT_SECONDS);
-  return { message: later.trim() === "" ? TAKES_LONGER : later, againInSeconds: wait };
+  return { message: later.trim() === "" ? NO_SENTENCE : later, againInSeconds: wait };
 }
 
 /**

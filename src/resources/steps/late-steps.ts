@@ -26,14 +26,14 @@ const wake = statement(
 );
 
 // The platform gives an asynchronous provision up after 12 hours; we decide after 11 (assumed, section 2). A provision
-// that was never answered is not asynchronous: its step decides it. `leased_until` stays: the report waits until work
-// that still runs has noticed.
+// that was never answered is not asynchronous: its step decides it. A plan change behind it is not the provision, and
+// has its own step. `leased_until` stays: the report waits until work that still runs has noticed.
 const expire = statement(
   "expire_steps",
   `UPDATE steps s SET kind = 'report_failure', due_at = now(), attempts = 0, lease = s.lease + 1
    FROM resources r
    WHERE r.uuid = s.uuid AND r.state = 'provisioning' AND s.kind IN ('provision', 'finish', 'announce')
-     AND r.answer_status IS NOT NULL AND s.created_at < now() - ${GIVEN_UP_AFTER} RETURNING s.uuid`,
+     AND r.answer_status IS NOT NULL AND NOT s.detail ? 'plan' AND s.created_at < now() - ${GIVEN_UP_AFTER} RETURNING s.uuid`,
 );
 
 /** Finds what no due time brings up: waiting steps that were not woken, and provisions that took too long. */
