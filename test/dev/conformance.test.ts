@@ -1,7 +1,7 @@
 // `npm run conformance` without arguments: the kit's own service, with a database in a temporary folder.
 
 import { afterEach, describe, expect, it } from "@jest/globals";
-import { mkdtemp, readdir, rm } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { eventually } from "../support/world.ts";
@@ -28,6 +28,16 @@ describe("npm run conformance against this service", () => {
     expect(output()).not.toContain("Not all that follows a deprovision was done");
     expect(output()).toContain(": 2 passed, 0 broken, ");
     expect(await left()).toEqual([]);
+  });
+
+  it("of another service does not use what npm run dev made up for this one", async () => {
+    const folder = await mkdtemp(path.join(tmpdir(), "conformance-other-"));
+    folders.push(folder);
+    await mkdir(path.join(folder, ".data"));
+    await writeFile(path.join(folder, ".data/dev.env"), "ADDON_ID=teapots\nADDON_PASSWORD=made-up\n");
+    const { ended, output } = run("conformance", {}, ["--url", "http://127.0.0.1:9"], folder);
+    expect(await ended).not.toBe(0);
+    expect(output()).toContain("Say who the platform is to the service: --id, or ADDON_ID.");
   });
 
   it("leaves nothing behind when it is stopped by Ctrl-C", async () => {

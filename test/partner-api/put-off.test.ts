@@ -354,10 +354,7 @@ describe("a provision whose function", () => {
   it("answers later with an empty sentence: 202 with a standard one, then finished", async () => {
     life.vendor.next("provision", () => Promise.resolve({ later: " " }));
     const { addon, response } = await life.control.install();
-    expect(response).toMatchObject({
-      status: 202,
-      body: { message: "The work goes on." },
-    });
+    expect(response).toMatchObject({ status: 202, body: { message: "The work goes on." } });
     await done(addon.id);
     expect(life.vendor.callsOf(addon.id, "finish")).toHaveLength(1);
   });

@@ -1,4 +1,5 @@
 import { statement, type Queryable } from "../../database/database.ts";
+import { ofPlanChange } from "./of-plan-change.ts";
 
 /**
  * After this time a provision is given up; for any other step to which the vendor still answers "later", an alarm is
@@ -33,7 +34,8 @@ const expire = statement(
   `UPDATE steps s SET kind = 'report_failure', due_at = now(), attempts = 0, lease = s.lease + 1
    FROM resources r
    WHERE r.uuid = s.uuid AND r.state = 'provisioning' AND s.kind IN ('provision', 'finish', 'announce')
-     AND r.answer_status IS NOT NULL AND NOT s.detail ? 'plan' AND s.created_at < now() - ${GIVEN_UP_AFTER} RETURNING s.uuid`,
+     AND r.answer_status IS NOT NULL AND NOT ${ofPlanChange("s")}
+     AND s.created_at < now() - ${GIVEN_UP_AFTER} RETURNING s.uuid`,
 );
 
 /** Finds what no due time brings up: waiting steps that were not woken, and provisions that took too long. */

@@ -11,6 +11,7 @@ import type { ResourceApi } from "../../platform/api.ts";
 import { findResource, type ResourceRow } from "../rows.ts";
 import { createDiscovered } from "./discovered.ts";
 import { fenceOf } from "./fence.ts";
+import { isOfPlanChange } from "./of-plan-change.ts";
 import type { Step, StepQueue } from "./queue.ts";
 import type { Settlements } from "./settle.ts";
 
@@ -63,8 +64,7 @@ export function createPlatformSteps(needs: {
       const isFirst = state === "provisioning" && step.attempts === 1;
       await pushConfig(needs, platform, { uuid, given: isFirst ? step.resource : null });
       // The announcement of a plan change may run beside that of the provision before it, which tells this once.
-      const isOfChange = step.detail.plan !== undefined;
-      if (state === "provisioning" && !isOfChange) await markProvisioned(platform);
+      if (state === "provisioning" && !isOfPlanChange(step)) await markProvisioned(platform);
       if (await settlements.provisioned(step))
         log.info({ uuid, requestId: step.requestId }, "The platform knows the config vars");
     }),

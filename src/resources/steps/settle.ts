@@ -4,6 +4,7 @@ import type { Vault } from "../../vault/vault.ts";
 import { fullSet, openConfig, sealConfig } from "../config-vars.ts";
 import { findResource } from "../rows.ts";
 import { createFencedCommit, fenceOf, type Fence } from "./fence.ts";
+import { isOfPlanChange, ofPlanChange } from "./of-plan-change.ts";
 import type { Step } from "./queue.ts";
 
 // What a step leaves behind, written together with its end: the config vars wanted, the plan, and the next step. A step
@@ -99,7 +100,7 @@ const provisioned = genericPlanStatement(
   `WITH ended AS (
      DELETE FROM steps s USING unnest($1::bigint[], $2::int[]) AS i(id, lease)
      WHERE s.id = i.id AND s.lease = i.lease
-     RETURNING s.id, s.lease, s.uuid, s.kind = 'announce' AND s.detail ? 'plan' AS of_change
+     RETURNING s.id, s.lease, s.uuid, s.kind = 'announce' AND ${ofPlanChange("s")} AS of_change
    ), turned AS (
      UPDATE resources r SET state = 'provisioned', updated_at = now() FROM ended
      WHERE r.uuid = ended.uuid AND r.state = 'provisioning' AND NOT ended.of_change RETURNING r.uuid
@@ -131,7 +132,7 @@ export function createSettlements(db: Queryable, vault: Vault) {
      */
     async done(step: Step, config: Readonly<Record<string, string>>, appliedPlan: string): Promise<boolean> {
       // Not the step's kind: a plan change that was put off ends as a `finish`.
-      const event = step.detail.plan === undefined ? "config_ready" : "plan_changed";
+      const event = isOfPlanChange(step) ? "plan_changed" : "config_ready";
       let { resource } = step;
       for (;;) {
         const { uuid, sealedConfig: seenConfig } = resource;

@@ -6,6 +6,7 @@ import type { Offer, YourService } from "../contract.ts";
 import type { ProvisionAnswers } from "../provision-answers.ts";
 import { findResource, vendorResource } from "../rows.ts";
 import { attempt, isNotYet, StillUnderWay, whenAgain, type Attempt } from "./attempt.ts";
+import { isOfPlanChange } from "./of-plan-change.ts";
 import type { Step, StepQueue } from "./queue.ts";
 import type { Settlements } from "./settle.ts";
 import type { Wanted } from "./wanted.ts";
@@ -51,7 +52,7 @@ export function createVendorSteps(needs: {
     const error = result.refusal;
     // A plan change may run while the provision before it is not yet announced: its refusal does not fail the
     // provision.
-    const isOfChange = isChange || step.detail.plan !== undefined;
+    const isOfChange = isChange || isOfPlanChange(step);
     if (state === "provisioning" && !isOfChange) {
       log.error(
         { alarm: "provision_failed", uuid, requestId, error },
