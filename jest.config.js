@@ -16,7 +16,8 @@ export default {
   testMatch: ["<rootDir>/test/**/*.test.ts"],
   extensionsToTreatAsEsm: [".ts", ".tsx"],
   transform: { "\\.tsx?$": "@swc/jest" },
-  globalSetup: "<rootDir>/test/support/compile-programs.js",
+  globalSetup: "<rootDir>/test/support/global-setup.js",
+  globalTeardown: "<rootDir>/test/support/global-teardown.js",
   testEnvironment: "node",
   // Against hanging only: a slow machine under load is no failure.
   testTimeout: 90_000,

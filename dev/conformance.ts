@@ -1,6 +1,4 @@
-import { mkdtempSync, rmSync } from "node:fs";
 import { randomBytes } from "node:crypto";
-import { tmpdir } from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { runConformance } from "../conformance/run.ts";
@@ -9,6 +7,7 @@ import { openDatabase, statement } from "../src/database/database.ts";
 import { addonManifest } from "../src/operator/addon-manifest.ts";
 import { exitWith } from "../src/process/run-process.ts";
 import { offer } from "../src/your-service/plans.ts";
+import { temporaryDatabase } from "./temporary-database.ts";
 
 const countCleanUps = statement(
   "conformance_clean_ups",
@@ -19,8 +18,8 @@ const countCleanUps = statement(
 const WEB = fileURLToPath(new URL(`../src/web${path.extname(import.meta.url)}`, import.meta.url));
 const TSX = import.meta.resolve("tsx");
 
-// `npm run conformance`: checks any partner service, or, if none is named, this one, started for the purpose on an
-// embedded database in a temporary folder with the plans of `src/your-service`.
+// `npm run conformance`: checks any partner service, or, if none is named, this one, started for the purpose on a
+// database of its own with the plans of `src/your-service`.
 
 const words = process.argv.slice(2);
 // Writing to a terminal that was closed fails, but what was installed must still be deprovisioned.
@@ -34,14 +33,11 @@ const exitCode = await (
 process.exit(exitCode);
 
 async function checkThisService(): Promise<number> {
-  const folder = mkdtempSync(path.join(tmpdir(), "conformance-"));
-  // A process that is ending may still write into the folder.
-  process.once("exit", () => rmSync(folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 50 }));
+  const database = await temporaryDatabase();
   const id = "conformance";
   // The service is started with these values; those in `.env` are meant for another one.
   Object.assign(process.env, {
-    DATA_DIR: folder,
-    DATABASE_URL: "",
+    DATABASE_URL: database.url,
     ENCRYPTION_KEY: randomBytes(32).toString("hex"),
   });
   const asyncPlan = Object.entries(offer.plans).find(([, { later }]) => later !== undefined)?.[0];
@@ -56,12 +52,12 @@ async function checkThisService(): Promise<number> {
   const plans = asyncPlan ? ["--async-plan", asyncPlan] : [];
   const manifest = JSON.stringify(addonManifest(id, offer));
   const all = [...own, ...plans, "--manifest", manifest, ...words];
-  return runConformance(all, {}, () => hasCleanedUp(folder));
+  return runConformance(all, {}, () => hasCleanedUp(database.url)).finally(database.remove);
 }
 
 /** Waits for unfinished clean-ups: in a vendor's own database the last product would otherwise be left for good. */
-async function hasCleanedUp(dataDir: string): Promise<boolean> {
-  const db = await openDatabase({ dataDir, poolSize: 1, role: "guest" });
+async function hasCleanedUp(url: string): Promise<boolean> {
+  const db = openDatabase({ url, poolSize: 1 });
   try {
     return (await db.query<{ left: number }>(countCleanUps))[0]!.left === 0;
   } finally {

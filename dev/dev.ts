@@ -65,8 +65,8 @@ async function play(): Promise<void> {
     whatToTry({
       ...{ offer, logFile, kitNeeds: kitNeeds(), settingsFile: `${settings.dataDir}/dev.env` },
       operators: settings.environment["OPERATOR_ACCOUNTS"]!,
-      // Deleting the folder would not empty a PostgreSQL, whose data nobody could then decrypt.
-      startOver: settings.environment["DATABASE_URL"] ? null : `rm -rf ${settings.dataDir}`,
+      // Deleting the folder would not empty another database, whose data nobody could then decrypt.
+      startOver: settings.hasOwnDatabase ? `rm -rf ${settings.dataDir}` : null,
       serviceUrl: service.url!,
       platformUrl: sandbox.url,
       addon: addon.state === "deprovisioned" ? null : addon,
@@ -75,10 +75,10 @@ async function play(): Promise<void> {
   console.log(`\nReady. The story goes on below; Ctrl-C ends it.\n`);
 }
 
-function introduce({ environment, dataDir, isFirstRun, sandboxPort }: DevSettings, port: number): void {
-  const database = environment["DATABASE_URL"]
-    ? "the PostgreSQL of DATABASE_URL"
-    : `an embedded PostgreSQL in ${dataDir}`;
+function introduce({ hasOwnDatabase, dataDir, isFirstRun, sandboxPort }: DevSettings, port: number): void {
+  const database = hasOwnDatabase
+    ? `a PostgreSQL of its own in ${dataDir}`
+    : "the PostgreSQL of DATABASE_URL";
   console.log(
     [
       `The platform, played by sandbox/, starts on port ${sandboxPort}.`,
@@ -100,12 +100,11 @@ function outcome(isSettled: boolean, { state, name, tokens }: AddonState): strin
   return colours.yellow(`${name} is not finished yet; whatever follows appears here.`);
 }
 
-/** What precedes a command of the kit so that it finds the service: DATA_DIR, or on PostgreSQL all settings. */
+/** What precedes a command of the kit so that it finds the service: DATA_DIR, or with a database of yours all settings. */
 function kitNeeds(): string {
-  if (settings.environment["DATABASE_URL"]) {
-    const others = ["#", ...settings.overridden.map((name) => `${name}=`)];
-    const pattern = others.length === 1 ? "-v '^#'" : `-vE '^(${others.join("|")})'`;
-    return `env $(grep ${pattern} ${settings.dataDir}/dev.env) `;
+  if (!settings.hasOwnDatabase) {
+    const others = ["#", "DATABASE_URL=", ...settings.overridden.map((name) => `${name}=`)];
+    return `env $(grep -vE '^(${others.join("|")})' ${settings.dataDir}/dev.env) `;
   }
   return process.env["DATA_DIR"] ? `DATA_DIR=${settings.dataDir} ` : "";
 }

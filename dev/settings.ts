@@ -2,9 +2,14 @@ import { randomBytes } from "node:crypto";
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { parseEnv } from "node:util";
-import { readEnvironment, type Environment } from "../src/environment.ts";
-import { settings } from "../src/settings.ts";
+import {
+  DEFAULT_DATA_DIR,
+  readChosenEnvironment,
+  readEnvironment,
+  type Environment,
+} from "../src/environment.ts";
 import { Misconfigured } from "../src/errors.ts";
+import { newUrl } from "./postgresql.ts";
 
 export interface DevSettings {
   /** The environment that the service is started with. */
@@ -12,14 +17,13 @@ export interface DevSettings {
   /** The path as it was given, which may be relative to the working folder. */
   dataDir: string;
   sandboxPort: number;
+  /** Whether no database is given, so that one of our own is started, with the DATABASE_URL that was generated. */
+  hasOwnDatabase: boolean;
   /** The names in `dev.env` for which the environment or `.env` has another value, which applies. */
   overridden: string[];
   /** Whether this is the first run with this folder. */
   isFirstRun: boolean;
-  /**
-   * Stores the platform's address of now and the values in `given`. To be called only by a process that owns the
-   * folder's database.
-   */
+  /** Stores the platform's address of now and the values in `given`. To be called only by a process that owns the folder. */
   keepAddresses(given?: Record<string, string>): void;
 }
 
@@ -35,17 +39,22 @@ const SAMPLE_ADDON_ID = "teapots";
  */
 export function devSettings(env: Environment = process.env, folder = process.cwd()): DevSettings {
   const chosen = readEnvironment(env, folder);
-  const dataDir = chosen["DATA_DIR"] || settings.dataDir.standard!;
+  const dataDir = chosen["DATA_DIR"] || DEFAULT_DATA_DIR;
   const file = path.resolve(folder, dataDir, "dev.env");
   const isFirstRun = !existsSync(file);
   const kept = isFirstRun ? {} : (parseEnv(readFileSync(file, "utf8")) as Environment);
+  const hasOwnDatabase = !readChosenEnvironment(env, folder)["DATABASE_URL"];
+  if (hasOwnDatabase && !isFirstRun && !kept["DATABASE_URL"])
+    throw new Misconfigured(
+      `${dataDir} was made by an older version, which kept its database in another form. Start over: rm -rf ${dataDir}`,
+    );
   const sandboxPort = portIn(chosen["SANDBOX_PORT"] || "4000");
   const addresses = platformAddresses({ ...kept, ...chosen }, kept, sandboxPort);
   const made = { ...madeUp(), ...kept, ...addresses };
   // The encryption key must be on disk before anything is sealed with it.
   if (isFirstRun) write(file, made);
   return {
-    ...{ dataDir, sandboxPort, isFirstRun },
+    ...{ dataDir, sandboxPort, isFirstRun, hasOwnDatabase },
     overridden: Object.entries(made).flatMap(([name, value]) =>
       (chosen[name] ?? value) === value || name in addresses ? [] : [name],
     ),
@@ -63,6 +72,7 @@ function madeUp(): Record<string, string> {
     SSO_SALT: randomBytes(20).toString("hex"),
     OPERATOR_PASSWORD: randomBytes(12).toString("hex"),
     OPERATOR_ACCOUNTS: "owner@example.com",
+    DATABASE_URL: newUrl(),
     // Placeholders until the platform has registered a client.
     OAUTH_CLIENT_ID: "none-yet",
     OAUTH_CLIENT_SECRET: randomBytes(24).toString("hex"),

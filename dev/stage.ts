@@ -1,4 +1,7 @@
 import path from "node:path";
+import { migrate } from "../src/database/database.ts";
+import { Secret } from "../src/secret.ts";
+import { startPostgresql } from "./postgresql.ts";
 import { startSandbox, type LedgerEntry } from "../sandbox/index.ts";
 import type { Config } from "../src/config.ts";
 import { addonManifest } from "../src/operator/addon-manifest.ts";
@@ -23,10 +26,13 @@ export interface Stage {
   stop(): Promise<void>;
 }
 
-/** Starts both in this process, the platform first: the service calls it as soon as its database is open. */
+/**
+ * Starts both in this process, the platform first: the service calls it as soon as its database answers, and the
+ * platform's state file is the lock on the folder.
+ */
 export async function setStage(
   config: Config,
-  { dataDir, sandboxPort, keepAddresses }: DevSettings,
+  { dataDir, sandboxPort, hasOwnDatabase, keepAddresses }: DevSettings,
 ): Promise<Stage> {
   const narrator = createNarrator(
     (text) => console.log(text),
@@ -48,11 +54,16 @@ export async function setStage(
     onEntry: narrator.call,
   });
   const client = oauthClient(sandbox.control, config);
-  const service = await runWeb({ ...config, ...client }, { logTo: log }).catch(async (error: unknown) => {
-    await sandbox.close();
-    throw error;
-  });
+  const postgresql = hasOwnDatabase
+    ? await startPostgresql(path.join(dataDir, "postgresql-18"), config.databaseUrl.reveal(), {
+        isDurable: true,
+      })
+    : null;
+  const databaseUrl = postgresql ? new Secret(postgresql.url) : config.databaseUrl;
+  await migrate({ url: (config.migrationDatabaseUrl ?? databaseUrl).reveal(), ca: config.databaseCa });
+  const service = await runWeb({ ...config, databaseUrl, ...client }, { logTo: log });
   keepAddresses({
+    ...(postgresql && { DATABASE_URL: postgresql.url }),
     OAUTH_CLIENT_ID: client.oauthClientId!,
     OAUTH_CLIENT_SECRET: client.oauthClientSecret!.reveal(),
   });
@@ -63,6 +74,7 @@ export async function setStage(
     async stop() {
       await service.stop();
       await sandbox.close();
+      await postgresql?.stop();
       narrator.close();
       await log.close();
     },

@@ -8,7 +8,7 @@ import { yourSettings, type YourSettings } from "./your-service/settings.ts";
 export type Config = ValuesOf<typeof settings> & {
   /** The vendor's own settings, from `src/your-service/settings.ts`. */
   readonly yours: YourSettings;
-  /** Warnings for the log: a value was read differently from how it was written, or is not fit for production. */
+  /** Warnings for the log: a value was read differently from how it was written. */
   readonly remarks: readonly string[];
 };
 
@@ -63,7 +63,6 @@ export function readConfig(
         faults.map((fault) => `  ${fault}`).join("\n"),
     );
   }
-  if (!only) remarks.push(...notForProduction(config));
   return Object.freeze(config);
 }
 
@@ -89,15 +88,6 @@ export function wrongNames(own: Settings): string[] {
 export function yourEnvironment(env: Environment = readEnvironment()): Record<string, string> {
   const names = Object.values<Setting<unknown>>(yourSettings).map(({ name }) => name);
   return Object.fromEntries(names.flatMap((name) => (env[name] === undefined ? [] : [[name, env[name]]])));
-}
-
-/** Remarks on what is fit for development only. A real platform has real customers, whose data must not be lost. */
-function notForProduction({ databaseUrl, dataDir, allowInsecurePlatform }: Config): string[] {
-  if (databaseUrl || allowInsecurePlatform) return [];
-  return [
-    `DATABASE_URL is not set, so everything is kept in the embedded database in ${dataDir}, which is for development: ` +
-      "it serves one machine, and a power cut or a new machine may lose it. Set it to a PostgreSQL.",
-  ];
 }
 
 /**

@@ -6,12 +6,12 @@ import { messageOf, Misconfigured } from "./errors.ts";
 /** Variables by name, as in `process.env`. */
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Where the embedded database is unless `DATA_DIR` says otherwise. */
+/** Where `npm run dev` keeps its files unless `DATA_DIR` says otherwise. */
 export const DEFAULT_DATA_DIR = ".data";
 
 /**
- * The environment; for what it lacks, the `.env` file in the working folder; and for what both lack, on the embedded
- * database only, the settings that `npm run dev` made, so that the command line reaches the service that it started.
+ * The environment; for what it lacks, the `.env` file in the working folder; and for what both lack, unless they name a
+ * database, the settings that `npm run dev` made, so that the command line reaches the service that it started.
  */
 export function readEnvironment(env: Environment = process.env, folder = process.cwd()): Environment {
   const chosen = readChosenEnvironment(env, folder);

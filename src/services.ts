@@ -51,11 +51,10 @@ const beat = statement(
 
 /**
  * Makes the parts of every process, and connects them. Nothing runs yet. The web process adds its routes
- * (process/run-web.ts, website.ts), which no command and no worker loads. `role` is `owner` for the web process, and
- * `guest` for a worker or a command beside it; only the embedded database looks at it. Throws `Misconfigured` if the
- * offer contradicts itself, or the database cannot be opened.
+ * (process/run-web.ts, website.ts), which no command and no worker loads. Throws `Misconfigured` if the offer contradicts
+ * itself, or a file that `DATABASE_CA` names cannot be read.
  */
-export async function createServices(config: Config, role: "owner" | "guest", parts: Partial<Parts> = {}) {
+export async function createServices(config: Config, parts: Partial<Parts> = {}) {
   const offer = parts.offer ?? yourOffer;
   checkOffer(offer);
   const scrubber = createOwnScrubber(config);
@@ -71,10 +70,8 @@ export async function createServices(config: Config, role: "owner" | "guest", pa
     return noteOn(alarm);
   });
   const vault = await createVault(config);
-  const opened = await openDatabase({
-    url: config.databaseUrl?.reveal(),
-    dataDir: config.dataDir,
-    role,
+  const opened = openDatabase({
+    url: config.databaseUrl.reveal(),
     poolSize: config.databasePool,
     ca: config.databaseCa,
     log,
@@ -89,15 +86,7 @@ export async function createServices(config: Config, role: "owner" | "guest", pa
   const api = createPlatformApi(calls);
   // Your service is made only if `parts` does not replace it.
   let own: ReturnType<typeof createYourService> | undefined;
-  const yours = async () => {
-    try {
-      return (own ??= createYourService(config.yours));
-    } catch (error) {
-      // An embedded database that stays open would keep the process from ending.
-      await opened.close();
-      throw error;
-    }
-  };
+  const yours = () => (own ??= createYourService(config.yours));
 
   // The next step may be in the other lane.
   const onSettled = () => {
@@ -127,7 +116,7 @@ export async function createServices(config: Config, role: "owner" | "guest", pa
   const { addonId, addonPassword } = config;
   const grants = createOauthGrantEndpoint({ ...calls, addonId, addonPassword });
   const recover = createRecover({ db, vault, endpoint: grants });
-  const vendor = parts.vendor ?? (await yours());
+  const vendor = parts.vendor ?? yours();
   const lifecycle = createLifecycle({
     ...{ db, vault, offer, vendor, platformFor, scrubber, onSettled, log },
     areGrantsQueued: credentials.grants.areQueued,
@@ -136,7 +125,7 @@ export async function createServices(config: Config, role: "owner" | "guest", pa
     ...{ http, db, vault, scrubber, log },
     onRefreshEnd: () => jobs.wake("refresh-people", AFTER_AN_END_MS),
   });
-  const customerPage = parts.customerPage ?? (await yours()).customerPage;
+  const customerPage = parts.customerPage ?? yours().customerPage;
   const prune = { pruneSignIns: createPrune(db), pruneCustomers: createPruneCustomers(db) };
   const jobs: Jobs<JobName> = createJobs({
     jobs: timetable({ db, credentials, lifecycle, platformFor, peopleTokens, ...prune, log }),

@@ -1,4 +1,3 @@
-import { DEFAULT_DATA_DIR } from "./environment.ts";
 import { setting } from "./setting.ts";
 import {
   accountList,
@@ -32,7 +31,7 @@ export const settings = {
     "",
   ),
   trustProxy: setting("TRUST_PROXY", "how many proxies stand in front", wholeNumber(0, 10), "0"),
-  databaseUrl: setting("DATABASE_URL", "PostgreSQL; unset: the embedded database", optional(postgresUrl), ""),
+  databaseUrl: setting("DATABASE_URL", "the address of a PostgreSQL 15 or newer", postgresUrl),
   migrationDatabaseUrl: setting(
     "MIGRATION_DATABASE_URL",
     "a role with DDL rights, for kit migrate",
@@ -46,7 +45,6 @@ export const settings = {
     "",
   ),
   databasePool: setting("DATABASE_POOL", "connections per process", wholeNumber(1, 200), "10"),
-  dataDir: setting("DATA_DIR", "the embedded database's folder", text, DEFAULT_DATA_DIR),
   addonId: setting("ADDON_ID", "user name of the platform's Basic credentials", userName),
   addonPassword: setting("ADDON_PASSWORD", "password of the platform's Basic credentials", secret),
   addonPasswordPrevious: setting(

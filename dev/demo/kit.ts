@@ -11,11 +11,16 @@ const TSX = IS_COMPILED ? [] : ["--import", import.meta.resolve("tsx")];
 /** The command runs in another folder, from which the settings for compiling pages are not found. */
 const TSCONFIG = fileURLToPath(new URL("../../tsconfig.json", import.meta.url));
 
-/** Runs an operator's command as `npm run kit` would, and returns the JSON it prints. Throws its output if it fails. */
-export async function runKit<Answer>(args: string[], environment: Environment, input = ""): Promise<Answer> {
+/** Runs an operator's command as `npm run kit` would, in `folder`, and returns its JSON. Throws its output if it fails. */
+export async function runKit<Answer>(
+  args: string[],
+  environment: Environment,
+  folder: string,
+  input = "",
+): Promise<Answer> {
   const command = spawn(process.execPath, [...TSX, ENTRY, ...args, "--json"], {
     // Runs in the demonstration's folder, so that the `.env` of the working folder is not read.
-    cwd: environment["DATA_DIR"],
+    cwd: folder,
     env: {
       PATH: process.env["PATH"],
       ...(!IS_COMPILED && { TSX_TSCONFIG_PATH: TSCONFIG }),

@@ -11,6 +11,7 @@ import { addonManifest } from "../../src/operator/addon-manifest.ts";
 import { runWeb } from "../../src/process/run-web.ts";
 import type { RunningService } from "../../src/process/running-service.ts";
 import { offer } from "../../src/your-service/plans.ts";
+import { temporaryDatabase } from "../temporary-database.ts";
 import { runKit } from "./kit.ts";
 
 /** A platform, a service and its database in a folder of their own. */
@@ -44,9 +45,10 @@ export async function demoStage(): Promise<DemoStage> {
   const folder = mkdtempSync(path.join(tmpdir(), "addon-demo-"));
   // A process that is ending may still write into the folder.
   process.once("exit", () => rmSync(folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 50 }));
+  const database = await temporaryDatabase();
   const sandbox = await startSandbox({ addonManifest: addonManifest("teapots", offer) });
   const lines: string[] = [];
-  let environment = environmentFor(sandbox, folder);
+  let environment: Environment = { ...environmentFor(sandbox), DATABASE_URL: database.url };
   let asked = 0;
   let closing: Promise<boolean> | undefined;
 
@@ -67,7 +69,7 @@ export async function demoStage(): Promise<DemoStage> {
     },
     logged: () => lines.join(""),
     rows: (text, ...values) => service.services.db.query(statement(`demo_${(asked += 1)}`, text), values),
-    kit: (args, input) => runKit(args, environment, input),
+    kit: (args, input) => runKit(args, environment, folder, input),
     async restart(change) {
       await service.stop();
       environment = { ...environment, ...change };
@@ -81,6 +83,7 @@ export async function demoStage(): Promise<DemoStage> {
           console.error(`✗ Your deprovision has not taken down ${left.join(", ")}: look for what is left.`);
         await service.stop();
         await sandbox.close();
+        await database.remove();
         return left.length === 0;
       })()),
   };
@@ -111,10 +114,9 @@ function installed({ control }: Pick<Sandbox, "control">): string[] {
     .map(({ id }) => id);
 }
 
-function environmentFor({ url, settings }: Sandbox, folder: string): Environment {
+function environmentFor({ url, settings }: Sandbox): Environment {
   return {
     ...yourEnvironment(),
-    DATA_DIR: folder,
     PORT: "0",
     ADDON_ID: settings.addonId,
     ADDON_PASSWORD: settings.addonPassword,

@@ -1,3 +1,14 @@
+import { readFileSync } from "node:fs";
+import { Misconfigured } from "../errors.ts";
+
+/** The documented opt-out, for managed databases with self-signed certificates: encrypted, but anyone may answer. */
+const NO_VERIFICATION = "no-verify";
+
+/** Members of an address from which the driver would make TLS settings that override ours. */
+const TLS_MEMBERS = ["ssl", "sslmode", "sslrootcert", "sslcert", "sslkey", "sslnegotiation"];
+
+type Tls = { ca?: string; rejectUnauthorized: boolean; cert?: string; key?: string };
+
 /** The same address with another query; the part in front of the query means the same to the driver as before. */
 export function withQuery(url: string, edit: (query: URLSearchParams) => void): string {
   // The driver escapes an address that contains a blank or a lone %. It would escape what is added here once more, so
@@ -8,4 +19,44 @@ export function withQuery(url: string, edit: (query: URLSearchParams) => void): 
   const query = new URLSearchParams(rest.join("?"));
   edit(query);
   return query.size > 0 ? `${before}?${query.toString()}` : before;
+}
+
+/**
+ * What `DATABASE_CA` asks for, as connection settings. Unset, the address alone decides (`sslmode`, `sslrootcert`), and
+ * the driver verifies certificates against the system's CAs. Set, it replaces all that the address says about TLS,
+ * which the driver would otherwise prefer, except a client certificate; an address that turns TLS off stays as it is.
+ *
+ * @throws Misconfigured if it is neither PEM, nor a readable file, nor `no-verify`, or a client certificate cannot be
+ * read
+ */
+export function withCa(url: string, ca: string | undefined): { connectionString: string; ssl?: Tls } {
+  if (!ca || /[?&](sslmode=disable|ssl=0)(&|$)/.test(url)) return { connectionString: url };
+  const own: Partial<Tls> = {};
+  const connectionString = withQuery(url, (query) => {
+    for (const [member, name] of [
+      ["cert", "sslcert"],
+      ["key", "sslkey"],
+    ] as const)
+      if (query.has(name))
+        own[member] = readFile(query.get(name)!, `DATABASE_URL: the file of its ${name} cannot be read`);
+    for (const name of TLS_MEMBERS) query.delete(name);
+  });
+  if (ca === NO_VERIFICATION) return { connectionString, ssl: { ...own, rejectUnauthorized: false } };
+  return { connectionString, ssl: { ...own, ca: pem(ca), rejectUnauthorized: true } };
+}
+
+function pem(ca: string): string {
+  if (ca.includes("-----BEGIN CERTIFICATE-----")) return ca.replaceAll("\\n", "\n");
+  return readFile(
+    ca,
+    "DATABASE_CA must be a certificate in PEM, the path of a file that holds one, or no-verify",
+  );
+}
+
+function readFile(file: string, otherwise: string): string {
+  try {
+    return readFileSync(file, "utf8");
+  } catch (cause) {
+    throw new Misconfigured(otherwise, { cause });
+  }
 }

@@ -1,39 +1,24 @@
-import type { Database, DatabaseLog } from "./types.ts";
-import { withQuery } from "./address.ts";
-import { overPool } from "./over-pool.ts";
+import type pg from "pg";
+import { KitError, messageOf } from "../errors.ts";
+import { withCa, withQuery } from "./address.ts";
+import type { PrismaClient } from "./client/client.ts";
+import { leavesConnectionSound, noteRefusal } from "./failure.ts";
+import { pendingMigrations } from "./migrate.ts";
 import { createPool } from "./pool.ts";
-import { withCa } from "./tls.ts";
+import { statement, type Queryable, type Statement } from "./statement.ts";
+import { inTransaction, send } from "./transaction.ts";
 
 export { createGroupCommit, Overloaded } from "./group-commit.ts";
-export { encodingInWords, HOW_TO_ENCODE, KEEPS_BYTES, otherEncoding } from "./encoding.ts";
 export {
   isConflict,
-  isDiskFull,
   isConnectionConfigError,
   isDataError,
   isFaultOfTls,
   isLockTimeout,
-  isOutOfConnections,
-  isRefusedByPooler,
-  isSharedSession,
   isTransient,
-  refusalInWords,
 } from "./failure.ts";
-export { howToMakeValid, invalidIndexes, invalidInWords } from "./invalid-indexes.ts";
-export type { LockWait } from "./lock-waits.ts";
-export { checkMigrations, howToMigrate, migrate, MigrationFailed, tellOfAddress } from "./migrate.ts";
-export { DELETED_FROM, OUR_TABLES } from "./our-tables.ts";
-export { HOW_TO_BE_LET_IN, HOW_TO_POOL, SHARES_SESSIONS, sharesSessions } from "./pooler.ts";
-export { findLackOfRights, type LackOfRights } from "./rights.ts";
-export {
-  genericPlanStatement,
-  createApplies,
-  statement,
-  type Queryable,
-  type Statement,
-} from "./statement.ts";
-export type { Database, DatabaseLog } from "./types.ts";
-export { TakesNoWrites } from "./over-pool.ts";
+export { checkMigrations, HOW_TO_MIGRATE, migrate, MigrationFailed, throwInWords } from "./migrate.ts";
+export { createApplies, statement, type Queryable, type Statement } from "./statement.ts";
 export {
   aWaitingRoom,
   DatabaseUnavailable,
@@ -43,31 +28,51 @@ export {
   type WaitingRoom,
 } from "./retry.ts";
 
+/** Where the database logs its warnings; a pino logger fits. */
+export type DatabaseLog = { warn(fields: object, message: string): void };
+
 export type DatabaseSettings = {
-  /** `DATABASE_URL`; unset: the embedded database. */
-  url?: string | undefined;
-  /** The embedded database's folder. */
-  dataDir: string;
-  /** On the embedded database: the owner (a web process) opens the folder; a guest may also be served by the owner. */
-  role: "owner" | "guest";
-  /** Connections to PostgreSQL, at most. */
+  /** `DATABASE_URL`. */
+  url: string;
+  /** Connections at most. */
   poolSize: number;
   /** `DATABASE_CA`: PEM, path or `no-verify`. */
   ca?: string | undefined;
   log?: DatabaseLog | undefined;
 };
 
-/** The embedded database does one thing at a time: more connections would only wait for each other. */
-const EMBEDDED_CONNECTIONS = 4;
+/** A PostgreSQL. Statements go through `query`; Prisma serves two of the operator's reads. */
+export type Database = Queryable & {
+  /** Commits when `work` resolves, rolls back when it throws. Wait for nothing in it but the database. */
+  transaction<T>(work: (tx: Queryable) => Promise<T>): Promise<T>;
+  /** As `query`, for a statement that reads whole tables: it may take five minutes, and changes nothing. */
+  readWhole<Row>(statement: Statement, values?: readonly unknown[]): Promise<Row[]>;
+  /** The Prisma client; loaded when first asked for. */
+  prisma(): Promise<PrismaClient>;
+  /** Resolves if the database answers and takes writes; rejects with {@link TakesNoWrites} if it is read-only. */
+  ping(): Promise<void>;
+  /** The migrations that the database lacks, oldest first. */
+  pendingMigrations(): Promise<string[]>;
+  /** How many connections this process has, and how many callers wait for one. */
+  connections(): { inUse: number; idle: number; waiting: number };
+  /** Waits for what is under way, then closes every connection. Call it once, and last. */
+  close(): Promise<void>;
+};
 
-/** From this many connections on, half are kept for statements with generic plans; fewer serve all. */
-const SMALLEST_SPLIT = 8;
+/**
+ * The database answers, but every write to it fails: a standby, or a server made read-only because its disk is full.
+ */
+export class TakesNoWrites extends KitError {
+  constructor() {
+    super("database_read_only", "the database takes no writes: it is read-only");
+  }
+}
 
 /**
  * A named statement is parsed once, but planned anew each time, for the tables as they are then. PostgreSQL would keep
  * a generic plan after the first runs, which on a new service is to scan the whole table: after a few thousand
- * resources, deciding a provision cost it seven times as much. A statement that is run very often keeps a
- * generic plan for a second (generic-plans.ts). `random_page_cost` is lowered because its default of 4 stands for the seek time of a disk.
+ * resources, deciding a provision cost it seven times as much. `random_page_cost` is lowered because its default of 4
+ * stands for the seek time of a disk.
  */
 const PLANNED_ANEW = "-c plan_cache_mode=force_custom_plan -c random_page_cost=1.1";
 
@@ -77,27 +82,84 @@ const plannedAnew = (url: string) =>
     query.set("options", [PLANNED_ANEW, ...query.getAll("options").slice(-1)].join(" ")),
   );
 
+const LONGEST_READ_MS = 300_000;
+const READ_WHOLE = `BEGIN READ ONLY; SET LOCAL statement_timeout = ${LONGEST_READ_MS}`;
+
+const PING = statement("ping", `SELECT current_setting('transaction_read_only') = 'on' AS "isReadOnly"`);
+
 /**
- * Opens the database that the settings name. PostgreSQL is not connected to before the first query, so this succeeds
- * while it is down; the embedded database is opened and migrated.
- *
- * @throws Misconfigured if another process owns the embedded database's folder, or `ca` cannot be read
+ * Opens the PostgreSQL that the settings name. It is not connected to before the first query, so this succeeds while it
+ * is down. Throws `Misconfigured` if `ca` cannot be read.
  */
-export async function openDatabase(settings: DatabaseSettings): Promise<Database> {
-  const { url, ca, poolSize, dataDir, role, log = { warn: () => undefined } } = settings;
-  if (url) {
-    const poolOf = (max: number) => createPool({ ...withCa(plannedAnew(url), ca), max });
-    const forGenericPlans = poolSize >= SMALLEST_SPLIT ? Math.floor(poolSize / 2) : 0;
-    return overPool({
-      kind: "postgresql",
-      pool: poolOf(poolSize - forGenericPlans),
-      ...(forGenericPlans > 0 && { genericPlanPool: poolOf(forGenericPlans) }),
-      log,
-    });
-  }
-  // Loaded when needed: a service on PostgreSQL has no use for it.
-  const { openEmbedded } = await import("./embedded/embedded.ts");
-  const { address, close } = await openEmbedded({ dataDir, role, log });
-  const pool = createPool({ ...address, max: Math.min(poolSize, EMBEDDED_CONNECTIONS) });
-  return overPool({ kind: "embedded", pool, close, log });
+export function openDatabase({ url, ca, poolSize, log }: DatabaseSettings): Database {
+  const pool = createPool({ ...withCa(plannedAnew(url), ca), max: poolSize });
+  const connect = createConnect(pool, log);
+  let prisma: Promise<PrismaClient> | undefined;
+
+  const query: Queryable["query"] = async (...asked) => {
+    const client = await connect();
+    let isSound = false;
+    try {
+      const rows = await send(client, ...asked);
+      isSound = true;
+      return rows as never;
+    } catch (error) {
+      isSound = leavesConnectionSound(error);
+      throw error;
+    } finally {
+      client.release(!isSound);
+    }
+  };
+
+  return {
+    query,
+    transaction: async (work) => inTransaction(await connect(), work),
+    readWhole: async (...asked) =>
+      inTransaction(await connect(), (tx) => tx.query(...asked), READ_WHOLE, {
+        query_timeout: LONGEST_READ_MS,
+      }),
+    prisma: () => (prisma ??= openPrisma(pool)),
+    async ping() {
+      const [answer] = await query<{ isReadOnly: boolean }>(PING);
+      if (answer?.isReadOnly) throw new TakesNoWrites();
+    },
+    pendingMigrations: () => pendingMigrations({ query }),
+    connections: () => ({
+      inUse: pool.totalCount - pool.idleCount,
+      idle: pool.idleCount,
+      waiting: pool.waitingCount,
+    }),
+    async close() {
+      await (await prisma)?.$disconnect();
+      await pool.end();
+    },
+  };
+}
+
+/** Connects, and logs the first refusal after a success, with its reason: no statement tells it to anybody. */
+function createConnect(pool: pg.Pool, log: DatabaseLog | undefined): () => Promise<pg.PoolClient> {
+  let hasConnected = false;
+  pool.on("connect", () => (hasConnected = true));
+  return async () => {
+    try {
+      return await pool.connect();
+    } catch (error) {
+      noteRefusal(error);
+      if (hasConnected)
+        log?.warn(
+          { reason: messageOf(error) },
+          "The database refuses new connections; waiting until it accepts them",
+        );
+      hasConnected = false;
+      throw error;
+    }
+  };
+}
+
+async function openPrisma(pool: pg.Pool): Promise<PrismaClient> {
+  const [{ PrismaClient }, { PrismaPg }] = await Promise.all([
+    import("./client/client.ts"),
+    import("@prisma/adapter-pg"),
+  ]);
+  return new PrismaClient({ adapter: new PrismaPg(pool) });
 }

@@ -1,116 +1,198 @@
-import type pg from "pg";
+import { createHash, randomUUID } from "node:crypto";
+import { readdir, readFile } from "node:fs/promises";
+import path from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+import pg from "pg";
 import { KitError, messageOf, Misconfigured } from "../errors.ts";
-import { isConnectionConfigError, isRefusedByPooler, isSharedSession, refusalInWords } from "./failure.ts";
-import { InvalidIndexes, invalidIndexes } from "./invalid-indexes.ts";
-import type { LockWait } from "./lock-waits.ts";
-import { migrationList, migrationNames } from "./migrations-folder.ts";
-import { HOW_TO_BE_LET_IN, sharedSessions, sharesSessions } from "./pooler.ts";
+import { withCa } from "./address.ts";
+import {
+  configErrorInWords,
+  isConflict,
+  isConnectionConfigError,
+  isLockTimeout,
+  noteRefusal,
+} from "./failure.ts";
 import { statement, type Queryable } from "./statement.ts";
-import { withCa } from "./tls.ts";
-import type { Database } from "./types.ts";
+
+/** The same from `src/` and from `dist/`: `prisma/` is beside both. */
+const FOLDER = fileURLToPath(new URL("../../prisma/migrations", import.meta.url));
+
+/** The advisory lock of `prisma migrate`, so that it and we wait for each other. */
+const LOCK = 72707369;
+const LOOKS_EVERY_MS = 200;
+
+/**
+ * A migration that needs a table for itself waits until all who read it have let go, and everybody who comes then waits
+ * behind the migration. Behind a backup that would stop the whole service, so it gives up after this long, lets the
+ * others through, and tries again. It is longer than `deadlock_timeout`, after which PostgreSQL ends its own vacuum for
+ * the migration, and shorter than the service's patience with a lock.
+ */
+const LOCK_TIMEOUT_MS = 1_500;
+const STEPS_BACK_FOR_MS = 2_000;
+/** A session that holds a table for longer than this may never let go of it, so the migration fails. */
+const GIVES_UP_AFTER_MS = 10 * 60_000;
+
+/** The first line of a migration that cannot run in a transaction, such as one with CREATE INDEX CONCURRENTLY. */
+const NOT_IN_A_TRANSACTION = "-- not in a transaction";
+
+/** As Prisma makes it. */
+const CREATE_TABLE = `CREATE TABLE IF NOT EXISTS _prisma_migrations (
+  id varchar(36) PRIMARY KEY NOT NULL, checksum varchar(64) NOT NULL, finished_at timestamptz,
+  migration_name varchar(255) NOT NULL, logs text, rolled_back_at timestamptz,
+  started_at timestamptz NOT NULL DEFAULT now(), applied_steps_count integer NOT NULL DEFAULT 0)`;
+
+/** Those of an earlier run that was cut off: with nothing done, or to be begun again. */
+const FORGET_UNFINISHED = `UPDATE _prisma_migrations SET rolled_back_at = now() WHERE finished_at IS NULL AND rolled_back_at IS NULL`;
+
+/** Lifts the limits that the role has for the service's statements: a migration may take as long as it takes. */
+const NO_LIMITS = `SELECT set_config(name, '0', false) FROM pg_settings
+  WHERE name IN ('statement_timeout', 'lock_timeout', 'transaction_timeout', 'idle_in_transaction_session_timeout',
+    'idle_session_timeout')`;
 
 /**
  * The database refused a migration, or it was cut off. Nothing of it is half done, except what runs outside of a
- * transaction (an index made CONCURRENTLY); the next run begins it again.
+ * transaction; the next run begins it again.
  */
 export class MigrationFailed extends KitError {
-  constructor(cause: unknown) {
-    super("migration_failed", `the database could not be migrated: ${messageOf(cause).split("\n   0:")[0]}`, {
-      cause,
-    });
+  constructor(name: string, cause: unknown) {
+    super("migration_failed", `the migration ${name} failed: ${messageOf(cause)}`, { cause });
   }
 }
 
+interface Wishes {
+  url: string;
+  ca?: string | undefined;
+  /** Another folder with migrations. */
+  folder?: string;
+  /** Called with a sentence when other sessions keep it waiting. */
+  say?(sentence: string): void;
+}
+
 /**
- * Brings the schema of a PostgreSQL up to date. Of two processes that do so at once, one applies the migrations, and
- * the other waits for it and finds nothing to do. `onWait` is called with what this one waits for, and for whom. Needs
- * a role with DDL rights, and a session of its own: a pooler that shares sessions would keep its lock for others.
+ * Brings the schema up to date, and keeps the table of migrations as `prisma migrate` does. Of two processes that do so
+ * at once, one applies the migrations, and the other waits and finds nothing to do. Needs a role with DDL rights, and a
+ * session of its own: a pooler that shares sessions would keep its lock for others.
  *
  * @returns the names of the migrations it applied, oldest first
  *
- * @throws MigrationFailed; InvalidIndexes before anything is applied; or Misconfigured where the database cannot store
- * every text and holds nothing yet, and behind a pooler that shares sessions
+ * @throws MigrationFailed; Misconfigured if the address is at fault; the driver's own errors if nothing answers there
  */
 export async function migrate({
   url,
   ca,
-  onWait,
-}: {
-  url: string;
-  ca?: string | undefined;
-  onWait?: (wait: LockWait) => void;
-}): Promise<{ applied: string[] }> {
-  if (await sharesSessions(url, ca)) throw sharedSessions();
-  return applyMigrations(withCa(url, ca), undefined, onWait);
+  folder = FOLDER,
+  say = () => undefined,
+}: Wishes): Promise<{ applied: string[] }> {
+  const client = new pg.Client({
+    ...withCa(url, ca),
+    ...{ application_name: "addon-migrate", connectionTimeoutMillis: 10_000, keepAlive: true },
+  });
+  client.on("error", () => undefined);
+  await client.connect().catch((error: unknown) => {
+    noteRefusal(error);
+    throwInWords(error);
+  });
+  try {
+    await client.query(NO_LIMITS);
+    await takeLock(client, say);
+    const { rows } = await client.query(FIND_TABLE.text);
+    if (!rows[0].name) await client.query(CREATE_TABLE);
+    const db: Queryable = { query: async ({ text }) => (await client.query(text)).rows as never };
+    const pending = await pendingMigrations(db, folder);
+    if (pending.length > 0) await client.query(FORGET_UNFINISHED);
+    for (const name of pending) {
+      try {
+        await apply(client, name, await readFile(path.join(folder, name, "migration.sql"), "utf8"), say);
+      } catch (error) {
+        throw new MigrationFailed(name, error);
+      }
+    }
+    return { applied: pending };
+  } finally {
+    await client.end().catch(() => undefined);
+  }
 }
 
-/** The same, for an address in the driver's own form, and for migrations in another folder. */
-export async function applyMigrations(
-  address: pg.PoolConfig,
-  folder?: string,
-  onWait?: (wait: LockWait) => void,
-): Promise<{ applied: string[] }> {
-  // Loaded when needed: the engine is 4 MB, and a service that is up to date never needs it.
-  const { withSchemaEngine } = await import("./schema-engine.ts");
-  const migrationsList = await migrationList(folder);
-  try {
-    const { appliedMigrationNames } = await withSchemaEngine(
-      address,
-      async (engine, db) => {
-        const isPending = (await pendingMigrations(db, folder)).length > 0;
-        const invalid = isPending ? await invalidIndexes(db) : [];
-        if (invalid.length > 0) throw new InvalidIndexes(invalid);
-        return engine.applyMigrations({ migrationsList, filters: { externalTables: [], externalEnums: [] } });
-      },
-      onWait,
+/**
+ * Takes the lock by polling. A statement that blocked on it would be waited for by an index that another session makes
+ * CONCURRENTLY, until PostgreSQL ended one of the two as a deadlock.
+ */
+async function takeLock(client: pg.Client, say: (sentence: string) => void): Promise<void> {
+  for (let isFirst = true; ; isFirst = false) {
+    const { rows } = await client.query<{ isMine: boolean }>(
+      `SELECT pg_try_advisory_lock(${LOCK}) AS "isMine"`,
     );
-    return { applied: appliedMigrationNames };
-  } catch (error) {
-    throw error instanceof KitError ? error : new MigrationFailed(error);
+    if (rows[0]!.isMine) return;
+    if (isFirst) say("Waiting for another migration to end.");
+    await sleep(LOOKS_EVERY_MS);
+  }
+}
+
+async function apply(
+  client: pg.Client,
+  name: string,
+  script: string,
+  say: (text: string) => void,
+): Promise<void> {
+  const checksum = createHash("sha256").update(script).digest("hex");
+  const id = randomUUID();
+  const begin = `INSERT INTO _prisma_migrations (id, checksum, migration_name) VALUES ('${id}', '${checksum}', '${name}')`;
+  const finish = `UPDATE _prisma_migrations SET finished_at = clock_timestamp(), applied_steps_count = 1 WHERE id = '${id}'`;
+  if (script.startsWith(NOT_IN_A_TRANSACTION)) {
+    await client.query(begin);
+    // PostgreSQL runs statements that are sent together in one transaction.
+    for (const each of script.split(/;[^\S\n]*$/m)) if (each.trim() !== "") await client.query(each);
+    await client.query(finish);
+    return;
+  }
+  // The transaction that does the work also records it: if this process dies, PostgreSQL may still complete it. The
+  // script may end with a comment, or with a statement without its semicolon.
+  const whole = `BEGIN; SET LOCAL lock_timeout = ${LOCK_TIMEOUT_MS};\n${begin};\n${script}\n;${finish}; COMMIT`;
+  for (const until = performance.now() + GIVES_UP_AFTER_MS; ; await sleep(STEPS_BACK_FOR_MS)) {
+    try {
+      await client.query(whole);
+      return;
+    } catch (error) {
+      await client.query("ROLLBACK").catch(() => undefined);
+      const isHeldByOthers = isLockTimeout(error) || isConflict(error);
+      if (!isHeldByOthers || performance.now() > until) throw error;
+      say(`${name}: another session holds what it changes (${messageOf(error)}). Trying again.`);
+    }
   }
 }
 
 // to_regclass gives null for a table that is not there, where a plain SELECT would fail.
-const FIND_MIGRATIONS_TABLE = statement(
+const FIND_TABLE = statement(
   "find_migrations_table",
   `SELECT to_regclass('_prisma_migrations')::text AS name`,
 );
-const FINISHED_MIGRATIONS = statement(
+const FINISHED = statement(
   "finished_migrations",
   `SELECT migration_name AS name FROM _prisma_migrations WHERE finished_at IS NOT NULL AND rolled_back_at IS NULL`,
 );
 
-/** The migrations that this version of the code needs and the database has not had, oldest first. Cheap to ask. */
-export async function pendingMigrations(database: Queryable, folder?: string): Promise<string[]> {
-  const known = await migrationNames(folder);
-  const [table] = await database.query<{ name: string | null }>(FIND_MIGRATIONS_TABLE);
-  if (!table?.name) return known;
-  const finished = await database.query<{ name: string }>(FINISHED_MIGRATIONS);
-  return known.filter((name) => !finished.some((row) => row.name === name));
+/** The migrations that this version of the code needs and the database has not had, oldest first. */
+export async function pendingMigrations(database: Queryable, folder = FOLDER): Promise<string[]> {
+  const entries = await readdir(folder, { withFileTypes: true });
+  const all = entries.flatMap((entry) => (entry.isDirectory() ? [entry.name] : [])).sort();
+  const [table] = await database.query<{ name: string | null }>(FIND_TABLE);
+  if (!table?.name) return all;
+  const finished = await database.query<{ name: string }>(FINISHED);
+  return all.filter((name) => !finished.some((row) => row.name === name));
 }
 
-/**
- * What to do about missing migrations. The process that opens the embedded database migrates it, so it lacks some only
- * while a service of an older build has it open.
- */
-export const howToMigrate = (kind: Database["kind"]): string =>
-  kind === "postgresql"
-    ? "Run: npm run --silent kit -- migrate"
-    : "A running service of an older build has it open: stop that, and start this build, which migrates as it opens.";
+export const HOW_TO_MIGRATE = "Run: npm run --silent kit -- migrate";
 
 /** Throws {@link Misconfigured} if the database's schema is older than this code, or its address leads nowhere. */
-export async function checkMigrations(db: Database): Promise<void> {
-  const pending = await db.pendingMigrations().catch(tellOfAddress);
+export async function checkMigrations(db: { pendingMigrations(): Promise<string[]> }): Promise<void> {
+  const pending = await db.pendingMigrations().catch(throwInWords);
   if (pending.length > 0)
-    throw new Misconfigured(
-      `The database lacks ${pending.length} of our migrations. ${howToMigrate(db.kind)}`,
-    );
+    throw new Misconfigured(`The database lacks ${pending.length} of our migrations. ${HOW_TO_MIGRATE}`);
 }
 
 /** Rethrows the error: as {@link Misconfigured} if the database's address, or what its role may do, is at fault. */
-export function tellOfAddress(error: unknown): never {
+export function throwInWords(error: unknown): never {
   if (error instanceof KitError || !isConnectionConfigError(error)) throw error;
-  if (isSharedSession(error)) throw sharedSessions(error);
-  const advice = isRefusedByPooler(error) ? `. ${HOW_TO_BE_LET_IN}` : "";
-  throw new Misconfigured(`${refusalInWords(error)}${advice}`, { cause: error });
+  throw new Misconfigured(configErrorInWords(error), { cause: error });
 }

@@ -1,5 +1,4 @@
-import pg from "./driver.ts";
-import { rowValues } from "./row-values.ts";
+import pg from "pg";
 
 /**
  * How long the service waits for the database, in ms. The server's limits (the last three) end what a lost client left.
@@ -12,14 +11,14 @@ const PATIENCE = {
   idle_in_transaction_session_timeout: 10_000,
 };
 
-/** A pool whose connections are made when first needed. `connection` is the address, and may override the patience. */
-export function createPool(connection: pg.PoolConfig): pg.Pool {
+/** A pool whose connections are made when first needed. */
+export function createPool(address: pg.PoolConfig): pg.Pool {
   const pool = new pg.Pool({
     application_name: "addon-service",
     ...PATIENCE,
     keepAlive: true,
     types: rowValues,
-    ...connection,
+    ...address,
   });
   // A connection that dies (a restart, a failover, an administrator) emits an error, which would end the process if
   // nobody listened. The caller that was using it gets an error from its query; the pool has dropped the connection
@@ -38,3 +37,26 @@ function isInTransaction(client: pg.PoolClient): boolean {
 }
 
 function ignore(): void {}
+
+const { builtins, getTypeParser } = pg.types;
+
+type Parser = (value: string) => unknown;
+
+/**
+ * The driver's parsers, but with `bigint` (our serial ids, and every `count(*)`) as a number instead of a string. Given
+ * to our connections only: Prisma uses the driver's global parsers and reads a BigInt in its own way.
+ */
+const rowValues = {
+  getTypeParser(oid: number, format?: "text" | "binary"): Parser {
+    return oid === builtins.INT8 && format !== "binary"
+      ? wholeNumber
+      : (getTypeParser(oid, format) as Parser);
+  },
+};
+
+function wholeNumber(value: string): number {
+  const number = Number(value);
+  if (!Number.isSafeInteger(number))
+    throw new RangeError(`a bigint beyond what a number holds exactly: ${value}`);
+  return number;
+}

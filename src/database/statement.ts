@@ -1,13 +1,5 @@
-/**
- * One SQL statement with a name of its own, under which PostgreSQL parses it once per connection. database.ts says how
- * often it is planned.
- */
-export type Statement = {
-  readonly name: string;
-  readonly text: string;
-  /** See {@link genericPlanStatement}. */
-  readonly hasGenericPlan?: boolean;
-};
+/** One SQL statement with a name of its own, under which PostgreSQL parses it once per connection. */
+export type Statement = { readonly name: string; readonly text: string };
 
 /** Whatever can run a statement: the database, or a transaction on it. */
 export type Queryable = {
@@ -29,12 +21,4 @@ export function createApplies({ query }: Queryable) {
 /** Names a statement. PostgreSQL's logs and statistics show the name, so it should say what the statement is for. */
 export function statement(name: string, text: string): Statement {
   return { name, text };
-}
-
-/**
- * A statement that is run very often. PostgreSQL gives it a generic plan, made without its values and kept for a second
- * (generic-plans.ts), so it must find its rows by their keys, or have a LIMIT that is not a parameter.
- */
-export function genericPlanStatement(name: string, text: string): Statement {
-  return { name, text, hasGenericPlan: true };
 }

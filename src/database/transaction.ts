@@ -2,23 +2,26 @@ import type pg from "pg";
 import { leavesConnectionSound } from "./failure.ts";
 import type { Queryable, Statement } from "./statement.ts";
 
-/** Sends one statement over one connection. */
-export type Send = <Row>(
-  client: pg.PoolClient,
-  statement: Statement,
-  values?: readonly unknown[],
-) => Promise<Row[]>;
+/** PostgreSQL parses a named statement once per connection, which saves it a quarter of the work. */
+export async function send<Row>(
+  client: pg.ClientBase,
+  { name, text }: Statement,
+  values: readonly unknown[] = [],
+  limits: { query_timeout?: number } = {},
+): Promise<Row[]> {
+  return (await client.query({ name, text, values: [...values], ...limits })).rows as Row[];
+}
 
 /**
- * Runs `work` in one transaction: committed when it resolves, rolled back when it throws. Keep it short, and wait for
- * nothing in it but the database: on the embedded database all other clients wait meanwhile.
+ * Runs `work` in one transaction on `client`, which it releases: committed when `work` resolves, rolled back when it
+ * throws. Keep it short, and wait for nothing in it but the database.
  */
 export async function inTransaction<T>(
-  connect: () => Promise<pg.PoolClient>,
-  send: Send,
+  client: pg.PoolClient,
   work: (tx: Queryable) => Promise<T>,
+  begin = "BEGIN",
+  limits: { query_timeout?: number } = {},
 ): Promise<T> {
-  const client = await connect();
   let isBroken = false;
   const watched = async <R>(sent: Promise<R>): Promise<R> => {
     try {
@@ -29,8 +32,8 @@ export async function inTransaction<T>(
     }
   };
   try {
-    await watched(client.query("BEGIN"));
-    const result = await work({ query: (statement, values) => watched(send(client, statement, values)) });
+    await watched(client.query(begin));
+    const result = await work({ query: (...asked) => watched(send(client, ...asked, limits)) });
     await commit(watched(client.query("COMMIT")));
     return result;
   } catch (error) {

@@ -37,7 +37,6 @@ const NEXT: Readonly<Record<string, string>> = {
   unknown_incident: "See what there is: kit status --since YYYY-MM-DD",
   migration_failed:
     "Nothing was left half done. Mend what the database says: it may be away, somebody may have held a table for ten minutes, or its user may not change the schema (MIGRATION_DATABASE_URL can name another). Then run kit migrate again.",
-  invalid_index: "Then run kit migrate again: nothing was begun.",
   needs_reauth: "The platform refused its refresh token. Named by its uuid, it is tried once more.",
   quarantined:
     "kit resources show UUID says why: for key_missing kit doctor names the key, for integrity kit tokens refresh UUID may bring fresh tokens.",

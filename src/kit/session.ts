@@ -3,7 +3,6 @@ import { readConfig, type Config } from "../config.ts";
 import { readEnvironment } from "../environment.ts";
 import type { SettingName } from "../settings.ts";
 import type { Database } from "../database/database.ts";
-import { Misconfigured } from "../errors.ts";
 import { createOwnScrubber } from "../logging/own-secrets.ts";
 import type { Scrubber } from "../logging/scrubber.ts";
 import type { Services } from "../services.ts";
@@ -52,7 +51,7 @@ export interface Session {
 /** A wait shorter than this is not mentioned. */
 const TELL_AFTER_MS = 200;
 const STOPPING = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
-const DATABASE_SETTINGS = ["databaseUrl", "databaseCa", "databasePool", "dataDir"] as const;
+const DATABASE_SETTINGS = ["databaseUrl", "databaseCa", "databasePool"] as const;
 
 export function createSession({ json, progress }: { json: boolean; progress: Progress }): Session {
   const closers: (() => Promise<void>)[] = [];
@@ -73,7 +72,7 @@ export function createSession({ json, progress }: { json: boolean; progress: Pro
     const logLevel = json ? "silent" : quiet(config.logLevel);
     const logTo = createLogLines(say, screenOf(process.stderr).columns);
     closers.push(() => Promise.resolve(logTo.end()));
-    const services = await createServices({ ...config, logLevel }, "guest", { logTo });
+    const services = await createServices({ ...config, logLevel }, { logTo });
     scrubber = services.scrubber;
     closers.push(services.close);
     endOnSignals(services);
@@ -106,9 +105,7 @@ export function createSession({ json, progress }: { json: boolean; progress: Pro
   }
 
   async function servicesWithoutKeys(): Promise<Services> {
-    const config = settings();
-    await checkThereIsADatabase(config);
-    const services = await openServices(config);
+    const services = await openServices(settings());
     await checkSoon(services.db);
     return services;
   }
@@ -125,15 +122,10 @@ export function createSession({ json, progress }: { json: boolean; progress: Pro
     },
     servicesWithoutKeys,
     async database() {
-      const config = settings(DATABASE_SETTINGS);
-      const { databaseUrl, databaseCa, databasePool, dataDir } = config;
-      await checkThereIsADatabase(config);
+      const { databaseUrl, databaseCa, databasePool } = settings(DATABASE_SETTINGS);
       progress.begin();
       const { openDatabase } = await import("../database/database.ts");
-      const db = await openDatabase({
-        ...{ url: databaseUrl?.reveal(), ca: databaseCa, poolSize: databasePool, dataDir },
-        role: "guest",
-      });
+      const db = openDatabase({ url: databaseUrl.reveal(), ca: databaseCa, poolSize: databasePool });
       closers.push(db.close);
       await checkSoon(db);
       return db;
@@ -172,13 +164,6 @@ export function createSession({ json, progress }: { json: boolean; progress: Pro
     scrub: (text) => (scrubber ?? ownScrubber)?.scrub(text) ?? text,
     close: (onLater) => closeAll([...closers.reverse(), () => progress.end()], onLater),
   };
-}
-
-/** Throws if there is no database: only `kit migrate` creates one, and it says where. */
-async function checkThereIsADatabase(config: Config): Promise<void> {
-  const { noDatabase } = await import("../operator/no-database.ts");
-  const missing = noDatabase(config);
-  if (missing) throw new Misconfigured(`${missing.message}\n${missing.fix}`);
 }
 
 /**

@@ -18,7 +18,6 @@ export const ALARMS = [
   "provision_failed",
   "quarantined",
   "refresh_misunderstood",
-  "rights_missing",
   "step_stuck",
   "stop_incomplete",
 ] as const;

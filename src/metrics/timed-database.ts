@@ -16,6 +16,7 @@ export function timedDatabase(db: Database, { query: observe }: Metrics): Databa
   return {
     ...db,
     query: timed(db),
+    readWhole: timed({ query: db.readWhole }),
     transaction: (work) => db.transaction((tx) => work({ query: timed(tx) })),
   };
 }

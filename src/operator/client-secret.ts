@@ -1,6 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { isTransient, statement, retryWhileDatabaseAway, type Database } from "../database/database.ts";
-import { IN_PIECE, readWhole } from "../database/whole-table.ts";
 import { KitError, Misconfigured } from "../errors.ts";
 import type { Trial } from "../platform/secret-trial.ts";
 import type { ClientSecret } from "../resources/credentials/client-secrets.ts";
@@ -68,8 +67,8 @@ const countStale = statement(
   "count_stale_tokens",
   `SELECT count(*)::int AS stale, count(*) FILTER (WHERE state = 'active' AND due_at IS NOT NULL)::int AS waiting
    FROM credentials
-   WHERE ${IN_PIECE} AND state IN ('active', 'needs_reauth') AND sealed_refresh_token IS NOT NULL
-     AND (secret_version IS NULL OR secret_version < $3)`,
+   WHERE state IN ('active', 'needs_reauth') AND sealed_refresh_token IS NOT NULL
+     AND (secret_version IS NULL OR secret_version < $1)`,
 );
 
 /**
@@ -173,15 +172,9 @@ async function look({ db, credentials: { secrets } }: Needs, version: number): P
   }
 }
 
-function count(db: Database, version: number): Promise<Looked> {
-  return readWhole(db, async ({ pieces }) => {
-    const sum: Looked = { stale: 0, waiting: 0 };
-    for await (const [piece] of pieces<Looked>("credentials", countStale, [version])) {
-      sum.stale += piece!.stale;
-      sum.waiting += piece!.waiting;
-    }
-    return sum;
-  });
+async function count(db: Database, version: number): Promise<Looked> {
+  const [counted] = await db.readWhole<Looked>(countStale, [version]);
+  return counted!;
 }
 
 function noneYet(error: unknown): null {

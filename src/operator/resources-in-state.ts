@@ -1,5 +1,4 @@
 import { statement, type Database } from "../database/database.ts";
-import { IN_PIECE, readWhole } from "../database/whole-table.ts";
 import { BUSINESS_STATES } from "./resource-states.ts";
 
 // Lists the resources in one state, the newest first, among millions in other states. There is no index on state and
@@ -43,25 +42,23 @@ const slice = (name: string, condition: string) =>
        UNION ALL (SELECT uuid, created_at, (SELECT count(*)::int FROM slice) FROM slice ORDER BY created_at, uuid LIMIT 1)
      ) both_kinds ORDER BY looked NULLS FIRST, created_at DESC, uuid DESC`,
   );
-// `place` is the sort key across pieces: a time in microseconds, of fixed width, and the uuid.
 const rest = (name: string, condition: string) =>
   statement(
     name,
-    `SELECT r.uuid, r.created_at::text AS "createdAt", to_char(r.created_at AT TIME ZONE 'UTC', 'YYYYMMDDHH24MISSUS') || r.uuid AS place
-     FROM resources r WHERE ${IN_PIECE} AND (r.created_at, r.uuid) < ($3::timestamptz, $4::uuid) AND ${condition}
-     ${NEWEST_FIRST} LIMIT $6::int`,
+    `SELECT r.uuid, r.created_at::text AS "createdAt" FROM resources r WHERE ${IS_BEFORE} AND ${condition}
+     ${NEWEST_FIRST} LIMIT $4::int`,
   );
 
 const hasState = (state: string) =>
   `EXISTS (SELECT 1 FROM credentials c WHERE c.uuid = r.uuid AND c.state = ${state} OFFSET 0)`;
 const ofBusiness = {
   newest: slice("list_newest_by_state", `r.state = $3`),
-  all: rest("list_all_by_state", `r.state = $5`),
+  all: rest("list_all_by_state", `r.state = $3`),
 };
 // The credential of every tombstone is erased; that of a failed resource, unless its grant was lost.
 const ofErased = {
   newest: slice("list_newest_erased", `r.state IN ('deprovisioned', 'failed') AND ${hasState("$3")}`),
-  all: rest("list_all_erased", `(r.state = 'deprovisioned' OR r.state = 'failed' AND ${hasState("$5")})`),
+  all: rest("list_all_erased", `(r.state = 'deprovisioned' OR r.state = 'failed' AND ${hasState("$3")})`),
 };
 const ofCredential = slice("list_newest_by_credential", hasState("$3"));
 const rare = statement(
@@ -81,7 +78,8 @@ export async function findInState(db: Database, state: string, from: Place, most
   if (isOfBusiness || state === "erased") {
     const { newest, all } = isOfBusiness ? ofBusiness : ofErased;
     const { found, reached } = await lookAt(db, newest, state, from, most);
-    return { found: reached ? await lookAtAll(db, all, state, from, most) : found };
+    const values = [from.createdAt, from.uuid, state, most];
+    return { found: reached ? await db.readWhole<Place>(all, values) : found };
   }
   const found = await db.query<Place & { isMany: boolean }>(rare, [from.createdAt, from.uuid, state, most]);
   return found[0]?.isMany ? lookThrough(db, state, from, most) : { found };
@@ -112,15 +110,4 @@ async function lookThrough(db: Database, state: string, from: Place, most: numbe
     if (!next.reached || performance.now() > until) return { found, reached: next.reached };
     at = next.reached;
   }
-}
-
-/** Searches the whole table, piece by piece, for the newest. */
-function lookAtAll(db: Database, read: Read, state: string, from: Place, most: number): Promise<Place[]> {
-  return readWhole(db, async ({ pieces }) => {
-    let newest: (Place & { place: string })[] = [];
-    const values = [from.createdAt, from.uuid, state, most];
-    for await (const piece of pieces<Place & { place: string }>("resources", read, values))
-      newest = [...newest, ...piece].sort((one, other) => (one.place < other.place ? 1 : -1)).slice(0, most);
-    return newest;
-  });
 }

@@ -1,30 +1,23 @@
 import type { Readiness } from "../app.ts";
 import type { Services } from "../services.ts";
 import { within } from "../within.ts";
-import type { RightsWatch } from "./rights-watch.ts";
 import { notReady } from "./start-up.ts";
 
 /** How long the check waits for the client secret, whose table another session may have locked. */
 const SECRET_PATIENCE_MS = 1_000;
 
 /**
- * `unavailable` if provisions cannot be answered: the service has not started, the database is away or takes no writes,
- * or a right is missing without which every provision fails. `degraded` if an operator should look: the client secret
- * cannot be read or is rejected, for which no provision waits, or another right is missing.
+ * `unavailable` if provisions cannot be answered: the service has not started, or the database is unreachable or takes
+ * no writes. `degraded` if an operator should look: the client secret cannot be read or is rejected, for which no
+ * provision waits.
  */
-export async function readiness(
-  { db, credentials }: Services,
-  rights: RightsWatch,
-  ready: Promise<void>,
-): Promise<Readiness> {
+export async function readiness({ db, credentials }: Services, ready: Promise<void>): Promise<Readiness> {
   try {
     await within(0, ready, notReady);
     await db.ping();
   } catch {
     return "unavailable";
   }
-  const lack = await rights.lack();
-  if (lack) return lack.stopsProvisions ? "unavailable" : "degraded";
   const isAccepted = within(SECRET_PATIENCE_MS, credentials.secrets.current(), notReady).then(
     ({ isRejected }) => !isRejected,
     () => false,

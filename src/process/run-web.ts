@@ -18,7 +18,6 @@ import { createServices, type Parts, type Services } from "../services.ts";
 import { createWebsite } from "../website.ts";
 import { within } from "../within.ts";
 import { readiness } from "./readiness.ts";
-import { createRightsWatch } from "./rights-watch.ts";
 import { becomeReady, once, type RunningService } from "./running-service.ts";
 import { notReady } from "./start-up.ts";
 
@@ -33,7 +32,7 @@ const LONGEST_CLOSE_MS = 5_000;
  * and all that was opened closed, as far as that takes five seconds.
  */
 export async function runWeb(config: Config, parts?: Partial<Parts>): Promise<RunningService> {
-  const services = await createServices(config, "owner", parts);
+  const services = await createServices(config, parts);
   const stopping = new AbortController();
   try {
     return await serve(services, stopping);
@@ -54,8 +53,7 @@ async function serve(services: Services, stopping: AbortController): Promise<Run
   // Loading its code takes a moment, so it comes first: a process that is ready must be listening. No request comes
   // before that, so `untilReady` exists when one does.
   const website = await createWebsite({ services, byPassword, whenReady, refusedSample });
-  const rights = createRightsWatch(services.db, log);
-  const ready = becomeReady(services, rights, stopping.signal, config.webJobs);
+  const ready = becomeReady(services, stopping.signal, config.webJobs);
   let isReady = false;
   ready.then(
     () => (isReady = true),
@@ -76,7 +74,7 @@ async function serve(services: Services, stopping: AbortController): Promise<Run
     metrics: byPassword && metricsRoutes({ guard: byPassword, scrape: services.keptMetrics.createScrape() }),
     observe: timedRequests(metrics, config.resourcesPath, ROUTER_PATHS),
     site: website.router,
-    readiness: () => readiness(services, rights, ready),
+    readiness: () => readiness(services, ready),
     isStopping: () => stopping.signal.aborted,
     trustProxy: config.trustProxy,
     refusedSample,

@@ -1,17 +1,15 @@
 import type { Config } from "../config.ts";
 import { createServices, type Parts } from "../services.ts";
-import { createRightsWatch } from "./rights-watch.ts";
 import { becomeReady, once, type RunningService } from "./running-service.ts";
 
 /** Starts a process that runs the jobs and nothing else. */
 export async function runWorker(config: Config, parts?: Partial<Parts>): Promise<RunningService> {
-  const services = await createServices(config, "guest", parts);
-  const rights = createRightsWatch(services.db, services.log);
+  const services = await createServices(config, parts);
   const stopping = new AbortController();
   return {
     services,
     url: null,
-    ready: becomeReady(services, rights, stopping.signal, true),
+    ready: becomeReady(services, stopping.signal, true),
     stop: once(async () => {
       stopping.abort();
       await services.close();

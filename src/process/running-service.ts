@@ -1,6 +1,5 @@
 import { hasOperator } from "../config.ts";
 import type { Services } from "../services.ts";
-import type { RightsWatch } from "./rights-watch.ts";
 import { checkDatabase } from "./start-up.ts";
 
 /** A running service: the web process, or a worker, which does not listen. */
@@ -27,18 +26,13 @@ export function once(work: () => Promise<void>): () => Promise<void> {
  * Checks the database as soon as it answers, and then starts the jobs: by the timetable only `withSweeps`. `stopping`
  * ends the wait.
  */
-export function becomeReady(
-  services: Services,
-  rights: RightsWatch,
-  stopping: AbortSignal,
-  withSweeps: boolean,
-): Promise<void> {
-  const ready = checkDatabase(services, stopping, rights).then(() => {
+export function becomeReady(services: Services, stopping: AbortSignal, withSweeps: boolean): Promise<void> {
+  const ready = checkDatabase(services, stopping).then(() => {
     if (stopping.aborted) return;
     if (hasOperator(services.config)) services.keptMetrics.start();
     services.jobs.start(withSweeps ? services.config.sweepCron : null);
     if (withSweeps) services.jobs.wakeAll();
-    services.log.info({ sweeps: withSweeps, database: services.db.kind }, "Ready");
+    services.log.info({ sweeps: withSweeps }, "Ready");
   });
   ready.catch(() => undefined);
   return ready;

@@ -4,12 +4,11 @@ import {
   isDatabaseAway,
   isConnectionConfigError,
   statement,
-  tellOfAddress,
+  throwInWords,
 } from "../database/database.ts";
 import { KitError, messageOf, Misconfigured } from "../errors.ts";
 import { checkKeys } from "../resources/keys.ts";
 import type { Services } from "../services.ts";
-import type { RightsWatch } from "./rights-watch.ts";
 import { KeyMissing, SealBroken } from "../vault/errors.ts";
 
 // Each job gets a heartbeat at the first start of all, so that one which never completes a run is noticed as late too.
@@ -31,23 +30,17 @@ class NotReady extends KitError {
 }
 
 /**
- * Runs the checks that need the database, as soon as it answers: rights, migrations, keys, client secret. Waits for a
+ * Runs the checks that need the database, as soon as it answers: migrations, keys, client secret. Waits for a
  * database that is away, for as long as it takes, until `signal` is aborted; then it throws. Throws {@link Misconfigured}
  * if the address is at fault, or migrations or keys are missing, before any row is written.
  */
-export async function checkDatabase(
-  services: Services,
-  signal: AbortSignal,
-  rights: RightsWatch,
-): Promise<void> {
+export async function checkDatabase(services: Services, signal: AbortSignal): Promise<void> {
   let told = "";
   for (let pauseMs = 250; ; pauseMs = Math.min(pauseMs * 2, MOST_PAUSE_MS)) {
     try {
-      // First: without a right, one of the others may fail.
-      await rights.check();
       return await check(services);
     } catch (error) {
-      if (signal.aborted || isConnectionConfigError(error) || !isDatabaseAway(error)) tellOfAddress(error);
+      if (signal.aborted || isConnectionConfigError(error) || !isDatabaseAway(error)) throwInWords(error);
       const reason = messageOf(error);
       if (reason !== told) services.log.warn({ reason }, "The database does not answer yet; waiting for it");
       told = reason;

@@ -1,5 +1,4 @@
 import { statement, type Database, type Queryable } from "../database/database.ts";
-import { IN_PIECE, readWhole } from "../database/whole-table.ts";
 import { Misconfigured } from "../errors.ts";
 import { keyIdInSql } from "../vault/key-id-in-sql.ts";
 import type { Vault } from "../vault/vault.ts";
@@ -25,40 +24,25 @@ const register = statement(
 const known = statement("known_keys", `SELECT key_id AS "keyId" FROM sealing_keys`);
 const forget = statement("forget_key", `DELETE FROM sealing_keys WHERE key_id = $1`);
 
-// A row that two keys sealed parts of counts for both. The rows of a piece are first grouped by their combination of
-// keys, of which there are a handful, and only then counted by key.
-const countOf = (table: string, columns: readonly string[]) => {
-  const names = columns.map((_, index) => `key_${index}`);
-  return statement(
-    `count_keys_of_${table}`,
-    `SELECT key_id AS "keyId", sum(rows)::int AS rows FROM (
-       SELECT ${columns.map((column, index) => `${keyIdInSql(column)} AS ${names[index]}`).join(", ")}, count(*) AS rows
-       FROM ${table} WHERE ${IN_PIECE} GROUP BY ${names.join(", ")}
-     ) by_keys, LATERAL (
-       SELECT DISTINCT key_id FROM unnest(ARRAY[${names.join(", ")}]) AS key_id WHERE key_id IS NOT NULL
-     ) used GROUP BY key_id`,
-  );
-};
-const counts = Object.entries(SEALED_COLUMNS).map(([table, columns]) => ({
-  table,
-  count: countOf(table, columns),
-}));
+// A row that two keys sealed parts of counts for both.
+const countUses = statement(
+  "count_key_use",
+  `SELECT key_id AS "keyId", sum(rows)::int AS rows FROM (
+     ${Object.entries(SEALED_COLUMNS)
+       .map(
+         ([table, columns]) => `SELECT key_id, count(*) AS rows FROM ${table}, LATERAL (
+           SELECT DISTINCT key_id FROM unnest(ARRAY[${columns.map(keyIdInSql).join(", ")}]) AS key_id
+           WHERE key_id IS NOT NULL
+         ) used GROUP BY key_id`,
+       )
+       .join(" UNION ALL ")}
+   ) by_table GROUP BY key_id ORDER BY key_id`,
+);
 
-/**
- * Counts in how many rows each key sealed something. Reads every row, piece by piece: takes seconds, and a minute for
- * many millions of rows.
- */
+/** Counts in how many rows each key sealed something. Reads every row: a minute for many millions. */
 export function countKeyUse(db: Database): Promise<KeyUse[]> {
-  return readWhole(db, async (tables) => {
-    const uses = new Map<string, number>();
-    for (const { table, count } of counts)
-      for await (const piece of tables.pieces<KeyUse>(table, count))
-        for (const { keyId, rows } of piece) uses.set(keyId, (uses.get(keyId) ?? 0) + rows);
-    return [...uses].map(([keyId, rows]) => ({ keyId, rows })).sort(byKeyId);
-  });
+  return db.readWhole<KeyUse>(countUses);
 }
-
-const byKeyId = (one: KeyUse, other: KeyUse) => (one.keyId < other.keyId ? -1 : 1);
 
 /**
  * Checks that everything sealed can be opened, before any row is touched: every key that a row still needs must be in

@@ -1,4 +1,4 @@
-import { genericPlanStatement, type Queryable } from "../database/database.ts";
+import { statement, type Queryable } from "../database/database.ts";
 import { createGroupCommit } from "../database/group-commit.ts";
 import { messageOf } from "../errors.ts";
 import type { Log } from "../logging/log.ts";
@@ -23,7 +23,7 @@ const TAKES_LONGER = "Your add-on is being set up. Its config vars appear as soo
 // function still runs, so the step keeps its lease. `exchangeable` updates the credential whatever its state:
 // PostgreSQL then re-reads the row's latest version, so that a grant which arrived while this statement waited for the
 // resource gets its due time too.
-const decide = genericPlanStatement(
+const decide = statement(
   "decide_provision",
   `WITH incoming AS (
      SELECT * FROM unnest($1::uuid[], $2::text[], $3::int[], $4::bytea[], $5::bytea[], $6::bigint[], $7::int[], $8::text[], $9::float8[], $10::bool[])

@@ -1,4 +1,4 @@
-import { genericPlanStatement, statement, type Queryable } from "../database/database.ts";
+import { statement, type Queryable } from "../database/database.ts";
 import { createGroupCommit } from "../database/group-commit.ts";
 import type { Deadline } from "../database/retry.ts";
 import type { Vault } from "../vault/vault.ts";
@@ -43,7 +43,7 @@ export interface NewResource {
 // the resource, its credential and its first step. The unique uuid makes repeated requests harmless. An answered
 // resource (202) may exchange its grant a second later; an unanswered one only after its answer is decided. The step of
 // an unanswered one is written as claimed by this process; when its lease ends, any process may finish it.
-const insert = genericPlanStatement(
+const insert = statement(
   "provision",
   `WITH incoming AS (
      SELECT * FROM unnest($1::uuid[], $2::text[], $3::text[], $4::text[], $5::jsonb[], $6::text[], $7::bytea[], $8::bytea[],

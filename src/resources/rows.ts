@@ -1,4 +1,4 @@
-import { genericPlanStatement, type Queryable } from "../database/database.ts";
+import { statement, type Queryable } from "../database/database.ts";
 import type { SealContext, Vault } from "../vault/vault.ts";
 import type { VendorResource } from "./contract.ts";
 import type { Wanted } from "./steps/wanted.ts";
@@ -26,10 +26,7 @@ export const RESOURCE_COLUMNS = `r.uuid, r.name, r.plan, r.applied_plan AS "appl
   r.answer_status AS "answerStatus", r.sealed_answer AS "sealedAnswer", r.sealed_config AS "sealedConfig",
   r.sealed_log_input_url AS "sealedLogInputUrl", r.sealed_log_drain_token AS "sealedLogDrainToken"`;
 
-const find = genericPlanStatement(
-  "find_resource",
-  `SELECT ${RESOURCE_COLUMNS} FROM resources r WHERE r.uuid = $1`,
-);
+const find = statement("find_resource", `SELECT ${RESOURCE_COLUMNS} FROM resources r WHERE r.uuid = $1`);
 
 /** The resource of a uuid, tombstones included; null if the platform never asked for it. */
 export async function findResource(db: Queryable, uuid: string): Promise<ResourceRow | null> {

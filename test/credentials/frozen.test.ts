@@ -35,7 +35,7 @@ onPostgresql("a worker process that is frozen during a refresh", () => {
       if (delayMs === 0) await eventually(() => life.issuedSince(since) > 0);
       frozen.signal("SIGSTOP");
       await eventually(() => life.issuedSince(since) === 10);
-      await life.world.rowsApart(
+      await life.world.rows(
         `UPDATE credentials SET leased_until = now() WHERE leased_until IS NOT NULL AND uuid = ANY($1::uuid[])`,
         [uuids],
       );
@@ -44,7 +44,7 @@ onPostgresql("a worker process that is frozen during a refresh", () => {
       frozen.signal("SIGCONT");
       await new Promise((resolve) => setTimeout(resolve, 4_000));
       await eventually(async () => {
-        const [row] = await life.world.rowsApart(
+        const [row] = await life.world.rows(
           `SELECT count(*)::int AS count FROM credentials WHERE uuid = ANY($1::uuid[]) AND state = 'active' AND verify_at IS NULL`,
           [uuids],
         );

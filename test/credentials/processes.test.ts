@@ -32,7 +32,7 @@ async function start(
 }
 
 async function states(uuids: string[]) {
-  return world.rowsApart<{ state: string; count: number }>(
+  return world.rows<{ state: string; count: number }>(
     `SELECT state, count(*)::int AS count FROM credentials WHERE uuid = ANY($1::uuid[]) GROUP BY state`,
     [uuids],
   );
@@ -78,15 +78,15 @@ describe("a killed process", () => {
     const [uuid] = await install(1);
     await allActive([uuid!]);
     world.sandbox.control.fault("POST /oauth/token", { hang: true });
-    await world.rowsApart(`UPDATE credentials SET due_at = now() WHERE uuid = $1`, [uuid]);
+    await world.rows(`UPDATE credentials SET due_at = now() WHERE uuid = $1`, [uuid]);
     await eventually(() => world.sandbox.control.faults().length === 0);
     web.signal("SIGKILL");
     await web.ended;
     // Its lease ends.
-    await world.rowsApart(`UPDATE credentials SET leased_until = now() WHERE uuid = $1`, [uuid]);
+    await world.rows(`UPDATE credentials SET leased_until = now() WHERE uuid = $1`, [uuid]);
     await start("web");
     await eventually(async () => {
-      const [row] = await world.rowsApart(`SELECT state, generation FROM credentials WHERE uuid = $1`, [
+      const [row] = await world.rows(`SELECT state, generation FROM credentials WHERE uuid = $1`, [
         uuid,
       ]);
       expect(row).toEqual({ state: "active", generation: 2 });
@@ -100,7 +100,7 @@ describe("a process that receives SIGTERM", () => {
     world.sandbox.control.fault("POST /oauth/token", { delayMs: 4_000 });
     const [uuid] = await install(1);
     await eventually(async () => {
-      const [row] = await world.rowsApart<{ sent: boolean }>(
+      const [row] = await world.rows<{ sent: boolean }>(
         `SELECT sent_at IS NOT NULL AS sent FROM credentials WHERE uuid = $1`,
         [uuid],
       );
@@ -146,9 +146,9 @@ if (severalCanShare) {
       expect(tokenCalls(since, "authorization_code")).toHaveLength(100);
 
       const beforeRefresh = world.sandbox.control.ledger().next;
-      await world.rowsApart(`UPDATE credentials SET due_at = now() WHERE uuid = ANY($1::uuid[])`, [uuids]);
+      await world.rows(`UPDATE credentials SET due_at = now() WHERE uuid = ANY($1::uuid[])`, [uuids]);
       await eventually(async () => {
-        const [row] = await world.rowsApart(
+        const [row] = await world.rows(
           `SELECT min(generation) AS least, max(generation) AS most FROM credentials WHERE uuid = ANY($1::uuid[])`,
           [uuids],
         );

@@ -231,7 +231,7 @@ describe("many tokens that were issued at the same moment", () => {
   it("are released at once, without a call, by a process that is stopping", async () => {
     const uuids = await active(16);
     const state = () =>
-      world.rowsApart(
+      world.rows(
         `SELECT generation, count(*)::int AS count, count(leased_until)::int AS leased
          FROM credentials WHERE uuid = ANY($1::uuid[]) GROUP BY 1 ORDER BY 1`,
         [uuids],

@@ -39,19 +39,19 @@ onPostgresql("load on two web processes", () => {
     const uuids = await life.install(20);
     await life.become(uuids, 1);
     const [model] = uuids;
-    await life.world.rowsApart(
+    await life.world.rows(
       `INSERT INTO resources (uuid, plan, applied_plan, state) SELECT gen_random_uuid(), 'basic', 'basic', 'provisioned' FROM generate_series(1, 10000)`,
     );
-    await life.world.rowsApart(
+    await life.world.rows(
       `INSERT INTO credentials (uuid, state, generation, sealed_access_token, sealed_refresh_token, issued_at, expires_at, due_at, secret_version)
        SELECT r.uuid, m.state, 1, m.sealed_access_token, m.sealed_refresh_token, m.issued_at, m.expires_at,
          now() + random() * interval '3 hours' + interval '1 hour', m.secret_version
        FROM resources r, credentials m WHERE m.uuid = $1 AND NOT EXISTS (SELECT 1 FROM credentials c WHERE c.uuid = r.uuid)`,
       [model],
     );
-    await life.world.rowsApart(`ANALYZE`);
+    await life.world.rows(`ANALYZE`);
     // The pass over all resources that follows a new client secret is complete.
-    await life.world.rowsApart(`UPDATE client_secrets SET spread_at = created_at + interval '1 minute'`);
+    await life.world.rows(`UPDATE client_secrets SET spread_at = created_at + interval '1 minute'`);
     const since = life.position();
     const read = await rowsScanned();
     await life.start("worker");
@@ -68,7 +68,7 @@ onPostgresql("load on two web processes", () => {
   /** Rows that were read one after the other, for want of an index. A session tells of them a second later, or at its end. */
   async function rowsScanned(): Promise<number> {
     await sleep(1_500);
-    const [row] = await life.world.rowsApart<{ count: number }>(
+    const [row] = await life.world.rows<{ count: number }>(
       `SELECT sum(seq_tup_read)::int AS count FROM pg_stat_user_tables WHERE relname IN ('credentials', 'resources')`,
     );
     return row!.count;
@@ -76,7 +76,7 @@ onPostgresql("load on two web processes", () => {
 
   /** The time in seconds of the refresh sweep's last heartbeat. */
   async function heartbeats(): Promise<number> {
-    const [row] = await life.world.rowsApart<{ at: number }>(
+    const [row] = await life.world.rows<{ at: number }>(
       `SELECT extract(epoch FROM at)::float8 AS at FROM heartbeats WHERE name = 'refresh-tokens'`,
     );
     return row!.at;

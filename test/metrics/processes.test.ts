@@ -38,7 +38,7 @@ async function stopped(each: ServiceProcess): Promise<void> {
       await stopped(web);
       const worker = await life.start("worker", settings);
       await life.become([uuid], 1);
-      const [{ id }] = (await life.world.rowsApart<{ id: string }>(
+      const [{ id }] = (await life.world.rows<{ id: string }>(
         `SELECT request_id AS id FROM credentials WHERE uuid = $1`,
         [uuid],
       )) as [{ id: string }];
@@ -69,10 +69,10 @@ describe("a process that is killed during a call", () => {
     life.control.fault("POST /oauth/token", { delayMs: 3_000 });
     await life.makeDue(uuids);
     const held = `SELECT 1 FROM credentials WHERE leased_until > now() AND uuid = ANY($1::uuid[])`;
-    await eventually(async () => expect(await life.world.rowsApart(held, [uuids])).toHaveLength(1));
+    await eventually(async () => expect(await life.world.rows(held, [uuids])).toHaveLength(1));
     first.signal("SIGKILL");
     await first.ended;
-    await life.world.rowsApart(`UPDATE credentials SET leased_until = now() WHERE uuid = ANY($1::uuid[])`, [
+    await life.world.rows(`UPDATE credentials SET leased_until = now() WHERE uuid = ANY($1::uuid[])`, [
       uuids,
     ]);
     const second = await life.start("web", settings);

@@ -51,7 +51,7 @@ async function killed<Result>(how: Record<string, string>, work: () => Promise<R
 }
 
 const stateOf = async (uuid: string) => {
-  const [row] = await life.world.rowsApart(
+  const [row] = await life.world.rows(
     `SELECT r.state AS resource, r.plan, c.state, c.reason, c.generation,
        (SELECT count(*)::int FROM steps s WHERE s.uuid = r.uuid) AS steps
      FROM resources r JOIN credentials c USING (uuid) WHERE uuid = $1`,
@@ -110,9 +110,9 @@ describe("a process killed", () => {
 
     await life.start();
     // The leases of the dead processes end, and so do the five minutes of the lost grant.
-    await life.world.rowsApart(`UPDATE credentials SET leased_until = now() WHERE leased_until > now()`);
-    await life.world.rowsApart(`UPDATE steps SET leased_until = now(), due_at = now()`);
-    await life.world.rowsApart(
+    await life.world.rows(`UPDATE credentials SET leased_until = now() WHERE leased_until > now()`);
+    await life.world.rows(`UPDATE steps SET leased_until = now(), due_at = now()`);
+    await life.world.rows(
       `UPDATE credentials SET grant_deadline = now(), due_at = now() WHERE uuid = $1`,
       [lost.uuid],
     );

@@ -64,7 +64,7 @@ describe("a signal to stop", () => {
     await eventually(() => life.issuedSince(since) > 0);
     web.signal("SIGTERM");
     expect(await web.ended).toBe(0);
-    const [row] = await life.world.rowsApart<{ taken: number; fresh: number }>(
+    const [row] = await life.world.rows<{ taken: number; fresh: number }>(
       `SELECT count(*) FILTER (WHERE leased_until > now())::int AS taken, count(*) FILTER (WHERE generation = 2)::int AS fresh
        FROM credentials WHERE uuid = ANY($1::uuid[])`,
       [uuids],
@@ -91,7 +91,7 @@ it("a stop that takes too long is counted among the alarms before the process en
   web.signal("SIGTERM");
   expect(await web.ended).toBe(0);
   expect(web.output()).toContain('"alarm":"stop_incomplete"');
-  const counted = await life.world.rowsApart(
+  const counted = await life.world.rows(
     `SELECT value FROM metric_totals WHERE sample = 'addon_alarms_total' AND labels LIKE '%stop_incomplete%'`,
   );
   expect(counted).toEqual([{ value: 1 }]);

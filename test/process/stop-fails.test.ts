@@ -42,7 +42,7 @@ it("A part that cannot be stopped keeps no other from it: what was sent is store
   const stopped = service.stop();
   line.open();
   await expect(stopped).rejects.toThrow("the timetable cannot be ended");
-  const stored = await world.rowsApart("SELECT state FROM credentials WHERE uuid = $1", [addon.id]);
+  const stored = await world.rows("SELECT state FROM credentials WHERE uuid = $1", [addon.id]);
   expect(stored).toEqual([{ state: "active" }]);
   await expect(db.ping()).rejects.toThrow();
   expect(lines.join("")).toContain("the vendor's connections are gone");

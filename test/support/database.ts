@@ -1,64 +1,27 @@
-import { execFile } from "node:child_process";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { promisify } from "node:util";
 import pg from "pg";
 import type { DatabaseSettings } from "../../src/database/database.ts";
-import { isOwned } from "../../src/database/embedded/ownership.ts";
-import { embeddedTemplate, postgresqlTemplate } from "./database-template.ts";
 
 /** A migrated, empty database for one test file. */
 export type FreshDatabase = {
   /** For `openDatabase`; may be opened several times, also by other processes. */
   settings: DatabaseSettings;
   /** The same as environment variables, for a process that uses it. */
-  environment: { DATA_DIR: string; DATABASE_URL?: string };
+  environment: { DATABASE_URL: string };
   /** Removes it. Throws if anything is still connected: each test closes what it has opened. */
   close(): Promise<void>;
 };
 
-/** Set: the tests run on that PostgreSQL, with a role that may create databases. Unset: on the embedded database. */
-export const testServerUrl = process.env["TEST_DATABASE_URL"];
+/** The server that all tests of a run share (global-setup.js): a role there may create databases. */
+export const testServerUrl = process.env["TEST_SERVER_URL"]!;
 
-/** Copies a template, which is built once for each version of the migrations. */
+/** Copies the template of global-setup.js. */
 export async function aFreshDatabase(): Promise<FreshDatabase> {
-  return testServerUrl ? aPostgresqlDatabase(testServerUrl) : anEmbeddedDatabase();
-}
-
-/** The same, but always embedded. */
-export async function anEmbeddedDatabase(): Promise<FreshDatabase> {
-  const dataDir = await aFolder();
-  // A thousand files: copying them in this process would cost as much as opening the database.
-  await promisify(execFile)("cp", ["-R", `${await embeddedTemplate()}/.`, dataDir]);
-  return {
-    settings: { dataDir, role: "owner", poolSize: 5 },
-    environment: { DATA_DIR: dataDir },
-    close: () => removeEmbedded(dataDir),
-  };
-}
-
-const aFolder = () => mkdtemp(path.join(tmpdir(), "addon-test-"));
-
-async function removeEmbedded(dataDir: string): Promise<void> {
-  const isStillOpen = await isOwned(path.join(dataDir, "postgresql"));
-  // A process that is still there may write to it meanwhile.
-  await rm(dataDir, { recursive: true, maxRetries: 10 });
-  if (isStillOpen) throw new Error("the test has ended, and its embedded database is still open");
-}
-
-async function aPostgresqlDatabase(serverUrl: string): Promise<FreshDatabase> {
-  const template = await postgresqlTemplate(serverUrl);
   const name = `addon_test_${process.pid}_${Math.random().toString(36).slice(2, 10)}`;
-  await administer(serverUrl, (ask) => ask(`CREATE DATABASE ${name} TEMPLATE ${template}`));
-  const dataDir = await aFolder();
-  const url = databaseUrl(serverUrl, name);
-  return {
-    settings: { url, dataDir, role: "owner", poolSize: 8 },
-    environment: { DATA_DIR: dataDir, DATABASE_URL: url },
-    close: () => drop(serverUrl, name).finally(() => rm(dataDir, { recursive: true })),
-  };
+  const template = process.env["TEST_TEMPLATE"]!;
+  await administer(testServerUrl, (ask) => ask(`CREATE DATABASE ${name} TEMPLATE ${template}`));
+  const url = databaseUrl(testServerUrl, name);
+  return { settings: { url, poolSize: 8 }, environment: { DATABASE_URL: url }, close: () => drop(name) };
 }
 
 /** The URL of another database on the same server. */
@@ -68,8 +31,8 @@ export function databaseUrl(serverUrl: string, name: string): string {
   return url.href;
 }
 
-function drop(serverUrl: string, name: string): Promise<void> {
-  return administer(serverUrl, async (ask) => {
+function drop(name: string): Promise<void> {
+  return administer(testServerUrl, async (ask) => {
     const connected = await stillConnected(ask, name);
     await ask(`DROP DATABASE ${name} WITH (FORCE)`);
     if (connected.length > 0) throw new Error(`the test has ended, still connected: ${connected.join(", ")}`);

@@ -36,14 +36,14 @@ export async function aProcessWorld({ programs, ...wishes }: Wishes & { programs
       Promise.all(Array.from({ length: count }, async () => (await control.install({})).addon.id)),
     become: (uuids: string[], generation: number, withinMs = 30_000) =>
       eventually(async () => {
-        const found = await world.rowsApart(
+        const found = await world.rows(
           `SELECT state, generation, count(*)::int AS count FROM credentials WHERE uuid = ANY($1::uuid[]) GROUP BY 1, 2`,
           [uuids],
         );
         expect(found).toEqual([{ state: "active", generation, count: uuids.length }]);
       }, withinMs),
     makeDue: (uuids: string[]) =>
-      world.rowsApart(`UPDATE credentials SET due_at = now() WHERE uuid = ANY($1::uuid[])`, [uuids]),
+      world.rows(`UPDATE credentials SET due_at = now() WHERE uuid = ANY($1::uuid[])`, [uuids]),
     position: () => control.ledger().next,
     /** The number of successful calls to the token endpoint. */
     issuedSince: (since: number) =>

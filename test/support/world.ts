@@ -24,10 +24,6 @@ export interface World {
   /** Rows of a statement, for checking the database directly. */
   rows<Row = Record<string, unknown>>(text: string, values?: unknown[]): Promise<Row[]>;
   /**
-   * The same with a connection of its own, which it closes again, so that on the embedded database the owner is free.
-   */
-  rowsApart<Row = Record<string, unknown>>(text: string, values?: unknown[]): Promise<Row[]>;
-  /**
    * Resolves when nothing is left to do for these resources: tokens are stored, the app is known. Until then, calls of
    * the service may appear in the ledger at any moment.
    */
@@ -53,7 +49,7 @@ export async function aWorld({
   const seller = sellers[sells];
   const manifest = addonManifest("teapots", parts.offer ?? seller.parts.offer);
   const sandbox = await startSandbox({ addonManifest: manifest, ...platform });
-  const environment = { ...environmentFor(sandbox), ...databaseSettings(database.settings), ...extra };
+  const environment = { ...environmentFor(sandbox), ...database.environment, ...extra };
   const lines: string[] = [];
   const logTo = { write: (line: string) => void lines.push(line) };
   const start = async (change: Wishes = {}) => {
@@ -68,7 +64,7 @@ export async function aWorld({
     return service;
   };
   let service = await start();
-  const db = await openDatabase({ ...database.settings, role: "guest" });
+  const db = openDatabase(database.settings);
   let asked = 0;
   return {
     sandbox,
@@ -83,14 +79,6 @@ export async function aWorld({
       service = await start(change);
     },
     rows: (text, values = []) => db.query(statement(`test_${(asked += 1)}`, text), values),
-    async rowsApart(text, values = []) {
-      const apart = await openDatabase({ ...database.settings, role: "guest" });
-      try {
-        return await apart.query(statement(`test_${(asked += 1)}`, text), values);
-      } finally {
-        await apart.close();
-      }
-    },
     async quiet(uuids) {
       await eventually(async () => {
         const [row] = await db.query<{ quiet: number }>(countQuiet, [uuids]);
@@ -125,10 +113,6 @@ function environmentFor({ url, settings }: Sandbox): Environment {
     ALLOW_INSECURE_PLATFORM: "on",
     LOG_LEVEL: "debug",
   };
-}
-
-function databaseSettings({ url, dataDir }: { url?: string | undefined; dataDir: string }): Environment {
-  return { DATA_DIR: dataDir, ...(url ? { DATABASE_URL: url } : {}) };
 }
 
 /**

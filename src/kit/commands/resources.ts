@@ -24,9 +24,7 @@ export const addResources: AddCommand = (program, act) => {
       act(async (session, { state, after }: { state?: string; after?: string }) => {
         const { listResources } = await import("../../operator/resources.ts");
         const page = await listResources(await session.database(), { state, after });
-        const { databaseUrl, dataDir } = session.settings(["databaseUrl", "dataDir"]);
-        const where = databaseUrl ? "" : ` in the embedded database in ${dataDir} (DATABASE_URL is not set)`;
-        return { data: page, show: (screen) => showPage(screen, page, { state, where }) };
+        return { data: page, show: (screen) => showPage(screen, page, state) };
       }),
     );
 
@@ -55,14 +53,9 @@ States of the credential: ${wrapped(CREDENTIAL_STATES.join(", "), 80, " ".repeat
 const WARNED_OF = ["grant_lost", "needs_reauth", "quarantined", "failed"];
 const ASLEEP = ["deprovisioned", "erased"];
 
-function showPage(
-  screen: Screen,
-  { resources, next }: ResourcePage,
-  { state, where }: { state: string | undefined; where: string },
-): string {
+function showPage(screen: Screen, { resources, next }: ResourcePage, state: string | undefined): string {
   if (resources.length === 0 && next === null) {
-    const told = state ? `No resource is ${state}${where}.` : `There are no resources yet${where}.`;
-    return wrapped(told, screen.columns);
+    return state ? `No resource is ${state}.` : "There are no resources yet.";
   }
   const { paint } = screen;
   const shade = (text: string) => {

@@ -1,53 +1,26 @@
 import {
-  encodingInWords,
-  HOW_TO_BE_LET_IN,
-  HOW_TO_ENCODE,
-  HOW_TO_POOL,
-  howToMakeValid,
-  howToMigrate,
-  invalidIndexes,
-  invalidInWords,
-  isDiskFull,
+  HOW_TO_MIGRATE,
   isFaultOfTls,
-  isOutOfConnections,
-  isRefusedByPooler,
-  isSharedSession,
-  KEEPS_BYTES,
-  otherEncoding,
-  refusalInWords,
-  SHARES_SESSIONS,
-  sharesSessions,
+  statement,
   TakesNoWrites,
-  tellOfAddress,
+  throwInWords,
 } from "../../database/database.ts";
 import { messageOf, Misconfigured } from "../../errors.ts";
 import { countKeyUse, type KeyUse } from "../../resources/keys.ts";
 import type { Services } from "../../services.ts";
 import { counted, fault, fine, warning, type Finding } from "./check.ts";
 
-export async function database({ db, config }: Services): Promise<Finding> {
-  const name = db.kind === "postgresql" ? "PostgreSQL" : `The embedded database in ${config.dataDir}`;
+export async function database({ db }: Services): Promise<Finding> {
   try {
     const asked = performance.now();
-    await db.ping().catch(tellOfAddress);
-    const tookMs = Math.ceil(performance.now() - asked);
-    if (config.databaseUrl && (await sharesSessions(config.databaseUrl.reveal(), config.databaseCa)))
-      return fault(SHARES_SESSIONS, HOW_TO_POOL);
-    await db.tryRoom();
-    return fine(`${name} answers in ${tookMs} ms.`);
+    await db.ping().catch(throwInWords);
+    return fine(`PostgreSQL answers in ${Math.ceil(performance.now() - asked)} ms.`);
   } catch (error) {
-    const cause = error instanceof Misconfigured ? error.cause : error;
-    if (isSharedSession(cause)) return fault(SHARES_SESSIONS, HOW_TO_POOL);
-    if (isRefusedByPooler(cause)) return fault(refusalInWords(cause), HOW_TO_BE_LET_IN);
     if (error instanceof Misconfigured)
-      return fault(error.message, isFaultOfTls(cause) ? CERTIFIED : LETS_US_IN);
+      return fault(error.message, isFaultOfTls(error.cause) ? CERTIFIED : LETS_US_IN);
     if (error instanceof TakesNoWrites)
-      return fault(`${name} answers, but takes no writes: it is read-only.`, WRITABLE);
-    if (isDiskFull(error)) return fault(`${name} answers, but its disk is full: ${messageOf(error)}`, ROOMY);
-    return fault(
-      `${name} does not answer: ${messageOf(error)}`,
-      isOutOfConnections(error) ? ROOM : REACHABLE,
-    );
+      return fault("PostgreSQL answers, but takes no writes: it is read-only.", WRITABLE);
+    return fault(`PostgreSQL does not answer: ${messageOf(error)}`, REACHABLE);
   }
 }
 
@@ -57,35 +30,43 @@ const LETS_US_IN =
   "Mend the user, the password or the database that DATABASE_URL names, or what that user may do: no process starts with it, and one that runs waits.";
 const CERTIFIED =
   "Set DATABASE_CA to the certificate of the authority that signed the server's (or to no-verify, where anyone may answer), or mend sslmode in DATABASE_URL: no process starts with it, and one that runs waits.";
-const ROOMY =
-  "Make room on the disk of PostgreSQL's data, or give it a larger one. Nearly every provision fails meanwhile; the service goes on by itself.";
 const WRITABLE =
   "Is it a standby, or was it made so because its disk is full? Make it writable, or have DATABASE_URL name the primary. The service goes on by itself.";
-const ROOM =
-  "End what holds its connections, or allow it more; each process takes DATABASE_POOL. The service goes on with those it has.";
 
-/** Checks that the database can store any text that a provision may bring. */
-export async function encoding({ db }: Services): Promise<Finding> {
-  const other = await otherEncoding(db);
-  if (other === null) return fine("The database stores text as UTF-8.");
-  if (other !== KEEPS_BYTES) return fault(encodingInWords(other), HOW_TO_ENCODE);
-  return warning(`The database keeps text as ${other}: the bytes it is given, unchecked.`, HOW_TO_ENCODE);
-}
+// What PostgreSQL would say only at the first statement that needs it. Tables are ours if their owner made the table of
+// migrations.
+const lacking = statement(
+  "what_the_schema_lacks",
+  `WITH ours AS (
+     SELECT c.oid, c.relname FROM pg_class c JOIN pg_class m USING (relnamespace, relowner)
+     WHERE m.oid = to_regclass('_prisma_migrations') AND c.relkind IN ('r', 'p')
+   )
+   SELECT 'The database stores text as ' || current_setting('server_encoding') || ', not UTF8.' AS words,
+     'Make a new one with ENCODING UTF8, and carry over what this one holds with pg_dump and pg_restore.' AS fix
+   WHERE current_setting('server_encoding') <> 'UTF8'
+   UNION ALL
+   SELECT format('The role %I may not %s in %s.', current_user, privilege, string_agg(relname, ', ' ORDER BY relname)),
+     'Grant what docs/database.md lists.'
+   FROM ours, unnest('{SELECT,INSERT,UPDATE}'::text[]) AS privilege
+   WHERE NOT has_table_privilege(oid, privilege) AND (privilege = 'SELECT' OR relname <> '_prisma_migrations')
+   GROUP BY privilege
+   UNION ALL
+   SELECT format('The index %s is not valid.', i.indexrelid::regclass), 'DROP INDEX it, and make it again.'
+   FROM pg_index i JOIN ours ON ours.oid = i.indrelid WHERE NOT i.indisvalid`,
+);
 
-/** Whether the schema is up to date, and every index of it is valid. */
-export async function migrations({ db }: Services): Promise<Finding> {
+/** Whether the schema is up to date, and the service can use all of it. */
+export async function schema({ db }: Services): Promise<Finding> {
   const pending = await db.pendingMigrations();
-  const invalid = await invalidIndexes(db);
-  const isInvalid = invalid.length > 0;
-  if (pending.length === 0) {
-    if (isInvalid) return warning(invalidInWords(invalid), howToMakeValid(invalid));
-    return fine("The schema is up to date.");
-  }
-  const lacked = `The database lacks ${counted(pending.length, "migration")}.`;
-  if (!isInvalid) return fault(lacked, howToMigrate(db.kind));
+  if (pending.length > 0)
+    return fault(`The database lacks ${counted(pending.length, "migration")}.`, HOW_TO_MIGRATE);
+  const lacks = await db.query<{ words: string; fix: string }>(lacking);
+  if (lacks.length === 0) return fine("The schema is up to date.");
+  const told = (of: (lack: { words: string; fix: string }) => string) =>
+    [...new Set(lacks.map(of))].join(" ");
   return fault(
-    `${lacked} ${invalidInWords(invalid)}`,
-    `${howToMakeValid(invalid)}\nThen: ${howToMigrate(db.kind)}`,
+    told(({ words }) => words),
+    told(({ fix }) => fix),
   );
 }
 

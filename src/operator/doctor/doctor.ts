@@ -4,16 +4,14 @@ import { messageOf } from "../../errors.ts";
 import { checkOffer } from "../../resources/check-offer.ts";
 import type { Offer } from "../../resources/contract.ts";
 import type { Services } from "../../services.ts";
-import { noDatabase } from "../no-database.ts";
 import type { OnProgress } from "../progress.ts";
 import { fault, fine, warning, type Check, type Finding } from "./check.ts";
 import { attention, secret, sweeps } from "./credential-checks.ts";
-import { database, encoding, keys, migrations } from "./database-checks.ts";
+import { database, keys, schema } from "./database-checks.ts";
 import { manifest } from "./manifest-check.ts";
 import { operators, passwords, platformStatus, signInClient } from "./outward-checks.ts";
 import { plans } from "./plans-check.ts";
 import { platform } from "./platform-check.ts";
-import { rights } from "./rights-check.ts";
 import { steps } from "./step-check.ts";
 import { tokens } from "./token-check.ts";
 
@@ -29,9 +27,7 @@ const CHECKS: readonly {
   look(services: Services): Promise<Finding> | Finding;
 }[] = [
   { id: "database", look: database },
-  { id: "encoding", after: "database", look: encoding },
-  { id: "rights", after: "database", look: rights },
-  { id: "migrations", after: "database", look: migrations },
+  { id: "migrations", after: "database", look: schema },
   { id: "plans", after: "migrations", look: plans },
   { id: "keys", after: "migrations", look: keys },
   { id: "secret", after: "migrations", look: secret },
@@ -51,9 +47,8 @@ const CHECKS: readonly {
 const FIRST_CHECKS = 2;
 
 /**
- * Looks at everything that the service needs and says what to fix. It changes nothing, except that opening an embedded
- * database migrates it. It works when settings are wrong, keys are missing or the database is away: a check that cannot
- * be made then says so.
+ * Looks at everything that the service needs and says what to fix. It changes nothing. It works when settings are wrong,
+ * keys are missing or the database is unreachable: a check that cannot be made then says so.
  */
 export async function examine(needs: {
   /** Throws `Misconfigured` with all faults of the settings. */
@@ -80,11 +75,6 @@ export async function examine(needs: {
     return { ok: false, checks: [settings, { ...onOffer, fix: "Mend it there, and build it again." }] };
   const checks = [settings, onOffer];
   const config = needs.readSettings();
-  const missing = noDatabase(config);
-  if (missing) {
-    const check = { id: "database", ...fault(missing.message, missing.fix) };
-    return { ok: false, checks: [...checks, check] };
-  }
   let services: Services;
   try {
     services = await needs.open(config);

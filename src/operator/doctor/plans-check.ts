@@ -1,12 +1,11 @@
 import { statement } from "../../database/database.ts";
-import { IN_PIECE, readWhole } from "../../database/whole-table.ts";
 import type { Services } from "../../services.ts";
 import { counted, fine, warning, type Finding } from "./check.ts";
 
 const notOffered = statement(
   "plans_not_offered",
   `SELECT plan, count(*)::int AS count FROM resources
-   WHERE ${IN_PIECE} AND state IN ('provisioning', 'provisioned') AND plan <> ALL($3::text[]) GROUP BY plan`,
+   WHERE state IN ('provisioning', 'provisioned') AND plan <> ALL($1::text[]) GROUP BY plan ORDER BY count DESC`,
 );
 
 /** At most this many plans are named. */
@@ -18,16 +17,11 @@ const MOST_NAMED = 10;
  */
 export async function plans({ db, offer }: Services): Promise<Finding> {
   const names = Object.keys(offer.plans);
-  const missing = await readWhole(db, async ({ pieces }) => {
-    const found = new Map<string, number>();
-    for await (const piece of pieces<{ plan: string; count: number }>("resources", notOffered, [names]))
-      for (const { plan, count } of piece) found.set(plan, (found.get(plan) ?? 0) + count);
-    return [...found].sort(([, one], [, other]) => other - one);
-  });
+  const missing = await db.readWhole<{ plan: string; count: number }>(notOffered, [names]);
   if (missing.length === 0) return fine("Every plan that a customer has is on offer.");
   const listed = missing
     .slice(0, MOST_NAMED)
-    .map(([plan, count]) => `${plan} (${counted(count, "resource")})`);
+    .map(({ plan, count }) => `${plan} (${counted(count, "resource")})`);
   return warning(
     `Customers have plans that are not on offer: ${listed.join(", ")}${missing.length > MOST_NAMED ? ", and more" : ""}.`,
     "Put them back into src/your-service/plans.ts: a plan's name stays as long as a customer has it.",

@@ -1,4 +1,4 @@
-import { genericPlanStatement, statement, type Queryable, type Statement } from "../../database/database.ts";
+import { statement, type Queryable, type Statement } from "../../database/database.ts";
 
 // How work on credentials is found and claimed, in one statement each, so that there is no moment between seeing a row
 // and owning it. `id = ANY(ARRAY(SELECT … FOR UPDATE SKIP LOCKED))` makes the sub-select run once whatever the planner
@@ -126,7 +126,7 @@ const ARE_MORE_DUE = `EXISTS (SELECT FROM (
 // all grants that are not due yet, thousands after a burst. So where no more are due than are wanted, all of them are
 // taken from the head of the queue of due times. If a row changes while it is being claimed, PostgreSQL runs both
 // sub-selects; what the other one locks is free again when the statement ends.
-const claimGrants = genericPlanStatement(
+const claimGrants = statement(
   "claim_grants",
   `${TAKE} WHERE uuid = ANY(CASE WHEN ${ARE_MORE_DUE}
     THEN ${firstOf(GRANT_IS_DUE, "grant_deadline")}
@@ -141,7 +141,7 @@ const claimExpiredGrants = statement(
     ORDER BY grant_deadline LIMIT $1 FOR UPDATE SKIP LOCKED)) ${TAKEN}`,
 );
 
-const claimRefreshes = genericPlanStatement(
+const claimRefreshes = statement(
   "claim_refreshes",
   `${TAKE} WHERE uuid = ANY(${firstOf(PAIR_IS_DUE, "due_at")}) ${TAKEN}`,
 );

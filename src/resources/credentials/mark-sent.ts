@@ -1,11 +1,11 @@
-import { genericPlanStatement, type Queryable } from "../../database/database.ts";
+import { statement, type Queryable } from "../../database/database.ts";
 import { createGroupCommit } from "../../database/group-commit.ts";
 import { retryWhileDatabaseAway } from "../../database/retry.ts";
 import { BEFORE_CALL_MS } from "./claims.ts";
 import { BESIDE_CALLS } from "./beside-calls.ts";
 import { areAmong, type Lease } from "./lease.ts";
 
-const markSent = genericPlanStatement(
+const markSent = statement(
   "mark_sent",
   `UPDATE credentials c SET sent_at = now()
    FROM unnest($1::uuid[], $2::int[], $3::int[]) AS i(uuid, lease, needed_seconds)

@@ -1,4 +1,4 @@
-import { genericPlanStatement, statement, type Queryable } from "../../database/database.ts";
+import { statement, type Queryable } from "../../database/database.ts";
 import { createGroupCommit } from "../../database/group-commit.ts";
 import { BESIDE_CALLS } from "./beside-calls.ts";
 import { areAmong, type Lease } from "./lease.ts";
@@ -9,7 +9,7 @@ import { areAmong, type Lease } from "./lease.ts";
 // this statement sees even if it began before the failure and waited for it. A first pair also wakes the steps that
 // waited for it and inserts a `discover` step. The token's life is counted from the mark, at most a second before the
 // call; tokens that an older client secret issued while a newer one was set are due at once.
-const storeTokens = genericPlanStatement(
+const storeTokens = statement(
   "store_tokens",
   `WITH incoming AS (
      SELECT * FROM unnest($1::uuid[], $2::int[], $3::bool[], $4::bytea[], $5::bytea[], $6::float8[], $7::float8[], $8::int[], $9::text[], $10::int[])

@@ -3,7 +3,7 @@ import type { IssuedTokens, TokenAnswer, TokenEndpoint } from "../../platform/oa
 import type { Scrubber } from "../../logging/scrubber.ts";
 import type { Secret } from "../../secret.ts";
 import type { Vault } from "../../vault/vault.ts";
-import { storeHeldTokens } from "../../database/held-tokens.ts";
+import { storeHeldTokens } from "./held-tokens.ts";
 import { retryWhileDatabaseAway } from "../../database/retry.ts";
 import type { Admission, Admitted } from "./admission.ts";
 import { isMarked, NEEDED_LEASE_SECONDS, type ClaimedCredential } from "./claims.ts";

@@ -1,9 +1,4 @@
-import {
-  createGroupCommit,
-  genericPlanStatement,
-  isDataError,
-  type Queryable,
-} from "../../database/database.ts";
+import { createGroupCommit, isDataError, statement, type Queryable } from "../../database/database.ts";
 import { KitError } from "../../errors.ts";
 import type { TokenSource } from "../../platform/api.ts";
 import { tokenAfter } from "../../platform/token-after.ts";
@@ -37,7 +32,7 @@ interface TokenRow {
   generation: number;
 }
 
-const readTokens = genericPlanStatement(
+const readTokens = statement(
   "read_tokens",
   `SELECT uuid, state, reason, sealed_access_token AS "sealedAccessToken", coalesce(expires_at <= now(), true) AS "isExpired",
      state = 'active' AND sealed_refresh_token IS NOT NULL AS "canRefresh", generation

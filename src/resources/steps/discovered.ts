@@ -1,4 +1,4 @@
-import { genericPlanStatement, type Queryable } from "../../database/database.ts";
+import { statement, type Queryable } from "../../database/database.ts";
 import { createFencedCommit, type Fence } from "./fence.ts";
 
 /** What a discovery found. */
@@ -9,7 +9,7 @@ interface Discovered extends Fence {
 
 // Every resource is discovered once, right after its first tokens, and many of them at the same time: the app, the
 // event and the step's end are written together, for all that are ready at the same moment. Fenced by the step's lease.
-const store = genericPlanStatement(
+const store = statement(
   "store_discovered",
   `WITH incoming AS (
      SELECT * FROM unnest($1::bigint[], $2::int[], $3::uuid[], $4::text[], $5::int[])

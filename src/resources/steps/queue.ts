@@ -1,4 +1,4 @@
-import { genericPlanStatement, statement, type Queryable } from "../../database/database.ts";
+import { statement, type Queryable } from "../../database/database.ts";
 import { RESOURCE_COLUMNS, type ResourceRow } from "../rows.ts";
 import { eachLane, isIn, type Lane, type StepKind } from "./lanes.ts";
 import { createLateSteps, GIVEN_UP_AFTER } from "./late-steps.ts";
@@ -46,7 +46,7 @@ export function isNext(step: string): string {
 // steps, however many those are. The inner limit tells the planner, which does not see $1, that few rows are wanted; no
 // more rows are locked than the outer limit asks for.
 const claimDue = eachLane((lane) =>
-  genericPlanStatement(
+  statement(
     `claim_${lane}_steps`,
     `${TAKE} WHERE r.uuid = s.uuid AND s.id = ANY(ARRAY(SELECT id FROM (
     SELECT due.id FROM steps due

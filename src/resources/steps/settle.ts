@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
-import { genericPlanStatement, createApplies, statement, type Queryable } from "../../database/database.ts";
+import { createApplies, statement, type Queryable } from "../../database/database.ts";
 import type { Vault } from "../../vault/vault.ts";
 import { fullSet, openConfig, sealConfig } from "../config-vars.ts";
 import { findResource } from "../rows.ts";
@@ -28,7 +28,7 @@ const IS_WANTED = `r.state NOT IN ('deprovisioned', 'failed')`;
 
 // Only if no operator has set a config var meanwhile. The resource is locked first, so that otherwise its step does not
 // end.
-const announce = genericPlanStatement(
+const announce = statement(
   "settle_done",
   `WITH incoming AS (
      SELECT * FROM unnest($1::bigint[], $2::int[], $3::bytea[], $4::bytea[], $5::text[], $6::text[])
@@ -95,7 +95,7 @@ const fail = statement(
 );
 
 // The announcement of a plan change says nothing of the provision before it, which has its own.
-const provisioned = genericPlanStatement(
+const provisioned = statement(
   "settle_provisioned",
   `WITH ended AS (
      DELETE FROM steps s USING unnest($1::bigint[], $2::int[]) AS i(id, lease)

@@ -1,5 +1,9 @@
-import { isConnectionConfigError, isDataError, isTransient } from "./failure.ts";
-import { retryWhileDatabaseAway } from "./retry.ts";
+import {
+  isConnectionConfigError,
+  isDataError,
+  isTransient,
+  retryWhileDatabaseAway,
+} from "../../database/database.ts";
 
 /**
  * How long tokens that cannot be stored are held in memory and tried again. Those of a grant, and a refresh token that

